@@ -1,0 +1,49 @@
+import { FILE_MOVE } from './task-text.ts';
+
+/** What a person can do about a reason, in a sentence. */
+const BY_REASON: Readonly<Record<string, string>> = {
+  'fs.dest_exists': 'Something stands at the destination already. Compare the two, and move or remove one of them.',
+  'fs.permission': 'This user may not do that there. Mend owner or mode (ls -ld shows them).',
+  'fs.locked': 'Another program holds it. Find it (lsof, fuser) and let it finish.',
+  'fs.not_found': 'It is not there. Put it back, or mount what it lies on.',
+  'fs.no_space': 'The disk is full. Free some space.',
+  'fs.cross_device_folder': 'A folder is not moved to another file system in one step. Copy it, compare, remove the original.',
+  'fs.no_hard_links': 'The file system there cannot take it without the risk of overwriting. Move it by hand (mv -n).',
+  'fs.same_file': 'Source and destination are the same file.',
+  'process.not_found': 'There is no such program on the PATH of the worker.',
+  'process.not_executable': 'The program may not be executed: look at its mode, and at the mode of its folder.',
+  'process.cwd_missing': 'The folder that it runs in is gone.',
+  'process.usage': 'The command says that it was called wrongly.',
+  'worker.crash_loop': 'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
+  'worker.interrupted': 'It was cut off while it ran.',
+  'worker.lost': 'Its worker died while it ran.',
+  'deadline.passed': 'Its deadline is over.',
+  timeout: 'It was silent for longer than its limit.',
+};
+
+/** What a person should look at, if there is more to say than its message does. */
+export function adviceFor(reason: string | undefined): string | undefined {
+  return reason !== undefined && Object.hasOwn(BY_REASON, reason) ? BY_REASON[reason] : undefined;
+}
+
+export interface Step {
+  readonly words: string;
+  readonly command: string;
+}
+
+/** The commands that answer a task which waits for a person. */
+export function answersTo(task: { readonly id: number; readonly type: string }, ambiguous: boolean): Step[] {
+  const done = task.type === FILE_MOVE ? 'it is where it belongs' : 'it is done';
+  if (ambiguous) {
+    return [
+      { words: 'it happened', command: `resolve ${task.id} --as succeeded` },
+      { words: 'it did not', command: `resolve ${task.id} --as retry` },
+      { words: 'give up', command: `resolve ${task.id} --as dead` },
+    ];
+  }
+  return [
+    { words: 'once more', command: `retry ${task.id}` },
+    { words: done, command: `resolve ${task.id} --as succeeded` },
+    { words: 'give up', command: `resolve ${task.id} --as dead` },
+  ];
+}

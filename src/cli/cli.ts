@@ -1,0 +1,83 @@
+import { lstatSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { type Surroundings, type StoreLocation, locateStore } from './store-location.ts';
+import { Terminal } from './terminal.ts';
+import { quoted } from './visible.ts';
+
+/** The flags that every command takes. */
+export interface GlobalFlags {
+  readonly store?: string;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: number;
+  readonly color?: boolean;
+  readonly input?: boolean;
+  readonly yes?: boolean;
+}
+
+/** What a command works with: its terminal, its surroundings, and the flags that all commands share. */
+export class Cli {
+  readonly terminal: Terminal;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly yes: boolean;
+  readonly #store: string | undefined;
+
+  constructor(flags: GlobalFlags) {
+    this.environment = process.env;
+    this.cwd = process.cwd();
+    this.yes = flags.yes ?? false;
+    this.#store = flags.store;
+    this.terminal = new Terminal({
+      stdout: process.stdout,
+      stderr: process.stderr,
+      stdin: process.stdin,
+      environment: process.env,
+      platform: process.platform,
+      json: flags.json ?? false,
+      quiet: flags.quiet ?? false,
+      verbose: flags.verbose ?? 0,
+      color: flags.color ?? true,
+      input: flags.input ?? true,
+    });
+  }
+
+  /** Where the store is. @throws Problem for what cannot be one. */
+  location(): StoreLocation {
+    const around: Surroundings = {
+      environment: this.environment,
+      cwd: this.cwd,
+      home: homedir(),
+      platform: process.platform,
+      ownerOf: ownerOfFolder,
+      user: process.getuid?.() ?? null,
+    };
+    return locateStore(this.#store, around);
+  }
+
+  /** A command to type next. It names the store if this one was told its store by a flag. */
+  command(words: string): string {
+    return this.#store === undefined ? `holdfast ${words}` : `holdfast -s ${quoted(this.#store)} ${words}`;
+  }
+
+  /** Who takes an operator's step, for the task's history. */
+  get actor(): string {
+    try {
+      return userInfo().username || 'cli';
+    } catch {
+      // A user without an entry in the system's list, as in many containers.
+      return 'cli';
+    }
+  }
+}
+
+function ownerOfFolder(path: string): number | null | undefined {
+  try {
+    const found = lstatSync(path);
+    if (!found.isDirectory() && !found.isSymbolicLink()) return undefined;
+    return process.getuid ? found.uid : null;
+  } catch {
+    // Not there, or in a folder that we may not look into: then it is not ours to use.
+    return undefined;
+  }
+}

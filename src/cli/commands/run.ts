@@ -1,0 +1,212 @@
+import { statSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { type CommandInput, checkCommand, parseExitCodes } from '../../handlers/command.ts';
+import type { Cli } from '../cli.ts';
+import { commandStatus } from '../command-status.ts';
+import { EXIT } from '../exit-codes.ts';
+import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
+import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
+import { span } from '../moment.ts';
+import { problemOf, usage } from '../problem.ts';
+import { act } from '../program.ts';
+import {
+  addRecordFlags,
+  enqueueOptions,
+  foundByKey,
+  type RecordFlags,
+  reportRecorded,
+  resultOfRecording,
+} from '../record-flags.ts';
+import { SHELL_COMMAND } from '../task-text.ts';
+import { visible } from '../visible.ts';
+import type { Task } from '../../queue/task-view.ts';
+
+interface Flags extends RecordFlags {
+  readonly exitState?: boolean;
+  readonly idempotent: boolean;
+  readonly retryOn?: string;
+  readonly noRetryOn?: string;
+  readonly retryIfStderr?: string;
+  readonly permanentIfStderr?: string;
+  readonly successOn?: string;
+  readonly shell?: boolean;
+  readonly cwd?: string;
+  readonly env?: readonly string[];
+  readonly stdin?: string;
+  readonly killAfter?: string;
+}
+
+export function declare(command: Command): void {
+  command.argument('<command...>').passThroughOptions();
+  addRecordFlags(command);
+  command
+    .optionsGroup('What it runs')
+    .option('--shell', 'hand the one argument to /bin/sh -c; without it no shell sees the arguments')
+    .option('--cwd <folder>', 'where it runs (default: here)')
+    .option('--env <name[=value]>', 'a variable to record; what is not recorded comes from its worker', collect)
+    .option('--stdin <file>', 'a file that it reads (default: nothing)')
+    .option('--kill-after <duration>', 'from SIGTERM to SIGKILL, when it is stopped (default: 10s)')
+    .optionsGroup('How its end is judged')
+    .option('--success-on <codes>', 'exit codes that mean success (default: 0), such as 0,24')
+    .option('--retry-on <codes>', 'exit codes that are worth another try, such as 1,75,124-127')
+    .addOption(noRetryOn(command))
+    .option('--retry-if-stderr <regex>', 'another try if the end of stderr matches (RE2)')
+    .option('--permanent-if-stderr <regex>', 'no other try if the end of stderr matches (RE2)')
+    .option('--no-idempotent', 'running it twice does harm: when nobody knows whether it ran, ask a person')
+    .optionsGroup('How this command ends')
+    .option('--exit-state', "exit by the task's state, as the other commands do")
+    .addHelpText('after', HELP);
+  act<Flags>(command, run);
+}
+
+const HELP = `
+The command is recorded first, with fsync; then it is worked here. Its output goes to stdout and stderr as it comes.
+Ctrl-C detaches: the attempt that runs is stopped and not counted, and the task stays on disk.
+
+Exit codes
+  the command's last exit code; 128 + n for signal n; 124 if its last attempt was stopped for its silence
+  125  holdfast could not do its part, or the task ended without an exit code of the command
+  126  the command may not be executed        127  it was not found
+  75   not finished yet: detached, or --timeout is over
+  2    usage
+  0    a --key that is there already, and has ended`;
+
+async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<number> {
+  const input = commandFrom(cli, argv, flags);
+  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
+  // Read before anything is opened, so that a wrong flag leaves no trace.
+  enqueueOptions(flags, SHELL_COMMAND, Date.now());
+  try {
+    return await withForeground(cli, { create: true }, (foreground) => record(cli, foreground, input, flags, timeoutMs));
+  } catch (error) {
+    const problem = problemOf(error);
+    throw problem.exit === EXIT.usage || flags.exitState ? problem : problem.endingWith(EXIT.runFailed);
+  }
+}
+
+async function record(
+  cli: Cli,
+  foreground: Foreground,
+  input: CommandInput,
+  flags: Flags,
+  timeoutMs: number | undefined,
+): Promise<number> {
+  const { holdfast } = foreground;
+  const { id, created } = await holdfast.enqueue<unknown>(SHELL_COMMAND, input, {
+    ...enqueueOptions(flags, SHELL_COMMAND, holdfast.store.upkeep.now()),
+    source: sourceOf(input),
+    idempotent: flags.idempotent,
+  });
+  const task = await holdfast.get(id);
+  if (!created) foundByKey(cli, task, input);
+  const settled = !created && task.endedAt !== undefined;
+  if (flags.detach || settled) return reportRecorded(cli, holdfast, task, { created, exitState: flags.exitState });
+
+  const { tasks, detached } = await workHere(cli, foreground, [task], { timeoutMs });
+  return end(cli, foreground, tasks[0] as Task, { created, detached, exitState: flags.exitState ?? false });
+}
+
+async function end(
+  cli: Cli,
+  { holdfast }: Foreground,
+  task: Task,
+  { created, detached, exitState }: { created: boolean; detached: boolean; exitState: boolean },
+): Promise<number> {
+  const history = await holdfast.history(task.id);
+  const status = commandStatus(task, history);
+  const exit = exitState || exitOfTasks([task]) === EXIT.notFinished ? exitOfTasks([task]) : status;
+  if (cli.terminal.json) {
+    const shape = { ...resultOfRecording(task, created, detached), history: history.map(historyJson), exit };
+    cli.terminal.document(documentOf('run', { task: taskJson(task), ...shape }));
+  }
+  return exit;
+}
+
+// ── What is recorded ──
+
+function commandFrom(cli: Cli, argv: readonly string[], flags: Flags): CommandInput {
+  if (flags.shell && argv.length !== 1) {
+    throw usage(`--shell takes the script as one argument, got ${argv.length}`, {
+      hints: ["quote it: holdfast run --shell -- 'a | b'"],
+    });
+  }
+  const cwd = resolve(cli.cwd, flags.cwd ?? '.');
+  if (flags.cwd !== undefined && !isFolder(cwd)) throw usage(`--cwd: there is no folder ${visible(cwd)}`);
+  const input = {
+    argv,
+    cwd,
+    ...(flags.shell && { shell: true }),
+    ...(flags.env && { env: Object.fromEntries(flags.env.map((each) => variable(each, cli.environment))) }),
+    ...(flags.stdin !== undefined && { stdin: stdinFile(flags.stdin, cli.cwd) }),
+    ...(flags.successOn !== undefined && { successOn: codes(flags.successOn, '--success-on') }),
+    ...(flags.retryOn !== undefined && { retryOn: codes(flags.retryOn, '--retry-on') }),
+    ...(flags.noRetryOn !== undefined && { noRetryOn: codes(flags.noRetryOn, '--no-retry-on') }),
+    ...(flags.retryIfStderr !== undefined && { retryIfStderr: flags.retryIfStderr }),
+    ...(flags.permanentIfStderr !== undefined && { permanentIfStderr: flags.permanentIfStderr }),
+    ...(flags.killAfter !== undefined && { killAfterMs: span(flags.killAfter, '--kill-after') }),
+  };
+  return named(() => checkCommand(input));
+}
+
+/**
+ * The program by its last name: what fails for one `rsync` often fails for the next. Which machine a command talks to,
+ * only the command knows.
+ */
+function sourceOf({ argv, shell }: CommandInput): string {
+  const program = shell ? 'sh' : basename(argv[0] as string);
+  return `cmd:${visible(program).slice(0, 200)}`;
+}
+
+function variable(text: string, environment: NodeJS.ProcessEnv): [string, string] {
+  const at = text.indexOf('=');
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  const value = at === 0 ? undefined : environment[text];
+  if (value !== undefined) return [text, value];
+  throw usage(`--env ${visible(text)}: there is no such variable here to record`, {
+    hints: ['with a value: --env NAME=VALUE'],
+  });
+}
+
+function stdinFile(text: string, cwd: string): string {
+  if (text !== '-') return resolve(cwd, text);
+  throw usage('--stdin takes a file, which a later attempt can read again, and not what comes through a pipe', {
+    hints: ['save it first: cat > input.txt; holdfast run --stdin input.txt -- CMD…'],
+  });
+}
+
+function codes(text: string, flag: string) {
+  return named(() => parseExitCodes(text), flag);
+}
+
+/** The handler's objections in the words of the flags. */
+function named<T>(check: () => T, flag?: string): T {
+  try {
+    return check();
+  } catch (error) {
+    const problem = problemOf(error);
+    const spelled = problem.message.replace(/^(?:retryIfStderr|permanentIfStderr|killAfterMs)\b/, (name) => FLAGS[name] as string);
+    throw usage(visible(flag === undefined ? spelled : `${flag}: ${spelled}`), { cause: error });
+  }
+}
+
+const FLAGS: Readonly<Record<string, string>> = {
+  retryIfStderr: '--retry-if-stderr',
+  permanentIfStderr: '--permanent-if-stderr',
+  killAfterMs: '--kill-after',
+};
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** Commander takes `--no-…` for the opposite of a flag; this one is a flag of its own. */
+function noRetryOn(command: Command) {
+  const option = command.createOption('--no-retry-on <codes>', 'exit codes that are not; wins over --retry-on');
+  option.negate = false;
+  return option;
+}

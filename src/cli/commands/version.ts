@@ -1,0 +1,12 @@
+import type { Command } from 'commander';
+import { documentOf } from '../json-shapes.ts';
+import { act, versionOf } from '../program.ts';
+
+export function declare(command: Command): void {
+  act(command, async ({ terminal }) => {
+    const [version, node, { platform }] = [versionOf(), process.versions.node, process];
+    if (terminal.json) terminal.document(documentOf('version', { version, node, platform }));
+    else terminal.result(`holdfast ${version} (Node ${node}, ${platform})`);
+    return 0;
+  });
+}

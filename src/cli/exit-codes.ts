@@ -1,0 +1,64 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** What a command ends with. `run` is the exception: its exit code is its command's, see `run --help`. */
+export const EXIT = {
+  done: 0,
+  /** A task is dead or was cancelled; or Holdfast itself broke. */
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  needsPerson: 4,
+  conflict: 5,
+  store: 7,
+  unhealthy: 8,
+  notPermitted: 9,
+  notFinished: 75,
+  /** `worker` was started with values that it cannot use; systemd's `RestartPreventExitStatus=78` is for this. */
+  badConfig: 78,
+  /** `run` could not do its own part: 126 and 127 are its command's. */
+  runFailed: 125,
+} as const;
+
+/** For `--help`, in the order of the numbers. */
+export const EXIT_TABLE: readonly (readonly [code: string, meaning: string])[] = [
+  ['0', 'done, or already done'],
+  ['1', 'the work did not succeed: a task is dead or cancelled'],
+  ['2', 'usage: a flag, argument or filter'],
+  ['3', 'not found'],
+  ['4', 'a task needs a person'],
+  ['5', 'the state of a task does not allow it'],
+  ['7', 'the store is missing, locked, full, corrupt or unreachable'],
+  ['8', 'status --check found something'],
+  ['9', 'not permitted, or read-only'],
+  ['75', 'not finished yet: detached, or --timeout is over'],
+  ['130, 143', 'interrupted before anything was recorded'],
+];
+
+/** Every code of an error of the library, as an exit code. */
+export function exitOf(code: ErrorCode): number {
+  switch (code) {
+    case 'invalid_input':
+    case 'invalid_policy':
+    case 'payload_rejected':
+    case 'payload_too_large':
+      return EXIT.usage;
+    case 'task_not_found':
+      return EXIT.notFound;
+    case 'unknown_type':
+    case 'state_conflict':
+    case 'lease_lost':
+      return EXIT.conflict;
+    case 'store_read_only':
+      return EXIT.notPermitted;
+    case 'store_busy':
+    case 'store_full':
+    case 'store_corrupt':
+    case 'store_too_new':
+    case 'store_unsupported':
+    case 'store_unavailable':
+    case 'store_io':
+      return EXIT.store;
+    case 'closed':
+      return EXIT.failed;
+  }
+}

@@ -1,0 +1,174 @@
+import { systemClock } from '../clock.ts';
+import type { CommandInput } from '../handlers/command.ts';
+import type { Logger } from '../log.ts';
+import type { Holdfast } from '../queue/holdfast.ts';
+import type { Task } from '../queue/task-view.ts';
+import type { StoreLocation } from './store-location.ts';
+import { hasEnded } from '../task.ts';
+import { Brakes } from './brakes.ts';
+import type { Cli } from './cli.ts';
+import { EXIT } from './exit-codes.ts';
+import { onInterrupt } from './interrupts.ts';
+import { Nudge } from './nudge.ts';
+import { withStore } from './open-store.ts';
+import { Progress } from './progress.ts';
+import { SHELL_COMMAND } from './task-text.ts';
+import { taskTypes } from './task-types.ts';
+import type { Terminal } from './terminal.ts';
+import { visible } from './visible.ts';
+import { Watch } from './watch.ts';
+import { foregroundName } from './workers-alive.ts';
+
+/** How often we look for what others did to our tasks. What we do ourselves is looked at at once. */
+const LOOK_EVERY_MS = 400;
+
+/** How long a worker waits for its own handlers when it is told to stop; here the brakes decide how long that takes. */
+const AS_LONG_AS_IT_TAKES = '30d';
+
+/** Beyond the time that a command has to end by itself, for it to be reaped and its left-overs to go. */
+const REAPING_MS = 5_000;
+
+/** From SIGTERM to SIGKILL, for commands that do not say. */
+const DEFAULT_KILL_AFTER_MS = 10_000;
+
+/** An open store, and the means to work in the foreground. */
+export interface Foreground {
+  readonly holdfast: Holdfast;
+  readonly location: StoreLocation;
+  readonly brakes: Brakes;
+}
+
+/** Opens the store for a command that works tasks itself, and shows what their commands say as they say it. */
+export function withForeground<T>(
+  cli: Cli,
+  options: { readonly create: boolean },
+  use: (foreground: Foreground) => Promise<T>,
+): Promise<T> {
+  const brakes = new Brakes();
+  const { terminal } = cli;
+  const tasks = taskTypes({
+    environment: cli.environment,
+    brakes,
+    // With --json stdout is for one document.
+    write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
+  });
+  return withStore(cli, { ...options, tasks, log: troubleLog(terminal) }, (holdfast, location) =>
+    use({ holdfast, location, brakes }),
+  );
+}
+
+export interface WorkOptions {
+  readonly concurrency?: number;
+  /** How long this command waits; the tasks go on after it. */
+  readonly timeoutMs?: number | undefined;
+  /** Whether the last line of a task is this command's result. Default: it is progress. */
+  readonly endsOnStdout?: boolean;
+  /** Whether lines must say which task they are about. Default: when there are several. */
+  readonly many?: boolean;
+}
+
+export interface Worked {
+  /** As they were left, in the order in which they were given. */
+  readonly tasks: readonly Task[];
+  /** A person or a time-out ended it before all tasks were over. */
+  readonly detached: boolean;
+}
+
+/**
+ * Works tasks here and now until each has ended, needs a person or was put aside. What another worker takes is followed
+ * instead. An interrupt detaches: the attempt that runs is stopped and not counted, and the tasks stay.
+ */
+export async function workHere(
+  cli: Cli,
+  { holdfast, brakes }: Foreground,
+  tasks: readonly Task[],
+  options: WorkOptions = {},
+): Promise<Worked> {
+  const name = foregroundName(process.pid);
+  const many = options.many ?? tasks.length > 1;
+  const progress = new Progress(cli, { worker: name, many, endsOnStdout: options.endsOnStdout ?? false });
+  const watch = await Watch.start(holdfast, tasks, isOver);
+  const nudge = new Nudge();
+  for (const task of watch.open) progress.header(task, holdfast.store.upkeep.now());
+  if (watch.open.length === 0) return { tasks: watch.tasks, detached: false };
+
+  const worker = holdfast.worker({
+    name,
+    only: watch.open.map(({ id }) => id),
+    concurrency: options.concurrency ?? 1,
+    grace: Math.max(...watch.open.map(killAfterOf)) + REAPING_MS,
+    onEvent(event) {
+      if (event.kind === 'settled' && event.state === 'succeeded') progress.succeeded(event.task.lease.task, event.ranFor);
+      nudge.call();
+    },
+  });
+  let left = false;
+  const leave = () => {
+    left = true;
+    brakes.stop();
+    nudge.call();
+  };
+  const ended = untilLeft(leave, brakes, options.timeoutMs);
+  try {
+    worker.start();
+    while (watch.open.length > 0 && !left) {
+      await nudge.sleep(LOOK_EVERY_MS);
+      for (const change of await watch.look()) progress.change(change);
+    }
+  } finally {
+    brakes.stop();
+    const stopped = worker.stop({ grace: AS_LONG_AS_IT_TAKES });
+    await brakes.allStopped();
+    await Promise.all([stopped, worker.stop({ grace: 0 })]);
+    ended();
+  }
+  for (const change of await watch.look()) progress.change(change);
+  if (left) progress.detached(watch.open);
+  return { tasks: watch.tasks, detached: left && watch.open.length > 0 };
+}
+
+/** Exit code of what was worked or waited for: who is not finished speaks first, then who needs a person, then who failed. */
+export function exitOfTasks(tasks: readonly Pick<Task, 'state'>[]): number {
+  const states = new Set(tasks.map(({ state }) => state));
+  if (tasks.some(({ state }) => !hasEnded(state) && state !== 'needs_manual')) return EXIT.notFinished;
+  if (states.has('needs_manual')) return EXIT.needsPerson;
+  return states.has('dead') || states.has('cancelled') ? EXIT.failed : EXIT.done;
+}
+
+/** Nothing more happens to it here: it ended, waits for a person, or was put aside. */
+function isOver({ state }: Task): boolean {
+  return hasEnded(state) || state === 'needs_manual' || state === 'held';
+}
+
+/** Listens for what ends our stay: an interrupt, the end of our patience, or a reader who went away. */
+function untilLeft(leave: () => void, brakes: Brakes, timeoutMs: number | undefined): () => void {
+  const stopHearing = onInterrupt((times) => {
+    leave();
+    if (times > 1) brakes.killNow();
+  });
+  const stopWaiting = timeoutMs === undefined ? () => {} : systemClock.after(timeoutMs, leave);
+  process.stdout.on('error', leave);
+  return () => {
+    stopHearing();
+    stopWaiting();
+    process.stdout.off('error', leave);
+  };
+}
+
+function killAfterOf({ type, input }: Task): number {
+  if (type !== SHELL_COMMAND) return 0;
+  const { killAfterMs } = Object(input) as Partial<CommandInput>;
+  return typeof killAfterMs === 'number' ? killAfterMs : DEFAULT_KILL_AFTER_MS;
+}
+
+/** What goes wrong beside the tasks is for people: a store that cannot be written just now, a lease that was lost. */
+function troubleLog(terminal: Terminal): Logger {
+  const say = (fields: object, message: string) => {
+    const { err } = fields as { err?: unknown };
+    terminal.warn(visible(err instanceof Error ? `${message}: ${err.message}` : message));
+  };
+  const whisper = (fields: object, message: string) => {
+    if (terminal.verbose > 1) say(fields, message);
+  };
+  return { debug: whisper, info: whisper, warn: say, error: say };
+}

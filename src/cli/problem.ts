@@ -1,0 +1,103 @@
+import { type ErrorCode, HoldfastError, StoreError } from '../errors.ts';
+import { EXIT, exitOf } from './exit-codes.ts';
+import { visibleLines } from './visible.ts';
+
+/** `unexpected`: not foreseen, so a bug of ours or a machine that fails. */
+export type ProblemCode = ErrorCode | 'unexpected';
+
+export interface ProblemOptions {
+  /** Sentences, a line each. */
+  readonly why?: readonly string[];
+  /** What to do next: commands, or sentences that name one. */
+  readonly hints?: readonly string[];
+  readonly exit?: number;
+  readonly retryable?: boolean;
+  readonly cause?: unknown;
+}
+
+/** What a command ends with when it could not do its work: what, why, what next, and the exit code. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly why: readonly string[];
+  readonly hints: readonly string[];
+  readonly exit: number;
+  readonly retryable: boolean;
+
+  constructor(code: ProblemCode, what: string, options: ProblemOptions = {}) {
+    super(what, 'cause' in options ? { cause: options.cause } : undefined);
+    this.name = 'Problem';
+    this.code = code;
+    this.why = options.why ?? [];
+    this.hints = options.hints ?? [];
+    this.exit = options.exit ?? (code === 'unexpected' ? EXIT.failed : exitOf(code));
+    this.retryable = options.retryable ?? false;
+  }
+
+  /** The same problem for a command that has exit codes of its own. */
+  endingWith(exit: number): Problem {
+    const { code, message, why, hints, retryable } = this;
+    return new Problem(code, message, { why, hints, retryable, exit, cause: this.cause });
+  }
+}
+
+/** A flag or argument that cannot be what was meant. */
+export function usage(what: string, options: ProblemOptions = {}): Problem {
+  return new Problem('invalid_input', what, options);
+}
+
+/** Whatever was thrown, as a problem. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof HoldfastError) {
+    const retryable = error instanceof StoreError && error.retryable;
+    return new Problem(error.code, error.message, { cause: error, retryable });
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return new Problem('unexpected', message || 'something failed without a word', {
+    why: ['Holdfast did not foresee this. What was recorded stays recorded.'],
+    hints: ['the same command with -vv shows where it happened'],
+    cause: error,
+  });
+}
+
+/** For a terminal: one line what, then why, then what next, and the exit code at the end. */
+export function problemLines(problem: Problem): string[] {
+  const [what = '', ...more] = visibleLines(problem.message);
+  const lines = [`error: ${what}`, ...[...more, ...problem.why, ...problem.hints].map((line) => `       ${line}`)];
+  const last = lines.pop() as string;
+  return [...lines, `${last}   (exit ${problem.exit})`];
+}
+
+/** RFC 9457, with our code, exit code, hints and whether the same call may succeed later. */
+export function problemJson(problem: Problem): object {
+  return {
+    type: `urn:holdfast:problem:${problem.code}`,
+    code: problem.code,
+    title: TITLES[problem.code],
+    detail: [problem.message, ...problem.why].join(' '),
+    exit: problem.exit,
+    hints: problem.hints,
+    retryable: problem.retryable,
+  };
+}
+
+const TITLES: Readonly<Record<ProblemCode, string>> = {
+  invalid_input: 'Invalid flag or argument',
+  invalid_policy: 'Invalid policy',
+  payload_rejected: 'Payload rejected',
+  payload_too_large: 'Payload too large',
+  unknown_type: 'Unknown type of task',
+  task_not_found: 'Task not found',
+  state_conflict: "The task's state does not allow it",
+  lease_lost: 'Lease lost',
+  store_busy: 'Store is locked',
+  store_read_only: 'Not permitted, or read-only',
+  store_full: 'No space left for the store',
+  store_corrupt: 'Store is damaged',
+  store_too_new: 'Store was written by a newer Holdfast',
+  store_unsupported: 'Store cannot work here',
+  store_unavailable: 'Store is not there',
+  store_io: 'Disk failed under the store',
+  closed: 'Already closed',
+  unexpected: 'Unexpected failure',
+};

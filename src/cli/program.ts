@@ -1,0 +1,265 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, Option } from 'commander';
+import { Cli, type GlobalFlags } from './cli.ts';
+import { EXIT_TABLE } from './exit-codes.ts';
+import { type Problem, usage } from './problem.ts';
+import { commandsLike } from './suggest.ts';
+import { visible } from './visible.ts';
+
+/** One file of `commands/`: what it adds to a command, and what it does. Loaded only when it is called for. */
+interface CommandModule {
+  declare(command: Command): void;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly alias?: string;
+  readonly group: string;
+  readonly arguments: string;
+  readonly summary: string;
+  readonly load: () => Promise<CommandModule>;
+}
+
+const WORK = 'Do durable work';
+const LOOK = 'Look';
+const ACT = 'Act';
+
+const ENTRIES: readonly Entry[] = [
+  {
+    name: 'run',
+    group: WORK,
+    arguments: '[flags] -- CMD…',
+    summary: 'run a command until it succeeds, by policy',
+    load: () => import('./commands/run.ts'),
+  },
+  {
+    name: 'mv',
+    group: WORK,
+    arguments: '[flags] SRC… DEST',
+    summary: 'move files and folders, and never onto something',
+    load: () => import('./commands/mv.ts'),
+  },
+  {
+    name: 'worker',
+    group: WORK,
+    arguments: '[flags]',
+    summary: 'work what is recorded, until stopped',
+    load: () => import('./commands/worker.ts'),
+  },
+  {
+    name: 'resume',
+    group: WORK,
+    arguments: '[ID…]',
+    summary: 'work these tasks here and now (default: all unfinished)',
+    load: () => import('./commands/resume.ts'),
+  },
+  {
+    name: 'wait',
+    group: WORK,
+    arguments: '[ID…]',
+    summary: 'wait until tasks ended or need a person',
+    load: () => import('./commands/wait.ts'),
+  },
+  {
+    name: 'status',
+    group: LOOK,
+    arguments: '',
+    summary: 'one screen: is anything wrong, what to do first',
+    load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'list',
+    alias: 'ls',
+    group: LOOK,
+    arguments: '[FILTER]',
+    summary: 'tasks, the newest first',
+    load: () => import('./commands/list.ts'),
+  },
+  {
+    name: 'show',
+    group: LOOK,
+    arguments: 'ID',
+    summary: 'everything about one task',
+    load: () => import('./commands/show.ts'),
+  },
+  {
+    name: 'retry',
+    group: ACT,
+    arguments: 'ID…',
+    summary: 'due now; a new round for what ended',
+    load: () => import('./commands/retry.ts'),
+  },
+  {
+    name: 'resolve',
+    group: ACT,
+    arguments: 'ID --as succeeded|retry|dead',
+    summary: 'answer a task that needs a person',
+    load: () => import('./commands/resolve.ts'),
+  },
+  {
+    name: 'cancel',
+    group: ACT,
+    arguments: 'ID…',
+    summary: 'end tasks that wait or run',
+    load: () => import('./commands/cancel.ts'),
+  },
+  {
+    name: 'hold',
+    group: ACT,
+    arguments: 'ID…',
+    summary: 'put waiting tasks aside',
+    load: () => import('./commands/hold.ts'),
+  },
+  {
+    name: 'release',
+    group: ACT,
+    arguments: 'ID…',
+    summary: 'let held tasks wait their turn again',
+    load: () => import('./commands/release.ts'),
+  },
+  {
+    name: 'version',
+    group: 'Commands:',
+    arguments: '',
+    summary: 'the version of holdfast, and what it stands on',
+    load: () => import('./commands/version.ts'),
+  },
+];
+
+/** The program for these arguments: only the command that they name is loaded, so that the others cost nothing. */
+export async function programFor(args: readonly string[], write: (text: string) => void): Promise<Command> {
+  const program = new Command('holdfast')
+    .description('Durable commands and file moves: what fails is tried again, and nothing is lost.')
+    .version(versionOf(), '-V, --version', 'the version of holdfast')
+    .helpOption('-h, --help', 'this, or the flags of a command')
+    .helpCommand('help [command]', 'the flags of a command')
+    .enablePositionalOptions()
+    .showSuggestionAfterError(false)
+    .exitOverride()
+    .configureOutput({ writeOut: write, outputError: () => {} })
+    .addHelpText('after', footer);
+  addGlobalFlags(program);
+  const wanted = wordsOf(args);
+  const called = wanted[0] === 'help' ? wanted[1] : wanted[0];
+  for (const entry of ENTRIES) await addCommand(program, entry, called);
+  return program;
+}
+
+/** What a command does, once its flags are read. Its answer is the exit code. */
+export type Action<Flags> = (cli: Cli, args: readonly string[], flags: Flags) => Promise<number>;
+
+/** Gives a command its action: variadic or not, its arguments come as one list. */
+export function act<Flags extends object>(command: Command, action: Action<Flags>): void {
+  command.action(async () => {
+    process.exitCode = await action(new Cli(globalFlagsOf(command)), command.args, command.opts<Flags>());
+  });
+}
+
+/** The flags that are shared by all commands, wherever they were written: before the command's name or after it. */
+export function globalFlagsOf(command: Command): GlobalFlags {
+  const flags: Record<string, unknown> = {};
+  for (const level of [command.parent, command]) {
+    for (const { attribute } of GLOBAL_FLAGS) {
+      if (level?.getOptionValueSource(attribute) === 'cli') {
+        const value: unknown = level.getOptionValue(attribute);
+        flags[attribute] = attribute === 'verbose' ? Number(flags.verbose ?? 0) + Number(value) : value;
+      }
+    }
+  }
+  return flags;
+}
+
+/** Commander's objections in our words. Help and version, which it throws too, are none. */
+export function problemOfCommander(error: CommanderError, args: readonly string[]): Problem | undefined {
+  if (error.exitCode === 0 || error.code === 'commander.help') return undefined;
+  const [called] = wordsOf(args);
+  if (error.code === 'commander.unknownCommand') return unknownCommand(called ?? '');
+  const entry = entryOf(called);
+  const what = visible(error.message.replace(/^error: /, '').split('\n')[0] as string);
+  return usage(what, {
+    hints: [entry ? `holdfast ${entry.name} ${entry.arguments}` : 'holdfast --help', ...(entry ? [helpHint(entry)] : [])],
+  });
+}
+
+function helpHint({ name }: Entry): string {
+  return `all flags: holdfast ${name} --help`;
+}
+
+function unknownCommand(word: string): Problem {
+  const names = ENTRIES.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]));
+  const likely = commandsLike(word, [...names, 'help']);
+  return usage(`there is no command "${visible(word)}"`, {
+    hints: [
+      ...(likely.length > 0 ? [`did you mean: holdfast ${likely.join(', or holdfast ')}?`] : []),
+      `to run it durably: holdfast run -- ${visible(word)} …`,
+      'all commands: holdfast --help',
+    ],
+  });
+}
+
+// ── Commands ──
+
+async function addCommand(program: Command, entry: Entry, called: string | undefined): Promise<void> {
+  const command = program.command(entry.name).summary(entry.summary).description(entry.summary).helpGroup(entry.group);
+  if (entry.alias !== undefined) command.alias(entry.alias);
+  command.usage(entry.arguments);
+  if (entryOf(called) !== entry) return;
+  const { declare } = await entry.load();
+  declare(command);
+  addGlobalFlags(command);
+}
+
+function entryOf(word: string | undefined): Entry | undefined {
+  return ENTRIES.find(({ name, alias }) => word !== undefined && (name === word || alias === word));
+}
+
+/** The words before any flag of a command: the command's name, and after `help` the one that it is about. */
+function wordsOf(args: readonly string[]): string[] {
+  const words: string[] = [];
+  for (let i = 0; i < args.length && words.length < 2; i += 1) {
+    const arg = args[i] as string;
+    if (arg === '--') break;
+    if (arg === '-s' || arg === '--store') i += 1;
+    else if (!arg.startsWith('-')) words.push(arg);
+    else if (words.length > 0) break;
+  }
+  return words;
+}
+
+// ── Flags of all commands ──
+
+const GLOBAL_FLAGS: readonly { readonly flags: string; readonly attribute: keyof GlobalFlags; readonly help: string }[] = [
+  { flags: '-s, --store <path>', attribute: 'store', help: 'the store: a path or file:// URL (HOLDFAST_STORE)' },
+  { flags: '--json', attribute: 'json', help: 'one JSON document on stdout' },
+  { flags: '-q, --quiet', attribute: 'quiet', help: 'no progress and no hints' },
+  { flags: '-v, --verbose', attribute: 'verbose', help: 'say more; twice: for a bug report' },
+  { flags: '--no-color', attribute: 'color', help: 'no colours (NO_COLOR)' },
+  { flags: '--no-input', attribute: 'input', help: 'never ask' },
+  { flags: '-y, --yes', attribute: 'yes', help: 'yes to what would be asked' },
+];
+
+function addGlobalFlags(command: Command): void {
+  for (const { flags, attribute, help } of GLOBAL_FLAGS) {
+    const option = new Option(flags, help).helpGroup('Flags of all commands');
+    if (attribute === 'verbose') option.argParser((_, before: unknown) => Number(before ?? 0) + 1);
+    command.addOption(option);
+  }
+}
+
+function footer(): string {
+  const width = Math.max(...EXIT_TABLE.map(([code]) => code.length));
+  const codes = EXIT_TABLE.map(([code, meaning]) => `  ${code.padEnd(width)}  ${meaning}`);
+  return `
+Exit codes (run has its own: holdfast run --help)
+${codes.join('\n')}
+
+The store is the nearest .holdfast/ folder upwards, else your own (~/.local/state/holdfast).
+IDs are numbers (12, #12) or keys. Durations: 90s, 10m, 1h30m, 2d. Times: 14:30, tomorrow 9:00, +2h, 2026-01-31T09:00Z.
+`;
+}
+
+/** From the package that this file was installed with. */
+export function versionOf(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return String((JSON.parse(text) as { version?: unknown }).version);
+}

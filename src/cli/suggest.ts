@@ -1,0 +1,86 @@
+/** What people type for what they mean, where the letters do not give it away. */
+const INTENTS: Readonly<Record<string, string>> = {
+  restart: 'retry (due now; a new round if it had ended)',
+  rerun: 'retry (due now; a new round if it had ended)',
+  redo: 'retry (due now; a new round if it had ended)',
+  redrive: 'retry ID…, with the ids from: holdfast list state:dead --ids',
+  requeue: 'retry (due now; a new round if it had ended)',
+  rm: 'cancel (a task that waits or runs ends; its history stays)',
+  remove: 'cancel (a task that waits or runs ends; its history stays)',
+  delete: 'cancel (a task that waits or runs ends; its history stays)',
+  del: 'cancel (a task that waits or runs ends; its history stays)',
+  kill: 'cancel',
+  stop: 'cancel (for one task), or hold (to put it aside)',
+  abort: 'cancel',
+  pause: 'hold',
+  suspend: 'hold',
+  stash: 'hold',
+  unpause: 'release',
+  unhold: 'release',
+  continue: 'resume (work it here), or release (after hold)',
+  start: 'worker (work everything), or resume (work some tasks here)',
+  work: 'worker (work everything), or resume (work some tasks here)',
+  daemon: 'worker',
+  serve: 'worker',
+  ps: 'list state:running',
+  jobs: 'list',
+  tasks: 'list',
+  queue: 'list',
+  stats: 'status',
+  top: 'status',
+  info: 'show',
+  inspect: 'show',
+  describe: 'show',
+  explain: 'show',
+  logs: 'show',
+  log: 'show',
+  history: 'show',
+  exec: 'run -- CMD…',
+  add: 'run -- CMD…',
+  enqueue: 'run -- CMD…',
+  submit: 'run -- CMD…',
+  move: 'mv',
+  rename: 'mv',
+  answer: 'resolve',
+  decide: 'resolve',
+  fix: 'resolve',
+  follow: 'wait',
+};
+
+/** What a person may have meant by a word that is no command: by intent first, then by its letters. */
+export function commandsLike(word: string, commands: readonly string[]): string[] {
+  const key = word.toLowerCase();
+  const meant = Object.hasOwn(INTENTS, key) ? INTENTS[key] : undefined;
+  return meant === undefined ? nearest(word, commands) : [meant];
+}
+
+/** The words that are a slip of the finger away: at most two edits, and fewer for short ones. The nearest first. */
+export function nearest(word: string, known: readonly string[]): string[] {
+  const limit = word.length <= 3 ? 1 : 2;
+  return known
+    .map((each) => ({ each, edits: editsBetween(word.toLowerCase(), each.toLowerCase()) }))
+    .filter(({ each, edits }) => edits <= limit || (word.length >= 3 && each.startsWith(word.toLowerCase())))
+    .sort((a, b) => a.edits - b.edits)
+    .slice(0, 3)
+    .map(({ each }) => each);
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */
+function editsBetween(a: string, b: string): number {
+  let [beforeLast, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      row[j] = Math.min(
+        (last[j] as number) + 1,
+        (row[j - 1] as number) + 1,
+        (last[j - 1] as number) + same,
+        swapped ? (beforeLast[j - 2] as number) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    [beforeLast, last] = [last, row];
+  }
+  return last[b.length] as number;
+}

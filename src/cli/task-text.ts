@@ -1,0 +1,138 @@
+import type { Backoff } from '../failure/backoff.ts';
+import { describeBackoff } from '../failure/backoff.ts';
+import type { Jitter } from '../failure/jitter.ts';
+import { answerFor, definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
+import { presetFor } from '../failure/presets.ts';
+import type { Task } from '../queue/task-view.ts';
+import type { HistoryEntry } from '../store/store.ts';
+import { GLYPHS, type ShownState } from './glyphs.ts';
+import type { Style } from './terminal.ts';
+import { quoted, visible } from './visible.ts';
+
+/** The types that the command line itself records and works. */
+export const SHELL_COMMAND = 'shell_command';
+export const FILE_MOVE = 'file_move';
+export const OWN_TYPES = [SHELL_COMMAND, FILE_MOVE] as const;
+
+/** What a task is, in a line: its command, its move, else its type. Safe to print. */
+export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string {
+  const member = (name: string): unknown =>
+    typeof input === 'object' && input !== null && name in input ? (input as Record<string, unknown>)[name] : undefined;
+  if (type === SHELL_COMMAND) {
+    const argv = member('argv');
+    if (Array.isArray(argv) && argv.length > 0) {
+      return member('shell') === true ? visible(String(argv[0])) : argv.map((each) => quoted(String(each))).join(' ');
+    }
+  }
+  if (type === FILE_MOVE) return `mv ${quoted(String(member('from')))} ${quoted(String(member('to')))}`;
+  return visible(type);
+}
+
+export function shownState(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): ShownState {
+  const tried = task.attempts > 0 || task.deferrals > 0 || task.executions > 0;
+  return task.state === 'scheduled' && tried ? 'retrying' : task.state;
+}
+
+export function glyphOf(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): string {
+  return GLYPHS[shownState(task)];
+}
+
+const STYLES: Readonly<Record<ShownState, Style>> = {
+  scheduled: 'idle',
+  ready: 'idle',
+  running: 'active',
+  retrying: 'waiting',
+  held: 'waiting',
+  needs_manual: 'human',
+  dead: 'dead',
+  succeeded: 'ok',
+  cancelled: 'idle',
+};
+
+export function styleOf(state: ShownState): Style {
+  return STYLES[state];
+}
+
+/** What a state is called in a sentence. */
+export function stateWords(state: ShownState): string {
+  return state === 'needs_manual' ? 'needs a person' : state;
+}
+
+/** The policy that answers a task's failures, as far as this process can know: other types may be defined otherwise elsewhere. */
+export function policyOf(task: { readonly type: string; readonly retry?: PolicyOptions }): Policy {
+  const ofType = presetFor(task.type);
+  try {
+    return task.retry ? definePolicy(task.retry, ofType) : ofType;
+  } catch {
+    // A newer version may have written options that this one does not know; a list must show the rest all the same.
+    return ofType;
+  }
+}
+
+/** `2/8`: failures charged, and the limit that they count against. Without the limit for types that we know nothing of. */
+export function triesOf(task: Task): string {
+  if (!(OWN_TYPES as readonly string[]).includes(task.type)) return String(task.attempts);
+  const policy = policyOf(task);
+  const last = task.attemptsByReason.find(({ reason }) => reason === task.reason);
+  const limit = last ? answerFor(policy, last.reason, last.kind).maxAttempts : policy.maxAttempts;
+  return `${task.attempts}/${limit}`;
+}
+
+/** `up to 8 tries, exponential 5s ×2 ≤ 1h, full jitter`. */
+export function policyWords(policy: Policy): string {
+  if (policy.maxAttempts === 1 || policy.backoff.kind === 'none') return 'one try';
+  return `up to ${policy.maxAttempts} tries, ${spreadWords(policy.backoff, policy.jitter)}`;
+}
+
+function spreadWords(backoff: Backoff, jitter: Jitter): string {
+  const words = describeBackoff(backoff);
+  switch (jitter.kind) {
+    case 'none':
+      return words;
+    case 'proportional':
+      return `${words} ±${Math.round(jitter.factor * 100)}%`;
+    case 'full':
+    case 'equal':
+      return `${words}, ${jitter.kind} jitter`;
+  }
+}
+
+type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
+
+/** What was decided last about a task. What a worker reported too late decided nothing. */
+export function lastDecision(history: readonly HistoryEntry[]): ExecutionEntry | undefined {
+  return history.findLast((entry): entry is ExecutionEntry => entry.kind === 'execution' && !entry.late);
+}
+
+/** Whether the task waits for a person because its effect may have happened. */
+export function isAmbiguous(task: Pick<Task, 'state'>, history: readonly HistoryEntry[]): boolean {
+  return task.state === 'needs_manual' && lastDecision(history)?.because?.step === 'ambiguous';
+}
+
+/** How an execution ended (`exit 255`), and what it said. Both safe to print. */
+export function endOf(entry: Pick<ExecutionEntry, 'failure' | 'message'>): { readonly how: string; readonly said: string } {
+  const message = entry.failure?.message ?? entry.message ?? '';
+  const [, how = '', said = ''] = /^(exit \d+|killed by SIG[A-Z0-9]+)(?:: (.*))?$/s.exec(message) ?? [];
+  return how === '' ? { how: '', said: visible(message) } : { how, said: visible(said) };
+}
+
+/** `2 of 8 tries used`. */
+export function triesUsed(task: Task): string {
+  const [used, limit] = triesOf(task).split('/');
+  return limit === undefined ? `${used} tries used` : `${used} of ${limit} tries used`;
+}
+
+/** Which attempt of its round each execution was. One that charged nothing leaves its number to the next. */
+export function numbered(history: readonly HistoryEntry[]): ReadonlyMap<HistoryEntry, number> {
+  const numbers = new Map<HistoryEntry, number>();
+  let charged = 0;
+  for (const entry of history) {
+    if (entry.kind === 'act') {
+      if (entry.verb === 'retry' && entry.from !== 'scheduled') charged = 0;
+    } else if (!entry.late) {
+      numbers.set(entry, charged + 1);
+      if (entry.charge === 'task') charged += 1;
+    }
+  }
+  return numbers;
+}

@@ -1,0 +1,57 @@
+import { InvalidInputError } from '../errors.ts';
+import { type CommandInput, type CommandOptions, checkCommand, command } from '../handlers/command.ts';
+import { type MoveInput, move } from '../handlers/move.ts';
+import { presets } from '../failure/presets.ts';
+import { type AnyTask, defineTask, type RunningTask } from '../worker/define-task.ts';
+import type { Brakes } from './brakes.ts';
+import { FILE_MOVE, SHELL_COMMAND } from './task-text.ts';
+
+export interface TaskTypeOptions {
+  readonly environment: CommandOptions['environment'];
+  readonly brakes: Brakes;
+  /** Where commands show their output as it comes. Without it the end of it is kept in the task's result. */
+  readonly write?: NonNullable<CommandOptions['write']>;
+}
+
+/** The types that the command line works: `shell_command` and `file_move`. */
+export function taskTypes({ environment, brakes, write }: TaskTypeOptions): readonly AnyTask[] {
+  const runCommand = command({ environment, kill: brakes.kill, ...(write && { write }) });
+  return [
+    defineTask<CommandInput>(SHELL_COMMAND, {
+      retry: presets.shellCommand,
+      input: schemaOf(checkCommand),
+      run: (input, task) => brakes.guard(task, (guarded) => runCommand(input, guarded)),
+    }),
+    defineTask<MoveInput>(FILE_MOVE, {
+      retry: presets.fileMove,
+      input: schemaOf(checkMove),
+      run: (input, task: RunningTask) => brakes.guard(task, (guarded) => move(input, guarded)),
+    }),
+  ];
+}
+
+/** Reads what was stored of a move. @throws InvalidInputError naming the member that is missing. */
+export function checkMove(input: unknown): MoveInput {
+  const { from, to } = Object(input) as Record<string, unknown>;
+  if (typeof from !== 'string' || from === '') throw new InvalidInputError('A move needs `from`, a path.');
+  if (typeof to !== 'string' || to === '') throw new InvalidInputError('A move needs `to`, a path.');
+  return { from, to };
+}
+
+/** A check that throws, as the Standard Schema that a definition takes. */
+function schemaOf<T>(check: (input: unknown) => T) {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'holdfast',
+      validate(value: unknown) {
+        try {
+          return { value: check(value) };
+        } catch (error) {
+          if (!(error instanceof InvalidInputError)) throw error;
+          return { issues: [{ message: error.message }] };
+        }
+      },
+    },
+  } as const;
+}

@@ -1,0 +1,32 @@
+/** Control characters, separators of lines, marks that turn the writing round, and invisible tags. */
+const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+
+const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': ' ' };
+
+/**
+ * Text of a task as one line that a terminal may show: what would move the cursor, set the title or turn the writing round is
+ * spelled out as `\x1b`. Everything that a task, its command or another machine said goes through here before it is printed.
+ */
+export function visible(text: string): string {
+  return text.replace(UNSAFE, (character) => SHORT[character] ?? spelled(character));
+}
+
+/** The lines of a text, each made visible. A final line end makes no empty line. */
+export function visibleLines(text: string): string[] {
+  return text
+    .replace(/\r?\n$/, '')
+    .split(/\r?\n/)
+    .map(visible);
+}
+
+/** One argument as a person would type it in a shell: quoted where it needs to be. */
+export function quoted(argument: string): string {
+  const shown = visible(argument);
+  return /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(shown) ? shown : `'${shown.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function spelled(character: string): string {
+  const code = character.codePointAt(0) as number;
+  if (code <= 0xff) return `\\x${code.toString(16).padStart(2, '0')}`;
+  return code <= 0xffff ? `\\u${code.toString(16).padStart(4, '0')}` : `\\u{${code.toString(16)}}`;
+}

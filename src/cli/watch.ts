@@ -1,0 +1,82 @@
+import type { Holdfast } from '../queue/holdfast.ts';
+import type { Task } from '../queue/task-view.ts';
+import type { HistoryEntry } from '../store/store.ts';
+
+/** What became of a task since somebody looked last. */
+export interface Change {
+  readonly before: Task;
+  readonly task: Task;
+  /** What happened meanwhile, oldest first, and everything that ever happened. */
+  readonly news: readonly HistoryEntry[];
+  readonly history: readonly HistoryEntry[];
+}
+
+interface Seen {
+  readonly task: Task;
+  readonly entries: ReadonlySet<string>;
+}
+
+/** Tasks that are looked at again and again, by whoever they are worked, until each of them is over. */
+export class Watch {
+  readonly #holdfast: Holdfast;
+  readonly #isOver: (task: Task) => boolean;
+  readonly #seen = new Map<number, Seen>();
+  readonly #open = new Set<number>();
+
+  private constructor(holdfast: Holdfast, isOver: (task: Task) => boolean) {
+    this.#holdfast = holdfast;
+    this.#isOver = isOver;
+  }
+
+  /** Watches from here on: what has happened before is no news. */
+  static async start(holdfast: Holdfast, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
+    const watch = new Watch(holdfast, isOver);
+    for (const task of tasks) {
+      watch.#seen.set(task.id, { task, entries: new Set((await holdfast.history(task.id)).map(nameOf)) });
+      if (!isOver(task)) watch.#open.add(task.id);
+    }
+    return watch;
+  }
+
+  /** The tasks as they were seen last, in the order in which they were given. */
+  get tasks(): readonly Task[] {
+    return [...this.#seen.values()].map(({ task }) => task);
+  }
+
+  /** The tasks that are not over. */
+  get open(): readonly Task[] {
+    return [...this.#open].map((id) => (this.#seen.get(id) as Seen).task);
+  }
+
+  /** What has changed since the last look. */
+  async look(): Promise<Change[]> {
+    const changes: Change[] = [];
+    for (const id of this.#open) {
+      const { task: before, entries } = this.#seen.get(id) as Seen;
+      const task = await this.#holdfast.find(id);
+      if (!task) {
+        // Retention took it away, so it had ended; how, nobody knows any more.
+        this.#open.delete(id);
+        continue;
+      }
+      if (signatureOf(task) === signatureOf(before)) continue;
+      const history = await this.#holdfast.history(id);
+      this.#seen.set(id, { task, entries: new Set(history.map(nameOf)) });
+      if (this.#isOver(task)) this.#open.delete(id);
+      changes.push({ before, task, history, news: history.filter((entry) => !entries.has(nameOf(entry))) });
+    }
+    return changes;
+  }
+}
+
+/** Differs whenever something happened to a task that people want to hear of. */
+function signatureOf(task: Task): string {
+  const { state, executions, dueAt, attempts, deferrals, recoveries, reason, running } = task;
+  return JSON.stringify([state, executions, dueAt, attempts, deferrals, recoveries, reason, running]);
+}
+
+function nameOf(entry: HistoryEntry): string {
+  return entry.kind === 'act'
+    ? `act ${entry.at} ${entry.verb} ${entry.actor}`
+    : `execution ${entry.execution} ${entry.endedAt} ${entry.late}`;
+}

@@ -1,0 +1,39 @@
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+const INVISIBLE = /^[\p{M}\u200b-\u200d\ufeff]+$/u;
+
+/** How many columns of a terminal a text takes, colours left aside. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const { segment } of segments(text)) width += columnsOf(segment);
+  return width;
+}
+
+/** The text in at most so many columns; what does not fit ends in `…`. */
+export function cut(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  let kept = '';
+  let width = 0;
+  for (const { segment } of segments(text)) {
+    width += columnsOf(segment);
+    if (width > columns - 1) break;
+    kept += segment;
+  }
+  return columns > 0 ? `${kept}…` : '';
+}
+
+/** The text, with spaces up to so many columns. */
+export function padded(text: string, columns: number): string {
+  return text + ' '.repeat(Math.max(0, columns - widthOf(text)));
+}
+
+function segments(text: string): Iterable<{ readonly segment: string }> {
+  // Plain ASCII needs no segmenter, which is slow.
+  if (/^[\x20-\x7e]*$/.test(text)) return Array.from(text, (segment) => ({ segment }));
+  return new Intl.Segmenter('en', { granularity: 'grapheme' }).segment(text);
+}
+
+function columnsOf(segment: string): number {
+  if (INVISIBLE.test(segment)) return 0;
+  return WIDE.test(segment) || segment.includes('\ufe0f') ? 2 : 1;
+}

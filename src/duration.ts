@@ -1,0 +1,84 @@
+import { InvalidInputError } from './errors.ts';
+import { show } from './show.ts';
+
+/** Milliseconds. Inside Holdfast every span of time is a number of milliseconds. */
+export type Milliseconds = number;
+
+/** What people write: milliseconds as a number, `'90s'`, `'10m'`, `'1h30m'`, `'2d'`, or ISO 8601 such as `'PT15M'`. */
+export type DurationInput = number | string;
+
+const UNITS: Readonly<Record<string, Milliseconds>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** The longest span that Holdfast handles: ten years. Longer ones are refused when written and cut when computed. */
+export const LONGEST: Milliseconds = 10 * 365 * 86_400_000;
+
+/**
+ * Reads a duration. Zero is allowed; ten years is the longest.
+ * @throws InvalidInputError naming `what` and the value, for anything that is not a finite, non-negative duration.
+ */
+export function duration(
+  input: DurationInput,
+  what = 'duration',
+  code: 'invalid_input' | 'invalid_policy' = 'invalid_input',
+): Milliseconds {
+  const ms = typeof input === 'number' ? input : parse(input);
+  const objection = objectionTo(ms);
+  if (objection !== undefined) throw new InvalidInputError(`${what} must ${objection}, got ${show(input)}.`, code);
+  return Math.round(ms as Milliseconds);
+}
+
+/** Writes a span the way `duration` reads it, in the two largest units: `1h30m`, `2d`, `450ms`. */
+export function formatDuration(ms: Milliseconds): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (ms < 9_950) return `${Math.round(ms / 100) / 10}s`;
+  const whole = Math.round(ms / 1_000);
+  const parts = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor((whole % 86_400) / 3_600), 'h'],
+    [Math.floor((whole % 3_600) / 60), 'm'],
+    [whole % 60, 's'],
+  ] as const;
+  const first = parts.findIndex(([n]) => n > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([n]) => n > 0)
+    .map(([n, unit]) => `${n}${unit}`)
+    .join('');
+}
+
+function objectionTo(ms: Milliseconds | undefined): string | undefined {
+  if (ms === undefined || Number.isNaN(ms)) return "be a duration such as 1500, '90s', '10m' or 'PT1H'";
+  if (ms < 0) return 'not be negative';
+  return ms > LONGEST ? 'be at most ten years' : undefined;
+}
+
+function parse(input: unknown): Milliseconds | undefined {
+  if (typeof input !== 'string' || input.length > 64) return undefined;
+  const text = input.trim();
+  return text.startsWith('P') ? parseIso(text) : parseUnits(text);
+}
+
+function parseUnits(text: string): Milliseconds | undefined {
+  if (!/^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/g)) {
+    total += Number(amount) * (UNITS[unit as string] as number);
+  }
+  return total;
+}
+
+function parseIso(text: string): Milliseconds | undefined {
+  const amount = String.raw`(\d+(?:\.\d+)?)`;
+  const form = new RegExp(`^P(?:${amount}W)?(?:${amount}D)?(?:T(?:${amount}H)?(?:${amount}M)?(?:${amount}S)?)?$`);
+  const match = form.exec(text);
+  if (!match || match.slice(1).every((part) => part === undefined) || text.endsWith('T')) return undefined;
+  const [w, d, h, m, s] = match.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number, number];
+  return w * 604_800_000 + d * 86_400_000 + h * 3_600_000 + m * 60_000 + s * 1_000;
+}

@@ -1,0 +1,163 @@
+import { type DurationInput, duration, formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
+import { show } from '../show.ts';
+import { refusal, tagged } from './refusal.ts';
+
+/** How long the k-th retry waits, before jitter. Plain data, but for `custom`. */
+export type Backoff =
+  | { readonly kind: 'exponential'; readonly base: Milliseconds; readonly factor: number; readonly cap: Milliseconds }
+  | { readonly kind: 'linear'; readonly step: Milliseconds; readonly cap: Milliseconds }
+  | { readonly kind: 'fixed'; readonly delay: Milliseconds }
+  | { readonly kind: 'schedule'; readonly delays: readonly Milliseconds[] }
+  | { readonly kind: 'immediate' }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'custom'; readonly name: string; readonly delay: (retry: number) => Milliseconds };
+
+const HOUR = 3_600_000;
+
+/** Retry k waits `base · factor^(k−1)`, at most `cap` (1 h): the first retry waits `base`. `factor` is 2 unless said. */
+export function exponential(options: { base: DurationInput; factor?: number; cap?: DurationInput }): Backoff {
+  const base = span(options.base, 'base');
+  const factor = options.factor ?? 2;
+  // Compared as a type too: '2' would pass for a number until it is added to one.
+  if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
+    throw refusal(`factor must be a number of at least 1, got ${show(factor)}.`);
+  }
+  return { kind: 'exponential', base, factor, cap: capAbove(options.cap, base, 'base') };
+}
+
+/** Retry k waits `step · k`, at most `cap` (1 h). */
+export function linear(options: { step: DurationInput; cap?: DurationInput }): Backoff {
+  const step = span(options.step, 'step');
+  return { kind: 'linear', step, cap: capAbove(options.cap, step, 'step') };
+}
+
+/** Every retry waits the same. */
+export function fixed(delay: DurationInput): Backoff {
+  return { kind: 'fixed', delay: span(delay, 'delay') };
+}
+
+/** Retry k waits the k-th delay; after the last one, the last repeats. */
+export function schedule(delays: readonly DurationInput[]): Backoff {
+  if (!Array.isArray(delays) || delays.length === 0) {
+    throw refusal(`schedule needs a list of at least one delay, got ${show(delays)}.`);
+  }
+  return { kind: 'schedule', delays: Array.from(delays, (delay, i) => span(delay, `delay ${i + 1}`)) };
+}
+
+/** Retries at once. Meant for tests, and for failures that a second try always mends. */
+export const immediate: Backoff = { kind: 'immediate' };
+
+/** Never runs a second time, for any reason: where a retry would be due, the task ends or a person is asked. */
+export const none: Backoff = { kind: 'none' };
+
+/**
+ * A function of one's own, called with the number of the retry (from 1). It must be pure; nonsense from it counts as 0.
+ * Decisions and policy versions know it by its name, so a changed function deserves a new one.
+ */
+export function custom(name: string, delay: (retry: number) => Milliseconds): Backoff {
+  if (typeof name !== 'string' || name === '') {
+    throw refusal(`A custom backoff needs a name, by which decisions can say what they used, got ${show(name)}.`);
+  }
+  if (typeof delay !== 'function') {
+    throw refusal(`The custom backoff ${show(name)} needs a function from retry to milliseconds, got ${show(delay)}.`);
+  }
+  return { kind: 'custom', name, delay };
+}
+
+const FIELDS = {
+  exponential: ['base', 'factor', 'cap'],
+  linear: ['step', 'cap'],
+  fixed: ['delay'],
+  schedule: ['delays'],
+  immediate: [],
+  none: [],
+  custom: ['name', 'delay'],
+} as const satisfies Readonly<Record<Backoff['kind'], readonly string[]>>;
+
+/**
+ * Reads a backoff that came from outside as data: built by hand, or from a configuration.
+ * @throws InvalidInputError for an unknown kind or field, and for what the function of that kind refuses.
+ */
+export function parseBackoff(value: unknown): Backoff {
+  const given = tagged(value, FIELDS, 'a backoff');
+  switch (given.kind) {
+    case 'exponential':
+      return exponential(given as never);
+    case 'linear':
+      return linear(given as never);
+    case 'fixed':
+      return fixed(given.delay as never);
+    case 'schedule':
+      return schedule(given.delays as never);
+    case 'immediate':
+      return immediate;
+    case 'none':
+      return none;
+    case 'custom':
+      return custom(given.name as never, given.delay as never);
+  }
+}
+
+/** The delay of retry `k` (from 1) before jitter: finite, whole, between 0 and ten years for every k. `none` has no retry: 0. */
+export function ceiling(backoff: Backoff, k: number): Milliseconds {
+  switch (backoff.kind) {
+    case 'exponential':
+      // 0 · ∞ is NaN: a base of zero stays zero however often it is multiplied.
+      return backoff.base === 0 ? 0 : Math.round(Math.min(backoff.base * backoff.factor ** (k - 1), backoff.cap));
+    case 'linear':
+      return Math.round(Math.min(backoff.step * k, backoff.cap));
+    case 'fixed':
+      return backoff.delay;
+    case 'schedule':
+      return backoff.delays[Math.min(k, backoff.delays.length) - 1] as Milliseconds;
+    case 'immediate':
+    case 'none':
+      return 0;
+    case 'custom':
+      return sane(backoff, k);
+  }
+}
+
+/** The formula in words, as decisions and `explain` show it. */
+export function describeBackoff(backoff: Backoff): string {
+  switch (backoff.kind) {
+    case 'exponential':
+      return `exponential ${formatDuration(backoff.base)} ×${backoff.factor} ≤ ${formatDuration(backoff.cap)}`;
+    case 'linear':
+      return `linear ${formatDuration(backoff.step)} ≤ ${formatDuration(backoff.cap)}`;
+    case 'fixed':
+      return `fixed ${formatDuration(backoff.delay)}`;
+    case 'schedule':
+      return `schedule ${backoff.delays.map(formatDuration).join(', ')}`;
+    case 'immediate':
+    case 'none':
+      return backoff.kind;
+    case 'custom':
+      return `custom ${backoff.name}`;
+  }
+}
+
+function capAbove(cap: DurationInput | undefined, first: Milliseconds, name: string): Milliseconds {
+  if (cap === undefined) return Math.max(HOUR, first);
+  const ms = span(cap, 'cap');
+  if (ms < first) {
+    throw refusal(
+      `cap must not be below ${name}, got ${formatDuration(ms)} below ${formatDuration(first)}: every delay would be the cap.`,
+    );
+  }
+  return ms;
+}
+
+function span(input: DurationInput, what: string): Milliseconds {
+  return duration(input, what, 'invalid_policy');
+}
+
+function sane(backoff: Extract<Backoff, { kind: 'custom' }>, k: number): Milliseconds {
+  try {
+    const delay = backoff.delay(k);
+    return typeof delay === 'number' && delay > 0 ? Math.min(Math.round(delay), LONGEST) : 0;
+  } catch {
+    // Someone else's function in the middle of a decision: the task must still get its next moment.
+    return 0;
+  }
+}

@@ -1,0 +1,371 @@
+import { formatDuration, type Milliseconds } from '../duration.ts';
+import { ceiling, describeBackoff } from './backoff.ts';
+import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './jitter.ts';
+import type { End, Failure, FailureKind, Outcome } from './outcome.ts';
+import { type Answer, answerFor, type Policy } from './policy.ts';
+
+/** How many failures were charged to a task under one reason, in its present round. */
+export interface ChargedCount {
+  readonly reason: string;
+  readonly kind: FailureKind;
+  readonly count: number;
+}
+
+/** What a store remembers of a task when it hands it out. Durations, never times: the store owns the clock. */
+export interface Facts {
+  /** Executions in this round, the one being judged included. */
+  readonly executions: number;
+  readonly charged: readonly ChargedCount[];
+  readonly deferralsInARow: number;
+  /** How long ago the first deferral of the present row was decided; 0 if there is none. */
+  readonly deferredForMs: Milliseconds;
+  /** How long ago each charged recovery happened. */
+  readonly recoveriesAgoMs: readonly Milliseconds[];
+  /** A lease on it ended without a word, and no execution has spoken since. */
+  readonly suspect: boolean;
+  readonly idempotent: boolean;
+  readonly cancelRequested: boolean;
+  /** How long ago the first execution of this round started, less the time for which its source was shut. */
+  readonly sinceFirstStartMs: Milliseconds;
+  readonly untilDeadlineMs?: Milliseconds;
+}
+
+/** What is written against whom. The store adds it as a delta. */
+export type Charge =
+  | { readonly to: 'task'; readonly reason: string; readonly kind: FailureKind }
+  | { readonly to: 'deferrals' | 'recoveries' | 'nobody' };
+
+/**
+ * Which judgement settled it, in the order in which they are asked: of two that apply, the earlier one speaks. The last four
+ * are what is left where nothing ends the task.
+ */
+export const STEPS = [
+  'success',
+  'cancelled',
+  'explicit',
+  'ambiguous',
+  'permanent',
+  'crash_loop',
+  'max_attempts',
+  'no_retry',
+  'max_retry_after',
+  'max_deferrals',
+  'max_deferred_for',
+  'max_executions',
+  'give_up_after',
+  'deadline',
+  'interrupted',
+  'recovery',
+  'deferral',
+  'retry',
+] as const;
+export type Step = (typeof STEPS)[number];
+
+/** Why a decision is what it is: enough to explain it to a person and to check it by hand. */
+export interface Because {
+  readonly step: Step;
+  /** The rule that gave the numbers: a reason, a family, a kind, or `policy`. */
+  readonly rule: string;
+  /** The charged count that this outcome brought it to, and the limit that it was held against. */
+  readonly count?: number;
+  readonly limit?: number;
+  readonly formula?: string;
+  /** The draw: its bounds, the roll, and its density per millisecond. */
+  readonly jitter?: {
+    readonly low: Milliseconds;
+    readonly high: Milliseconds;
+    readonly roll: Roll;
+    readonly density?: number;
+  };
+  readonly policyVersion: string;
+  /** One sentence for people. */
+  readonly text: string;
+}
+
+/** What is decided for one outcome: a next state, a delay and never a time, who is charged, and why. */
+export type Decision =
+  | { readonly next: 'succeeded'; readonly because: Because }
+  | { readonly next: 'cancelled'; readonly reason: string; readonly because: Because }
+  | {
+      readonly next: 'scheduled';
+      readonly after: Milliseconds;
+      readonly reason: string;
+      readonly charge: Charge;
+      /** It goes on as one that may have killed its worker. */
+      readonly suspect: boolean;
+      readonly because: Because;
+    }
+  | { readonly next: End; readonly reason: string; readonly charge: Charge; readonly because: Because };
+
+/** A crash loop is the fourth charged recovery within this window. */
+const CRASH_WINDOW: Milliseconds = 72 * 3_600_000;
+const CRASH_LIMIT = 4;
+
+/** Deferrals are at least this far apart, whatever was asked for. */
+export const LEAST_DEFERRAL: Milliseconds = 1_000;
+
+/**
+ * Judges what an execution ended with. Pure: the same arguments give the same decision, in a worker, in the recovery of
+ * somebody else's task, and in `explain`.
+ */
+export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Decision {
+  const reason = reasonOf(outcome);
+  const kind = outcome.kind === 'failure' ? outcome.failure.kind : undefined;
+  const open: Case = { facts, policy, roll, reason, answer: answerFor(policy, reason, kind) };
+
+  if (outcome.kind === 'success') {
+    return { next: 'succeeded', because: because(open, 'success', 'The handler ended well.') };
+  }
+  if (facts.cancelRequested) {
+    const text = 'A cancel was requested, and this execution did not succeed.';
+    return { next: 'cancelled', reason: 'cancelled', because: because(open, 'cancelled', text) };
+  }
+  switch (outcome.kind) {
+    case 'interruption':
+      return judgeInterruption(open, outcome);
+    case 'failure':
+      return judgeFailure(open, outcome.failure);
+    case 'deferral':
+      return judgeDeferral(open, outcome.after);
+    case 'loss':
+      return judgeLoss(open, outcome.worker);
+    case 'expiry':
+      return end(open, open.answer.onExhausted, nobody, 'deadline', 'Its deadline passed while it waited.');
+  }
+}
+
+/** One outcome before the judgement: what is known, which policy answers and how, and the dice. */
+interface Case {
+  readonly facts: Facts;
+  readonly policy: Policy;
+  readonly roll: Roll;
+  readonly answer: Answer;
+  readonly reason: string;
+}
+
+const nobody: Charge = { to: 'nobody' };
+const unspread: Jitter = { kind: 'none' };
+
+function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interruption' }>): Decision {
+  // A handler that was cut off may have done half of its work; for a task that must not run twice that is for a person.
+  if (outcome.started && mustNotRunTwice(open)) {
+    const text = 'It was cut off while running, and it is not idempotent: its effect may have happened.';
+    return end(open, 'needs_manual', nobody, 'ambiguous', text);
+  }
+  if (outcome.started && neverAgain(open)) return noSecondExecution(open, 'It was cut off while running', nobody);
+
+  const text = `${outcome.message} Nothing is charged, and it is ready again at once.`;
+  // A suspect that was handed back before its handler began has not spoken.
+  const suspect = open.facts.suspect && !outcome.started;
+  return outOfBounds(open, 0, nobody) ?? { ...again(open, 0, nobody, 'interrupted', text), suspect };
+}
+
+function judgeFailure(open: Case, failure: Failure): Decision {
+  const { answer, policy } = open;
+  const charge: Charge = { to: 'task', reason: failure.reason, kind: failure.kind };
+
+  if (failure.word === 'needs_manual') {
+    return end(open, 'needs_manual', nobody, 'explicit', 'The handler asked for a person.');
+  }
+  if (failure.word === 'permanent') {
+    return end(open, answer.onExhausted, charge, 'explicit', 'The handler said that retrying cannot help.');
+  }
+  if (failure.ambiguous && mustNotRunTwice(open)) {
+    const text = 'The effect may have happened although no answer came, and the task is not idempotent.';
+    return end(open, 'needs_manual', charge, 'ambiguous', text);
+  }
+  if (failure.kind === 'permanent' && policy.permanent === 'stop' && !answer.namesReason) {
+    return end(open, answer.onExhausted, charge, 'permanent', `${failure.reason} is permanent, and no rule names it.`);
+  }
+  const limited = failure.kind === 'rate_limited' || failure.fault === 'quota';
+  if (failure.retryAfterMs !== undefined && (limited || failure.fault === 'source')) {
+    return deferAsAsked(open, failure.retryAfterMs, answer.jitter);
+  }
+  if (limited && !answer.charge) return deferByBackoff(open);
+  // A source at fault is charged like the task for as long as sources have no memory: no outage can be declared from it.
+  return chargeAndRetry(open, failure, charge);
+}
+
+function judgeDeferral(open: Case, asked: Milliseconds | undefined): Decision {
+  // The handler named its moment, so no jitter moves it.
+  return asked === undefined ? deferByBackoff(open) : deferAsAsked(open, asked, unspread);
+}
+
+function judgeLoss(open: Case, worker: string): Decision {
+  const { facts } = open;
+  const charge: Charge = facts.suspect ? { to: 'recoveries' } : nobody;
+  const gone = `Its worker ${worker} went away without a word`;
+  if (mustNotRunTwice(open)) {
+    const text = `${gone}, and the task is not idempotent: its effect may have happened.`;
+    return end(open, 'needs_manual', charge, 'ambiguous', text);
+  }
+  const recent = facts.recoveriesAgoMs.filter((ago) => ago < CRASH_WINDOW).length + (facts.suspect ? 1 : 0);
+  const counted = { count: recent, limit: CRASH_LIMIT };
+  if (recent >= CRASH_LIMIT) {
+    const text = `It was lost with its worker ${recent} times within 72 h, each time as the only suspect.`;
+    return end({ ...open, reason: 'worker.crash_loop' }, 'needs_manual', charge, 'crash_loop', text, counted);
+  }
+  if (neverAgain(open)) return noSecondExecution(open, gone, charge);
+
+  const text = facts.suspect
+    ? `${gone} while it was the suspect: recovery ${recent}, and the ${CRASH_LIMIT}th within 72 h needs a person.`
+    : `${gone}. Nothing is charged, but from now on it runs as the only suspect of its worker.`;
+  return outOfBounds(open, 0, charge) ?? { ...again(open, 0, charge, 'recovery', text, counted), suspect: true };
+}
+
+/** A deferral of exactly what was asked for, or more: at least a second, within the policy's bounds. */
+function deferAsAsked(open: Case, asked: Milliseconds, jitter: Jitter): Decision {
+  const wait = Math.max(asked, LEAST_DEFERRAL);
+  const drawn = jitteredAbove(wait, jitter, open.roll);
+  return defer(open, wait, drawn, `asked for ${formatDuration(asked)}`, asked);
+}
+
+/** A deferral for which nobody named a delay: the backoff's, by the count of deferrals in a row. */
+function deferByBackoff(open: Case): Decision {
+  const { answer, facts, roll } = open;
+  const k = facts.deferralsInARow + 1;
+  const wait = Math.max(ceiling(answer.backoff, k), LEAST_DEFERRAL);
+  const drawn = jittered(wait, answer.jitter, roll, LEAST_DEFERRAL);
+  return defer(open, wait, drawn, `${describeBackoff(answer.backoff)}, deferral ${k}`);
+}
+
+function defer(open: Case, wait: Milliseconds, drawn: Drawn, formula: string, asked = 0): Decision {
+  const { facts, policy } = open;
+  if (neverAgain(open)) return noSecondExecution(open, 'It was put off', nobody);
+  if (asked > policy.maxRetryAfter) return askedTooMuch(open, asked, nobody);
+
+  const row = { count: facts.deferralsInARow + 1, limit: policy.maxDeferrals };
+  if (row.count > row.limit) {
+    const text = `It was deferred ${facts.deferralsInARow} times in a row, as often as maxDeferrals allows.`;
+    return end(open, 'needs_manual', nobody, 'max_deferrals', text, row);
+  }
+  // Judged by the wait before jitter, so that the dice do not decide whether a person is asked.
+  if (facts.deferredForMs + wait > policy.maxDeferredFor) {
+    const text = `Deferrals in a row would put it off for longer than maxDeferredFor (${formatDuration(policy.maxDeferredFor)}).`;
+    return end(open, 'needs_manual', nobody, 'max_deferred_for', text, row);
+  }
+  const after = drawn.delay;
+  const text = `Deferred for ${formatDuration(after)}: ${formula}. Nothing is charged.`;
+  const inputs = { ...row, formula, ...draw(drawn, open.roll) };
+  return outOfBounds(open, after, nobody, inputs) ?? again(open, after, { to: 'deferrals' }, 'deferral', text, inputs);
+}
+
+function chargeAndRetry(open: Case, failure: Failure, charge: Charge): Decision {
+  const { answer, facts, policy, roll } = open;
+  const count = countedTogether(facts, policy, answer) + 1;
+  const counted = { count, limit: answer.maxAttempts };
+  const failed = `${failure.reason}: attempt ${count} of ${answer.maxAttempts} failed`;
+  if (count >= answer.maxAttempts) {
+    return end(open, answer.onExhausted, charge, 'max_attempts', `${failed}.`, counted);
+  }
+  if (neverAgain(open)) {
+    const text = `${failed}, and its policy allows no second execution.`;
+    return end(open, answer.onExhausted, charge, 'no_retry', text, counted);
+  }
+  const asked = failure.retryAfterMs ?? 0;
+  if (asked > policy.maxRetryAfter) return askedTooMuch(open, asked, charge, counted);
+
+  const wait = ceiling(answer.backoff, count);
+  const longer = asked > wait;
+  const drawn = longer ? jitteredAbove(asked, answer.jitter, roll) : jittered(wait, answer.jitter, roll, asked);
+  const formula = longer ? `asked for ${formatDuration(asked)}` : `${describeBackoff(answer.backoff)}, retry ${count}`;
+  const text = `${failed}; next try in ${formatDuration(drawn.delay)} (${formula}).`;
+  const inputs = { ...counted, formula, ...draw(drawn, roll) };
+  return outOfBounds(open, drawn.delay, charge, inputs) ?? again(open, drawn.delay, charge, 'retry', text, inputs);
+}
+
+/** Charges that share a limit under today's policy, whichever policy was in force when they were made. */
+function countedTogether(facts: Facts, policy: Policy, answer: Answer): number {
+  return facts.charged
+    .filter(({ reason, kind }) => answerFor(policy, reason, kind).limitedBy === answer.limitedBy)
+    .reduce((sum, { count }) => sum + count, 0);
+}
+
+function mustNotRunTwice({ facts, policy }: Case): boolean {
+  return !facts.idempotent && !policy.retryAmbiguous;
+}
+
+function neverAgain({ answer }: Case): boolean {
+  return answer.backoff.kind === 'none';
+}
+
+/** Nobody is at fault, so no limit of the policy was used up; but it may not run again either. */
+function noSecondExecution(open: Case, what: string, charge: Charge): Decision {
+  return end(open, 'needs_manual', charge, 'no_retry', `${what}, and its policy allows no second execution.`);
+}
+
+function askedTooMuch(open: Case, asked: Milliseconds, charge: Charge, counted: Partial<Because> = {}): Decision {
+  const text = `It was asked to wait ${formatDuration(asked)}, longer than maxRetryAfter (${formatDuration(open.policy.maxRetryAfter)}).`;
+  return end(open, 'needs_manual', charge, 'max_retry_after', text, counted);
+}
+
+/** The last bounds, for whatever no other one ends: executions of any outcome, the give-up time, and the deadline. */
+function outOfBounds(
+  open: Case,
+  after: Milliseconds,
+  charge: Charge,
+  inputs: Partial<Because> = {},
+): Decision | undefined {
+  const { answer, facts, policy } = open;
+  if (facts.executions >= policy.maxExecutions) {
+    const text = `It was executed ${facts.executions} times, as often as maxExecutions allows.`;
+    const counted = { count: facts.executions, limit: policy.maxExecutions };
+    return end(open, 'needs_manual', charge, 'max_executions', text, { ...inputs, ...counted });
+  }
+  if (policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
+    const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
+    return end(open, answer.onExhausted, charge, 'give_up_after', text, inputs);
+  }
+  if (facts.untilDeadlineMs !== undefined && after >= facts.untilDeadlineMs) {
+    const text = 'Its next try would come after its deadline.';
+    return end(open, answer.onExhausted, charge, 'deadline', text, inputs);
+  }
+  return undefined;
+}
+
+function again(
+  open: Case,
+  after: Milliseconds,
+  charge: Charge,
+  step: Step,
+  text: string,
+  more: Partial<Because> = {},
+): Extract<Decision, { next: 'scheduled' }> {
+  return {
+    next: 'scheduled',
+    after,
+    reason: open.reason,
+    charge,
+    suspect: false,
+    because: because(open, step, text, more),
+  };
+}
+
+function end(open: Case, next: End, charge: Charge, step: Step, text: string, more: Partial<Because> = {}): Decision {
+  return { next, reason: open.reason, charge, because: because(open, step, text, more) };
+}
+
+function because(open: Case, step: Step, text: string, more: Partial<Because> = {}): Because {
+  return { step, rule: open.answer.rule, policyVersion: open.policy.version, text, ...more };
+}
+
+function draw({ low, high, density }: Drawn, roll: Roll): Pick<Because, 'jitter'> {
+  return { jitter: { low, high, roll, ...(density !== undefined && { density }) } };
+}
+
+function reasonOf(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'success':
+      return 'success';
+    case 'failure':
+      return outcome.failure.reason;
+    case 'deferral':
+      return outcome.reason;
+    case 'interruption':
+      return 'worker.interrupted';
+    case 'loss':
+      return 'worker.lost';
+    case 'expiry':
+      return 'deadline.passed';
+  }
+}

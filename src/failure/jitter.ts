@@ -1,0 +1,87 @@
+import { LONGEST, type Milliseconds } from '../duration.ts';
+import { show } from '../show.ts';
+import { refusal, tagged } from './refusal.ts';
+
+/** How a delay is spread so that what failed together does not come back together. */
+export type Jitter =
+  | { readonly kind: 'none' }
+  /** Uniform within ±factor of the delay, after the cap. */
+  | { readonly kind: 'proportional'; readonly factor: number }
+  /** Uniform between 0 and the delay. */
+  | { readonly kind: 'full' }
+  /** Half of the delay, plus uniform up to the other half. */
+  | { readonly kind: 'equal' };
+
+/** A number of at least 0 and below 1: the dice are the caller's. */
+export type Roll = number;
+
+/** A delay as it was drawn, between which bounds, and how likely per millisecond (absent where nothing was drawn). */
+export interface Drawn {
+  readonly delay: Milliseconds;
+  readonly low: Milliseconds;
+  readonly high: Milliseconds;
+  readonly density?: number;
+}
+
+/** Spreads a delay by ±`factor` of itself, 0 to 1. */
+export function proportional(factor: number): Jitter {
+  if (typeof factor !== 'number' || !(factor >= 0 && factor <= 1)) {
+    throw refusal(`A proportional jitter must be a number between 0 and 1, got ${show(factor)}.`);
+  }
+  return { kind: 'proportional', factor };
+}
+
+const FIELDS = { none: [], proportional: ['factor'], full: [], equal: [] } as const satisfies Readonly<
+  Record<Jitter['kind'], readonly string[]>
+>;
+
+/**
+ * Reads a jitter that came from outside as data.
+ * @throws InvalidInputError for an unknown kind or field, and for a factor that `proportional` refuses.
+ */
+export function parseJitter(value: unknown): Jitter {
+  const { kind, factor } = tagged(value, FIELDS, 'a jitter');
+  return kind === 'proportional' ? proportional(factor as number) : { kind };
+}
+
+/** Above a delay that a server asked for, jitter adds at most this much. */
+export const WIDEST_ABOVE_FLOOR: Milliseconds = 300_000;
+
+/** Draws from our own delay. Never below zero nor below `floor`, never above ten years. */
+export function jittered(delay: Milliseconds, jitter: Jitter, roll: Roll, floor: Milliseconds = 0): Drawn {
+  switch (jitter.kind) {
+    case 'none':
+      return draw(Math.max(delay, floor), Math.max(delay, floor), roll);
+    case 'proportional':
+      return draw(Math.max(delay * (1 - jitter.factor), floor), delay * (1 + jitter.factor), roll);
+    case 'full':
+      return draw(floor, delay, roll);
+    case 'equal':
+      return draw(Math.max(delay / 2, floor), delay, roll);
+  }
+}
+
+/** Draws at or above a delay that the other side asked for: jitter only adds, as much as it would spread, at most 5 min. */
+export function jitteredAbove(floor: Milliseconds, jitter: Jitter, roll: Roll): Drawn {
+  return draw(floor, floor + Math.min(spread(floor, jitter), WIDEST_ABOVE_FLOOR), roll);
+}
+
+function spread(delay: Milliseconds, jitter: Jitter): Milliseconds {
+  switch (jitter.kind) {
+    case 'none':
+      return 0;
+    case 'proportional':
+      return delay * jitter.factor;
+    case 'full':
+      return delay;
+    case 'equal':
+      return delay / 2;
+  }
+}
+
+function draw(from: Milliseconds, to: Milliseconds, roll: Roll): Drawn {
+  const low = Math.min(Math.round(from), LONGEST);
+  const high = Math.min(Math.round(to), LONGEST);
+  if (high <= low) return { delay: low, low, high: low };
+  return { delay: Math.round(low + roll * (high - low)), low, high, density: 1 / (high - low) };
+}

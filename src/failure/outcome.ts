@@ -1,0 +1,66 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Json } from '../task.ts';
+
+/** How a failure behaves when the same task runs again. */
+export const FAILURE_KINDS = ['transient', 'rate_limited', 'permanent', 'unknown'] as const;
+export type FailureKind = (typeof FAILURE_KINDS)[number];
+
+/** Whether a name is that of a kind. Such a name is never read as a reason: a rule `permanent` or `unknown` is about the kind. */
+export function isKind(name: string): name is FailureKind {
+  return (FAILURE_KINDS as readonly string[]).includes(name);
+}
+
+const REASON = /^[a-z0-9]+(?:[._-][a-z0-9]+)*$/;
+const LONGEST_REASON = 64;
+
+/** Whether a value has the form of a reason: a lower-case slug such as `fs.locked`, at most 64 characters. */
+export function isReason(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= LONGEST_REASON && REASON.test(value);
+}
+
+/** Who caused it, and so who pays: the task itself, the source that it touches, that source's quota, or the worker. */
+export const FAULTS = ['task', 'source', 'quota', 'worker'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** Where a task goes when its policy ends it. */
+export const ENDS = ['dead', 'needs_manual'] as const;
+export type End = (typeof ENDS)[number];
+
+/** Which rule recognised a failure, and in which field it read the evidence. */
+export interface Evidence {
+  readonly rule: string;
+  readonly field?: string;
+}
+
+/** A classified error. Plain data: it can be stored, sent and decided about again. */
+export interface Failure {
+  readonly kind: FailureKind;
+  /** A slug such as `fs.locked` or `http.429`; the part before the first dot is its family. */
+  readonly reason: string;
+  readonly fault: Fault;
+  /** The effect may have happened although no answer came. */
+  readonly ambiguous: boolean;
+  /** What the other side asked for, in milliseconds. 0 is a hint too; absent means that there was none. */
+  readonly retryAfterMs?: Milliseconds;
+  /** The application's own code, as it was thrown. */
+  readonly code?: string;
+  /** The class of what was thrown, and its message: cleaned, at most 8,192 characters. */
+  readonly name: string;
+  readonly message: string;
+  readonly evidence: Evidence;
+  /** Set when the handler said on purpose what must follow; see `signals.ts`. */
+  readonly word?: 'permanent' | 'needs_manual';
+}
+
+/** What an execution ended with, as the worker or the recovery saw it. */
+export type Outcome =
+  | { readonly kind: 'success'; readonly result?: Json }
+  | { readonly kind: 'failure'; readonly failure: Failure }
+  /** The handler said "later", which is nobody's failure. Without `after` the policy's backoff gives the delay. */
+  | { readonly kind: 'deferral'; readonly after?: Milliseconds; readonly reason: string; readonly message: string }
+  /** A shutdown or a release handed it back. `started` tells whether its handler had begun. */
+  | { readonly kind: 'interruption'; readonly started: boolean; readonly message: string }
+  /** The lease ended without a word from its worker. */
+  | { readonly kind: 'loss'; readonly worker: string }
+  /** Its deadline passed while it waited. */
+  | { readonly kind: 'expiry' };

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import type { DurationInput, Milliseconds } from '../duration.ts';
+import { type Backoff, exponential } from './backoff.ts';
+import { type Jitter, proportional } from './jitter.ts';
+import { type End, type FailureKind, isKind } from './outcome.ts';
+import { parseOptions } from './policy-options.ts';
+
+/** What a rule may say otherwise for the failures that it names. What it leaves out comes from the next less specific rule. */
+export interface RuleOptions {
+  /** Counts only the failures that this rule governs. */
+  readonly maxAttempts?: number;
+  readonly backoff?: Backoff;
+  readonly jitter?: Jitter;
+  readonly onExhausted?: End;
+  /** `false`: a rate limit without a hint is a deferral and charges nobody. Only meaningful where a rate limit is met. */
+  readonly charge?: boolean;
+}
+
+/** What may be said of a policy. What is left out, or `undefined`, stays as it is in the policy underneath. */
+export interface PolicyOptions extends Omit<RuleOptions, 'charge'> {
+  /** Charged executions, the first included: 4 means one try and three retries. Default 5. */
+  readonly maxAttempts?: number;
+  /** `stop` (default) ends a permanent failure at once; `retry` treats it like any other. */
+  readonly permanent?: 'stop' | 'retry';
+  /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
+  readonly onExhausted?: End;
+  /** By reason (`fs.locked`), family (`fs.*`) or kind (`transient`); the most specific one answers. */
+  readonly rules?: Readonly<Record<string, RuleOptions>>;
+  /** How many deferrals in a row are granted before a person is asked. Default 100. */
+  readonly maxDeferrals?: number;
+  /** How long deferrals in a row may put a task off before a person is asked. Default 24 h. */
+  readonly maxDeferredFor?: DurationInput;
+  /** A longer ask than this needs a person. Default 24 h. */
+  readonly maxRetryAfter?: DurationInput;
+  /** No execution starts later than this after the first one. Default: no such limit. */
+  readonly giveUpAfter?: DurationInput | 'none';
+  /** How long one execution may run since its start or its last `heartbeat()`. Default 1 h; `'none'` must be said. */
+  readonly timeout?: DurationInput | 'none';
+  /** The last bound on executions of any outcome; beyond it a person is asked. Default 1,000. */
+  readonly maxExecutions?: number;
+  /** Retry an ambiguous failure even if the task is not idempotent. Default false. */
+  readonly retryAmbiguous?: boolean;
+}
+
+/** A policy with every value settled. `version` is a hash of its content, kept with each decision that it made. */
+export interface Policy {
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+  readonly jitter: Jitter;
+  readonly permanent: 'stop' | 'retry';
+  readonly onExhausted: End;
+  readonly rules: Readonly<Record<string, RuleOptions>>;
+  readonly maxDeferrals: number;
+  readonly maxDeferredFor: Milliseconds;
+  readonly maxRetryAfter: Milliseconds;
+  readonly giveUpAfter: Milliseconds | 'none';
+  readonly timeout: Milliseconds | 'none';
+  readonly maxExecutions: number;
+  readonly retryAmbiguous: boolean;
+  readonly version: string;
+}
+
+const HOUR = 3_600_000;
+
+/** The library's default: 5 attempts, 1 s doubling up to 5 min, ±10 %; permanent failures stop, rate limits charge nobody. */
+export const standard: Policy = settled({
+  maxAttempts: 5,
+  backoff: exponential({ base: '1s', cap: '5m' }),
+  jitter: proportional(0.1),
+  permanent: 'stop',
+  onExhausted: 'dead',
+  rules: { rate_limited: { charge: false } },
+  maxDeferrals: 100,
+  maxDeferredFor: 24 * HOUR,
+  maxRetryAfter: 24 * HOUR,
+  giveUpAfter: 'none',
+  timeout: HOUR,
+  maxExecutions: 1_000,
+  retryAmbiguous: false,
+});
+
+/**
+ * Lays options over a policy (`standard` unless said). Rules are joined by name; a rule given anew replaces its namesake.
+ * A schedule without `maxAttempts` allows each of its delays once. Options that are, or were spread from, a whole policy
+ * bring all of their own rules and take none from underneath: `definePolicy({ ...presets.worker, maxAttempts: 3 })`.
+ * @throws InvalidInputError naming the option and the value that is refused.
+ */
+export function definePolicy(options: PolicyOptions = {}, over: Policy = standard): Policy {
+  const given = parseOptions(options);
+  const whole = 'version' in options;
+  const byLength =
+    given.maxAttempts === undefined && given.backoff?.kind === 'schedule'
+      ? { maxAttempts: given.backoff.delays.length + 1 }
+      : {};
+  return settled({ ...over, ...byLength, ...given, rules: { ...(whole ? {} : over.rules), ...given.rules } });
+}
+
+/** The numbers that answer one failure, each from the most specific rule that has it, and how its charges are counted. */
+export interface Answer {
+  /** The most specific rule that matched, or `policy`. */
+  readonly rule: string;
+  readonly namesReason: boolean;
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+  readonly jitter: Jitter;
+  readonly onExhausted: End;
+  readonly charge: boolean;
+  /** Whose `maxAttempts` it is: charges under this rule count together. */
+  readonly limitedBy: string;
+}
+
+/** Finds a policy's answer to an outcome of this reason. What is no failure has no kind, so no rule for a kind answers it. */
+export function answerFor(policy: Policy, reason: string, kind?: FailureKind): Answer {
+  const answer = {
+    rule: 'policy',
+    namesReason: false,
+    maxAttempts: policy.maxAttempts,
+    backoff: policy.backoff,
+    jitter: policy.jitter,
+    onExhausted: policy.onExhausted,
+    charge: true,
+    limitedBy: 'policy',
+  };
+  for (const name of rulesFor(reason, kind)) {
+    const rule = Object.hasOwn(policy.rules, name) ? policy.rules[name] : undefined;
+    if (!rule) continue;
+    Object.assign(answer, rule, { rule: name, namesReason: name === reason && !isKind(name) });
+    if (rule.maxAttempts !== undefined) answer.limitedBy = name;
+  }
+  return answer;
+}
+
+/** The names of the rules that may speak, from the least specific to the most. */
+function rulesFor(reason: string, kind: FailureKind | undefined): string[] {
+  return [...(kind ? [kind] : []), familyOf(reason), ...(isKind(reason) ? [] : [reason])];
+}
+
+function familyOf(reason: string): string {
+  return `${reason.split('.', 1)[0]}.*`;
+}
+
+/** A policy is shared by all tasks of its type, so nobody may change it behind its version. */
+function settled(values: Omit<Policy, 'version'>): Policy {
+  const { version: _, ...content } = values as Policy;
+  return frozen({ ...content, version: hash(content) });
+}
+
+function frozen<T extends object>(value: T): T {
+  for (const member of Object.values(value)) {
+    if (typeof member === 'object' && member !== null) frozen(member);
+  }
+  return Object.freeze(value);
+}
+
+/**
+ * The first 12 hex digits of the SHA-256 of the content with sorted keys: the same numbers have the same version
+ * everywhere. A custom backoff counts by its name, since functions have no content that two processes could compare.
+ */
+function hash(content: object): string {
+  const text = JSON.stringify(content, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+}

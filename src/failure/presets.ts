@@ -1,0 +1,81 @@
+import { exponential, schedule } from './backoff.ts';
+import { proportional } from './jitter.ts';
+import { definePolicy, type Policy, type PolicyOptions, standard } from './policy.ts';
+
+/** A published schedule holds to the letter: no jitter unless it names one, and none of `standard`'s rules. */
+function preset(options: PolicyOptions): Policy {
+  return definePolicy({ jitter: { kind: 'none' }, ...options }, { ...standard, rules: {} });
+}
+
+const commandLike: PolicyOptions = {
+  maxAttempts: 8,
+  backoff: exponential({ base: '5s', cap: '1h' }),
+  jitter: { kind: 'full' },
+};
+
+/** Policies for common work. A type named like one of them (`imap_mailbox`) gets it without being told. */
+export const presets = {
+  standard,
+  shellCommand: preset(commandLike),
+  httpDelivery: preset({ ...commandLike, rules: { rate_limited: { charge: false } } }),
+  fileMove: preset({
+    maxAttempts: 5,
+    backoff: exponential({ base: '10m', cap: '2h' }),
+    permanent: 'retry',
+    onExhausted: 'needs_manual',
+    rules: {
+      'fs.locked': { maxAttempts: 10, backoff: exponential({ base: '5m', cap: '24h' }), onExhausted: 'dead' },
+      'fs.permission': { maxAttempts: 3, backoff: exponential({ base: '1m', cap: '5m' }), onExhausted: 'needs_manual' },
+      'fs.dest_exists': { maxAttempts: 1, onExhausted: 'needs_manual' },
+    },
+  }),
+  /** What `fileMove` is with `smart: false`: one plain policy for every failure. */
+  fileMovePlain: preset({ maxAttempts: 10, backoff: exponential({ base: '5m', cap: '24h' }), permanent: 'retry' }),
+  replay: preset({ maxAttempts: 8, backoff: exponential({ base: '60s', cap: '1h' }) }),
+  worker: preset({
+    maxAttempts: 5,
+    backoff: exponential({ base: '1s', cap: '5m' }),
+    jitter: proportional(0.1),
+    permanent: 'retry',
+  }),
+  localFiles: preset({
+    maxAttempts: 3,
+    backoff: exponential({ base: '30s', cap: '5m' }),
+    jitter: proportional(0.2),
+  }),
+  imapMailbox: preset({
+    maxAttempts: 5,
+    backoff: exponential({ base: '120s', cap: '30m' }),
+    jitter: proportional(0.3),
+    rules: {
+      transient: { maxAttempts: 7 },
+      rate_limited: { backoff: exponential({ base: '600s', cap: '30m' }) },
+    },
+  }),
+  githubRepository: preset({
+    maxAttempts: 5,
+    backoff: exponential({ base: '300s', cap: '1h' }),
+    jitter: proportional(0.25),
+    rules: { rate_limited: { backoff: exponential({ base: '900s', cap: '1h' }) } },
+  }),
+  analysis: preset({ maxAttempts: 4, backoff: schedule(['5m', '15m', '60m']), permanent: 'retry' }),
+} as const satisfies Readonly<Record<string, Policy>>;
+
+const BY_TYPE: Readonly<Record<string, Policy>> = {
+  standard: presets.standard,
+  shell_command: presets.shellCommand,
+  http_delivery: presets.httpDelivery,
+  file_move: presets.fileMove,
+  replay: presets.replay,
+  worker: presets.worker,
+  local_files: presets.localFiles,
+  obsidian_vault: presets.localFiles,
+  imap_mailbox: presets.imapMailbox,
+  github_repository: presets.githubRepository,
+  analysis: presets.analysis,
+};
+
+/** The policy of a type that was given none: the preset of its name, else `standard`. */
+export function presetFor(type: string): Policy {
+  return Object.hasOwn(BY_TYPE, type) ? (BY_TYPE[type] as Policy) : standard;
+}

@@ -1,0 +1,31 @@
+import { InvalidInputError } from '../errors.ts';
+import { show } from '../show.ts';
+
+/** What is thrown where a policy is built from something that would not work. */
+export function refusal(message: string): InvalidInputError {
+  return new InvalidInputError(message, 'invalid_policy');
+}
+
+/** Whether the value is an object with named members, and no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Reads an object whose `kind` says which other fields it may have. What the fields hold is for the caller to judge.
+ * @throws InvalidInputError for anything but an object, an unknown kind, or a field that its kind does not have.
+ */
+export function tagged<Kind extends string>(
+  value: unknown,
+  fields: Readonly<Record<Kind, readonly string[]>>,
+  what: string,
+): Readonly<Record<string, unknown>> & { readonly kind: Kind } {
+  if (!isRecord(value)) throw refusal(`${what} must be an object with a kind, got ${show(value)}.`);
+  const kind = value.kind as Kind;
+  if (typeof kind !== 'string' || !Object.hasOwn(fields, kind)) {
+    throw refusal(`The kind of ${what} must be one of ${Object.keys(fields).join(', ')}, got ${show(kind)}.`);
+  }
+  const stray = Object.keys(value).find((key) => key !== 'kind' && !fields[kind].includes(key));
+  if (stray !== undefined) throw refusal(`${what} of kind '${kind}' has no ${show(stray)}, got ${show(value[stray])}.`);
+  return value as Readonly<Record<string, unknown>> & { readonly kind: Kind };
+}

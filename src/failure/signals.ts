@@ -1,0 +1,142 @@
+import { type DurationInput, duration, LONGEST, type Milliseconds } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
+import { show } from '../show.ts';
+import { read, readNumber } from './classify/inspect.ts';
+import { FAILURE_KINDS, type FailureKind, isReason } from './outcome.ts';
+
+/**
+ * What a handler throws to say on purpose what its end means. Recognised by a brand and not by `instanceof`, so that two
+ * copies of the package in one process understand each other.
+ */
+export const SIGNAL = Symbol.for('holdfast.signal');
+
+export type Signal =
+  | { readonly signal: 'permanent' | 'needs_manual'; readonly reason: string; readonly code?: string }
+  | { readonly signal: 'later'; readonly reason: string; readonly after?: Milliseconds }
+  | { readonly signal: 'rate_limited'; readonly reason: string; readonly after?: Milliseconds; readonly code?: string }
+  | { readonly signal: 'failed'; readonly reason: string; readonly kind: FailureKind; readonly code?: string };
+
+export interface SignalOptions {
+  /** A slug such as `order.closed`. Lower-case words and digits joined by `.`, `_` or `-`. */
+  readonly reason?: string;
+  /** The application's own code, kept with the failure. */
+  readonly code?: string | number;
+  readonly cause?: unknown;
+}
+
+abstract class SignalError extends Error {
+  readonly [SIGNAL]: Signal;
+
+  constructor(message: string, signal: Signal, options: { cause?: unknown }) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.name = new.target.name;
+    this[SIGNAL] = signal;
+  }
+}
+
+/** Ends the task: no policy retries it. It goes where the policy's `onExhausted` says, `dead` by default. */
+export class PermanentFailure extends SignalError {
+  constructor(message = 'The handler said that retrying cannot help.', options: SignalOptions = {}) {
+    super(
+      message,
+      { signal: 'permanent', reason: slug(options.reason, 'explicit.permanent'), ...code(options) },
+      options,
+    );
+  }
+}
+
+/** Asks for a person's answer: the task waits as `needs_manual`, whatever its policy. */
+export class NeedsManual extends SignalError {
+  constructor(message = 'The handler asked for a person.', options: SignalOptions = {}) {
+    super(
+      message,
+      { signal: 'needs_manual', reason: slug(options.reason, 'explicit.needs_manual'), ...code(options) },
+      options,
+    );
+  }
+}
+
+/**
+ * "Not now": a deferral, which charges nobody. Without `after` the policy's own backoff gives the delay. At least one
+ * second apart; bounded by the policy's `maxDeferrals` and `maxDeferredFor`.
+ */
+export class RetryLater extends SignalError {
+  constructor(
+    after?: DurationInput,
+    message = 'The handler asked to run later.',
+    options: Omit<SignalOptions, 'code'> = {},
+  ) {
+    super(message, { signal: 'later', reason: slug(options.reason, 'explicit.later'), ...wait(after) }, options);
+  }
+}
+
+/** The other side told us to slow down. With `after` it is a deferral of at least that; without, the policy's rule for rate limits answers. */
+export class RateLimited extends SignalError {
+  constructor(after?: DurationInput, message = 'The other side limits the rate.', options: SignalOptions = {}) {
+    super(
+      message,
+      { signal: 'rate_limited', reason: slug(options.reason, 'throttled'), ...wait(after), ...code(options) },
+      options,
+    );
+  }
+}
+
+/** A charged failure under a reason of the application's own. `kind` defaults to `transient`, so it is retried by the policy. */
+export class Failed extends SignalError {
+  constructor(message: string, options: SignalOptions & { readonly kind?: FailureKind } = {}) {
+    const kind = options.kind ?? 'transient';
+    if (!FAILURE_KINDS.includes(kind)) {
+      throw new InvalidInputError(`kind must be one of ${FAILURE_KINDS.join(', ')}, got ${show(kind)}.`);
+    }
+    super(
+      message,
+      { signal: 'failed', kind, reason: slug(options.reason, 'explicit.failed'), ...code(options) },
+      options,
+    );
+  }
+}
+
+function slug(reason: string | undefined, fallback: string): string {
+  if (reason === undefined) return fallback;
+  if (!isReason(reason)) {
+    throw new InvalidInputError(
+      `reason must be a lower-case slug such as 'order.closed', at most 64 characters, got ${show(reason)}.`,
+    );
+  }
+  return reason;
+}
+
+function code(options: SignalOptions): { code?: string } {
+  return options.code === undefined ? {} : { code: String(options.code).slice(0, 128) };
+}
+
+function wait(after: DurationInput | undefined): { after?: Milliseconds } {
+  return after === undefined ? {} : { after: duration(after, 'after') };
+}
+
+/** The signal that an error carries. Another copy of the package, older or newer, may have written it: it is parsed. */
+export function parseSignal(error: unknown): Signal | undefined {
+  const found = read(error, SIGNAL);
+  const reason = read(found, 'reason');
+  if (!isReason(reason)) return undefined;
+  const text = read(found, 'code');
+  const code = typeof text === 'string' ? { code: text } : {};
+  const ms = readNumber(found, 'after');
+  const after = ms !== undefined && ms >= 0 && ms <= LONGEST ? { after: ms } : {};
+  const signal = read(found, 'signal');
+  switch (signal) {
+    case 'permanent':
+    case 'needs_manual':
+      return { signal, reason, ...code };
+    case 'later':
+      return { signal, reason, ...after };
+    case 'rate_limited':
+      return { signal, reason, ...after, ...code };
+    case 'failed': {
+      const kind = read(found, 'kind');
+      return { signal, reason, kind: FAILURE_KINDS.find((known) => known === kind) ?? 'unknown', ...code };
+    }
+    default:
+      return undefined;
+  }
+}

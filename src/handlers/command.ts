@@ -1,0 +1,693 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { isAbsolute, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RE2JS, RE2JSException } from 're2js';
+import type { Milliseconds } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
+import type { FailureKind } from '../failure/outcome.ts';
+import { Failed } from '../failure/signals.ts';
+import { refuseUnknown, wholeNumber } from '../options.ts';
+import { show } from '../show.ts';
+
+/**
+ * An exit code from 0 to 255, or the first and last of a range. A command that a signal ended counts as 128 + its number,
+ * as in a shell.
+ */
+export type ExitRange = number | readonly [first: number, last: number];
+
+/** What `holdfast run` stores of a command. Comes from outside, so it is made by `checkCommand`. */
+export interface CommandInput {
+  /** The program and its arguments, which arrive byte for byte. With `shell` exactly one string: the script. */
+  readonly argv: readonly string[];
+  /** Hands `argv[0]` to `/bin/sh -c`. Default: false, and no shell ever sees the arguments. */
+  readonly shell?: boolean;
+  /** Where the command runs; absolute. */
+  readonly cwd: string;
+  /** Only what was named is stored; it is added to the worker's own environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** A file that the command reads as its standard input, relative to `cwd`. Default: nothing. */
+  readonly stdin?: string;
+  /** Exit codes that mean success. Default: 0 alone, so name 0 too when adding one. */
+  readonly successOn?: readonly ExitRange[];
+  /** Exit codes that are transient, whatever else says. */
+  readonly retryOn?: readonly ExitRange[];
+  /** Exit codes that are permanent. Wins over `retryOn`, so that all but one can be retried. */
+  readonly noRetryOn?: readonly ExitRange[];
+  /** RE2 patterns for the last 8 KiB of stderr, without colours; `^` and `$` match at every line. Permanent wins. */
+  readonly retryIfStderr?: string;
+  readonly permanentIfStderr?: string;
+  /** From SIGTERM to SIGKILL. Default: 10 s; at most one hour. */
+  readonly killAfterMs?: Milliseconds;
+}
+
+export interface CommandResult {
+  readonly exit: number;
+  /** The last 4 KiB, unless the output was shown live. */
+  readonly stdout?: string;
+}
+
+/** What a command is told of its task, and the two ways in which it and its worker talk while it runs. */
+export interface CommandTask {
+  readonly id: number;
+  readonly attempt: number;
+  readonly execution: number;
+  readonly maxAttempts?: number;
+  readonly lastError?: string;
+  readonly deadline?: Date;
+  readonly key?: string;
+  readonly signal: AbortSignal;
+  heartbeat(): void;
+}
+
+export interface CommandOptions {
+  /** What every command inherits, usually the environment of the process. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /**
+   * Shows output as it comes. Without it the end of stdout is kept for the result; the end of stderr is kept either way.
+   * One that throws stops the command, and the execution fails with what it threw.
+   */
+  readonly write?: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+  /** Cuts `killAfterMs` short in every command that is being stopped: somebody pressed Ctrl-C again. */
+  readonly kill?: AbortSignal;
+}
+
+interface Verdict {
+  readonly kind: FailureKind;
+  readonly reason: string;
+}
+
+const USAGE: Verdict = { kind: 'permanent', reason: 'process.usage' };
+const KILLED: Verdict = { kind: 'transient', reason: 'process.killed' };
+const CRASHED: Verdict = { kind: 'unknown', reason: 'process.crashed' };
+const EXIT: Verdict = { kind: 'unknown', reason: 'process.exit' };
+
+/** What an exit code or a signal means by convention: sysexits.h, timeout(1), and the shell's 126, 127 and 128 + n. */
+const BY_END: Readonly<Record<string, Verdict>> = {
+  64: USAGE,
+  75: { kind: 'transient', reason: 'process.tempfail' },
+  78: USAGE,
+  124: { kind: 'transient', reason: 'timeout' },
+  126: { kind: 'permanent', reason: 'process.not_executable' },
+  127: { kind: 'permanent', reason: 'process.not_found' },
+  129: KILLED,
+  130: KILLED,
+  134: CRASHED,
+  137: KILLED,
+  139: CRASHED,
+  143: KILLED,
+  SIGHUP: KILLED,
+  SIGINT: KILLED,
+  SIGKILL: KILLED,
+  SIGTERM: KILLED,
+  SIGABRT: CRASHED,
+  SIGBUS: CRASHED,
+  SIGFPE: CRASHED,
+  SIGILL: CRASHED,
+  SIGSEGV: CRASHED,
+};
+
+/**
+ * What the last lines of stderr say, for the many commands whose exit code says nothing. Mostly the C library's own words
+ * (curl and Go have others). In other languages nothing matches, and the failure stays `process.exit`.
+ */
+const BY_STDERR: readonly (readonly [RegExp, FailureKind, reason: string])[] = [
+  [ends('connection refused'), 'transient', 'net.refused'],
+  [ends('could not resolve host(?:name|: [^ ]+)?|temporary failure in name resolution'), 'transient', 'net.dns'],
+  [ends('name or service not known|nodename nor servname provided, or not known|no such host'), 'transient', 'net.dns'],
+  [ends('no route to host|network is unreachable|host is down'), 'transient', 'net.unreachable'],
+  [ends('connection timed out|operation timed out|i/o timeout'), 'transient', 'net.timeout'],
+  [ends('connection reset by peer'), 'transient', 'net.reset'],
+  [ends("could(?:n't| not) connect to server"), 'transient', 'net.failed'],
+  [/^curl: \(28\) /, 'transient', 'net.timeout'],
+  [ends('no space left on device|disk quota exceeded'), 'transient', 'fs.no_space'],
+  [/\bfork: (?:retry: )?resource temporarily unavailable$/i, 'transient', 'resource.limit'],
+  [ends('text file busy|device or resource busy|resource temporarily unavailable'), 'transient', 'fs.locked'],
+  [ends(String.raw`permission denied \(publickey[^()]*\)`), 'permanent', 'auth.invalid'],
+  [/^Host key verification failed\.$/, 'permanent', 'tls.certificate'],
+];
+
+/**
+ * A phrase that is the whole line or stands after `: `, `[Errno 111] ` or `curl: (6) ` at its end, where programs put the
+ * system's words. What may follow is a dot, rsync's `(111)` or the path that Python adds. Prose that mentions the phrase
+ * does not match.
+ */
+function ends(phrase: string): RegExp {
+  return new RegExp(String.raw`(?:^|: |\] |^curl: \(\d+\) )(?:${phrase})(?: \(\d+\)|: '[^']*')?\.?$`, 'i');
+}
+
+/** A template is looked for in so many lines from the end; what stands further up is not why the command ended. */
+const LINES = 10;
+
+const STDERR_KEPT = 8 * 1024;
+const STDOUT_KEPT = 4 * 1024;
+
+const KILL_AFTER: Milliseconds = 10_000;
+
+/** How long what a command left behind may finish by itself, and how long a killed group may take to vanish. */
+const LINGER: Milliseconds = 1_000;
+
+const POSIX = process.platform !== 'win32';
+
+/**
+ * The handler of shell commands. An execution succeeds with the exit code, or fails with a `Failed` that says how it ended,
+ * with a reason from the exit code, the signal or the last lines of stderr. An error of the system that says nothing of the
+ * command, such as too many open files, is thrown as it came.
+ *
+ * Output counts as a sign of life, so `task.heartbeat()` is called for it, at most once a second: the time limit of an
+ * execution ends a command that has fallen silent, and a chatty one may take as long as it needs (`deadline` bounds it).
+ *
+ * When `task.signal` fires, the command's process group is stopped and the promise rejects with the signal's reason once
+ * the group is gone. Processes that left the group (daemons, by setsid) are out of reach.
+ */
+export function command(options: CommandOptions): (input: CommandInput, task: CommandTask) => Promise<CommandResult> {
+  return async (input, task) => {
+    task.signal.throwIfAborted();
+    const tails = { stdout: new Tail(options.write ? 0 : STDOUT_KEPT), stderr: new Tail(STDERR_KEPT) };
+    const beat = throttledHeartbeat(task);
+    const hear: Hear = (stream, chunk) => {
+      tails[stream].add(chunk);
+      beat();
+      options.write?.(stream, chunk);
+    };
+    const running = await launch(input, environment(options.environment, input, task), task.signal, hear);
+
+    const stop = AbortSignal.any([task.signal, running.broken]);
+    const end = await finish(running, { stop, killAfter: input.killAfterMs ?? KILL_AFTER, kill: options.kill });
+    if (end === undefined) throw stop.reason;
+    running.broken.throwIfAborted();
+    if (!includes(input.successOn ?? [0], end.exit)) throw failure(end, input, tails.stderr.text());
+    return options.write ? { exit: end.exit } : { exit: end.exit, stdout: tails.stdout.text().replaceAll('\0', '␀') };
+  };
+}
+
+/**
+ * Reads `'1,75,124-127'`.
+ * @throws InvalidInputError naming the piece that is neither an exit code nor a range.
+ */
+export function parseExitCodes(text: string): ExitRange[] {
+  return text.split(',').map((piece) => {
+    const [, first, last] = /^\s*(\d{1,3})\s*(?:-\s*(\d{1,3})\s*)?$/.exec(piece) ?? [];
+    const range: ExitRange = last === undefined ? Number(first) : [Number(first), Number(last)];
+    if (first === undefined || !isExitRange(range)) {
+      throw new InvalidInputError(
+        `Exit codes are written like '1,75,124-127', each from 0 to 255, got ${show(piece)} in ${show(text)}.`,
+      );
+    }
+    return range;
+  });
+}
+
+/**
+ * Parses what was stored, or what is about to be: everything that can be refused before a command runs is refused here.
+ * @throws InvalidInputError naming the member and what is wrong with it.
+ */
+export function checkCommand(input: unknown): CommandInput {
+  refuseUnknown(input, Object.keys(READ), 'A command');
+  const given = input as Readonly<Record<string, unknown>>;
+  const members = Object.entries(READ)
+    .filter(([name]) => given[name] !== undefined || name === 'argv' || name === 'cwd')
+    .map(([name, read]) => [name, read(given[name], name)]);
+  const parsed = Object.fromEntries(members) as CommandInput;
+  if (parsed.shell && parsed.argv.length !== 1) {
+    throw new InvalidInputError(`With shell, argv must be one string, the script, got ${parsed.argv.length} strings.`);
+  }
+  return parsed;
+}
+
+// Parsing
+
+type Complete = Required<CommandInput>;
+
+const READ: { readonly [K in keyof Complete]: (value: unknown, name: string) => Complete[K] } = {
+  argv: readArgv,
+  shell: readFlag,
+  cwd: readDirectory,
+  env: readEnv,
+  stdin: readText,
+  successOn: readSuccess,
+  retryOn: readRanges,
+  noRetryOn: readRanges,
+  retryIfStderr: readPattern,
+  permanentIfStderr: readPattern,
+  killAfterMs: readKillAfter,
+};
+
+function readArgv(value: unknown, name: string): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new InvalidInputError(`${name} must be a list of a program and its arguments, got ${show(value)}.`);
+  }
+  // Not `map`, which would skip the holes of a sparse list. Arguments may be empty; a program may not.
+  return Array.from(value, (each, i) => (i === 0 ? readText(each, `${name}[0]`) : readString(each, `${name}[${i}]`)));
+}
+
+function readFlag(value: unknown, name: string): boolean {
+  if (typeof value !== 'boolean') throw new InvalidInputError(`${name} must be true or false, got ${show(value)}.`);
+  return value;
+}
+
+function readDirectory(value: unknown, name: string): string {
+  const text = readText(value, name);
+  if (!isAbsolute(text)) throw new InvalidInputError(`${name} must be an absolute path, got ${show(text)}.`);
+  return text;
+}
+
+function readEnv(value: unknown, name: string): Readonly<Record<string, string>> {
+  if (!isRecord(value)) throw new InvalidInputError(`${name} must be an object of strings, got ${show(value)}.`);
+  const entries = Object.entries(value).map(([variable, text]) => {
+    if (variable === '' || variable.includes('=') || variable.includes('\0')) {
+      throw new InvalidInputError(`${name} has a variable named ${show(variable)}; a name has no '=' and no NUL byte.`);
+    }
+    return [variable, readString(text, `${name}.${variable}`)];
+  });
+  return Object.fromEntries(entries);
+}
+
+function readText(value: unknown, name: string): string {
+  const text = readString(value, name);
+  if (text === '') throw new InvalidInputError(`${name} must not be empty.`);
+  return text;
+}
+
+function readString(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw new InvalidInputError(`${name} must be a string, got ${show(value)}.`);
+  if (value.includes('\0')) {
+    throw new InvalidInputError(
+      `${name} has a NUL byte at position ${value.indexOf('\0')}, which no program can receive.`,
+    );
+  }
+  return value;
+}
+
+function readSuccess(value: unknown, name: string): readonly ExitRange[] {
+  const ranges = readRanges(value, name);
+  if (ranges.length === 0)
+    throw new InvalidInputError(`${name} must have an exit code; with none no command could succeed.`);
+  return ranges;
+}
+
+function readRanges(value: unknown, name: string): readonly ExitRange[] {
+  if (!Array.isArray(value)) {
+    throw new InvalidInputError(
+      `${name} must be a list of exit codes and ranges such as [1, [124, 127]], got ${show(value)}.`,
+    );
+  }
+  return Array.from(value, (each: unknown, i) => {
+    if (!isExitRange(each)) {
+      throw new InvalidInputError(
+        `${name}[${i}] must be an exit code from 0 to 255 or a range of them, got ${show(each)}.`,
+      );
+    }
+    return each;
+  });
+}
+
+/** A match costs the size of the compiled pattern times the 8 KiB of stderr: with this one half a second at the worst. */
+const LARGEST_PATTERN = 2_000;
+
+function readPattern(value: unknown, name: string): string {
+  const text = readText(value, name);
+  if (text.length > 1_000)
+    throw new InvalidInputError(`${name} must have at most 1,000 characters, got ${text.length}.`);
+  try {
+    const size = compile(text).programSize();
+    if (size > LARGEST_PATTERN) {
+      throw new InvalidInputError(`${name} is too large when its repetitions are written out: ${show(text)}.`);
+    }
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    const hint = 'Patterns are RE2, which has no look-around and no back-references.';
+    throw new InvalidInputError(`${name} is not a regular expression: ${error.message}. ${hint}`);
+  }
+  return text;
+}
+
+function readKillAfter(value: unknown, name: string): Milliseconds {
+  return wholeNumber(value, name, 0, 3_600_000);
+}
+
+function isExitRange(value: unknown): value is ExitRange {
+  if (!Array.isArray(value)) return isExitCode(value);
+  const [first, last] = value;
+  return value.length === 2 && isExitCode(first) && isExitCode(last) && first <= last;
+}
+
+function isExitCode(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Starting
+
+type End = { readonly exit: number; readonly signal?: NodeJS.Signals };
+
+type Hear = (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+
+interface Running {
+  readonly child: ChildProcess;
+  /** Also the number of its process group. */
+  readonly pid: number;
+  /** Fires with the error of what could not hear the output. */
+  readonly broken: AbortSignal;
+  readonly exited: Promise<End>;
+  /** Filled in by the events, for those who look again and again. */
+  readonly seen: { end?: End; closed: boolean };
+}
+
+/** Our names win. One without a value is taken away: that of a task which we run inside of must not shine through. */
+function environment(base: CommandOptions['environment'], input: CommandInput, task: CommandTask): NodeJS.ProcessEnv {
+  return {
+    ...base,
+    ...input.env,
+    HOLDFAST_TASK_ID: String(task.id),
+    HOLDFAST_ATTEMPT: String(task.attempt),
+    HOLDFAST_EXECUTION: String(task.execution),
+    HOLDFAST_MAX_ATTEMPTS: task.maxAttempts?.toString(),
+    HOLDFAST_LAST_ERROR: task.lastError?.slice(0, 8 * 1024).replaceAll('\0', '␀'),
+    HOLDFAST_DEADLINE: task.deadline?.toISOString(),
+    HOLDFAST_KEY: task.key?.replaceAll('\0', '␀'),
+  };
+}
+
+async function launch(input: CommandInput, env: NodeJS.ProcessEnv, signal: AbortSignal, hear: Hear): Promise<Running> {
+  const stdin = input.stdin === undefined ? undefined : await openInput(resolve(input.cwd, input.stdin));
+  try {
+    signal.throwIfAborted();
+    return await start(input, env, stdin, hear);
+  } finally {
+    await stdin?.close();
+  }
+}
+
+async function openInput(path: string): Promise<FileHandle> {
+  const found = await stat(path);
+  // Opening a pipe that nobody writes to would wait for ever, and hold one of the few threads that do files.
+  if (!found.isFile() && !found.isCharacterDevice()) {
+    throw new Failed(`stdin must be a file, and ${path} is none.`, { kind: 'permanent', reason: 'fs.invalid' });
+  }
+  return open(path);
+}
+
+async function start(
+  input: CommandInput,
+  env: NodeJS.ProcessEnv,
+  stdin: FileHandle | undefined,
+  hear: Hear,
+): Promise<Running> {
+  const [program, ...args] = input.argv as [string, ...string[]];
+  try {
+    const child = spawn(program, args, {
+      cwd: input.cwd,
+      env,
+      shell: input.shell ?? false,
+      // A session and so a process group of its own: it can be stopped with all its children, and the Ctrl-C meant for us
+      // does not reach it before we decide.
+      detached: POSIX,
+      windowsHide: true,
+      stdio: [stdin?.fd ?? 'ignore', 'pipe', 'pipe'],
+    });
+    // Everything listens before the first wait: when a process ends, Node throws away what nobody listens to.
+    const broken = new AbortController();
+    for (const stream of ['stdout', 'stderr'] as const) {
+      child[stream]?.on('error', (error) => broken.abort(error));
+      child[stream]?.on('data', (chunk: Buffer) => {
+        try {
+          hear(stream, chunk);
+        } catch (error) {
+          broken.abort(error);
+        }
+      });
+    }
+    const seen: Running['seen'] = { closed: false };
+    const exited = new Promise<End>((settle) => {
+      child.once('exit', (code, signal) => {
+        seen.end = signal === null ? { exit: code ?? 0 } : { exit: 128 + constants.signals[signal], signal };
+        settle(seen.end);
+      });
+    });
+    child.once('close', () => {
+      seen.closed = true;
+    });
+    await once(child, 'spawn');
+    return { child, pid: child.pid as number, broken: broken.signal, exited, seen };
+  } catch (error) {
+    throw await startFailure(error as NodeJS.ErrnoException, program, input.cwd);
+  }
+}
+
+async function startFailure(error: NodeJS.ErrnoException, program: string, cwd: string): Promise<Error> {
+  const name = visible(program, 200);
+  const failed = (kind: FailureKind, reason: string, message: string): Failed =>
+    new Failed(message, { kind, reason, code: error.code as string, cause: error });
+  switch (error.code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      if (!(await isDirectory(cwd))) {
+        return failed(
+          'permanent',
+          'process.cwd_missing',
+          `${name} was not started: there is no directory ${visible(cwd, 200)}.`,
+        );
+      }
+      return failed(
+        'permanent',
+        'process.not_found',
+        `${name} was not found, or the interpreter that its first line names.`,
+      );
+    case 'EACCES':
+      return failed(
+        'permanent',
+        'process.not_executable',
+        `${name} may not be executed, or its directory not be entered.`,
+      );
+    case 'E2BIG':
+      return failed(
+        'permanent',
+        'too_large',
+        `The arguments and the environment of ${name} are larger than the system takes.`,
+      );
+    case 'EAGAIN':
+      return failed(
+        'transient',
+        'resource.limit',
+        `${name} was not started: the system allows no more processes just now.`,
+      );
+    default:
+      return error;
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+// Running
+
+interface Stopping {
+  readonly stop: AbortSignal;
+  readonly killAfter: Milliseconds;
+  readonly kill: AbortSignal | undefined;
+}
+
+/**
+ * Waits for the end of the command and of everything that it left in its group. Undefined: it was stopped before it ended.
+ *
+ *   running ──(exit)──► lingering ──(pipes closed, group empty)────────────────────────────► over
+ *      │                    │ 1 s                                                              ▲
+ *      └──(stop)──► SIGTERM ◄ ┘ ──(killAfter, or kill)──► SIGKILL ──(reaped; group empty or 1 s)──┘
+ *
+ * Left-overs are ended too, after a success as well: the next attempt, or the next task, must not meet them. A process that
+ * not even SIGKILL ends (it waits for a dead disk) keeps us waiting, because a retry must not start beside it.
+ */
+async function finish(running: Running, { stop, killAfter, kill }: Stopping): Promise<End | undefined> {
+  const { seen, exited } = running;
+  await Promise.race([exited, aborted(stop)]);
+  const own = seen.end;
+  const gone = () => seen.end !== undefined && !groupLives(running.pid);
+  if (own) await within(LINGER, () => seen.closed && gone());
+  if (!gone()) {
+    signalGroup(running, 'SIGTERM');
+    signalGroup(running, 'SIGCONT'); // A stopped process hears of SIGTERM only when it goes on.
+    if (!(await within(killAfter, gone, kill))) {
+      signalGroup(running, 'SIGKILL');
+      await exited;
+      await within(LINGER, gone);
+    }
+  }
+  running.child.stdout?.destroy();
+  running.child.stderr?.destroy();
+  return own;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((settle) => {
+    if (signal.aborted) settle();
+    else signal.addEventListener('abort', () => settle(), { once: true });
+  });
+}
+
+/**
+ * Whether `done` became true in time. It looks again and again, at growing steps: nothing announces the end of a group.
+ * Time is counted in the steps and not by a clock, so that a blocked event loop cuts off no output that waits to be read.
+ */
+async function within(ms: Milliseconds, done: () => boolean, hurry?: AbortSignal): Promise<boolean> {
+  let left = ms;
+  for (let step = 1; !done(); step = Math.min(2 * step, 256)) {
+    if (left <= 0 || hurry?.aborted) return false;
+    await delay(Math.min(step, left));
+    left -= step;
+  }
+  return true;
+}
+
+function signalGroup(running: Running, signal: NodeJS.Signals): void {
+  if (!POSIX) {
+    running.child.kill(signal);
+    return;
+  }
+  try {
+    process.kill(-running.pid, signal);
+  } catch (error) {
+    // Already gone, or it became another user's (sudo) and is out of our reach.
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+}
+
+/** Whether a process of the group still runs. Asked only once its leader was reaped. */
+function groupLives(group: number): boolean {
+  if (!POSIX) return false;
+  try {
+    process.kill(-group, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  return !isAllZombies(group);
+}
+
+/** In a container whose first process is no init nobody reaps orphans: they keep the group's number and run no more. */
+function isAllZombies(group: number): boolean {
+  if (process.platform !== 'linux') return false;
+  const states = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(stateAndGroup)
+    .filter(([, itsGroup]) => Number(itsGroup) === group)
+    .map(([state]) => state);
+  return states.length > 0 && states.every((state) => state === 'Z' || state === 'X');
+}
+
+function stateAndGroup(pid: string): readonly (string | undefined)[] {
+  try {
+    // "17 (a name, which may hold anything) S parent group …"
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const [, state, , group] = fields.slice(fields.lastIndexOf(')') + 1).split(' ');
+    return [state, group];
+  } catch {
+    return []; // It ended between the two looks.
+  }
+}
+
+function throttledHeartbeat(task: CommandTask): () => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = performance.now();
+    if (now - last < 1_000) return;
+    last = now;
+    task.heartbeat();
+  };
+}
+
+/** The last bytes of a stream that may have gigabytes. */
+class Tail {
+  readonly #limit: number;
+  #bytes = Buffer.alloc(0);
+  #cut = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(chunk: Buffer): void {
+    const all = this.#bytes.length + chunk.length;
+    this.#cut ||= all > this.#limit;
+    this.#bytes = Buffer.concat([this.#bytes, chunk]).subarray(Math.max(0, all - this.#limit));
+  }
+
+  /** As UTF-8, from the first whole character on. */
+  text(): string {
+    let from = 0;
+    while (this.#cut && from < 3 && ((this.#bytes[from] ?? 0) & 0xc0) === 0x80) from += 1;
+    return this.#bytes.toString('utf8', from);
+  }
+}
+
+// Judging
+
+function failure(end: End, input: CommandInput, stderr: string): Failed {
+  const text = plain(stderr);
+  const lines = text.split('\n').map((line) => line.trim());
+  const told = lines.filter((line) => line !== '').slice(-LINES);
+  const template = recognised(told);
+  const found = BY_END[end.signal ?? end.exit] ?? template ?? EXIT;
+  const kind = asked(end.exit, input, text) ?? found.kind;
+  // The user's word gives the kind. A reason that says otherwise would mislead the policy's rules, so it is dropped.
+  const { reason } = kind === found.kind ? found : EXIT;
+  const how = end.signal ? `killed by ${end.signal}` : `exit ${end.exit}`;
+  const line = visible((found === template ? template?.line : told.at(-1)) ?? '', 300);
+  return new Failed(line === '' ? how : `${how}: ${line}`, { kind, reason, code: end.signal ?? end.exit });
+}
+
+/** What the user said of such an end. */
+function asked(exit: number, input: CommandInput, stderr: string): FailureKind | undefined {
+  if (includes(input.noRetryOn ?? [], exit)) return 'permanent';
+  if (includes(input.retryOn ?? [], exit)) return 'transient';
+  if (input.permanentIfStderr !== undefined && compile(input.permanentIfStderr).test(stderr)) return 'permanent';
+  if (input.retryIfStderr !== undefined && compile(input.retryIfStderr).test(stderr)) return 'transient';
+  return undefined;
+}
+
+/** The last line that one of the templates knows, which is the one to show too. */
+function recognised(lines: readonly string[]): (Verdict & { readonly line: string }) | undefined {
+  for (const line of lines.toReversed()) {
+    const template = BY_STDERR.find(([pattern]) => pattern.test(line));
+    if (template) return { kind: template[1], reason: template[2], line };
+  }
+  return undefined;
+}
+
+/** Linear in its input whatever the pattern is, so no user can hang the worker. */
+function compile(pattern: string): RE2JS {
+  return RE2JS.compile(pattern, RE2JS.MULTILINE);
+}
+
+function includes(ranges: readonly ExitRange[], exit: number): boolean {
+  return ranges.some((range) => (typeof range === 'number' ? range === exit : range[0] <= exit && exit <= range[1]));
+}
+
+/** Without colours, and with the carriage returns of progress bars as line ends. */
+function plain(text: string): string {
+  return text.replace(COLOURS, '').replaceAll(/\r\n?/g, '\n');
+}
+
+const COLOURS = new RegExp(`${String.fromCharCode(0x1b)}\\[[0-?]*[ -/]*[@-~]`, 'g');
+
+/** One line of at most `limit` characters, in which nothing moves the cursor or turns the writing round. */
+function visible(text: string, limit: number): string {
+  const escaped = text
+    .replaceAll('\t', ' ')
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
+      const code = character.charCodeAt(0);
+      return code > 0xff ? `\\u${code.toString(16)}` : `\\x${code.toString(16).padStart(2, '0')}`;
+    });
+  const characters = [...escaped];
+  return characters.length <= limit ? escaped : `${characters.slice(0, limit - 1).join('')}…`;
+}

@@ -1,0 +1,81 @@
+export type { Clock } from './clock.ts';
+export type { DurationInput, Milliseconds } from './duration.ts';
+export {
+  ClosedError,
+  ERROR_CODES,
+  type ErrorCode,
+  HoldfastError,
+  InvalidInputError,
+  LeaseLostError,
+  PayloadError,
+  StateConflictError,
+  StoreError,
+  TaskNotFoundError,
+} from './errors.ts';
+export { type Backoff, custom, exponential, fixed, immediate, linear, none, schedule } from './failure/backoff.ts';
+export { type ClassifyContext, classify } from './failure/classify/classify.ts';
+export {
+  type Because,
+  type Charge,
+  type ChargedCount,
+  type Decision,
+  decide,
+  type Facts,
+  STEPS,
+  type Step,
+} from './failure/decide.ts';
+export { type Jitter, proportional, type Roll } from './failure/jitter.ts';
+export {
+  type End,
+  type Evidence,
+  FAILURE_KINDS,
+  FAULTS,
+  type Failure,
+  type FailureKind,
+  type Fault,
+  type Outcome,
+} from './failure/outcome.ts';
+export { definePolicy, type Policy, type PolicyOptions, type RuleOptions } from './failure/policy.ts';
+export { presets } from './failure/presets.ts';
+export {
+  Failed,
+  NeedsManual,
+  PermanentFailure,
+  RateLimited,
+  RetryLater,
+  type SignalOptions,
+} from './failure/signals.ts';
+export type { Logger } from './log.ts';
+export type { EnqueueOptions } from './queue/enqueue.ts';
+export {
+  type Act,
+  Holdfast,
+  type HoldfastOptions,
+  type ListOptions,
+  openHoldfast,
+  type ResolveOptions,
+} from './queue/holdfast.ts';
+export type { Task } from './queue/task-view.ts';
+export type {
+  Claimed,
+  Counts,
+  HistoryEntry,
+  Lease,
+  Receipt,
+  Store,
+  StoreDescription,
+  StoreOpener,
+  WorkerRecord,
+  World,
+} from './store/store.ts';
+export {
+  type Json,
+  type Needs,
+  QUEUE_ORDERS,
+  type QueueOrder,
+  TASK_STATES,
+  type TaskState,
+  TRANSITIONS,
+} from './task.ts';
+export { defineTask, type RunningTask, type TaskDefinition, type TaskOptions } from './worker/define-task.ts';
+export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

@@ -1,0 +1,20 @@
+/** What Holdfast logs to: pino and its like fit as they are. Nothing is logged where none is given. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Writes nowhere. */
+export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A logger that adds the same fields to every line. */
+export function withFields(log: Logger, fields: object): Logger {
+  return {
+    debug: (more, message) => log.debug({ ...fields, ...more }, message),
+    info: (more, message) => log.info({ ...fields, ...more }, message),
+    warn: (more, message) => log.warn({ ...fields, ...more }, message),
+    error: (more, message) => log.error({ ...fields, ...more }, message),
+  };
+}

@@ -1,0 +1,48 @@
+import { InvalidInputError } from './errors.ts';
+
+/** Refuses options that do not exist: a misspelt one would otherwise do nothing, in silence. */
+export function refuseUnknown(options: unknown, known: readonly string[], what: string): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.`);
+  }
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key))
+      throw new InvalidInputError(`${what} has no option '${key}'. It has: ${known.join(', ')}.`);
+  }
+}
+
+/** A whole number within bounds. */
+export function wholeNumber(value: unknown, what: string, least: number, most = Number.MAX_SAFE_INTEGER): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `between ${least} and ${most}`;
+  throw new InvalidInputError(`${what} must be a whole number ${range}, got ${shown(value)}.`);
+}
+
+/** A name of up to 255 characters: of a type, queue, source, category, key or worker. */
+export function name(value: unknown, what: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point
+  if (typeof value === 'string' && value !== '' && value.length <= 255 && !/[\u0000-\u001f\u007f]/.test(value)) {
+    if (value.isWellFormed()) return value;
+  }
+  throw new InvalidInputError(
+    `${what} must be a text of 1 to 255 characters without control characters, got ${shown(value)}.`,
+  );
+}
+
+/** One of a list. */
+export function oneOf<T>(value: unknown, allowed: readonly T[], what: string): T {
+  if ((allowed as readonly unknown[]).includes(value)) return value as T;
+  throw new InvalidInputError(`${what} must be one of ${allowed.join(', ')}, got ${shown(value)}.`);
+}
+
+/** A moment, as a Date that is one. */
+export function moment(value: unknown, what: string): Date {
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return value;
+  throw new InvalidInputError(`${what} must be a valid Date, got ${shown(value)}.`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return String(value);
+}

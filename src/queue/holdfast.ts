@@ -1,0 +1,317 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { systemClock } from '../clock.ts';
+import { ClosedError, InvalidInputError, StateConflictError, TaskNotFoundError } from '../errors.ts';
+import { DEFAULT_SIZE_LIMIT, encodeJson } from '../json.ts';
+import { type Logger, silent } from '../log.ts';
+import { name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import type {
+  Counts,
+  HistoryEntry,
+  ListFilter,
+  Move,
+  Moved,
+  Receipt,
+  Store,
+  StoreDescription,
+  StoreOpener,
+  WorkerRecord,
+  World,
+} from '../store/store.ts';
+import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
+import { type AnyTask, defineTask, type TaskDefinition } from '../worker/define-task.ts';
+import { Worker, type WorkerOptions } from '../worker/worker.ts';
+import { type EnqueueOptions, newTask } from './enqueue.ts';
+import { type Task, taskFrom } from './task-view.ts';
+
+export interface HoldfastOptions {
+  /** `sqlite('tasks.db')`, or another store. */
+  readonly store: StoreOpener;
+  /** The types that this process enqueues by definition or works. */
+  readonly tasks?: readonly AnyTask[];
+  /** The order of queues that are not `fifo`. */
+  readonly queues?: Readonly<Record<string, { readonly order: QueueOrder }>>;
+  /** How large a payload or result may be, in bytes of JSON. Default 1 MiB. */
+  readonly maxPayloadBytes?: number;
+  /** Any logger with pino's four methods. Default: nothing is logged. */
+  readonly log?: Logger;
+  /** How workers are called that were given no name. Default `worker-PID`. */
+  readonly workerName?: string;
+}
+
+/** Who takes an operator's step, and a word about why; both are kept in the task's history. */
+export interface Act {
+  /** Default `api`. */
+  readonly actor?: string;
+  readonly note?: string;
+}
+
+export interface ResolveOptions extends Act {
+  /** What a person found: it happened (`succeeded`), it did not and should be tried again (`retry`), or it is given up (`dead`). */
+  readonly as: 'succeeded' | 'retry' | 'dead';
+  /** The result, if it succeeded. */
+  readonly result?: unknown;
+}
+
+export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
+  /** Default 100, at most 1,000. */
+  readonly limit?: number;
+}
+
+const OPTIONS = ['store', 'tasks', 'queues', 'maxPayloadBytes', 'log', 'workerName'];
+
+/**
+ * Opens a store and what stands on it. Until this is called nothing touches the disk; what it returns must be closed.
+ * @throws InvalidInputError for options that it does not know or cannot use; StoreError if the store cannot be opened.
+ */
+export function openHoldfast(options: HoldfastOptions): Promise<Holdfast> {
+  return openWith(options, { clock: systemClock, random: Math.random });
+}
+
+/** `openHoldfast` in a world of one's own: the testing kit brings its clock and dice. */
+export async function openWith(options: HoldfastOptions, world: World): Promise<Holdfast> {
+  refuseUnknown(options, OPTIONS, 'openHoldfast');
+  if (typeof options.store?.open !== 'function') {
+    throw new InvalidInputError("openHoldfast needs a store, such as { store: sqlite('tasks.db') }.");
+  }
+  if (options.maxPayloadBytes !== undefined) wholeNumber(options.maxPayloadBytes, 'maxPayloadBytes', 1);
+  const queues = Object.entries(options.queues ?? {}).map(([queue, settings]) => {
+    refuseUnknown(settings, ['order'], `The queue '${queue}'`);
+    return { queue: name(queue, 'queue'), order: oneOf(settings.order, QUEUE_ORDERS, `The order of '${queue}'`) };
+  });
+  const tasks = byType(options.tasks ?? []);
+  const store = await options.store.open(world);
+  try {
+    for (const { queue, order } of queues) await store.queues.setOrder(queue, order);
+  } catch (error) {
+    await store.upkeep.close();
+    throw error;
+  }
+  return new Holdfast(store, world, tasks, options);
+}
+
+/** An open store, and everything that one does with it. */
+export class Holdfast implements AsyncDisposable {
+  /** The seam to the database. Programs rarely need it. */
+  readonly store: Store;
+  readonly #world: World;
+  readonly #tasks: ReadonlyMap<string, AnyTask>;
+  readonly #sizeLimit: number;
+  readonly #log: Logger;
+  readonly #workerName: string;
+  readonly #workers = new Set<Worker>();
+  #closing: Promise<void> | undefined;
+
+  /** Made by `openHoldfast`. */
+  constructor(store: Store, world: World, tasks: ReadonlyMap<string, AnyTask>, options: HoldfastOptions) {
+    this.store = store;
+    this.#world = world;
+    this.#tasks = tasks;
+    this.#sizeLimit = options.maxPayloadBytes ?? DEFAULT_SIZE_LIMIT;
+    this.#log = options.log ?? silent;
+    this.#workerName = options.workerName ?? `worker-${process.pid}`;
+  }
+
+  /**
+   * Records a task. When this resolves the task is durable: no crash of any process or of the machine loses it.
+   * A type that has no definition here may be named by text; its input is then not checked.
+   * @throws InvalidInputError or PayloadError for what it refuses, before anything is written.
+   */
+  async enqueue<Input>(
+    task: TaskDefinition<Input, unknown> | string,
+    input: Input,
+    options: EnqueueOptions = {},
+  ): Promise<Receipt> {
+    this.#refuseClosed();
+    const definition = typeof task === 'string' ? (this.#tasks.get(task) ?? unworked(task)) : task;
+    const made = await newTask(definition, input, options, this.#sizeLimit);
+    const [receipt] = await this.store.tasks.enqueue([made]);
+    return receipt as Receipt;
+  }
+
+  /** Starts a worker for the types that this was opened with. */
+  work(options: WorkerOptions = {}): Worker {
+    return this.worker(options).start();
+  }
+
+  /** A worker that does nothing by itself: for `runOne()`, `drain()`, or a later `start()`. */
+  worker(options: WorkerOptions = {}): Worker {
+    this.#refuseClosed();
+    if (this.#tasks.size === 0) {
+      throw new InvalidInputError(
+        'There is nothing to work: open Holdfast with the `tasks` that this process runs.',
+        'unknown_type',
+      );
+    }
+    const worker = new Worker(
+      {
+        store: this.store,
+        world: this.#world,
+        tasks: [...this.#tasks.values()],
+        defaultName: this.#workerName,
+        sizeLimit: this.#sizeLimit,
+        log: this.#log,
+        onEnd: (ended) => this.#workers.delete(ended),
+      },
+      options,
+    );
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  /** The task with this id or key, or undefined. */
+  async find(idOrKey: number | string): Promise<Task | undefined> {
+    const { records } = this.store;
+    const record = typeof idOrKey === 'number' ? await records.find(idOrKey) : await records.findByKey(idOrKey);
+    return record && taskFrom(record);
+  }
+
+  /** @throws TaskNotFoundError where there is no task with this id or key. */
+  async get(idOrKey: number | string): Promise<Task> {
+    const task = await this.find(idOrKey);
+    if (!task) throw new TaskNotFoundError(idOrKey);
+    return task;
+  }
+
+  /** The newest tasks first; `before` an id for the next page. */
+  async list(options: ListOptions = {}): Promise<readonly Task[]> {
+    refuseUnknown(options, ['states', 'types', 'queues', 'sources', 'reasons', 'before', 'limit'], 'list');
+    for (const state of options.states ?? []) oneOf(state, TASK_STATES, 'A state');
+    const limit = wholeNumber(options.limit ?? 100, 'limit', 1, 1_000);
+    return (await this.store.records.list({ ...options, limit })).map(taskFrom);
+  }
+
+  /** What happened to a task, oldest first. A task that succeeded at its first execution has no history. */
+  history(id: number): Promise<readonly HistoryEntry[]> {
+    return this.store.records.history(id);
+  }
+
+  /** How many tasks are in which state, and what needs a person. */
+  counts(): Promise<Counts> {
+    return this.store.records.counts();
+  }
+
+  /** The workers that share this store. */
+  workers(): Promise<readonly WorkerRecord[]> {
+    return this.store.records.workers();
+  }
+
+  /** Where the store is and how it keeps its word. */
+  describe(): StoreDescription {
+    return this.store.upkeep.describe();
+  }
+
+  /**
+   * Makes a waiting task due now. One that has ended or needs a person starts a new round: its counts begin at zero, its
+   * history is kept.
+   * @throws StateConflictError for a task that runs, is held, or is due already; TaskNotFoundError.
+   */
+  retry(id: number, act: Act = {}): Promise<void> {
+    return this.#move(id, { verb: 'retry', ...by(act) });
+  }
+
+  /**
+   * Cancels a task. One that runs is asked to stop at its worker's next renewal; if it still succeeds, it has succeeded.
+   * @throws StateConflictError for a task that has ended; TaskNotFoundError.
+   */
+  cancel(id: number, act: Act = {}): Promise<void> {
+    return this.#move(id, { verb: 'cancel', ...by(act) });
+  }
+
+  /** Puts a waiting task aside until it is released. @throws StateConflictError; TaskNotFoundError. */
+  hold(id: number, act: Act = {}): Promise<void> {
+    return this.#move(id, { verb: 'hold', ...by(act) });
+  }
+
+  /** Lets a held task wait its turn again. @throws StateConflictError; TaskNotFoundError. */
+  release(id: number, act: Act = {}): Promise<void> {
+    return this.#move(id, { verb: 'release', ...by(act) });
+  }
+
+  /** Answers a task that needs a person. @throws StateConflictError for any other; TaskNotFoundError. */
+  async resolve(id: number, options: ResolveOptions): Promise<void> {
+    refuseUnknown(options, ['as', 'result', 'actor', 'note'], 'resolve');
+    const as = oneOf(options.as, ['succeeded', 'retry', 'dead'] as const, 'as');
+    const { result, ...act } = options;
+    if (as === 'retry') {
+      const task = await this.get(id);
+      if (task.state !== 'needs_manual') throw conflict(id, 'resolve', task.state);
+      return this.#move(id, { verb: 'retry', ...by(act) });
+    }
+    const text = result === undefined ? {} : { result: encodeJson(result, 'result', this.#sizeLimit) };
+    return this.#move(id, { verb: 'resolve', as, ...text, ...by(act) });
+  }
+
+  /** Stops the workers with their grace, lets what was called be written, and lets go of the store. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      await Promise.all([...this.#workers].map((worker) => worker.stop()));
+      await this.store.upkeep.close();
+    })();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal For the testing kit: the workers of this process. */
+  get ownWorkers(): ReadonlySet<Worker> {
+    return this.#workers;
+  }
+
+  async #move(id: number, move: Move): Promise<void> {
+    this.#refuseClosed();
+    wholeNumber(id, 'The id of a task', 1);
+    const [moved] = (await this.store.tasks.move([id], move)) as [Moved];
+    if (moved.moved || moved.why === 'requested') return;
+    if (moved.why === 'missing') throw new TaskNotFoundError(id);
+    throw conflict(id, move.verb, moved.from);
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing) throw new ClosedError('Holdfast');
+  }
+}
+
+function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {
+  const known = new Map<string, AnyTask>();
+  for (const task of tasks) {
+    if (typeof task?.run !== 'function') {
+      throw new InvalidInputError('`tasks` takes what defineTask returns.');
+    }
+    if (known.has(task.type)) throw new InvalidInputError(`The type '${task.type}' is defined twice.`);
+    known.set(task.type, task);
+  }
+  return known;
+}
+
+/** A type that some other process works. */
+function unworked(type: string): AnyTask {
+  return defineTask(type, {
+    run() {
+      throw new InvalidInputError(`This process has no definition of the type '${type}'.`, 'unknown_type');
+    },
+  });
+}
+
+function by({ actor = 'api', note }: Act): { actor: string; note?: string } {
+  return { actor: name(actor, 'actor'), ...(note !== undefined && { note: String(note) }) };
+}
+
+function conflict(id: number, verb: string, state: string): StateConflictError {
+  const next: Readonly<Record<string, string>> = {
+    running: 'It runs just now: wait for its end, or cancel it.',
+    held: 'It is held: release it first.',
+    ready: 'It is due already, and waits for a worker.',
+    scheduled: 'It waits for its time: retry makes it due now.',
+    needs_manual: 'It needs an answer: resolve it.',
+    succeeded: 'It has succeeded.',
+    dead: 'It is dead: retry starts a new round.',
+    cancelled: 'It is cancelled: retry starts a new round.',
+  };
+  return new StateConflictError(
+    id,
+    state,
+    `Task #${id} is ${state}, so it cannot take the step '${verb}'. ${next[state] ?? ''}`,
+  );
+}

@@ -1,0 +1,62 @@
+import type { ChargedCount } from '../failure/decide.ts';
+import type { PolicyOptions } from '../failure/policy.ts';
+import { decodeJson } from '../json.ts';
+import type { TaskRecord } from '../store/store.ts';
+import type { Json, Needs, TaskState } from '../task.ts';
+
+/** A task as the store has it now. */
+export interface Task {
+  readonly id: number;
+  readonly type: string;
+  readonly state: TaskState;
+  readonly queue: string;
+  readonly source: string;
+  readonly priority: number;
+  readonly category?: string;
+  readonly needs?: Needs;
+  readonly key?: string;
+  readonly input: Json;
+  /** What its handler returned, once it succeeded. */
+  readonly result?: Json;
+  /** Its own layer of policy. */
+  readonly retry?: PolicyOptions;
+  readonly idempotent: boolean;
+  readonly submittedAt: Date;
+  readonly createdAt: Date;
+  /** When a scheduled task falls due. */
+  readonly dueAt?: Date;
+  readonly deadline?: Date;
+  readonly endedAt?: Date;
+  /** Starts of its handler, of all rounds. */
+  readonly executions: number;
+  /** Failures charged to it in its present round. */
+  readonly attempts: number;
+  readonly attemptsByReason: readonly ChargedCount[];
+  readonly deferrals: number;
+  readonly recoveries: number;
+  /** It was lost with its worker, and no execution has spoken since. */
+  readonly suspect: boolean;
+  /** The reason of its last decision. */
+  readonly reason?: string;
+  readonly running?: { readonly worker: string; readonly since: Date; readonly cancelRequested: boolean };
+}
+
+/** Reads a store's record: times become dates, JSON text becomes values. */
+export function taskFrom(record: TaskRecord): Task {
+  const { payload, result, policy, submittedAt, createdAt, dueAt, deadline, endedAt, charged, running, ...same } =
+    record;
+  return {
+    ...same,
+    input: decodeJson(payload),
+    submittedAt: new Date(submittedAt),
+    createdAt: new Date(createdAt),
+    attempts: charged.reduce((sum, { count }) => sum + count, 0),
+    attemptsByReason: charged,
+    ...(result !== undefined && { result: decodeJson(result) }),
+    ...(policy !== undefined && { retry: JSON.parse(policy) as PolicyOptions }),
+    ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),
+    ...(deadline !== undefined && { deadline: new Date(deadline) }),
+    ...(endedAt !== undefined && { endedAt: new Date(endedAt) }),
+    ...(running && { running: { ...running, since: new Date(running.since) } }),
+  };
+}

@@ -1,0 +1,179 @@
+import type { Claim, Claimed, ClaimRequest, Recovered } from '../store.ts';
+import type { Sql } from './driver.ts';
+import { type FactsRow, type FactsTable, factsAt, UNTOUCHED } from './facts.ts';
+import type { Lanes } from './lanes.ts';
+import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
+import type { Reaper } from './reaper.ts';
+import { newToken } from './token.ts';
+
+/** How many due tasks one claim moves to ready, so that a million falling due at once stall nobody. */
+const MOST_PROMOTED = 1_000;
+
+interface LeasedRow {
+  readonly id: number;
+  readonly class: number;
+  readonly source: string;
+  readonly priority: number;
+  readonly key: string | null;
+  readonly policy: string | null;
+  readonly submitted_at: number;
+  readonly deadline: number | null;
+  readonly idempotent: number;
+  readonly payload: string;
+  readonly execution: number;
+  readonly token: string;
+  readonly revision: number;
+  readonly started_at: number;
+  readonly cancel: number;
+  readonly why: 'loss' | 'expiry' | null;
+  readonly lost_by: string | null;
+}
+
+/** Hands out leases: on ready tasks, and on those that others lost or whose deadline has passed. */
+export class Claiming {
+  readonly #sql: Sql;
+  readonly #lanes: Lanes;
+  readonly #places: Places;
+  readonly #facts: FactsTable;
+  readonly #reaper: Reaper;
+
+  constructor(sql: Sql, lanes: Lanes, places: Places, facts: FactsTable, reaper: Reaper) {
+    this.#sql = sql;
+    this.#lanes = lanes;
+    this.#places = places;
+    this.#facts = facts;
+    this.#reaper = reaper;
+  }
+
+  claim(request: ClaimRequest, now: number): Claim {
+    if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: false };
+    this.#places.promote(now, MOST_PROMOTED);
+    const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
+    const tasks = this.#lease(ids, request.worker, now);
+    const { due, deadline } = this.#sql.get<{ due: number | null; deadline: number | null }>(
+      'SELECT (SELECT min(run_at) FROM hf_scheduled) AS due, (SELECT min(deadline) FROM hf_deadlines) AS deadline',
+    ) as { due: number | null; deadline: number | null };
+    const next = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
+    return {
+      known: true,
+      tasks,
+      expired: deadline !== null && deadline <= now,
+      ...(Number.isFinite(next) && { nextDueIn: Math.max(0, next - now) }),
+    };
+  }
+
+  recover(worker: number, limit: number, now: number): readonly Recovered[] {
+    if (!this.#reaper.knows(worker)) return [];
+    const lost = this.#reaper.takeOver(worker, limit, now, newToken());
+    const expired = this.#takeExpired(worker, limit - lost.length, now);
+    return this.leased([...lost, ...expired]).map((row) => {
+      const claimed = this.claimed(row, this.#facts.of(row.id), now);
+      const type = this.#sql.get<{ published: string }>('SELECT published FROM hf_types WHERE type = ?', claimed.type);
+      return {
+        ...claimed,
+        why: row.why ?? 'loss',
+        ...(row.lost_by !== null && { lostBy: row.lost_by }),
+        ...(type && { published: type.published }),
+      };
+    });
+  }
+
+  /** The tasks that are leased now, in the order of the ids. */
+  leased(ids: readonly number[]): LeasedRow[] {
+    return this.#sql.all<LeasedRow>(
+      `SELECT t.id, t.class, t.source, t.priority, t.key, t.policy, t.submitted_at, t.deadline, t.idempotent, t.payload,
+         r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by
+       FROM json_each(?) j JOIN hf_running r ON r.id = j.value JOIN hf_tasks t ON t.id = r.id ORDER BY j.key`,
+      JSON.stringify(ids),
+    );
+  }
+
+  claimed(row: LeasedRow, facts: FactsRow, now: number): Claimed {
+    const { queue, type, category } = this.#lanes.describe(row.class);
+    return {
+      lease: { task: row.id, execution: row.execution, token: row.token },
+      revision: row.revision,
+      type,
+      queue,
+      source: row.source,
+      priority: row.priority,
+      payload: row.payload,
+      submittedAt: row.submitted_at,
+      facts: factsAt(now, facts, row),
+      ...(category !== '' && { category }),
+      ...(row.key !== null && { key: row.key }),
+      ...(row.policy !== null && { policy: row.policy }),
+      ...(row.deadline !== null && { deadline: row.deadline }),
+      ...(facts.error !== null && { lastError: facts.error }),
+    };
+  }
+
+  #takeNext(request: ClaimRequest): number[] {
+    // What may not be taken is put aside for the length of this transaction, so that the walk over heads need not know.
+    const aside = request.except
+      .map((id) => this.#places.find(id))
+      .filter((found) => found?.state === 'ready')
+      .map((found) => placeOf((found as Found).row, (found as Found).facts));
+    for (const place of aside) this.#lanes.remove(place);
+    const taken = this.#lanes.take(request);
+    for (const place of aside) this.#lanes.add(place);
+    return taken;
+  }
+
+  #takeOnly(request: ClaimRequest, only: readonly number[]): number[] {
+    const taken: number[] = [];
+    let suspects = request.suspect ? 1 : 0;
+    for (const id of only) {
+      if (taken.length === request.limit) break;
+      const found = request.except.includes(id) ? undefined : this.#places.find(id);
+      if (found?.state !== 'ready' || !this.#lanes.admits(request, found.row.class)) continue;
+      const place = placeOf(found.row, found.facts);
+      if (place.suspect && suspects-- <= 0) continue;
+      if (this.#lanes.remove(place)) taken.push(id);
+    }
+    return taken;
+  }
+
+  #lease(ids: readonly number[], worker: number, now: number): Claimed[] {
+    if (ids.length === 0) return [];
+    const facts = this.#facts.ofAll(ids);
+    const token = newToken();
+    const rows = ids.map((id) => [id, (facts.get(id)?.executions ?? 0) + 1]);
+    this.#sql.run(
+      `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline)
+       SELECT t.id, :worker, j.value ->> 1, :token, :now, t.deadline FROM json_each(:rows) j JOIN hf_tasks t ON t.id = j.value ->> 0`,
+      { worker, token, now, rows: JSON.stringify(rows) },
+    );
+    return this.leased(ids).map((row) => {
+      if (row.deadline !== null) this.#places.dropDeadline(row.deadline, row.id);
+      return this.claimed(row, facts.get(row.id) ?? UNTOUCHED, now);
+    });
+  }
+
+  /** Waiting tasks whose deadline has passed are leased to be decided about; they are not executed, so none is counted. */
+  #takeExpired(worker: number, limit: number, now: number): number[] {
+    const ids = this.#sql
+      .all<{ id: number }>(
+        'SELECT id FROM hf_deadlines WHERE deadline <= ? ORDER BY deadline, id LIMIT ?',
+        now,
+        Math.max(0, limit),
+      )
+      .map(({ id }) => id);
+    const token = newToken();
+    for (const id of ids) {
+      const found = this.#places.find(id) as Found;
+      mustBeLegal(found.state, 'running');
+      this.#places.leave(found);
+      this.#sql.run(
+        `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline, why) VALUES (?, ?, ?, ?, ?, ?, 'expiry')`,
+        id,
+        worker,
+        found.facts.executions,
+        token,
+        now,
+        found.row.deadline,
+      );
+    }
+    return ids;
+  }
+}

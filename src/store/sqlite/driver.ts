@@ -1,0 +1,117 @@
+import { StoreError } from '../../errors.ts';
+import { storeError } from './failures.ts';
+
+/** The part of a SQLite library that the store uses: small, so that another library can take better-sqlite3's place. */
+export interface Driver {
+  exec(sql: string): unknown;
+  prepare(sql: string): Statement;
+  close(): unknown;
+  readonly inTransaction: boolean;
+}
+
+interface Statement {
+  run(...values: unknown[]): { readonly changes: number; readonly lastInsertRowid: number | bigint };
+  get(...values: unknown[]): unknown;
+  all(...values: unknown[]): unknown[];
+}
+
+/** A statement waits this long inside SQLite for another process before it is tried again from outside. */
+const BUSY_WAIT_MS = 20;
+
+/** Older ones can corrupt a WAL database that two connections write and checkpoint at once (fixed in 3.51.3). */
+const OLDEST_SQLITE = [3, 51, 3] as const;
+
+/** Opens the library's connection. Nothing about the file is trusted or changed yet. */
+export async function connect(path: string): Promise<Driver> {
+  const Database = await load();
+  try {
+    return new Database(path, { timeout: BUSY_WAIT_MS });
+  } catch (error) {
+    throw isMissingBinary(error) ? notBuilt(error) : storeError(error, path);
+  }
+}
+
+/** @throws StoreError where the SQLite inside the library is older than 3.51.3. */
+export function refuseOldSqlite(version: string): void {
+  const parts = version.split('.').map(Number);
+  const first = OLDEST_SQLITE.findIndex((part, i) => part !== parts[i]);
+  if (first < 0 || (parts[first] ?? 0) > (OLDEST_SQLITE[first] as number)) return;
+  throw new StoreError(
+    'store_unsupported',
+    `This SQLite is ${version}, and Holdfast needs ${OLDEST_SQLITE.join('.')}: before that, two connections that write and ` +
+      'checkpoint at once can corrupt the file. Update better-sqlite3 to 12.11 or later.',
+  );
+}
+
+/**
+ * One connection with its prepared statements, each made at its first use. A statement is named by its text, so that the
+ * SQL stands beside its one caller.
+ */
+export class Sql {
+  readonly #driver: Driver;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  get inTransaction(): boolean {
+    return this.#driver.inTransaction;
+  }
+
+  exec(script: string): void {
+    this.#driver.exec(script);
+  }
+
+  run(text: string, ...values: unknown[]): { readonly changes: number; readonly id: number } {
+    const { changes, lastInsertRowid } = this.#prepare(text).run(...values);
+    return { changes, id: Number(lastInsertRowid) };
+  }
+
+  /** The first row, read to its type by the caller: the schema is ours. */
+  get<Row>(text: string, ...values: unknown[]): Row | undefined {
+    return this.#prepare(text).get(...values) as Row | undefined;
+  }
+
+  all<Row>(text: string, ...values: unknown[]): Row[] {
+    return this.#prepare(text).all(...values) as Row[];
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#driver.close();
+  }
+
+  #prepare(text: string): Statement {
+    const known = this.#statements.get(text);
+    if (known) return known;
+    const made = this.#driver.prepare(text);
+    this.#statements.set(text, made);
+    return made;
+  }
+}
+
+type Constructor = new (path: string, options: { timeout: number }) => Driver;
+
+async function load(): Promise<Constructor> {
+  try {
+    // Named through a variable, so that consumers need neither the package's types nor the package to compile.
+    const name: string = 'better-sqlite3';
+    return ((await import(name)) as { default: Constructor }).default;
+  } catch (error) {
+    throw notBuilt(error);
+  }
+}
+
+function isMissingBinary(error: unknown): boolean {
+  return error instanceof Error && /bindings file|NODE_MODULE_VERSION|\.node\b/.test(error.message);
+}
+
+function notBuilt(cause: unknown): StoreError {
+  return new StoreError(
+    'store_unsupported',
+    'The SQLite library better-sqlite3 is not built for this Node. Its install script has to run once: ' +
+      'npm install-scripts approve better-sqlite3 && npm rebuild better-sqlite3',
+    { cause },
+  );
+}

@@ -1,0 +1,160 @@
+import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
+import type { Report } from '../store.ts';
+import type { Sql } from './driver.ts';
+
+/** What is remembered of a task that did not simply succeed. Times; the counts are those of the present round. */
+export interface FactsRow {
+  readonly executions: number;
+  readonly round_base: number;
+  readonly first_started_at: number | null;
+  readonly charged: string;
+  readonly deferrals: number;
+  readonly in_a_row: number;
+  readonly deferred_since: number | null;
+  readonly recoveries: string;
+  readonly suspect: number;
+  readonly run_at: number | null;
+  readonly reason: string | null;
+  readonly error: string | null;
+}
+
+/** Of a task that nothing is remembered of. */
+export const UNTOUCHED: FactsRow = {
+  executions: 0,
+  round_base: 0,
+  first_started_at: null,
+  charged: '[]',
+  deferrals: 0,
+  in_a_row: 0,
+  deferred_since: null,
+  recoveries: '[]',
+  suspect: 0,
+  run_at: null,
+  reason: null,
+  error: null,
+};
+
+/** How much of the last error travels with a retry. */
+const LONGEST_LAST_ERROR = 1_024;
+
+export class FactsTable {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** What is remembered of a task, or the very object `UNTOUCHED`. */
+  of(id: number): FactsRow {
+    return this.#sql.get<FactsRow>('SELECT * FROM hf_facts WHERE task = ?', id) ?? UNTOUCHED;
+  }
+
+  /** The same for many; whoever is missing is untouched. */
+  ofAll(ids: readonly number[]): ReadonlyMap<number, FactsRow> {
+    const rows = this.#sql.all<FactsRow & { task: number }>(
+      'SELECT * FROM hf_facts WHERE task IN (SELECT value FROM json_each(?))',
+      JSON.stringify(ids),
+    );
+    return new Map(rows.map((row) => [row.task, row]));
+  }
+
+  write(id: number, facts: FactsRow): void {
+    this.#sql.run(
+      `INSERT OR REPLACE INTO hf_facts (task, executions, round_base, first_started_at, charged, deferrals, in_a_row,
+         deferred_since, recoveries, suspect, run_at, reason, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      id,
+      facts.executions,
+      facts.round_base,
+      facts.first_started_at,
+      facts.charged,
+      facts.deferrals,
+      facts.in_a_row,
+      facts.deferred_since,
+      facts.recoveries,
+      facts.suspect,
+      facts.run_at,
+      facts.reason,
+      facts.error,
+    );
+  }
+}
+
+/** Times become durations: what leaves the store carries no clock of its own. */
+export function factsAt(
+  now: number,
+  facts: FactsRow,
+  execution: {
+    readonly execution: number;
+    readonly started_at: number;
+    readonly cancel: number;
+    readonly idempotent: number;
+    readonly deadline: number | null;
+  },
+): Facts {
+  return {
+    executions: execution.execution - facts.round_base,
+    charged: facts.charged === '[]' ? [] : (JSON.parse(facts.charged) as ChargedCount[]),
+    deferralsInARow: facts.in_a_row,
+    deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
+    recoveriesAgoMs: facts.recoveries === '[]' ? [] : (JSON.parse(facts.recoveries) as number[]).map((at) => now - at),
+    suspect: facts.suspect === 1,
+    idempotent: execution.idempotent === 1,
+    cancelRequested: execution.cancel === 1,
+    sinceFirstStartMs: now - (firstStart(facts, execution) ?? now),
+    ...(execution.deadline !== null && { untilDeadlineMs: execution.deadline - now }),
+  };
+}
+
+/** What is remembered after a decision: its charge is added to what was. */
+export function afterDecision(
+  facts: FactsRow,
+  running: { readonly execution: number; readonly started_at: number },
+  decision: Decision,
+  report: Report,
+  now: number,
+): FactsRow {
+  const charge = 'charge' in decision ? decision.charge : ({ to: 'nobody' } as const);
+  const row = charge.to === 'task' ? { in_a_row: 0, deferred_since: null } : facts;
+  const deferred = charge.to === 'deferrals' ? 1 : 0;
+  return {
+    executions: running.execution,
+    round_base: facts.round_base,
+    first_started_at: firstStart(facts, running),
+    charged: charge.to === 'task' ? withCharge(facts.charged, charge.reason, charge.kind) : facts.charged,
+    deferrals: facts.deferrals + deferred,
+    in_a_row: row.in_a_row + deferred,
+    deferred_since: deferred === 1 ? (row.deferred_since ?? now) : row.deferred_since,
+    recoveries:
+      charge.to === 'recoveries'
+        ? JSON.stringify([...(JSON.parse(facts.recoveries) as number[]), now])
+        : facts.recoveries,
+    suspect: decision.next === 'scheduled' && decision.suspect ? 1 : 0,
+    run_at: decision.next === 'scheduled' ? now + decision.after : facts.run_at,
+    reason: decision.next === 'succeeded' ? null : decision.reason,
+    error: report.failure?.message.slice(0, LONGEST_LAST_ERROR) ?? facts.error,
+  };
+}
+
+/** A new round: what was counted counts no more. */
+export function newRound(facts: FactsRow, executions: number): FactsRow {
+  const all = Math.max(facts.executions, executions);
+  return { ...UNTOUCHED, executions: all, round_base: all };
+}
+
+/** When this round's first execution started; null where a deadline passed before there was one. */
+function firstStart(
+  facts: FactsRow,
+  { execution, started_at }: { readonly execution: number; readonly started_at: number },
+): number | null {
+  return facts.first_started_at ?? (execution > facts.round_base ? started_at : null);
+}
+
+function withCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
+  const counts = JSON.parse(json) as ChargedCount[];
+  const same = counts.find((one) => one.reason === reason && one.kind === kind);
+  return JSON.stringify(
+    same
+      ? counts.map((one) => (one === same ? { ...one, count: one.count + 1 } : one))
+      : [...counts, { reason, kind, count: 1 }],
+  );
+}

@@ -1,0 +1,65 @@
+import { type HoldfastError, StoreError } from '../../errors.ts';
+
+/** Whether another process holds the file just now, which is no failure: the call is made again. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
+}
+
+/** Puts SQLite's failure into words: what happened to which file, why, and what to do next. */
+export function storeError(error: unknown, path: string): HoldfastError {
+  if (error instanceof StoreError) return error;
+  const code = codeOf(error);
+  const cause = { cause: error };
+  switch (code.replace(/^SQLITE_/, '').split('_', 1)[0]) {
+    case 'BUSY':
+    case 'LOCKED':
+      return new StoreError(
+        'store_busy',
+        `${path} was locked by another process for 30 s, and nothing was changed. Something holds a long transaction on it; find it, or try again.`,
+        { ...cause, retryable: true },
+      );
+    case 'READONLY':
+    case 'PERM':
+      return new StoreError(
+        'store_read_only',
+        `${path} cannot be written: the file, its folder or its file system is read-only for this user. Nothing was changed.`,
+        cause,
+      );
+    case 'CANTOPEN':
+      return new StoreError(
+        'store_unavailable',
+        `${path} cannot be opened: its folder does not exist, or this user may not use it.`,
+        cause,
+      );
+    case 'FULL':
+      return new StoreError(
+        'store_full',
+        `There is no space left for ${path}. What was being written was rolled back, and everything before it is intact. Free some space; the call may then be repeated.`,
+        { ...cause, retryable: true },
+      );
+    case 'CORRUPT':
+    case 'NOTADB':
+      return new StoreError(
+        'store_corrupt',
+        `${path} is not a sound SQLite database, and it was left as it is. Restore a backup, or save what can be read with: sqlite3 ${path} .recover`,
+        cause,
+      );
+    case 'IOERR':
+      return new StoreError(
+        'store_io',
+        `The disk failed while ${path} was being read or written (${code}). What was being written may or may not have happened.`,
+        { ...cause, retryable: true },
+      );
+    default:
+      return new StoreError('store_unavailable', `SQLite refused a statement on ${path}: ${messageOf(error)}`, cause);
+  }
+}
+
+function codeOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : '';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,136 @@
+import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
+import type { Store, StoreOpener, World } from '../store.ts';
+import { connect, refuseOldSqlite, Sql } from './driver.ts';
+import { FactsTable } from './facts.ts';
+import { isBusy, storeError } from './failures.ts';
+import { Lanes } from './lanes.ts';
+import { Places } from './places.ts';
+import { Reaper } from './reaper.ts';
+import { reader, SqliteRecords } from './records.ts';
+import { migrate, SCHEMA } from './schema.ts';
+import { StoreClock } from './store-clock.ts';
+import { SqliteTasks } from './tasks.ts';
+import { brokenInvariants } from './verify.ts';
+import { Writer } from './writer.ts';
+
+/**
+ * A store in one SQLite file, shared by any number of processes of one host. The file is made where it does not exist; its
+ * folder must. `':memory:'` is a store that ends with its process. Nothing is opened before Holdfast opens it.
+ */
+export function sqlite(path: string): StoreOpener {
+  if (typeof path !== 'string' || path === '') {
+    throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${JSON.stringify(path) ?? path}.`);
+  }
+  return { kind: 'sqlite', open: (world) => openSqlite(path, world) };
+}
+
+/** Opening is retried this long while another process holds the file, for instance to migrate it. */
+const OPEN_PATIENCE_MS = 30_000;
+
+async function openSqlite(path: string, world: World): Promise<Store> {
+  const sql = new Sql(await connect(path));
+  try {
+    await patiently(path, () => prepare(sql, path));
+  } catch (error) {
+    sql.close();
+    throw error;
+  }
+  return build(sql, path, world);
+}
+
+function build(sql: Sql, path: string, world: World): Store {
+  const clock = new StoreClock(world.clock);
+  const lanes = new Lanes(sql, clock, world.random);
+  const facts = new FactsTable(sql);
+  const places = new Places(sql, lanes, facts);
+  const writer = new Writer(sql, clock, path, lanes);
+  const listeners = new Set<() => void>();
+  const notify = () => {
+    for (const listener of listeners) listener();
+  };
+  const reaper = new Reaper(sql, world.clock);
+  const tasks = new SqliteTasks({ sql, writer, lanes, places, facts, reaper }, notify);
+  let closed = false;
+  const read = reader(sql, path, () => {
+    if (closed) throw new ClosedError('The store');
+  });
+
+  return {
+    tasks,
+    queues: {
+      setOrder: (queue, order) => writer.write(() => lanes.reorder(queue, order, (ids) => places.placesOf(ids))),
+    },
+    records: new SqliteRecords(read, () => clock.read()),
+    upkeep: {
+      describe: () => ({
+        kind: 'sqlite',
+        where: path,
+        schema: SCHEMA,
+        durability: 'full',
+        driver: `better-sqlite3, SQLite ${sqliteVersion(sql)}`,
+      }),
+      now: () => clock.read(),
+      onWork(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      verify: () => read(brokenInvariants),
+      async close() {
+        if (closed) return;
+        closed = true;
+        await writer.close();
+        sql.close();
+      },
+    },
+  };
+}
+
+/** Makes the connection safe to use, and the tables present; every setting that matters is read back. */
+function prepare(sql: Sql, path: string): void {
+  refuseOldSqlite(sqliteVersion(sql));
+  const { journal_mode: journal } = sql.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL') as {
+    journal_mode: string;
+  };
+  if (journal !== 'wal' && journal !== 'memory') {
+    throw new StoreError(
+      'store_unsupported',
+      `${path} stands on a file system that cannot share memory between processes (SQLite keeps journal_mode=${journal} there), as network file systems do. Put it on a local disk.`,
+    );
+  }
+  // better-sqlite3 is built with NORMAL for WAL, which loses acknowledged commits when the power goes.
+  sql.exec(
+    'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON',
+  );
+  const { synchronous } = sql.get<{ synchronous: number }>('PRAGMA synchronous') as { synchronous: number };
+  if (synchronous !== 2) {
+    throw new StoreError(
+      'store_unsupported',
+      `SQLite did not take synchronous=FULL for ${path} (it says ${synchronous}).`,
+    );
+  }
+  sql.run('BEGIN IMMEDIATE');
+  try {
+    migrate(sql, path);
+    sql.run('COMMIT');
+  } catch (error) {
+    if (sql.inTransaction) sql.run('ROLLBACK');
+    throw error;
+  }
+}
+
+async function patiently(path: string, step: () => void): Promise<void> {
+  const started = performance.now();
+  for (;;) {
+    try {
+      step();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - started > OPEN_PATIENCE_MS) throw storeError(error, path);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
+  }
+}
+
+function sqliteVersion(sql: Sql): string {
+  return sql.get<{ version: string }>('SELECT sqlite_version() AS version')?.version ?? 'unknown';
+}

@@ -1,0 +1,98 @@
+import { hasEnded, type TaskState } from '../../task.ts';
+import type { Move, Moved } from '../store.ts';
+import type { Sql } from './driver.ts';
+import { type FactsTable, newRound } from './facts.ts';
+import { dueAt, type Found, mustBeLegal, type Places, placeOf } from './places.ts';
+
+/** An operator's steps. */
+export class Moving {
+  readonly #sql: Sql;
+  readonly #places: Places;
+  readonly #facts: FactsTable;
+
+  constructor(sql: Sql, places: Places, facts: FactsTable) {
+    this.#sql = sql;
+    this.#places = places;
+    this.#facts = facts;
+  }
+
+  move(id: number, move: Move, now: number): Moved {
+    const found = this.#places.find(id);
+    if (!found) return { id, moved: false, why: 'missing' };
+    const from = found.state;
+    if (from === 'running') return this.#moveRunning(id, move, now);
+    const to = destination(found, move, now);
+    if (to === undefined) return { id, moved: false, from, why: 'conflict' };
+    this.#places.leave(found);
+    if (to === 'scheduled' || to === 'ready') this.#wait(found, move, now);
+    else this.#rest(found, to, move, now);
+    this.#act(id, move, from, to, now);
+    return { id, moved: true, from, to };
+  }
+
+  /** A running task is its worker's: it is asked to stop, and hears of it at the next renewal. */
+  #moveRunning(id: number, move: Move, now: number): Moved {
+    if (move.verb !== 'cancel') return { id, moved: false, from: 'running', why: 'conflict' };
+    const asked = this.#sql.run(
+      'UPDATE hf_running SET cancel = 1, revision = revision + 1 WHERE id = ? AND cancel = 0',
+      id,
+    );
+    if (asked.changes > 0) this.#act(id, move, 'running', 'running', now);
+    return { id, moved: false, from: 'running', why: 'requested' };
+  }
+
+  /** The task waits again; after a retry it is due now, and if it had ended or needed a person, in a new round. */
+  #wait(found: Found, move: Move, now: number): void {
+    const { row, facts, state } = found;
+    const next = state === 'scheduled' || state === 'held' ? facts : newRound(facts, row.executions);
+    const due = move.verb === 'retry' ? now : dueAt(found);
+    if (move.verb === 'retry') this.#facts.write(row.id, { ...next, run_at: now });
+    this.#sql.run(
+      'UPDATE hf_tasks SET state = NULL, state_at = NULL, token = NULL, reason = NULL, result = NULL WHERE id = ?',
+      row.id,
+    );
+    this.#places.enter(state, placeOf(row, next), due, row.deadline, now);
+  }
+
+  /** The task stands in no place, under a stored state. */
+  #rest({ row, facts, state }: Found, to: TaskState, move: Move, now: number): void {
+    mustBeLegal(state, to);
+    this.#sql.run(
+      `UPDATE hf_tasks SET state = :to, state_at = :now, result = :result, executions = max(executions, :executions),
+         reason = CASE :to WHEN 'dead' THEN reason WHEN 'cancelled' THEN 'cancelled' END WHERE id = :id`,
+      {
+        to,
+        now,
+        result: move.verb === 'resolve' ? (move.result ?? null) : null,
+        executions: facts.executions,
+        id: row.id,
+      },
+    );
+  }
+
+  #act(id: number, move: Move, from: TaskState, to: TaskState, now: number): void {
+    this.#sql.run(
+      `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
+       VALUES (:id, (SELECT coalesce(max(id), 0) FROM hf_executions WHERE task = :id), :now, :actor, :verb, :note, :from, :to)`,
+      { id, now, actor: move.actor, verb: move.verb, note: move.note ?? null, from, to },
+    );
+  }
+}
+
+/** Where a step leads from here, or undefined where it may not be taken. */
+function destination(found: Found, move: Move, now: number): TaskState | undefined {
+  const { state } = found;
+  switch (move.verb) {
+    case 'cancel':
+      return hasEnded(state) ? undefined : 'cancelled';
+    case 'retry':
+      return state === 'ready' || state === 'held' ? undefined : 'ready';
+    case 'hold':
+      return state === 'scheduled' || state === 'ready' ? 'held' : undefined;
+    case 'release':
+      if (state !== 'held') return undefined;
+      return dueAt(found) > now ? 'scheduled' : 'ready';
+    case 'resolve':
+      return state === 'needs_manual' ? move.as : undefined;
+  }
+}

@@ -1,0 +1,123 @@
+import { isLegal, type TaskState } from '../../task.ts';
+import type { Sql } from './driver.ts';
+import type { FactsRow, FactsTable } from './facts.ts';
+import type { Lanes, Place } from './lanes.ts';
+
+export interface TaskRow {
+  readonly id: number;
+  readonly class: number;
+  readonly source: string;
+  readonly state: TaskState | null;
+  readonly priority: number;
+  readonly submitted_at: number;
+  readonly run_at: number;
+  readonly deadline: number | null;
+  readonly executions: number;
+}
+
+/** A task, what is remembered of it, and where it stands. */
+export interface Found {
+  readonly row: TaskRow;
+  readonly facts: FactsRow;
+  readonly state: TaskState;
+}
+
+const TASK_COLUMNS = 'id, class, source, state, priority, submitted_at, run_at, deadline, executions';
+
+/**
+ * Where waiting tasks stand: with the scheduled, or with the ready in their lanes, and in any case under their deadline.
+ * Only here do they enter and leave.
+ */
+export class Places {
+  readonly #sql: Sql;
+  readonly #lanes: Lanes;
+  readonly #facts: FactsTable;
+
+  constructor(sql: Sql, lanes: Lanes, facts: FactsTable) {
+    this.#sql = sql;
+    this.#lanes = lanes;
+    this.#facts = facts;
+  }
+
+  /** Puts a task where it waits: with the scheduled until it is due, else with the ready. */
+  enter(from: TaskState | 'new', place: Place, runAt: number, deadline: number | null, now: number): TaskState {
+    const to = runAt > now ? 'scheduled' : 'ready';
+    mustBeLegal(from, to);
+    if (to === 'scheduled') this.#sql.run('INSERT INTO hf_scheduled (run_at, id) VALUES (?, ?)', runAt, place.id);
+    else this.#lanes.add(place);
+    if (deadline !== null) this.#sql.run('INSERT INTO hf_deadlines (deadline, id) VALUES (?, ?)', deadline, place.id);
+    return to;
+  }
+
+  /** Takes a waiting task from where it waits; for any other there is nothing to take. */
+  leave(found: Found): void {
+    const { row, state } = found;
+    if (state === 'scheduled') {
+      this.#sql.run('DELETE FROM hf_scheduled WHERE run_at = ? AND id = ?', dueAt(found), row.id);
+    }
+    if (state === 'ready') this.#lanes.remove(placeOf(row, found.facts));
+    if (row.deadline !== null) this.dropDeadline(row.deadline, row.id);
+  }
+
+  dropDeadline(deadline: number, id: number): void {
+    this.#sql.run('DELETE FROM hf_deadlines WHERE deadline = ? AND id = ?', deadline, id);
+  }
+
+  /** Moves what has fallen due to ready, the earliest first. */
+  promote(now: number, most: number): void {
+    const due = this.#sql.all<{ run_at: number; id: number }>(
+      'SELECT run_at, id FROM hf_scheduled WHERE run_at <= ? ORDER BY run_at, id LIMIT ?',
+      now,
+      most,
+    );
+    const last = due.at(-1);
+    if (!last) return;
+    this.#sql.run('DELETE FROM hf_scheduled WHERE (run_at, id) <= (?, ?)', last.run_at, last.id);
+    for (const place of this.placesOf(due.map(({ id }) => id))) this.#lanes.add(place);
+  }
+
+  find(id: number): Found | undefined {
+    const row = this.#sql.get<TaskRow>(`SELECT ${TASK_COLUMNS} FROM hf_tasks WHERE id = ?`, id);
+    if (!row) return undefined;
+    const facts = this.#facts.of(id);
+    if (row.state) return { row, facts, state: row.state };
+    if (this.#sql.get('SELECT 1 FROM hf_running WHERE id = ?', id)) return { row, facts, state: 'running' };
+    const due = facts.run_at ?? row.run_at;
+    const scheduled = this.#sql.get('SELECT 1 FROM hf_scheduled WHERE run_at = ? AND id = ?', due, id);
+    return { row, facts, state: scheduled ? 'scheduled' : 'ready' };
+  }
+
+  /** What tasks bring along when they enter a lane. */
+  placesOf(ids: readonly number[]): readonly Place[] {
+    const facts = this.#facts.ofAll(ids);
+    return this.rowsOf(ids).map((row) => placeOf(row, facts.get(row.id)));
+  }
+
+  rowsOf(ids: readonly number[]): readonly TaskRow[] {
+    return this.#sql.all<TaskRow>(
+      `SELECT ${TASK_COLUMNS} FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))`,
+      JSON.stringify(ids),
+    );
+  }
+}
+
+/** When a waiting task is, or was, to run. */
+export function dueAt({ row, facts }: Found): number {
+  return facts.run_at ?? row.run_at;
+}
+
+export function placeOf(row: TaskRow, facts: FactsRow | undefined): Place {
+  return {
+    id: row.id,
+    class: row.class,
+    source: row.source,
+    priority: row.priority,
+    submittedAt: row.submitted_at,
+    suspect: facts?.suspect === 1,
+  };
+}
+
+/** A state change that the table of transitions does not have is a bug, and is not written. */
+export function mustBeLegal(from: TaskState | 'new', to: TaskState): void {
+  if (!isLegal(from, to)) throw new Error(`A task cannot go from ${from} to ${to}.`);
+}

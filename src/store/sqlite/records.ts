@@ -1,0 +1,263 @@
+import type { Because, ChargedCount } from '../../failure/decide.ts';
+import type { Failure } from '../../failure/outcome.ts';
+import { type Needs, TASK_STATES, type TaskState } from '../../task.ts';
+import type { Counts, HistoryEntry, ListFilter, Records, TaskRecord, WorkerRecord } from '../store.ts';
+import type { Sql } from './driver.ts';
+import { storeError } from './failures.ts';
+
+/** Runs a read and puts SQLite's failures into words. */
+export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
+
+/** A reader on the writer's own connection: it never waits, and sees what was committed. */
+export function reader(sql: Sql, path: string, refuseClosed: () => void): Read {
+  return async (read) => {
+    refuseClosed();
+    try {
+      return read(sql);
+    } catch (error) {
+      throw storeError(error, path);
+    }
+  };
+}
+
+interface ViewRow {
+  readonly id: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly state: TaskState;
+  readonly priority: number;
+  readonly category: string | null;
+  readonly needs: string | null;
+  readonly key: string | null;
+  readonly payload: string;
+  readonly result: string | null;
+  readonly policy: string | null;
+  readonly idempotent: number;
+  readonly submitted_at: number;
+  readonly created_at: number;
+  readonly due_at: number | null;
+  readonly deadline: number | null;
+  readonly ended_at: number | null;
+  readonly executions: number;
+  readonly charged: string;
+  readonly deferrals: number;
+  readonly recoveries: number;
+  readonly suspect: number;
+  readonly reason: string | null;
+  readonly worker: string | null;
+  readonly running_since: number | null;
+  readonly cancel_requested: number | null;
+}
+
+export class SqliteRecords implements Records {
+  readonly #read: Read;
+  readonly #now: () => number;
+
+  constructor(read: Read, now: () => number) {
+    this.#read = read;
+    this.#now = now;
+  }
+
+  find(id: number): Promise<TaskRecord | undefined> {
+    return this.#read((sql) => {
+      const row = sql.get<ViewRow>('SELECT * FROM holdfast_tasks WHERE id = ?', id);
+      return row && recordOf(row);
+    });
+  }
+
+  findByKey(key: string, type?: string): Promise<TaskRecord | undefined> {
+    return this.#read((sql) => {
+      const row = sql.get<ViewRow>(
+        `SELECT * FROM holdfast_tasks WHERE id = (
+           SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))`,
+        { 1: key, 2: type ?? null },
+      );
+      return row && recordOf(row);
+    });
+  }
+
+  list(filter: ListFilter): Promise<readonly TaskRecord[]> {
+    return this.#read((sql) => {
+      const values: Record<string, string | number> = { limit: filter.limit, before: filter.before ?? 2 ** 53 - 1 };
+      const conditions = ['id < :before'];
+      const among = (column: string, wanted: readonly string[] | undefined) => {
+        if (!wanted) return;
+        conditions.push(`${column} IN (SELECT value FROM json_each(:${column}))`);
+        values[column] = JSON.stringify(wanted);
+      };
+      if (filter.states) conditions.push(membership(filter.states));
+      among('state', filter.states);
+      among('type', filter.types);
+      among('queue', filter.queues);
+      among('source', filter.sources);
+      among('reason', filter.reasons);
+      const where = conditions.join(' AND ');
+      return sql
+        .all<ViewRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
+        .map(recordOf);
+    });
+  }
+
+  history(id: number): Promise<readonly HistoryEntry[]> {
+    return this.#read((sql) => {
+      const executions = sql
+        .all<ExecutionRow>('SELECT * FROM hf_executions WHERE task = ? ORDER BY id', id)
+        .map((row) => ({ entry: executionEntry(row), after: row.id, act: 0 }));
+      const acts = sql
+        .all<ActRow>('SELECT * FROM hf_acts WHERE task = ? ORDER BY id', id)
+        .map((row) => ({ entry: actEntry(row), after: row.after_execution, act: row.id }));
+      return [...executions, ...acts].sort((a, b) => a.after - b.after || a.act - b.act).map(({ entry }) => entry);
+    });
+  }
+
+  counts(): Promise<Counts> {
+    return this.#read((sql) => {
+      const now = this.#now();
+      const number = (text: string, ...values: unknown[]) => sql.get<{ n: number }>(text, ...values)?.n ?? 0;
+      const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
+      byState.scheduled = number('SELECT count(*) AS n FROM hf_scheduled');
+      byState.ready = number('SELECT count(*) AS n FROM hf_ready');
+      byState.running = number('SELECT count(*) AS n FROM hf_running');
+      for (const { state, n } of sql.all<{ state: TaskState; n: number }>(
+        'SELECT state, count(*) AS n FROM hf_tasks WHERE state IS NOT NULL GROUP BY state',
+      )) {
+        byState[state] = n;
+      }
+      const overdue = number('SELECT count(*) AS n FROM hf_scheduled WHERE run_at <= ?', now);
+      const next = sql.get<{ run_at: number }>('SELECT run_at FROM hf_scheduled ORDER BY run_at LIMIT 1');
+      return {
+        byState,
+        retrying: number(
+          'SELECT count(*) AS n FROM hf_scheduled s JOIN hf_facts f ON f.task = s.id AND f.reason IS NOT NULL',
+        ),
+        due: byState.ready + overdue,
+        byReason: sql.all<{ state: TaskState; reason: string; count: number }>(
+          `SELECT state, coalesce(reason, 'unknown') AS reason, count(*) AS count FROM hf_tasks
+           WHERE state IN ('needs_manual', 'dead') GROUP BY 1, 2 ORDER BY 1 DESC, 3 DESC, 2`,
+        ),
+        ...(next && { nextDueAt: next.run_at }),
+      };
+    });
+  }
+
+  workers(): Promise<readonly WorkerRecord[]> {
+    return this.#read((sql) =>
+      sql.all<WorkerRecord>(
+        `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil,
+           (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
+         FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,
+      ),
+    );
+  }
+}
+
+/** The view computes a state by looking in every place; where the wanted states stand together, only they are looked at. */
+function membership(states: readonly TaskState[]): string {
+  const places = states.map((state) => {
+    switch (state) {
+      case 'running':
+        return 'id IN (SELECT id FROM hf_running)';
+      case 'scheduled':
+        return 'id IN (SELECT id FROM hf_scheduled)';
+      case 'ready':
+        return 'id IN (SELECT abs(seq) FROM hf_ready)';
+      default:
+        return `id IN (SELECT id FROM hf_tasks WHERE state = '${state}')`;
+    }
+  });
+  return `(${places.join(' OR ') || '0'})`;
+}
+
+interface ExecutionRow {
+  readonly id: number;
+  readonly execution: number;
+  readonly late: number;
+  readonly worker: string;
+  readonly started_at: number;
+  readonly ended_at: number;
+  readonly outcome: string;
+  readonly next: string;
+  readonly after_ms: number | null;
+  readonly charge: 'task' | 'deferrals' | 'recoveries' | 'nobody';
+  readonly failure: string | null;
+  readonly message: string | null;
+  readonly because: string;
+}
+
+interface ActRow {
+  readonly id: number;
+  readonly after_execution: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly verb: string;
+  readonly note: string | null;
+  readonly from_state: TaskState;
+  readonly to_state: TaskState;
+}
+
+function executionEntry(row: ExecutionRow): HistoryEntry {
+  return {
+    kind: 'execution',
+    execution: row.execution,
+    worker: row.worker,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    outcome: row.outcome,
+    next: row.next,
+    charge: row.charge,
+    because: JSON.parse(row.because) as Because,
+    late: row.late === 1,
+    ...(row.after_ms !== null && { after: row.after_ms }),
+    ...(row.failure !== null && { failure: JSON.parse(row.failure) as Failure }),
+    ...(row.message !== null && { message: row.message }),
+  };
+}
+
+function actEntry(row: ActRow): HistoryEntry {
+  return {
+    kind: 'act',
+    at: row.at,
+    actor: row.actor,
+    verb: row.verb,
+    from: row.from_state,
+    to: row.to_state,
+    ...(row.note !== null && { note: row.note }),
+  };
+}
+
+function recordOf(row: ViewRow): TaskRecord {
+  return {
+    id: row.id,
+    type: row.type,
+    state: row.state,
+    queue: row.queue,
+    source: row.source,
+    priority: row.priority,
+    payload: row.payload,
+    idempotent: row.idempotent === 1,
+    submittedAt: row.submitted_at,
+    createdAt: row.created_at,
+    executions: row.executions,
+    charged: JSON.parse(row.charged) as ChargedCount[],
+    deferrals: row.deferrals,
+    recoveries: row.recoveries,
+    suspect: row.suspect === 1,
+    ...(row.category !== null && { category: row.category }),
+    ...(row.needs !== null && { needs: JSON.parse(row.needs) as Needs }),
+    ...(row.key !== null && { key: row.key }),
+    ...(row.result !== null && { result: row.result }),
+    ...(row.policy !== null && { policy: row.policy }),
+    ...(row.due_at !== null && { dueAt: row.due_at }),
+    ...(row.deadline !== null && { deadline: row.deadline }),
+    ...(row.ended_at !== null && { endedAt: row.ended_at }),
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(row.running_since !== null && {
+      running: {
+        worker: row.worker ?? 'a worker that left',
+        since: row.running_since,
+        cancelRequested: row.cancel_requested === 1,
+      },
+    }),
+  };
+}

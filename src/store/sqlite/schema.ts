@@ -1,0 +1,232 @@
+import { StoreError } from '../../errors.ts';
+import type { Sql } from './driver.ts';
+
+/**
+ * The tables. Where a live task stands *is* its state: it has a row in exactly one of hf_scheduled, hf_ready and hf_running,
+ * and its wide row in hf_tasks is written when it is enqueued and when it settles. A stored `state` says that it is in none.
+ *
+ * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). hf_active has a row for every
+ * lane that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.
+ */
+const FIRST = `
+CREATE TABLE hf_clock (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  high INTEGER NOT NULL,
+  ahead INTEGER NOT NULL,
+  catalogue INTEGER NOT NULL
+) STRICT;
+INSERT INTO hf_clock VALUES (1, 0, 0, 0);
+
+CREATE TABLE hf_queues (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  ordering TEXT NOT NULL DEFAULT 'fifo',
+  last_key REAL NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE hf_classes (
+  id INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL REFERENCES hf_queues,
+  type TEXT NOT NULL,
+  category TEXT NOT NULL,
+  needs TEXT NOT NULL,
+  UNIQUE (queue, type, category, needs)
+) STRICT;
+
+CREATE TABLE hf_lanes (
+  id INTEGER PRIMARY KEY,
+  class INTEGER NOT NULL REFERENCES hf_classes,
+  source TEXT NOT NULL,
+  track INTEGER NOT NULL,
+  UNIQUE (source, class, track)
+) STRICT;
+
+CREATE TABLE hf_tasks (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  class INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  state TEXT CHECK (state IN ('held', 'succeeded', 'needs_manual', 'dead', 'cancelled')),
+  state_at INTEGER,
+  executions INTEGER NOT NULL DEFAULT 0,
+  priority INTEGER NOT NULL,
+  submitted_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  run_at INTEGER NOT NULL,
+  deadline INTEGER,
+  idempotent INTEGER NOT NULL,
+  token TEXT,
+  reason TEXT,
+  key TEXT,
+  policy TEXT,
+  result TEXT,
+  payload TEXT NOT NULL
+) STRICT;
+CREATE INDEX hf_tasks_state ON hf_tasks (state, id) WHERE state IS NOT NULL;
+
+CREATE TABLE hf_keys (
+  type TEXT NOT NULL,
+  key TEXT NOT NULL,
+  task INTEGER NOT NULL,
+  PRIMARY KEY (key, type)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_scheduled (
+  run_at INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  PRIMARY KEY (run_at, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_ready (
+  lane INTEGER NOT NULL,
+  order_key REAL NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (lane, order_key, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_active (
+  class INTEGER NOT NULL,
+  track INTEGER NOT NULL,
+  order_key REAL NOT NULL,
+  seq INTEGER NOT NULL,
+  lane INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  PRIMARY KEY (class, track, order_key, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_running (
+  id INTEGER PRIMARY KEY,
+  worker INTEGER NOT NULL,
+  execution INTEGER NOT NULL,
+  token TEXT NOT NULL,
+  revision INTEGER NOT NULL DEFAULT 0,
+  started_at INTEGER NOT NULL,
+  deadline INTEGER,
+  cancel INTEGER NOT NULL DEFAULT 0,
+  why TEXT,
+  lost_by TEXT
+) STRICT;
+
+CREATE TABLE hf_deadlines (
+  deadline INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  PRIMARY KEY (deadline, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_facts (
+  task INTEGER PRIMARY KEY,
+  executions INTEGER NOT NULL DEFAULT 0,
+  round_base INTEGER NOT NULL DEFAULT 0,
+  first_started_at INTEGER,
+  charged TEXT NOT NULL DEFAULT '[]',
+  deferrals INTEGER NOT NULL DEFAULT 0,
+  in_a_row INTEGER NOT NULL DEFAULT 0,
+  deferred_since INTEGER,
+  recoveries TEXT NOT NULL DEFAULT '[]',
+  suspect INTEGER NOT NULL DEFAULT 0,
+  run_at INTEGER,
+  reason TEXT,
+  error TEXT
+) STRICT;
+
+CREATE TABLE hf_executions (
+  id INTEGER PRIMARY KEY,
+  task INTEGER NOT NULL,
+  execution INTEGER NOT NULL,
+  token TEXT NOT NULL,
+  late INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  next TEXT NOT NULL,
+  after_ms INTEGER,
+  charge TEXT NOT NULL,
+  failure TEXT,
+  message TEXT,
+  because TEXT NOT NULL
+) STRICT;
+CREATE INDEX hf_executions_task ON hf_executions (task);
+
+CREATE TABLE hf_acts (
+  id INTEGER PRIMARY KEY,
+  task INTEGER NOT NULL,
+  after_execution INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  verb TEXT NOT NULL,
+  note TEXT,
+  from_state TEXT NOT NULL,
+  to_state TEXT NOT NULL
+) STRICT;
+CREATE INDEX hf_acts_task ON hf_acts (task);
+
+CREATE TABLE hf_workers (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  joined_at INTEGER NOT NULL,
+  lease_for INTEGER NOT NULL,
+  lease_until INTEGER NOT NULL,
+  gone INTEGER NOT NULL DEFAULT 0,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  pid_started TEXT,
+  boot TEXT,
+  pid_space TEXT
+) STRICT;
+
+CREATE TABLE hf_types (
+  type TEXT PRIMARY KEY,
+  published TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW holdfast_tasks AS
+SELECT t.id, c.type, q.name AS queue, t.source,
+  coalesce(t.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
+  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key, t.payload, t.result, t.policy,
+  t.idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
+  CASE WHEN t.state IN ('succeeded', 'dead', 'cancelled') THEN t.state_at END AS ended_at,
+  coalesce(r.execution, max(coalesce(f.executions, 0), t.executions)) AS executions,
+  coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
+  coalesce(json_array_length(f.recoveries), 0) AS recoveries, coalesce(f.suspect, 0) AS suspect,
+  coalesce(t.reason, f.reason) AS reason,
+  w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested
+FROM hf_tasks t
+JOIN hf_classes c ON c.id = t.class
+JOIN hf_queues q ON q.id = c.queue
+LEFT JOIN hf_facts f ON f.task = t.id
+LEFT JOIN hf_running r ON r.id = t.id
+LEFT JOIN hf_workers w ON w.id = r.worker
+LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
+`;
+
+/** Each step leads from the schema of its index to the next. */
+const STEPS: readonly string[] = [FIRST];
+
+export const SCHEMA = STEPS.length;
+
+/**
+ * Brings the tables up to date, inside the caller's transaction. Nothing is touched when they are.
+ * @throws StoreError if a newer version of Holdfast wrote them in a way that this one cannot keep.
+ */
+export function migrate(sql: Sql, path: string): void {
+  const found = schemaOf(sql);
+  if (found.leastWriter > SCHEMA) {
+    throw new StoreError(
+      'store_too_new',
+      `${path} was written by a newer Holdfast (schema ${found.schema}); this one knows schema ${SCHEMA}. Nothing was changed. Update holdfast, or open another store.`,
+    );
+  }
+  for (const step of STEPS.slice(found.schema)) sql.exec(step);
+  if (found.schema >= SCHEMA) return;
+  if (found.schema === 0)
+    sql.exec('CREATE TABLE hf_schema (version INTEGER NOT NULL, least_writer INTEGER NOT NULL) STRICT');
+  sql.exec(`DELETE FROM hf_schema; INSERT INTO hf_schema VALUES (${SCHEMA}, ${SCHEMA})`);
+}
+
+/** The schema that the file has; 0 where there is none yet. `leastWriter` is the oldest schema that may still write it. */
+export function schemaOf(sql: Sql): { readonly schema: number; readonly leastWriter: number } {
+  const table = sql.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hf_schema'");
+  if (!table) return { schema: 0, leastWriter: 0 };
+  const row = sql.get<{ version: number; least_writer: number }>('SELECT version, least_writer FROM hf_schema');
+  return { schema: row?.version ?? 0, leastWriter: row?.least_writer ?? 0 };
+}

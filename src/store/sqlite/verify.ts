@@ -1,0 +1,50 @@
+import type { Sql } from './driver.ts';
+
+/** Each query finds rows that break an invariant; the sentence says which. */
+const INVARIANTS: Readonly<Record<string, string>> = {
+  'stands in no place or in several': `
+    WITH places AS (SELECT id FROM hf_scheduled UNION ALL SELECT abs(seq) FROM hf_ready UNION ALL SELECT id FROM hf_running)
+    SELECT t.id FROM hf_tasks t LEFT JOIN places p ON p.id = t.id GROUP BY t.id
+    HAVING count(p.id) <> (t.state IS NULL)`,
+  'has a place but no task': `
+    SELECT id FROM hf_scheduled WHERE id NOT IN (SELECT id FROM hf_tasks)
+    UNION ALL SELECT abs(seq) FROM hf_ready WHERE abs(seq) NOT IN (SELECT id FROM hf_tasks)
+    UNION ALL SELECT id FROM hf_running WHERE id NOT IN (SELECT id FROM hf_tasks)`,
+  'is scheduled at another time than is remembered': `
+    SELECT s.id FROM hf_scheduled s JOIN hf_tasks t ON t.id = s.id LEFT JOIN hf_facts f ON f.task = s.id
+    WHERE s.run_at <> coalesce(f.run_at, t.run_at)`,
+  'stands in a lane of another class, source or track': `
+    SELECT t.id FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_tasks t ON t.id = abs(r.seq)
+    LEFT JOIN hf_facts f ON f.task = t.id
+    WHERE l.class <> t.class OR l.source <> t.source OR (l.track = 2) <> coalesce(f.suspect, 0)`,
+  'is the head of a lane but not in the ring, or the other way round': `
+    WITH heads AS (
+      SELECT l.class, l.track, r.order_key, r.seq, l.id AS lane, l.source FROM hf_lanes l JOIN hf_ready r ON r.lane = l.id
+      WHERE NOT EXISTS (SELECT 1 FROM hf_ready e WHERE e.lane = r.lane AND (e.order_key, e.seq) < (r.order_key, r.seq)))
+    SELECT abs(seq) AS id FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
+    UNION ALL
+    SELECT abs(seq) FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM heads)`,
+  'is leased to a worker that is not there': `
+    SELECT id FROM hf_running WHERE worker NOT IN (SELECT id FROM hf_workers)`,
+  'waits with a deadline that is not watched, or the other way round': `
+    WITH waiting AS (SELECT id FROM hf_scheduled UNION ALL SELECT abs(seq) FROM hf_ready)
+    SELECT id FROM (
+      SELECT t.id, t.deadline FROM hf_tasks t JOIN waiting w ON w.id = t.id WHERE t.deadline IS NOT NULL
+      EXCEPT SELECT id, deadline FROM hf_deadlines)
+    UNION ALL SELECT id FROM hf_deadlines WHERE id NOT IN (SELECT id FROM waiting)`,
+  'has a key that does not lead to it': `
+    SELECT t.id FROM hf_tasks t JOIN hf_classes c ON c.id = t.class LEFT JOIN hf_keys k ON k.key = t.key AND k.type = c.type
+    WHERE t.key IS NOT NULL AND k.task IS NOT t.id`,
+};
+
+/** Every broken invariant, as a sentence that names a task; none in a sound file. */
+export function brokenInvariants(sql: Sql): string[] {
+  const broken = Object.entries(INVARIANTS).flatMap(([sentence, query]) =>
+    sql.all<{ id: number }>(`${query} LIMIT 5`).map(({ id }) => `Task #${id} ${sentence}.`),
+  );
+  const damage = sql
+    .all<{ quick_check: string }>('PRAGMA quick_check')
+    .map((row) => row.quick_check)
+    .filter((line) => line !== 'ok');
+  return [...broken, ...damage];
+}

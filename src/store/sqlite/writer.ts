@@ -1,0 +1,179 @@
+import { ClosedError } from '../../errors.ts';
+import type { Sql } from './driver.ts';
+import { isBusy, storeError } from './failures.ts';
+import type { StoreClock } from './store-clock.ts';
+
+/** What must be brought in order before a part of a transaction counts, and forgotten when it was undone. */
+export interface Cached {
+  flush(): void;
+  forget(): void;
+}
+
+interface Call {
+  readonly items: readonly unknown[];
+  readonly resolve: (answers: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A verb and the calls of it that were made in one turn. It may be run again, if its transaction could not be made. */
+interface Operation {
+  readonly run: (items: readonly unknown[], now: number) => readonly unknown[];
+  readonly calls: Call[];
+  begun: boolean;
+}
+
+/** How long a busy database is asked again before the caller hears of it. */
+const PATIENCE_MS = 30_000;
+
+/** The longest pause between two asks; each is drawn anew, because SQLite's own waiting is not fair. */
+const LONGEST_PAUSE_MS = 25;
+
+/** A transaction takes this many calls at most, so that other processes get their turn. */
+const MOST_AT_ONCE = 500;
+
+/**
+ * Group commit: what is asked for in one turn of the event loop shares a transaction, and the calls of one verb share its
+ * statements. Nobody is answered before it is durable. Each operation stands under its own savepoint, so that one that fails
+ * undoes nothing of its neighbours.
+ */
+export class Writer {
+  readonly #sql: Sql;
+  readonly #clock: StoreClock;
+  readonly #path: string;
+  readonly #cached: Cached;
+  #waiting: Operation[] = [];
+  #flushing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(sql: Sql, clock: StoreClock, path: string, cached: Cached) {
+    this.#sql = sql;
+    this.#clock = clock;
+    this.#path = path;
+    this.#cached = cached;
+  }
+
+  /** Runs one operation in the next transaction. */
+  async write<T>(run: (now: number) => T): Promise<T> {
+    const [answer] = await this.#call({ run: (_, now) => [run(now)], calls: [], begun: false }, [undefined]);
+    return answer as T;
+  }
+
+  /** A verb over items: the calls of one turn are run as one, and each is answered its own items' answers. */
+  gathering<Item, Answer>(
+    run: (items: readonly Item[], now: number) => readonly Answer[],
+  ): (items: readonly Item[]) => Promise<readonly Answer[]> {
+    let open: Operation | undefined;
+    return (items) => {
+      if (!open || open.begun || open.calls.length >= MOST_AT_ONCE) {
+        open = { run: run as Operation['run'], calls: [], begun: false };
+      }
+      return this.#call(open, items) as Promise<readonly Answer[]>;
+    };
+  }
+
+  /** Lets what was asked for be written, and refuses what comes after. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#flushing;
+  }
+
+  #call(operation: Operation, items: readonly unknown[]): Promise<readonly unknown[]> {
+    if (this.#closed) return Promise.reject(new ClosedError('The store'));
+    return new Promise((resolve, reject) => {
+      if (operation.calls.length === 0) this.#waiting.push(operation);
+      operation.calls.push({ items, resolve, reject });
+      this.#flushing ??= this.#flush();
+    });
+  }
+
+  async #flush(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) await this.#commit(this.#next());
+    this.#flushing = undefined;
+  }
+
+  #next(): Operation[] {
+    let calls = 0;
+    const most = this.#waiting.findIndex((operation) => {
+      calls += operation.calls.length;
+      return calls > MOST_AT_ONCE;
+    });
+    const batch = this.#waiting.splice(0, most < 0 ? this.#waiting.length : Math.max(1, most));
+    for (const operation of batch) operation.begun = true;
+    return batch;
+  }
+
+  async #commit(batch: readonly Operation[]): Promise<void> {
+    const started = performance.now();
+    for (;;) {
+      try {
+        for (const answer of this.#attempt(batch)) answer();
+        return;
+      } catch (error) {
+        this.#rollBack();
+        if (!isBusy(error) || performance.now() - started > PATIENCE_MS) {
+          const told = storeError(error, this.#path);
+          for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(told);
+          return;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_PAUSE_MS));
+    }
+  }
+
+  /** Runs a transaction, and returns the answers to give once it is known to be durable. */
+  #attempt(batch: readonly Operation[]): (() => void)[] {
+    this.#sql.run('BEGIN IMMEDIATE');
+    const now = this.#clock.tick(this.#sql);
+    const answers = batch.flatMap(({ run, calls }) => this.#runAll(run, calls, now));
+    this.#sql.run('COMMIT');
+    return answers;
+  }
+
+  /** Runs the calls of a verb together; if that fails, one by one, to find the one that cannot be done. */
+  #runAll(run: Operation['run'], calls: readonly Call[], now: number): (() => void)[] {
+    try {
+      const all = this.#guarded(() =>
+        run(
+          calls.flatMap(({ items }) => items),
+          now,
+        ),
+      );
+      let from = 0;
+      return calls.map(({ items, resolve }) => {
+        const answers = all.slice(from, from + items.length);
+        from += items.length;
+        return () => resolve(answers as never);
+      });
+    } catch (error) {
+      // A busy, full or failing disk ends the whole transaction, and SQLite may have undone it already.
+      if (isBusy(error) || !this.#sql.inTransaction) throw error;
+      const [only, ...others] = calls;
+      if (others.length > 0) return calls.flatMap((call) => this.#runAll(run, [call], now));
+      const told = storeError(error, this.#path);
+      return [() => only?.reject(told)];
+    }
+  }
+
+  #guarded<T>(run: () => T): T {
+    this.#sql.run('SAVEPOINT operation');
+    try {
+      const value = run();
+      this.#cached.flush();
+      this.#sql.run('RELEASE operation');
+      return value;
+    } catch (error) {
+      this.#cached.forget();
+      if (this.#sql.inTransaction) {
+        this.#sql.run('ROLLBACK TO operation');
+        this.#sql.run('RELEASE operation');
+      }
+      throw error;
+    }
+  }
+
+  #rollBack(): void {
+    this.#cached.forget();
+    if (this.#sql.inTransaction) this.#sql.run('ROLLBACK');
+  }
+}

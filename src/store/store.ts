@@ -1,0 +1,325 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
+import type { Failure } from '../failure/outcome.ts';
+import type { Needs, QueueOrder, TaskState } from '../task.ts';
+
+/**
+ * The seam between Holdfast and a database. A store keeps facts and hands out leases; it never weighs a retry and never
+ * calls back. Payloads, results and policies pass through it as JSON text that it does not read.
+ */
+export interface Store {
+  readonly tasks: TaskStore;
+  readonly queues: QueueStore;
+  readonly records: Records;
+  readonly upkeep: Upkeep;
+}
+
+/** What opens a store: `sqlite('tasks.db')` returns one. Opening it is what touches the disk. */
+export interface StoreOpener {
+  readonly kind: string;
+  open(world: World): Promise<Store>;
+}
+
+/** Time and chance, as the opener is handed them. */
+export interface World {
+  readonly clock: Clock;
+  /** At least 0 and below 1. */
+  readonly random: () => number;
+}
+
+// ── Tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface TaskStore {
+  /** Records tasks durably. A task whose `key` its type already has is not recorded again: the first one is answered. */
+  enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]>;
+  /** Announces a worker, which gets a lease of its own to renew. */
+  join(worker: NewWorker): Promise<number>;
+  /** Leases ready tasks to a worker, in their queues' order. Raises `executions`. Never waits. */
+  claim(request: ClaimRequest): Promise<Claim>;
+  /** Extends the worker's lease, and says which of the leases that it believes in are gone, and which to cancel. */
+  renew(worker: number, leases: readonly Lease[]): Promise<Renewal>;
+  /** Writes decisions, each guarded by its lease and the revision of the facts that it was made from. */
+  settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
+  /** Takes over leases that ended without a word, and waiting tasks whose deadline has passed, to be decided about. */
+  recover(worker: number, limit: number): Promise<readonly Recovered[]>;
+  /** Removes a worker. What it still holds becomes recoverable at once. */
+  leave(worker: number): Promise<void>;
+  /** An operator's step, over tasks by id. What cannot take it stays as it is, and is named. */
+  move(ids: readonly number[], move: Move): Promise<readonly Moved[]>;
+}
+
+export interface NewTask {
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly priority: number;
+  readonly category?: string;
+  readonly needs?: Needs;
+  readonly payload: string;
+  readonly idempotent: boolean;
+  readonly key?: string;
+  /** This task's own layer of policy. */
+  readonly policy?: string;
+  /** Due this long after the store's now; 0 is at once. */
+  readonly delay: Milliseconds;
+  /** Times that a person or another system named, in milliseconds of the epoch. */
+  readonly dueAt?: number;
+  readonly submittedAt?: number;
+  readonly deadline?: number;
+}
+
+export interface Receipt {
+  readonly id: number;
+  /** False where a task with this key was there before. */
+  readonly created: boolean;
+}
+
+export interface NewWorker {
+  readonly name: string;
+  readonly leaseFor: Milliseconds;
+  /** What recovery must know of the types that this worker runs, as JSON by type. */
+  readonly publishes: Readonly<Record<string, string>>;
+}
+
+export interface ClaimRequest {
+  readonly worker: number;
+  readonly limit: number;
+  /** Absent: any. */
+  readonly types?: readonly string[];
+  readonly queues?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly capabilities: Needs;
+  /** Whether a suspect may be among them; at most one is. */
+  readonly suspect: boolean;
+  /** Nothing but these tasks. */
+  readonly only?: readonly number[];
+  /** Not these tasks: their earlier execution still runs in the claiming process. */
+  readonly except: readonly number[];
+}
+
+export interface Claim {
+  /** False where the store does not know the worker: it left, or was forgotten after a long silence, and has to join. */
+  readonly known: boolean;
+  readonly tasks: readonly Claimed[];
+  /** When the next waiting task falls due or meets its deadline, as far as the store knows. */
+  readonly nextDueIn?: Milliseconds;
+  /** Some waiting task's deadline has passed: `recover` hands it out. */
+  readonly expired: boolean;
+}
+
+/** Proof that one worker may run one task now: settling needs all three. */
+export interface Lease {
+  readonly task: number;
+  readonly execution: number;
+  readonly token: string;
+}
+
+export interface Claimed {
+  readonly lease: Lease;
+  readonly revision: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly priority: number;
+  readonly category?: string;
+  readonly key?: string;
+  readonly payload: string;
+  readonly policy?: string;
+  readonly submittedAt: number;
+  readonly deadline?: number;
+  readonly facts: Facts;
+  /** The message of the failure before this execution, if one failed. */
+  readonly lastError?: string;
+}
+
+/** Why somebody else's lease, or none, is being decided about. */
+export interface Recovered extends Claimed {
+  readonly why: 'loss' | 'expiry';
+  /** The name of the worker that went away. */
+  readonly lostBy?: string;
+  /** What a worker of its type published of it, as JSON. */
+  readonly published?: string;
+}
+
+export interface Renewal {
+  /** As in `Claim`. */
+  readonly known: boolean;
+  readonly lost: readonly Lease[];
+  readonly cancelled: readonly Lease[];
+}
+
+export interface Settlement {
+  readonly lease: Lease;
+  readonly revision: number;
+  readonly decision: Decision;
+  readonly result?: string;
+  readonly report: Report;
+}
+
+/** What is worth remembering of how an execution went. */
+export interface Report {
+  readonly ranFor: Milliseconds;
+  /** The outcome's kind: success, failure, deferral, interruption, loss or expiry. */
+  readonly outcome: string;
+  readonly failure?: Failure;
+  /** What a deferral or interruption said, or a note on a success. */
+  readonly message?: string;
+}
+
+export type Settled =
+  /** Written now. `state` is where the task is. */
+  | { readonly answer: 'settled'; readonly state: TaskState }
+  /** The very same settlement had been written before. */
+  | { readonly answer: 'already' }
+  /** The lease was no longer this one's. Nothing changed; the report was kept as evidence. */
+  | { readonly answer: 'stale' }
+  /** The facts changed since the claim: decide again from these. */
+  | { readonly answer: 'changed'; readonly revision: number; readonly facts: Facts };
+
+export type Move = { readonly actor: string; readonly note?: string } & (
+  | { readonly verb: 'cancel' | 'retry' | 'hold' | 'release' }
+  | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'dead'; readonly result?: string }
+);
+
+export type Moved =
+  | { readonly id: number; readonly moved: true; readonly from: TaskState; readonly to: TaskState }
+  /** A cancel of a running task is a request: its worker hears of it at its next renewal. */
+  | { readonly id: number; readonly moved: false; readonly from: TaskState; readonly why: 'requested' | 'conflict' }
+  | { readonly id: number; readonly moved: false; readonly why: 'missing' };
+
+// ── Queues ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface QueueStore {
+  /** Sets a queue's order; its waiting tasks are put into the new one. `fifo` unless set. */
+  setOrder(queue: string, order: QueueOrder): Promise<void>;
+}
+
+// ── Records ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Records {
+  find(id: number): Promise<TaskRecord | undefined>;
+  /** The newest task with this key; keys are one a type. */
+  findByKey(key: string, type?: string): Promise<TaskRecord | undefined>;
+  /** Newest first, a page at a time. */
+  list(filter: ListFilter): Promise<readonly TaskRecord[]>;
+  /** What happened to a task, oldest first: eventful executions and operators' steps. */
+  history(id: number): Promise<readonly HistoryEntry[]>;
+  counts(): Promise<Counts>;
+  workers(): Promise<readonly WorkerRecord[]>;
+}
+
+export interface ListFilter {
+  readonly states?: readonly TaskState[];
+  readonly types?: readonly string[];
+  readonly queues?: readonly string[];
+  readonly sources?: readonly string[];
+  readonly reasons?: readonly string[];
+  /** Only tasks with a smaller id than this. */
+  readonly before?: number;
+  readonly limit: number;
+}
+
+export interface TaskRecord {
+  readonly id: number;
+  readonly type: string;
+  readonly state: TaskState;
+  readonly queue: string;
+  readonly source: string;
+  readonly priority: number;
+  readonly category?: string;
+  readonly needs?: Needs;
+  readonly key?: string;
+  readonly payload: string;
+  readonly result?: string;
+  readonly policy?: string;
+  readonly idempotent: boolean;
+  readonly submittedAt: number;
+  readonly createdAt: number;
+  /** When a scheduled task falls due. */
+  readonly dueAt?: number;
+  readonly deadline?: number;
+  readonly endedAt?: number;
+  /** Of all rounds. */
+  readonly executions: number;
+  readonly charged: readonly ChargedCount[];
+  readonly deferrals: number;
+  readonly recoveries: number;
+  readonly suspect: boolean;
+  /** The reason of the last decision. */
+  readonly reason?: string;
+  /** For a running task: whose it is, since when, and whether a cancel was asked for. */
+  readonly running?: { readonly worker: string; readonly since: number; readonly cancelRequested: boolean };
+}
+
+export type HistoryEntry =
+  | {
+      readonly kind: 'execution';
+      readonly execution: number;
+      readonly worker: string;
+      readonly startedAt: number;
+      readonly endedAt: number;
+      readonly outcome: string;
+      readonly next: string;
+      /** Where it was to go next, for how long. */
+      readonly after?: Milliseconds;
+      readonly charge: Charge['to'];
+      readonly failure?: Failure;
+      readonly message?: string;
+      readonly because?: Because;
+      /** Reported by a worker whose lease had ended: kept, not applied. */
+      readonly late: boolean;
+    }
+  | {
+      readonly kind: 'act';
+      readonly at: number;
+      readonly actor: string;
+      readonly verb: string;
+      readonly note?: string;
+      readonly from: TaskState;
+      readonly to: TaskState;
+    };
+
+export interface Counts {
+  readonly byState: Readonly<Record<TaskState, number>>;
+  /** Of the scheduled ones, those that failed or were put off before. */
+  readonly retrying: number;
+  /** Waiting tasks that are due. */
+  readonly due: number;
+  /** What needs a person or died, by reason. */
+  readonly byReason: readonly { readonly state: TaskState; readonly reason: string; readonly count: number }[];
+  readonly nextDueAt?: number;
+}
+
+export interface WorkerRecord {
+  readonly id: number;
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly joinedAt: number;
+  readonly leaseUntil: number;
+  readonly running: number;
+}
+
+// ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Upkeep {
+  /** Where and what the store is, for people. */
+  describe(): StoreDescription;
+  /** The store's own clock, in milliseconds of the epoch. */
+  now(): number;
+  /** Calls back when work may have become ready. A hint: polling is the truth. Returns what ends it. */
+  onWork(listener: () => void): () => void;
+  /** Every broken invariant that is found, as sentences; none in a sound store. */
+  verify(): Promise<readonly string[]>;
+  /** Finishes what was called and lets go of the database. Calls after it are refused. */
+  close(): Promise<void>;
+}
+
+export interface StoreDescription {
+  readonly kind: string;
+  readonly where: string;
+  readonly schema: number;
+  readonly durability: string;
+  readonly driver: string;
+}

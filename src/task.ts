@@ -1,0 +1,73 @@
+/** What JSON can carry. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/**
+ * A task's life.
+ *
+ * ```
+ * (new) ─► scheduled ──(due)──► ready ──(claim)──► running ──(success)──► succeeded
+ *             ▲  │                ▲ │                │
+ *             │  └──(hold)─► held ┤ └─(hold)         ├──► needs_manual ──(a person: done / retry / give up)
+ *             └──(retry, deferral)┴──(handed back)───┤
+ *                                                    └──► dead ──(redrive)──► scheduled or ready
+ * cancelled: from every state that has not ended. A person's retry leads out of every ended state.
+ * scheduled ─► running: only for the sweep that ends a task whose deadline passed while it waited.
+ * ```
+ */
+export const TASK_STATES = [
+  'scheduled',
+  'ready',
+  'running',
+  'held',
+  'succeeded',
+  'needs_manual',
+  'dead',
+  'cancelled',
+] as const;
+export type TaskState = (typeof TASK_STATES)[number];
+
+/** The one table of legal transitions. A state change that is not in it cannot be written. */
+export const TRANSITIONS = {
+  new: ['scheduled', 'ready'],
+  scheduled: ['ready', 'running', 'held', 'cancelled'],
+  ready: ['running', 'held', 'cancelled'],
+  running: ['succeeded', 'scheduled', 'ready', 'needs_manual', 'dead', 'cancelled'],
+  held: ['scheduled', 'ready', 'cancelled'],
+  succeeded: ['ready'],
+  needs_manual: ['ready', 'succeeded', 'dead', 'cancelled'],
+  dead: ['scheduled', 'ready'],
+  cancelled: ['ready'],
+} as const satisfies Readonly<Record<TaskState | 'new', readonly TaskState[]>>;
+
+type From = keyof typeof TRANSITIONS;
+
+/** Whether a task may go from one state to another. */
+export function isLegal(from: From, to: TaskState): boolean {
+  return (TRANSITIONS[from] as readonly TaskState[]).includes(to);
+}
+
+/** Past tense: nothing more happens to the task by itself. `needs_manual` has not ended: it waits for a person. */
+export const ENDED_STATES = ['succeeded', 'dead', 'cancelled'] as const satisfies readonly TaskState[];
+
+/** Whether a task in this state has ended. */
+export function hasEnded(state: TaskState): boolean {
+  return (ENDED_STATES as readonly TaskState[]).includes(state);
+}
+
+/** What a worker must offer to run a task: numbers mean at least, strings and booleans mean equal. */
+export type Needs = Readonly<Record<string, number | string | boolean>>;
+
+/** Whether a worker with these capabilities can meet the needs. */
+export function meets(capabilities: Needs, needs: Needs): boolean {
+  return Object.entries(needs).every(([name, need]) => {
+    const offered = Object.hasOwn(capabilities, name) ? capabilities[name] : undefined;
+    return typeof need === 'number' ? typeof offered === 'number' && offered >= need : offered === need;
+  });
+}
+
+/** The order in which a queue's ready tasks are claimed. */
+export const QUEUE_ORDERS = ['fifo', 'lifo', 'priority', 'weighted_random'] as const;
+export type QueueOrder = (typeof QUEUE_ORDERS)[number];
+
+/** Priorities run from 0 to 4,095; higher goes first. */
+export const HIGHEST_PRIORITY = 4_095;

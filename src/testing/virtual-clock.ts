@@ -1,0 +1,84 @@
+import type { Clock } from '../clock.ts';
+import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly order: number;
+  readonly then: () => void;
+}
+
+/** A clock that stands still until it is moved. */
+export class VirtualClock implements Clock {
+  readonly #timers = new Set<Timer>();
+  readonly #start: number;
+  #now: number;
+  #order = 0;
+  #sleepers = 0;
+
+  constructor(start: Date) {
+    this.#start = start.getTime();
+    this.#now = this.#start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): Milliseconds {
+    return this.#now - this.#start;
+  }
+
+  after(delay: Milliseconds, then: () => void): () => void {
+    const timer = { at: this.#now + Math.max(0, delay), order: this.#order++, then };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** For handlers under test: sleeps in virtual time, so that the clock knows that nothing else is to be waited for. */
+  async sleep(time: DurationInput, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    this.#sleepers += 1;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const stop = this.after(duration(time, 'time'), resolve);
+        signal?.addEventListener('abort', () => {
+          stop();
+          reject(signal.reason as Error);
+        });
+      });
+    } finally {
+      this.#sleepers -= 1;
+    }
+  }
+
+  /** How many are in `sleep` now. */
+  get sleepers(): number {
+    return this.#sleepers;
+  }
+
+  /** When the next timer fires, or undefined if none is set. */
+  get nextTimer(): number | undefined {
+    return this.#first()?.at;
+  }
+
+  /** Moves to a time and fires what is due by then, in order; what they set anew waits for the next move. */
+  moveTo(time: number): void {
+    if (time < this.#now) throw new InvalidInputError('A virtual clock goes forward only.');
+    const newest = this.#order;
+    for (let timer = this.#first(); timer && timer.at <= time && timer.order < newest; timer = this.#first()) {
+      this.#timers.delete(timer);
+      this.#now = Math.max(this.#now, timer.at);
+      timer.then();
+    }
+    this.#now = time;
+  }
+
+  #first(): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer;
+    }
+    return first;
+  }
+}

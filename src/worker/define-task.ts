@@ -1,0 +1,121 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { InvalidInputError } from '../errors.ts';
+import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
+import { presetFor } from '../failure/presets.ts';
+import { Failed } from '../failure/signals.ts';
+import type { Logger } from '../log.ts';
+import { name, refuseUnknown, wholeNumber } from '../options.ts';
+import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
+
+/** What a handler is told about the execution that it is. */
+export interface RunningTask {
+  readonly id: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly key?: string;
+  /** Charged failures so far, plus one. */
+  readonly attempt: number;
+  /** Which start of a handler this is, of all rounds. A retry that charged nothing raises this one only. */
+  readonly execution: number;
+  readonly maxAttempts: number;
+  /** An earlier execution of it took its worker down, or went down with it. */
+  readonly recovered: boolean;
+  readonly submittedAt: Date;
+  readonly deadline?: Date;
+  /** The message of the failure before this execution. */
+  readonly lastError?: string;
+  /** Aborts on time-out, cancel, shutdown, or when the lease is lost. What is thrown after that is not judged. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Tells that work goes on: the time limit counts anew from here. */
+  heartbeat(): void;
+}
+
+export interface TaskOptions<Input, Result> {
+  /** The policy for its failures: a preset, or options laid over `standard`. Default: the preset of its name, else `standard`. */
+  readonly retry?: Policy | PolicyOptions;
+  /** Default `default`. */
+  readonly queue?: string;
+  /** 0 (default) to 4,095; higher goes first in a queue ordered by priority. */
+  readonly priority?: number;
+  readonly category?: string;
+  readonly needs?: Needs;
+  /** The failure domain that it touches, such as `imap:INBOX`. Default: the task's type. */
+  readonly source?: string | ((input: Input) => string);
+  /** Whether running it twice does no harm. Default true; `false` sends every ambiguous end to a person. */
+  readonly idempotent?: boolean | ((input: Input) => boolean);
+  /** Any Standard Schema (zod, valibot, arktype): checked when enqueued, and again before it runs. */
+  readonly input?: StandardSchemaV1<unknown, Input>;
+  run(input: Input, task: RunningTask): Result | Promise<Result>;
+}
+
+/** A type of task: its name, its policy, and what runs it. */
+export interface TaskDefinition<Input, Result>
+  extends Omit<TaskOptions<Input, Result>, 'retry' | 'queue' | 'priority'> {
+  readonly type: string;
+  readonly policy: Policy;
+  readonly queue: string;
+  readonly priority: number;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different inputs has no narrower type
+export type AnyTask = TaskDefinition<any, any>;
+
+const OPTIONS = ['retry', 'queue', 'priority', 'category', 'needs', 'source', 'idempotent', 'input', 'run'];
+
+/**
+ * Defines a type of task. The type `'*'` runs whatever no other definition of the worker runs.
+ * @throws InvalidInputError naming the option and value that is refused.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: an input that nobody declared is the handler's to know
+export function defineTask<Input = any, Result = unknown>(
+  type: string,
+  options: TaskOptions<Input, Result>,
+): TaskDefinition<Input, Result> {
+  name(type, 'The type of a task');
+  refuseUnknown(options, OPTIONS, `defineTask('${type}')`);
+  const { retry, queue = 'default', priority = 0, ...rest } = options;
+  if (typeof rest.run !== 'function') {
+    throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
+  }
+  if (rest.category !== undefined) name(rest.category, 'category');
+  if (rest.needs !== undefined) checkNeeds(rest.needs);
+  return Object.freeze({
+    ...rest,
+    type,
+    policy: policyFrom(retry, type),
+    queue: name(queue, 'queue'),
+    priority: wholeNumber(priority, 'priority', 0, HIGHEST_PRIORITY),
+  });
+}
+
+/** @throws InvalidInputError for a capability that is neither a finite number, a text nor true or false. */
+export function checkNeeds(needs: unknown, what = 'needs'): Needs {
+  refuseUnknown(needs, Object.keys(Object(needs)), what);
+  for (const [key, value] of Object.entries(needs as object)) {
+    if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) continue;
+    throw new InvalidInputError(`${what}.${key} must be a number, a text or true or false, got ${String(value)}.`);
+  }
+  return needs as Needs;
+}
+
+/** Reads an input by the definition's schema, if it has one. A refusal is a permanent failure of the task, `validation`. */
+export async function parseInput(definition: AnyTask, input: Json | undefined): Promise<unknown> {
+  if (!definition.input) return input;
+  const result = await definition.input['~standard'].validate(input);
+  if (!result.issues) return result.value;
+  const issues = result.issues.slice(0, 5).map(({ message, path }) => {
+    const at = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+    return at === '' ? message : `${at}: ${message}`;
+  });
+  throw new Failed(`The input of ${definition.type} is refused: ${issues.join('; ')}`, {
+    kind: 'permanent',
+    reason: 'validation',
+  });
+}
+
+function policyFrom(retry: Policy | PolicyOptions | undefined, type: string): Policy {
+  if (retry === undefined) return presetFor(type);
+  return 'version' in retry ? retry : definePolicy(retry);
+}

@@ -1,0 +1,671 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Milliseconds } from '../../src/duration.ts';
+import type { Decision, Facts } from '../../src/failure/decide.ts';
+import type {
+  Claimed,
+  ClaimRequest,
+  Lease,
+  Move,
+  NewTask,
+  Receipt,
+  Settlement,
+  Store,
+  TaskRecord,
+} from '../../src/store/store.ts';
+import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../../src/task.ts';
+import { factsOf, hasExpired, isDue, isWaiting, Model, type ModelTask } from './model.ts';
+import {
+  because,
+  cancelled,
+  deferredFor,
+  ended,
+  handedBack,
+  idsOf,
+  LEASE,
+  lost,
+  newTask,
+  retryIn,
+  type StoreFactory,
+  settlement,
+  succeeded,
+  type Verb,
+} from './scene.ts';
+import { type VirtualWorld, virtualWorld } from './virtual-world.ts';
+
+/**
+ * Random histories, over the store and over the model: after each step both must have said the same. A failure prints the
+ * seed and the shortest history that was found to show it.
+ */
+export function describeModel(name: string, factory: StoreFactory, { runs }: { readonly runs: number }): void {
+  describe(name, () => {
+    test(`means the same as the model in ${runs} random histories`, { timeout: 300_000 }, async () => {
+      await fc.assert(
+        fc.asyncProperty(histories, fc.integer(), async (history, seed) => {
+          const world = virtualWorld(seed);
+          const model = new Model();
+          const real: Real = { store: await factory.open(world), world, held: [], written: [] };
+          try {
+            for (const name of ['alice', 'bob']) await joinWorker(model, real, name);
+            await fc.asyncModelRun(() => ({ model, real }), history);
+            await compareAll(model, real);
+          } finally {
+            await real.store.upkeep.close();
+            await factory.close();
+          }
+        }),
+        // Looking for a shorter history must end in time for what was found to be printed.
+        { numRuns: runs, unbiased: true, interruptAfterTimeLimit: 120_000 },
+      );
+    });
+  });
+}
+
+/** The store, and what its workers remember. */
+interface Real {
+  readonly store: Store;
+  readonly world: VirtualWorld;
+  /** Every lease that was ever given, as its worker knows it. */
+  readonly held: Held[];
+  /** Settlements that were sent. */
+  readonly written: Settlement[];
+}
+
+interface Held {
+  readonly lease: Lease;
+  revision: number;
+  readonly worker: number;
+}
+
+/** One step of a history. `act` does it to both sides and compares; all that is random was drawn before. */
+class Act implements fc.AsyncCommand<Model, Real> {
+  readonly #what: string;
+  readonly #check: (model: Readonly<Model>) => boolean;
+  readonly #act: (model: Model, real: Real) => Promise<void>;
+
+  constructor(what: string, act: (model: Model, real: Real) => Promise<void>, check = (_: Readonly<Model>) => true) {
+    this.#what = what;
+    this.#act = act;
+    this.#check = check;
+  }
+
+  check(model: Readonly<Model>): boolean {
+    return this.#check(model);
+  }
+
+  run(model: Model, real: Real): Promise<void> {
+    return this.#act(model, real);
+  }
+
+  toString(): string {
+    return this.#what;
+  }
+}
+
+/** Uneven, so that sums of them seldom meet the length of a lease or an interval exactly. */
+const SPANS: readonly Milliseconds[] = [1, 703, 4_001, 10_007, 31_013, 90_017];
+
+const spans = fc.constantFrom(...SPANS);
+const numbers = fc.nat({ max: 999 });
+
+/** Takes one of a list by a number that was drawn before the list was known. */
+function pick<T>(list: readonly T[], number: number): T {
+  return list[number % list.length] as T;
+}
+
+// ── Enqueue ──
+
+/** Present in one of so many. */
+function oneIn<T>(weight: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.oneof({ weight: weight - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+}
+
+const plans = fc.record({
+  type: fc.constantFrom('a', 'b', 'c'),
+  queue: fc.constantFrom('q', 'q', 'r'),
+  source: fc.constantFrom('s', 't', 'u'),
+  priority: fc.nat({ max: 3 }),
+  delay: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: spans }),
+  idempotent: fc.boolean(),
+  payload: fc.constantFrom('{}', '{"n":1}'),
+  dueIn: oneIn(8, fc.constantFrom(-703, 4_001)),
+  submittedAgo: oneIn(2, fc.constantFrom(0, 1, 2, 1_000)),
+  deadlineIn: oneIn(5, fc.constantFrom(-1, 4_003, 60_011, 200_003)),
+  category: oneIn(3, fc.constantFrom('x', 'y')),
+  needs: oneIn(4, fc.constantFrom({ cpu: 2 }, { cpu: 4 }, { gpu: 'A' })),
+  key: oneIn(6, fc.constantFrom('k1', 'k2', 'k3', 'k4', 'k5')),
+  policy: oneIn(6, fc.constant('{"maxAttempts":2}')),
+});
+type TaskPlan = typeof plans extends fc.Arbitrary<infer Plan> ? Plan : never;
+
+function taskFrom({ dueIn, submittedAgo, deadlineIn, ...plan }: TaskPlan, now: number): NewTask {
+  const given = {
+    ...plan,
+    dueAt: dueIn === undefined ? undefined : now + dueIn,
+    submittedAt: submittedAgo === undefined ? undefined : now - submittedAgo,
+    deadline: deadlineIn === undefined ? undefined : now + deadlineIn,
+  };
+  const present = Object.entries(given).filter(([, value]) => value !== undefined);
+  return newTask(Object.fromEntries(present) as Partial<NewTask>);
+}
+
+const enqueue = fc.array(plans, { minLength: 1, maxLength: 5 }).map(
+  (batch) =>
+    new Act(`enqueue(${batch.map(short).join(', ')})`, async (model, { store }) => {
+      const now = store.upkeep.now();
+      const tasks = batch.map((plan) => taskFrom(plan, now));
+      const receipts = await store.tasks.enqueue(tasks);
+      expect(receipts).toHaveLength(tasks.length);
+      const expected = tasks.map((task, n) => model.enqueue(task, (receipts[n] as Receipt).id, now));
+      expect(receipts).toEqual(expected);
+    }),
+);
+
+// ── Workers ──
+
+const MOST_WORKERS = 4;
+
+const join = fc.constantFrom('alice', 'bob').map(
+  (name) =>
+    new Act(
+      `join(${name})`,
+      async (model, real) => {
+        await joinWorker(model, real, name);
+      },
+      (model) => model.workers.size < MOST_WORKERS,
+    ),
+);
+
+async function joinWorker(model: Model, { store }: Real, name: string): Promise<number> {
+  const worker = { name, leaseFor: LEASE, publishes: { a: `"${name}"` } };
+  const now = store.upkeep.now();
+  const id = await store.tasks.join(worker);
+  expect([...model.workers.keys()]).not.toContain(id);
+  model.join(id, worker, now);
+  return id;
+}
+
+const leave = numbers.map(
+  (who) =>
+    new Act(
+      `leave(${who})`,
+      async (model, { store }) => {
+        const worker = pick([...model.workers.keys()], who);
+        await store.tasks.leave(worker);
+        model.leave(worker);
+      },
+      hasWorkers,
+    ),
+);
+
+const renew = fc.tuple(numbers, fc.array(numbers, { maxLength: 3 })).map(
+  ([who, strange]) =>
+    new Act(
+      `renew(${who}, ${strange})`,
+      async (model, real) => {
+        const worker = pick([...model.workers.keys()], who);
+        const own = real.held.filter((held) => held.worker === worker);
+        const others = real.held.length > 0 ? strange.map((n) => pick(real.held, n)) : [];
+        const believed = [...new Set([...own, ...others])].map(({ lease }) => lease);
+        await renewWorker(model, real, worker, believed);
+      },
+      hasWorkers,
+    ),
+);
+
+async function renewWorker(model: Model, { store }: Real, worker: number, leases: readonly Lease[]): Promise<boolean> {
+  const now = store.upkeep.now();
+  const silentFor = now - (model.workers.get(worker)?.leaseUntil ?? now);
+  const { known, lost: gone, cancelled: asked } = await store.tasks.renew(worker, leases);
+  expect({ lost: gone, cancelled: asked }).toEqual(model.renew(worker, leases, now));
+  if (known) return true;
+  // A store may forget a worker, but not one of whom it heard lately, nor one that still holds something.
+  expect(silentFor).toBeGreaterThan(0);
+  expect(model.tasks.filter(({ lease }) => lease?.worker === worker)).toEqual([]);
+  model.leave(worker);
+  return false;
+}
+
+/** A worker as one would find it: known, and its lease not run out. */
+async function awake(model: Model, real: Real, who: number): Promise<number> {
+  const worker = pick([...model.workers.keys()], who);
+  if ((model.workers.get(worker)?.leaseUntil ?? 0) > real.store.upkeep.now()) return worker;
+  return (await renewWorker(model, real, worker, [])) ? worker : joinWorker(model, real, 'woken');
+}
+
+function hasWorkers(model: Readonly<Model>): boolean {
+  return model.workers.size > 0;
+}
+
+// ── Claim ──
+
+const filters = fc.record(
+  {
+    types: fc.subarray(['a', 'b', 'c', 'never-seen']),
+    queues: fc.subarray(['q', 'r']),
+    categories: fc.subarray(['x', 'y']),
+  },
+  { requiredKeys: [] },
+);
+
+const claim = fc
+  .record({
+    who: numbers,
+    limit: fc.constantFrom(0, 1, 2, 3, 5, 8, 20, 20),
+    filter: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: filters }),
+    capabilities: fc.constantFrom({}, { cpu: 3, gpu: 'A' }, { cpu: 8, gpu: 'A' }, { cpu: 8, gpu: 'A' }),
+    suspect: fc.constantFrom(true, true, false),
+    only: oneIn(8, fc.array(numbers, { maxLength: 9 })),
+    except: fc.oneof(
+      { weight: 4, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: fc.array(numbers, { maxLength: 3 }) },
+    ),
+  })
+  .map(
+    (plan) =>
+      new Act(
+        `claim(${short(plan)})`,
+        async (model, real) => {
+          const { store } = real;
+          const worker = await awake(model, real, plan.who);
+          const now = store.upkeep.now();
+          const ids = (picks: readonly number[]) =>
+            model.tasks.length > 0 ? [...new Set(picks.map((n) => pick(model.tasks, n).id))] : [];
+          // Whether a claim gives out what expired while it waited is left open: it is the sweep's.
+          const expired = model.tasks.filter((task) => isWaiting(task) && hasExpired(task, now)).map(({ id }) => id);
+          const request: ClaimRequest = {
+            worker,
+            limit: plan.limit,
+            ...plan.filter,
+            capabilities: plan.capabilities,
+            suspect: plan.suspect,
+            ...(plan.only && { only: ids(plan.only) }),
+            except: [...new Set([...ids(plan.except), ...expired])],
+          };
+
+          const { known, tasks, nextDueIn, expired: anyExpired } = await store.tasks.claim(request);
+          expect(known).toBe(true);
+          expect(anyExpired).toBe(expired.length > 0);
+
+          expect(model.objectionsTo(idsOf(tasks), request, now)).toEqual([]);
+          for (const claimed of tasks) {
+            expect(comparable(claimed)).toEqual(comparable(model.claim(claimed, worker, now)));
+            hold(real, claimed, worker);
+          }
+          const { all, fitting } = model.nextDueIn(request, now);
+          expect([all, fitting]).toContain(nextDueIn);
+        },
+        hasWorkers,
+      ),
+  );
+
+function hold(real: Real, { lease, revision }: Claimed, worker: number): void {
+  expect(real.held.some((held) => isSame(held.lease, lease))).toBe(false);
+  real.held.push({ lease, revision, worker });
+}
+
+function isSame(one: Lease, other: Lease): boolean {
+  return one.task === other.task && one.token === other.token;
+}
+
+/** Without what only some stores tell, or tell in an order of their own. */
+function comparable({ lastError: _, facts, ...claimed }: Claimed): unknown {
+  return { ...claimed, facts: comparableFacts(facts) };
+}
+
+function comparableFacts({ charged, recoveriesAgoMs, untilDeadlineMs, ...facts }: Facts): unknown {
+  return {
+    ...facts,
+    charged: charged.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)),
+    recoveriesAgoMs: recoveriesAgoMs.toSorted((a, b) => a - b),
+    untilDeadlineMs: untilDeadlineMs === undefined ? undefined : Math.max(0, untilDeadlineMs),
+  };
+}
+
+// ── Settle ──
+
+const delays = fc.oneof(fc.constant(0), spans);
+const reasons = fc.constantFrom('fs.locked', 'http.503', '__proto__');
+
+const decisions: fc.Arbitrary<Decision> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(succeeded()) },
+  { weight: 3, arbitrary: fc.tuple(delays, reasons).map(([after, reason]) => retryIn(after, reason)) },
+  { weight: 2, arbitrary: delays.map((after) => deferredFor(after)) },
+  { weight: 1, arbitrary: fc.constant(handedBack()) },
+  { weight: 2, arbitrary: fc.constantFrom(lost('free'), lost('charged')) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.constantFrom('dead', 'needs_manual'), reasons, fc.constantFrom('task', 'nobody', 'recoveries'))
+      .map(
+        ([next, reason, to]): Decision =>
+          to === 'task' ? ended(next, reason) : { next, reason, charge: { to }, because: because('crash_loop') },
+      ),
+  },
+);
+
+const settle = fc
+  .array(
+    fc.record({
+      which: numbers,
+      /** Of the leases that hold; else of all that ever were. */
+      live: fc.constantFrom(true, true, true, true, false),
+      forge: fc.constantFrom(true, ...Array<boolean>(19).fill(false)),
+      decision: decisions,
+      result: fc.constantFrom('1', '{"a":[]}'),
+    }),
+    { minLength: 1, maxLength: 7 },
+  )
+  .map(
+    (batch) =>
+      new Act(
+        `settle(${batch.map(({ decision, ...plan }) => short({ ...plan, ...brief(decision) })).join(', ')})`,
+        async (model, real) => {
+          const live = real.held.filter(({ lease }) => model.task(lease.task)?.lease?.token === lease.token);
+          const settlements = batch.flatMap((plan) => {
+            const from = plan.live ? live : real.held;
+            if (from.length === 0) return [];
+            const held = pick(from, plan.which);
+            const lease = plan.forge ? { ...held.lease, token: 'forged' } : held.lease;
+            const decision = fitting(model, held, plan.decision);
+            const more = decision.next === 'succeeded' ? { result: plan.result } : {};
+            return [settlement({ lease, revision: held.revision }, decision, more)];
+          });
+          await settleBoth(model, real, settlements);
+        },
+      ),
+  );
+
+/**
+ * What `decide` would say, as far as a store relies on it: whoever knows of a cancel obeys it, what was lost is not what
+ * failed, and what expired does not go on.
+ */
+function fitting(model: Model, { lease, revision }: Held, decision: Decision): Decision {
+  const task = model.task(lease.task);
+  const held = task?.lease;
+  if (held?.token !== lease.token) return decision;
+  if (held.cancelRequested && held.revision === revision && decision.next !== 'succeeded') return cancelled();
+  if (held.why === 'loss' && decision.next === 'scheduled') return lost(task?.suspect ? 'charged' : 'free');
+  if (held.why === 'expiry') return ended('dead', 'deadline.passed');
+  return decision;
+}
+
+const repeat = fc.array(numbers, { minLength: 1, maxLength: 3 }).map(
+  (which) =>
+    new Act(`repeat(${which})`, async (model, real) => {
+      if (real.written.length === 0) return;
+      const again = which.map((n) => pick(real.written, n));
+      await settleBoth(model, real, again);
+    }),
+);
+
+async function settleBoth(model: Model, real: Real, settlements: readonly Settlement[]): Promise<void> {
+  const now = real.store.upkeep.now();
+  const answers = await real.store.tasks.settle(settlements);
+  expect(answers).toHaveLength(settlements.length);
+  for (const [n, sent] of settlements.entries()) {
+    const answer = answers[n] as (typeof answers)[number];
+    const task = model.task(sent.lease.task);
+    const expected = model.settle(sent, now);
+    expect(expected.answers, `settlement ${n}`).toContain(answer.answer);
+    if (answer.answer === 'settled') {
+      expect(answer.state).toBe(expected.state);
+      real.written.push(sent);
+    }
+    if (answer.answer === 'changed') {
+      expect(comparableFacts(answer.facts)).toEqual(comparableFacts(expected.facts as Facts));
+      if (task?.lease) task.lease.revision = answer.revision;
+      for (const held of real.held) if (isSame(held.lease, sent.lease)) held.revision = answer.revision;
+    }
+  }
+}
+
+// ── Recover ──
+
+const recover = fc
+  .tuple(numbers, fc.constantFrom(1, 3, 100, 100, 100))
+  .map(
+    ([who, limit]) =>
+      new Act(`recover(${who}, ${limit})`, (model, real) => recoverBoth(model, real, who, limit), hasWorkers),
+  );
+
+async function recoverBoth(model: Model, real: Real, who: number, limit: number): Promise<void> {
+  const worker = await awake(model, real, who);
+  const now = real.store.upkeep.now();
+  const recovered = await real.store.tasks.recover(worker, limit);
+  const expected = model.recoverable(worker, now, real.world.clock.monotonic());
+
+  expect(recovered).toHaveLength(Math.min(limit, expected.size));
+  for (const each of recovered) {
+    expect([...expected.keys()]).toContain(each.lease.task);
+    const { why, lostBy } = expected.get(each.lease.task) ?? {};
+    expected.delete(each.lease.task);
+    expect(each.why).toBe(why);
+    if (lostBy !== undefined) expect(each.lostBy).toBe(lostBy);
+    const { lostBy: _, ...rest } = each;
+    expect(comparable(rest)).toEqual(comparable(model.recover(each, worker, now)));
+    hold(real, each, worker);
+  }
+}
+
+/** Everybody but one says nothing for so long that the one takes over what they held. */
+const silence = fc.tuple(numbers, fc.constantFrom(3, 100)).map(
+  ([who, limit]) =>
+    new Act(
+      `silence(${who}, ${limit})`,
+      async (model, real) => {
+        real.world.clock.advance(31_013);
+        await recoverBoth(model, real, who, limit);
+        real.world.clock.advance(10_007);
+        await recoverBoth(model, real, who, limit);
+      },
+      hasWorkers,
+    ),
+);
+
+// ── Operators ──
+
+const verbs: fc.Arbitrary<Verb> = fc.constantFrom(
+  { verb: 'cancel' },
+  { verb: 'cancel' },
+  { verb: 'retry' },
+  { verb: 'retry' },
+  { verb: 'hold' },
+  { verb: 'release' },
+  { verb: 'resolve', as: 'succeeded', result: '"by hand"' },
+  { verb: 'resolve', as: 'dead' },
+);
+
+const move = fc.tuple(fc.array(numbers, { minLength: 1, maxLength: 4 }), verbs, fc.boolean()).map(
+  ([which, verb, aimed]) =>
+    new Act(
+      `move(${which}, ${short(verb)}, ${aimed ? 'aimed' : 'at any'})`,
+      async (model, { store }) => {
+        const now = store.upkeep.now();
+        const chosen: Move = { actor: 'maria', ...verb };
+        const takes = (task: ModelTask) =>
+          model.destination(task, chosen, now) !== undefined || (chosen.verb === 'cancel' && task.state === 'running');
+        const from = aimed ? model.tasks.filter(takes) : model.tasks;
+        const ids = from.length > 0 ? [...new Set(which.map((n) => pick(from, n).id))] : [];
+        const answers = await store.tasks.move([...ids, 999_999], chosen);
+
+        expect(answers.at(-1)).toEqual({ id: 999_999, moved: false, why: 'missing' });
+        expect(answers.slice(0, -1).map(({ id }) => id)).toEqual(ids);
+        for (const answer of answers.slice(0, -1)) {
+          const task = model.task(answer.id) as ModelTask;
+          const from = isDue(task, now) ? expect.stringMatching(/^(scheduled|ready)$/) : task.state;
+          const to = model.destination(task, chosen, now);
+          const conflict = { id: task.id, moved: false, from, why: 'conflict' };
+          if (task.state === 'running' && chosen.verb === 'cancel') {
+            expect(answer).toEqual({ ...conflict, why: 'requested' });
+            model.requestCancel(task);
+          } else if (to === undefined || (to === 'either' && !answer.moved)) {
+            expect(answer).toEqual(conflict);
+          } else {
+            const state = to === 'either' ? 'ready' : to;
+            expect(answer).toEqual({ id: task.id, moved: true, from, to: state });
+            model.move(task, chosen, state, now);
+          }
+        }
+      },
+      (model) => model.tasks.length > 0,
+    ),
+);
+
+/** weighted_random is drawn: its tasks are compared, the order in which they are given is not. `describeStore` has bounds. */
+const setOrder = fc.tuple(fc.constantFrom('q', 'r'), fc.constantFrom<QueueOrder>(...QUEUE_ORDERS)).map(
+  ([queue, order]) =>
+    new Act(`setOrder(${queue}, ${order})`, async (model, { store }) => {
+      await store.queues.setOrder(queue, order);
+      model.orders.set(queue, order);
+    }),
+);
+
+// ── Time ──
+
+const advance = spans.map(
+  (by) =>
+    new Act(`advance(${by})`, async (_, { store, world }) => {
+      const before = store.upkeep.now();
+      world.clock.advance(by);
+      expect(store.upkeep.now()).toBeGreaterThanOrEqual(before);
+    }),
+);
+
+const jump = fc.constantFrom(700, 3_600_000, 8 * 3_600_000, -1, -3_600_000).map(
+  (by) =>
+    new Act(`jumpWall(${by})`, async (_, { store, world }) => {
+      const before = store.upkeep.now();
+      world.clock.jumpWall(by);
+      expect(store.upkeep.now()).toBeGreaterThanOrEqual(before);
+    }),
+);
+
+// ── Everything at once ──
+
+const inspect = fc.constant(new Act('inspect()', compareAll));
+
+async function compareAll(model: Model, { store }: Real): Promise<void> {
+  expect(await store.upkeep.verify()).toEqual([]);
+  const now = store.upkeep.now();
+  const records = await store.records.list({ limit: 10_000 });
+  expect(records.map(({ id }) => id)).toEqual(model.tasks.map(({ id }) => id).toReversed());
+  for (const record of records) compareRecord(model, model.task(record.id) as ModelTask, record, now);
+  await compareCounts(model, store, now);
+  await compareWorkers(model, store);
+  for (const task of model.tasks.slice(-8)) await compareHistory(store, task);
+}
+
+function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: number): void {
+  const { given } = task;
+  const due = isDue(task, now);
+  const of = `task #${task.id}`;
+  if (due) expect(['scheduled', 'ready'], of).toContain(record.state);
+  else expect(record.state, of).toBe(task.state);
+  if (task.state === 'scheduled' && !due) expect(record.dueAt, of).toBe(task.dueAt);
+  if (task.state === 'succeeded') expect(record.result, of).toBe(task.result);
+  if (task.state === 'dead' || task.state === 'needs_manual') expect(record.reason, of).toBe(task.reason);
+  if (isWaiting(task) || task.state === 'running') expect(record.suspect, of).toBe(task.suspect);
+
+  const facts = factsOf(task, now);
+  expect(
+    {
+      ...record,
+      charged: record.charged.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)),
+      running: record.running && { worker: record.running.worker, cancelRequested: record.running.cancelRequested },
+    },
+    of,
+  ).toMatchObject({
+    type: given.type,
+    queue: given.queue,
+    source: given.source,
+    priority: given.priority,
+    payload: given.payload,
+    idempotent: given.idempotent,
+    submittedAt: task.submittedAt,
+    createdAt: task.createdAt,
+    executions: task.executions,
+    charged: facts.charged.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)),
+    deferrals: task.deferrals,
+    recoveries: task.recoveries.length,
+  });
+  expect([record.category, record.needs, record.key, record.policy, record.deadline, record.endedAt], of).toEqual([
+    given.category,
+    given.needs,
+    given.key,
+    given.policy,
+    given.deadline,
+    task.endedAt,
+  ]);
+  expect(record.running && [record.running.worker, record.running.cancelRequested], of).toEqual(
+    task.lease && [model.nameOf(task.lease.worker), task.lease.cancelRequested],
+  );
+}
+
+async function compareCounts(model: Model, store: Store, now: number): Promise<void> {
+  const counts = await store.records.counts();
+  const inState = (state: string) => model.tasks.filter((task) => task.state === state);
+  for (const state of TASK_STATES) {
+    if (state !== 'scheduled' && state !== 'ready') expect(counts.byState[state], state).toBe(inState(state).length);
+  }
+  expect(counts.byState.scheduled + counts.byState.ready).toBe(model.tasks.filter(isWaiting).length);
+  expect(counts.due).toBe(model.tasks.filter((task) => isDue(task, now)).length);
+
+  const scheduled = inState('scheduled');
+  const later = scheduled.filter((task) => !isDue(task, now));
+  const failedBefore = (task: ModelTask) => task.charged.size > 0 || task.deferrals > 0;
+  expect(counts.retrying).toBeGreaterThanOrEqual(later.filter(failedBefore).length);
+  expect(counts.retrying).toBeLessThanOrEqual(scheduled.filter((task) => task.executions > task.roundBase).length);
+  const next = later.length > 0 ? Math.min(...later.map(({ dueAt }) => dueAt)) : undefined;
+  const overdue = scheduled.filter((task) => isDue(task, now)).map(({ dueAt }) => dueAt);
+  expect([next, ...overdue]).toContain(counts.nextDueAt);
+
+  const byReason = new Map<string, number>();
+  for (const { state, reason } of [...inState('dead'), ...inState('needs_manual')]) {
+    byReason.set(`${state} ${reason}`, (byReason.get(`${state} ${reason}`) ?? 0) + 1);
+  }
+  expect(new Map(counts.byReason.map(({ state, reason, count }) => [`${state} ${reason}`, count]))).toEqual(byReason);
+}
+
+async function compareWorkers(model: Model, store: Store): Promise<void> {
+  for (const { id, leaseUntil, running } of await store.records.workers()) {
+    expect([...model.workers.keys()]).toContain(id);
+    expect(running).toBe(model.tasks.filter(({ lease }) => lease?.worker === id).length);
+    expect(leaseUntil).toBe(model.workers.get(id)?.leaseUntil);
+  }
+}
+
+async function compareHistory(store: Store, task: ModelTask): Promise<void> {
+  const history = await store.records.history(task.id);
+  const executions = history.filter((entry) => entry.kind === 'execution');
+  const told = executions.filter(({ late, outcome }) => !late && outcome !== 'success');
+  expect(told, `eventful executions of #${task.id}`).toHaveLength(task.eventful);
+  if (task.late > 0)
+    expect(executions.filter(({ late }) => late).length, `late words on #${task.id}`).toBeGreaterThan(0);
+  const acts = history.filter((entry) => entry.kind === 'act' && entry.from !== 'running');
+  expect(acts, `acts on #${task.id}`).toHaveLength(task.acts);
+}
+
+// ── Histories ──
+
+function short(value: object): string {
+  return JSON.stringify(value).replaceAll('"', '');
+}
+
+function brief(decision: Decision): object {
+  const { because: _, ...rest } = decision;
+  return rest;
+}
+
+const histories = fc.commands<Model, Real, false>(
+  [
+    ...[enqueue, enqueue, enqueue],
+    ...[claim, claim, claim, claim, claim],
+    ...[settle, settle, settle, settle, settle, settle],
+    ...[move, move, move, move],
+    ...[recover, recover, silence],
+    ...[advance, advance, advance, jump],
+    ...[repeat, renew, join, leave, setOrder, inspect],
+  ],
+  { maxCommands: 60, size: 'max' },
+);

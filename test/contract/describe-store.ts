@@ -1,0 +1,26 @@
+import { describe } from 'vitest';
+import { promisesOfClaiming } from './promises/claiming.ts';
+import { promisesOfEnqueueing } from './promises/enqueueing.ts';
+import { promisesOfLeases } from './promises/leases.ts';
+import { promisesOfMoving } from './promises/moving.ts';
+import { promisesOfRecords } from './promises/records.ts';
+import { promisesOfRecovery } from './promises/recovery.ts';
+import { promisesOfSettling } from './promises/settling.ts';
+import { promisesOfTime } from './promises/time.ts';
+import { promisesOfUpkeep } from './promises/upkeep.ts';
+import type { StoreFactory } from './scene.ts';
+
+/** What every store promises. A store that brings a factory is held to all of it. */
+export function describeStore(name: string, factory: StoreFactory): void {
+  describe(name, () => {
+    describe('enqueueing', () => promisesOfEnqueueing(factory));
+    describe('claiming', () => promisesOfClaiming(factory));
+    describe('settling', () => promisesOfSettling(factory));
+    describe('leases', () => promisesOfLeases(factory));
+    describe('recovery', () => promisesOfRecovery(factory));
+    describe('operators', () => promisesOfMoving(factory));
+    describe('records', () => promisesOfRecords(factory));
+    describe('time', () => promisesOfTime(factory));
+    describe('upkeep', () => promisesOfUpkeep(factory));
+  });
+}

@@ -1,0 +1,392 @@
+import type { Milliseconds } from '../../src/duration.ts';
+import type { Decision, Facts } from '../../src/failure/decide.ts';
+import type { FailureKind } from '../../src/failure/outcome.ts';
+import type {
+  Claimed,
+  ClaimRequest,
+  Lease,
+  Move,
+  NewTask,
+  NewWorker,
+  Recovered,
+  Settled,
+  Settlement,
+} from '../../src/store/store.ts';
+import { hasEnded, meets, type QueueOrder, type TaskState } from '../../src/task.ts';
+
+/**
+ * What a store means, in arrays and with no cleverness. Where a store may choose (ids, tokens, revisions, whose turn it is
+ * between queues), the model is shown the choice, objects if it was not one's to make, and goes on from there.
+ *
+ * A scheduled task whose time has come may show as scheduled or as ready until somebody claims: the model calls both due.
+ */
+export class Model {
+  readonly tasks: ModelTask[] = [];
+  readonly workers = new Map<number, ModelWorker>();
+  readonly orders = new Map<string, QueueOrder>();
+  readonly #names = new Map<number, string>();
+  readonly #published = new Map<string, string>();
+
+  task(id: number): ModelTask | undefined {
+    return this.tasks.find((task) => task.id === id);
+  }
+
+  // ── Enqueue ──
+
+  enqueue(given: NewTask, id: number, now: number): { id: number; created: boolean } {
+    const { key, type } = given;
+    const known = this.tasks.find((task) => key !== undefined && task.given.key === key && task.given.type === type);
+    if (known) return { id: known.id, created: false };
+    const dueAt = given.dueAt ?? now + given.delay;
+    const submittedAt = given.submittedAt ?? now;
+    const state = dueAt > now ? 'scheduled' : 'ready';
+    this.tasks.push({ ...newRound(0), ...noHistory(), id, given, createdAt: now, submittedAt, dueAt, state });
+    return { id, created: true };
+  }
+
+  // ── Workers ──
+
+  join(id: number, { name, leaseFor, publishes }: NewWorker, now: number): void {
+    this.workers.set(id, { leaseFor, leaseUntil: now + leaseFor });
+    this.#names.set(id, name);
+    for (const [type, published] of Object.entries(publishes)) this.#published.set(type, published);
+  }
+
+  leave(id: number): void {
+    this.workers.delete(id);
+  }
+
+  nameOf(worker: number): string | undefined {
+    return this.#names.get(worker);
+  }
+
+  renew(id: number, leases: readonly Lease[], now: number): { lost: Lease[]; cancelled: Lease[] } {
+    const worker = this.workers.get(id);
+    if (worker) worker.leaseUntil = now + worker.leaseFor;
+    const isLost = (lease: Lease) => this.#held(lease)?.worker !== id;
+    return {
+      lost: leases.filter(isLost),
+      cancelled: leases.filter((lease) => !isLost(lease) && this.#held(lease)?.cancelRequested),
+    };
+  }
+
+  // ── Claim ──
+
+  /** What was wrong with a claim. Between queues any turn is right; within one, only the exact order is. */
+  objectionsTo(claimed: readonly number[], request: ClaimRequest, now: number): string[] {
+    const open = this.tasks.filter((task) => isDue(task, now) && fits(task, request));
+    const suspects = open.filter(({ suspect }) => suspect);
+    const taken = suspects.filter(({ id }) => claimed.includes(id));
+    const most = open.length - suspects.length + (request.suspect && suspects.length > 0 ? 1 : 0);
+    const objections: string[] = [];
+
+    for (const id of claimed) if (!open.some((task) => task.id === id)) objections.push(`#${id} was not to be claimed`);
+    if (taken.length > (request.suspect ? 1 : 0)) objections.push(`${taken.length} suspects were claimed`);
+    if (claimed.length !== Math.min(request.limit, most)) {
+      objections.push(`${claimed.length} were claimed, of ${most} that could be and ${request.limit} asked for`);
+    }
+    for (const queue of new Set(open.map(({ given }) => given.queue))) {
+      const order = this.orders.get(queue) ?? 'fifo';
+      // Which of several go first is free when they were named; by chance it is no order that a model could check.
+      if (request.only || order === 'weighted_random') continue;
+      const inLine = open.filter(({ given }) => given.queue === queue).sort(COMPARE[order]);
+      const suspect = inLine.find((task) => task.suspect);
+      const mayTakeSuspect = request.suspect && taken.every(({ given }) => given.queue === queue);
+      const expected = inLine.filter((task) => !task.suspect || (mayTakeSuspect && task === suspect));
+      const got = claimed.filter((id) => inLine.some((task) => task.id === id));
+      const right = expected.slice(0, got.length).map(({ id }) => id);
+      if (got.join() !== right.join()) objections.push(`${queue} (${order}) gave ${got} instead of ${right}`);
+    }
+    return objections;
+  }
+
+  /** Takes a claim over, and answers what the worker should have been told. */
+  claim({ lease, revision }: Claimed, worker: number, now: number): Claimed {
+    const task = this.task(lease.task) as ModelTask;
+    task.executions += 1;
+    task.firstStart ??= now;
+    task.state = 'running';
+    delete task.settledBy;
+    task.lease = { token: lease.token, worker, revision, cancelRequested: false };
+    return this.#claimed(task, now);
+  }
+
+  /** How long until the next waiting task falls due or meets its deadline: of all, and of those that fit. */
+  nextDueIn(request: ClaimRequest, now: number): { all: Milliseconds | undefined; fitting: Milliseconds | undefined } {
+    const least = (tasks: ModelTask[]) => {
+      const due = tasks.filter((task) => !isDue(task, now)).map(({ dueAt }) => dueAt);
+      const deadlines = tasks.flatMap(({ given }) => given.deadline ?? []);
+      const next = Math.min(...due, ...deadlines);
+      return Number.isFinite(next) ? Math.max(0, next - now) : undefined;
+    };
+    const waiting = this.tasks.filter(isWaiting);
+    return { all: least(waiting), fitting: least(waiting.filter((task) => fits(task, { ...request, except: [] }))) };
+  }
+
+  // ── Settle ──
+
+  settle({ lease, revision, decision, result }: Settlement, now: number): ExpectedSettlement {
+    const task = this.task(lease.task);
+    const held = this.#held(lease);
+    if (!task || !held) return { answers: this.#lateAnswers(lease, decision, task) };
+    if (decision.next !== 'succeeded' && held.revision !== revision) {
+      return { answers: ['changed'], facts: factsOf(task, now) };
+    }
+    this.#charge(task, decision, now);
+    task.state = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
+    task.suspect = decision.next === 'scheduled' && decision.suspect;
+    if (decision.next === 'scheduled') task.dueAt = now + decision.after;
+    if (decision.next === 'succeeded') task.result = result;
+    else task.reason = decision.reason;
+    if (hasEnded(task.state)) task.endedAt = now;
+    if (decision.next !== 'succeeded') task.eventful += 1;
+    delete task.lease;
+    task.settledBy = lease.token;
+    task.written.set(lease.token, JSON.stringify(decision));
+    return { answers: ['settled'], state: task.state };
+  }
+
+  /** The same word once more is `already`; a store may have forgotten it when the task went on since. */
+  #lateAnswers(lease: Lease, decision: Decision, task: ModelTask | undefined): readonly Settled['answer'][] {
+    const written = task?.written.get(lease.token);
+    if (written === undefined) {
+      if (task) task.late += 1;
+      return ['stale'];
+    }
+    const isSame = written === JSON.stringify(decision) && task?.settledBy === lease.token;
+    return isSame ? ['already'] : ['already', 'stale'];
+  }
+
+  #charge(task: ModelTask, decision: Decision, now: number): void {
+    const charge = 'charge' in decision ? decision.charge : { to: 'nobody' as const };
+    switch (charge.to) {
+      case 'task': {
+        const { kind, count } = task.charged.get(charge.reason) ?? { kind: charge.kind, count: 0 };
+        task.charged.set(charge.reason, { kind, count: count + 1 });
+        task.inARow = 0;
+        return;
+      }
+      case 'deferrals':
+        if (task.inARow === 0) task.deferredSince = now;
+        task.inARow += 1;
+        task.deferrals += 1;
+        return;
+      case 'recoveries':
+        task.recoveries.push(now);
+        return;
+      case 'nobody':
+        return;
+    }
+  }
+
+  // ── Recover ──
+
+  /** What may be taken over: of workers that left or were watched for long enough, and what expired while it waited. */
+  recoverable(taker: number, now: number, monotonic: Milliseconds): Map<number, WhyRecovered> {
+    for (const [id, worker] of this.workers) {
+      if (id === taker) continue;
+      if (worker.leaseUntil > now) delete worker.watched;
+      else if (worker.watched?.leaseUntil !== worker.leaseUntil) {
+        worker.watched = { leaseUntil: worker.leaseUntil, since: monotonic };
+      }
+    }
+    const hasGone = (id: number) => {
+      const worker = this.workers.get(id);
+      return !worker || (worker.watched && monotonic - worker.watched.since >= worker.leaseFor / 3);
+    };
+    const found = new Map<number, WhyRecovered>();
+    for (const task of this.tasks) {
+      if (task.lease && task.lease.worker !== taker && hasGone(task.lease.worker)) {
+        const lostBy = this.nameOf(task.lease.worker);
+        found.set(task.id, task.lease.why ? { why: task.lease.why } : { why: 'loss', lostBy });
+      } else if (isWaiting(task) && hasExpired(task, now)) {
+        found.set(task.id, { why: 'expiry' });
+      }
+    }
+    return found;
+  }
+
+  recover({ lease, revision, why }: Recovered, taker: number, now: number): Omit<Recovered, 'lostBy'> {
+    const task = this.task(lease.task) as ModelTask;
+    const cancelRequested = task.lease?.cancelRequested ?? false;
+    task.state = 'running';
+    delete task.settledBy;
+    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why };
+    const published = this.#published.get(task.given.type);
+    return { ...this.#claimed(task, now), why, ...(published !== undefined && { published }) };
+  }
+
+  // ── Move ──
+
+  /** Where a step leads; undefined where it is refused. `either` where that depends on whether a due task was promoted. */
+  destination(task: ModelTask, move: Move, now: number): TaskState | 'either' | undefined {
+    const { state } = task;
+    switch (move.verb) {
+      case 'cancel':
+        return hasEnded(state) || state === 'running' ? undefined : 'cancelled';
+      case 'retry':
+        if (state === 'scheduled') return task.dueAt > now ? 'ready' : 'either';
+        return state === 'needs_manual' || hasEnded(state) ? 'ready' : undefined;
+      case 'hold':
+        return isWaiting(task) ? 'held' : undefined;
+      case 'release':
+        if (state !== 'held') return undefined;
+        return task.dueAt > now ? 'scheduled' : 'ready';
+      case 'resolve':
+        return state === 'needs_manual' ? move.as : undefined;
+    }
+  }
+
+  move(task: ModelTask, move: Move, to: TaskState, now: number): void {
+    if (move.verb === 'retry' && !isWaiting(task)) {
+      Object.assign(task, newRound(task.executions));
+    }
+    if (move.verb === 'retry') task.dueAt = now;
+    if (move.verb === 'resolve') task.result = move.result;
+    task.state = to;
+    task.acts += 1;
+    delete task.settledBy;
+    if (hasEnded(to)) task.endedAt = now;
+    else delete task.endedAt;
+  }
+
+  /** A cancel of a running task: it changes the facts, once. */
+  requestCancel(task: ModelTask): void {
+    if (!task.lease || task.lease.cancelRequested) return;
+    task.lease.cancelRequested = true;
+    task.lease.revision = undefined;
+  }
+
+  #held({ task: id, execution, token }: Lease): ModelLease | undefined {
+    const task = this.task(id);
+    return task?.lease?.token === token && task.executions === execution ? task.lease : undefined;
+  }
+
+  #claimed(task: ModelTask, now: number): Claimed {
+    const { type, queue, source, priority, category, key, payload, policy, deadline } = task.given;
+    const lease = task.lease as ModelLease;
+    return {
+      lease: { task: task.id, execution: task.executions, token: lease.token },
+      revision: lease.revision as number,
+      type,
+      queue,
+      source,
+      priority,
+      payload,
+      submittedAt: task.submittedAt,
+      facts: factsOf(task, now),
+      ...(category !== undefined && { category }),
+      ...(key !== undefined && { key }),
+      ...(policy !== undefined && { policy }),
+      ...(deadline !== undefined && { deadline }),
+    };
+  }
+}
+
+export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeof noHistory> {
+  readonly id: number;
+  readonly given: NewTask;
+  readonly createdAt: number;
+  readonly submittedAt: number;
+  state: TaskState;
+  dueAt: number;
+  endedAt?: number;
+  reason?: string;
+  result?: string | undefined;
+  lease?: ModelLease;
+  /** The token of the last settlement, until anything else happens to the task. */
+  settledBy?: string;
+}
+
+interface ModelLease {
+  readonly token: string;
+  readonly worker: number;
+  readonly why?: Recovered['why'];
+  /** Unknown from a change of the facts until the store tells it. */
+  revision: number | undefined;
+  cancelRequested: boolean;
+}
+
+interface ModelWorker {
+  readonly leaseFor: Milliseconds;
+  leaseUntil: number;
+  watched?: { readonly leaseUntil: number; readonly since: Milliseconds };
+}
+
+export interface ExpectedSettlement {
+  readonly answers: readonly Settled['answer'][];
+  readonly state?: TaskState;
+  readonly facts?: Facts;
+}
+
+/** `lostBy` is left open for what was lost more than once: by whom, nobody promised. */
+interface WhyRecovered {
+  readonly why: Recovered['why'];
+  readonly lostBy?: string | undefined;
+}
+
+/** What is counted in one round. */
+function newRound(executionsBefore: number) {
+  return {
+    executions: executionsBefore,
+    roundBase: executionsBefore,
+    firstStart: undefined as number | undefined,
+    charged: new Map<string, { kind: FailureKind; count: number }>(),
+    deferrals: 0,
+    inARow: 0,
+    deferredSince: undefined as number | undefined,
+    recoveries: [] as number[],
+    suspect: false,
+  };
+}
+
+/** What is kept over all rounds: the settlements that were written, by token, and how many rows of history there must be. */
+function noHistory() {
+  return { written: new Map<string, string>(), eventful: 0, late: 0, acts: 0 };
+}
+
+export function factsOf(task: ModelTask, now: number): Facts {
+  const { deadline, idempotent } = task.given;
+  return {
+    executions: task.executions - task.roundBase,
+    charged: [...task.charged].map(([reason, { kind, count }]) => ({ reason, kind, count })),
+    deferralsInARow: task.inARow,
+    deferredForMs: task.inARow > 0 ? now - (task.deferredSince as number) : 0,
+    recoveriesAgoMs: task.recoveries.map((at) => now - at),
+    suspect: task.suspect,
+    idempotent,
+    cancelRequested: task.lease?.cancelRequested ?? false,
+    sinceFirstStartMs: task.firstStart === undefined ? 0 : now - task.firstStart,
+    ...(deadline !== undefined && { untilDeadlineMs: deadline - now }),
+  };
+}
+
+const COMPARE: Record<Exclude<QueueOrder, 'weighted_random'>, (a: ModelTask, b: ModelTask) => number> = {
+  fifo: (a, b) => a.submittedAt - b.submittedAt || a.id - b.id,
+  lifo: (a, b) => b.submittedAt - a.submittedAt || b.id - a.id,
+  priority: (a, b) => b.given.priority - a.given.priority || COMPARE.fifo(a, b),
+};
+
+function fits({ id, given }: ModelTask, request: ClaimRequest): boolean {
+  const { types, queues, categories, capabilities, only, except } = request;
+  return (
+    (!types || types.includes(given.type)) &&
+    (!queues || queues.includes(given.queue)) &&
+    (!categories || (given.category !== undefined && categories.includes(given.category))) &&
+    meets(capabilities, given.needs ?? {}) &&
+    (!only || only.includes(id)) &&
+    !except.includes(id)
+  );
+}
+
+export function isWaiting({ state }: ModelTask): boolean {
+  return state === 'scheduled' || state === 'ready';
+}
+
+export function isDue(task: ModelTask, now: number): boolean {
+  return isWaiting(task) && (task.state === 'ready' || task.dueAt <= now);
+}
+
+export function hasExpired({ given }: ModelTask, now: number): boolean {
+  return given.deadline !== undefined && given.deadline <= now;
+}

@@ -1,0 +1,627 @@
+import { describe, expect, test } from 'vitest';
+import type { NewTask } from '../../../src/store/store.ts';
+import { meets, type Needs, type QueueOrder } from '../../../src/task.ts';
+import {
+  claimRequest,
+  deferredFor,
+  failure,
+  handedBack,
+  idsOf,
+  lost,
+  newTask,
+  retryIn,
+  type Scene,
+  type StoreFactory,
+  succeeded,
+  useScene,
+} from '../scene.ts';
+import { seededDice } from '../virtual-world.ts';
+
+export function promisesOfClaiming(factory: StoreFactory): void {
+  const scene = useScene(factory);
+
+  describe('order', () => promisesOfOrder(scene));
+  describe('by chance', () => promisesOfChance(scene));
+  describe('filters', () => promisesOfFilters(scene));
+  describe('suspects', () => promisesOfSuspects(scene));
+
+  test('tells a worker all that it has to know of a task', async () => {
+    const now = scene.now();
+    const worker = await scene.join();
+    const given = {
+      type: 'charge',
+      queue: 'billing',
+      source: 'api:stripe',
+      priority: 7,
+      category: 'nightly',
+      payload: '{"n":1}',
+      idempotent: false,
+      key: 'invoice-1',
+      policy: '{"maxAttempts":2}',
+      submittedAt: now - 5_000,
+      deadline: now + 90_000,
+    };
+    const id = await scene.enqueueOne(given);
+    scene.advance(1_000);
+
+    const claimed = await scene.claimTask(worker, id);
+
+    const { idempotent, ...told } = given;
+    expect(claimed).toEqual({
+      ...told,
+      lease: { task: id, execution: 1, token: expect.any(String) },
+      revision: expect.any(Number),
+      facts: {
+        executions: 1,
+        charged: [],
+        deferralsInARow: 0,
+        deferredForMs: 0,
+        recoveriesAgoMs: [],
+        suspect: false,
+        idempotent: false,
+        cancelRequested: false,
+        sinceFirstStartMs: 0,
+        untilDeadlineMs: 89_000,
+      },
+    });
+  });
+
+  test('tells the message of the failure before', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    await scene.settle(claimed, retryIn(0), {
+      report: { ranFor: 1, outcome: 'failure', failure: { ...failure(), message: 'The file is locked.' } },
+    });
+
+    expect(claimed).not.toHaveProperty('lastError');
+    expect((await scene.claimTask(worker, claimed.lease.task)).lastError).toBe('The file is locked.');
+  });
+
+  test('takes no deferral’s words for a failure’s', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    await scene.settle(claimed, deferredFor(0));
+
+    expect(await scene.claimTask(worker, claimed.lease.task)).not.toHaveProperty('lastError');
+  });
+
+  test('raises executions by the claim itself, before any word of its end', async () => {
+    const worker = await scene.join('alice');
+    const claimed = await scene.start(worker);
+
+    expect(await scene.find(claimed.lease.task)).toMatchObject({
+      state: 'running',
+      executions: 1,
+      running: { worker: 'alice', since: scene.now(), cancelRequested: false },
+    });
+  });
+
+  test('gives no task to two workers', async () => {
+    const [one, other] = [await scene.join('one'), await scene.join('other')];
+    const ids = await scene.enqueue(...Array.from({ length: 30 }, () => ({})));
+
+    const claims = await Promise.all([one, other, one, other].map((worker) => scene.claim(worker, { limit: 7 })));
+
+    const claimed = claims.flatMap(idsOf);
+    expect(claimed).toHaveLength(28);
+    expect(new Set(claimed).size).toBe(28);
+    expect(idsOf(await scene.claim(one)).sort()).toEqual(ids.filter((id) => !claimed.includes(id)).sort());
+  });
+
+  test.runIf(factory.openSecond)('gives no task to two processes', async () => {
+    const second = await scene.openSecond();
+    const here = await scene.join('here');
+    const there = await second.tasks.join({ name: 'there', leaseFor: 30_000, publishes: {} });
+    await scene.enqueue(...Array.from({ length: 100 }, (_, n) => ({ source: `s${n % 7}` })));
+
+    const claims = await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        n % 2 === 0
+          ? scene.store.tasks.claim(claimRequest(here, { limit: 5 }))
+          : second.tasks.claim(claimRequest(there, { limit: 5 })),
+      ),
+    );
+
+    const claimed = claims.flatMap(({ tasks }) => tasks);
+    expect(claimed).toHaveLength(60);
+    expect(new Set(idsOf(claimed)).size).toBe(60);
+    expect(new Set(claimed.map(({ lease }) => `${lease.task} ${lease.token}`)).size).toBe(60);
+  });
+
+  test('gives at most as many as were asked for, and none when none were', async () => {
+    const worker = await scene.join();
+    await scene.enqueue({ source: 'a' }, { source: 'b' }, { source: 'a' }, { queue: 'other' }, { type: 'move' });
+
+    expect(await scene.claim(worker, { limit: 0 })).toEqual([]);
+    expect(await scene.claim(worker, { limit: 3 })).toHaveLength(3);
+    expect(await scene.claim(worker, { limit: 3 })).toHaveLength(2);
+    expect(await scene.claim(worker, { limit: 3 })).toEqual([]);
+  });
+
+  test('gives a scheduled task as soon as it is due, and not before', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne({ delay: 5_000 });
+
+    scene.advance(4_999);
+    expect(await scene.claim(worker)).toEqual([]);
+    scene.advance(1);
+    expect(idsOf(await scene.claim(worker))).toEqual([id]);
+  });
+
+  test('gives many tasks that fall due together, in the order of the queue and not of their times', async () => {
+    const worker = await scene.join();
+    const now = scene.now();
+    const ids = await scene.enqueue(
+      ...Array.from({ length: 50 }, (_, n) => ({ delay: 1_000 + n, submittedAt: now - n, source: `s${n % 3}` })),
+    );
+    scene.advance(2_000);
+
+    expect(idsOf(await scene.claim(worker))).toEqual(ids.toReversed());
+  });
+
+  test('tells when the next waiting task falls due', async () => {
+    const worker = await scene.join();
+    const due = async () => (await scene.store.tasks.claim(claimRequest(worker))).nextDueIn;
+
+    expect(await due()).toBeUndefined();
+    await scene.enqueue({ delay: 9_000 }, { delay: 4_000 });
+    scene.advance(1_000);
+    expect(await due()).toBe(3_000);
+    scene.advance(3_000);
+    expect(await due()).toBe(5_000);
+    scene.advance(5_000);
+    expect(await due()).toBeUndefined();
+  });
+
+  test('tells when the next waiting task meets its deadline, and whether one has', async () => {
+    const worker = await scene.join();
+    const look = async () => scene.store.tasks.claim(claimRequest(worker, { limit: 0 }));
+
+    await scene.enqueue({ deadline: scene.now() + 5_000 }, { delay: 60_000, deadline: scene.now() + 9_000 });
+    expect(await look()).toMatchObject({ nextDueIn: 5_000, expired: false });
+    scene.advance(5_001);
+    expect(await look()).toMatchObject({ nextDueIn: 0, expired: true });
+    expect(await scene.recover(worker)).toHaveLength(1);
+    expect(await look()).toMatchObject({ nextDueIn: 3_999, expired: false });
+  });
+
+  test('leases nothing to a worker that left or was never there, and says that it is not known', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne();
+    await scene.store.tasks.leave(worker);
+
+    for (const unknown of [worker, 999_999]) {
+      expect(await scene.store.tasks.claim(claimRequest(unknown))).toMatchObject({ known: false, tasks: [] });
+      expect(await scene.store.tasks.claim(claimRequest(unknown, { only: [id] }))).toMatchObject({ tasks: [] });
+    }
+    const present = await scene.join();
+    expect(await scene.store.tasks.claim(claimRequest(present))).toMatchObject({
+      known: true,
+      tasks: [{ lease: { task: id, execution: 1 } }],
+    });
+  });
+
+  test('serves every queue that has work, however much another one has', async () => {
+    const worker = await scene.join();
+    await scene.enqueue(...Array.from({ length: 200 }, () => ({ queue: 'big' })));
+    const few = await scene.enqueue({ queue: 'small' }, { queue: 'small' }, { queue: 'tiny' });
+
+    const claimed: number[] = [];
+    for (let round = 0; round < 10; round += 1) claimed.push(...idsOf(await scene.claim(worker, { limit: 4 })));
+    expect(claimed).toEqual(expect.arrayContaining(few));
+    expect(claimed).toHaveLength(40);
+  });
+
+  test('serves every queue when it is asked for one task at a time', async () => {
+    const worker = await scene.join();
+    await scene.enqueue(...Array.from({ length: 50 }, () => ({ queue: 'big' })));
+    const few = await scene.enqueue({ queue: 'small' }, { queue: 'tiny' });
+
+    const claimed: number[] = [];
+    for (let round = 0; round < 12; round += 1) claimed.push(...idsOf(await scene.claim(worker, { limit: 1 })));
+    expect(claimed).toEqual(expect.arrayContaining(few));
+  });
+}
+
+function promisesOfOrder(scene: Scene): void {
+  /** Tasks of many sources and types in one queue, with many ties. */
+  function crowd(): Partial<NewTask>[] {
+    const roll = seededDice(7);
+    const pick = (n: number) => Math.floor(roll() * n);
+    return Array.from({ length: 120 }, () => ({
+      type: `type-${pick(4)}`,
+      source: `source-${pick(12)}`,
+      priority: pick(3) === 0 ? 4_095 : pick(4),
+      submittedAt: scene.now() - pick(6) * 1_000,
+      ...(pick(3) === 0 && { category: `category-${pick(2)}` }),
+    }));
+  }
+
+  const orders: Record<Exclude<QueueOrder, 'weighted_random'>, (a: Waiting, b: Waiting) => number> = {
+    fifo: (a, b) => a.submittedAt - b.submittedAt || a.id - b.id,
+    lifo: (a, b) => b.submittedAt - a.submittedAt || b.id - a.id,
+    priority: (a, b) => b.priority - a.priority || a.submittedAt - b.submittedAt || a.id - b.id,
+  };
+
+  describe.each(Object.entries(orders))('%s', (order, compare) => {
+    async function expectOrder(worker: number, limit: number, tasks: readonly Waiting[]): Promise<void> {
+      const expected = tasks.toSorted(compare).map(({ id }) => id);
+      const claimed: number[] = [];
+      for (let got = -1; got !== 0; ) {
+        const next = idsOf(await scene.claim(worker, { limit }));
+        claimed.push(...next);
+        got = next.length;
+      }
+      expect(claimed).toEqual(expected);
+    }
+
+    async function enqueueCrowd(): Promise<Waiting[]> {
+      const tasks = crowd();
+      const ids = await scene.enqueue(...tasks);
+      return tasks.map((task, n) => ({
+        ...newTask(task),
+        submittedAt: task.submittedAt as number,
+        id: ids[n] as number,
+      }));
+    }
+
+    test.each([1, 7, 200])(
+      'is exact across sources, types and categories, ties included, %i at a time',
+      async (limit) => {
+        await scene.store.queues.setOrder('default', order as QueueOrder);
+        const tasks = await enqueueCrowd();
+        await expectOrder(await scene.join(), limit, tasks);
+      },
+    );
+
+    test('is exact for tasks that waited before the queue was given this order', async () => {
+      const tasks = await enqueueCrowd();
+      await scene.store.queues.setOrder('default', 'weighted_random');
+      await scene.store.queues.setOrder('default', order as QueueOrder);
+      await expectOrder(await scene.join(), 5, tasks);
+    });
+
+    test('is exact for tasks that were claimed and handed back in between', async () => {
+      await scene.store.queues.setOrder('default', order as QueueOrder);
+      const tasks = await enqueueCrowd();
+      const worker = await scene.join();
+      for (const claimed of await scene.claim(worker, { limit: 50 })) await scene.settle(claimed, handedBack());
+      await expectOrder(worker, 11, tasks);
+    });
+
+    test('is exact for the tasks that a filter leaves', async () => {
+      await scene.store.queues.setOrder('default', order as QueueOrder);
+      const tasks = await enqueueCrowd();
+      const worker = await scene.join();
+      const left = tasks.filter(({ type, category }) => type !== 'type-0' && category === 'category-1');
+      const claimed = await scene.claim(worker, {
+        limit: 200,
+        types: ['type-1', 'type-2', 'type-3'],
+        categories: ['category-1'],
+      });
+      expect(idsOf(claimed)).toEqual(left.toSorted(compare).map(({ id }) => id));
+    });
+  });
+
+  interface Waiting extends Pick<NewTask, 'priority' | 'type' | 'category'> {
+    readonly id: number;
+    readonly submittedAt: number;
+  }
+
+  test('is fifo unless it was set', async () => {
+    const now = scene.now();
+    const ids = await scene.enqueue(
+      { submittedAt: now },
+      { submittedAt: now - 9, priority: 0 },
+      { submittedAt: now - 4 },
+    );
+
+    expect(idsOf(await scene.claim(await scene.join()))).toEqual([ids[1], ids[2], ids[0]]);
+  });
+
+  test.each(['fifo', 'lifo'] as const)('%s is exact for times of any age', async (order) => {
+    await scene.store.queues.setOrder('default', order);
+    const times = [0, Date.UTC(1999, 11, 31), Date.UTC(2020, 0, 1), scene.now(), Date.UTC(2262, 3, 11), -1];
+    const ids = await scene.enqueue(...times.map((submittedAt) => ({ submittedAt })));
+    const oldest = times.toSorted((a, b) => a - b).map((time) => ids[times.indexOf(time)]);
+
+    expect(idsOf(await scene.claim(await scene.join()))).toEqual(order === 'fifo' ? oldest : oldest.toReversed());
+  });
+
+  test('is exact over a thousand sources', async () => {
+    const worker = await scene.join();
+    const ids = await scene.enqueue(...Array.from({ length: 1_000 }, (_, n) => ({ source: `s${(n * 7) % 1_000}` })));
+
+    const claimed: number[] = [];
+    for (let round = 0; round < 10; round += 1) claimed.push(...idsOf(await scene.claim(worker, { limit: 100 })));
+    expect(claimed).toEqual(ids);
+  });
+
+  test('is each queue’s own', async () => {
+    await scene.store.queues.setOrder('stack', 'lifo');
+    const worker = await scene.join();
+    const a = await scene.enqueue({ queue: 'stack' }, { queue: 'stack' });
+    const b = await scene.enqueue({ queue: 'line' }, { queue: 'line' });
+
+    expect(idsOf(await scene.claim(worker, { queues: ['stack'] }))).toEqual(a.toReversed());
+    expect(idsOf(await scene.claim(worker, { queues: ['line'] }))).toEqual(b);
+  });
+
+  test('gives a retry the place of its submission, so that an old task and new work compete fairly', async () => {
+    const worker = await scene.join();
+    const old = await scene.start(worker);
+    scene.advance(10);
+    const [middle] = await scene.enqueue({});
+    await scene.settle(old, retryIn(1_000));
+    scene.advance(1_000);
+    const [young] = await scene.enqueue({});
+
+    expect(idsOf(await scene.claim(worker))).toEqual([old.lease.task, middle, young]);
+  });
+
+  test('puts tasks into a queue’s new order also when they were scheduled or held as it changed', async () => {
+    const worker = await scene.join();
+    const [scheduled, held] = await scene.enqueue({ delay: 1_000, priority: 2 }, { priority: 3 });
+    await scene.move(held as number, { verb: 'hold' });
+    await scene.store.queues.setOrder('default', 'priority');
+    const [low, high] = await scene.enqueue({ priority: 1 }, { priority: 4 });
+    await scene.move(held as number, { verb: 'release' });
+    scene.advance(1_000);
+
+    expect(idsOf(await scene.claim(worker))).toEqual([high, held, scheduled, low]);
+  });
+
+  test('takes an order again that it has already', async () => {
+    await scene.store.queues.setOrder('default', 'lifo');
+    const ids = await scene.enqueue({}, {});
+    await scene.store.queues.setOrder('default', 'lifo');
+
+    expect(idsOf(await scene.claim(await scene.join()))).toEqual(ids.toReversed());
+  });
+
+  test.runIf(scene.hasSecond)('is the same for another process, at once', async () => {
+    const second = await scene.openSecond();
+    const there = await second.tasks.join({ name: 'there', leaseFor: 30_000, publishes: {} });
+    // The second handle has seen the queue in its first order.
+    await second.tasks.enqueue([newTask()]);
+    await second.tasks.claim(claimRequest(there));
+    await scene.store.queues.setOrder('default', 'lifo');
+    const here = await scene.enqueue({}, {});
+    const [last] = await second.tasks.enqueue([newTask()]);
+
+    const { tasks } = await second.tasks.claim(claimRequest(there));
+    expect(idsOf(tasks)).toEqual([last?.id, ...here.toReversed()]);
+  });
+}
+
+function promisesOfChance(scene: Scene): void {
+  test('weighted_random gives a weight of 8 about eight times the share of a weight of 1', async () => {
+    await scene.store.queues.setOrder('default', 'weighted_random');
+    const worker = await scene.join();
+    const heavy = Array.from({ length: 1_000 }, (_, n) => ({ priority: 8, source: `h${n % 5}` }));
+    const light = Array.from({ length: 1_000 }, (_, n) => ({ priority: 1, source: `l${n % 5}` }));
+    await scene.enqueue(...heavy, ...light);
+
+    let heavyOnes = 0;
+    for (let round = 0; round < 36; round += 1) {
+      const claimed = await scene.claim(worker, { limit: 5 });
+      heavyOnes += claimed.filter(({ priority }) => priority === 8).length;
+    }
+    // Of 180, 160 are expected; the standard deviation is about 4.
+    expect(heavyOnes).toBeGreaterThan(140);
+    expect(heavyOnes).toBeLessThan(177);
+  });
+
+  test('weighted_random gives a priority of 0 the chance of 1, and lets none starve while others keep coming', async () => {
+    await scene.store.queues.setOrder('default', 'weighted_random');
+    const worker = await scene.join();
+    const light = await scene.enqueue(...Array.from({ length: 5 }, () => ({ priority: 0, source: 'light' })));
+    const batch = Array.from({ length: 40 }, (_, n) => ({ priority: 8, source: `heavy-${n % 3}` }));
+    await scene.enqueue(...batch);
+
+    const waiting = new Set(light);
+    for (let round = 0; round < 120 && waiting.size > 0; round += 1) {
+      scene.advance(10);
+      await scene.enqueue(...batch);
+      const claimed = await scene.claim(worker, { limit: 40 });
+      for (const { lease } of claimed) waiting.delete(lease.task);
+      await scene.store.tasks.settle(
+        claimed.map(({ lease, revision }) => ({
+          lease,
+          revision,
+          decision: succeeded(),
+          report: { ranFor: 1, outcome: 'success' },
+        })),
+      );
+    }
+    expect([...waiting]).toEqual([]);
+  });
+
+  test('weighted_random gives each task once, and every one', async () => {
+    await scene.store.queues.setOrder('default', 'weighted_random');
+    const ids = await scene.enqueue(
+      ...Array.from({ length: 60 }, (_, n) => ({ priority: n % 9, source: `s${n % 4}` })),
+    );
+    const worker = await scene.join();
+
+    const claimed: number[] = [];
+    for (let round = 0; round < 10; round += 1) claimed.push(...idsOf(await scene.claim(worker, { limit: 6 })));
+    expect(claimed.toSorted((a, b) => a - b)).toEqual(ids);
+    expect(claimed).not.toEqual(ids);
+  });
+}
+
+function promisesOfFilters(scene: Scene): void {
+  test('never touches a task whose type the worker does not know', async () => {
+    const worker = await scene.join();
+    const unknown = await scene.enqueue(...Array.from({ length: 100 }, () => ({ type: 'new' })));
+    const [known] = await scene.enqueue({ type: 'old' });
+
+    expect(idsOf(await scene.claim(worker, { types: ['old', 'never-seen'] }))).toEqual([known]);
+    expect(await scene.claim(worker, { types: [] })).toEqual([]);
+    const records = await scene.store.records.list({ types: ['new'], limit: 1_000 });
+    expect(records).toHaveLength(unknown.length);
+    for (const record of records) expect(record).toMatchObject({ state: 'ready', executions: 0, charged: [] });
+    expect(await scene.claim(worker, { types: ['new'] })).toHaveLength(100);
+  });
+
+  test('gives only tasks of the queues that were named', async () => {
+    const worker = await scene.join();
+    const [a, , c] = await scene.enqueue({ queue: 'a' }, { queue: 'b' }, { queue: 'c' });
+
+    const claimed = await scene.claim(worker, { queues: ['a', 'c', 'never-seen'] });
+    expect(idsOf(claimed).sort()).toEqual([a, c].sort());
+    expect(await scene.claim(worker, { queues: [] })).toEqual([]);
+  });
+
+  test('gives only tasks of the categories that were named, and any without such a filter', async () => {
+    const worker = await scene.join();
+    const [x, y, none] = await scene.enqueue({ category: 'x' }, { category: 'y' }, {});
+
+    expect(idsOf(await scene.claim(worker, { categories: ['x', 'never-seen'] }))).toEqual([x]);
+    expect(await scene.claim(worker, { categories: [] })).toEqual([]);
+    expect(idsOf(await scene.claim(worker))).toEqual([y, none]);
+  });
+
+  const needs: readonly (Needs | undefined)[] = [
+    undefined,
+    {},
+    { cpu: 4 },
+    { cpu: 8 },
+    { cpu: 4, gpu: 'RTX5090' },
+    { gpu: 'A100' },
+    { ssd: true },
+    { ssd: false },
+    { cpu: '4' },
+    { cpu: -1 },
+    { cpu: 1.5 },
+    { toString: 'x' },
+    { constructor: true },
+    { 'it’s "quoted"; --': 'ünï' },
+  ];
+  const offers: readonly Needs[] = [
+    {},
+    { cpu: 4 },
+    { cpu: 16, gpu: 'RTX5090' },
+    { cpu: 3, ssd: true },
+    { ssd: false, gpu: 'A100' },
+    { cpu: '4' },
+    { cpu: 0, toString: 'x', constructor: true },
+    { 'it’s "quoted"; --': 'ünï', extra: 1 },
+  ];
+
+  test.each(offers)('gives a worker that offers %o the tasks whose needs it meets, and no others', async (offer) => {
+    const worker = await scene.join();
+    const ids = await scene.enqueue(...needs.map((each) => (each ? { needs: each } : {})));
+
+    const claimed = await scene.claim(worker, { capabilities: offer });
+
+    expect(idsOf(claimed)).toEqual(ids.filter((_, n) => meets(offer, needs[n] ?? {})));
+  });
+
+  test('applies all filters together', async () => {
+    const worker = await scene.join();
+    const whole = { type: 'a', queue: 'q', category: 'c', needs: { cpu: 2 } };
+    const [wanted] = await scene.enqueue(
+      whole,
+      { ...whole, type: 'b' },
+      { ...whole, queue: 'r' },
+      { ...whole, category: 'd' },
+      { ...whole, needs: { cpu: 3 } },
+    );
+
+    const filter = { types: ['a'], queues: ['q'], categories: ['c'], capabilities: { cpu: 2 } };
+    expect(idsOf(await scene.claim(worker, filter))).toEqual([wanted]);
+  });
+
+  test('gives nothing but the tasks that were asked for by id, if they are there and fit', async () => {
+    const worker = await scene.join();
+    const [a, b, scheduled, held, other] = (await scene.enqueue({}, {}, { delay: 1_000 }, {}, { type: 'other' })) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    await scene.move(held, { verb: 'hold' });
+
+    const only = [b, scheduled, held, other, 999_999];
+    expect(idsOf(await scene.claim(worker, { only, types: ['mail'] }))).toEqual([b]);
+    expect(await scene.claim(worker, { only })).toHaveLength(1);
+    expect(await scene.claim(worker, { only: [] })).toEqual([]);
+    expect(await scene.claim(worker, { only: [b] })).toEqual([]);
+    scene.advance(1_000);
+    expect(idsOf(await scene.claim(worker, { only: [scheduled] }))).toEqual([scheduled]);
+    expect(idsOf(await scene.claim(worker))).toEqual([a]);
+  });
+
+  test('passes over the tasks that still run in the claiming process, and gives what stands behind them', async () => {
+    const worker = await scene.join();
+    const ids = await scene.enqueue({}, {}, { source: 'b' }, {}, {});
+    const [first, second, third, fourth, fifth] = ids as [number, number, number, number, number];
+
+    expect(idsOf(await scene.claim(worker, { except: [first, third, 999_999], limit: 2 }))).toEqual([second, fourth]);
+    expect(await scene.claim(worker, { only: [first], except: [first] })).toEqual([]);
+    expect(idsOf(await scene.claim(worker))).toEqual([first, third, fifth]);
+  });
+
+  test('passes over an excepted task that falls due with the claim', async () => {
+    const worker = await scene.join();
+    const [first, second] = (await scene.enqueue({ delay: 1_000 }, { delay: 1_000 })) as [number, number];
+    scene.advance(1_000);
+
+    expect(idsOf(await scene.claim(worker, { except: [first] }))).toEqual([second]);
+    expect(idsOf(await scene.claim(worker))).toEqual([first]);
+  });
+}
+
+function promisesOfSuspects(scene: Scene): void {
+  /** Tasks that a worker was lost with. */
+  async function suspects(...tasks: Partial<NewTask>[]): Promise<number[]> {
+    const worker = await scene.join('fated');
+    const ids = await scene.enqueue(...tasks);
+    for (const claimed of await scene.claim(worker, { only: ids })) await scene.settle(claimed, lost('free'));
+    return ids;
+  }
+
+  test('gives at most one in a claim', async () => {
+    const worker = await scene.join();
+    const suspected = await suspects({ source: 'a' }, { source: 'b' }, { type: 'move' }, { queue: 'other' });
+    const [clean] = await scene.enqueue({});
+
+    const claimed = await scene.claim(worker);
+
+    expect(claimed).toHaveLength(2);
+    expect(idsOf(claimed)).toContain(clean);
+    expect(claimed.filter(({ facts }) => facts.suspect).map(({ lease }) => suspected.includes(lease.task))).toEqual([
+      true,
+    ]);
+    expect(await scene.claim(worker)).toHaveLength(1);
+  });
+
+  test('gives none to who asks for none, and the work behind them', async () => {
+    const worker = await scene.join();
+    const [suspect] = (await suspects({})) as [number];
+    const clean = await scene.enqueue({}, {});
+
+    expect(idsOf(await scene.claim(worker, { suspect: false }))).toEqual(clean);
+    expect(await scene.claim(worker, { suspect: false, only: [suspect] })).toEqual([]);
+    expect(idsOf(await scene.claim(worker))).toEqual([suspect]);
+  });
+
+  test('keeps their place in the queue’s order', async () => {
+    const worker = await scene.join();
+    const [before] = await scene.enqueue({});
+    const [first, second] = await suspects({}, { source: 'b' });
+    const [after] = await scene.enqueue({});
+
+    expect(idsOf(await scene.claim(worker, { limit: 2 }))).toEqual([before, first]);
+    expect(idsOf(await scene.claim(worker, { limit: 2 }))).toEqual([second, after]);
+  });
+
+  test('gives one of several that were asked for by id', async () => {
+    const worker = await scene.join();
+    const ids = await suspects({}, {}, {});
+    expect(await scene.claim(worker, { only: ids })).toHaveLength(1);
+  });
+}

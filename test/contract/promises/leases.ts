@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import type { Claimed } from '../../../src/store/store.ts';
+import {
+  cancelled,
+  idsOf,
+  LEASE,
+  lost,
+  RENEW_INTERVAL,
+  retryIn,
+  type StoreFactory,
+  succeeded,
+  useScene,
+} from '../scene.ts';
+
+export function promisesOfLeases(factory: StoreFactory): void {
+  const scene = useScene(factory);
+
+  describe('a worker whose task was taken over', () => {
+    /** Alice's claim, and what Bob got of it when she had been silent for too long. */
+    async function takenOver(): Promise<{ alice: number; bob: number; hers: Claimed; his: Claimed }> {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const hers = await scene.start(alice);
+      const [his] = await scene.recoverAfterSilence(bob);
+      if (his === undefined) throw new Error('Nothing was taken over.');
+      return { alice, bob, hers, his };
+    }
+
+    test('can neither succeed nor fail it, nor schedule a retry: it is told `stale`', async () => {
+      const { hers } = await takenOver();
+      const before = await scene.find(hers.lease.task);
+
+      expect(await scene.settle(hers, succeeded(), { result: '"A"' })).toEqual({ answer: 'stale' });
+      expect(await scene.settle(hers, retryIn(0))).toEqual({ answer: 'stale' });
+      expect(await scene.find(hers.lease.task)).toEqual(before);
+    });
+
+    test('cannot renew it: it is told that it is lost', async () => {
+      const { alice, hers } = await takenOver();
+      expect(await scene.store.tasks.renew(alice, [hers.lease])).toMatchObject({ lost: [hers.lease], cancelled: [] });
+    });
+
+    test('cannot overwrite the result of who took it over', async () => {
+      const { hers, his } = await takenOver();
+      await scene.settle(his, succeeded(), { result: '"B"' });
+
+      expect(await scene.settle(hers, succeeded(), { result: '"A"' })).toEqual({ answer: 'stale' });
+      expect(await scene.find(hers.lease.task)).toMatchObject({ state: 'succeeded', result: '"B"' });
+    });
+
+    test('cannot touch it once it was put back, or runs again', async () => {
+      const { bob, hers, his } = await takenOver();
+      await scene.settle(his, lost('free'));
+      expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'stale' });
+      expect(await scene.stateOf(hers.lease.task)).toBe('ready');
+
+      const again = await scene.claimTask(bob, hers.lease.task);
+      expect(again.lease.execution).toBe(2);
+      expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'stale' });
+      expect(await scene.settle(again, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
+    });
+
+    test('goes on with other work when it wakes, if need be under a new name tag', async () => {
+      const { alice, hers } = await takenOver();
+      const { known } = await scene.store.tasks.renew(alice, [hers.lease]);
+      const worker = known ? alice : await scene.join('alice');
+
+      const id = await scene.enqueueOne();
+      const claimed = await scene.claimTask(worker, id);
+      expect(await scene.settle(claimed, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
+    });
+  });
+
+  describe('renewing', () => {
+    test('keeps a lease for as long as it is renewed', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const claimed = await scene.start(alice);
+
+      for (let minute = 0; minute < 120; minute += 1) {
+        for (let interval = 0; interval < 6; interval += 1) {
+          scene.advance(RENEW_INTERVAL);
+          expect(await scene.store.tasks.renew(alice, [claimed.lease])).toEqual({
+            known: true,
+            lost: [],
+            cancelled: [],
+          });
+        }
+        expect(await scene.recover(bob)).toEqual([]);
+      }
+      expect(await scene.settle(claimed, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
+    });
+
+    test('extends the worker’s lease by its own length from now on', async () => {
+      const alice = await scene.join('alice', { leaseFor: 90_000 });
+      const until = async () => (await scene.store.records.workers()).find(({ id }) => id === alice)?.leaseUntil;
+
+      expect(await until()).toBe(scene.now() + 90_000);
+      scene.advance(20_000);
+      await scene.store.tasks.renew(alice, []);
+      expect(await until()).toBe(scene.now() + 90_000);
+    });
+
+    test('tells which leases are gone: settled, never given, or of another task', async () => {
+      const alice = await scene.join('alice');
+      const [done, live] = [await scene.start(alice), await scene.start(alice)];
+      await scene.settle(done, retryIn(0));
+      const invented = { ...live.lease, token: 'invented' };
+      const nowhere = { ...live.lease, task: 999_999 };
+
+      const { lost: gone } = await scene.store.tasks.renew(alice, [done.lease, live.lease, invented, nowhere]);
+      expect(gone).toEqual([done.lease, invented, nowhere]);
+    });
+
+    test('tells of a cancel until it is settled, and never calls such a lease lost', async () => {
+      const alice = await scene.join('alice');
+      const [stopping, other] = [await scene.start(alice), await scene.start(alice)];
+      await scene.move(stopping.lease.task, { verb: 'cancel' });
+      const leases = [stopping.lease, other.lease];
+
+      const told = { known: true, lost: [], cancelled: [stopping.lease] };
+      expect(await scene.store.tasks.renew(alice, leases)).toEqual(told);
+      expect(await scene.store.tasks.renew(alice, leases)).toEqual(told);
+
+      const answer = await scene.settle(stopping, cancelled());
+      if (answer.answer === 'changed') await scene.settle({ ...stopping, revision: answer.revision }, cancelled());
+      expect(await scene.stateOf(stopping.lease.task)).toBe('cancelled');
+      expect(await scene.store.tasks.renew(alice, [other.lease])).toEqual({ known: true, lost: [], cancelled: [] });
+    });
+
+    test('renews nobody else’s lease', async () => {
+      const [alice, bob, carol] = [await scene.join('alice'), await scene.join('bob'), await scene.join('carol')];
+      const hers = await scene.start(alice);
+      scene.advance(LEASE + 1);
+      await scene.store.tasks.renew(bob, []);
+      await scene.recover(carol);
+      scene.advance(RENEW_INTERVAL + 1);
+      await scene.store.tasks.renew(bob, []);
+
+      expect(idsOf(await scene.recover(carol))).toEqual([hers.lease.task]);
+    });
+
+    test('says of a worker that left that it is not known', async () => {
+      const alice = await scene.join('alice');
+      const claimed = await scene.start(alice);
+      await scene.store.tasks.leave(alice);
+      expect((await scene.store.tasks.renew(alice, [claimed.lease])).known).toBe(false);
+    });
+  });
+
+  test('gives each worker an id that was never another’s', async () => {
+    const first = await scene.join('alice');
+    const second = await scene.join('alice');
+    await scene.store.tasks.leave(second);
+    const third = await scene.join('alice');
+    expect(new Set([first, second, third]).size).toBe(3);
+  });
+
+  test('lets workers with leases of different lengths live side by side', async () => {
+    const long = await scene.join('long', { leaseFor: 300_000 });
+    const short = await scene.join('short');
+    const claimed = await scene.start(long);
+
+    for (let passed = 0; passed < 250_000; passed += RENEW_INTERVAL) {
+      scene.advance(RENEW_INTERVAL);
+      expect(await scene.recover(short)).toEqual([]);
+    }
+    expect(await scene.settle(claimed, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
+  });
+}

@@ -1,0 +1,393 @@
+import { describe, expect, test } from 'vitest';
+import type { ListFilter, NewTask } from '../../../src/store/store.ts';
+import { TASK_STATES } from '../../../src/task.ts';
+import {
+  deferredFor,
+  ended,
+  LEASE,
+  newTask,
+  retryIn,
+  type Scene,
+  type StoreFactory,
+  succeeded,
+  useScene,
+} from '../scene.ts';
+
+export function promisesOfRecords(factory: StoreFactory): void {
+  const scene = useScene(factory);
+
+  describe('lists', () => promisesOfLists(scene));
+  describe('counts', () => promisesOfCounts(scene));
+  describe('values', () => promisesOfValues(scene));
+
+  test('finds a task by its id, and nothing where there is none', async () => {
+    const id = await scene.enqueueOne();
+    expect(await scene.store.records.find(id)).toMatchObject({ id });
+    expect(await scene.store.records.find(999_999)).toBeUndefined();
+    expect(await scene.store.records.history(999_999)).toEqual([]);
+  });
+
+  test('finds a task by its key: of the type that was named, else the newest', async () => {
+    const [a, b] = await scene.enqueue({ type: 'a', key: 'k' }, { type: 'b', key: 'k' });
+    await scene.enqueue({ type: 'c', key: 'other' });
+
+    expect((await scene.store.records.findByKey('k', 'a'))?.id).toBe(a);
+    expect((await scene.store.records.findByKey('k'))?.id).toBe(b);
+    expect(await scene.store.records.findByKey('k', 'c')).toBeUndefined();
+    expect(await scene.store.records.findByKey('K')).toBeUndefined();
+  });
+
+  test('finds a task by its key after it has ended', async () => {
+    const claimed = await scene.start(await scene.join(), { key: 'k' });
+    await scene.settle(claimed, succeeded());
+    expect(await scene.store.records.findByKey('k')).toMatchObject({ id: claimed.lease.task, state: 'succeeded' });
+  });
+
+  test('tells when an execution began, whose it is, and that a task waits for its time', async () => {
+    const worker = await scene.join('alice');
+    scene.advance(1_000);
+    const claimed = await scene.start(worker);
+    const since = scene.now();
+    scene.advance(5_000);
+    expect((await scene.find(claimed.lease.task)).running).toEqual({ worker: 'alice', since, cancelRequested: false });
+
+    await scene.settle(claimed, deferredFor(60_000));
+    const record = await scene.find(claimed.lease.task);
+    expect(record).toMatchObject({ state: 'scheduled', dueAt: scene.now() + 60_000, deferrals: 1 });
+    expect(record.running).toBeUndefined();
+  });
+
+  test('knows the workers: their names, where they run, their leases, and how much they run', async () => {
+    const joinedAt = scene.now();
+    const alice = await scene.join('alice');
+    scene.advance(1_000);
+    const bob = await scene.join('bob', { leaseFor: 60_000 });
+    await scene.start(alice);
+    const done = await scene.start(alice);
+    await scene.settle(done, succeeded());
+    await scene.start(alice);
+
+    const workers = await scene.store.records.workers();
+    expect(workers.toSorted((a, b) => a.id - b.id)).toEqual([
+      {
+        id: alice,
+        name: 'alice',
+        host: expect.any(String),
+        pid: process.pid,
+        joinedAt,
+        leaseUntil: joinedAt + LEASE,
+        running: 2,
+      },
+      {
+        id: bob,
+        name: 'bob',
+        host: expect.any(String),
+        pid: process.pid,
+        joinedAt: joinedAt + 1_000,
+        leaseUntil: joinedAt + 61_000,
+        running: 0,
+      },
+    ]);
+  });
+
+  test('keeps history in the order in which it happened, acts and executions together', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne();
+    const happen = async (step: () => Promise<unknown>) => {
+      await step();
+      scene.advance(1_000);
+    };
+    await happen(() => scene.move(id, { verb: 'hold' }));
+    await happen(() => scene.move(id, { verb: 'release' }));
+    await happen(async () => scene.settle(await scene.claimTask(worker, id), retryIn(0)));
+    await happen(async () => scene.settle(await scene.claimTask(worker, id), ended('dead')));
+    await happen(() => scene.move(id, { verb: 'retry' }));
+    await happen(async () => scene.settle(await scene.claimTask(worker, id), retryIn(0)));
+
+    const history = await scene.store.records.history(id);
+    expect(history.map((entry) => (entry.kind === 'act' ? entry.verb : entry.next))).toEqual([
+      'hold',
+      'release',
+      'scheduled',
+      'dead',
+      'retry',
+      'scheduled',
+    ]);
+    const times = history.map((entry) => (entry.kind === 'act' ? entry.at : entry.endedAt));
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  test('keeps history in order when all of it happened in one moment', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne();
+    await scene.move(id, { verb: 'hold' });
+    await scene.move(id, { verb: 'release' });
+    await scene.settle(await scene.claimTask(worker, id), ended('dead'));
+    await scene.move(id, { verb: 'retry' });
+    await scene.settle(await scene.claimTask(worker, id), retryIn(0));
+
+    const history = await scene.store.records.history(id);
+    expect(history.map((entry) => (entry.kind === 'act' ? entry.verb : entry.next))).toEqual([
+      'hold',
+      'release',
+      'dead',
+      'retry',
+      'scheduled',
+    ]);
+  });
+}
+
+function promisesOfLists(scene: Scene): void {
+  async function list(filter: Partial<ListFilter>): Promise<number[]> {
+    return (await scene.store.records.list({ limit: 100, ...filter })).map(({ id }) => id);
+  }
+
+  test('show the newest first, a page at a time', async () => {
+    const ids = await scene.enqueue(...Array.from({ length: 25 }, () => ({})));
+    const newest = ids.toReversed();
+
+    expect(await list({})).toEqual(newest);
+    const pages: number[][] = [];
+    for (let before: number | undefined; pages.length < 4; before = pages.at(-1)?.at(-1)) {
+      pages.push(await list({ limit: 10, ...(before !== undefined && { before }) }));
+      if (pages.at(-1)?.length === 0) break;
+    }
+    expect(pages.flat()).toEqual(newest);
+    expect(pages.map(({ length }) => length)).toEqual([10, 10, 5, 0]);
+    expect(await list({ limit: 0 })).toEqual([]);
+    expect(await list({ before: ids[0] as number })).toEqual([]);
+  });
+
+  test('show whole records', async () => {
+    const id = await scene.enqueueOne({ category: 'c', needs: { cpu: 1 }, key: 'k', policy: '{}' });
+    expect(await scene.store.records.list({ limit: 10 })).toEqual([await scene.find(id)]);
+  });
+
+  test.each(TASK_STATES)('filter by the state %s', async (state) => {
+    const ids = new Map<string, number>();
+    for (const each of TASK_STATES) ids.set(each, await scene.taskIn(each));
+
+    expect(await list({ states: [state] })).toEqual([ids.get(state)]);
+  });
+
+  test('filter by several states at once, page by page', async () => {
+    const ids: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      for (const state of ['ready', 'dead', 'running', 'held'] as const) ids.push(await scene.taskIn(state));
+    }
+    const wanted = ids.filter((_, n) => n % 4 !== 1).toReversed();
+
+    expect(await list({ states: ['ready', 'running', 'held'] })).toEqual(wanted);
+    expect(await list({ states: ['ready', 'running', 'held'], limit: 4 })).toEqual(wanted.slice(0, 4));
+    expect(await list({ states: ['ready', 'running', 'held'], before: wanted[3] as number })).toEqual(wanted.slice(4));
+    expect(await list({ states: [] })).toEqual([]);
+    expect(await list({ states: [...TASK_STATES] })).toEqual(ids.toReversed());
+  });
+
+  test.each([
+    ['types', 'type'],
+    ['queues', 'queue'],
+    ['sources', 'source'],
+  ] as const)('filter by %s', async (filter, field) => {
+    const tasks: Partial<NewTask>[] = ['a', 'b', 'a', 'c', "it's"].map((value) => ({ [field]: value }));
+    const ids = (await scene.enqueue(...tasks)) as [number, number, number, number, number];
+
+    expect(await list({ [filter]: ['a'] })).toEqual([ids[2], ids[0]]);
+    expect(await list({ [filter]: ['c', 'b', "it's"] })).toEqual([ids[4], ids[3], ids[1]]);
+    expect(await list({ [filter]: ['never-seen'] })).toEqual([]);
+    expect(await list({ [filter]: [] })).toEqual([]);
+  });
+
+  test('filter by the reason of the last decision', async () => {
+    const worker = await scene.join();
+    const settle = async (reason: string) => {
+      const claimed = await scene.start(worker);
+      await scene.settle(claimed, reason === 'http.503' ? retryIn(5_000, reason) : ended('dead', reason));
+      return claimed.lease.task;
+    };
+    const [a, b, c] = [await settle('fs.locked'), await settle('http.503'), await settle('fs.locked')];
+    await scene.enqueueOne();
+
+    expect(await list({ reasons: ['fs.locked'] })).toEqual([c, a]);
+    expect(await list({ reasons: ['http.503', 'fs.locked'] })).toEqual([c, b, a]);
+    expect(await list({ reasons: ['never-seen'] })).toEqual([]);
+  });
+
+  test('apply all filters together', async () => {
+    const worker = await scene.join();
+    const whole = { type: 'a', queue: 'q', source: 's' };
+    const ids = (await scene.enqueue(
+      whole,
+      { ...whole, type: 'b' },
+      { ...whole, queue: 'r' },
+      { ...whole, source: 't' },
+      whole,
+    )) as [number, number, number, number, number];
+    for (const claimed of await scene.claim(worker)) await scene.settle(claimed, ended('dead', 'x.y'));
+    const [other] = await scene.enqueue(whole);
+
+    const filter = { types: ['a'], queues: ['q'], sources: ['s'], reasons: ['x.y'], states: ['dead'] } as const;
+    expect(await list(filter)).toEqual([ids[4], ids[0]]);
+    expect(await list({ ...filter, before: ids[4] })).toEqual([ids[0]]);
+    expect(await list({ types: ['a'], queues: ['q'], sources: ['s'] })).toEqual([other, ids[4], ids[0]]);
+  });
+}
+
+function promisesOfCounts(scene: Scene): void {
+  const none = Object.fromEntries(TASK_STATES.map((state) => [state, 0]));
+
+  test('are zero in an empty store', async () => {
+    expect(await scene.store.records.counts()).toEqual({ byState: none, retrying: 0, due: 0, byReason: [] });
+  });
+
+  test('name every state', async () => {
+    for (const state of TASK_STATES) await scene.taskIn(state);
+    await scene.taskIn('ready');
+
+    const { byState } = await scene.store.records.counts();
+    expect(byState).toEqual({ ...Object.fromEntries(TASK_STATES.map((state) => [state, 1])), ready: 2 });
+  });
+
+  test('tell what is due, what retries, and when the next task falls due', async () => {
+    const worker = await scene.join();
+    await scene.enqueue({}, {}, { delay: 60_000 });
+    const [failed, deferred] = [await scene.start(worker), await scene.start(worker)];
+    await scene.settle(failed, retryIn(9_000));
+    await scene.settle(deferred, deferredFor(7_000));
+    await scene.taskIn('held');
+
+    expect(await scene.store.records.counts()).toMatchObject({
+      byState: { scheduled: 3, ready: 2, held: 1 },
+      due: 2,
+      retrying: 2,
+      nextDueAt: scene.now() + 7_000,
+    });
+  });
+
+  test('take a scheduled task whose time has come for due, promoted or not', async () => {
+    await scene.enqueue({ delay: 1_000 }, { delay: 5_000 });
+    scene.advance(1_000);
+    expect((await scene.store.records.counts()).due).toBe(1);
+    await scene.claim(await scene.join(), { types: ['nothing-of-ours'] });
+    expect(await scene.store.records.counts()).toMatchObject({ due: 1, nextDueAt: scene.now() + 4_000 });
+  });
+
+  test('tell what needs a person or died, by reason', async () => {
+    const worker = await scene.join();
+    for (const [state, reason] of [
+      ['dead', 'fs.locked'],
+      ['dead', 'fs.locked'],
+      ['needs_manual', 'fs.locked'],
+      ['dead', 'http.404'],
+      ['cancelled', 'cancelled'],
+    ] as const) {
+      await scene.settle(await scene.start(worker), ended(state, reason));
+    }
+    await scene.settle(await scene.start(worker), retryIn(5_000, 'http.503'));
+    await scene.settle(await scene.start(worker), succeeded());
+
+    const { byReason } = await scene.store.records.counts();
+    expect(byReason).toHaveLength(3);
+    expect(byReason).toEqual(
+      expect.arrayContaining([
+        { state: 'dead', reason: 'fs.locked', count: 2 },
+        { state: 'needs_manual', reason: 'fs.locked', count: 1 },
+        { state: 'dead', reason: 'http.404', count: 1 },
+      ]),
+    );
+  });
+
+  test('follow a task out of an end again', async () => {
+    const id = await scene.taskIn('dead');
+    await scene.move(id, { verb: 'retry' });
+    expect(await scene.store.records.counts()).toEqual({
+      byState: { ...none, ready: 1 },
+      retrying: 0,
+      due: 1,
+      byReason: [],
+    });
+  });
+}
+
+function promisesOfValues(scene: Scene): void {
+  const texts: Record<string, string> = {
+    emoji: '{"say":"👩‍👩‍👧‍👦 🙂 é é ﷽"}',
+    'hostile keys': '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"toString":1}',
+    'spaces and order': '{ "b" : 1.0,\n\t"a":1e2, "a" : [ ] }',
+    quotes: `{"sql":"'; DROP TABLE tasks; --","like":"%_\\\\"}`,
+    'an escaped NUL': '{"nul":"a\\u0000b"}',
+    'long numbers': '[9007199254740993, 0.1000000000000000055511151231257827, -0]',
+    'a bare null': 'null',
+  };
+
+  test.each(Object.entries(texts))('survive byte for byte as payload, result and policy: %s', async (_, text) => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker, { payload: text, policy: text });
+    expect([claimed.payload, claimed.policy]).toEqual([text, text]);
+    await scene.settle(claimed, succeeded(), { result: text });
+
+    const record = await scene.find(claimed.lease.task);
+    expect([record.payload, record.policy, record.result]).toEqual([text, text, text]);
+    expect(({} as { admin?: boolean }).admin).toBeUndefined();
+  });
+
+  test('survive at a size of 1 MiB', async () => {
+    const text = JSON.stringify('🙂é'.repeat(2 ** 20 / 6 - 1));
+    expect(Buffer.byteLength(text)).toBeGreaterThan(2 ** 20 - 16);
+    const claimed = await scene.start(await scene.join(), { payload: text });
+    await scene.settle(claimed, succeeded(), { result: text });
+
+    const record = await scene.find(claimed.lease.task);
+    expect(claimed.payload === text && record.payload === text && record.result === text).toBe(true);
+  });
+
+  test.each(['imap:INBOX/Sent “x”', "it's; -- \\ % _", '__proto__', 'a b\tc', '🙂', ' ', '', '0'])(
+    'survive as names: %j',
+    async (name) => {
+      const worker = await scene.join(name);
+      const given = newTask({
+        type: name,
+        queue: name,
+        source: name,
+        key: name,
+        ...(name !== '' && { category: name }),
+      });
+      const [receipt, again] = await scene.store.tasks.enqueue([given, given]);
+      expect(again).toEqual({ id: receipt?.id, created: false });
+
+      const [claimed, ...others] = await scene.claim(worker, { types: [name], queues: [name] });
+      expect(others).toEqual([]);
+      expect(claimed).toMatchObject({ type: name, queue: name, source: name, key: name });
+      expect((await scene.store.records.findByKey(name, name))?.id).toBe(receipt?.id);
+      const record = await scene.find(receipt?.id as number);
+      expect(record).toMatchObject({ type: name, queue: name, source: name, running: { worker: name } });
+    },
+  );
+
+  test('tell names apart that differ only a little', async () => {
+    const names = ['Mail', 'mail', 'mail ', 'mäil', 'mäil'.normalize('NFD'), 'mail%', 'm_il'];
+    const ids = await scene.enqueue(...names.map((type) => ({ type, key: 'k' })));
+    expect(new Set(ids).size).toBe(names.length);
+    const worker = await scene.join();
+    for (const [n, type] of names.entries()) {
+      const claimed = await scene.claim(worker, { types: [type] });
+      expect(claimed.map(({ lease }) => lease.task)).toEqual([ids[n]]);
+    }
+  });
+
+  test('keep reasons with hostile names apart', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne();
+    for (const reason of ['__proto__', 'constructor', '__proto__', 'toString']) {
+      await scene.settle(await scene.claimTask(worker, id), retryIn(0, reason));
+    }
+    const { charged } = (await scene.claimTask(worker, id)).facts;
+    expect(new Map(charged.map(({ reason, count }) => [reason, count]))).toEqual(
+      new Map([
+        ['__proto__', 2],
+        ['constructor', 1],
+        ['toString', 1],
+      ]),
+    );
+  });
+}

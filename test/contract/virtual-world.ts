@@ -1,0 +1,90 @@
+import type { Clock } from '../../src/clock.ts';
+import type { Milliseconds } from '../../src/duration.ts';
+import type { World } from '../../src/store/store.ts';
+
+/** Midday, on a day without a change of summer time anywhere. */
+const START = Date.UTC(2026, 0, 15, 12);
+
+/** A clock that stands still until it is moved. Wall and monotonic time go together, or one of them alone. */
+class VirtualClock implements Clock {
+  #wall = START;
+  #monotonic: Milliseconds = 1_000;
+  #timers: Timer[] = [];
+
+  now(): number {
+    return this.#wall;
+  }
+
+  monotonic(): Milliseconds {
+    return this.#monotonic;
+  }
+
+  after(delay: Milliseconds, then: () => void): () => void {
+    const timer = { at: this.#monotonic + Math.max(0, delay), then };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((each) => each !== timer);
+    };
+  }
+
+  /** Time passes. Timers that fall due run in order, each at its own moment. */
+  advance(by: Milliseconds): void {
+    this.#pass(by, (step) => {
+      this.#wall += step;
+    });
+  }
+
+  /** The wall clock is set, forward or back, or the machine slept: no other time passes. */
+  jumpWall(by: Milliseconds): void {
+    this.#wall += by;
+  }
+
+  /** Time passes while the wall clock stands. */
+  advanceMonotonic(by: Milliseconds): void {
+    this.#pass(by, () => {});
+  }
+
+  #pass(by: Milliseconds, alongside: (step: Milliseconds) => void): void {
+    const end = this.#monotonic + by;
+    const stepTo = (moment: Milliseconds): void => {
+      alongside(moment - this.#monotonic);
+      this.#monotonic = moment;
+    };
+    for (let next = this.#firstUntil(end); next; next = this.#firstUntil(end)) {
+      const due = next;
+      this.#timers = this.#timers.filter((each) => each !== due);
+      stepTo(Math.max(due.at, this.#monotonic));
+      due.then();
+    }
+    stepTo(end);
+  }
+
+  #firstUntil(end: Milliseconds): Timer | undefined {
+    return this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+  }
+}
+
+interface Timer {
+  readonly at: Milliseconds;
+  readonly then: () => void;
+}
+
+/** Dice that fall the same way for the same seed: mulberry32. */
+export function seededDice(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export interface VirtualWorld extends World {
+  readonly clock: VirtualClock;
+}
+
+/** A world of its own, or, given a clock, another process in the same one. */
+export function virtualWorld(seed = 1, clock = new VirtualClock()): VirtualWorld {
+  return { clock, random: seededDice(seed) };
+}

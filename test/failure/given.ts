@@ -1,0 +1,84 @@
+import { type ChargedCount, type Decision, decide, type Facts } from '../../src/failure/decide.ts';
+import type { Failure, FailureKind, Outcome } from '../../src/failure/outcome.ts';
+import type { Policy } from '../../src/failure/policy.ts';
+
+/*
+ * What the tests of judgements start from: a task on its first execution, and a failure that is the task's own fault.
+ */
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+export function facts(known: Partial<Facts> = {}): Facts {
+  return {
+    executions: 1,
+    charged: [],
+    deferralsInARow: 0,
+    deferredForMs: 0,
+    recoveriesAgoMs: [],
+    suspect: false,
+    idempotent: true,
+    cancelRequested: false,
+    sinceFirstStartMs: 0,
+    ...known,
+  };
+}
+
+function failure(known: Partial<Failure> = {}): Failure {
+  return {
+    kind: 'transient',
+    reason: 'app.broke',
+    fault: 'task',
+    ambiguous: false,
+    name: 'Error',
+    message: 'It broke.',
+    evidence: { rule: 'test' },
+    ...known,
+  };
+}
+
+export function failed(known: Partial<Failure> = {}): Outcome {
+  return { kind: 'failure', failure: failure(known) };
+}
+
+export function later(after?: number, reason = 'explicit.later'): Outcome {
+  return { kind: 'deferral', reason, message: 'Not now.', ...(after !== undefined && { after }) };
+}
+
+export const lost: Outcome = { kind: 'loss', worker: 'w1' };
+export const expired: Outcome = { kind: 'expiry' };
+
+export function interrupted(started = true): Outcome {
+  return { kind: 'interruption', started, message: 'The worker shut down.' };
+}
+
+export function charged(count: number, reason = 'app.broke', kind: FailureKind = 'transient'): ChargedCount {
+  return { reason, kind, count };
+}
+
+/** A decision as the tests look at it: every field that some decision has, `undefined` where this one has none. */
+export interface Seen {
+  readonly next: Decision['next'];
+  readonly step: Decision['because']['step'];
+  readonly after: number | undefined;
+  readonly charge: string | undefined;
+  readonly reason: string | undefined;
+  readonly suspect: boolean | undefined;
+  readonly because: Decision['because'];
+}
+
+/** Decides with the dice in the middle, unless said. */
+export function decided(outcome: Outcome, policy: Policy, known: Partial<Facts> = {}, roll = 0.5): Seen {
+  const decision = decide(facts(known), outcome, policy, roll);
+  return {
+    next: decision.next,
+    step: decision.because.step,
+    after: 'after' in decision ? decision.after : undefined,
+    charge: 'charge' in decision ? decision.charge.to : undefined,
+    reason: 'reason' in decision ? decision.reason : undefined,
+    suspect: 'suspect' in decision ? decision.suspect : undefined,
+    because: decision.because,
+  };
+}

@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import { InvalidInputError } from '../../src/errors.ts';
+import { custom, exponential, fixed, none, schedule } from '../../src/failure/backoff.ts';
+import { proportional } from '../../src/failure/jitter.ts';
+import { answerFor, definePolicy, type PolicyOptions, standard } from '../../src/failure/policy.ts';
+import { presets } from '../../src/failure/presets.ts';
+import { HOUR, MINUTE } from './given.ts';
+
+describe('a policy', () => {
+  test('is the standard one where nothing is said', () => {
+    expect(definePolicy()).toEqual(standard);
+    expect(definePolicy({})).toEqual(standard);
+  });
+
+  test('takes what is said and keeps the rest of what lies underneath', () => {
+    const policy = definePolicy({ maxAttempts: 3, giveUpAfter: '2h' }, presets.imapMailbox);
+    expect(policy).toMatchObject({ maxAttempts: 3, giveUpAfter: 2 * HOUR, backoff: presets.imapMailbox.backoff });
+    expect(policy.rules).toEqual(presets.imapMailbox.rules);
+  });
+
+  test('takes undefined for nothing said, at its own level and in rules', () => {
+    const options = { maxAttempts: undefined, backoff: undefined, rules: { 'fs.locked': { maxAttempts: undefined } } };
+    const policy = definePolicy(options as unknown as PolicyOptions);
+    expect(policy).toMatchObject({ maxAttempts: 5, backoff: standard.backoff });
+    expect(answerFor(policy, 'fs.locked', 'transient')).toMatchObject({ maxAttempts: 5, limitedBy: 'policy' });
+  });
+
+  test('joins rules by name, and replaces a namesake as a whole', () => {
+    const over = definePolicy({ rules: { 'fs.locked': { maxAttempts: 9, onExhausted: 'needs_manual' }, timeout: {} } });
+    const policy = definePolicy({ rules: { 'fs.locked': { maxAttempts: 2 } } }, over);
+    expect(policy.rules).toEqual({ rate_limited: { charge: false }, 'fs.locked': { maxAttempts: 2 }, timeout: {} });
+  });
+
+  test('allows each delay of a schedule once, unless it says how many attempts', () => {
+    const delays = schedule(['5m', '15m', '60m']);
+    expect(definePolicy({ backoff: delays }).maxAttempts).toBe(4);
+    expect(definePolicy({ backoff: delays, maxAttempts: 9 }).maxAttempts).toBe(9);
+  });
+
+  test('given as a whole stays as it is, with its own rules and no others', () => {
+    for (const preset of Object.values(presets)) expect(definePolicy(preset)).toEqual(preset);
+    expect(definePolicy({ ...presets.worker, maxAttempts: 3 }).rules).toEqual({});
+  });
+
+  test('cannot be changed behind its version, nor through what it was made of', () => {
+    const rules = { 'fs.locked': { maxAttempts: 2 } };
+    const policy = definePolicy({ rules });
+    rules['fs.locked'].maxAttempts = 99;
+    expect(answerFor(policy, 'fs.locked', 'transient').maxAttempts).toBe(2);
+    expect(() => Object.assign(policy.rules['fs.locked'] as object, { maxAttempts: 3 })).toThrow(TypeError);
+    expect(() => Object.assign(policy.rules, { timeout: {} })).toThrow(TypeError);
+    expect(() => Object.assign(policy.backoff, { base: 1 })).toThrow(TypeError);
+  });
+
+  test('reads backoffs and jitters that were written as data', () => {
+    const policy = definePolicy({
+      backoff: { kind: 'exponential', base: '5s', cap: '1h' } as never,
+      rules: { timeout: { backoff: { kind: 'fixed', delay: '1m' } as never } },
+    });
+    expect(policy.backoff).toEqual(exponential({ base: '5s', cap: '1h' }));
+    expect(policy.rules.timeout?.backoff).toEqual(fixed('1m'));
+  });
+
+  test('has the same version for the same content, whoever wrote it and in whatever order', () => {
+    const one = definePolicy({ maxAttempts: 7, rules: { timeout: { maxAttempts: 2 }, 'fs.*': { charge: true } } });
+    const two = definePolicy({ rules: { 'fs.*': { charge: true }, timeout: { maxAttempts: 2 } }, maxAttempts: 7 });
+    expect(one.version).toBe(two.version);
+    expect(one.version).toMatch(/^[0-9a-f]{12}$/);
+  });
+
+  test('has the same version for every custom backoff of one name, since functions cannot be compared', () => {
+    const version = (name: string, ms: number) => definePolicy({ backoff: custom(name, () => ms) }).version;
+    expect(version('mine', 1)).toBe(version('mine', 2));
+    expect(version('mine', 1)).not.toBe(version('yours', 1));
+  });
+
+  test.each<[string, unknown, string]>([
+    ['no object', null, 'A policy must be an object, got null.'],
+    ['a list', [], 'A policy must be an object, got [].'],
+    ['text', 'standard', "got 'standard'."],
+    ['an unknown option', { maxAttemps: 3 }, "A policy has no option 'maxAttemps'. It has: maxAttempts,"],
+    ['an option of Object', { toString: 3 }, "A policy has no option 'toString'."],
+    ['charge without a rule', { charge: false }, "A policy has no option 'charge'."],
+    ['maxAttempts 0', { maxAttempts: 0 }, 'maxAttempts must be a whole number of at least 1, got 0.'],
+    ['maxAttempts -1', { maxAttempts: -1 }, 'got -1.'],
+    ['maxAttempts 1.5', { maxAttempts: 1.5 }, 'got 1.5.'],
+    ['maxAttempts NaN', { maxAttempts: Number.NaN }, 'got NaN.'],
+    ['maxAttempts without end', { maxAttempts: Infinity }, 'got Infinity.'],
+    ['maxAttempts as text', { maxAttempts: '5' }, "got '5'."],
+    ['maxAttempts as a BigInt', { maxAttempts: 5n }, 'got 5n.'],
+    ['maxAttempts null', { maxAttempts: null }, 'got null.'],
+    [
+      'a backoff as text',
+      { backoff: 'exponential' },
+      "backoff: a backoff must be an object with a kind, got 'exponential'.",
+    ],
+    ['a backoff without numbers', { backoff: { kind: 'exponential' } }, 'backoff: base must be a duration'],
+    [
+      'a backoff of text numbers',
+      { backoff: { kind: 'fixed', delay: '300' } },
+      "backoff: delay must be a duration such as 1500, '90s', '10m' or 'PT1H', got '300'.",
+    ],
+    [
+      'a jitter without its factor',
+      { jitter: { kind: 'proportional' } },
+      'jitter: A proportional jitter must be a number between 0 and 1, got undefined.',
+    ],
+    ['permanent never', { permanent: 'never' }, "permanent must be one of stop, retry, got 'never'."],
+    ['onExhausted failed', { onExhausted: 'failed' }, "onExhausted must be one of dead, needs_manual, got 'failed'."],
+    ['maxDeferrals -1', { maxDeferrals: -1 }, 'maxDeferrals must be a whole number of at least 0, got -1.'],
+    [
+      'maxDeferredFor none',
+      { maxDeferredFor: 'none' },
+      "maxDeferredFor must be a duration such as 1500, '90s', '10m' or 'PT1H', got 'none'.",
+    ],
+    ['maxRetryAfter NaN', { maxRetryAfter: Number.NaN }, 'maxRetryAfter must be a duration'],
+    ['giveUpAfter negative', { giveUpAfter: -1 }, 'giveUpAfter must not be negative, got -1.'],
+    ['giveUpAfter too long', { giveUpAfter: '11000d' }, "giveUpAfter must be at most ten years, got '11000d'."],
+    ['timeout 0', { timeout: 0 }, "timeout must be longer than 0, got 0. 'none' turns it off."],
+    ['timeout null', { timeout: null }, 'timeout must be a duration'],
+    ['maxExecutions 0', { maxExecutions: 0 }, 'maxExecutions must be a whole number of at least 1, got 0.'],
+    ['retryAmbiguous yes', { retryAmbiguous: 'yes' }, "retryAmbiguous must be one of true, false, got 'yes'."],
+    ['rules as a list', { rules: [] }, 'rules must be an object, got [].'],
+    ['rules null', { rules: null }, 'rules must be an object, got null.'],
+    ['a rule null', { rules: { timeout: null } }, "The rule 'timeout' must be an object, got null."],
+    ['a rule that is a number', { rules: { timeout: 3 } }, "The rule 'timeout' must be an object, got 3."],
+    [
+      'a rule with a policy’s option',
+      { rules: { timeout: { permanent: 'retry' } } },
+      "The rule 'timeout' has no option 'permanent'. It has: maxAttempts, backoff, jitter, onExhausted, charge.",
+    ],
+    [
+      'a rule’s maxAttempts',
+      { rules: { timeout: { maxAttempts: 0 } } },
+      "maxAttempts of the rule 'timeout' must be a whole number of at least 1, got 0.",
+    ],
+    [
+      'a rule’s charge',
+      { rules: { timeout: { charge: 0 } } },
+      "charge of the rule 'timeout' must be one of true, false, got 0.",
+    ],
+    [
+      'a rule’s backoff',
+      { rules: { timeout: { backoff: {} } } },
+      "backoff of the rule 'timeout': The kind of a backoff must be one of",
+    ],
+    [
+      'a rule’s jitter',
+      { rules: { timeout: { jitter: 0.1 } } },
+      "jitter of the rule 'timeout': a jitter must be an object with a kind, got 0.1.",
+    ],
+    [
+      'a rule’s end',
+      { rules: { timeout: { onExhausted: 'x' } } },
+      "onExhausted of the rule 'timeout' must be one of dead, needs_manual, got 'x'.",
+    ],
+    [
+      'a rule’s name in capitals',
+      { rules: { Timeout: {} } },
+      "A rule's name must be a reason ('fs.locked'), a family ('fs.*') or a kind, got 'Timeout'.",
+    ],
+    ['a rule’s name with a star in it', { rules: { 'fs.*.x': {} } }, "got 'fs.*.x'."],
+    ['a rule for a part of a family, which would never match', { rules: { 'fs.smb.*': {} } }, "got 'fs.smb.*'."],
+    ['a rule for everything', { rules: { '*': {} } }, "got '*'."],
+    ['a rule named __proto__', { rules: JSON.parse('{"__proto__":{}}') }, "got '__proto__'."],
+  ])('refuses %s, and shows it', (_, options, message) => {
+    const build = () => definePolicy(options as PolicyOptions);
+    expect(build).toThrow(InvalidInputError);
+    expect(build).toThrow(
+      expect.objectContaining({ code: 'invalid_policy', message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+describe('the answer of a policy', () => {
+  const policy = definePolicy({
+    maxAttempts: 5,
+    backoff: fixed('1m'),
+    jitter: { kind: 'none' },
+    rules: {
+      transient: { maxAttempts: 7, onExhausted: 'needs_manual' },
+      'fs.*': { backoff: fixed('2m') },
+      'fs.locked': { jitter: proportional(0.5), charge: false },
+    },
+  });
+
+  test('is its own where no rule matches', () => {
+    expect(answerFor(policy, 'http.404', 'permanent')).toEqual({
+      rule: 'policy',
+      namesReason: false,
+      maxAttempts: 5,
+      backoff: fixed('1m'),
+      jitter: { kind: 'none' },
+      onExhausted: 'dead',
+      charge: true,
+      limitedBy: 'policy',
+    });
+  });
+
+  test('takes each number from the most specific rule that has it: reason, then family, then kind, then policy', () => {
+    expect(answerFor(policy, 'fs.locked', 'transient')).toEqual({
+      rule: 'fs.locked',
+      namesReason: true,
+      maxAttempts: 7,
+      backoff: fixed('2m'),
+      jitter: proportional(0.5),
+      onExhausted: 'needs_manual',
+      charge: false,
+      limitedBy: 'transient',
+    });
+    expect(answerFor(policy, 'fs.io', 'unknown')).toMatchObject({
+      rule: 'fs.*',
+      limitedBy: 'policy',
+      namesReason: false,
+    });
+    expect(answerFor(policy, 'net.reset', 'transient')).toMatchObject({ rule: 'transient', maxAttempts: 7 });
+  });
+
+  test('to a reason without a dot can come from a family too', () => {
+    const families = definePolicy({ rules: { 'timeout.*': { maxAttempts: 2 } } });
+    expect(answerFor(families, 'timeout', 'transient').maxAttempts).toBe(2);
+    expect(answerFor(families, 'timeouts', 'transient').maxAttempts).toBe(5);
+  });
+
+  test('to what is no failure comes from the reason or family, never from a kind', () => {
+    expect(answerFor(policy, 'worker.lost')).toMatchObject({ rule: 'policy', maxAttempts: 5 });
+    const named = definePolicy({ rules: { 'worker.*': { backoff: none }, 'explicit.later': { backoff: fixed(1) } } });
+    expect(answerFor(named, 'worker.lost').backoff).toEqual(none);
+    expect(answerFor(named, 'explicit.later').backoff).toEqual(fixed(1));
+  });
+
+  test('does not take a rule for a kind for one that names the reason of the same name', () => {
+    const kinds = definePolicy({ rules: { permanent: { maxAttempts: 2 }, unknown: { maxAttempts: 3 } } });
+    expect(answerFor(kinds, 'permanent', 'permanent')).toMatchObject({ rule: 'permanent', namesReason: false });
+    expect(answerFor(kinds, 'unknown', 'unknown')).toMatchObject({
+      rule: 'unknown',
+      maxAttempts: 3,
+      namesReason: false,
+    });
+    expect(answerFor(kinds, 'unknown', 'permanent')).toMatchObject({ rule: 'permanent', namesReason: false });
+  });
+
+  test.each(['constructor', 'toString', 'hasOwnProperty', '__proto__', 'valueOf'])(
+    'to a reason named %s is the policy’s own',
+    (reason) => {
+      expect(answerFor(policy, reason, 'unknown')).toMatchObject({
+        rule: 'policy',
+        maxAttempts: 5,
+        backoff: fixed(MINUTE),
+      });
+    },
+  );
+
+  test('can be given to a reason named constructor by a rule of that name', () => {
+    const odd = definePolicy({ rules: { constructor: { maxAttempts: 2 } } as PolicyOptions['rules'] & object });
+    expect(answerFor(odd, 'constructor', 'unknown')).toMatchObject({ rule: 'constructor', maxAttempts: 2 });
+  });
+});

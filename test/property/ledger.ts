@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { type ChargedCount, type Decision, decide, type Facts } from '../../src/failure/decide.ts';
+import type { Outcome } from '../../src/failure/outcome.ts';
+import type { Policy } from '../../src/failure/policy.ts';
+import { outcomes, rolls, spans, troubles } from './policies.ts';
+
+/*
+ * What a store remembers of one task, in a few lines: it adds what decisions say, and answers with facts.
+ */
+
+interface Ledger {
+  readonly now: number;
+  readonly executions: number;
+  readonly charged: readonly ChargedCount[];
+  readonly deferralsInARow: number;
+  readonly firstDeferralAt: number;
+  readonly recoveredAt: readonly number[];
+  readonly suspect: boolean;
+  readonly idempotent: boolean;
+  readonly cancelRequested: boolean;
+  readonly deadline?: number;
+}
+
+/** A task that starts its first execution at 0. */
+function newTask(given: { idempotent?: boolean; deadline?: number } = {}): Ledger {
+  return {
+    now: 0,
+    executions: 0,
+    charged: [],
+    deferralsInARow: 0,
+    firstDeferralAt: 0,
+    recoveredAt: [],
+    suspect: false,
+    idempotent: true,
+    cancelRequested: false,
+    ...given,
+  };
+}
+
+/** An execution that takes so long. */
+function executed(ledger: Ledger, took: number): Ledger {
+  return { ...ledger, executions: ledger.executions + 1, now: ledger.now + took };
+}
+
+function factsOf(ledger: Ledger): Facts {
+  const { now, deadline } = ledger;
+  return {
+    executions: ledger.executions,
+    charged: ledger.charged,
+    deferralsInARow: ledger.deferralsInARow,
+    deferredForMs: ledger.deferralsInARow === 0 ? 0 : now - ledger.firstDeferralAt,
+    recoveriesAgoMs: ledger.recoveredAt.map((at) => now - at),
+    suspect: ledger.suspect,
+    idempotent: ledger.idempotent,
+    cancelRequested: ledger.cancelRequested,
+    sinceFirstStartMs: now,
+    ...(deadline !== undefined && { untilDeadlineMs: deadline - now }),
+  };
+}
+
+/** Writes a decision to go on: charges, what resets what, and the wait. */
+function settled(ledger: Ledger, decision: Extract<Decision, { next: 'scheduled' }>): Ledger {
+  const { charge, suspect, after } = decision;
+  const next = { ...ledger, suspect, now: ledger.now + after };
+  switch (charge.to) {
+    case 'task':
+      return { ...next, charged: raised(ledger.charged, charge), deferralsInARow: 0 };
+    case 'deferrals':
+      return {
+        ...next,
+        deferralsInARow: ledger.deferralsInARow + 1,
+        firstDeferralAt: ledger.deferralsInARow === 0 ? ledger.now : ledger.firstDeferralAt,
+      };
+    case 'recoveries':
+      return { ...next, recoveredAt: [...ledger.recoveredAt, ledger.now] };
+    case 'nobody':
+      return next;
+  }
+}
+
+/** The counts with one more failure of this reason and kind. */
+export function raised(counts: readonly ChargedCount[], { reason, kind }: Omit<ChargedCount, 'count'>): ChargedCount[] {
+  const same = (each: ChargedCount) => each.reason === reason && each.kind === kind;
+  const before = counts.find(same)?.count ?? 0;
+  return [...counts.filter((each) => !same(each)), { reason, kind, count: before + 1 }];
+}
+
+export interface Judged {
+  readonly facts: Facts;
+  readonly outcome: Outcome;
+  readonly decision: Decision;
+}
+
+export interface Story {
+  readonly given: { readonly idempotent: boolean; readonly deadline?: number };
+  readonly executions: readonly { readonly took: number; readonly outcome: Outcome; readonly roll: number }[];
+}
+
+const executions = (ends: fc.Arbitrary<Outcome>) => fc.record({ took: spans, outcome: ends, roll: rolls });
+const given = fc.record({ idempotent: fc.boolean(), deadline: spans }, { requiredKeys: ['idempotent'] });
+
+/** What happens to a task; the last of its executions repeat for as long as it goes on. */
+export const stories: fc.Arbitrary<Story> = fc.record({
+  given,
+  executions: fc.array(executions(outcomes), { minLength: 1, maxLength: 12 }),
+});
+
+/** The same where nothing but the policy ends a task. */
+export const troubledStories: fc.Arbitrary<Story> = fc.record({
+  given: fc.record({ idempotent: fc.constant(true) }),
+  executions: fc.array(executions(troubles), { minLength: 1, maxLength: 6 }),
+});
+
+/** Judges a story execution by execution until the task does not go on, at most so many times. */
+export function judge(story: Story, policy: Policy, most = 60): Judged[] {
+  const judged: Judged[] = [];
+  let ledger = newTask(story.given);
+  for (let i = 0; i < most; i++) {
+    const { took, outcome, roll } = story.executions[i % story.executions.length] as Story['executions'][number];
+    ledger = executed(ledger, took);
+    const facts = factsOf(ledger);
+    const decision = decide(facts, outcome, policy, roll);
+    judged.push({ facts, outcome, decision });
+    if (decision.next !== 'scheduled') break;
+    ledger = settled(ledger, decision);
+  }
+  return judged;
+}

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { LONGEST } from '../../src/duration.ts';
+import {
+  type Backoff,
+  custom,
+  exponential,
+  fixed,
+  immediate,
+  linear,
+  none,
+  schedule,
+} from '../../src/failure/backoff.ts';
+import { type Jitter, proportional } from '../../src/failure/jitter.ts';
+import { FAILURE_KINDS, FAULTS, type Failure, type Outcome } from '../../src/failure/outcome.ts';
+import { definePolicy, type Policy, type PolicyOptions, type RuleOptions } from '../../src/failure/policy.ts';
+
+/* Whatever a policy may say, and whatever an execution may end with. */
+
+export const rolls = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+/** Mostly what people write, sometimes the extremes. */
+export const spans = fc.oneof(
+  { weight: 5, arbitrary: fc.integer({ min: 0, max: 3_600_000 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: LONGEST }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1, 999, 1_000, LONGEST) },
+);
+
+const rising = fc.tuple(spans, spans).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
+
+export const exponentials = fc
+  .tuple(rising, fc.oneof(fc.double({ min: 1, max: 10, noNaN: true }), fc.constantFrom(1, 2, Number.MAX_VALUE)))
+  .map(([[base, cap], factor]) => exponential({ base, factor, cap }));
+
+export const linears = rising.map(([step, cap]) => linear({ step, cap }));
+
+/** Functions are compared by identity, so each name stands for one. */
+const CUSTOM = [
+  custom('squares', (k) => k * k * 1_000),
+  custom('nonsense', () => Number.NaN),
+  custom('for ever', () => Number.POSITIVE_INFINITY),
+];
+
+export const backoffs: fc.Arbitrary<Backoff> = fc.oneof(
+  exponentials,
+  linears,
+  spans.map(fixed),
+  fc.array(spans, { minLength: 1, maxLength: 5 }).map(schedule),
+  fc.constantFrom(immediate, none, ...CUSTOM),
+);
+
+export const jitters: fc.Arbitrary<Jitter> = fc.oneof(
+  fc.constantFrom<Jitter>({ kind: 'none' }, { kind: 'full' }, { kind: 'equal' }),
+  fc.double({ min: 0, max: 1, noNaN: true }).map(proportional),
+);
+
+const REASONS = ['fs.locked', 'fs.io', 'http.429', 'timeout', 'unknown', 'permanent', 'constructor', 'app.broke'];
+const RULES = [
+  ...REASONS,
+  'fs.*',
+  'http.*',
+  'worker.*',
+  'worker.lost',
+  'explicit.later',
+  'deadline.passed',
+  ...FAILURE_KINDS,
+];
+
+const rules: fc.Arbitrary<RuleOptions> = fc.record(
+  {
+    maxAttempts: fc.integer({ min: 1, max: 12 }),
+    backoff: backoffs,
+    jitter: jitters,
+    onExhausted: fc.constantFrom('dead', 'needs_manual'),
+    charge: fc.boolean(),
+  },
+  { requiredKeys: [] },
+);
+
+export const options: fc.Arbitrary<PolicyOptions> = fc.record(
+  {
+    maxAttempts: fc.integer({ min: 1, max: 12 }),
+    backoff: backoffs,
+    jitter: jitters,
+    permanent: fc.constantFrom('stop', 'retry'),
+    onExhausted: fc.constantFrom('dead', 'needs_manual'),
+    rules: fc.dictionary(fc.constantFrom(...RULES), rules, { maxKeys: 6 }),
+    maxDeferrals: fc.integer({ min: 0, max: 12 }),
+    maxDeferredFor: spans,
+    maxRetryAfter: spans,
+    giveUpAfter: fc.oneof(fc.constant('none' as const), spans),
+    timeout: fc.oneof(fc.constant('none' as const), fc.integer({ min: 1, max: LONGEST })),
+    maxExecutions: fc.integer({ min: 1, max: 40 }),
+    retryAmbiguous: fc.boolean(),
+  } satisfies { [Name in keyof Required<PolicyOptions>]: unknown },
+  { requiredKeys: [] },
+);
+
+export const policies: fc.Arbitrary<Policy> = options.map((each) => definePolicy(each));
+
+const failures: fc.Arbitrary<Failure> = fc.record(
+  {
+    kind: fc.constantFrom(...FAILURE_KINDS),
+    reason: fc.constantFrom(...REASONS),
+    fault: fc.constantFrom(...FAULTS),
+    ambiguous: fc.boolean(),
+    retryAfterMs: spans,
+    name: fc.constant('Error'),
+    message: fc.constant('It broke.'),
+    evidence: fc.constant({ rule: 'test' }),
+  },
+  { requiredKeys: ['kind', 'reason', 'fault', 'ambiguous', 'name', 'message', 'evidence'] },
+);
+
+/** Outcomes after which a task may go on: no success, no passed deadline, and no last word of a handler. */
+export const troubles: fc.Arbitrary<Outcome> = fc.oneof(
+  { weight: 4, arbitrary: failures.map((failure) => ({ kind: 'failure' as const, failure })) },
+  fc.record(
+    {
+      kind: fc.constant('deferral' as const),
+      after: spans,
+      reason: fc.constantFrom('explicit.later', 'app.broke'),
+      message: fc.constant(''),
+    },
+    { requiredKeys: ['kind', 'reason', 'message'] },
+  ),
+  fc.record({ kind: fc.constant('interruption' as const), started: fc.boolean(), message: fc.constant('') }),
+  fc.constant({ kind: 'loss' as const, worker: 'w1' }),
+);
+
+export const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
+  { weight: 8, arbitrary: troubles },
+  fc.constant({ kind: 'success' as const }),
+  fc.constant({ kind: 'expiry' as const }),
+  failures.chain((failure) =>
+    fc
+      .constantFrom('permanent' as const, 'needs_manual' as const)
+      .map((word) => ({ kind: 'failure' as const, failure: { ...failure, word } })),
+  ),
+);

@@ -1,0 +1,33 @@
+import { defineConfig } from 'vitest/config';
+import { SummaryReporter } from './test/summary-reporter.ts';
+
+/** Tests that spawn real processes or need `dist`. */
+const SLOW = ['test/process/**/*.test.ts', 'test/docs/**/*.test.ts'];
+
+export default defineConfig({
+  test: {
+    reporters: ['default', new SummaryReporter()],
+    projects: [
+      {
+        test: {
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: SLOW,
+          testTimeout: 20_000,
+          hookTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: 'slow',
+          include: SLOW,
+          globalSetup: ['test/build-dist.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          // After the fast ones, so that what measures time in real processes does not share the processor with them.
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});

@@ -18,3 +18,20 @@ export function withFields(log: Logger, fields: object): Logger {
     error: (more, message) => log.error({ ...fields, ...more }, message),
   };
 }
+
+/** A logger whose own failures go nowhere: what befalls a log must not befall a task. */
+export function harmless(log: Logger): Logger {
+  const quietly = (write: () => void) => {
+    try {
+      write();
+    } catch {
+      // There is nowhere left to tell it.
+    }
+  };
+  return {
+    debug: (fields, message) => quietly(() => log.debug(fields, message)),
+    info: (fields, message) => quietly(() => log.info(fields, message)),
+    warn: (fields, message) => quietly(() => log.warn(fields, message)),
+    error: (fields, message) => quietly(() => log.error(fields, message)),
+  };
+}

@@ -7,14 +7,16 @@ const BY_REASON: Readonly<Record<string, string>> = {
   'fs.locked': 'Another program holds it. Find it (lsof, fuser) and let it finish.',
   'fs.not_found': 'It is not there. Put it back, or mount what it lies on.',
   'fs.no_space': 'The disk is full. Free some space.',
-  'fs.cross_device_folder': 'A folder is not moved to another file system in one step. Copy it, compare, remove the original.',
+  'fs.cross_device_folder':
+    'A folder is not moved to another file system in one step. Copy it, compare, remove the original.',
   'fs.no_hard_links': 'The file system there cannot take it without the risk of overwriting. Move it by hand (mv -n).',
   'fs.same_file': 'Source and destination are the same file.',
   'process.not_found': 'There is no such program on the PATH of the worker.',
   'process.not_executable': 'The program may not be executed: look at its mode, and at the mode of its folder.',
   'process.cwd_missing': 'The folder that it runs in is gone.',
   'process.usage': 'The command says that it was called wrongly.',
-  'worker.crash_loop': 'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
+  'worker.crash_loop':
+    'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
   'worker.interrupted': 'It was cut off while it ran.',
   'worker.lost': 'Its worker died while it ran.',
   'deadline.passed': 'Its deadline is over.',

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { type Surroundings, type StoreLocation, locateStore } from './store-location.ts';
+import { locateStore, type StoreLocation, type Surroundings } from './store-location.ts';
 import { Terminal } from './terminal.ts';
 import { quoted } from './visible.ts';
 

@@ -113,9 +113,13 @@ function refuseUnknownState(text: string, { text: state, at }: Value): void {
   throw pointing(text, at, state.length, `unknown state "${visible(state)}"`, hint);
 }
 
+/** Other documents call a source a connector, which is far from it in letters. */
+const ALSO_CALLED: Readonly<Record<string, string>> = { connector: 'source' };
+
 function unknownKey(text: string, key: string, at: number) {
-  const [like] = key === 'connector' ? ['source'] : nearest(key, Object.keys(KEYS));
-  const hint = like === undefined ? `keys: ${Object.keys(KEYS).join(', ')}` : `did you mean "${like}"?`;
+  const [like] = nearest(key, [...Object.keys(KEYS), ...Object.keys(ALSO_CALLED)]);
+  const hint =
+    like === undefined ? `keys: ${Object.keys(KEYS).join(', ')}` : `did you mean "${ALSO_CALLED[like] ?? like}"?`;
   return pointing(text, at, key.length, `unknown filter key "${visible(key)}"`, hint);
 }
 

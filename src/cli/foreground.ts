@@ -3,7 +3,6 @@ import type { CommandInput } from '../handlers/command.ts';
 import type { Logger } from '../log.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { StoreLocation } from './store-location.ts';
 import { hasEnded } from '../task.ts';
 import { Brakes } from './brakes.ts';
 import type { Cli } from './cli.ts';
@@ -12,6 +11,7 @@ import { onInterrupt } from './interrupts.ts';
 import { Nudge } from './nudge.ts';
 import { withStore } from './open-store.ts';
 import { Progress } from './progress.ts';
+import type { StoreLocation } from './store-location.ts';
 import { SHELL_COMMAND } from './task-text.ts';
 import { taskTypes } from './task-types.ts';
 import type { Terminal } from './terminal.ts';
@@ -89,7 +89,10 @@ export async function workHere(
   const progress = new Progress(cli, { worker: name, many, endsOnStdout: options.endsOnStdout ?? false });
   const watch = await Watch.start(holdfast, tasks, isOver);
   const nudge = new Nudge();
-  for (const task of watch.open) progress.header(task, holdfast.store.upkeep.now());
+  for (const task of tasks) {
+    if (isOver(task)) progress.over(task, await holdfast.history(task.id));
+    else progress.header(task, holdfast.store.upkeep.now());
+  }
   if (watch.open.length === 0) return { tasks: watch.tasks, detached: false };
 
   const worker = holdfast.worker({
@@ -98,7 +101,8 @@ export async function workHere(
     concurrency: options.concurrency ?? 1,
     grace: Math.max(...watch.open.map(killAfterOf)) + REAPING_MS,
     onEvent(event) {
-      if (event.kind === 'settled' && event.state === 'succeeded') progress.succeeded(event.task.lease.task, event.ranFor);
+      if (event.kind === 'settled' && event.state === 'succeeded')
+        progress.succeeded(event.task.lease.task, event.ranFor);
       nudge.call();
     },
   });

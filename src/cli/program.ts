@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, type CommanderError, Option } from 'commander';
 import { Cli, type GlobalFlags } from './cli.ts';
 import { EXIT_TABLE } from './exit-codes.ts';
 import { type Problem, usage } from './problem.ts';
@@ -23,6 +23,7 @@ interface Entry {
 const WORK = 'Do durable work';
 const LOOK = 'Look';
 const ACT = 'Act';
+const OTHER = 'Other';
 
 const ENTRIES: readonly Entry[] = [
   {
@@ -63,7 +64,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: 'status',
     group: LOOK,
-    arguments: '',
+    arguments: '[--check]',
     summary: 'one screen: is anything wrong, what to do first',
     load: () => import('./commands/status.ts'),
   },
@@ -119,7 +120,7 @@ const ENTRIES: readonly Entry[] = [
   },
   {
     name: 'version',
-    group: 'Commands:',
+    group: OTHER,
     arguments: '',
     summary: 'the version of holdfast, and what it stands on',
     load: () => import('./commands/version.ts'),
@@ -131,8 +132,9 @@ export async function programFor(args: readonly string[], write: (text: string) 
   const program = new Command('holdfast')
     .description('Durable commands and file moves: what fails is tried again, and nothing is lost.')
     .version(versionOf(), '-V, --version', 'the version of holdfast')
-    .helpOption('-h, --help', 'this, or the flags of a command')
+    .commandsGroup(OTHER)
     .helpCommand('help [command]', 'the flags of a command')
+    .configureHelp({ subcommandTerm: (command) => `${[command.name(), ...command.aliases()].join('|')} ${command.usage()}` })
     .enablePositionalOptions()
     .showSuggestionAfterError(false)
     .exitOverride()
@@ -177,7 +179,10 @@ export function problemOfCommander(error: CommanderError, args: readonly string[
   const entry = entryOf(called);
   const what = visible(error.message.replace(/^error: /, '').split('\n')[0] as string);
   return usage(what, {
-    hints: [entry ? `holdfast ${entry.name} ${entry.arguments}` : 'holdfast --help', ...(entry ? [helpHint(entry)] : [])],
+    hints: [
+      entry ? `holdfast ${entry.name} ${entry.arguments}` : 'holdfast --help',
+      ...(entry ? [helpHint(entry)] : []),
+    ],
   });
 }
 
@@ -228,7 +233,11 @@ function wordsOf(args: readonly string[]): string[] {
 
 // ── Flags of all commands ──
 
-const GLOBAL_FLAGS: readonly { readonly flags: string; readonly attribute: keyof GlobalFlags; readonly help: string }[] = [
+const GLOBAL_FLAGS: readonly {
+  readonly flags: string;
+  readonly attribute: keyof GlobalFlags;
+  readonly help: string;
+}[] = [
   { flags: '-s, --store <path>', attribute: 'store', help: 'the store: a path or file:// URL (HOLDFAST_STORE)' },
   { flags: '--json', attribute: 'json', help: 'one JSON document on stdout' },
   { flags: '-q, --quiet', attribute: 'quiet', help: 'no progress and no hints' },
@@ -238,9 +247,12 @@ const GLOBAL_FLAGS: readonly { readonly flags: string; readonly attribute: keyof
   { flags: '-y, --yes', attribute: 'yes', help: 'yes to what would be asked' },
 ];
 
+const SHARED = 'Flags of all commands';
+
 function addGlobalFlags(command: Command): void {
+  command.addHelpOption(new Option('-h, --help', 'this').helpGroup(SHARED));
   for (const { flags, attribute, help } of GLOBAL_FLAGS) {
-    const option = new Option(flags, help).helpGroup('Flags of all commands');
+    const option = new Option(flags, help).helpGroup(SHARED);
     if (attribute === 'verbose') option.argParser((_, before: unknown) => Number(before ?? 0) + 1);
     command.addOption(option);
   }

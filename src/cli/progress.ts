@@ -14,6 +14,7 @@ import {
   policyOf,
   policyWords,
   shownState,
+  stateWords,
   styleOf,
   summaryOf,
   triesUsed,
@@ -76,7 +77,12 @@ export class Progress {
       else this.#execution(task, entry, numbers.get(entry) ?? 1);
     }
     this.#elsewhere(before, task);
-    if (hasEnded(task.state) || task.state === 'needs_manual') this.#end(task, history, news);
+    if (hasEnded(task.state) || task.state === 'needs_manual' || task.state === 'held') this.#end(task, history, news);
+  }
+
+  /** A task about which nothing is left to do here. */
+  over(task: Task, history: readonly HistoryEntry[]): void {
+    this.#end(task, history, history);
   }
 
   /** What is left of the tasks that a person walked away from. */
@@ -120,7 +126,9 @@ export class Progress {
     const same = said !== '' && this.#lastSaid.get(task.id) === said;
     this.#lastSaid.set(task.id, said);
     const quote = said === '' ? '' : `"${cut(said, SAID_COLUMNS)}"`;
-    return [how, visible(entry.failure?.reason ?? entry.outcome), same ? 'same error' : quote].filter((part) => part !== '');
+    return [how, visible(entry.failure?.reason ?? entry.outcome), same ? 'same error' : quote].filter(
+      (part) => part !== '',
+    );
   }
 
   #nextTry(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>): void {
@@ -147,7 +155,6 @@ export class Progress {
     const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
     const asked = entry.to === 'running' ? ' (asked for; its worker hears of it at its next renewal)' : '';
     this.#note(`  ${this.#whose(task)}${visible(entry.verb)} by ${visible(entry.actor)}${asked}${note}`);
-    if (entry.to === 'held') this.#note(`    let it go on: ${this.#cli.command(`release ${task.id}`)}`);
   }
 
   /** Somebody else has taken it. Said once an execution. */
@@ -217,7 +224,7 @@ export function endLine(task: Task, history: readonly HistoryEntry[]): string {
     case 'cancelled':
       return `cancelled${byHand}`;
     default:
-      return task.state;
+      return stateWords(shownState(task));
   }
 }
 
@@ -226,6 +233,7 @@ export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]
   if (task.state === 'dead') {
     return [`look  ${cli.command(`show ${task.id}`)}        once more  ${cli.command(`retry ${task.id}`)}`];
   }
+  if (task.state === 'held') return [`let it go on: ${cli.command(`release ${task.id}`)}`];
   if (task.state !== 'needs_manual') return [];
   const advice = adviceFor(task.reason);
   const answers = answersTo(task, isAmbiguous(task, history));

@@ -5,15 +5,12 @@ import { presetFor } from '../failure/presets.ts';
 import type { EnqueueOptions } from '../queue/enqueue.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import type { Task } from '../queue/task-view.ts';
-import { HIGHEST_PRIORITY } from '../task.ts';
+import { HIGHEST_PRIORITY, hasEnded } from '../task.ts';
 import type { Cli } from './cli.ts';
-import { EXIT } from './exit-codes.ts';
-import { exitOfTasks } from './foreground.ts';
-import { documentOf, taskJson } from './json-shapes.ts';
 import { parseMoment, span } from './moment.ts';
 import { type PolicyFlags, policyLayer, wholeNumberFlag } from './policy-flags.ts';
-import { endLine } from './progress.ts';
 import { usage } from './problem.ts';
+import { endLine } from './progress.ts';
 import { glyphOf, shownState, styleOf, summaryOf } from './task-text.ts';
 import { until } from './times.ts';
 import { visible } from './visible.ts';
@@ -57,7 +54,9 @@ export function enqueueOptions(flags: RecordFlags, type: string, now: number, ch
   return {
     ...(flags.key !== undefined && { key: nameFlag(flags.key, '--key') }),
     ...(flags.queue !== undefined && { queue: nameFlag(flags.queue, '--queue') }),
-    ...(flags.priority !== undefined && { priority: wholeNumberFlag(flags.priority, '--priority', 0, HIGHEST_PRIORITY) }),
+    ...(flags.priority !== undefined && {
+      priority: wholeNumberFlag(flags.priority, '--priority', 0, HIGHEST_PRIORITY),
+    }),
     ...(flags.at !== undefined && { at: parseMoment(flags.at, new Date(now), '--at') }),
     ...(flags.within !== undefined && { deadline: new Date(now + span(flags.within, '--within')) }),
     ...(layer && { retry: layer }),
@@ -78,28 +77,12 @@ export function foundByKey(cli: Cli, task: Task, input: unknown): void {
   }
 }
 
-/** The result of a call that only recorded, or found, a task. */
-export async function reportRecorded(
-  cli: Cli,
-  holdfast: Holdfast,
-  task: Task,
-  { created, exitState = false }: { created: boolean; exitState?: boolean | undefined },
-): Promise<number> {
+/** `○ #42 queued (cmd:rsync)`, or with --quiet the number alone, for scripts. */
+export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Promise<string> {
   const { terminal } = cli;
-  const over = task.endedAt !== undefined;
-  const exit = exitState && over ? exitOfTasks([task]) : EXIT.done;
-  if (terminal.json) {
-    const shape = { ...resultOfRecording(task, created, !over), exit };
-    terminal.document(documentOf('run', { task: taskJson(task), ...shape }));
-  } else if (terminal.quiet) terminal.result(String(task.id));
-  else terminal.result(await recordedLine(cli, holdfast, task));
-  if (!over) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
-  return exit;
-}
-
-async function recordedLine({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<string> {
+  if (terminal.quiet) return String(task.id);
   const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
-  if (task.endedAt !== undefined || task.state === 'needs_manual') {
+  if (hasEnded(task.state) || task.state === 'needs_manual') {
     return `${glyph} #${task.id} ${endLine(task, await holdfast.history(task.id))}`;
   }
   const now = holdfast.store.upkeep.now();
@@ -115,9 +98,3 @@ export async function hintAtWorkers(cli: Cli, holdfast: Holdfast, resume: string
   if (workers.some((worker) => worksAll(worker) && isAlive(worker, now))) return;
   cli.terminal.note(`No worker is running: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
 }
-
-/** How a recorded task was left, in the words of `--json`. */
-export function resultOfRecording(_task: Task, created: boolean, detached: boolean): { created: boolean; detached: boolean } {
-  return { created, detached };
-}
-

@@ -110,7 +110,10 @@ export function isAmbiguous(task: Pick<Task, 'state'>, history: readonly History
 }
 
 /** How an execution ended (`exit 255`), and what it said. Both safe to print. */
-export function endOf(entry: Pick<ExecutionEntry, 'failure' | 'message'>): { readonly how: string; readonly said: string } {
+export function endOf(entry: Pick<ExecutionEntry, 'failure' | 'message'>): {
+  readonly how: string;
+  readonly said: string;
+} {
   const message = entry.failure?.message ?? entry.message ?? '';
   const [, how = '', said = ''] = /^(exit \d+|killed by SIG[A-Z0-9]+)(?:: (.*))?$/s.exec(message) ?? [];
   return how === '' ? { how: '', said: visible(message) } : { how, said: visible(said) };

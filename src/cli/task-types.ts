@@ -1,7 +1,7 @@
 import { InvalidInputError } from '../errors.ts';
+import { presets } from '../failure/presets.ts';
 import { type CommandInput, type CommandOptions, checkCommand, command } from '../handlers/command.ts';
 import { type MoveInput, move } from '../handlers/move.ts';
-import { presets } from '../failure/presets.ts';
 import { type AnyTask, defineTask, type RunningTask } from '../worker/define-task.ts';
 import type { Brakes } from './brakes.ts';
 import { FILE_MOVE, SHELL_COMMAND } from './task-text.ts';

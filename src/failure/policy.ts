@@ -88,10 +88,7 @@ export const standard: Policy = settled({
 export function definePolicy(options: PolicyOptions = {}, over: Policy = standard): Policy {
   const given = parseOptions(options);
   const whole = 'version' in options;
-  const byLength =
-    given.maxAttempts === undefined && given.backoff?.kind === 'schedule'
-      ? { maxAttempts: given.backoff.delays.length + 1 }
-      : {};
+  const byLength = given.backoff?.kind === 'schedule' ? { maxAttempts: given.backoff.delays.length + 1 } : {};
   return settled({ ...over, ...byLength, ...given, rules: { ...(whole ? {} : over.rules), ...given.rules } });
 }
 

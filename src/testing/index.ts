@@ -84,7 +84,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
       const target = clock.now() + duration(time, 'time');
       await drain();
       for (let next = clock.nextTimer; next !== undefined && next <= target; next = clock.nextTimer) {
-        clock.moveTo(next);
+        clock.moveTo(Math.max(next, clock.now()));
         await drain();
       }
       clock.moveTo(target);
@@ -135,8 +135,8 @@ async function closeInItsTime(holdfast: Holdfast, worker: Worker, clock: Virtual
   });
   while (!closed) {
     await nextTurn();
-    const next = clock.nextTimer;
-    if (next !== undefined && [...holdfast.ownWorkers].every(({ resting }) => resting)) clock.moveTo(next);
+    const { nextTimer = clock.now() } = clock;
+    if ([...holdfast.ownWorkers].every(({ resting }) => resting)) clock.moveTo(Math.max(nextTimer, clock.now()));
   }
   await closing;
 }

@@ -7,7 +7,7 @@ import { type Decision, decide } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { encodeJson } from '../json.ts';
-import { type Logger, silent } from '../log.ts';
+import { harmless, type Logger, silent } from '../log.ts';
 import { name, refuseUnknown, wholeNumber } from '../options.ts';
 import type { Claimed, Lease, Report, Settled, Settlement, Store, TaskStore, World } from '../store/store.ts';
 import type { Needs, TaskState } from '../task.ts';
@@ -155,7 +155,7 @@ export class Worker implements AsyncDisposable {
     refuseUnknown(options, OPTIONS, 'A worker');
     this.#context = context;
     this.#options = options;
-    this.#log = context.log ?? silent;
+    this.#log = harmless(context.log ?? silent);
     this.name = options.name === undefined ? context.defaultName : name(options.name, 'name');
     this.#definitions = new Map(context.tasks.map((task) => [task.type, task]));
     this.#types = this.#typesToClaim(options.types);
@@ -675,10 +675,13 @@ export class Worker implements AsyncDisposable {
 
   #emit(event: WorkerEvent): void {
     this.#logEvent(event);
+    const report = (error: unknown) => this.#log.error({ err: error, worker: this.name }, 'onEvent threw');
     try {
-      this.#options.onEvent?.(event);
+      // Its type says that it answers nothing, which an async function satisfies; its rejection would end the process.
+      const answer: unknown = this.#options.onEvent?.(event);
+      if (answer instanceof Promise) answer.catch(report);
     } catch (error) {
-      this.#log.error({ err: error, worker: this.name }, 'onEvent threw');
+      report(error);
     }
   }
 

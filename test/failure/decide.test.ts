@@ -370,6 +370,8 @@ describe('a hint without a rate limit', () => {
     const locked = (retryAfterMs: number) => failed({ reason: 'http.423', retryAfterMs });
     expect(decided(locked(30 * SECOND), plain)).toMatchObject({ step: 'retry', after: 30 * SECOND, charge: 'task' });
     expect(decided(locked(0), plain)).toMatchObject({ step: 'retry', after: SECOND });
+    expect(decided(locked(SECOND), plain).because.formula).toBe('exponential 1s ×2 ≤ 1h, retry 1');
+    expect(decided(locked(SECOND + 1), plain).because.formula).toBe('asked for 1s');
     const full = definePolicy({ jitter: { kind: 'full' } }, plain);
     const { after, because } = decided(locked(600), full, {}, 0);
     expect(after).toBe(600);
@@ -456,6 +458,14 @@ describe('deferrals in a row', () => {
       step: 'max_deferred_for',
       charge: 'nobody',
     });
+  });
+
+  test('are held against maxDeferredFor by what was asked, so that the dice do not call a person', () => {
+    const spread = definePolicy({ jitter: proportional(0.5) }, plain);
+    const day = failed({ ...throttled, retryAfterMs: DAY });
+    for (const roll of [0, 0.9]) expect(decided(day, spread, {}, roll).next).toBe('scheduled');
+    const known = { deferralsInARow: 1, deferredForMs: 24 * HOUR - SECOND };
+    for (const roll of [0, 0.9]) expect(decided(later(), spread, known, roll).step).toBe('max_deferred_for');
   });
 });
 

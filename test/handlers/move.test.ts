@@ -19,7 +19,7 @@ import {
 } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
@@ -558,50 +558,89 @@ describe('where the system refuses', () => {
       expect(await names()).toEqual({ inbox: ['a.txt'], archive: [] });
     });
 
-    test('a file of others keeps no setuid when it cannot keep its owner across devices', async () => {
-      const elsewhere = await secondDevice();
-      try {
+    describe('across devices', () => {
+      let elsewhere: SecondDevice;
+      beforeEach(async () => {
+        elsewhere = await secondDevice();
         await chmod(elsewhere.path, 0o777);
         to = join(elsewhere.path, 'b.txt');
+      });
+      afterEach(() => elsewhere.close());
+
+      test('a file of others keeps no setuid when it cannot keep its owner', async () => {
         await chown(from, 0, 0);
         await chmod(from, 0o4755);
         expect(await runAsNobody()).toEqual({ result: { to, how: 'copied', bytes: 5 } });
         expect(await lstat(to)).toMatchObject({ uid: NOBODY, mode: 0o100755 });
+      });
 
-        to = join(elsewhere.path, 'c.txt');
-        await writeFile(from, 'secret', { mode: 0o600 });
+      test('gets EACCES from open for a file that it may not read, and leaves nothing', async () => {
+        await chown(from, 0, 0);
+        await chmod(from, 0o600);
         expect(await runAsNobody()).toMatchObject({ error: { code: 'EACCES', syscall: 'open', path: from } });
+        expect(await readdir(elsewhere.path)).toEqual([]);
+      });
+
+      test.each(['file', 'symbolic link'])(
+        'a copied %s is taken back where its source may not be removed',
+        async (kind) => {
+          if (kind === 'symbolic link') await unlink(from).then(() => symlink('nowhere', from));
+          await chmod(dirname(from), 0o755);
+          expect(await runAsNobody()).toMatchObject({ error: { code: 'EACCES', syscall: 'unlink', path: from } });
+          expect(await readdir(elsewhere.path)).toEqual([]);
+          expect(await readdir(dirname(from))).toEqual(['a.txt']);
+        },
+      );
+
+      test('a copy that it found, and did not make, is not taken back', async () => {
+        const temporary = join(elsewhere.path, `.b.txt.holdfast-${TASK}-1`);
+        await writeFile(temporary, 'hello');
+        await chmod(temporary, 0o644);
+        await link(temporary, to);
+        await chmod(dirname(from), 0o755);
+        expect(await runAsNobody(2)).toMatchObject({ error: { code: 'EACCES', syscall: 'unlink', path: from } });
+        expect(await readdir(elsewhere.path)).toEqual([basename(temporary), 'b.txt']);
+
+        await chmod(dirname(from), 0o777);
+        expect(await runAsNobody(3)).toEqual({ result: { to, how: 'copied', bytes: 5 } });
         expect(await readdir(elsewhere.path)).toEqual(['b.txt']);
-      } finally {
-        await elsewhere.close();
-      }
+      });
     });
   });
 
-  describe('EPERM from link', () => {
-    const injected = (when: string) => {
-      const calls = `?link,?linkat:error=EPERM${when}`;
-      const strace = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=?link,?linkat', '-e', `inject=${calls}`];
+  describe('an error that strace injects', () => {
+    const injected = (call: string, error: string) => {
+      const calls = `?${call},?${call}at`;
+      const strace = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`];
       const command = [process.execPath, built.driver, from, to, '1', built.module];
-      const { stdout, error } = spawnSync('strace', [...strace, ...command], {
+      const result = spawnSync('strace', [...strace, ...command], {
         encoding: 'utf8',
+        // One thread does all file work: strace counts the calls of each thread apart.
         env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
       });
-      if (error) throw new Error('strace is missing: apt-get install strace', { cause: error });
-      return JSON.parse(stdout);
+      if (result.error) throw new Error('strace is missing: apt-get install strace', { cause: result.error });
+      return JSON.parse(result.stdout);
     };
     beforeEach(() => writeFile(from, 'hello'));
 
-    test('is a matter of permission where another link works', async () => {
-      expect(injected(':when=1')).toMatchObject({ error: { code: 'EPERM', syscall: 'link', path: from, dest: to } });
+    test('EPERM from link is a matter of permission where another link works', async () => {
+      expect(injected('link', 'EPERM:when=1')).toMatchObject({
+        error: { code: 'EPERM', syscall: 'link', path: from, dest: to },
+      });
       expect(await names()).toEqual({ inbox: ['a.txt'], archive: [] });
     });
 
-    test('asks a person where no link works', async () => {
-      expect(injected('')).toMatchObject({
+    test.each(['EPERM', 'ENOTSUP', 'EMLINK'])('%s from every link asks a person', async (code) => {
+      expect(injected('link', code)).toMatchObject({
         error: { signal: 'needs_manual', reason: 'fs.no_hard_links', message: expect.stringContaining('mv -n') },
       });
       expect(await names()).toEqual({ inbox: ['a.txt'], archive: [] });
+    });
+
+    test('EIO from unlink says not whether the old name is gone, so the new one stays', async () => {
+      expect(injected('unlink', 'EIO:when=1')).toMatchObject({ error: { code: 'EIO', syscall: 'unlink', path: from } });
+      expect(await names()).toEqual({ inbox: ['a.txt'], archive: ['b.txt'] });
+      expect(await run({ execution: 2 })).toEqual({ to, how: 'linked', bytes: 5 });
     });
   });
 

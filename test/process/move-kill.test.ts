@@ -9,6 +9,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  readlink,
   rename,
   rm,
   symlink,
@@ -33,6 +34,8 @@ const CALLS = [
   ...['mkdir', 'mkdirat', 'rmdir', 'open', 'openat', 'write', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate'],
   ...['chmod', 'fchmod', 'fchmodat', 'chown', 'fchown', 'fchownat', 'lchown', 'utimensat', 'futimesat'],
 ];
+
+const LOOKS = ['statx', 'lstat', 'stat', 'fstat', 'newfstatat', 'readlink', 'readlinkat'];
 
 /** The new name is durable before the old one goes. */
 const LINKING = ['link', 'fsync', 'unlink', 'fsync'];
@@ -82,7 +85,7 @@ describe('a move that is killed at any system call', () => {
 });
 
 /** A worker that lost its lease, but still lives and goes on later. */
-describe('a move that stands still after any system call while the next execution runs', () => {
+describe('a move that stands still after any look or change while the next execution runs', () => {
   test('does no harm to a file on one device', () => overtakeAfterEveryCall(file, () => sameDevice));
   test('does no harm to a file across devices', () => overtakeAfterEveryCall(file, () => otherDevice));
   test('does no harm to a folder', () => overtakeAfterEveryCall(folder, () => sameDevice));
@@ -95,10 +98,11 @@ describe('what somebody does between the new name and the removal of the old one
     ['one device', () => sameDevice],
     ['two devices', () => otherDevice],
   ] as const;
-  /** Moves a file, and acts right after it got its new name. */
-  const actAfterLink = async (device: string, act: (place: Place) => Promise<unknown>) => {
-    const call = (await recordCalls(file, device)).findLast(({ name }) => name.startsWith('link')) as Call;
-    const place = await makePlace(file, device);
+  /** Moves, and acts right after the new name was given. */
+  const actAfterLink = async (device: string, act: (place: Place) => Promise<unknown>, thing = file) => {
+    const calls = await recordCalls(thing, device);
+    const call = calls.findLast(({ name }) => /^(sym)?link/.test(name)) as Call;
+    const place = await makePlace(thing, device);
     const said = await pauseAfter(call, place, () => act(place));
     const { result, error }: { result?: object; error?: object } = JSON.parse(said);
     return { result, error, place };
@@ -109,6 +113,12 @@ describe('what somebody does between the new name and the removal of the old one
     const { error, place } = await actAfterLink(device(), ({ to }) => unlink(to));
     expect(error).toMatchObject(isChanged);
     expect(await look(file, place.from)).toBe('whole');
+  });
+
+  test('removing a symbolic link that was made anew never costs the last one: two devices', async () => {
+    const { error, place } = await actAfterLink(otherDevice, ({ to }) => unlink(to), link);
+    expect(error).toMatchObject(isChanged);
+    expect(await look(link, place.from)).toBe('whole');
   });
 
   test.each(devices)('taking the new name elsewhere at once is as good as after the move: %s', async (_, device) => {
@@ -126,6 +136,16 @@ describe('what somebody does between the new name and the removal of the old one
     expect(result).toMatchObject({ how: 'linked' });
     expect(await readFile(place.from, 'utf8')).toBe('new');
     expect(await look(file, place.to)).toBe('whole');
+  });
+
+  test('a new link under the old name is not removed: two devices', async () => {
+    const replace = async ({ from }: Place) => {
+      await symlink('../new', `${from}.new`);
+      await rename(`${from}.new`, from);
+    };
+    const { result, place } = await actAfterLink(otherDevice, replace, link);
+    expect(result).toMatchObject({ how: 'copied' });
+    expect([await readlink(place.from), await readlink(place.to)]).toEqual(['../new', '../nowhere']);
   });
 
   test('a source that is written to is not removed, and a person compares the two: two devices', async () => {
@@ -217,7 +237,7 @@ async function killAtEveryCall(thing: Thing, device: () => string, expected: rea
 }
 
 async function overtakeAfterEveryCall(thing: Thing, device: () => string): Promise<void> {
-  await twoAtATime(await recordCalls(thing, device()), async (call) => {
+  await twoAtATime(await recordCalls(thing, device(), 'and looks'), async (call) => {
     const at = `overtaken after ${call.name} number ${call.number}, ${call.line}`;
     const place = await makePlace(thing, device());
 
@@ -282,7 +302,7 @@ interface Call {
 }
 
 /** The calls of the one thread that does the work, from its first that names our folders to its last. */
-async function recordCalls(thing: Thing, device: string): Promise<Call[]> {
+async function recordCalls(thing: Thing, device: string, which?: 'and looks'): Promise<Call[]> {
   const place = await makePlace(thing, device);
   const log = join(sameDevice, 'calls');
   const { said } = await outcomeOf(drive(place, 1, ['-y', '-o', log]));
@@ -299,7 +319,14 @@ async function recordCalls(thing: Thing, device: string): Promise<Call[]> {
     return { name, number, line };
   });
   await rm(log);
-  return calls.slice(work.findIndex(ours), work.findLastIndex(ours) + 1).filter(changesSomething);
+  return calls
+    .slice(work.findIndex(ours), work.findLastIndex(ours) + 1)
+    .filter((call) => changesSomething(call) || (which && isLook(call)));
+}
+
+/** What was seen may no longer be so when it is acted upon. */
+function isLook({ name }: Call): boolean {
+  return LOOKS.includes(name);
 }
 
 /** `write` only wakes the event loop, and most files are opened to be read. */
@@ -310,7 +337,7 @@ function changesSomething({ name, line }: Call): boolean {
 /** One thread does all file work, so that every run makes its calls in the same order and number. */
 function drive({ from, to }: Place, execution: number, strace?: readonly string[]): ChildProcess {
   const command = [process.execPath, DRIVER, from, to, String(execution)];
-  const trace = `trace=${CALLS.map((name) => `?${name}`).join()}`;
+  const trace = `trace=${[...CALLS, ...LOOKS].map((name) => `?${name}`).join()}`;
   const traced = strace && ['strace', '-f', '-qq', '-e', trace, ...strace, ...command];
   const [program = '', ...args] = traced ?? command;
   return spawn(program, args, {

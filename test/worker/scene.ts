@@ -39,8 +39,8 @@ async function openWatched(options: TestOptions): Promise<Kit> {
     worker: {
       ...options.worker,
       onEvent(event) {
-        options.worker?.onEvent?.(event);
         for (const look of watchers) look();
+        return options.worker?.onEvent?.(event);
       },
     },
   });

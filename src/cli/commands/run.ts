@@ -2,6 +2,9 @@ import { statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type CommandInput, checkCommand, parseExitCodes } from '../../handlers/command.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import { hasEnded } from '../../task.ts';
 import type { Cli } from '../cli.ts';
 import { commandStatus } from '../command-status.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -14,13 +17,12 @@ import {
   addRecordFlags,
   enqueueOptions,
   foundByKey,
+  hintAtWorkers,
   type RecordFlags,
-  reportRecorded,
-  resultOfRecording,
+  recordedLine,
 } from '../record-flags.ts';
 import { SHELL_COMMAND } from '../task-text.ts';
 import { visible } from '../visible.ts';
-import type { Task } from '../../queue/task-view.ts';
 
 interface Flags extends RecordFlags {
   readonly exitState?: boolean;
@@ -78,7 +80,9 @@ async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<num
   // Read before anything is opened, so that a wrong flag leaves no trace.
   enqueueOptions(flags, SHELL_COMMAND, Date.now());
   try {
-    return await withForeground(cli, { create: true }, (foreground) => record(cli, foreground, input, flags, timeoutMs));
+    return await withForeground(cli, { create: true }, (foreground) =>
+      record(cli, foreground, input, flags, timeoutMs),
+    );
   } catch (error) {
     const problem = problemOf(error);
     throw problem.exit === EXIT.usage || flags.exitState ? problem : problem.endingWith(EXIT.runFailed);
@@ -100,27 +104,31 @@ async function record(
   });
   const task = await holdfast.get(id);
   if (!created) foundByKey(cli, task, input);
-  const settled = !created && task.endedAt !== undefined;
-  if (flags.detach || settled) return reportRecorded(cli, holdfast, task, { created, exitState: flags.exitState });
+  if (flags.detach || (!created && hasEnded(task.state))) return leave(cli, holdfast, task, created, flags);
 
-  const { tasks, detached } = await workHere(cli, foreground, [task], { timeoutMs });
-  return end(cli, foreground, tasks[0] as Task, { created, detached, exitState: flags.exitState ?? false });
+  const worked = await workHere(cli, foreground, [task], { timeoutMs });
+  const [left] = worked.tasks as [Task];
+  const state = exitOfTasks([left]);
+  const status = commandStatus(left, await holdfast.history(id));
+  const exit = flags.exitState || state === EXIT.notFinished ? state : status;
+  await document(cli, holdfast, left, { created, detached: worked.detached, exit });
+  return exit;
 }
 
-async function end(
-  cli: Cli,
-  { holdfast }: Foreground,
-  task: Task,
-  { created, detached, exitState }: { created: boolean; detached: boolean; exitState: boolean },
-): Promise<number> {
-  const history = await holdfast.history(task.id);
-  const status = commandStatus(task, history);
-  const exit = exitState || exitOfTasks([task]) === EXIT.notFinished ? exitOfTasks([task]) : status;
-  if (cli.terminal.json) {
-    const shape = { ...resultOfRecording(task, created, detached), history: history.map(historyJson), exit };
-    cli.terminal.document(documentOf('run', { task: taskJson(task), ...shape }));
-  }
+/** Recorded, or there already, and not worked here. */
+async function leave(cli: Cli, holdfast: Holdfast, task: Task, created: boolean, flags: Flags): Promise<number> {
+  const ended = hasEnded(task.state);
+  const exit = flags.exitState && ended ? exitOfTasks([task]) : EXIT.done;
+  if (cli.terminal.json) await document(cli, holdfast, task, { created, detached: !ended, exit });
+  else cli.terminal.result(await recordedLine(cli, holdfast, task));
+  if (!ended) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
   return exit;
+}
+
+async function document(cli: Cli, holdfast: Holdfast, task: Task, end: object): Promise<void> {
+  if (!cli.terminal.json) return;
+  const history = (await holdfast.history(task.id)).map(historyJson);
+  cli.terminal.document(documentOf('run', { ...end, task: taskJson(task), history }));
 }
 
 // ── What is recorded ──
@@ -185,7 +193,10 @@ function named<T>(check: () => T, flag?: string): T {
     return check();
   } catch (error) {
     const problem = problemOf(error);
-    const spelled = problem.message.replace(/^(?:retryIfStderr|permanentIfStderr|killAfterMs)\b/, (name) => FLAGS[name] as string);
+    const spelled = problem.message.replace(
+      /^(?:retryIfStderr|permanentIfStderr|killAfterMs)\b/,
+      (name) => FLAGS[name] as string,
+    );
     throw usage(visible(flag === undefined ? spelled : `${flag}: ${spelled}`), { cause: error });
   }
 }

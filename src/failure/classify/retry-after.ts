@@ -35,6 +35,9 @@ function httpDate(text: string): number | undefined {
   return index < 0 ? undefined : Date.UTC(Number(year), index, Number(day), Number(h), Number(m), Number(s));
 }
 
+/** How many names are looked at: more than any server sends. */
+const MOST_HEADERS = 1_000;
+
 /** A header of a `Headers`, a Map or a plain object, in any letter case; the first of several values. */
 export function header(headers: unknown, name: string): string | undefined {
   try {
@@ -50,7 +53,8 @@ export function header(headers: unknown, name: string): string | undefined {
 
 function namesIn(headers: unknown): readonly string[] {
   if (typeof headers !== 'object' || headers === null) return [];
-  return headers instanceof Map ? [...headers.keys()].filter((key) => typeof key === 'string') : Object.keys(headers);
+  const names = headers instanceof Map ? [...headers.keys()] : Object.keys(headers);
+  return names.slice(0, MOST_HEADERS).filter((name) => typeof name === 'string');
 }
 
 function text(value: unknown): string | undefined {

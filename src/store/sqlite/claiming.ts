@@ -49,7 +49,18 @@ export class Claiming {
     if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: false };
     this.#places.promote(now, MOST_PROMOTED);
     const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
-    const tasks = this.#lease(ids, request.worker, now);
+    return this.#answer(this.#lease(ids, request.worker, now), now);
+  }
+
+  /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
+  lookFirst(request: ClaimRequest, now: number): Claim | undefined {
+    if (!this.#reaper.knows(request.worker)) return undefined;
+    const ready = this.#sql.get('SELECT 1 FROM hf_active LIMIT 1');
+    const due = this.#sql.get('SELECT 1 FROM hf_scheduled WHERE run_at <= ? LIMIT 1', now);
+    return ready || due ? undefined : this.#answer([], now);
+  }
+
+  #answer(tasks: Claimed[], now: number): Claim {
     const { due, deadline } = this.#sql.get<{ due: number | null; deadline: number | null }>(
       'SELECT (SELECT min(run_at) FROM hf_scheduled) AS due, (SELECT min(deadline) FROM hf_deadlines) AS deadline',
     ) as { due: number | null; deadline: number | null };

@@ -59,6 +59,11 @@ export class Sql {
     return this.#driver.inTransaction;
   }
 
+  /** How many rows this connection has changed since it was opened. */
+  totalChanges(): number {
+    return this.get<{ n: number }>('SELECT total_changes() AS n')?.n ?? 0;
+  }
+
   exec(script: string): void {
     this.#driver.exec(script);
   }

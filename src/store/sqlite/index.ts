@@ -49,11 +49,11 @@ function build(sql: Sql, path: string, world: World): Store {
     for (const listener of listeners) listener();
   };
   const reaper = new Reaper(sql, world.clock);
-  const tasks = new SqliteTasks({ sql, writer, lanes, places, facts, reaper }, notify);
   let closed = false;
   const read = reader(sql, path, () => {
     if (closed) throw new ClosedError('The store');
   });
+  const tasks = new SqliteTasks({ sql, writer, lanes, places, facts, reaper, read, now: () => clock.read() }, notify);
 
   return {
     tasks,

@@ -21,8 +21,20 @@ import { ownIdentity } from './liveness.ts';
 import { Moving } from './moving.ts';
 import type { Places } from './places.ts';
 import type { Reaper } from './reaper.ts';
+import type { Read } from './records.ts';
 import { Settling } from './settling.ts';
 import type { Writer } from './writer.ts';
+
+interface Parts {
+  readonly sql: Sql;
+  readonly writer: Writer;
+  readonly lanes: Lanes;
+  readonly places: Places;
+  readonly facts: FactsTable;
+  readonly reaper: Reaper;
+  readonly read: Read;
+  readonly now: () => number;
+}
 
 /** The verbs over tasks: each one an operation of the writer. */
 export class SqliteTasks implements TaskStore {
@@ -35,13 +47,14 @@ export class SqliteTasks implements TaskStore {
   readonly #reaper: Reaper;
   readonly #claiming: Claiming;
   readonly #moving: Moving;
+  readonly #read: Read;
+  readonly #now: () => number;
   readonly #notify: () => void;
 
-  constructor(
-    parts: { sql: Sql; writer: Writer; lanes: Lanes; places: Places; facts: FactsTable; reaper: Reaper },
-    notify: () => void,
-  ) {
-    const { sql, writer, lanes, places, facts, reaper } = parts;
+  constructor(parts: Parts, notify: () => void) {
+    const { sql, writer, lanes, places, facts, reaper, read, now } = parts;
+    this.#read = read;
+    this.#now = now;
     this.#sql = sql;
     this.#writer = writer;
     this.#lanes = lanes;
@@ -94,8 +107,11 @@ export class SqliteTasks implements TaskStore {
     });
   }
 
-  claim(request: ClaimRequest): Promise<Claim> {
-    return this.#writer.write((now) => this.#claiming.claim(request, now));
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const nothing = this.#writer.isBusy
+      ? undefined
+      : await this.#read(() => this.#claiming.lookFirst(request, this.#now()));
+    return nothing ?? this.#writer.write((now) => this.#claiming.claim(request, now));
   }
 
   renew(worker: number, leases: readonly Lease[]): Promise<Renewal> {

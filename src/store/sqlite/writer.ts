@@ -71,6 +71,11 @@ export class Writer {
     };
   }
 
+  /** Whether something was asked for that is not written yet. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /** Lets what was asked for be written, and refuses what comes after. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -125,7 +130,9 @@ export class Writer {
   #attempt(batch: readonly Operation[]): (() => void)[] {
     this.#sql.run('BEGIN IMMEDIATE');
     const now = this.#clock.tick(this.#sql);
+    const before = this.#sql.totalChanges();
     const answers = batch.flatMap(({ run, calls }) => this.#runAll(run, calls, now));
+    this.#clock.note(this.#sql, this.#sql.totalChanges() !== before);
     this.#sql.run('COMMIT');
     return answers;
   }

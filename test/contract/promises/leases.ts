@@ -126,6 +126,18 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.store.tasks.renew(alice, [other.lease])).toEqual({ known: true, lost: [], cancelled: [] });
     });
 
+    test('calls another worker’s lease lost, and leaves it to that one', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const hers = await scene.start(alice);
+
+      expect(await scene.store.tasks.renew(bob, [hers.lease])).toEqual({
+        known: true,
+        lost: [hers.lease],
+        cancelled: [],
+      });
+      expect(await scene.store.tasks.renew(alice, [hers.lease])).toEqual({ known: true, lost: [], cancelled: [] });
+    });
+
     test('renews nobody else’s lease', async () => {
       const [alice, bob, carol] = [await scene.join('alice'), await scene.join('bob'), await scene.join('carol')];
       const hers = await scene.start(alice);

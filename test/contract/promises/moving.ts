@@ -377,6 +377,19 @@ function promisesOfRounds(scene: Scene): void {
     });
   });
 
+  test('begins after a success at the first try, and counts on', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    await scene.settle(claimed, succeeded(), { result: '1' });
+    await scene.move(claimed.lease.task, { verb: 'retry' });
+    expect(await scene.find(claimed.lease.task)).toMatchObject({ state: 'ready', executions: 1 });
+
+    const again = await scene.claimTask(worker, claimed.lease.task);
+    expect(again).toMatchObject({ lease: { execution: 2 }, facts: { executions: 1 } });
+    await scene.settle(again, succeeded(), { result: '2' });
+    expect(await scene.find(claimed.lease.task)).toMatchObject({ state: 'succeeded', executions: 2, result: '2' });
+  });
+
   test('keeps the task’s place in its queue', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);

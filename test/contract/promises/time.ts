@@ -70,6 +70,28 @@ export function promisesOfTime(factory: StoreFactory): void {
     expect(createdAt).toBe(scene.world.clock.now());
   });
 
+  test('stays at the wall clock’s time when that trembles after it was put right', async () => {
+    await scene.enqueueOne();
+    scene.world.clock.jumpWall(-3_600_000);
+    await scene.enqueueOne();
+    scene.world.clock.jumpWall(2 * 3_600_000);
+    const seen = scene.now();
+    scene.world.clock.jumpWall(-1);
+
+    const { createdAt } = await scene.find(await scene.enqueueOne());
+    expect(createdAt).toBe(seen);
+  });
+
+  test('is not carried away when the wall clock is put right a little short of it', async () => {
+    await scene.enqueueOne();
+    scene.world.clock.jumpWall(-3_600_000);
+    const { createdAt: before } = await scene.find(await scene.enqueueOne());
+    scene.world.clock.jumpWall(3_599_000);
+
+    const { createdAt } = await scene.find(await scene.enqueueOne());
+    expect(createdAt - before).toBeLessThan(1_000);
+  });
+
   test('goes on although the wall clock was set back: nothing waits for it to catch up', async () => {
     const worker = await scene.join();
     const [before] = await scene.enqueue({ delay: 10_000 });

@@ -1,0 +1,146 @@
+import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { Cli } from '../cli.ts';
+import { type Filter, parseFilter } from '../filter.ts';
+import { documentOf, taskJson } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { wholeNumberFlag } from '../policy-flags.ts';
+import { usage } from '../problem.ts';
+import { act } from '../program.ts';
+import { type Cell, table } from '../table.ts';
+import { endOf, glyphOf, lastDecision, shownState, styleOf, summaryOf, triesOf } from '../task-text.ts';
+import { ago, until } from '../times.ts';
+import { visible } from '../visible.ts';
+
+interface Flags {
+  readonly limit?: string;
+  readonly all?: boolean;
+  readonly before?: string;
+  readonly ids?: boolean;
+}
+
+const LIMIT = 50;
+const MOST = 1_000;
+
+export function declare(command: Command): void {
+  command
+    .argument('[filter...]')
+    .option('--limit <number>', `how many, the newest first (default: ${LIMIT}, at most ${MOST})`)
+    .option('--all', 'all that match')
+    .option('--before <id>', 'only those with a smaller number')
+    .option('--ids', 'numbers only, one on a line, for xargs')
+    .addHelpText(
+      'after',
+      `
+A filter is terms such as state:dead,needs_manual type:file_move queue:default source:cmd:rsync reason:fs.locked
+A space joins terms by AND, a comma joins values by OR; a value with spaces is quoted: 'source:"fs:/mnt/my nas"'`,
+    );
+  act<Flags>(command, list);
+}
+
+/** The tasks of one answer, and the number to ask on from, if there are more. */
+interface Page {
+  readonly tasks: readonly Task[];
+  readonly next: number | null;
+}
+
+async function list(cli: Cli, terms: readonly string[], flags: Flags): Promise<number> {
+  const filter = parseFilter(terms.join(' '));
+  if (flags.ids && cli.terminal.json) throw usage('--ids and --json are two forms of the answer: choose one');
+  if (flags.all && flags.limit !== undefined) throw usage('--all and --limit contradict each other');
+  const limit = flags.all ? Number.POSITIVE_INFINITY : limitFrom(flags.limit);
+  const before =
+    flags.before === undefined ? undefined : wholeNumberFlag(flags.before.replace(/^#/, ''), '--before', 1);
+  return withStore(cli, {}, async (holdfast) => {
+    const page = await pageOf(holdfast, filter, limit, before);
+    const total = await totalOf(holdfast, filter, page, before);
+    if (cli.terminal.json) {
+      const items = page.tasks.map(taskJson);
+      cli.terminal.document(documentOf('list', { items, next: page.next === null ? null : String(page.next), total }));
+    } else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
+    else await print(cli, holdfast, page, total.value);
+    return 0;
+  });
+}
+
+function limitFrom(text: string | undefined): number {
+  return text === undefined ? LIMIT : wholeNumberFlag(text, '--limit', 1, MOST);
+}
+
+async function pageOf(holdfast: Holdfast, filter: Filter, limit: number, before?: number): Promise<Page> {
+  const tasks: Task[] = [];
+  for (let from = before; ; from = tasks.at(-1)?.id) {
+    // One more than is shown tells whether there are more.
+    const size = Math.min(MOST, limit + 1 - tasks.length);
+    const some = await holdfast.list({ ...filter, limit: size, ...(from !== undefined && { before: from }) });
+    tasks.push(...some);
+    if (some.length < size) return { tasks, next: null };
+    if (tasks.length > limit) break;
+  }
+  const shown = tasks.slice(0, limit);
+  return { tasks: shown, next: shown.at(-1)?.id ?? null };
+}
+
+/** How many match in all, where that can be told without looking at each. */
+async function totalOf(
+  holdfast: Holdfast,
+  { states, ...narrower }: Filter,
+  page: Page,
+  before: number | undefined,
+): Promise<{ readonly value: number | null; readonly exact: boolean }> {
+  if (page.next === null && before === undefined) return { value: page.tasks.length, exact: true };
+  if (Object.keys(narrower).length > 0) return { value: null, exact: false };
+  const { byState } = await holdfast.counts();
+  const counted = states ? [...new Set(states)].map((state) => byState[state]) : Object.values(byState);
+  return { value: counted.reduce((sum, count) => sum + count, 0), exact: true };
+}
+
+async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total: number | null): Promise<void> {
+  const { terminal } = cli;
+  if (tasks.length === 0) {
+    terminal.note('No task matches.');
+    return;
+  }
+  const now = holdfast.store.upkeep.now();
+  const rows: Cell[][] = [];
+  for (const task of tasks) rows.push(await rowOf(cli, holdfast, task, now));
+  const columns = [
+    { title: ' ' },
+    { title: '#' },
+    { title: 'TASK', least: 12 },
+    { title: 'SOURCE', least: 8 },
+    { title: 'REASON', least: 8 },
+    { title: 'TRIES' },
+    { title: 'WHEN' },
+    { title: 'ERROR', least: 10 },
+  ];
+  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  if (next !== null)
+    terminal.note(`${tasks.length} of ${total ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
+}
+
+async function rowOf(cli: Cli, holdfast: Holdfast, task: Task, now: number): Promise<Cell[]> {
+  const { out } = cli.terminal;
+  const state = shownState(task);
+  const failing = task.reason !== undefined && state !== 'cancelled';
+  const { how, said } = failing ? endOf(lastDecision(await holdfast.history(task.id)) ?? {}) : { how: '', said: '' };
+  return [
+    { text: glyphOf(task), paint: (text) => out.paint(styleOf(state), text) },
+    { text: String(task.id) },
+    { text: summaryOf(task) },
+    { text: visible(task.source), paint: (text) => out.paint('idle', text) },
+    { text: visible(task.reason ?? '') },
+    { text: triesOf(task) },
+    { text: whenOf(task, now) },
+    { text: [how, said].filter((part) => part !== '').join(': ') },
+  ];
+}
+
+/** When it goes on, or since when it does not. */
+function whenOf(task: Task, now: number): string {
+  if (task.endedAt) return ago(task.endedAt.getTime(), now);
+  if (task.running) return `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
+  if (task.dueAt) return until(task.dueAt.getTime(), now);
+  return task.state === 'ready' ? 'due' : '';
+}

@@ -1,0 +1,186 @@
+import { lstatSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { presets } from '../../failure/presets.ts';
+import type { MoveInput } from '../../handlers/move.ts';
+import type { Task } from '../../queue/task-view.ts';
+import { hasEnded } from '../../task.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
+import { documentOf, taskJson } from '../json-shapes.ts';
+import { span } from '../moment.ts';
+import { usage } from '../problem.ts';
+import { act } from '../program.ts';
+import {
+  addRecordFlags,
+  enqueueOptions,
+  foundByKey,
+  hintAtWorkers,
+  type RecordFlags,
+  recordedLine,
+} from '../record-flags.ts';
+import { FILE_MOVE } from '../task-text.ts';
+import { visible } from '../visible.ts';
+
+interface Flags extends RecordFlags {
+  readonly plain?: boolean;
+}
+
+export function declare(command: Command): void {
+  command.argument('<paths...>');
+  addRecordFlags(command);
+  command
+    .option('--plain', 'one plain policy for every failure: 10 tries, exponential 5m ×2 ≤ 24h, then dead')
+    .addHelpText(
+      'after',
+      `
+One task for each SRC. DEST is a new name, or a folder that exists; several SRCs need a folder. All are recorded first, then
+moved one after the other. What exists at the destination is never replaced: a person is asked. A file that is locked, or
+that may not be moved, is tried again as long as its policy says.`,
+    );
+  act<Flags>(command, mv);
+}
+
+async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<number> {
+  const moves = movesFrom(paths, cli.cwd);
+  if (flags.key !== undefined && moves.length > 1) {
+    throw usage(`--key names one task, and there are ${moves.length} sources`, { hints: ['one call for each source'] });
+  }
+  if (flags.plain && flags.policy !== undefined)
+    throw usage('--plain is a policy too, so --policy cannot stand beside it');
+  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
+  optionsFor(flags, Date.now());
+  // A key may lead to a move that is done, whose source is gone.
+  if (flags.key === undefined) for (const { from } of moves) refuseMissing(from);
+  return withForeground(cli, { create: true }, (foreground) => record(cli, foreground, moves, flags, timeoutMs));
+}
+
+async function record(
+  cli: Cli,
+  foreground: Foreground,
+  moves: readonly MoveInput[],
+  flags: Flags,
+  timeoutMs: number | undefined,
+): Promise<number> {
+  const { holdfast } = foreground;
+  if (flags.key !== undefined && !(await holdfast.store.records.findByKey(flags.key, FILE_MOVE))) {
+    refuseMissing((moves[0] as MoveInput).from);
+  }
+  const options = optionsFor(flags, holdfast.store.upkeep.now());
+  // In one turn of the event loop, so they share a transaction: all are recorded, or none.
+  const receipts = await Promise.all(
+    moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOf(input) })),
+  );
+  const tasks: Task[] = [];
+  for (const { id } of receipts) tasks.push(await holdfast.get(id));
+  const [first] = tasks as [Task];
+  const created = receipts.every((receipt) => receipt.created);
+  if (!created) foundByKey(cli, first, moves[0]);
+  if (flags.detach || (!created && hasEnded(first.state))) return leave(cli, foreground, tasks, created);
+
+  const worked = await workHere(cli, foreground, tasks, { timeoutMs, endsOnStdout: true });
+  const exit = exitOfTasks(worked.tasks);
+  document(cli, worked.tasks, { created, detached: worked.detached, exit });
+  return exit;
+}
+
+/** Recorded, or there already, and not moved here. */
+async function leave(cli: Cli, { holdfast }: Foreground, tasks: readonly Task[], created: boolean): Promise<number> {
+  const open = tasks.filter((task) => !hasEnded(task.state));
+  document(cli, tasks, { created, detached: open.length > 0, exit: EXIT.done });
+  if (!cli.terminal.json) {
+    for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
+  }
+  if (open.length > 0) await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`);
+  return EXIT.done;
+}
+
+function document(cli: Cli, tasks: readonly Task[], end: object): void {
+  if (cli.terminal.json) cli.terminal.document(documentOf('mv', { ...end, items: tasks.map(taskJson) }));
+}
+
+function optionsFor(flags: Flags, now: number) {
+  return enqueueOptions(flags, FILE_MOVE, now, flags.plain ? presets.fileMovePlain : undefined);
+}
+
+// ── What is recorded ──
+
+/**
+ * One move for each source, in absolute paths: a worker has another current folder.
+ * @throws Problem where the destination cannot be meant, or two sources would get one name.
+ */
+function movesFrom(paths: readonly string[], cwd: string): MoveInput[] {
+  const sources = paths.slice(0, -1);
+  const destination = paths.at(-1) as string;
+  if (sources.length === 0) {
+    throw usage('mv needs a source and a destination', { hints: ['holdfast mv [flags] SRC… DEST'] });
+  }
+  if (paths.includes('')) throw usage('an empty path was given');
+  const to = resolve(cwd, destination);
+  const into = isFolder(to);
+  if (!into && sources.length > 1) {
+    throw usage(`${sources.length} sources need a folder to go to, and ${visible(destination)} is none`, {
+      hints: [`mkdir -p ${visible(destination)}`],
+    });
+  }
+  if (!into && /[/\\]$/.test(destination)) {
+    throw usage(`there is no folder ${visible(destination)}`, { hints: [`mkdir -p ${visible(destination)}`] });
+  }
+  const moves = sources.map((source) => {
+    const from = resolve(cwd, source);
+    return { from, to: into ? join(to, basename(from)) : to };
+  });
+  refuseNamesakes(moves);
+  return moves;
+}
+
+function refuseNamesakes(moves: readonly MoveInput[]): void {
+  const byName = new Map<string, string>();
+  for (const { from, to } of moves) {
+    if (from === to) throw usage(`${visible(from)} is there already: source and destination are the same`);
+    const other = byName.get(to);
+    if (other !== undefined) throw usage(`${visible(other)} and ${visible(from)} would both become ${visible(to)}`);
+    byName.set(to, from);
+  }
+}
+
+/** A path that nobody can look at now (a share that is away) may be there when it is moved; one that is not there is a slip. */
+function refuseMissing(path: string): void {
+  if (isMissing(path)) throw usage(`there is no ${visible(path)}, so nothing was recorded`);
+}
+
+function isMissing(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The failure domain is the file system that it goes to: a disk that is full, or a share that is away, fails them all. Named
+ * by the folder that it is mounted on, as far as device numbers tell.
+ */
+function sourceOf({ to }: MoveInput): string {
+  let folder = nearestFolder(dirname(to));
+  const device = statSync(folder).dev;
+  while (dirname(folder) !== folder && statSync(dirname(folder)).dev === device) folder = dirname(folder);
+  return `fs:${visible(folder)}`.slice(0, 255);
+}
+
+function nearestFolder(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return dirname(path) === path ? path : nearestFolder(dirname(path));
+  }
+}

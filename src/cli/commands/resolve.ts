@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { Cli } from '../cli.ts';
+import { documentOf, taskJson } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { Problem, usage } from '../problem.ts';
+import { act } from '../program.ts';
+import { endLine } from '../progress.ts';
+import { ask } from '../prompt.ts';
+import { hintAtWorkers } from '../record-flags.ts';
+import { findTask } from '../task-ids.ts';
+import { glyphOf, shownState, styleOf, summaryOf } from '../task-text.ts';
+import { visible } from '../visible.ts';
+
+const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
+type Answer = (typeof ANSWERS)[number];
+
+interface Flags {
+  readonly as?: string;
+  readonly result?: string;
+  readonly note?: string;
+}
+
+interface Resolution {
+  readonly as: Answer;
+  readonly result?: unknown;
+  readonly note?: string;
+}
+
+export function declare(command: Command): void {
+  command
+    .argument('<id>')
+    .option('--as <answer>', 'it happened (succeeded), it did not and should be tried again (retry), or give up (dead)')
+    .option('--result <json>', 'what came of it, with --as succeeded')
+    .option('--note <text>', 'how you know, for the history')
+    .addHelpText('after', '\nWithout --as it asks, if a person is there.');
+  act<Flags>(command, (cli, ids, flags) => resolve(cli, ids[0] as string, flags));
+}
+
+async function resolve(cli: Cli, id: string, flags: Flags): Promise<number> {
+  const given = resolutionFrom(flags);
+  if (!given && !cli.terminal.mayAsk) {
+    throw usage('--as is missing: what do you know of it?', {
+      hints: ANSWERS.map((answer) => cli.command(`resolve ${visible(id)} --as ${answer}`)),
+    });
+  }
+  return withStore(cli, {}, async (holdfast) => {
+    const task = await findTask(cli, holdfast, id);
+    if (task.state !== 'needs_manual') throw notAsked(cli, task);
+    const resolution = given ?? (await askFor(cli, holdfast, task));
+    await holdfast.resolve(task.id, { ...resolution, actor: cli.actor });
+    await report(cli, holdfast, task.id, resolution);
+    return 0;
+  });
+}
+
+async function report(cli: Cli, holdfast: Holdfast, id: number, { as }: Resolution): Promise<void> {
+  const { terminal } = cli;
+  const task = await holdfast.get(id);
+  if (terminal.json) terminal.document(documentOf('resolve', { exit: 0, task: taskJson(task) }));
+  else {
+    const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+    const became = as === 'retry' ? 'due now, in a new round' : as;
+    terminal.result(`${glyph} #${id} ${became} (decided by ${visible(cli.actor)})`);
+  }
+  if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`);
+  const { needs_manual: more } = (await holdfast.counts()).byState;
+  if (more > 0) terminal.note(`${more} more need a decision: ${cli.command('list state:needs_manual')}`);
+}
+
+function notAsked(cli: Cli, { id, state }: Task): Problem {
+  return new Problem('state_conflict', `#${id} needs no decision: it is ${state}`, {
+    hints: [`look: ${cli.command(`show ${id}`)}`],
+  });
+}
+
+function resolutionFrom({ as, result, note }: Flags): Resolution | undefined {
+  if (as === undefined) {
+    if (result !== undefined) throw usage('--result says what came of it, so it needs --as succeeded');
+    return undefined;
+  }
+  const answer = ANSWERS.find((each) => each === as);
+  if (!answer) throw usage(`--as is one of ${ANSWERS.join(', ')}, got "${visible(as)}"`);
+  if (result !== undefined && answer !== 'succeeded')
+    throw usage(`--result goes with --as succeeded, not with ${answer}`);
+  return {
+    as: answer,
+    ...(result !== undefined && { result: parsed(result) }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? visible(error.message) : 'it cannot be read';
+    throw usage(`--result is not JSON: ${why}`, {
+      hints: [`text goes in quotes: --result '"done by hand"'`],
+      cause: error,
+    });
+  }
+}
+
+async function askFor({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<Resolution> {
+  terminal.warn(`#${task.id} ${summaryOf(task)}`);
+  terminal.warn(`${endLine(task, await holdfast.history(task.id))}`);
+  const as = await askForAnswer();
+  const text = as === 'succeeded' ? await ask('? Result (JSON, empty for none) > ') : '';
+  const note = await ask('? Note (empty for none) > ');
+  return { as, ...(text !== '' && { result: parsed(text) }), ...(note !== '' && { note }) };
+}
+
+async function askForAnswer(): Promise<Answer> {
+  for (;;) {
+    const typed = await ask('? What do you know?  (1) it happened  (2) it did not, retry  (3) give up  > ');
+    const answer = ANSWERS[Number(typed) - 1] ?? ANSWERS.find((each) => each === typed);
+    if (answer) return answer;
+  }
+}

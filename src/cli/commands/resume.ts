@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { StateConflictError } from '../../errors.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
+import { documentOf, taskJson } from '../json-shapes.ts';
+import { span } from '../moment.ts';
+import { wholeNumberFlag } from '../policy-flags.ts';
+import { Problem } from '../problem.ts';
+import { act } from '../program.ts';
+import { findTask, findTasks } from '../task-ids.ts';
+import { OWN_TYPES } from '../task-text.ts';
+import { unfinished } from '../unfinished.ts';
+import { visible } from '../visible.ts';
+
+interface Flags {
+  readonly now?: boolean;
+  readonly concurrency?: string;
+  readonly timeout?: string;
+}
+
+/** More than this is work for `holdfast worker`: it does not ask for each of them by its number. */
+const MOST = 1_000;
+
+export function declare(command: Command): void {
+  command
+    .argument('[ids...]')
+    .option('--now', 'those that wait for their time are due at once')
+    .option('--concurrency <number>', 'how many at a time (default: 1)')
+    .option('--timeout <duration>', 'wait so long, then detach; the tasks stay');
+  act<Flags>(command, resume);
+}
+
+async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<number> {
+  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
+  const concurrency =
+    flags.concurrency === undefined ? 1 : wholeNumberFlag(flags.concurrency, '--concurrency', 1, 1_000);
+  return withForeground(cli, { create: false }, async (foreground) => {
+    const { holdfast } = foreground;
+    const chosen = ids.length > 0 ? await findTasks(cli, holdfast, ids) : await allUnfinished(cli, holdfast);
+    for (const task of chosen) refuseForeign(task);
+    if (chosen.length === 0) cli.terminal.note('Nothing is unfinished.');
+    const tasks = flags.now ? await dueNow(cli, holdfast, chosen) : chosen;
+    const worked = await work(cli, foreground, tasks, { concurrency, timeoutMs });
+    const exit = exitOfTasks(worked.tasks);
+    if (cli.terminal.json) {
+      const { detached } = worked;
+      cli.terminal.document(documentOf('resume', { exit, detached, items: worked.tasks.map(taskJson) }));
+    }
+    return exit;
+  });
+}
+
+async function work(
+  cli: Cli,
+  foreground: Foreground,
+  tasks: readonly Task[],
+  options: { concurrency: number; timeoutMs: number | undefined },
+) {
+  return tasks.length === 0 ? { tasks, detached: false } : workHere(cli, foreground, tasks, options);
+}
+
+async function allUnfinished(cli: Cli, holdfast: Holdfast): Promise<readonly Task[]> {
+  const tasks = await unfinished(holdfast, OWN_TYPES);
+  if (tasks.length <= MOST) return tasks;
+  cli.terminal.note(
+    `${tasks.length} tasks are unfinished: here are the ${MOST} oldest, the rest is for ${cli.command('worker')}`,
+  );
+  return tasks.slice(0, MOST);
+}
+
+function refuseForeign(task: Task): void {
+  if ((OWN_TYPES as readonly string[]).includes(task.type)) return;
+  throw new Problem(
+    'unknown_type',
+    `#${task.id} is a ${visible(task.type)}, which this command does not know how to run`,
+    {
+      why: [`It runs ${OWN_TYPES.join(' and ')}.`],
+      hints: ['start the program that defines this type'],
+      exit: EXIT.conflict,
+    },
+  );
+}
+
+async function dueNow(cli: Cli, holdfast: Holdfast, tasks: readonly Task[]): Promise<readonly Task[]> {
+  const due: Task[] = [];
+  for (const task of tasks) {
+    if (task.state === 'scheduled') await hurry(cli, holdfast, task);
+    due.push(await findTask(cli, holdfast, String(task.id)));
+  }
+  return due;
+}
+
+async function hurry(cli: Cli, holdfast: Holdfast, task: Task): Promise<void> {
+  try {
+    await holdfast.retry(task.id, { actor: cli.actor, note: 'resume --now' });
+  } catch (error) {
+    // It fell due, or somebody took it, since we looked: that is as good.
+    if (!(error instanceof StateConflictError)) throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { Cli } from '../cli.ts';
+import { declareStep, type StepFlags } from '../operate.ts';
+import { Problem } from '../problem.ts';
+import { isAmbiguous } from '../task-text.ts';
+
+interface Flags extends StepFlags {
+  readonly acceptDuplicate?: boolean;
+}
+
+export function declare(command: Command): void {
+  command
+    .option('--accept-duplicate', 'even if it may have happened already')
+    .addHelpText(
+      'after',
+      '\nOne that waits is due now, and its count goes on. One that ended or needs a person starts a new round at zero.',
+    );
+  declareStep<Flags>(command, {
+    name: 'retry',
+    needsWorker: true,
+    check: refuseDuplicate,
+    take: (holdfast, id, act) => holdfast.retry(id, act),
+    words: (_, before) => (before.state === 'scheduled' ? 'due now' : 'due now, in a new round'),
+  });
+}
+
+async function refuseDuplicate(cli: Cli, holdfast: Holdfast, task: Task, flags: Flags): Promise<void> {
+  if (flags.acceptDuplicate || !isAmbiguous(task, await holdfast.history(task.id))) return;
+  throw new Problem('state_conflict', `#${task.id} is not retried like this: it may have happened already`, {
+    why: ['Running it again could do it twice.'],
+    hints: [
+      `decide: ${cli.command(`resolve ${task.id}`)}`,
+      `or accept the risk: ${cli.command(`retry ${task.id} --accept-duplicate`)}`,
+    ],
+  });
+}

@@ -1,0 +1,233 @@
+import type { Command } from 'commander';
+import { formatDuration } from '../../duration.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { HistoryEntry } from '../../store/store.ts';
+import type { Json } from '../../task.ts';
+import type { Cli } from '../cli.ts';
+import { GLYPHS } from '../glyphs.ts';
+import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { act } from '../program.ts';
+import { nextSteps } from '../progress.ts';
+import { type Cell, table } from '../table.ts';
+import { findTask } from '../task-ids.ts';
+import {
+  endOf,
+  lastDecision,
+  numbered,
+  policyOf,
+  policyWords,
+  shownState,
+  stateWords,
+  styleOf,
+  summaryOf,
+} from '../task-text.ts';
+import type { Style } from '../terminal.ts';
+import { clockTime, until } from '../times.ts';
+import { visible, visibleLines } from '../visible.ts';
+import { isAlive, worksAll } from '../workers-alive.ts';
+
+export function declare(command: Command): void {
+  command.argument('<id>');
+  act(command, (cli, ids) =>
+    withStore(cli, {}, async (holdfast) => {
+      const task = await findTask(cli, holdfast, ids[0] as string);
+      const history = await holdfast.history(task.id);
+      const { terminal } = cli;
+      if (terminal.json) {
+        terminal.document(documentOf('show', { task: taskJson(task), history: history.map(historyJson) }));
+      } else for (const line of await page(cli, holdfast, task, history)) terminal.result(line);
+      return 0;
+    }),
+  );
+}
+
+async function page(
+  cli: Cli,
+  holdfast: Holdfast,
+  task: Task,
+  history: readonly HistoryEntry[],
+): Promise<readonly string[]> {
+  const now = holdfast.store.upkeep.now();
+  return [
+    title(cli, task, now),
+    ...facts(task, now),
+    ...whatHappened(cli, task, history, now),
+    ...reasonWhy(history),
+    ...(await whatNext(cli, holdfast, task, history, now)),
+    ...content('input', task.input),
+    ...(task.result === undefined ? [] : content('result', task.result)),
+  ];
+}
+
+/** `#41 rsync …  ↻ retrying, attempt 3 of 8 in 4m10s (14:28:39)`. */
+function title({ terminal }: Cli, task: Task, now: number): string {
+  const state = shownState(task);
+  const words = terminal.out.paint(styleOf(state), `${GLYPHS[state]} ${stateWords(state)}`);
+  return `${terminal.out.paint('strong', `#${task.id}`)} ${summaryOf(task)}  ${words}${titleMore(task, now)}`;
+}
+
+function titleMore(task: Task, now: number): string {
+  const attempt = `attempt ${task.attempts + 1} of ${policyOf(task).maxAttempts}`;
+  if (task.dueAt) {
+    const at = task.dueAt.getTime();
+    return at <= now ? `, ${attempt} is due` : `, ${attempt} ${until(at, now)} (${clockTime(at, now)})`;
+  }
+  if (task.running) {
+    const { worker, since, cancelRequested } = task.running;
+    const stopping = cancelRequested ? ', asked to stop' : '';
+    return `, ${attempt} for ${formatDuration(Math.max(0, now - since.getTime()))} on ${visible(worker)}${stopping}`;
+  }
+  if (task.endedAt) return ` at ${clockTime(task.endedAt.getTime(), now)}`;
+  return task.state === 'ready' ? `, ${attempt} is due` : '';
+}
+
+function facts(task: Task, now: number): string[] {
+  const { key, queue, source, priority, category, needs, submittedAt, deadline, idempotent } = task;
+  const first = [
+    `type ${visible(task.type)}`,
+    `queue ${visible(queue)}`,
+    `source ${visible(source)}`,
+    ...(key === undefined ? [] : [`key ${visible(key)}`]),
+    ...(priority === 0 ? [] : [`priority ${priority}`]),
+    ...(category === undefined ? [] : [`category ${visible(category)}`]),
+    ...(needs === undefined ? [] : [`needs ${visible(JSON.stringify(needs))}`]),
+  ];
+  const second = [
+    `recorded ${clockTime(submittedAt.getTime(), now)}`,
+    policyWords(policyOf(task)),
+    ...(deadline ? [`until ${clockTime(deadline.getTime(), now)}`] : []),
+    ...(idempotent ? [] : ['running it twice does harm']),
+  ];
+  return [first.join('   '), second.join('   ')];
+}
+
+// ── What happened ──
+
+function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEntry[], now: number): string[] {
+  const numbers = numbered(history);
+  const paint = (style: Style) => (text: string) => terminal.out.paint(style, text);
+  const rows = history.map((entry): Cell[] =>
+    entry.kind === 'act' ? actRow(entry, now, paint) : executionRow(entry, numbers.get(entry), now, paint),
+  );
+  if (rows.length === 0) {
+    return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first try`];
+  }
+  const columns = [
+    { title: '' },
+    { title: '' },
+    { title: '' },
+    { title: '' },
+    { title: '', least: 20 },
+    { title: '', least: 12 },
+  ];
+  const lines = table(columns, rows, terminal.out.columns - 2).slice(1);
+  return ['attempts', ...lines.map((line) => `  ${line}`)];
+}
+
+type Paint = (style: Style) => (text: string) => string;
+
+function executionRow(
+  entry: Extract<HistoryEntry, { kind: 'execution' }>,
+  attempt: number | undefined,
+  now: number,
+  paint: Paint,
+): Cell[] {
+  const { how, said } = endOf(entry);
+  const [glyph, style] = signOf(entry.outcome);
+  const reason = entry.failure?.reason ?? entry.outcome;
+  return [
+    { text: attempt === undefined ? '' : String(attempt) },
+    { text: clockTime(entry.startedAt, now) },
+    { text: formatDuration(Math.max(0, entry.endedAt - entry.startedAt)) },
+    { text: visible(entry.worker) },
+    { text: [glyph, visible(reason), how, said].filter((part) => part !== '').join('  '), paint: paint(style) },
+    { text: `→ ${decisionOf(entry)}` },
+  ];
+}
+
+function signOf(outcome: string): readonly [glyph: string, style: Style] {
+  switch (outcome) {
+    case 'success':
+      return [GLYPHS.succeeded, 'ok'];
+    case 'interruption':
+    case 'loss':
+      return [GLYPHS.cancelled, 'idle'];
+    case 'deferral':
+      return [GLYPHS.retrying, 'waiting'];
+    default:
+      return [GLYPHS.dead, 'dead'];
+  }
+}
+
+function decisionOf(entry: Extract<HistoryEntry, { kind: 'execution' }>): string {
+  if (entry.late) return 'too late: it changed nothing';
+  if (entry.next !== 'scheduled') return entry.next;
+  const { rule, formula } = entry.because ?? {};
+  const why = [...(rule === undefined || rule === 'policy' ? [] : [`rule ${rule}`]), ...(formula ? [formula] : [])];
+  const after = entry.after ? formatDuration(entry.after) : 'at once';
+  const charged = entry.charge === 'task' || entry.charge === 'recoveries' ? '' : ', not counted';
+  return `${after}${charged}${why.length === 0 ? '' : ` (${visible(why.join(', '))})`}`;
+}
+
+function actRow(entry: Extract<HistoryEntry, { kind: 'act' }>, now: number, paint: Paint): Cell[] {
+  const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
+  const words = `${visible(entry.verb)} by ${visible(entry.actor)}${note}`;
+  return [
+    { text: '' },
+    { text: clockTime(entry.at, now) },
+    { text: '' },
+    { text: '' },
+    { text: words, paint: paint('strong') },
+    { text: `→ ${entry.to}` },
+  ];
+}
+
+// ── Why, and what next ──
+
+function reasonWhy(history: readonly HistoryEntry[]): string[] {
+  const text = lastDecision(history)?.because?.text;
+  return text === undefined ? [] : [`why    ${visible(text)}`];
+}
+
+async function whatNext(
+  cli: Cli,
+  holdfast: Holdfast,
+  task: Task,
+  history: readonly HistoryEntry[],
+  now: number,
+): Promise<string[]> {
+  const steps = nextSteps(cli, task, history);
+  if (steps.length > 0) return steps.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
+  switch (task.state) {
+    case 'scheduled':
+    case 'ready': {
+      const workers = await holdfast.workers();
+      const worked = workers.some((worker) => worksAll(worker) && isAlive(worker, now));
+      const who = worked ? 'a worker takes it when it is due' : 'no worker is running to take it';
+      return [`next   ${who}        here and now  ${cli.command(`resume ${task.id} --now`)}`];
+    }
+    case 'running':
+      return [`next   its worker says how it ended        stop it  ${cli.command(`cancel ${task.id}`)}`];
+    case 'cancelled':
+      return [`next   nothing        once more  ${cli.command(`retry ${task.id}`)}`];
+    default:
+      return [];
+  }
+}
+
+/** Small values on the line of their name, the texts of a result below theirs. */
+function content(name: string, value: Json): string[] {
+  const label = name.padEnd(7);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return [`${label}${visible(JSON.stringify(value))}`];
+  const lines = Object.entries(value).flatMap(([key, member]) =>
+    typeof member === 'string' && member.includes('\n') ? [{ key, text: member }] : [],
+  );
+  const short = Object.fromEntries(Object.entries(value).filter(([key]) => !lines.some((line) => line.key === key)));
+  return [
+    `${label}${visible(JSON.stringify(short))}`,
+    ...lines.flatMap(({ key, text }) => [`  ${visible(key)}`, ...visibleLines(text).map((line) => `    ${line}`)]),
+  ];
+}

@@ -1,0 +1,149 @@
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import type { Counts, WorkerRecord } from '../../store/store.ts';
+import { adviceFor } from '../advice.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { GLYPHS, type ShownState } from '../glyphs.ts';
+import { documentOf, workerJson } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { act } from '../program.ts';
+import { stateWords, styleOf } from '../task-text.ts';
+import { ago, rfc3339, until } from '../times.ts';
+import { visible } from '../visible.ts';
+import { padded, widthOf } from '../width.ts';
+import { isAlive, worksAll } from '../workers-alive.ts';
+
+interface Flags {
+  readonly check?: boolean;
+}
+
+/** Something that a person should look at: what, why it matters, and the command that leads there. */
+interface Attention {
+  readonly kind: 'needs_manual' | 'dead' | 'no_worker';
+  readonly count: number;
+  readonly reason?: string;
+  readonly text: string;
+  readonly command: string;
+}
+
+export function declare(command: Command): void {
+  command.option('--check', 'for monitoring: exit 8 with a line for each thing that needs attention');
+  act<Flags>(command, status);
+}
+
+async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<number> {
+  return withStore(cli, {}, async (holdfast, { path }) => {
+    const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
+    const alive = workers.filter((worker) => isAlive(worker, now));
+    const attention = attentionFrom(cli, counts, alive);
+    const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
+    if (cli.terminal.json) {
+      cli.terminal.document(documentOf('status', { exit, ...statusJson(path, counts, workers, alive, attention) }));
+    } else if (flags.check) for (const { text } of attention) cli.terminal.result(text);
+    else screen(cli, path, counts, alive, attention, now);
+    return exit;
+  });
+}
+
+function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[]): Attention[] {
+  const byReason = counts.byReason.map(({ state, reason, count }): Attention => {
+    const kind = state === 'dead' ? 'dead' : 'needs_manual';
+    const need = count === 1 ? '1 task needs a person' : `${count} tasks need a person`;
+    const what = kind === 'dead' ? `${count} dead` : need;
+    const advice = adviceFor(reason);
+    return {
+      kind,
+      count,
+      reason,
+      text: `${what}: ${visible(reason)}${advice === undefined ? '' : `. ${advice}`}`,
+      command: cli.command(`list state:${kind} reason:${visible(reason)}`),
+    };
+  });
+  const unworked = counts.due > 0 && !alive.some(worksAll);
+  const are = counts.due === 1 ? '1 task is due' : `${counts.due} tasks are due`;
+  const noWorker: Attention = {
+    kind: 'no_worker',
+    count: counts.due,
+    text: `${are}, and no worker is running`,
+    command: cli.command('worker'),
+  };
+  return [...byReason, ...(unworked ? [noWorker] : [])];
+}
+
+const SIGNS = { needs_manual: GLYPHS.needs_manual, dead: GLYPHS.dead, no_worker: GLYPHS.held } as const;
+
+function screen(
+  cli: Cli,
+  path: string,
+  counts: Counts,
+  alive: readonly WorkerRecord[],
+  attention: readonly Attention[],
+  now: number,
+): void {
+  const { terminal } = cli;
+  const { out } = terminal;
+  if (attention.length === 0) terminal.result('Nothing needs attention.');
+  else terminal.result('Attention');
+  for (const { kind, text, command } of attention) {
+    terminal.result(`  ${out.paint(kind === 'no_worker' ? 'waiting' : styleOf(kind), SIGNS[kind])} ${text}`);
+    terminal.result(`      ${out.paint('idle', command)}`);
+  }
+  const totals = totalsOf(counts)
+    .filter(([, count]) => count > 0)
+    .map(([state, count]) => out.paint(styleOf(state), `${GLYPHS[state]} ${count} ${stateWords(state)}`));
+  terminal.result(`Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`);
+  terminal.result(`Due      ${dueLine(counts, now)}`);
+  const lines = workerLines(alive, now);
+  for (const [i, line] of lines.entries()) terminal.result(`${i === 0 ? 'Workers' : '       '}  ${line}`);
+  terminal.result(`Store    ${visible(path)}`);
+}
+
+function totalsOf({ byState, retrying }: Counts): (readonly [ShownState, number])[] {
+  const { scheduled, ready, running, held, needs_manual, dead, succeeded, cancelled } = byState;
+  return [
+    ['running', running],
+    ['ready', ready],
+    ['retrying', retrying],
+    ['scheduled', scheduled - retrying],
+    ['held', held],
+    ['needs_manual', needs_manual],
+    ['dead', dead],
+    ['succeeded', succeeded],
+    ['cancelled', cancelled],
+  ];
+}
+
+function dueLine({ due, nextDueAt }: Counts, now: number): string {
+  const next = nextDueAt !== undefined && nextDueAt > now ? `next ${until(nextDueAt, now)}` : '';
+  return [`${due} now`, next].filter((part) => part !== '').join(', ');
+}
+
+function workerLines(alive: readonly WorkerRecord[], now: number): string[] {
+  if (alive.length === 0) return ['none'];
+  const width = Math.max(...alive.map(({ name }) => widthOf(visible(name))));
+  return alive.map((worker) => {
+    const where = worker.host === hostname() ? `pid ${worker.pid}` : `pid ${worker.pid} on ${visible(worker.host)}`;
+    const only = worksAll(worker) ? '' : ', only its own tasks';
+    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${ago(worker.joinedAt, now).replace(' ago', '')} (${where}${only})`;
+  });
+}
+
+function statusJson(
+  path: string,
+  { byState, retrying, due, nextDueAt, byReason }: Counts,
+  workers: readonly WorkerRecord[],
+  alive: readonly WorkerRecord[],
+  attention: readonly Attention[],
+): object {
+  return {
+    store: path,
+    attention: attention.map(({ reason, ...rest }) => ({ ...rest, reason: reason ?? null })),
+    by_state: byState,
+    retrying,
+    due,
+    next_due_at: rfc3339(nextDueAt),
+    by_reason: byReason,
+    workers: workers.map((worker) => workerJson(worker, alive.includes(worker))),
+  };
+}

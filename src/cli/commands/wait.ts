@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import { hasEnded } from '../../task.ts';
+import type { Cli } from '../cli.ts';
+import { exitOfTasks } from '../foreground.ts';
+import { documentOf, taskJson } from '../json-shapes.ts';
+import { span } from '../moment.ts';
+import { Nudge } from '../nudge.ts';
+import { withStore } from '../open-store.ts';
+import { act } from '../program.ts';
+import { endLine } from '../progress.ts';
+import { hintAtWorkers } from '../record-flags.ts';
+import { findTasks } from '../task-ids.ts';
+import { glyphOf, shownState, styleOf } from '../task-text.ts';
+import { unfinished } from '../unfinished.ts';
+import { Watch } from '../watch.ts';
+
+interface Flags {
+  readonly timeout?: string;
+}
+
+const LOOK_EVERY_MS = 400;
+
+export function declare(command: Command): void {
+  command
+    .argument('[ids...]')
+    .option('--timeout <duration>', 'wait no longer than this; the tasks go on')
+    .addHelpText(
+      'after',
+      '\nWithout IDs: for all that are unfinished now. It works nothing itself; that is for `holdfast worker`.',
+    );
+  act<Flags>(command, wait);
+}
+
+async function wait(cli: Cli, ids: readonly string[], flags: Flags): Promise<number> {
+  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
+  return withStore(cli, {}, async (holdfast) => {
+    const tasks = ids.length > 0 ? await findTasks(cli, holdfast, ids) : await unfinished(holdfast);
+    const left = await untilOver(cli, holdfast, tasks, timeoutMs);
+    const exit = exitOfTasks(left);
+    if (cli.terminal.json) cli.terminal.document(documentOf('wait', { exit, items: left.map(taskJson) }));
+    return exit;
+  });
+}
+
+async function untilOver(
+  cli: Cli,
+  holdfast: Holdfast,
+  tasks: readonly Task[],
+  timeoutMs: number | undefined,
+): Promise<readonly Task[]> {
+  const watch = await Watch.start(holdfast, tasks, isOver);
+  for (const task of tasks.filter(isOver)) await report(cli, holdfast, task);
+  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume');
+  for (const { id } of watch.open.filter(({ state }) => state === 'held')) {
+    cli.terminal.note(`#${id} is held. Let it go on: ${cli.command(`release ${id}`)}`);
+  }
+  const nudge = new Nudge();
+  let timedOut = false;
+  const giveUp = () => {
+    timedOut = true;
+    nudge.call();
+  };
+  const stop = timeoutMs === undefined ? () => {} : systemClock.after(timeoutMs, giveUp);
+  try {
+    while (watch.open.length > 0 && !timedOut) {
+      await nudge.sleep(LOOK_EVERY_MS);
+      for (const { task } of await watch.look()) if (isOver(task)) await report(cli, holdfast, task);
+    }
+  } finally {
+    stop();
+  }
+  if (timedOut)
+    cli.terminal.note(`${watch.open.length} not finished: ${watch.open.map(({ id }) => `#${id}`).join(' ')}`);
+  return watch.tasks;
+}
+
+async function report({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<void> {
+  if (terminal.json) return;
+  const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+  terminal.result(`#${task.id} ${glyph} ${endLine(task, await holdfast.history(task.id))}`);
+}
+
+function isOver({ state }: Task): boolean {
+  return hasEnded(state) || state === 'needs_manual';
+}

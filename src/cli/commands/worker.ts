@@ -1,0 +1,154 @@
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { StoreError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { Worker, WorkerOptions } from '../../worker/worker.ts';
+import { Brakes } from '../brakes.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Interrupt, onInterrupt } from '../interrupts.ts';
+import { span } from '../moment.ts';
+import { withStore } from '../open-store.ts';
+import { wholeNumberFlag } from '../policy-flags.ts';
+import { type Problem, problemOf } from '../problem.ts';
+import { act } from '../program.ts';
+import { taskTypes } from '../task-types.ts';
+import { WorkerReport } from '../worker-report.ts';
+
+interface Flags {
+  readonly concurrency?: string;
+  readonly queues?: string;
+  readonly grace?: string;
+  readonly poll?: string;
+  readonly lease?: string;
+  readonly name?: string;
+  readonly drain?: boolean;
+  readonly maxTasks?: string;
+}
+
+const GRACE_MS = 30_000;
+
+/** The part of the grace after which commands that did not end are killed, so that no task is handed back beside its process. */
+const KILL_AT = 0.95;
+
+export function declare(command: Command): void {
+  command
+    .option('--concurrency <number>', 'how many at a time (default: 10)')
+    .option('--queues <names>', 'only these queues, separated by commas')
+    .option('--name <name>', 'what it is called (default: host and pid)')
+    .option('--drain', 'work what is due, then exit')
+    .option('--max-tasks <number>', 'start so many, then exit')
+    .option('--grace <duration>', 'how long a stop waits for what runs (default: 30s)')
+    .option('--poll <duration>', 'how often it looks for what other processes recorded (default: 1s)')
+    .option('--lease <duration>', 'how long others wait for it when it is silent (default: 30s)')
+    .addHelpText(
+      'after',
+      `
+It works shell_command and file_move tasks until SIGTERM or Ctrl-C. Then it takes no more, lets what runs finish for the
+grace, and hands back the rest, uncounted. A second signal stops everything at once.
+On a terminal it prints lines to read; else, and with --json, JSON lines.
+
+Exit codes
+  0   stopped, drained, or done with --max-tasks
+  1   it crashed
+  2   unknown flag
+  7   the store is lost, 9 if it may not be written
+  78  bad configuration (systemd: RestartPreventExitStatus=78)`,
+    );
+  act<Flags>(command, (cli, _, flags) => work(cli, flags));
+}
+
+async function work(cli: Cli, flags: Flags): Promise<number> {
+  const options = configured(() => optionsFrom(flags));
+  const brakes = new Brakes();
+  const report = new WorkerReport(cli.terminal, options.name);
+  const trouble = new Trouble(report);
+  const tasks = taskTypes({ environment: cli.environment, brakes });
+  return withStore(cli, { create: true, tasks, log: trouble.log }, async (holdfast, { path }) => {
+    const worker = configured(() => holdfast.worker({ ...options, onEvent: (event) => report.event(event) }));
+    report.up(path);
+    await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
+    report.ended();
+    if (trouble.fatal) throw trouble.fatal;
+    return EXIT.done;
+  });
+}
+
+interface Running {
+  readonly brakes: Brakes;
+  readonly report: WorkerReport;
+  readonly trouble: Trouble;
+  readonly drain: boolean;
+  readonly grace: number;
+}
+
+async function untilEnded(worker: Worker, { brakes, report, trouble, drain, grace }: Running): Promise<void> {
+  let killTimer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    killTimer ??= setTimeout(() => brakes.killNow(), grace * KILL_AT);
+    return worker.stop();
+  };
+  const stopHearing = onInterrupt((times: number, signal: Interrupt) => {
+    report.stopping(signal, times > 1 ? 0 : grace);
+    void stop();
+    if (times > 1) void atOnce(worker, brakes);
+  });
+  trouble.onFatal = () => void stop();
+  try {
+    if (drain) await worker.drain();
+    else await worker.start().finished;
+  } finally {
+    await stop();
+    clearTimeout(killTimer);
+    stopHearing();
+  }
+}
+
+async function atOnce(worker: Worker, brakes: Brakes): Promise<void> {
+  brakes.stop();
+  brakes.killNow();
+  await brakes.allStopped();
+  await worker.stop({ grace: 0 });
+}
+
+type Options = WorkerOptions & { readonly name: string; readonly grace: number };
+
+function optionsFrom({ concurrency, queues, grace, poll, lease, name, maxTasks }: Flags): Options {
+  return {
+    name: name ?? `${hostname()}-${process.pid}`,
+    grace: grace === undefined ? GRACE_MS : span(grace, '--grace'),
+    ...(concurrency !== undefined && { concurrency: wholeNumberFlag(concurrency, '--concurrency', 1, 10_000) }),
+    ...(queues !== undefined && { queues: queues.split(',').map((queue) => queue.trim()) }),
+    ...(poll !== undefined && { pollInterval: span(poll, '--poll') }),
+    ...(lease !== undefined && { leaseFor: span(lease, '--lease') }),
+    ...(maxTasks !== undefined && { maxTasks: wholeNumberFlag(maxTasks, '--max-tasks', 1) }),
+  };
+}
+
+/** A supervisor must be able to tell "start me again" from "mend my configuration first". */
+function configured<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    const problem = problemOf(error);
+    throw problem.exit === EXIT.usage ? problem.endingWith(EXIT.badConfig) : problem;
+  }
+}
+
+/** What goes wrong in the worker itself. It lives through a store that is away for a while, but not through one that is lost. */
+class Trouble {
+  readonly log: Logger;
+  fatal: Problem | undefined;
+  onFatal = () => {};
+
+  constructor(report: WorkerReport) {
+    const hear = (level: 'warn' | 'error') => (fields: object, message: string) => {
+      const { err } = fields as { err?: unknown };
+      report.trouble(level, message, err);
+      if (!(err instanceof StoreError) || err.retryable || this.fatal) return;
+      this.fatal = problemOf(err);
+      this.onFatal();
+    };
+    this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error') };
+  }
+}

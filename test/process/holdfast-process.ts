@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+export interface Ended {
+  /** The exit code, or 128 + n for signal n, as a shell shows it. */
+  readonly exit: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string;
+  readonly uid?: number;
+  /** Before the program: `strace …`. */
+  readonly under?: readonly string[];
+}
+
+/** A real `holdfast` process. Nobody sleeps: one waits for what it says, or for its end. */
+export class HoldfastProcess {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  #stdout = '';
+  #stderr = '';
+  #over = false;
+  #heard = () => {};
+
+  constructor(args: readonly string[], cwd: string, options: StartOptions = {}) {
+    const [program, ...rest] = [...(options.under ?? []), process.execPath, COMMAND, ...args] as [string, ...string[]];
+    this.child = spawn(program, rest, {
+      cwd: options.cwd ?? cwd,
+      env: environment(cwd, options.env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(options.uid !== undefined && { uid: options.uid }),
+    });
+    this.child.stdout?.on('data', (chunk: Buffer) => {
+      this.#stdout += chunk.toString();
+      this.#heard();
+    });
+    this.child.stderr?.on('data', (chunk: Buffer) => {
+      this.#stderr += chunk.toString();
+      this.#heard();
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('error', reject);
+      this.child.once('close', (code, signal) => {
+        this.#over = true;
+        this.#heard();
+        resolve({ exit: code ?? 128 + numberOf(signal), stdout: this.#stdout, stderr: this.#stderr });
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid as number;
+  }
+
+  /** When it has said this, on stdout or stderr. */
+  async says(pattern: RegExp | string): Promise<void> {
+    const said = () =>
+      typeof pattern === 'string'
+        ? `${this.#stdout}\n${this.#stderr}`.includes(pattern)
+        : pattern.test(`${this.#stdout}\n${this.#stderr}`);
+    while (!said()) {
+      if (this.#over) throw new Error(`It ended without saying ${pattern}:\n${this.#stdout}\n${this.#stderr}`);
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+    }
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+}
+
+function numberOf(signal: NodeJS.Signals | null): number {
+  return { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGPIPE: 13, SIGTERM: 15 }[signal as 'SIGHUP'] ?? 0;
+}
+
+/** Only what the tests name: a store or a colour of the person who runs them must not shine through. */
+function environment(home: string, more: StartOptions['env'] = {}): NodeJS.ProcessEnv {
+  const { PATH } = process.env;
+  const base = { PATH, HOME: home, LANG: 'C.UTF-8', TMPDIR: tmpdir() };
+  return Object.fromEntries(Object.entries({ ...base, ...more }).filter(([, value]) => value !== undefined));
+}
+
+/** A folder with a project's store in it, and the processes that were started there. */
+export class Project {
+  readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
+  readonly #processes: HoldfastProcess[] = [];
+
+  constructor() {
+    mkdirSync(join(this.folder, '.holdfast'));
+  }
+
+  get store(): string {
+    return this.path('.holdfast/holdfast.db');
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  write(name: string, text: string, mode = 0o644): string {
+    writeFileSync(this.path(name), text, { mode });
+    return this.path(name);
+  }
+
+  /** A shell script that can be run as `./name`. */
+  script(name: string, ...lines: readonly string[]): string {
+    return this.write(name, ['#!/bin/sh', ...lines, ''].join('\n'), 0o755);
+  }
+
+  start(args: readonly string[], options?: StartOptions): HoldfastProcess {
+    const started = new HoldfastProcess(args, this.folder, options);
+    this.#processes.push(started);
+    return started;
+  }
+
+  /** Runs it to its end. */
+  run(...args: readonly string[]): Promise<Ended> {
+    return this.start(args).ended;
+  }
+
+  /** Runs it with --json, and reads the one document that it must print. */
+  async json<T = Record<string, never>>(...args: readonly string[]): Promise<{ exit: number; document: T }> {
+    const { exit, stdout } = await this.run(...args);
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    if (lines.length !== 1) throw new Error(`${args.join(' ')} printed ${lines.length} lines on stdout:\n${stdout}`);
+    return { exit, document: JSON.parse(lines[0] as string) as T };
+  }
+
+  async remove(): Promise<void> {
+    for (const started of this.#processes) started.kill('SIGKILL');
+    await Promise.all(this.#processes.map(({ ended }) => ended.catch(() => undefined)));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

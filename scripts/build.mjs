@@ -9,7 +9,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const [src, dist] = [join(root, 'src'), join(root, 'dist')];
 
 const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
-const { status, error } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+const { status, error } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], {
+  cwd: root,
+  stdio: 'inherit',
+});
 if (error) throw error;
 // A compiler that a signal ended has no status.
 if (status !== 0) process.exit(status ?? 1);

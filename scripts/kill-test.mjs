@@ -110,7 +110,8 @@ async function killMany(kills, random) {
   }
   const seen = readWitness(witness, violations);
   for (const [id, task] of tasks) {
-    if (task?.state === 'succeeded' && !seen.ended.has(id)) violations.push(`#${id} succeeded, and its handler never ended.`);
+    if (task?.state === 'succeeded' && !seen.ended.has(id))
+      violations.push(`#${id} succeeded, and its handler never ended.`);
   }
   const byState = (await holdfast.counts()).byState;
   await holdfast.close();

@@ -35,8 +35,12 @@ export class HoldfastError extends Error {
 
 /** An option or argument has a value that Holdfast refuses. The message names it and shows the value. */
 export class InvalidInputError extends HoldfastError {
-  constructor(message: string, code: 'invalid_input' | 'invalid_policy' | 'unknown_type' = 'invalid_input') {
-    super(code, message);
+  constructor(
+    message: string,
+    code: 'invalid_input' | 'invalid_policy' | 'unknown_type' = 'invalid_input',
+    options?: { cause?: unknown },
+  ) {
+    super(code, message, options);
   }
 }
 
@@ -44,8 +48,13 @@ export class InvalidInputError extends HoldfastError {
 export class PayloadError extends HoldfastError {
   readonly path: string;
 
-  constructor(code: 'payload_rejected' | 'payload_too_large', message: string, path: string) {
-    super(code, message);
+  constructor(
+    code: 'payload_rejected' | 'payload_too_large',
+    message: string,
+    path: string,
+    options?: { cause?: unknown },
+  ) {
+    super(code, message, options);
     this.path = path;
   }
 }

@@ -15,13 +15,7 @@ const DEEPEST = 1_000;
  * @throws PayloadError with the path of the culprit, or both sizes if it is too large.
  */
 export function encodeJson(value: unknown, what: string, limit: number = DEFAULT_SIZE_LIMIT): string {
-  const objection = objectionTo(value, []);
-  if (objection) {
-    const path = `$${objection.path}`;
-    const message = `The ${what} holds ${objection.problem} at ${path}, which JSON cannot carry.`;
-    throw new PayloadError('payload_rejected', message, path);
-  }
-  const text = JSON.stringify(value) ?? 'null';
+  const text = written(value, what);
   // A character is at most three bytes of UTF-8, so short texts need no counting.
   const bytes = text.length * 3 <= limit ? 0 : Buffer.byteLength(text);
   if (bytes > limit) {
@@ -32,6 +26,20 @@ export function encodeJson(value: unknown, what: string, limit: number = DEFAULT
     );
   }
   return text;
+}
+
+function written(value: unknown, what: string): string {
+  let objection: Objection | undefined;
+  try {
+    objection = objectionTo(value, []);
+    if (!objection) return JSON.stringify(value) ?? 'null';
+  } catch (cause) {
+    const message = `The ${what} could not be read: a getter, a toJSON or a Proxy in it threw.`;
+    throw new PayloadError('payload_rejected', message, '$', { cause });
+  }
+  const path = `$${objection.path}`;
+  const message = `The ${what} holds ${objection.problem} at ${path}, which JSON cannot carry.`;
+  throw new PayloadError('payload_rejected', message, path);
 }
 
 /** Reads what `encodeJson` wrote. */

@@ -1,4 +1,5 @@
 import { InvalidInputError } from './errors.ts';
+import { show } from './show.ts';
 
 /** Refuses options that do not exist: a misspelt one would otherwise do nothing, in silence. */
 export function refuseUnknown(options: unknown, known: readonly string[], what: string): void {
@@ -29,6 +30,22 @@ export function name(value: unknown, what: string): string {
   );
 }
 
+/** A text of a person's own, of any length up to a limit, that every database takes. */
+export function text(value: unknown, what: string, longest: number): string {
+  if (typeof value === 'string' && value.length <= longest && !value.includes('\u0000') && value.isWellFormed()) {
+    return value;
+  }
+  throw new InvalidInputError(
+    `${what} must be a text of at most ${longest} characters, without NUL, got ${shown(value)}.`,
+  );
+}
+
+/** A list whose members are all read alike. */
+export function list<T>(value: unknown, what: string, member: (value: unknown, what: string) => T): readonly T[] {
+  if (!Array.isArray(value)) throw new InvalidInputError(`${what} must be a list, got ${shown(value)}.`);
+  return Array.from(value, (one, i) => member(one, `${what}[${i}]`));
+}
+
 /** One of a list. */
 export function oneOf<T>(value: unknown, allowed: readonly T[], what: string): T {
   if ((allowed as readonly unknown[]).includes(value)) return value as T;
@@ -44,5 +61,5 @@ export function moment(value: unknown, what: string): Date {
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return String(value);
+  return show(value);
 }

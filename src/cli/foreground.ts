@@ -1,13 +1,14 @@
-import { systemClock } from '../clock.ts';
+import { StateConflictError } from '../errors.ts';
 import type { CommandInput } from '../handlers/command.ts';
 import type { Logger } from '../log.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import type { Task } from '../queue/task-view.ts';
 import { hasEnded } from '../task.ts';
+import type { Worker } from '../worker/worker.ts';
 import { Brakes } from './brakes.ts';
 import type { Cli } from './cli.ts';
+import { Departure } from './departure.ts';
 import { EXIT } from './exit-codes.ts';
-import { onInterrupt } from './interrupts.ts';
 import { Nudge } from './nudge.ts';
 import { withStore } from './open-store.ts';
 import { Progress } from './progress.ts';
@@ -28,6 +29,9 @@ const AS_LONG_AS_IT_TAKES = '30d';
 /** Beyond the time that a command has to end by itself, for it to be reaped and its left-overs to go. */
 const REAPING_MS = 5_000;
 
+/** The note of the step that makes a task due for us. */
+const TAKEN = 'to be worked in the foreground';
+
 /** From SIGTERM to SIGKILL, for commands that do not say. */
 const DEFAULT_KILL_AFTER_MS = 10_000;
 
@@ -36,6 +40,8 @@ export interface Foreground {
   readonly holdfast: Holdfast;
   readonly location: StoreLocation;
   readonly brakes: Brakes;
+  /** Listening begins when something was recorded; before that an interrupt ends the process as usual. */
+  readonly departure: Departure;
 }
 
 /** Opens the store for a command that works tasks itself, and shows what their commands say as they say it. */
@@ -53,7 +59,7 @@ export function withForeground<T>(
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
   return withStore(cli, { ...options, tasks, log: troubleLog(terminal) }, (holdfast, location) =>
-    use({ holdfast, location, brakes }),
+    use({ holdfast, location, brakes, departure: new Departure(brakes, terminal) }),
   );
 }
 
@@ -63,14 +69,16 @@ export interface WorkOptions {
   readonly timeoutMs?: number | undefined;
   /** Whether the last line of a task is this command's result. Default: it is progress. */
   readonly endsOnStdout?: boolean;
-  /** Whether lines must say which task they are about. Default: when there are several. */
-  readonly many?: boolean;
+  /** These were recorded as due a little later, so that nobody else takes them first: they are due now. */
+  readonly takeNow?: boolean;
 }
 
 export interface Worked {
   /** As they were left, in the order in which they were given. */
   readonly tasks: readonly Task[];
-  /** A person or a time-out ended it before all tasks were over. */
+  /** A person, or the end of their patience, ended it. The tasks may be over all the same. */
+  readonly left: boolean;
+  /** Something of it goes on, or waits to. */
   readonly detached: boolean;
 }
 
@@ -80,42 +88,57 @@ export interface Worked {
  */
 export async function workHere(
   cli: Cli,
-  { holdfast, brakes }: Foreground,
+  foreground: Foreground,
   tasks: readonly Task[],
   options: WorkOptions = {},
 ): Promise<Worked> {
-  const name = foregroundName(process.pid);
-  const many = options.many ?? tasks.length > 1;
-  const progress = new Progress(cli, { worker: name, many, endsOnStdout: options.endsOnStdout ?? false });
-  const watch = await Watch.start(holdfast, tasks, isOver);
-  const nudge = new Nudge();
-  for (const task of tasks) {
-    if (isOver(task)) progress.over(task, await holdfast.history(task.id));
-    else progress.header(task, holdfast.store.upkeep.now());
+  const { holdfast, departure } = foreground;
+  departure.listen();
+  if (options.timeoutMs !== undefined) departure.leaveAfter(options.timeoutMs);
+  const progress = new Progress(cli, {
+    worker: foregroundName(process.pid),
+    ownNote: TAKEN,
+    many: tasks.length > 1,
+    endsOnStdout: options.endsOnStdout ?? false,
+  });
+  try {
+    const watch = await Watch.start(holdfast, tasks, isOver);
+    for (const task of tasks.filter(isOver)) progress.over(task, await holdfast.history(task.id));
+    progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.store.upkeep.now());
+    if (watch.open.length > 0) await work(cli, foreground, watch, progress, options);
+    for (const change of await watch.look()) progress.change(change);
+    if (departure.left) progress.detached(watch.open);
+    return { tasks: watch.tasks, left: departure.left, detached: departure.left && watch.open.length > 0 };
+  } finally {
+    departure.end();
   }
-  if (watch.open.length === 0) return { tasks: watch.tasks, detached: false };
+}
 
+async function work(
+  cli: Cli,
+  { holdfast, brakes, departure }: Foreground,
+  watch: Watch,
+  progress: Progress,
+  { concurrency = 1, takeNow: hurry = false }: WorkOptions,
+): Promise<void> {
+  const nudge = new Nudge();
   const worker = holdfast.worker({
-    name,
+    name: foregroundName(process.pid),
     only: watch.open.map(({ id }) => id),
-    concurrency: options.concurrency ?? 1,
+    concurrency,
     grace: Math.max(...watch.open.map(killAfterOf)) + REAPING_MS,
     onEvent(event) {
-      if (event.kind === 'settled' && event.state === 'succeeded')
+      if (event.kind === 'settled' && event.state === 'succeeded') {
         progress.succeeded(event.task.lease.task, event.ranFor);
+      }
       nudge.call();
     },
   });
-  let left = false;
-  const leave = () => {
-    left = true;
-    brakes.stop();
-    nudge.call();
-  };
-  const ended = untilLeft(leave, brakes, options.timeoutMs);
+  departure.onLeave(() => nudge.call());
   try {
+    if (hurry) await takeNow(cli, holdfast, worker, watch.open);
     worker.start();
-    while (watch.open.length > 0 && !left) {
+    while (watch.open.length > 0 && !departure.left) {
       await nudge.sleep(LOOK_EVERY_MS);
       for (const change of await watch.look()) progress.change(change);
     }
@@ -124,11 +147,25 @@ export async function workHere(
     const stopped = worker.stop({ grace: AS_LONG_AS_IT_TAKES });
     await brakes.allStopped();
     await Promise.all([stopped, worker.stop({ grace: 0 })]);
-    ended();
   }
-  for (const change of await watch.look()) progress.change(change);
-  if (left) progress.detached(watch.open);
-  return { tasks: watch.tasks, detached: left && watch.open.length > 0 };
+}
+
+/**
+ * Makes tasks due and claims them before anybody else can. The worker joins first; then what is called in one turn of the
+ * event loop shares a transaction, here the step that makes them due and the claim.
+ */
+async function takeNow(cli: Cli, holdfast: Holdfast, worker: Worker, tasks: readonly Task[]): Promise<void> {
+  await worker.drain();
+  const due = tasks.map(({ id }) => holdfast.retry(id, { actor: cli.actor, note: TAKEN }));
+  worker.start();
+  for (const { reason } of (await Promise.allSettled(due)).filter((one) => one.status === 'rejected')) {
+    // They fell due meanwhile, and somebody took them: then they are followed.
+    if (!(reason instanceof StateConflictError)) throw reason;
+  }
+}
+
+function dueAtOnce({ dueAt: _, ...task }: Task): Task {
+  return task;
 }
 
 /** Exit code of what was worked or waited for: who is not finished speaks first, then who needs a person, then who failed. */
@@ -142,21 +179,6 @@ export function exitOfTasks(tasks: readonly Pick<Task, 'state'>[]): number {
 /** Nothing more happens to it here: it ended, waits for a person, or was put aside. */
 function isOver({ state }: Task): boolean {
   return hasEnded(state) || state === 'needs_manual' || state === 'held';
-}
-
-/** Listens for what ends our stay: an interrupt, the end of our patience, or a reader who went away. */
-function untilLeft(leave: () => void, brakes: Brakes, timeoutMs: number | undefined): () => void {
-  const stopHearing = onInterrupt((times) => {
-    leave();
-    if (times > 1) brakes.killNow();
-  });
-  const stopWaiting = timeoutMs === undefined ? () => {} : systemClock.after(timeoutMs, leave);
-  process.stdout.on('error', leave);
-  return () => {
-    stopHearing();
-    stopWaiting();
-    process.stdout.off('error', leave);
-  };
 }
 
 function killAfterOf({ type, input }: Task): number {

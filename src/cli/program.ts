@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { Command, type CommanderError, Option } from 'commander';
 import { Cli, type GlobalFlags } from './cli.ts';
 import { EXIT_TABLE } from './exit-codes.ts';
-import { type Problem, usage } from './problem.ts';
+import { type Problem, problemOf, usage } from './problem.ts';
+import { report } from './report.ts';
 import { commandsLike } from './suggest.ts';
+import { versionOf } from './version.ts';
 import { visible } from './visible.ts';
 
 /** One file of `commands/`: what it adds to a command, and what it does. Loaded only when it is called for. */
@@ -134,11 +135,13 @@ export async function programFor(args: readonly string[], write: (text: string) 
     .version(versionOf(), '-V, --version', 'the version of holdfast')
     .commandsGroup(OTHER)
     .helpCommand('help [command]', 'the flags of a command')
-    .configureHelp({ subcommandTerm: (command) => `${[command.name(), ...command.aliases()].join('|')} ${command.usage()}` })
+    .configureHelp({
+      subcommandTerm: (command) => `${[command.name(), ...command.aliases()].join('|')} ${command.usage()}`,
+    })
     .enablePositionalOptions()
     .showSuggestionAfterError(false)
     .exitOverride()
-    .configureOutput({ writeOut: write, outputError: () => {} })
+    .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
     .addHelpText('after', footer);
   addGlobalFlags(program);
   const wanted = wordsOf(args);
@@ -153,12 +156,17 @@ export type Action<Flags> = (cli: Cli, args: readonly string[], flags: Flags) =>
 /** Gives a command its action: variadic or not, its arguments come as one list. */
 export function act<Flags extends object>(command: Command, action: Action<Flags>): void {
   command.action(async () => {
-    process.exitCode = await action(new Cli(globalFlagsOf(command)), command.args, command.opts<Flags>());
+    const cli = new Cli(globalFlagsOf(command));
+    try {
+      process.exitCode = await action(cli, command.args, command.opts<Flags>());
+    } catch (error) {
+      report(problemOf(error), cli.terminal);
+    }
   });
 }
 
 /** The flags that are shared by all commands, wherever they were written: before the command's name or after it. */
-export function globalFlagsOf(command: Command): GlobalFlags {
+function globalFlagsOf(command: Command): GlobalFlags {
   const flags: Record<string, unknown> = {};
   for (const level of [command.parent, command]) {
     for (const { attribute } of GLOBAL_FLAGS) {
@@ -173,7 +181,9 @@ export function globalFlagsOf(command: Command): GlobalFlags {
 
 /** Commander's objections in our words. Help and version, which it throws too, are none. */
 export function problemOfCommander(error: CommanderError, args: readonly string[]): Problem | undefined {
-  if (error.exitCode === 0 || error.code === 'commander.help') return undefined;
+  if (error.exitCode === 0) return undefined;
+  if (error.code === 'commander.help')
+    return usage('a command is missing', { hints: ['all commands: holdfast --help'] });
   const [called] = wordsOf(args);
   if (error.code === 'commander.unknownCommand') return unknownCommand(called ?? '');
   const entry = entryOf(called);
@@ -258,6 +268,20 @@ function addGlobalFlags(command: Command): void {
   }
 }
 
+/**
+ * The flags that matter for a problem, read from arguments that could not be parsed, or not yet. What follows `--` is
+ * somebody else's.
+ */
+export function flagsAmong(args: readonly string[]): GlobalFlags {
+  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
+  const verbose = own.map((arg) => (arg === '--verbose' ? 1 : /^-v+$/.test(arg) ? arg.length - 1 : 0));
+  return {
+    json: own.includes('--json'),
+    color: !own.includes('--no-color'),
+    verbose: verbose.reduce((sum: number, each) => sum + each, 0),
+  };
+}
+
 function footer(): string {
   const width = Math.max(...EXIT_TABLE.map(([code]) => code.length));
   const codes = EXIT_TABLE.map(([code, meaning]) => `  ${code.padEnd(width)}  ${meaning}`);
@@ -268,10 +292,4 @@ ${codes.join('\n')}
 The store is the nearest .holdfast/ folder upwards, else your own (~/.local/state/holdfast).
 IDs are numbers (12, #12) or keys. Durations: 90s, 10m, 1h30m, 2d. Times: 14:30, tomorrow 9:00, +2h, 2026-01-31T09:00Z.
 `;
-}
-
-/** From the package that this file was installed with. */
-export function versionOf(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return String((JSON.parse(text) as { version?: unknown }).version);
 }

@@ -25,13 +25,21 @@ import type { Change } from './watch.ts';
 import { cut } from './width.ts';
 
 export interface ProgressOptions {
-  /** Our worker's name: what it does is not news from elsewhere. Undefined where we only look on. */
-  readonly worker?: string;
+  /** Our worker's name: what it does is not news from elsewhere. */
+  readonly worker: string;
+  /** The note of steps that we take ourselves, of which nobody needs to be told. */
+  readonly ownNote: string;
   /** Whether lines must say which task they are about. */
   readonly many: boolean;
   /** Whether the last line of a task is the command's result, and not progress. */
   readonly endsOnStdout: boolean;
 }
+
+/** From more tasks than this a line each would only scroll away. */
+const MOST_HEADERS = 3;
+
+/** Workers keep this much of what a command said on stdout. */
+const KEPT_BYTES = 4 * 1024;
 
 /** How much of an error one line shows. */
 const SAID_COLUMNS = 160;
@@ -54,8 +62,18 @@ export class Progress {
     this.#ranFor.set(id, ranFor);
   }
 
+  /** A line for each task, or one for a crowd. */
+  start(tasks: readonly Task[], now: number): void {
+    if (tasks.length <= MOST_HEADERS) {
+      for (const task of tasks) this.#header(task, now);
+      return;
+    }
+    const running = this.#cli.terminal.err.paint('active', GLYPHS.running);
+    this.#note(`${running} ${tasks.length} tasks, #${tasks[0]?.id} to #${tasks.at(-1)?.id}`);
+  }
+
   /** `▶ #41 rsync -a ./out/ nas:/backup/   up to 8 tries, …`. */
-  header(task: Task, now: number): void {
+  #header(task: Task, now: number): void {
     const { err } = this.#cli.terminal;
     const parts = [
       policyWords(policyOf(task)),
@@ -73,6 +91,7 @@ export class Progress {
   change({ before, task, news, history }: Change): void {
     const numbers = numbered(history);
     for (const entry of news) {
+      if (entry.kind === 'act' && entry.note === this.#options.ownNote) continue;
       if (entry.kind === 'act') this.#act(task, entry);
       else this.#execution(task, entry, numbers.get(entry) ?? 1);
     }
@@ -82,7 +101,8 @@ export class Progress {
 
   /** A task about which nothing is left to do here. */
   over(task: Task, history: readonly HistoryEntry[]): void {
-    this.#end(task, history, history);
+    this.#say(task, endLine(task, history));
+    for (const line of nextSteps(this.#cli, task, history)) this.#note(`  ${line}`);
   }
 
   /** What is left of the tasks that a person walked away from. */
@@ -138,7 +158,7 @@ export class Progress {
       if (entry.outcome !== 'interruption') this.#note(`${glyph} next try at once${this.#why(entry)}`);
       return;
     }
-    const hint = this.#toldCtrlC || this.#options.worker === undefined ? '' : '      Ctrl-C detaches, the task stays';
+    const hint = this.#toldCtrlC ? '' : '      Ctrl-C detaches, the task stays';
     this.#toldCtrlC = true;
     this.#note(`${glyph} next try in ${formatDuration(entry.after)}${this.#why(entry)}${err.paint('idle', hint)}`);
   }
@@ -160,22 +180,35 @@ export class Progress {
   /** Somebody else has taken it. Said once an execution. */
   #elsewhere(before: Task, task: Task): void {
     const worker = task.running?.worker;
-    if (this.#options.worker === undefined || worker === undefined || this.#isOwn(worker)) return;
+    if (worker === undefined || this.#isOwn(worker)) return;
     if (before.running?.worker === worker && before.executions === task.executions) return;
     const glyph = this.#cli.terminal.err.paint('active', GLYPHS.running);
     this.#note(`  ${glyph} ${visible(worker)} has taken #${task.id}: following it`);
   }
 
   #end(task: Task, history: readonly HistoryEntry[], news: readonly HistoryEntry[]): void {
-    const ranFor = this.#ranFor.get(task.id);
-    if (task.state === 'succeeded' && ranFor !== undefined && !news.some((entry) => entry.kind === 'execution')) {
-      const { err } = this.#cli.terminal;
-      const took = formatDuration(ranFor);
-      this.#parts(`  ${this.#whose(task)}attempt 1`, `${err.paint('ok', GLYPHS.succeeded)} ${took}`);
-    }
-    this.#say(task, endLine(task, history));
+    if (task.state === 'succeeded') this.#success(task, news);
+    const what = this.#options.many || this.#options.endsOnStdout ? `   ${summaryOf(task)}` : '';
+    this.#say(task, `${endLine(task, history)}${what}`);
     if (task.state === 'succeeded' || task.state === 'cancelled') return;
     for (const line of nextSteps(this.#cli, task, history)) this.#note(`  ${line}`);
+  }
+
+  #success(task: Task, news: readonly HistoryEntry[]): void {
+    const ranFor = this.#ranFor.get(task.id);
+    if (ranFor === undefined) this.#outputFromElsewhere(task);
+    else if (!this.#options.many && !news.some((entry) => entry.kind === 'execution')) {
+      this.#parts('  attempt 1', `${this.#cli.terminal.err.paint('ok', GLYPHS.succeeded)} ${formatDuration(ranFor)}`);
+    }
+  }
+
+  /** What another worker ran was not seen as it came; the end of its output was kept with its result. */
+  #outputFromElsewhere({ result }: Task): void {
+    const { stdout } = Object(result) as { stdout?: unknown };
+    if (typeof stdout !== 'string' || stdout === '' || this.#options.endsOnStdout) return;
+    const { terminal } = this.#cli;
+    (terminal.json ? terminal.err : terminal.out).raw(stdout);
+    if (Buffer.byteLength(stdout) >= KEPT_BYTES) terminal.warn('  only the end of its output was kept by its worker');
   }
 
   /** The last word about a task. A bad one is heard with --quiet too. */
@@ -235,8 +268,9 @@ export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]
   }
   if (task.state === 'held') return [`let it go on: ${cli.command(`release ${task.id}`)}`];
   if (task.state !== 'needs_manual') return [];
-  const advice = adviceFor(task.reason);
-  const answers = answersTo(task, isAmbiguous(task, history));
+  const ambiguous = isAmbiguous(task, history);
+  const advice = ambiguous ? undefined : adviceFor(task.reason);
+  const answers = answersTo(task, ambiguous);
   const width = Math.max(...answers.map(({ words }) => words.length));
   return [
     ...(advice === undefined ? [] : [advice]),

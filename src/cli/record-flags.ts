@@ -14,7 +14,7 @@ import { endLine } from './progress.ts';
 import { glyphOf, shownState, styleOf, summaryOf } from './task-text.ts';
 import { until } from './times.ts';
 import { visible } from './visible.ts';
-import { isAlive, worksAll } from './workers-alive.ts';
+import { someoneWorks } from './workers-alive.ts';
 
 /** The flags of commands that record tasks. */
 export interface RecordFlags extends PolicyFlags {
@@ -93,8 +93,6 @@ export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Pr
 
 /** What is recorded and not worked waits for somebody. */
 export async function hintAtWorkers(cli: Cli, holdfast: Holdfast, resume: string): Promise<void> {
-  const now = holdfast.store.upkeep.now();
-  const workers = await holdfast.workers();
-  if (workers.some((worker) => worksAll(worker) && isAlive(worker, now))) return;
+  if (await someoneWorks(holdfast)) return;
   cli.terminal.note(`No worker is running: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Holdfast } from '../queue/holdfast.ts';
 import type { WorkerRecord } from '../store/store.ts';
 
 const FOREGROUND = 'foreground-';
@@ -17,6 +18,12 @@ export function worksAll(worker: WorkerRecord): boolean {
 export function isAlive(worker: WorkerRecord, now: number): boolean {
   if (worker.leaseUntil <= now) return false;
   return worker.host !== hostname() || exists(worker.pid);
+}
+
+/** Whether somebody is there who takes what is due. */
+export async function someoneWorks(holdfast: Holdfast): Promise<boolean> {
+  const now = holdfast.store.upkeep.now();
+  return (await holdfast.workers()).some((worker) => worksAll(worker) && isAlive(worker, now));
 }
 
 function exists(pid: number): boolean {

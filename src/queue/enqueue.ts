@@ -1,11 +1,13 @@
 import { type DurationInput, duration } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
+import { describe } from '../failure/classify/describe.ts';
 import { definePolicy, type PolicyOptions } from '../failure/policy.ts';
+import { parseSignal } from '../failure/signals.ts';
 import { encodeJson } from '../json.ts';
 import { moment, name, refuseUnknown, wholeNumber } from '../options.ts';
 import type { NewTask } from '../store/store.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
-import { type AnyTask, checkNeeds, parseInput } from '../worker/define-task.ts';
+import { type AnyTask, checkNeeds, parseInput, trueOrFalse } from '../worker/define-task.ts';
 
 export interface EnqueueOptions {
   /** Due this long from now. Not together with `at`. */
@@ -57,16 +59,19 @@ export async function newTask(
   const payload = encodeJson(input, 'payload', sizeLimit);
   // The schema and the functions of the definition see what the handler will see: the payload as JSON carries it.
   const parsed = await parsedInput(definition, JSON.parse(payload) as Json);
-  const { source = definition.source ?? definition.type, idempotent = definition.idempotent ?? true } = options;
-  const category = options.category ?? definition.category;
-  const needs = options.needs ?? definition.needs;
+  const { type, queue: itsQueue, priority: itsPriority, category: itsCategory, needs: itsNeeds } = definition;
+  const { queue = itsQueue, priority = itsPriority, category = itsCategory, needs = itsNeeds } = options;
+  const {
+    source = said(definition, 'source', parsed, type),
+    idempotent = said(definition, 'idempotent', parsed, true),
+  } = options;
   return {
-    type: definition.type,
-    queue: name(options.queue ?? definition.queue, 'queue'),
-    source: name(typeof source === 'function' ? source(parsed) : source, 'source'),
-    priority: wholeNumber(options.priority ?? definition.priority, 'priority', 0, HIGHEST_PRIORITY),
+    type,
+    queue: name(queue, 'queue'),
+    source: name(source, 'source'),
+    priority: wholeNumber(priority, 'priority', 0, HIGHEST_PRIORITY),
     payload,
-    idempotent: trueOrFalse(typeof idempotent === 'function' ? idempotent(parsed) : idempotent),
+    idempotent: trueOrFalse(idempotent),
     delay: options.delay === undefined ? 0 : duration(options.delay, 'delay'),
     ...(options.at !== undefined && { dueAt: moment(options.at, 'at').getTime() }),
     ...(options.submittedAt !== undefined && { submittedAt: moment(options.submittedAt, 'submittedAt').getTime() }),
@@ -81,23 +86,33 @@ export async function newTask(
 async function parsedInput(definition: AnyTask, input: Json): Promise<unknown> {
   try {
     return await parseInput(definition, input);
-  } catch (error) {
-    throw new InvalidInputError(error instanceof Error ? error.message : String(error));
+  } catch (cause) {
+    const { message } = describe(cause);
+    const refused = parseSignal(cause)?.reason === 'validation';
+    const text = refused ? message : `The input of ${definition.type} could not be checked: ${message}`;
+    throw new InvalidInputError(text, 'invalid_input', { cause });
+  }
+}
+
+/** What the definition says of this input, by a value or by a function of it. */
+function said<T>(definition: AnyTask, option: 'source' | 'idempotent', input: unknown, otherwise: T): unknown {
+  const value = definition[option];
+  if (typeof value !== 'function') return value ?? otherwise;
+  try {
+    return value(input);
+  } catch (cause) {
+    const text = `The function \`${option}\` of ${definition.type} threw: ${describe(cause).message}`;
+    throw new InvalidInputError(text, 'invalid_input', { cause });
   }
 }
 
 function storablePolicy(retry: PolicyOptions, definition: AnyTask): string {
   definePolicy(retry, definition.policy);
-  const backoffs = [retry.backoff, ...Object.values(retry.rules ?? {}).map((rule) => rule.backoff)];
+  const backoffs = [retry.backoff, ...Object.values(retry.rules ?? {}).map((rule) => rule?.backoff)];
   if (backoffs.some((backoff) => backoff?.kind === 'custom')) {
     throw new InvalidInputError(
       "A task's own policy is stored, so it cannot hold a custom backoff: a function stays in its process.",
     );
   }
   return JSON.stringify(retry);
-}
-
-function trueOrFalse(value: unknown): boolean {
-  if (typeof value === 'boolean') return value;
-  throw new InvalidInputError(`idempotent must be true or false, got ${String(value)}.`);
 }

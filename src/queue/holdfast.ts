@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { ClosedError, InvalidInputError, StateConflictError, TaskNotFoundError } from '../errors.ts';
 import { DEFAULT_SIZE_LIMIT, encodeJson } from '../json.ts';
 import { type Logger, silent } from '../log.ts';
-import { name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import { list, name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -18,7 +18,7 @@ import type {
   World,
 } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
-import { type AnyTask, defineTask, type TaskDefinition } from '../worker/define-task.ts';
+import { type AnyTask, checkTask, defineTask, type TaskDefinition } from '../worker/define-task.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import { type EnqueueOptions, newTask } from './enqueue.ts';
 import { type Task, taskFrom } from './task-view.ts';
@@ -57,6 +57,8 @@ export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
   readonly limit?: number;
 }
 
+const LONGEST_NOTE = 4_096;
+
 const OPTIONS = ['store', 'tasks', 'queues', 'maxPayloadBytes', 'log', 'workerName'];
 
 /**
@@ -73,12 +75,16 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
   if (typeof options.store?.open !== 'function') {
     throw new InvalidInputError("openHoldfast needs a store, such as { store: sqlite('tasks.db') }.");
   }
-  if (options.maxPayloadBytes !== undefined) wholeNumber(options.maxPayloadBytes, 'maxPayloadBytes', 1);
-  const queues = Object.entries(options.queues ?? {}).map(([queue, settings]) => {
-    refuseUnknown(settings, ['order'], `The queue '${queue}'`);
-    return { queue: name(queue, 'queue'), order: oneOf(settings.order, QUEUE_ORDERS, `The order of '${queue}'`) };
+  const { maxPayloadBytes, workerName, log, queues: settings = {}, tasks: definitions = [] } = options;
+  if (maxPayloadBytes !== undefined) wholeNumber(maxPayloadBytes, 'maxPayloadBytes', 1);
+  if (workerName !== undefined) name(workerName, 'workerName');
+  if (log !== undefined) checkLog(log);
+  refuseUnknown(settings, Object.keys(Object(settings)), 'queues');
+  const queues = Object.entries(settings).map(([queue, itsSettings]) => {
+    refuseUnknown(itsSettings, ['order'], `The queue '${queue}'`);
+    return { queue: name(queue, 'queue'), order: oneOf(itsSettings.order, QUEUE_ORDERS, `The order of '${queue}'`) };
   });
-  const tasks = byType(options.tasks ?? []);
+  const tasks = byType(list(definitions, 'tasks', checkTask));
   const store = await options.store.open(world);
   try {
     for (const { queue, order } of queues) await store.queues.setOrder(queue, order);
@@ -100,6 +106,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #workerName: string;
   readonly #workers = new Set<Worker>();
   #closing: Promise<void> | undefined;
+  #closed = false;
 
   /** Made by `openHoldfast`. */
   constructor(store: Store, world: World, tasks: ReadonlyMap<string, AnyTask>, options: HoldfastOptions) {
@@ -122,7 +129,8 @@ export class Holdfast implements AsyncDisposable {
     options: EnqueueOptions = {},
   ): Promise<Receipt> {
     this.#refuseClosed();
-    const definition = typeof task === 'string' ? (this.#tasks.get(task) ?? unworked(task)) : task;
+    const definition =
+      typeof task === 'string' ? (this.#tasks.get(task) ?? unworked(task)) : checkTask(task, 'enqueue');
     const made = await newTask(definition, input, options, this.#sizeLimit);
     const [receipt] = await this.store.tasks.enqueue([made]);
     return receipt as Receipt;
@@ -135,7 +143,7 @@ export class Holdfast implements AsyncDisposable {
 
   /** A worker that does nothing by itself: for `runOne()`, `drain()`, or a later `start()`. */
   worker(options: WorkerOptions = {}): Worker {
-    this.#refuseClosed();
+    if (this.#closing) throw new ClosedError('Holdfast');
     if (this.#tasks.size === 0) {
       throw new InvalidInputError(
         'There is nothing to work: open Holdfast with the `tasks` that this process runs.',
@@ -161,7 +169,10 @@ export class Holdfast implements AsyncDisposable {
   /** The task with this id or key, or undefined. */
   async find(idOrKey: number | string): Promise<Task | undefined> {
     const { records } = this.store;
-    const record = typeof idOrKey === 'number' ? await records.find(idOrKey) : await records.findByKey(idOrKey);
+    const record =
+      typeof idOrKey === 'string'
+        ? await records.findByKey(name(idOrKey, 'The key of a task'))
+        : await records.find(idOf(idOrKey));
     return record && taskFrom(record);
   }
 
@@ -174,15 +185,18 @@ export class Holdfast implements AsyncDisposable {
 
   /** The newest tasks first; `before` an id for the next page. */
   async list(options: ListOptions = {}): Promise<readonly Task[]> {
-    refuseUnknown(options, ['states', 'types', 'queues', 'sources', 'reasons', 'before', 'limit'], 'list');
-    for (const state of options.states ?? []) oneOf(state, TASK_STATES, 'A state');
-    const limit = wholeNumber(options.limit ?? 100, 'limit', 1, 1_000);
-    return (await this.store.records.list({ ...options, limit })).map(taskFrom);
+    refuseUnknown(options, [...FILTERS, 'states', 'before', 'limit'], 'list');
+    const { states, before, limit = 100 } = options;
+    if (states !== undefined) list(states, 'states', (state, what) => oneOf(state, TASK_STATES, what));
+    for (const filter of FILTERS) if (options[filter] !== undefined) list(options[filter], filter, name);
+    if (before !== undefined) wholeNumber(before, 'before', 1);
+    const filter = { ...options, limit: wholeNumber(limit, 'limit', 1, 1_000) };
+    return (await this.store.records.list(filter)).map(taskFrom);
   }
 
   /** What happened to a task, oldest first. A task that succeeded at its first execution has no history. */
-  history(id: number): Promise<readonly HistoryEntry[]> {
-    return this.store.records.history(id);
+  async history(id: number): Promise<readonly HistoryEntry[]> {
+    return this.store.records.history(idOf(id));
   }
 
   /** How many tasks are in which state, and what needs a person. */
@@ -197,6 +211,7 @@ export class Holdfast implements AsyncDisposable {
 
   /** Where the store is and how it keeps its word. */
   describe(): StoreDescription {
+    this.#refuseClosed();
     return this.store.upkeep.describe();
   }
 
@@ -205,49 +220,58 @@ export class Holdfast implements AsyncDisposable {
    * history is kept.
    * @throws StateConflictError for a task that runs, is held, or is due already; TaskNotFoundError.
    */
-  retry(id: number, act: Act = {}): Promise<void> {
-    return this.#move(id, { verb: 'retry', ...by(act) });
+  async retry(id: number, act: Act = {}): Promise<void> {
+    await this.#move(id, { verb: 'retry', ...by(act, 'retry') });
   }
 
   /**
    * Cancels a task. One that runs is asked to stop at its worker's next renewal; if it still succeeds, it has succeeded.
    * @throws StateConflictError for a task that has ended; TaskNotFoundError.
    */
-  cancel(id: number, act: Act = {}): Promise<void> {
-    return this.#move(id, { verb: 'cancel', ...by(act) });
+  async cancel(id: number, act: Act = {}): Promise<void> {
+    await this.#move(id, { verb: 'cancel', ...by(act, 'cancel') });
   }
 
   /** Puts a waiting task aside until it is released. @throws StateConflictError; TaskNotFoundError. */
-  hold(id: number, act: Act = {}): Promise<void> {
-    return this.#move(id, { verb: 'hold', ...by(act) });
+  async hold(id: number, act: Act = {}): Promise<void> {
+    await this.#move(id, { verb: 'hold', ...by(act, 'hold') });
   }
 
   /** Lets a held task wait its turn again. @throws StateConflictError; TaskNotFoundError. */
-  release(id: number, act: Act = {}): Promise<void> {
-    return this.#move(id, { verb: 'release', ...by(act) });
+  async release(id: number, act: Act = {}): Promise<void> {
+    await this.#move(id, { verb: 'release', ...by(act, 'release') });
   }
 
   /** Answers a task that needs a person. @throws StateConflictError for any other; TaskNotFoundError. */
   async resolve(id: number, options: ResolveOptions): Promise<void> {
     refuseUnknown(options, ['as', 'result', 'actor', 'note'], 'resolve');
     const as = oneOf(options.as, ['succeeded', 'retry', 'dead'] as const, 'as');
-    const { result, ...act } = options;
-    if (as === 'retry') {
-      const task = await this.get(id);
-      if (task.state !== 'needs_manual') throw conflict(id, 'resolve', task.state);
-      return this.#move(id, { verb: 'retry', ...by(act) });
+    const { as: _, result, ...act } = options;
+    if (result !== undefined && as !== 'succeeded') {
+      throw new InvalidInputError(`Only what succeeded has a result: resolve takes no \`result\` with as: '${as}'.`);
     }
-    const text = result === undefined ? {} : { result: encodeJson(result, 'result', this.#sizeLimit) };
-    return this.#move(id, { verb: 'resolve', as, ...text, ...by(act) });
+    if (as === 'retry') {
+      const task = await this.get(idOf(id));
+      if (task.state !== 'needs_manual') throw conflict(id, 'resolve', task.state);
+      return this.#move(id, { verb: 'retry', ...by(act, 'resolve') });
+    }
+    const kept = result === undefined ? {} : { result: encodeJson(result, 'result', this.#sizeLimit) };
+    return this.#move(id, { verb: 'resolve', as, ...kept, ...by(act, 'resolve') });
   }
 
-  /** Stops the workers with their grace, lets what was called be written, and lets go of the store. */
+  /**
+   * Stops the workers with their grace, lets what was called be written, and lets go of the store. Until the last handler
+   * has ended it may still read and enqueue; from then on every call is refused.
+   */
   close(): Promise<void> {
-    this.#closing ??= (async () => {
-      await Promise.all([...this.#workers].map((worker) => worker.stop()));
-      await this.store.upkeep.close();
-    })();
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    this.#closed = true;
+    await this.store.upkeep.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -261,24 +285,33 @@ export class Holdfast implements AsyncDisposable {
 
   async #move(id: number, move: Move): Promise<void> {
     this.#refuseClosed();
-    wholeNumber(id, 'The id of a task', 1);
-    const [moved] = (await this.store.tasks.move([id], move)) as [Moved];
+    const [moved] = (await this.store.tasks.move([idOf(id)], move)) as [Moved];
     if (moved.moved || moved.why === 'requested') return;
     if (moved.why === 'missing') throw new TaskNotFoundError(id);
     throw conflict(id, move.verb, moved.from);
   }
 
   #refuseClosed(): void {
-    if (this.#closing) throw new ClosedError('Holdfast');
+    if (this.#closed) throw new ClosedError('Holdfast');
   }
+}
+
+/** What `list` filters by that is called by a name. */
+const FILTERS = ['types', 'queues', 'sources', 'reasons'] as const;
+
+function idOf(id: unknown): number {
+  return wholeNumber(id, 'The id of a task', 1);
+}
+
+function checkLog(log: unknown): void {
+  const missing = ['debug', 'info', 'warn', 'error'].find((method) => typeof Object(log)[method] !== 'function');
+  if (missing !== undefined)
+    throw new InvalidInputError(`log needs the methods of pino; it has no function \`${missing}\`.`);
 }
 
 function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {
   const known = new Map<string, AnyTask>();
   for (const task of tasks) {
-    if (typeof task?.run !== 'function') {
-      throw new InvalidInputError('`tasks` takes what defineTask returns.');
-    }
     if (known.has(task.type)) throw new InvalidInputError(`The type '${task.type}' is defined twice.`);
     known.set(task.type, task);
   }
@@ -294,8 +327,10 @@ function unworked(type: string): AnyTask {
   });
 }
 
-function by({ actor = 'api', note }: Act): { actor: string; note?: string } {
-  return { actor: name(actor, 'actor'), ...(note !== undefined && { note: String(note) }) };
+function by(act: Act, verb: string): { actor: string; note?: string } {
+  refuseUnknown(act, ['actor', 'note'], verb);
+  const { actor = 'api', note } = act;
+  return { actor: name(actor, 'actor'), ...(note !== undefined && { note: text(note, 'note', LONGEST_NOTE) }) };
 }
 
 function conflict(id: number, verb: string, state: string): StateConflictError {

@@ -1,7 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type DurationInput, duration, LONGEST, type Milliseconds } from '../duration.ts';
-import { refuseUnknown } from '../options.ts';
+import { InvalidInputError } from '../errors.ts';
+import { moment, refuseUnknown } from '../options.ts';
 import { type Holdfast, type HoldfastOptions, openWith } from '../queue/holdfast.ts';
+import { show } from '../show.ts';
 import { sqlite } from '../store/sqlite/index.ts';
 import type { StoreOpener } from '../store/store.ts';
 import type { Worker, WorkerEvent, WorkerOptions } from '../worker/worker.ts';
@@ -58,7 +60,10 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
   refuseUnknown(options, OPTIONS, 'openTestHoldfast');
   const { store = sqlite(':memory:'), start = new Date('2026-01-01T00:00:00Z'), seed = 1, patienceMs = 250 } = options;
   const { worker: workerOptions, start: _, seed: __, patienceMs: ___, ...rest } = options;
-  const clock = new VirtualClock(start);
+  const clock = new VirtualClock(moment(start, 'start'));
+  if (!Number.isFinite(seed)) throw new InvalidInputError(`seed must be a number, got ${show(seed)}.`);
+  const patience = duration(patienceMs, 'patienceMs');
+  if (workerOptions !== undefined) refuseUnknown(workerOptions, Object.keys(Object(workerOptions)), 'worker');
   const holdfast = await openWith({ ...rest, store }, { clock, random: dice(seed) });
   const events: WorkerEvent[] = [];
   const worker = await closingAfterFailure(holdfast, () =>
@@ -72,7 +77,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
       },
     }),
   );
-  const drain = () => untilQuiet(holdfast, clock, events, patienceMs);
+  const drain = () => untilQuiet(holdfast, clock, events, patience);
   const close = () => closeInItsTime(holdfast, worker, clock);
   return {
     holdfast,

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
+import { show } from '../show.ts';
 
 interface Timer {
   readonly at: number;
@@ -41,11 +42,15 @@ export class VirtualClock implements Clock {
     this.#sleepers += 1;
     try {
       await new Promise<void>((resolve, reject) => {
-        const stop = this.after(duration(time, 'time'), resolve);
-        signal?.addEventListener('abort', () => {
+        const abort = () => {
           stop();
-          reject(signal.reason as Error);
+          reject(signal?.reason as Error);
+        };
+        const stop = this.after(duration(time, 'time'), () => {
+          signal?.removeEventListener('abort', abort);
+          resolve();
         });
+        signal?.addEventListener('abort', abort, { once: true });
       });
     } finally {
       this.#sleepers -= 1;
@@ -64,7 +69,9 @@ export class VirtualClock implements Clock {
 
   /** Moves to a time and fires what is due by then, in order; what they set anew waits for the next move. */
   moveTo(time: number): void {
-    if (time < this.#now) throw new InvalidInputError('A virtual clock goes forward only.');
+    if (!(Number.isFinite(time) && time >= this.#now)) {
+      throw new InvalidInputError(`A virtual clock goes forward only, from ${this.#now}, got ${show(time)}.`);
+    }
     const newest = this.#order;
     for (let timer = this.#first(); timer && timer.at <= time && timer.order < newest; timer = this.#first()) {
       this.#timers.delete(timer);

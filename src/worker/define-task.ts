@@ -5,6 +5,7 @@ import { presetFor } from '../failure/presets.ts';
 import { Failed } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
 import { name, refuseUnknown, wholeNumber } from '../options.ts';
+import { show } from '../show.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
 
 /** What a handler is told about the execution that it is. */
@@ -47,6 +48,10 @@ export interface TaskOptions<Input, Result> {
   readonly idempotent?: boolean | ((input: Input) => boolean);
   /** Any Standard Schema (zod, valibot, arktype): checked when enqueued, and again before it runs. */
   readonly input?: StandardSchemaV1<unknown, Input>;
+  /**
+   * Does the work. Its end is that of the promise it returns: one that it neither returns nor awaits is not watched, and
+   * if that rejects, it ends the process as it would without Holdfast.
+   */
   run(input: Input, task: RunningTask): Result | Promise<Result>;
 }
 
@@ -81,13 +86,32 @@ export function defineTask<Input = any, Result = unknown>(
   }
   if (rest.category !== undefined) name(rest.category, 'category');
   if (rest.needs !== undefined) checkNeeds(rest.needs);
+  if (rest.input !== undefined) checkSchema(rest.input);
+  if (rest.source !== undefined && typeof rest.source !== 'function') name(rest.source, 'source');
+  if (rest.idempotent !== undefined && typeof rest.idempotent !== 'function') trueOrFalse(rest.idempotent);
   return Object.freeze({
     ...rest,
     type,
-    policy: policyFrom(retry, type),
+    // A policy that was spread and changed still carries its old version, so it is read anew.
+    policy: retry === undefined ? presetFor(type) : definePolicy(retry),
     queue: name(queue, 'queue'),
     priority: wholeNumber(priority, 'priority', 0, HIGHEST_PRIORITY),
   });
+}
+
+/** @throws InvalidInputError for anything but what `defineTask` returned, or a copy of it. */
+export function checkTask(task: unknown, what: string): AnyTask {
+  const { run, type, policy } = (typeof task === 'object' && task !== null ? task : {}) as Partial<AnyTask>;
+  if (typeof run === 'function' && typeof type === 'string' && typeof policy?.version === 'string') {
+    return task as AnyTask;
+  }
+  throw new InvalidInputError(`${what} takes what defineTask returns, got ${show(task)}.`);
+}
+
+/** Whether running a task twice does no harm, as somebody said it. */
+export function trueOrFalse(idempotent: unknown): boolean {
+  if (typeof idempotent === 'boolean') return idempotent;
+  throw new InvalidInputError(`idempotent must be true or false, got ${show(idempotent)}.`);
 }
 
 /** @throws InvalidInputError for a capability that is neither a finite number, a text nor true or false. */
@@ -95,7 +119,7 @@ export function checkNeeds(needs: unknown, what = 'needs'): Needs {
   refuseUnknown(needs, Object.keys(Object(needs)), what);
   for (const [key, value] of Object.entries(needs as object)) {
     if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) continue;
-    throw new InvalidInputError(`${what}.${key} must be a number, a text or true or false, got ${String(value)}.`);
+    throw new InvalidInputError(`${what}.${key} must be a number, a text or true or false, got ${show(value)}.`);
   }
   return needs as Needs;
 }
@@ -115,7 +139,10 @@ export async function parseInput(definition: AnyTask, input: Json | undefined): 
   });
 }
 
-function policyFrom(retry: Policy | PolicyOptions | undefined, type: string): Policy {
-  if (retry === undefined) return presetFor(type);
-  return 'version' in retry ? retry : definePolicy(retry);
+function checkSchema(input: unknown): void {
+  const standard = Object(input)['~standard'] as Partial<StandardSchemaV1['~standard']> | undefined;
+  if (typeof standard?.validate === 'function') return;
+  throw new InvalidInputError(
+    `input takes a Standard Schema, as zod, valibot and arktype make it, got ${show(input)}.`,
+  );
 }

@@ -8,7 +8,8 @@ import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { encodeJson } from '../json.ts';
 import { harmless, type Logger, silent } from '../log.ts';
-import { name, refuseUnknown, wholeNumber } from '../options.ts';
+import { list, name, refuseUnknown, wholeNumber } from '../options.ts';
+import { show } from '../show.ts';
 import type { Claimed, Lease, Report, Settled, Settlement, Store, TaskStore, World } from '../store/store.ts';
 import type { Needs, TaskState } from '../task.ts';
 import { Countdown } from './countdown.ts';
@@ -153,19 +154,19 @@ export class Worker implements AsyncDisposable {
   /** Made by `holdfast.work()` and `holdfast.worker()`. */
   constructor(context: WorkerContext, options: WorkerOptions = {}) {
     refuseUnknown(options, OPTIONS, 'A worker');
+    const { concurrency = 10, leaseFor = '30s', pollInterval = '1s', grace = '30s' } = options;
     this.#context = context;
-    this.#options = options;
+    this.#options = checkedFilters(options);
     this.#log = harmless(context.log ?? silent);
     this.name = options.name === undefined ? context.defaultName : name(options.name, 'name');
     this.#definitions = new Map(context.tasks.map((task) => [task.type, task]));
     this.#types = this.#typesToClaim(options.types);
-    this.#concurrency = wholeNumber(options.concurrency ?? 10, 'concurrency', 1, 10_000);
-    this.#leaseFor = duration(options.leaseFor ?? '30s', 'leaseFor');
+    this.#concurrency = wholeNumber(concurrency, 'concurrency', 1, 10_000);
+    this.#leaseFor = duration(leaseFor, 'leaseFor');
     if (this.#leaseFor < 1_000) throw new InvalidInputError(`leaseFor must be at least 1 s, got ${this.#leaseFor} ms.`);
-    this.#pollInterval = Math.max(1, duration(options.pollInterval ?? '1s', 'pollInterval'));
-    this.#grace = duration(options.grace ?? '30s', 'grace');
-    if (options.maxTasks !== undefined) wholeNumber(options.maxTasks, 'maxTasks', 1);
-    if (options.capabilities !== undefined) checkNeeds(options.capabilities, 'capabilities');
+    this.#pollInterval = duration(pollInterval, 'pollInterval');
+    if (this.#pollInterval < 1) throw new InvalidInputError('pollInterval must be at least 1 ms, got 0.');
+    this.#grace = duration(grace, 'grace');
     const { clock } = context.world;
     this.#wakeup = new Wakeup(clock);
     this.#heartbeat = new Heartbeat(clock, this.#renewInterval, () => this.#inBackground(this.#beat()));
@@ -701,6 +702,20 @@ export class Worker implements AsyncDisposable {
       }
     }
   }
+}
+
+function checkedFilters(options: WorkerOptions): WorkerOptions {
+  const { queues, types, categories, capabilities, maxTasks, only, onEvent } = options;
+  for (const [what, names] of Object.entries({ queues, types, categories })) {
+    if (names !== undefined) list(names, what, name);
+  }
+  if (capabilities !== undefined) checkNeeds(capabilities, 'capabilities');
+  if (maxTasks !== undefined) wholeNumber(maxTasks, 'maxTasks', 1);
+  if (only !== undefined) list(only, 'only', (id, what) => wholeNumber(id, what, 1));
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw new InvalidInputError(`onEvent must be a function, got ${show(onEvent)}.`);
+  }
+  return options;
 }
 
 function idOf({ task, execution, token }: Lease): string {

@@ -266,8 +266,10 @@ describe('an HTTP status', () => {
     expect(seen(Object.assign(new Error('y', { cause }), { status: 404 })).reason).toBe('http.404');
   });
 
-  test('that never came leaves the word to the code, even where the library says response: null', () => {
-    expect(seen(Object.assign(new Error('x'), { code: 'ECONNRESET', response: null })).reason).toBe('net.reset');
+  test('that says nothing of a failure leaves the word to the code: an answer may be cut in the middle', () => {
+    for (const response of [null, { status: 200 }]) {
+      expect(seen(Object.assign(new Error('x'), { code: 'ECONNRESET', response })).reason).toBe('net.reset');
+    }
   });
 
   test('of an answer outranks the code of the library that carried it', () => {

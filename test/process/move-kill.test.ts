@@ -296,32 +296,28 @@ function injected({ name, number }: Call, signal: 'SIGKILL' | 'SIGSTOP'): readon
 
 interface Call {
   readonly name: string;
-  /** The how-manieth of its name in its thread, which is what strace counts. */
+  /** The how-manieth of its name, which is what strace counts. */
   readonly number: number;
   readonly line: string;
 }
 
-/** The calls of the one thread that does the work, from its first that names our folders to its last. */
+/** What a move that nobody disturbs calls. */
 async function recordCalls(thing: Thing, device: string, which?: 'and looks'): Promise<Call[]> {
   const place = await makePlace(thing, device);
   const log = join(sameDevice, 'calls');
-  const { said } = await outcomeOf(drive(place, 1, ['-y', '-o', log]));
+  const { said } = await outcomeOf(drive(place, 1, ['-o', log]));
   expect(JSON.parse(said)).toMatchObject({ result: { to: place.to } });
 
-  const lines = (await readFile(log, 'utf8')).split('\n').map((line) => /^(\d+) +((\w+)\(.*)/.exec(line) ?? []);
-  const ours = ([line]: string[]) => line !== undefined && place.folders.some((path) => line.includes(path));
-  const thread = lines.find(ours)?.[1];
-  const work = lines.filter(([, pid]) => pid === thread);
   const counts = new Map<string, number>();
-  const calls = work.map(([line = '', , , name = '']) => {
+  const calls = (await readFile(log, 'utf8')).split('\n').flatMap((line) => {
+    const name = /^\d+ +(\w+)\(/.exec(line)?.[1];
+    if (name === undefined) return [];
     const number = (counts.get(name) ?? 0) + 1;
     counts.set(name, number);
-    return { name, number, line };
+    return [{ name, number, line }];
   });
   await rm(log);
-  return calls
-    .slice(work.findIndex(ours), work.findLastIndex(ours) + 1)
-    .filter((call) => changesSomething(call) || (which && isLook(call)));
+  return calls.filter((call) => changesSomething(call) || (which && isLook(call)));
 }
 
 /** What was seen may no longer be so when it is acted upon. */
@@ -329,16 +325,21 @@ function isLook({ name }: Call): boolean {
   return LOOKS.includes(name);
 }
 
-/** `write` only wakes the event loop, and most files are opened to be read. */
+/** Most files are opened to be read. */
 function changesSomething({ name, line }: Call): boolean {
-  return name !== 'write' && (!name.startsWith('open') || line.includes('O_CREAT'));
+  return CALLS.includes(name) && (!name.startsWith('open') || line.includes('O_CREAT'));
 }
 
-/** One thread does all file work, so that every run makes its calls in the same order and number. */
-function drive({ from, to }: Place, execution: number, strace?: readonly string[]): ChildProcess {
+/**
+ * strace sees and counts only the calls that touch the place (`-P`), and they come in the same order in every run, because
+ * one thread does all file work.
+ */
+function drive({ from, to, folders }: Place, execution: number, strace?: readonly string[]): ChildProcess {
   const command = [process.execPath, DRIVER, from, to, String(execution)];
+  const temporary = join(dirname(to), `.moved.holdfast-7-${execution}`);
+  const paths = [...folders, from, to, temporary, `${temporary}.link`].flatMap((path) => ['-P', path]);
   const trace = `trace=${[...CALLS, ...LOOKS].map((name) => `?${name}`).join()}`;
-  const traced = strace && ['strace', '-f', '-qq', '-e', trace, ...strace, ...command];
+  const traced = strace && ['strace', '-f', '-y', '-qq', ...paths, '-e', trace, ...strace, ...command];
   const [program = '', ...args] = traced ?? command;
   return spawn(program, args, {
     env: { ...process.env, UV_THREADPOOL_SIZE: '1' },

@@ -145,6 +145,15 @@ describe('what JSON would lose or twist', () => {
     expect(error.message).toContain(` at ${error.path}, which JSON cannot carry.`);
   });
 
+  test('is refused where it cannot be read at all, with what was thrown as the cause', () => {
+    const cause = new Error('no');
+    const refuse = () => {
+      throw cause;
+    };
+    const unreadable = [{ toJSON: refuse }, Object.defineProperty({}, 'a', { get: refuse, enumerable: true }), new Proxy({}, { ownKeys: refuse })];
+    for (const value of unreadable) expect(refusal({ value })).toMatchObject({ code: 'payload_rejected', cause });
+  });
+
   test('is refused even far too deep, without running out of stack', () => {
     expect(refusal(nested(100_000)).message).toContain('more than 1000 levels');
   });

@@ -58,7 +58,7 @@ describe('enqueue refuses', () => {
     expect(await countOf()).toBe(before);
   });
 
-  test.each(nonsense())('%s for a policy', async (_, retry) => {
+  test.each(nonsense(['an invalid Date']))('%s for a policy', async (_, retry) => {
     expect((await enqueue({ retry })).code).toBe('invalid_policy');
   });
 
@@ -193,7 +193,7 @@ describe('a payload', () => {
     ['an error', { error: new Error('x') }, '$.error', /error/],
     ['an invalid date', { at: new Date(Number.NaN) }, '$.at', /date/],
     ['a lone surrogate', { text: 'a\ud800' }, '$.text', /surrogate/],
-    ['a lone surrogate in a name', { ['a\udc00']: 1 }, '$', /surrogate/],
+    ['a lone surrogate in a name', { 'a\udc00': 1 }, '$', /surrogate/],
     ['NUL', ['a\u0000b'], '$[0]', /NUL/],
     ['1,001 levels', deep(1_001), '$', /1000 levels/],
     ['200,000 levels', deep(200_000), '$', /1000 levels/],

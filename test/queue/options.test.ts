@@ -11,6 +11,8 @@ const TOO_LONG = 'x'.repeat(256);
 /** Names that no type, queue, source, category, key, worker or actor may have. */
 const BAD_NAMES = ['', TOO_LONG, 'a\nb', 'a\u0000b', '\u007f', '\ud800'];
 
+const badNames = BAD_NAMES.map((name): [string, unknown] => [JSON.stringify(name), name]);
+
 describe('openHoldfast refuses', () => {
   const open = (options: object) => refused(() => openHoldfast({ store: sqlite(':memory:'), ...options } as never));
 
@@ -31,7 +33,7 @@ describe('openHoldfast refuses', () => {
     expect((await open({ store })).message).toMatch(/needs a store, such as/);
   });
 
-  test.each(nonsense().map(([name, value]) => [name, value]))('%s for its tasks', async (_, tasks) => {
+  test.each(nonsense())('%s for its tasks', async (_, tasks) => {
     expect((await open({ tasks })).message).toMatch(/tasks/);
   });
 
@@ -72,12 +74,9 @@ describe('openHoldfast refuses', () => {
     expect((await open({ log })).message).toMatch(/log/);
   });
 
-  test.each([...nonsense(['a text']), ...BAD_NAMES.map((name) => [JSON.stringify(name), name])])(
-    '%s for the name of its workers',
-    async (_, workerName) => {
-      expect((await open({ workerName })).message).toMatch(/workerName/);
-    },
-  );
+  test.each([...nonsense(['a text']), ...badNames])('%s for the name of its workers', async (_, workerName) => {
+    expect((await open({ workerName })).message).toMatch(/workerName/);
+  });
 });
 
 describe('sqlite refuses', () => {
@@ -90,12 +89,9 @@ describe('defineTask refuses', () => {
   const define = (options: unknown, type: unknown = 'work') =>
     refused(() => defineTask(type as never, options as never));
 
-  test.each([...nonsense(['a text']), ...BAD_NAMES.map((name) => [JSON.stringify(name), name])])(
-    '%s for a type',
-    async (_, type) => {
-      expect((await define({ run() {} }, type)).message).toMatch(/type/);
-    },
-  );
+  test.each([...nonsense(['a text']), ...badNames])('%s for a type', async (_, type) => {
+    expect((await define({ run() {} }, type)).message).toMatch(/type/);
+  });
 
   test.each(nonsense(['an object', 'a hostile object', 'an invalid Date']))(
     '%s for its options',
@@ -112,7 +108,7 @@ describe('defineTask refuses', () => {
     expect((await define({ run })).message).toMatch(/needs a function `run`/);
   });
 
-  test.each(nonsense())('%s for a policy', async (_, retry) => {
+  test.each(nonsense(['an invalid Date']))('%s for a policy', async (_, retry) => {
     expect((await define({ run() {}, retry })).code).toBe('invalid_policy');
   });
 

@@ -123,8 +123,8 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
 async function rowOf(cli: Cli, holdfast: Holdfast, task: Task, now: number): Promise<Cell[]> {
   const { out } = cli.terminal;
   const state = shownState(task);
-  const failing = task.reason !== undefined && state !== 'cancelled';
-  const { how, said } = failing ? endOf(lastDecision(await holdfast.history(task.id)) ?? {}) : { how: '', said: '' };
+  const last = task.reason === undefined ? undefined : lastDecision(await holdfast.history(task.id));
+  const { how, said } = endOf(last?.failure ? last : {});
   return [
     { text: glyphOf(task), paint: (text) => out.paint(styleOf(state), text) },
     { text: String(task.id) },

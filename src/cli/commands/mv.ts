@@ -72,6 +72,7 @@ async function record(
   const receipts = await Promise.all(
     moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOf(input) })),
   );
+  if (!flags.detach) foreground.departure.listen();
   const tasks: Task[] = [];
   for (const { id } of receipts) tasks.push(await holdfast.get(id));
   const [first] = tasks as [Task];

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { type CommandInput, checkCommand, parseExitCodes } from '../../handlers/command.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
+import type { HistoryEntry } from '../../store/store.ts';
 import { hasEnded } from '../../task.ts';
 import type { Cli } from '../cli.ts';
 import { commandStatus } from '../command-status.ts';
@@ -23,6 +24,7 @@ import {
 } from '../record-flags.ts';
 import { SHELL_COMMAND } from '../task-text.ts';
 import { visible } from '../visible.ts';
+import { someoneWorks } from '../workers-alive.ts';
 
 interface Flags extends RecordFlags {
   readonly exitState?: boolean;
@@ -38,6 +40,9 @@ interface Flags extends RecordFlags {
   readonly stdin?: string;
   readonly killAfter?: string;
 }
+
+/** For this long after it was recorded only we know that a command is to be run now. */
+const HEAD_START = '10s';
 
 export function declare(command: Command): void {
   command.argument('<command...>').passThroughOptions();
@@ -97,22 +102,30 @@ async function record(
   timeoutMs: number | undefined,
 ): Promise<number> {
   const { holdfast } = foreground;
+  const contested = !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
   const { id, created } = await holdfast.enqueue<unknown>(SHELL_COMMAND, input, {
+    // A worker that took it first would keep its output to itself. Should we be gone by then, it is the worker's.
+    ...(contested && { delay: HEAD_START }),
     ...enqueueOptions(flags, SHELL_COMMAND, holdfast.store.upkeep.now()),
     source: sourceOf(input),
     idempotent: flags.idempotent,
   });
+  if (!flags.detach) foreground.departure.listen();
   const task = await holdfast.get(id);
   if (!created) foundByKey(cli, task, input);
   if (flags.detach || (!created && hasEnded(task.state))) return leave(cli, holdfast, task, created, flags);
 
-  const worked = await workHere(cli, foreground, [task], { timeoutMs });
+  const worked = await workHere(cli, foreground, [task], { timeoutMs, takeNow: contested && created });
   const [left] = worked.tasks as [Task];
-  const state = exitOfTasks([left]);
-  const status = commandStatus(left, await holdfast.history(id));
-  const exit = flags.exitState || state === EXIT.notFinished ? state : status;
+  const exit = flags.exitState ? exitOfTasks([left]) : exitOfCommand(left, worked.left, await holdfast.history(id));
   await document(cli, holdfast, left, { created, detached: worked.detached, exit });
   return exit;
+}
+
+/** Its command's own, unless it is not finished: somebody walked away, put it aside, or has to answer what that led to. */
+function exitOfCommand(task: Task, left: boolean, history: readonly HistoryEntry[]): number {
+  const unfinished = !hasEnded(task.state) && (task.state !== 'needs_manual' || left);
+  return unfinished ? EXIT.notFinished : commandStatus(task, history);
 }
 
 /** Recorded, or there already, and not worked here. */

@@ -26,7 +26,7 @@ import {
 import type { Style } from '../terminal.ts';
 import { clockTime, until } from '../times.ts';
 import { visible, visibleLines } from '../visible.ts';
-import { isAlive, worksAll } from '../workers-alive.ts';
+import { someoneWorks } from '../workers-alive.ts';
 
 export function declare(command: Command): void {
   command.argument('<id>');
@@ -55,7 +55,7 @@ async function page(
     ...facts(task, now),
     ...whatHappened(cli, task, history, now),
     ...reasonWhy(history),
-    ...(await whatNext(cli, holdfast, task, history, now)),
+    ...(await whatNext(cli, holdfast, task, history)),
     ...content('input', task.input),
     ...(task.result === undefined ? [] : content('result', task.result)),
   ];
@@ -191,21 +191,15 @@ function reasonWhy(history: readonly HistoryEntry[]): string[] {
   return text === undefined ? [] : [`why    ${visible(text)}`];
 }
 
-async function whatNext(
-  cli: Cli,
-  holdfast: Holdfast,
-  task: Task,
-  history: readonly HistoryEntry[],
-  now: number,
-): Promise<string[]> {
+async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: readonly HistoryEntry[]): Promise<string[]> {
   const steps = nextSteps(cli, task, history);
   if (steps.length > 0) return steps.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
   switch (task.state) {
     case 'scheduled':
     case 'ready': {
-      const workers = await holdfast.workers();
-      const worked = workers.some((worker) => worksAll(worker) && isAlive(worker, now));
-      const who = worked ? 'a worker takes it when it is due' : 'no worker is running to take it';
+      const who = (await someoneWorks(holdfast))
+        ? 'a worker takes it when it is due'
+        : 'no worker is running to take it';
       return [`next   ${who}        here and now  ${cli.command(`resume ${task.id} --now`)}`];
     }
     case 'running':

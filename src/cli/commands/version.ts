@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { documentOf } from '../json-shapes.ts';
-import { act, versionOf } from '../program.ts';
+import { act } from '../program.ts';
+import { versionOf } from '../version.ts';
 
 export function declare(command: Command): void {
   act(command, async ({ terminal }) => {

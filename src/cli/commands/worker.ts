@@ -94,6 +94,9 @@ async function untilEnded(worker: Worker, { brakes, report, trouble, drain, grac
     if (times > 1) void atOnce(worker, brakes);
   });
   trouble.onFatal = () => void stop();
+  // Nobody reads its lines any more; what runs must not be left without its worker for that.
+  const gone = () => void stop();
+  process.stdout.on('error', gone);
   try {
     if (drain) await worker.drain();
     else await worker.start().finished;
@@ -101,6 +104,7 @@ async function untilEnded(worker: Worker, { brakes, report, trouble, drain, grac
     await stop();
     clearTimeout(killTimer);
     stopHearing();
+    process.stdout.off('error', gone);
   }
 }
 

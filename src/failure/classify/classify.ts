@@ -95,8 +95,8 @@ const MILDEST_FIRST: readonly FailureKind[] = ['rate_limited', 'transient', 'unk
  * "permanent" loses the task. But if one of them may have had its effect, so may the whole.
  */
 function mildest(recognised: readonly Recognised[]): Recognised | undefined {
-  const rank = ({ verdict }: Recognised) => MILDEST_FIRST.indexOf(verdict.kind);
-  const [first] = recognised.toSorted((a, b) => rank(a) - rank(b) || waitOf(b) - waitOf(a));
+  const hope = ({ verdict }: Recognised) => MILDEST_FIRST.indexOf(verdict.kind);
+  const [first] = recognised.toSorted((a, b) => hope(a) - hope(b) || waitOf(b) - waitOf(a));
   if (!first) return undefined;
   const ambiguous = recognised.some(({ verdict }) => verdict.ambiguous);
   return ambiguous ? { ...first, verdict: { ...first.verdict, ambiguous } } : first;

@@ -1,4 +1,4 @@
-import { read, readNumber, readText } from './inspect.ts';
+import { readNumber, readText } from './inspect.ts';
 import type { Verdict } from './verdict.ts';
 
 /** System errors by their code: Node's names for what Linux, macOS and Windows report. */
@@ -55,9 +55,8 @@ const WINDOWS_LOCKED_CALLS = ['rename', 'unlink', 'link', 'rmdir', 'open', 'copy
 /** Reads a Node system error: its code, and the system call where one code means two things. */
 export function bySystemError(error: unknown): Verdict | undefined {
   const code = readText(error, 'code');
-  // Libraries copy the code without the rest, so a bare `E…` name counts; an answer from the other side says more.
-  const answered = (read(error, 'response') ?? null) !== null;
-  if (code === undefined || answered) return undefined;
+  if (code === undefined) return undefined;
+  // Libraries copy the code without the rest, so a bare `E…` name counts.
   const call = readText(error, 'syscall') ?? '';
   const verdict = onWindows(error, code, call) ?? byCall(code, call) ?? known(BY_CODE, code);
   return verdict && { ...verdict, field: 'code' };

@@ -57,7 +57,9 @@ export function storeError(error: unknown, path: string): HoldfastError {
 
 function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : '';
+  if (typeof code === 'string') return code;
+  // better-sqlite3 looks for the folder itself, and says so without a code.
+  return messageOf(error).includes('directory does not exist') ? 'SQLITE_CANTOPEN' : '';
 }
 
 function messageOf(error: unknown): string {

@@ -1,4 +1,5 @@
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
+import { show } from '../../show.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
@@ -11,6 +12,7 @@ import { migrate, SCHEMA } from './schema.ts';
 import { StoreClock } from './store-clock.ts';
 import { SqliteTasks } from './tasks.ts';
 import { brokenInvariants } from './verify.ts';
+import { Wake } from './wake.ts';
 import { Writer } from './writer.ts';
 
 /**
@@ -19,7 +21,7 @@ import { Writer } from './writer.ts';
  */
 export function sqlite(path: string): StoreOpener {
   if (typeof path !== 'string' || path === '') {
-    throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${JSON.stringify(path) ?? path}.`);
+    throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${show(path)}.`);
   }
   return { kind: 'sqlite', open: (world) => openSqlite(path, world) };
 }
@@ -44,16 +46,15 @@ function build(sql: Sql, path: string, world: World): Store {
   const facts = new FactsTable(sql);
   const places = new Places(sql, lanes, facts);
   const writer = new Writer(sql, clock, path, lanes);
-  const listeners = new Set<() => void>();
-  const notify = () => {
-    for (const listener of listeners) listener();
-  };
+  const wake = new Wake(sql, path);
   const reaper = new Reaper(sql, world.clock);
   let closed = false;
   const read = reader(sql, path, () => {
     if (closed) throw new ClosedError('The store');
   });
-  const tasks = new SqliteTasks({ sql, writer, lanes, places, facts, reaper, read, now: () => clock.read() }, notify);
+  const tasks = new SqliteTasks({ sql, writer, lanes, places, facts, reaper, read, now: () => clock.read() }, () =>
+    wake.call(),
+  );
 
   return {
     tasks,
@@ -70,14 +71,12 @@ function build(sql: Sql, path: string, world: World): Store {
         driver: `better-sqlite3, SQLite ${sqliteVersion(sql)}`,
       }),
       now: () => clock.read(),
-      onWork(listener) {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
+      onWork: (listener) => wake.listen(listener),
       verify: () => read(brokenInvariants),
       async close() {
         if (closed) return;
         closed = true;
+        wake.close();
         await writer.close();
         sql.close();
       },

@@ -201,6 +201,20 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     });
   });
 
+  test('gives a worker that left nothing either while it still holds something', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    const [expired] = await scene.enqueue({ deadline: scene.now() + 1_000, delay: 5_000 });
+    const hers = await scene.start(alice);
+    const id = await scene.enqueueOne();
+    await scene.store.tasks.leave(alice);
+    scene.advance(1_001);
+
+    expect(await scene.store.tasks.claim(claimRequest(alice))).toMatchObject({ known: false, tasks: [] });
+    expect(await scene.store.tasks.recover(alice, 100)).toEqual([]);
+    expect(idsOf(await scene.recover(bob)).toSorted((a, b) => a - b)).toEqual([expired, hers.lease.task]);
+    expect(idsOf(await scene.claim(bob))).toEqual([id]);
+  });
+
   test('serves every queue that has work, however much another one has', async () => {
     const worker = await scene.join();
     await scene.enqueue(...Array.from({ length: 200 }, () => ({ queue: 'big' })));
@@ -326,6 +340,20 @@ function promisesOfOrder(scene: Scene): void {
     const oldest = times.toSorted((a, b) => a - b).map((time) => ids[times.indexOf(time)]);
 
     expect(idsOf(await scene.claim(await scene.join()))).toEqual(order === 'fifo' ? oldest : oldest.toReversed());
+  });
+
+  test('priority goes before age, were it thirty years', async () => {
+    await scene.store.queues.setOrder('default', 'priority');
+    const [old, young] = [Date.UTC(2020, 0, 2), Date.UTC(2050, 0, 1)];
+    const ids = await scene.enqueue(
+      { priority: 0, submittedAt: old },
+      { priority: 1, submittedAt: young },
+      { priority: 4_094, submittedAt: old },
+      { priority: 4_095, submittedAt: young },
+      { priority: 4_095, submittedAt: young - 1 },
+    );
+    const [a, b, c, d, e] = ids;
+    expect(idsOf(await scene.claim(await scene.join()))).toEqual([e, d, c, b, a]);
   });
 
   test('is exact over a thousand sources', async () => {
@@ -617,6 +645,14 @@ function promisesOfSuspects(scene: Scene): void {
 
     expect(idsOf(await scene.claim(worker, { limit: 2 }))).toEqual([before, first]);
     expect(idsOf(await scene.claim(worker, { limit: 2 }))).toEqual([second, after]);
+  });
+
+  test('gives at most one of several that are alike', async () => {
+    const worker = await scene.join();
+    const [first, second] = await suspects({}, {}, {});
+
+    expect(idsOf(await scene.claim(worker))).toEqual([first]);
+    expect(idsOf(await scene.claim(worker))).toEqual([second]);
   });
 
   test('gives one of several that were asked for by id', async () => {

@@ -84,6 +84,22 @@ function promisesOfTakingOver(scene: Scene): void {
     expect(rounds.flat().toSorted((a, b) => a - b)).toEqual(ids);
   });
 
+  test('hands over at most as many as were asked for, of several workers together', async () => {
+    const [alice, anna, bob] = [await scene.join('alice'), await scene.join('anna'), await scene.join('bob')];
+    await scene.enqueue(...Array.from({ length: 6 }, () => ({})));
+    await scene.claim(alice, { limit: 3 });
+    await scene.claim(anna, { limit: 3 });
+    await scene.store.tasks.leave(alice);
+    await scene.store.tasks.leave(anna);
+
+    const [first, second] = [await scene.recover(bob, 4), await scene.recover(bob, 4)];
+    expect([first.length, second.length]).toEqual([4, 2]);
+    expect([...first, ...second].map(({ lostBy }) => lostBy).toSorted()).toEqual([
+      ...Array<string>(3).fill('alice'),
+      ...Array<string>(3).fill('anna'),
+    ]);
+  });
+
   test('hands it over with what is known of it: counts, suspicion, and a cancel that was asked for', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const id = await scene.enqueueOne();
@@ -273,6 +289,29 @@ function promisesOfPatience(scene: Scene): void {
     expect(await scene.recover(bob)).toEqual([]);
     scene.advance(RENEW_INTERVAL + 1);
     expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
+  });
+
+  test('begins anew also when nobody looked while the lease was good again', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    const hers = await scene.start(alice);
+
+    scene.advance(LEASE + 1);
+    expect(await scene.recover(bob)).toEqual([]);
+    expect(await scene.store.tasks.renew(alice, [hers.lease])).toMatchObject({ lost: [] });
+    scene.advance(LEASE + 1);
+    expect(await scene.recover(bob)).toEqual([]);
+    scene.advance(RENEW_INTERVAL + 1);
+    expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
+  });
+
+  test('robs nobody of what is its own, also when it forgot to renew', async () => {
+    const alice = await scene.join('alice');
+    const hers = await scene.start(alice);
+    for (let round = 0; round < 3; round += 1) {
+      scene.advance(LEASE + 1);
+      expect(await scene.store.tasks.recover(alice, 100)).toEqual([]);
+    }
+    expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
   });
 
   test.each([

@@ -1,0 +1,103 @@
+// Shows the main job in a temporary folder: moves real files and runs real commands, some of which fail for real, then says
+// what needs a person. Nothing is faked: the collision, the forbidden file and the busy folder are the system's own.
+//   npm run demo
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const isRoot = process.getuid?.() === 0;
+/** Root may do everything, so as root the demo drops to another user, for whom a forbidden file is forbidden. */
+const NOBODY = 65_534;
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-demo-'));
+const at = (...parts) => join(folder, ...parts);
+
+function say(text) {
+  process.stdout.write(`\n── ${text}\n\n`);
+}
+
+function shown(args) {
+  return args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
+}
+
+/** Runs the command line as a user would type it, live. */
+function holdfast(args, wrap = (command) => command) {
+  process.stdout.write(`$ holdfast ${shown(args)}\n`);
+  const [program, ...rest] = wrap([process.execPath, cli, ...args]);
+  return spawnSync(program, rest, {
+    cwd: folder,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, HOLDFAST_STORE: at('demo.db') },
+    ...(isRoot && rest[0] !== '-m' && { uid: NOBODY, gid: NOBODY }),
+  });
+}
+
+function prepare() {
+  for (const name of ['inbox', 'archive', 'vault', 'busy']) mkdirSync(at(name));
+  const files = ['report.txt', 'photo.jpg', 'notes.txt'].map((name) => at('inbox', name));
+  for (const file of files) writeFileSync(file, 'what came in\n');
+  writeFileSync(at('archive', 'notes.txt'), 'the notes that were here first\n');
+  writeFileSync(at('vault', 'secret.txt'), 'not yours to move\n');
+  writeFileSync(at('flaky.sh'), FLAKY);
+  const ours = [folder, at('inbox'), at('archive'), at('busy'), ...files];
+  if (isRoot) for (const path of ours) chownSync(path, NOBODY, NOBODY);
+  chmodSync(at('vault'), 0o555);
+}
+
+/** Fails twice, as a network does, then succeeds. */
+const FLAKY = `echo x >> tries
+[ "$(wc -l < tries)" -ge 3 ] && { echo "3 mails fetched"; exit 0; }
+echo "fetch: connect to mail.example.org port 993: Connection refused" >&2
+exit 1
+`;
+
+/** A mount point of its own cannot be moved: it is in use. Returns how to run a command beside one, if this machine can. */
+function busyNamespace() {
+  if (!isRoot || process.platform !== 'linux') return undefined;
+  const inside = (command) => ['unshare', '-m', '--', 'sh', '-c', MOUNT_AND_DROP, at('busy'), ...command];
+  const probe = inside([process.execPath, '-e', '']);
+  return spawnSync(probe[0], probe.slice(1), { stdio: 'ignore' }).status === 0 ? inside : undefined;
+}
+
+const MOUNT_AND_DROP = `mount -t tmpfs none "$0" && exec setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups -- "$@"`;
+
+prepare();
+say('Three files go to the archive. One of them collides with what is there, and nothing is ever overwritten.');
+holdfast(['mv', 'inbox/report.txt', 'inbox/photo.jpg', 'inbox/notes.txt', 'archive/']);
+
+say('A file in a folder that this user may not change. Its policy tries it three times, a minute apart; we watch one.');
+holdfast(['mv', 'vault/secret.txt', 'archive/', '--timeout', '1s']);
+
+const inside = busyNamespace();
+if (inside) {
+  say('A folder that is in use: something is mounted on it. Locked things are given a day and ten tries.');
+  holdfast(['mv', 'busy', 'archive/', '--timeout', '1s'], inside);
+} else {
+  say(
+    'A folder that is in use would come next; making one needs root and unshare, which this machine does not give us.',
+  );
+}
+
+say('A command that fails twice, as networks do, and then succeeds.');
+holdfast(['run', '--backoff', 'exp:400ms:x2', '--', 'sh', 'flaky.sh']);
+
+say('A command that was called wrongly: trying again cannot help, so it is not tried again.');
+holdfast(['run', '--', 'sh', '-c', 'echo "usage: backup TARGET" >&2; exit 64']);
+
+say('And one that is only recorded, for later.');
+holdfast(['run', '--detach', '--', 'echo', 'good morning']);
+
+say('What is where, and what needs a person:');
+holdfast(['status']);
+
+const name = isRoot ? `sudo -u \\#${NOBODY} ` : '';
+process.stdout.write(`
+The database is ${at('demo.db')}. To look into it:
+
+  ${name}node dist/cli/main.js -s ${at('demo.db')} list
+  ${name}node dist/cli/main.js -s ${at('demo.db')} show 3
+  ${name}node dist/cli/main.js -s ${at('demo.db')} resolve 3
+`);

@@ -1,0 +1,63 @@
+import { systemClock } from '../clock.ts';
+import type { Brakes } from './brakes.ts';
+import { onInterrupt } from './interrupts.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Readers that went away: `| head`, and a terminal that was closed. */
+export const GONE = ['EPIPE', 'EIO', 'ECONNRESET'];
+
+/**
+ * What ends a stay in the foreground: an interrupt, the end of somebody's patience, or a reader who went away. The brakes are
+ * put on at once, and at a second interrupt what they stop is killed.
+ */
+export class Departure {
+  /** Whether it is time to go. */
+  left = false;
+  readonly #brakes: Brakes;
+  readonly #terminal: Terminal;
+  readonly #endings: (() => void)[] = [];
+  #notify = () => {};
+
+  constructor(brakes: Brakes, terminal: Terminal) {
+    this.#brakes = brakes;
+    this.#terminal = terminal;
+  }
+
+  /** From here on an interrupt no longer ends the process by itself. */
+  listen(): void {
+    if (this.#endings.length > 0) return;
+    const broken = (error: NodeJS.ErrnoException) => {
+      if (!GONE.includes(error.code ?? '')) this.#terminal.warn(`stdout cannot be written: ${error.message}`);
+      this.#leave();
+    };
+    process.stdout.on('error', broken);
+    this.#endings.push(
+      () => process.stdout.off('error', broken),
+      onInterrupt((times) => {
+        this.#leave();
+        if (times > 1) this.#brakes.killNow();
+      }),
+    );
+  }
+
+  leaveAfter(ms: number): void {
+    this.#endings.push(systemClock.after(ms, () => this.#leave()));
+  }
+
+  /** Calls back when it is time to go, at once if it is already. */
+  onLeave(notify: () => void): void {
+    this.#notify = notify;
+    if (this.left) notify();
+  }
+
+  /** Listens no more. */
+  end(): void {
+    for (const ending of this.#endings.splice(0)) ending();
+  }
+
+  #leave(): void {
+    this.left = true;
+    this.#brakes.stop();
+    this.#notify();
+  }
+}

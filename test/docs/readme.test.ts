@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+
+describe('the README', () => {
+  let folder: string;
+  let examples: readonly string[];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'holdfast-readme-'));
+    examples = [...(await readFile(join(root, 'README.md'), 'utf8')).matchAll(/^```js\n(.*?)^```/gms)].map(
+      ([, code]) => code as string,
+    );
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root });
+    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
+    await run('npm', ['install', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', `./${filename}`], {
+      cwd: folder,
+    });
+    // The compiled library is the one that this checkout built; compiling it again would take a minute.
+    const build = 'node_modules/better-sqlite3/build';
+    await cp(join(root, build), join(folder, build), { recursive: true });
+  });
+
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test('has five lines that run as they stand, from the packed package, in plain JavaScript', async () => {
+    await writeFile(join(folder, 'five.js'), examples[0] as string);
+    const { stdout, stderr } = await run(process.execPath, ['five.js'], { cwd: folder });
+    expect(stdout).toBe('Hello, world!\n');
+    expect(stderr).toBe('');
+  });
+
+  test('has examples that strict TypeScript takes as they stand, without types of better-sqlite3 or Node', async () => {
+    const files = await Promise.all(
+      examples.map(async (code, i) => {
+        // Later examples go on from the one before, as a reader does.
+        const before = i === 2 ? `${examples[1]}\n` : '';
+        await writeFile(join(folder, `example-${i}.mts`), `${before}${code}\nexport {};\n`);
+        return `example-${i}.mts`;
+      }),
+    );
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2022',
+      '--types',
+      '',
+      '--lib',
+      'es2022,dom',
+    ];
+    const { stdout } = await run(process.execPath, [tsc, ...options, ...files], { cwd: folder }).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(stdout).toBe('');
+  });
+
+  test('names commands that package.json has', async () => {
+    const text = await readFile(join(root, 'README.md'), 'utf8');
+    const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: object };
+    const named = [...text.matchAll(/npm (?:run )?([a-z-]+)/g)].map(([, name]) => name as string);
+    expect(named.filter((name) => name !== 'ci' && !(name in scripts))).toEqual([]);
+    expect(named.length).toBeGreaterThan(2);
+  });
+});

@@ -1,0 +1,185 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { defineTask, type Holdfast, openHoldfast } from '../../src/index.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
+import { gate, useFolder } from '../worker/scene.ts';
+import { refused, watchRejections } from './refused.ts';
+
+watchRejections();
+const folder = useFolder();
+
+const work = defineTask('work', { run: () => 'done' });
+const openFile = () => openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [work] });
+
+describe('after close', () => {
+  const calls: readonly [string, (holdfast: Holdfast) => unknown][] = [
+    ['enqueue', (holdfast) => holdfast.enqueue(work, null)],
+    ['enqueue by text', (holdfast) => holdfast.enqueue('elsewhere', null)],
+    ['work', (holdfast) => holdfast.work()],
+    ['worker', (holdfast) => holdfast.worker()],
+    ['find', (holdfast) => holdfast.find(1)],
+    ['find by key', (holdfast) => holdfast.find('k')],
+    ['get', (holdfast) => holdfast.get(1)],
+    ['list', (holdfast) => holdfast.list()],
+    ['history', (holdfast) => holdfast.history(1)],
+    ['counts', (holdfast) => holdfast.counts()],
+    ['workers', (holdfast) => holdfast.workers()],
+    ['describe', (holdfast) => holdfast.describe()],
+    ['retry', (holdfast) => holdfast.retry(1)],
+    ['cancel', (holdfast) => holdfast.cancel(1)],
+    ['hold', (holdfast) => holdfast.hold(1)],
+    ['release', (holdfast) => holdfast.release(1)],
+    ['resolve as succeeded', (holdfast) => holdfast.resolve(1, { as: 'succeeded' })],
+    ['resolve as retry', (holdfast) => holdfast.resolve(1, { as: 'retry' })],
+  ];
+
+  test.each(calls)('%s is refused', async (_, call) => {
+    const holdfast = await openFile();
+    await holdfast.close();
+    expect(await refused(() => call(holdfast))).toMatchObject({ code: 'closed', name: 'ClosedError' });
+  });
+
+  test('what is called while it is under way is done or refused, and new workers are refused', async () => {
+    const holdfast = await openFile();
+    const { id } = await holdfast.enqueue(work, null);
+    const closed = holdfast.close();
+    expect((await refused(() => holdfast.worker())).code).toBe('closed');
+    const answers = await Promise.allSettled(calls.map(async ([, call]) => call(holdfast)));
+    await closed;
+
+    for (const answer of answers) {
+      if (answer.status === 'rejected')
+        expect(['closed', 'task_not_found', 'state_conflict']).toContain(answer.reason.code);
+    }
+    const again = await openFile();
+    expect(await again.find(id)).toBeDefined();
+    expect(await again.store.upkeep.verify()).toEqual([]);
+    await again.close();
+  });
+
+  test('a handler that still runs may read and enqueue until its end: a shutdown is not its failure', async () => {
+    const { open: go, passed } = gate();
+    const started = gate();
+    const parent = defineTask('parent', {
+      async run(_: unknown, task) {
+        started.open();
+        await passed;
+        const child = await holdfast.enqueue('child', { of: task.id });
+        return (await holdfast.get(child.id)).input;
+      },
+    });
+    const holdfast = await openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [parent] });
+    const { id } = await holdfast.enqueue(parent, null);
+    holdfast.work();
+    await started.passed;
+
+    const closed = holdfast.close();
+    go();
+    await closed;
+
+    const again = await openFile();
+    expect(await again.get(id)).toMatchObject({ state: 'succeeded', result: { of: id }, attempts: 0 });
+    expect((await again.counts()).byState).toMatchObject({ ready: 1 });
+    await again.close();
+  });
+
+  test('a worker that was made before is refused as well', async () => {
+    const holdfast = await openFile();
+    const worker = holdfast.worker();
+    await holdfast.close();
+    expect((await refused(() => worker.start())).code).toBe('closed');
+    expect((await refused(() => worker.drain())).code).toBe('closed');
+    expect((await refused(() => worker.runOne())).code).toBe('closed');
+    await worker.stop();
+    await worker.finished;
+  });
+
+  test('the file can be opened again, by anybody', async () => {
+    const first = await openFile();
+    const { id } = await first.enqueue(work, 1);
+    await first.close();
+    const second = await openFile();
+    expect(await second.get(id)).toMatchObject({ input: 1 });
+    await second.close();
+  });
+});
+
+describe('close', () => {
+  test('may be called as often as one likes', async () => {
+    const holdfast = await openFile();
+    await Promise.all([holdfast.close(), holdfast.close()]);
+    await holdfast.close();
+    await holdfast[Symbol.asyncDispose]();
+  });
+
+  test('is what `await using` calls', async () => {
+    let seen: Holdfast | undefined;
+    {
+      await using holdfast = await openFile();
+      await using worker = holdfast.work();
+      expect(worker.name).toMatch(/^worker-/);
+      seen = holdfast;
+    }
+    expect((await refused(() => (seen as Holdfast).counts())).code).toBe('closed');
+  });
+
+  test('stops its workers and waits for what they run', async () => {
+    const holdfast = await openFile();
+    const { id } = await holdfast.enqueue(work, null);
+    holdfast.work();
+    await holdfast.close();
+
+    const again = await openFile();
+    // Either it ran to its end, or it was never begun, or it was handed back.
+    expect(['succeeded', 'ready']).toContain((await again.get(id)).state);
+    expect(await again.workers()).toEqual([]);
+    expect(await again.store.upkeep.verify()).toEqual([]);
+    await again.close();
+  });
+
+  test('leaves every enqueue that races with it either durable or refused', async () => {
+    let acknowledged = 0;
+    for (let round = 0; round < 20; round++) {
+      const holdfast = await openFile();
+      const answers = Array.from({ length: 50 }, async (_, n) => {
+        for (let turn = 0; turn < n % 7; turn++) await new Promise((resolve) => setImmediate(resolve));
+        return holdfast.enqueue(work, { round, n });
+      });
+      for (let turn = 0; turn < round % 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await holdfast.close();
+
+      const settled = await Promise.allSettled(answers);
+      const refusals = settled.filter((answer) => answer.status === 'rejected');
+      for (const { reason } of refusals) expect(reason).toMatchObject({ code: 'closed' });
+      acknowledged += settled.length - refusals.length;
+
+      const again = await openFile();
+      const { byState } = await again.counts();
+      expect(byState.ready).toBe(acknowledged);
+      await again.close();
+    }
+    expect(acknowledged).toBeGreaterThan(0);
+  });
+
+  test('that races with a worker leaves no task running', async () => {
+    for (let round = 0; round < 15; round++) {
+      const holdfast = await openFile();
+      await Promise.all(Array.from({ length: 10 }, () => holdfast.enqueue(work, null)));
+      holdfast.work({ concurrency: 3 });
+      for (let turn = 0; turn < round; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await holdfast.close();
+
+      const again = await openFile();
+      expect((await again.counts()).byState).toMatchObject({ running: 0 });
+      expect(await again.store.upkeep.verify()).toEqual([]);
+      await again.close();
+    }
+  });
+});
+
+test('opening fails without leaving anything open, and says why', async () => {
+  expect(await refused(() => openHoldfast({ store: sqlite(join(folder(), 'none', 'tasks.db')) }))).toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('its folder does not exist'),
+  });
+});

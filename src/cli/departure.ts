@@ -34,6 +34,8 @@ export class Departure {
     this.#endings.push(
       () => process.stdout.off('error', broken),
       onInterrupt((times) => {
+        // A terminal has shown `^C`.
+        if (this.#terminal.err.isTerminal) this.#terminal.err.atLineStart = false;
         this.#leave();
         if (times > 1) this.#brakes.killNow();
       }),

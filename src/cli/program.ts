@@ -122,7 +122,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: 'version',
     group: OTHER,
-    arguments: '',
+    arguments: '[--json]',
     summary: 'the version of holdfast, and what it stands on',
     load: () => import('./commands/version.ts'),
   },
@@ -182,9 +182,10 @@ function globalFlagsOf(command: Command): GlobalFlags {
 /** Commander's objections in our words. Help and version, which it throws too, are none. */
 export function problemOfCommander(error: CommanderError, args: readonly string[]): Problem | undefined {
   if (error.exitCode === 0) return undefined;
+  const [called, about] = wordsOf(args);
+  if (called === 'help' && about !== undefined) return unknownCommand(about);
   if (error.code === 'commander.help')
     return usage('a command is missing', { hints: ['all commands: holdfast --help'] });
-  const [called] = wordsOf(args);
   if (error.code === 'commander.unknownCommand') return unknownCommand(called ?? '');
   const entry = entryOf(called);
   const what = visible(error.message.replace(/^error: /, '').split('\n')[0] as string);

@@ -217,7 +217,7 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Makes a waiting task due now. One that has ended or needs a person starts a new round: its counts begin at zero, its
-   * history is kept.
+   * history is kept, and a deadline that has passed no longer counts.
    * @throws StateConflictError for a task that runs, is held, or is due already; TaskNotFoundError.
    */
   async retry(id: number, act: Act = {}): Promise<void> {

@@ -45,7 +45,10 @@ export interface TaskStore {
   recover(worker: number, limit: number): Promise<readonly Recovered[]>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
-  /** An operator's step, over tasks by id. What cannot take it stays as it is, and is named. */
+  /**
+   * An operator's step, over tasks by id. What cannot take it stays as it is, and is named. A retry that starts a new round
+   * drops a deadline that has passed.
+   */
   move(ids: readonly number[], move: Move): Promise<readonly Moved[]>;
 }
 
@@ -104,7 +107,7 @@ export interface Claim {
   readonly tasks: readonly Claimed[];
   /** When the next waiting task falls due or meets its deadline, as far as the store knows. */
   readonly nextDueIn?: Milliseconds;
-  /** Some waiting task's deadline has passed: `recover` hands it out. */
+  /** Some waiting task's deadline has passed. Then nothing is claimed before `recover` has handed it out: no task starts late. */
   readonly expired: boolean;
 }
 

@@ -240,6 +240,8 @@ export class Model {
   move(task: ModelTask, move: Move, to: TaskState, now: number): void {
     if (move.verb === 'retry' && !isWaiting(task)) {
       Object.assign(task, newRound(task.executions));
+      const { deadline, ...rest } = task.given;
+      if (deadline !== undefined && deadline <= now) task.given = rest;
     }
     if (move.verb === 'retry') task.dueAt = now;
     if (move.verb === 'resolve') task.result = move.result;
@@ -285,7 +287,8 @@ export class Model {
 
 export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeof noHistory> {
   readonly id: number;
-  readonly given: NewTask;
+  /** As it was enqueued; a new round drops a deadline that has passed. */
+  given: NewTask;
   readonly createdAt: number;
   readonly submittedAt: number;
   state: TaskState;

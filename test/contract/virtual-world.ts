@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Milliseconds } from '../../src/duration.ts';
 import type { World } from '../../src/store/store.ts';
+import { dice } from '../../src/testing/dice.ts';
 
 /** Midday, on a day without a change of summer time anywhere. */
 const START = Date.UTC(2026, 0, 15, 12);
@@ -69,22 +70,11 @@ interface Timer {
   readonly then: () => void;
 }
 
-/** Dice that fall the same way for the same seed: mulberry32. */
-export function seededDice(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export interface VirtualWorld extends World {
   readonly clock: VirtualClock;
 }
 
 /** A world of its own, or, given a clock, another process in the same one. */
 export function virtualWorld(seed = 1, clock = new VirtualClock()): VirtualWorld {
-  return { clock, random: seededDice(seed) };
+  return { clock, random: dice(seed) };
 }

@@ -479,7 +479,7 @@ describe('across devices', () => {
     'a %s within one device never overwrites it either',
     { timeout: 60_000 },
     async (kind) => {
-      await race(kind, elsewhere.path, dirname(to));
+      await race(kind, await mkdtemp(join(elsewhere.path, 'inbox-')), dirname(to));
     },
   );
 });

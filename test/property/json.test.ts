@@ -150,7 +150,11 @@ describe('what JSON would lose or twist', () => {
     const refuse = () => {
       throw cause;
     };
-    const unreadable = [{ toJSON: refuse }, Object.defineProperty({}, 'a', { get: refuse, enumerable: true }), new Proxy({}, { ownKeys: refuse })];
+    const unreadable = [
+      { toJSON: refuse },
+      Object.defineProperty({}, 'a', { get: refuse, enumerable: true }),
+      new Proxy({}, { ownKeys: refuse }),
+    ];
     for (const value of unreadable) expect(refusal({ value })).toMatchObject({ code: 'payload_rejected', cause });
   });
 

@@ -108,22 +108,22 @@ function facts(task: Task, now: number): string[] {
 function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEntry[], now: number): string[] {
   const numbers = numbered(history);
   const paint = (style: Style) => (text: string) => terminal.out.paint(style, text);
-  const rows = history.map((entry): Cell[] =>
-    entry.kind === 'act' ? actRow(entry, now, paint) : executionRow(entry, numbers.get(entry), now, paint),
-  );
-  if (rows.length === 0) {
+  if (history.length === 0) {
     return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first try`];
   }
-  const columns = [
-    { title: '' },
-    { title: '' },
-    { title: '' },
-    { title: '' },
-    { title: '', least: 20 },
-    { title: '', least: 12 },
-  ];
-  const lines = table(columns, rows, terminal.out.columns - 2).slice(1);
-  return ['attempts', ...lines.map((line) => `  ${line}`)];
+  const rows = history.map((entry) =>
+    entry.kind === 'act' ? actRow(entry, now, paint) : executionRow(entry, numbers.get(entry), now, paint),
+  );
+  const columns = rows[0]?.map(() => ({ title: '' })) ?? [];
+  const lines = table(columns, rows, Number.POSITIVE_INFINITY).slice(1);
+  return ['attempts', ...history.flatMap((entry, i) => [`  ${lines[i]}`, ...saidBelow(entry, history[i - 1])])];
+}
+
+/** What it said stands below the row, in full: it is what a person came for. */
+function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): string[] {
+  const said = (one: HistoryEntry | undefined) => (one?.kind === 'execution' ? endOf(one).said : '');
+  if (said(entry) === '') return [];
+  return [`       ${said(entry) === said(before) ? 'same as before' : said(entry)}`];
 }
 
 type Paint = (style: Style) => (text: string) => string;
@@ -134,7 +134,7 @@ function executionRow(
   now: number,
   paint: Paint,
 ): Cell[] {
-  const { how, said } = endOf(entry);
+  const { how } = endOf(entry);
   const [glyph, style] = signOf(entry.outcome);
   const reason = entry.failure?.reason ?? entry.outcome;
   return [
@@ -142,7 +142,7 @@ function executionRow(
     { text: clockTime(entry.startedAt, now) },
     { text: formatDuration(Math.max(0, entry.endedAt - entry.startedAt)) },
     { text: visible(entry.worker) },
-    { text: [glyph, visible(reason), how, said].filter((part) => part !== '').join('  '), paint: paint(style) },
+    { text: [glyph, visible(reason), how].filter((part) => part !== '').join('  '), paint: paint(style) },
     { text: `→ ${decisionOf(entry)}` },
   ];
 }

@@ -47,6 +47,7 @@ export class Claiming {
 
   claim(request: ClaimRequest, now: number): Claim {
     if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: false };
+    if (this.#anyExpired(now)) return this.#answer([], now);
     this.#places.promote(now, MOST_PROMOTED);
     const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
     return this.#answer(this.#lease(ids, request.worker, now), now);
@@ -57,7 +58,11 @@ export class Claiming {
     if (!this.#reaper.knows(request.worker)) return undefined;
     const ready = this.#sql.get('SELECT 1 FROM hf_active LIMIT 1');
     const due = this.#sql.get('SELECT 1 FROM hf_scheduled WHERE run_at <= ? LIMIT 1', now);
-    return ready || due ? undefined : this.#answer([], now);
+    return (ready || due) && !this.#anyExpired(now) ? undefined : this.#answer([], now);
+  }
+
+  #anyExpired(now: number): boolean {
+    return this.#sql.get('SELECT 1 FROM hf_deadlines WHERE deadline <= ? LIMIT 1', now) !== undefined;
   }
 
   #answer(tasks: Claimed[], now: number): Claim {

@@ -20,15 +20,11 @@ export function storeError(error: unknown, path: string): HoldfastError {
       );
     case 'READONLY':
     case 'PERM':
-      return new StoreError(
-        'store_read_only',
-        `${path} cannot be written: the file, its folder or its file system is read-only for this user. Nothing was changed.`,
-        cause,
-      );
+      return readOnly(error, path);
     case 'CANTOPEN':
       return new StoreError(
         'store_unavailable',
-        `${path} cannot be opened: its folder does not exist, or this user may not use it.`,
+        `${path} cannot be opened: its folder does not exist, it is a folder itself, or this user may not use it.`,
         cause,
       );
     case 'FULL':
@@ -53,6 +49,14 @@ export function storeError(error: unknown, path: string): HoldfastError {
     default:
       return new StoreError('store_unavailable', `SQLite refused a statement on ${path}: ${messageOf(error)}`, cause);
   }
+}
+
+export function readOnly(cause: unknown, path: string): StoreError {
+  return new StoreError(
+    'store_read_only',
+    `${path} cannot be written: the file, its folder or its file system is read-only for this user. Nothing was changed.`,
+    { cause },
+  );
 }
 
 function codeOf(error: unknown): string {

@@ -1,9 +1,10 @@
+import { accessSync, constants, existsSync } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { show } from '../../show.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
-import { isBusy, storeError } from './failures.ts';
+import { isBusy, readOnly, storeError } from './failures.ts';
 import { Lanes } from './lanes.ts';
 import { Places } from './places.ts';
 import { Reaper } from './reaper.ts';
@@ -30,6 +31,7 @@ export function sqlite(path: string): StoreOpener {
 const OPEN_PATIENCE_MS = 30_000;
 
 async function openSqlite(path: string, world: World): Promise<Store> {
+  refuseReadOnly(path);
   const sql = new Sql(await connect(path));
   try {
     await patiently(path, () => prepare(sql, path));
@@ -38,6 +40,19 @@ async function openSqlite(path: string, world: World): Promise<Store> {
     throw error;
   }
   return build(sql, path, world);
+}
+
+/**
+ * SQLite would open it for reading, and leave files beside it with the same permissions, which keep it from being written
+ * even after somebody has made it writable.
+ */
+function refuseReadOnly(path: string): void {
+  if (path === ':memory:' || !existsSync(path)) return;
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    throw readOnly(error, path);
+  }
 }
 
 function build(sql: Sql, path: string, world: World): Store {

@@ -44,14 +44,19 @@ export class Moving {
   /** The task waits again; after a retry it is due now, and if it had ended or needed a person, in a new round. */
   #wait(found: Found, move: Move, now: number): void {
     const { row, facts, state } = found;
-    const next = state === 'scheduled' || state === 'held' ? facts : newRound(facts, row.executions);
+    const begins = state !== 'scheduled' && state !== 'held';
+    const next = begins ? newRound(facts, row.executions) : facts;
     const due = move.verb === 'retry' ? now : dueAt(found);
+    // Who retries a task whose deadline has passed wants it all the same; it would only end again.
+    const deadline = begins && row.deadline !== null && row.deadline <= now ? null : row.deadline;
     if (move.verb === 'retry') this.#facts.write(row.id, { ...next, run_at: now });
     this.#sql.run(
-      'UPDATE hf_tasks SET state = NULL, state_at = NULL, token = NULL, reason = NULL, result = NULL WHERE id = ?',
+      `UPDATE hf_tasks SET state = NULL, state_at = NULL, token = NULL, reason = NULL, result = NULL, deadline = ?
+       WHERE id = ?`,
+      deadline,
       row.id,
     );
-    this.#places.enter(state, placeOf(row, next), due, row.deadline, now);
+    this.#places.enter(state, placeOf(row, next), due, deadline, now);
   }
 
   /** The task stands in no place, under a stored state. */

@@ -96,14 +96,14 @@ export class Settling {
   /** What to tell a worker whose lease is gone: that its word was taken before, or that it came too late and is evidence. */
   #lateAnswer(lease: Lease, decision: Decision, report: Report, desk: Desk): Settled {
     const { task, token, execution } = lease;
-    const told = this.#sql.get<{ late: number }>(
-      `SELECT 0 AS late FROM hf_tasks WHERE id = :task AND token = :token AND executions = :execution
-       UNION ALL SELECT late FROM hf_executions WHERE task = :task AND token = :token AND execution = :execution
+    const told = this.#sql.get<{ late: number; next: string }>(
+      `SELECT 0 AS late, state AS next FROM hf_tasks WHERE id = :task AND token = :token AND executions = :execution
+       UNION ALL SELECT late, next FROM hf_executions WHERE task = :task AND token = :token AND execution = :execution
        ORDER BY late LIMIT 1`,
       { task, token, execution },
     );
-    if (told?.late === 0) return { answer: 'already' };
-    if (!told && this.#sql.get('SELECT 1 FROM hf_tasks WHERE id = ?', task)) {
+    if (told?.late === 0 && told.next === decision.next) return { answer: 'already' };
+    if (told?.late !== 1 && this.#sql.get('SELECT 1 FROM hf_tasks WHERE id = ?', task)) {
       const started_at = desk.now - report.ranFor;
       this.#record({ id: task, execution, token, started_at, worker: 0, lost_by: null }, decision, report, desk, true);
     }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { NewTask } from '../../../src/store/store.ts';
 import { meets, type Needs, type QueueOrder } from '../../../src/task.ts';
+import { dice } from '../../../src/testing/dice.ts';
 import {
   claimRequest,
   deferredFor,
@@ -15,7 +16,6 @@ import {
   succeeded,
   useScene,
 } from '../scene.ts';
-import { seededDice } from '../virtual-world.ts';
 
 export function promisesOfClaiming(factory: StoreFactory): void {
   const scene = useScene(factory);
@@ -240,7 +240,7 @@ export function promisesOfClaiming(factory: StoreFactory): void {
 function promisesOfOrder(scene: Scene): void {
   /** Tasks of many sources and types in one queue, with many ties. */
   function crowd(): Partial<NewTask>[] {
-    const roll = seededDice(7);
+    const roll = dice(7);
     const pick = (n: number) => Math.floor(roll() * n);
     return Array.from({ length: 120 }, () => ({
       type: `type-${pick(4)}`,

@@ -1,0 +1,62 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { useFolder, usePrograms } from './children.ts';
+
+const { run } = usePrograms();
+const folder = useFolder();
+
+test('eight processes that open a new file at once all succeed, and each migration is made once', async () => {
+  for (let round = 0; round < 3; round++) {
+    const path = join(folder(), `new-${round}.db`);
+
+    const children = Array.from({ length: 8 }, () => run('open', path));
+    for (const child of children) {
+      await child.endsWell();
+      expect(child.said).toMatchObject([{ described: { durability: 'full' }, counts: { ready: 0 } }, 'closed']);
+    }
+
+    const database = new Database(path, { readonly: true });
+    expect(database.prepare('SELECT count(*) AS n FROM hf_schema').get()).toEqual({ n: 1 });
+    expect(database.prepare('SELECT count(*) AS n FROM hf_clock').get()).toEqual({ n: 1 });
+    expect(database.pragma('quick_check')).toEqual([{ quick_check: 'ok' }]);
+    database.close();
+  }
+});
+
+test('four workers and an enqueuer share a file: 2,000 tasks, each executed once, and nobody hears of a busy database', async () => {
+  const path = join(folder(), 'tasks.db');
+  const witness = join(folder(), 'witness');
+  writeFileSync(witness, '');
+  await run('open', path).endsWell();
+  const workers = [1, 2, 3, 4].map((n) =>
+    run('worker', path, { name: `worker-${n}`, worker: { concurrency: 10, pollInterval: '20ms' } }),
+  );
+  await Promise.all(workers.map((worker) => worker.says('working')));
+
+  const enqueuer = run('enqueue', path, { tasks: 2_000, input: { how: 'quick', witness } });
+  await enqueuer.endsWell();
+  const settled = () => workers.flatMap(({ said }) => said).filter((one) => Object.hasOwn(Object(one), 'settled'));
+  const allSettled = new Promise<void>((done) => {
+    for (const { process } of workers) process.stdout?.on('data', () => settled().length >= 2_000 && done());
+    if (settled().length >= 2_000) done();
+  });
+  await allSettled;
+  for (const worker of workers) worker.signal('SIGTERM');
+  for (const worker of workers) await worker.endsWell();
+
+  const starts = readFileSync(witness, 'utf8').trim().split('\n');
+  expect(starts).toHaveLength(2_000);
+  expect(new Set(starts).size).toBe(2_000);
+  expect(starts.every((line) => line.endsWith(' 1'))).toBe(true);
+  expect(settled()).toHaveLength(2_000);
+  // All of them had their share, and none had anything to complain of.
+  for (const { said } of workers) {
+    expect(said.filter((one) => Object.hasOwn(Object(one), 'settled')).length).toBeGreaterThan(0);
+    expect(said.filter((one) => 'log' in Object(one) || 'warn' in Object(one) || 'stale' in Object(one))).toEqual([]);
+  }
+  const check = run('read', path);
+  await check.endsWell();
+  expect(check.said).toContainEqual({ broken: [] });
+});

@@ -9,7 +9,8 @@ import { newToken } from './token.ts';
 /** How many due tasks one claim moves to ready, so that a million falling due at once stall nobody. */
 const MOST_PROMOTED = 1_000;
 
-interface LeasedRow {
+/** What a lease hands out of a task's wide row. */
+interface StoredRow {
   readonly id: number;
   readonly class: number;
   readonly source: string;
@@ -20,11 +21,17 @@ interface LeasedRow {
   readonly deadline: number | null;
   readonly idempotent: number;
   readonly payload: string;
+}
+
+interface LeasedRow extends StoredRow {
   readonly execution: number;
   readonly token: string;
   readonly revision: number;
   readonly started_at: number;
   readonly cancel: number;
+}
+
+interface RecoveredRow extends LeasedRow {
   readonly why: 'loss' | 'expiry' | null;
   readonly lost_by: string | null;
 }
@@ -95,8 +102,8 @@ export class Claiming {
   }
 
   /** The tasks that are leased now, in the order of the ids. */
-  leased(ids: readonly number[]): LeasedRow[] {
-    return this.#sql.all<LeasedRow>(
+  leased(ids: readonly number[]): RecoveredRow[] {
+    return this.#sql.all<RecoveredRow>(
       `SELECT t.id, t.class, t.source, t.priority, t.key, t.policy, t.submitted_at, t.deadline, t.idempotent, t.payload,
          r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by
        FROM json_each(?) j JOIN hf_running r ON r.id = j.value JOIN hf_tasks t ON t.id = r.id ORDER BY j.key`,
@@ -152,18 +159,30 @@ export class Claiming {
 
   #lease(ids: readonly number[], worker: number, now: number): Claimed[] {
     if (ids.length === 0) return [];
-    const facts = this.#facts.ofAll(ids);
+    const list = JSON.stringify(ids);
+    const facts = this.#facts.ofAll(list);
     const token = newToken();
-    const rows = ids.map((id) => [id, (facts.get(id)?.executions ?? 0) + 1]);
+    const rows = new Map(
+      this.#sql
+        .all<StoredRow>(
+          `SELECT id, class, source, priority, key, policy, submitted_at, deadline, idempotent, payload FROM hf_tasks
+           WHERE id IN (SELECT value FROM json_each(?))`,
+          list,
+        )
+        .map((row) => [row.id, row]),
+    );
+    const leased = ids.map((id) => {
+      const row = rows.get(id) as StoredRow;
+      const execution = (facts.get(id)?.executions ?? 0) + 1;
+      if (row.deadline !== null) this.#places.dropDeadline(row.deadline, id);
+      return { ...row, execution, token, revision: 0, started_at: now, cancel: 0 };
+    });
     this.#sql.run(
       `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline)
-       SELECT t.id, :worker, j.value ->> 1, :token, :now, t.deadline FROM json_each(:rows) j JOIN hf_tasks t ON t.id = j.value ->> 0`,
-      { worker, token, now, rows: JSON.stringify(rows) },
+       SELECT value ->> 0, :worker, value ->> 1, :token, :now, value ->> 2 FROM json_each(:rows)`,
+      { worker, token, now, rows: JSON.stringify(leased.map((row) => [row.id, row.execution, row.deadline])) },
     );
-    return this.leased(ids).map((row) => {
-      if (row.deadline !== null) this.#places.dropDeadline(row.deadline, row.id);
-      return this.claimed(row, facts.get(row.id) ?? UNTOUCHED, now);
-    });
+    return leased.map((row) => this.claimed(row, facts.get(row.id) ?? UNTOUCHED, now));
   }
 
   /** Waiting tasks whose deadline has passed are leased to be decided about; they are not executed, so none is counted. */

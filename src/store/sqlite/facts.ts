@@ -49,11 +49,11 @@ export class FactsTable {
     return this.#sql.get<FactsRow>('SELECT * FROM hf_facts WHERE task = ?', id) ?? UNTOUCHED;
   }
 
-  /** The same for many; whoever is missing is untouched. */
-  ofAll(ids: readonly number[]): ReadonlyMap<number, FactsRow> {
+  /** The same for many, by a JSON list of ids; whoever is missing is untouched. */
+  ofAll(ids: string): ReadonlyMap<number, FactsRow> {
     const rows = this.#sql.all<FactsRow & { task: number }>(
       'SELECT * FROM hf_facts WHERE task IN (SELECT value FROM json_each(?))',
-      JSON.stringify(ids),
+      ids,
     );
     return new Map(rows.map((row) => [row.task, row]));
   }

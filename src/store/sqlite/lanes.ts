@@ -55,6 +55,9 @@ interface Touched {
 
 /** The most queue positions that priority leaves room for: about 34 years of milliseconds. */
 const PRIORITY_STEP = 2 ** 40;
+/** How many lanes a process keeps in mind; beyond that it starts to learn them anew. */
+const MOST_LANES_KNOWN = 20_000;
+
 const YEAR_2020 = Date.UTC(2020, 0, 1);
 
 /**
@@ -345,6 +348,7 @@ export class Lanes {
       ...row,
     );
     const id = found?.id ?? this.#sql.run('INSERT INTO hf_lanes (source, class, track) VALUES (?, ?, ?)', ...row).id;
+    if (this.#laneIds.size >= MOST_LANES_KNOWN) this.#laneIds.clear();
     this.#laneIds.set(name, id);
     return id;
   }

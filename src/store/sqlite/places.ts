@@ -89,14 +89,16 @@ export class Places {
 
   /** What tasks bring along when they enter a lane. */
   placesOf(ids: readonly number[]): readonly Place[] {
-    const facts = this.#facts.ofAll(ids);
-    return this.rowsOf(ids).map((row) => placeOf(row, facts.get(row.id)));
+    const list = JSON.stringify(ids);
+    const facts = this.#facts.ofAll(list);
+    return this.rowsOf(list).map((row) => placeOf(row, facts.get(row.id)));
   }
 
-  rowsOf(ids: readonly number[]): readonly TaskRow[] {
+  /** The rows of many, by a JSON list of ids. */
+  rowsOf(ids: string): readonly TaskRow[] {
     return this.#sql.all<TaskRow>(
       `SELECT ${TASK_COLUMNS} FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))`,
-      JSON.stringify(ids),
+      ids,
     );
   }
 }

@@ -20,6 +20,8 @@ interface RunningRow {
 interface Desk {
   readonly now: number;
   readonly running: Map<number, RunningRow>;
+  /** Leases that end with this batch. */
+  readonly ended: number[];
   readonly facts: ReadonlyMap<number, FactsRow>;
   readonly tasks: ReadonlyMap<number, TaskRow>;
   readonly workers: Map<number, string>;
@@ -40,17 +42,25 @@ export class Settling {
   }
 
   settle(settlements: readonly Settlement[], now: number): readonly Settled[] {
-    const ids = settlements.map(({ lease }) => lease.task);
+    const desk = this.#lookUp(settlements, now);
+    const answers = settlements.map((settlement) => this.#settleOne(settlement, desk));
+    this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(desk.ended));
+    return answers;
+  }
+
+  #lookUp(settlements: readonly Settlement[], now: number): Desk {
+    const running = this.#runningRows(JSON.stringify(settlements.map(({ lease }) => lease.task)));
     // A first execution that succeeded needs nothing but its lease: no facts, no place, no history.
     const eventful = settlements.filter((one) => !isPlain(one)).map(({ lease }) => lease.task);
-    const desk: Desk = {
+    const list = JSON.stringify(eventful);
+    return {
       now,
-      running: new Map(this.#runningRows(ids).map((row) => [row.id, row])),
-      facts: eventful.length === 0 ? new Map() : this.#facts.ofAll(eventful),
-      tasks: eventful.length === 0 ? new Map() : new Map(this.#places.rowsOf(eventful).map((row) => [row.id, row])),
+      running: new Map(running.map((row) => [row.id, row])),
+      ended: [],
+      facts: eventful.length === 0 ? new Map() : this.#facts.ofAll(list),
+      tasks: eventful.length === 0 ? new Map() : new Map(this.#places.rowsOf(list).map((row) => [row.id, row])),
       workers: new Map(),
     };
-    return settlements.map((settlement) => this.#settleOne(settlement, desk));
   }
 
   #settleOne(settlement: Settlement, desk: Desk): Settled {
@@ -61,7 +71,7 @@ export class Settling {
     }
     if (decision.next !== 'succeeded' && running.revision !== revision) return this.#changed(lease.task, desk);
     desk.running.delete(lease.task);
-    this.#sql.run('DELETE FROM hf_running WHERE id = ?', lease.task);
+    desk.ended.push(lease.task);
     const facts = desk.facts.get(lease.task) ?? UNTOUCHED;
     const after = isPlain(settlement) ? undefined : afterDecision(facts, running, decision, report, desk.now);
     if (after) {
@@ -146,11 +156,11 @@ export class Settling {
     return name;
   }
 
-  #runningRows(ids: readonly number[]): RunningRow[] {
+  #runningRows(ids: string): RunningRow[] {
     return this.#sql.all<RunningRow>(
       `SELECT id, worker, execution, token, revision, started_at, deadline, lost_by FROM hf_running
        WHERE id IN (SELECT value FROM json_each(?))`,
-      JSON.stringify(ids),
+      ids,
     );
   }
 }

@@ -23,7 +23,7 @@ interface StoredRow {
   readonly payload: string;
 }
 
-interface LeasedRow extends StoredRow {
+interface LeaseRow {
   readonly execution: number;
   readonly token: string;
   readonly revision: number;
@@ -31,7 +31,7 @@ interface LeasedRow extends StoredRow {
   readonly cancel: number;
 }
 
-interface RecoveredRow extends LeasedRow {
+interface LeasedRow extends StoredRow, LeaseRow {
   readonly why: 'loss' | 'expiry' | null;
   readonly lost_by: string | null;
 }
@@ -90,7 +90,7 @@ export class Claiming {
     const lost = this.#reaper.takeOver(worker, limit, now, newToken());
     const expired = this.#takeExpired(worker, limit - lost.length, now);
     return this.leased([...lost, ...expired]).map((row) => {
-      const claimed = this.claimed(row, this.#facts.of(row.id), now);
+      const claimed = this.claimed(row, row, this.#facts.of(row.id), now);
       const type = this.#sql.get<{ published: string }>('SELECT published FROM hf_types WHERE type = ?', claimed.type);
       return {
         ...claimed,
@@ -102,8 +102,8 @@ export class Claiming {
   }
 
   /** The tasks that are leased now, in the order of the ids. */
-  leased(ids: readonly number[]): RecoveredRow[] {
-    return this.#sql.all<RecoveredRow>(
+  leased(ids: readonly number[]): LeasedRow[] {
+    return this.#sql.all<LeasedRow>(
       `SELECT t.id, t.class, t.source, t.priority, t.key, t.policy, t.submitted_at, t.deadline, t.idempotent, t.payload,
          r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by
        FROM json_each(?) j JOIN hf_running r ON r.id = j.value JOIN hf_tasks t ON t.id = r.id ORDER BY j.key`,
@@ -111,18 +111,18 @@ export class Claiming {
     );
   }
 
-  claimed(row: LeasedRow, facts: FactsRow, now: number): Claimed {
+  claimed(row: StoredRow, lease: LeaseRow, facts: FactsRow, now: number): Claimed {
     const { queue, type, category } = this.#lanes.describe(row.class);
     return {
-      lease: { task: row.id, execution: row.execution, token: row.token },
-      revision: row.revision,
+      lease: { task: row.id, execution: lease.execution, token: lease.token },
+      revision: lease.revision,
       type,
       queue,
       source: row.source,
       priority: row.priority,
       payload: row.payload,
       submittedAt: row.submitted_at,
-      facts: factsAt(now, facts, row),
+      facts: factsAt(now, facts, row, lease),
       ...(category !== '' && { category }),
       ...(row.key !== null && { key: row.key }),
       ...(row.policy !== null && { policy: row.policy }),
@@ -171,18 +171,21 @@ export class Claiming {
         )
         .map((row) => [row.id, row]),
     );
-    const leased = ids.map((id) => {
+    const running: (number | null)[][] = [];
+    const claimed = ids.map((id) => {
       const row = rows.get(id) as StoredRow;
-      const execution = (facts.get(id)?.executions ?? 0) + 1;
+      const remembered = facts.get(id) ?? UNTOUCHED;
+      const execution = remembered.executions + 1;
       if (row.deadline !== null) this.#places.dropDeadline(row.deadline, id);
-      return { ...row, execution, token, revision: 0, started_at: now, cancel: 0 };
+      running.push([id, execution, row.deadline]);
+      return this.claimed(row, { execution, token, revision: 0, started_at: now, cancel: 0 }, remembered, now);
     });
     this.#sql.run(
       `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline)
        SELECT value ->> 0, :worker, value ->> 1, :token, :now, value ->> 2 FROM json_each(:rows)`,
-      { worker, token, now, rows: JSON.stringify(leased.map((row) => [row.id, row.execution, row.deadline])) },
+      { worker, token, now, rows: JSON.stringify(running) },
     );
-    return leased.map((row) => this.claimed(row, facts.get(row.id) ?? UNTOUCHED, now));
+    return claimed;
   }
 
   /** Waiting tasks whose deadline has passed are leased to be decided about; they are not executed, so none is counted. */

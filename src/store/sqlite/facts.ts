@@ -83,25 +83,20 @@ export class FactsTable {
 export function factsAt(
   now: number,
   facts: FactsRow,
-  execution: {
-    readonly execution: number;
-    readonly started_at: number;
-    readonly cancel: number;
-    readonly idempotent: number;
-    readonly deadline: number | null;
-  },
+  task: { readonly idempotent: number; readonly deadline: number | null },
+  lease: { readonly execution: number; readonly started_at: number; readonly cancel: number },
 ): Facts {
   return {
-    executions: execution.execution - facts.round_base,
+    executions: lease.execution - facts.round_base,
     charged: facts.charged === '[]' ? [] : (JSON.parse(facts.charged) as ChargedCount[]),
     deferralsInARow: facts.in_a_row,
     deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
     recoveriesAgoMs: facts.recoveries === '[]' ? [] : (JSON.parse(facts.recoveries) as number[]).map((at) => now - at),
     suspect: facts.suspect === 1,
-    idempotent: execution.idempotent === 1,
-    cancelRequested: execution.cancel === 1,
-    sinceFirstStartMs: now - (firstStart(facts, execution) ?? now),
-    ...(execution.deadline !== null && { untilDeadlineMs: execution.deadline - now }),
+    idempotent: task.idempotent === 1,
+    cancelRequested: lease.cancel === 1,
+    sinceFirstStartMs: now - (firstStart(facts, lease) ?? now),
+    ...(task.deadline !== null && { untilDeadlineMs: task.deadline - now }),
   };
 }
 

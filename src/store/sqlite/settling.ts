@@ -98,8 +98,9 @@ export class Settling {
   }
 
   #changed(id: number, desk: Desk): Settled {
-    const [row] = this.#claiming.leased([id]);
-    const { revision, facts } = this.#claiming.claimed(row as NonNullable<typeof row>, this.#facts.of(id), desk.now);
+    const [found] = this.#claiming.leased([id]);
+    const row = found as NonNullable<typeof found>;
+    const { revision, facts } = this.#claiming.claimed(row, row, this.#facts.of(id), desk.now);
     return { answer: 'changed', revision, facts };
   }
 

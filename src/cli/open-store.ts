@@ -25,7 +25,7 @@ export async function withStore<T>(
   const location = cli.location();
   const { path } = location;
   if (cli.terminal.verbose > 0) cli.terminal.note(`store ${visible(path)} (${location.origin})`);
-  if (options.create) makeFolder(path);
+  if (options.create) makeRoom(path);
   else refuseMissing(location);
   const { create: _, ...rest } = options;
   const holdfast = await openHoldfast({ store: sqlite(path), ...rest });
@@ -36,10 +36,9 @@ export async function withStore<T>(
   }
 }
 
-function makeFolder(path: string): void {
+function makeRoom(path: string): void {
   try {
-    // Payloads may hold secrets, so a folder of our making is its owner's alone.
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolders(dirname(path));
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     const forbidden = ['EACCES', 'EPERM', 'EROFS'].includes(code);
@@ -48,6 +47,18 @@ function makeFolder(path: string): void {
       `the folder ${visible(dirname(path))} cannot be made: ${visible(message)}`,
       { hints: ['another store: --store PATH'], cause: error },
     );
+  }
+}
+
+/** Step by step: Node's own recursive `mkdir` never comes back from a place like /proc. */
+function makeFolders(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(folder) !== folder) makeFolders(dirname(folder));
+  try {
+    // Payloads may hold secrets, so a folder of our making is its owner's alone.
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !statSync(folder).isDirectory()) throw error;
   }
 }
 

@@ -54,15 +54,15 @@ export function commandsLike(word: string, commands: readonly string[]): string[
   return meant === undefined ? nearest(word, commands) : [meant];
 }
 
-/** The words that are a slip of the finger away: at most two edits, and fewer for short ones. The nearest first. */
+/** The words that are a slip of the finger away, or that it begins: at most two edits, one for short words. Only the nearest. */
 export function nearest(word: string, known: readonly string[]): string[] {
-  const limit = word.length <= 3 ? 1 : 2;
-  return known
-    .map((each) => ({ each, edits: editsBetween(word.toLowerCase(), each.toLowerCase()) }))
-    .filter(({ each, edits }) => edits <= limit || (word.length >= 3 && each.startsWith(word.toLowerCase())))
-    .sort((a, b) => a.edits - b.edits)
-    .slice(0, 3)
-    .map(({ each }) => each);
+  const typed = word.toLowerCase();
+  const limit = typed.length <= 3 ? 1 : 2;
+  const near = known
+    .map((each) => ({ each, edits: typed.length >= 3 && each.startsWith(typed) ? 1 : editsBetween(typed, each) }))
+    .filter(({ edits }) => edits <= limit);
+  const least = Math.min(...near.map(({ edits }) => edits));
+  return near.filter(({ edits }) => edits === least).map(({ each }) => each);
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */

@@ -10,7 +10,9 @@ import type {
   ListFilter,
   Move,
   Moved,
+  QueueRecord,
   Receipt,
+  SourceRecord,
   Store,
   StoreDescription,
   StoreOpener,
@@ -87,7 +89,7 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
   const tasks = byType(list(definitions, 'tasks', checkTask));
   const store = await options.store.open(world);
   try {
-    for (const { queue, order } of queues) await store.queues.setOrder(queue, order);
+    for (const { queue, order } of queues) await store.sources.setOrder(queue, order);
   } catch (error) {
     await store.upkeep.close();
     throw error;
@@ -207,6 +209,39 @@ export class Holdfast implements AsyncDisposable {
   /** The workers that share this store. */
   workers(): Promise<readonly WorkerRecord[]> {
     return this.store.records.workers();
+  }
+
+  /**
+   * Shuts a source by hand: none of its tasks starts until it is released, however many there are. Those that run go on.
+   * Holding one that is held changes nothing.
+   */
+  async holdSource(source: string, act: Act = {}): Promise<void> {
+    await this.store.sources.hold(name(source, 'source'), by(act, 'holdSource'));
+  }
+
+  /** Opens a source that was shut by hand. Its tasks go on in their queues' order. */
+  async releaseSource(source: string): Promise<void> {
+    await this.store.sources.release(name(source, 'source'));
+  }
+
+  /** Pauses a queue: nothing of it starts, on any worker, until it is resumed. Tasks may still be enqueued. */
+  async pauseQueue(queue: string, act: Act = {}): Promise<void> {
+    await this.store.sources.pause(name(queue, 'queue'), by(act, 'pauseQueue'));
+  }
+
+  /** Lets a paused queue go on. */
+  async resumeQueue(queue: string): Promise<void> {
+    await this.store.sources.resume(name(queue, 'queue'));
+  }
+
+  /** The sources that are shut. */
+  sources(): Promise<readonly SourceRecord[]> {
+    return this.store.records.sources();
+  }
+
+  /** The queues that were ever used, with their orders. */
+  queues(): Promise<readonly QueueRecord[]> {
+    return this.store.records.queues();
   }
 
   /** Where the store is and how it keeps its word. */

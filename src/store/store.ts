@@ -10,7 +10,7 @@ import type { Needs, QueueOrder, TaskState } from '../task.ts';
  */
 export interface Store {
   readonly tasks: TaskStore;
-  readonly queues: QueueStore;
+  readonly sources: SourceStore;
   readonly records: Records;
   readonly upkeep: Upkeep;
 }
@@ -81,18 +81,24 @@ export interface Receipt {
 export interface NewWorker {
   readonly name: string;
   readonly leaseFor: Milliseconds;
+  /** What it claims, so that others can say which tasks nobody takes. Absent: anything without needs. */
+  readonly takes?: Takes;
   /** What recovery must know of the types that this worker runs, as JSON by type. */
   readonly publishes: Readonly<Record<string, string>>;
 }
 
-export interface ClaimRequest {
-  readonly worker: number;
-  readonly limit: number;
+/** Which tasks a worker may take. */
+export interface Takes {
   /** Absent: any. */
   readonly types?: readonly string[];
   readonly queues?: readonly string[];
   readonly categories?: readonly string[];
   readonly capabilities: Needs;
+}
+
+export interface ClaimRequest extends Takes {
+  readonly worker: number;
+  readonly limit: number;
   /** Whether a suspect may be among them; at most one is. */
   readonly suspect: boolean;
   /** Nothing but these tasks. */
@@ -180,10 +186,17 @@ export type Settled =
   /** The facts changed since the claim: decide again from these. */
   | { readonly answer: 'changed'; readonly revision: number; readonly facts: Facts };
 
-export type Move = { readonly actor: string; readonly note?: string } & (
-  | { readonly verb: 'cancel' | 'retry' | 'hold' | 'release' }
-  | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'dead'; readonly result?: string }
-);
+/** Who did it, and a word about why. */
+export interface By {
+  readonly actor: string;
+  readonly note?: string;
+}
+
+export type Move = By &
+  (
+    | { readonly verb: 'cancel' | 'retry' | 'hold' | 'release' }
+    | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'dead'; readonly result?: string }
+  );
 
 export type Moved =
   | { readonly id: number; readonly moved: true; readonly from: TaskState; readonly to: TaskState }
@@ -191,9 +204,15 @@ export type Moved =
   | { readonly id: number; readonly moved: false; readonly from: TaskState; readonly why: 'requested' | 'conflict' }
   | { readonly id: number; readonly moved: false; readonly why: 'missing' };
 
-// ── Queues ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Sources and queues ───────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface QueueStore {
+export interface SourceStore {
+  /** Shuts a source: none of its tasks is claimed. Touches the source and not its tasks. */
+  hold(source: string, by: By): Promise<void>;
+  release(source: string): Promise<void>;
+  /** Pauses a queue: none of its tasks is claimed. */
+  pause(queue: string, by: By): Promise<void>;
+  resume(queue: string): Promise<void>;
   /** Sets a queue's order; its waiting tasks are put into the new one. `fifo` unless set. */
   setOrder(queue: string, order: QueueOrder): Promise<void>;
 }
@@ -210,7 +229,24 @@ export interface Records {
   history(id: number): Promise<readonly HistoryEntry[]>;
   counts(): Promise<Counts>;
   workers(): Promise<readonly WorkerRecord[]>;
+  /** The sources that are shut. */
+  sources(): Promise<readonly SourceRecord[]>;
+  queues(): Promise<readonly QueueRecord[]>;
 }
+
+export interface SourceRecord extends By {
+  readonly name: string;
+  readonly shutAt: number;
+}
+
+export interface QueueRecord {
+  readonly name: string;
+  readonly order: QueueOrder;
+  readonly paused?: By & { readonly at: number };
+}
+
+/** Why a ready task does not start: its source is shut, its queue is paused, or no worker has its type and meets its needs. */
+export type HeldBy = 'source_held' | 'queue_paused' | 'no_worker';
 
 export interface ListFilter {
   readonly states?: readonly TaskState[];
@@ -251,6 +287,8 @@ export interface TaskRecord {
   readonly suspect: boolean;
   /** The reason of the last decision. */
   readonly reason?: string;
+  /** For a ready task that may not start: what holds it. */
+  readonly heldBy?: HeldBy;
   /** For a running task: whose it is, since when, and whether a cancel was asked for. */
   readonly running?: { readonly worker: string; readonly since: number; readonly cancelRequested: boolean };
 }

@@ -77,9 +77,9 @@ export class Execution {
     return this.#ended;
   }
 
-  /** Whether somebody else holds its lease. */
-  get lost(): boolean {
-    return this.#aborted === 'lost';
+  /** Whether its lease is gone, or about to be given up: it was lost, or judged. A handler may run on without it. */
+  get isAstray(): boolean {
+    return this.#aborted === 'lost' || this.#judged;
   }
 
   /** How long it has been running. */
@@ -149,7 +149,7 @@ export class Execution {
       if (left > 0) this.#stopTimer = clock.after(left, look);
       else this.abort('timeout');
     };
-    this.#stopTimer = clock.after(timeout, look);
+    look();
   }
 
   #outcomeOfEnd(end: HandlerEnd): Outcome & { returned?: unknown } {

@@ -519,7 +519,7 @@ const move = fc.tuple(fc.array(numbers, { minLength: 1, maxLength: 4 }), verbs, 
 const setOrder = fc.tuple(fc.constantFrom('q', 'r'), fc.constantFrom<QueueOrder>(...QUEUE_ORDERS)).map(
   ([queue, order]) =>
     new Act(`setOrder(${queue}, ${order})`, async (model, { store }) => {
-      await store.queues.setOrder(queue, order);
+      await store.sources.setOrder(queue, order);
       model.orders.set(queue, order);
     }),
 );

@@ -6,6 +6,7 @@ import { promisesOfMoving } from './promises/moving.ts';
 import { promisesOfRecords } from './promises/records.ts';
 import { promisesOfRecovery } from './promises/recovery.ts';
 import { promisesOfSettling } from './promises/settling.ts';
+import { promisesOfSources } from './promises/sources.ts';
 import { promisesOfTime } from './promises/time.ts';
 import { promisesOfUpkeep } from './promises/upkeep.ts';
 import type { StoreFactory } from './scene.ts';
@@ -20,6 +21,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('recovery', () => promisesOfRecovery(factory));
     describe('operators', () => promisesOfMoving(factory));
     describe('records', () => promisesOfRecords(factory));
+    describe('sources and queues', () => promisesOfSources(factory));
     describe('time', () => promisesOfTime(factory));
     describe('upkeep', () => promisesOfUpkeep(factory));
   });

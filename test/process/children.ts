@@ -1,4 +1,4 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,9 +6,6 @@ import { createInterface } from 'node:readline';
 import { afterEach, expect } from 'vitest';
 
 const PROGRAM = 'test/process/program.mjs';
-
-/** Nobody: who has no rights but those of everybody. */
-export const NOBODY = 65_534;
 
 export interface Ended {
   readonly code: number | null;
@@ -24,8 +21,8 @@ export class Child {
   #listeners = new Set<() => void>();
   #hasEnded = false;
 
-  constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
-    this.process = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+  constructor(command: string, args: readonly string[]) {
+    this.process = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     const lines = createInterface({ input: this.process.stdout as NodeJS.ReadableStream });
     lines.on('line', (line) => {
       this.said.push(JSON.parse(line));
@@ -88,10 +85,11 @@ export function usePrograms() {
     return child;
   };
   return {
-    run: (mode: string, path: string, options: object = {}, spawned: SpawnOptions = {}) =>
-      keep(new Child(process.execPath, [PROGRAM, mode, path, JSON.stringify(options)], spawned)),
-    /** The same within a shell command: `$PROGRAM` there is the command that starts it. */
+    run: (mode: string, path: string, options: object = {}) =>
+      keep(new Child(process.execPath, [PROGRAM, mode, path, JSON.stringify(options)])),
+    /** Starts it through another command. */
     runIn: (command: string, args: readonly string[]) => keep(new Child(command, args)),
+    /** What `run` starts, for another command to start. */
     command: (mode: string, path: string, options: object = {}) => [
       process.execPath,
       PROGRAM,

@@ -1,7 +1,7 @@
 // What the process tests run, on the built package: node program.mjs MODE PATH [OPTIONS as JSON]
 // Each line that it prints is a JSON value. It ends by itself, or the test that started it fails.
 import { appendFileSync, rmSync } from 'node:fs';
-import { argv, stdin, stdout } from 'node:process';
+import { argv, stdout } from 'node:process';
 
 const [mode, path, json = '{}'] = argv.slice(2);
 const options = JSON.parse(json);
@@ -33,12 +33,23 @@ const work = defineTask('work', {
       case 'block':
         for (const end = Date.now() + blockMs; Date.now() < end; );
         return options.name;
+      case 'fill the disk':
+        fillUp(options.filler);
+        return 'x'.repeat(400_000);
       case 'die':
         process.kill(process.pid, 'SIGKILL');
         return new Promise(() => {});
     }
   },
 });
+
+function fillUp(file) {
+  try {
+    for (;;) appendFileSync(file, Buffer.alloc(4_096));
+  } catch (error) {
+    if (error.code !== 'ENOSPC') throw error;
+  }
+}
 
 const modes = {
   /** Works until it is told to end by a signal, or for `maxTasks`. */
@@ -61,6 +72,16 @@ const modes = {
   async drain(holdfast) {
     await holdfast.worker(options.worker).drain();
     return 'left open';
+  },
+
+  /** Enqueues one task, and works it. */
+  async workOne(holdfast) {
+    await holdfast.enqueue('work', options.input);
+    const finished = await holdfast.worker().runOne();
+    say({
+      finished: finished.state,
+      task: await holdfast.get(1).then(({ executions, attempts }) => ({ executions, attempts })),
+    });
   },
 
   async open(holdfast) {
@@ -96,14 +117,30 @@ const modes = {
   },
 };
 
+/** A test of somebody's own, with the kit. */
+async function useKit() {
+  const { openTestHoldfast } = await import(new URL('testing/index.js', dist).href);
+  const kit = await openTestHoldfast({ tasks: [work], ...(path !== '' && { store: sqlite(path) }) });
+  const { id } = await kit.holdfast.enqueue('work', { how: 'deaf' });
+  await kit.advance('2h');
+  say({ state: (await kit.holdfast.get(id)).state });
+  await kit.close();
+  say({ timers: process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout' || kind === 'Immediate') });
+}
+
 const log = {
   debug() {},
   info() {},
-  warn: (fields, message) => say({ warn: message }),
-  error: (fields, message) => say({ log: message, code: fields.err?.code }),
+  warn: (_, message) => say({ warn: message }),
+  error(fields, message) {
+    say({ log: message, code: fields.err?.code });
+    // What it had to wait for was seen, so the disk has space again.
+    if (options.filler) rmSync(options.filler, { force: true });
+  },
 };
 
-try {
+async function main() {
+  if (mode === 'kit') return useKit();
   const holdfast = await openHoldfast({
     store: sqlite(path),
     tasks: [work],
@@ -112,8 +149,11 @@ try {
   });
   if ((await modes[mode](holdfast)) !== 'left open') await holdfast.close();
   say('closed');
+}
+
+try {
+  await main();
 } catch (error) {
   say(told(error));
   process.exitCode = 3;
 }
-stdin.unref?.();

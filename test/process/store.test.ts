@@ -206,14 +206,18 @@ test('a database that a newer version wrote so that older ones may write it too 
   after.close();
 });
 
-test('a full disk refuses what does not fit, keeps all that was acknowledged, and is written again when there is space', async () => {
+/** On a disk of 2 MB, of which a file named `filler` takes a part. */
+function onSmallDisk(mode: string, options: object): Child {
   const disk = join(folder(), 'disk');
   mkdirSync(disk);
   const filler = join(disk, 'filler');
-  const [node, ...args] = command('fill', join(disk, 'tasks.db'), { filler });
+  const [node, ...args] = command(mode, join(disk, 'tasks.db'), { ...options, filler });
   const script = 'mount -t tmpfs -o size=2m tmpfs "$1" && head -c 600000 /dev/zero > "$2" && shift 2 && exec "$@"';
+  return inOwnMounts(script, [disk, filler, node as string, ...args]);
+}
 
-  const child = inOwnMounts(script, [disk, filler, node as string, ...args]);
+test('a full disk refuses what does not fit, keeps all that was acknowledged, and is written again when there is space', async () => {
+  const child = onSmallDisk('fill', {});
   const full = await child.says<{ acknowledged: number; retryable: boolean }>({ error: { code: 'store_full' } });
 
   expect(full).toMatchObject({
@@ -223,6 +227,15 @@ test('a full disk refuses what does not fit, keeps all that was acknowledged, an
   expect(full.acknowledged).toBeGreaterThan(5);
   expect(await child.says({ ready: full.acknowledged })).toMatchObject({ broken: [] });
   expect(await child.says({ again: true })).toEqual({ again: true });
+  await child.endsWell();
+});
+
+test('work that ended on a full disk is not lost and not judged: its outcome is written when there is space', async () => {
+  const child = onSmallDisk('workOne', { input: { how: 'fill the disk' } });
+
+  await child.says({ log: 'The outcome could not be written; trying again', code: 'store_full' });
+  expect(await child.says({ finished: 'succeeded' })).toMatchObject({ task: { executions: 1, attempts: 0 } });
+
   await child.endsWell();
 });
 

@@ -96,9 +96,9 @@ describe('a worker that is killed', () => {
 describe('a worker that is stopped but lives', () => {
   test('is not robbed before its lease has run out and was watched; woken up, it is told, and its word is evidence', async () => {
     const id = await enqueue('until aborted');
-    const sleeper = await startWorker('sleeper', { types: ['work'] });
+    const sleeper = await startWorker('sleeper', {}, { grace: '600ms' });
     await sleeper.says({ running: id });
-    const other = await startWorker('other');
+    const other = await startWorker('other', {}, { grace: '600ms' });
 
     sleeper.signal('SIGSTOP');
     const stoppedAt = performance.now();
@@ -201,10 +201,7 @@ describe('SIGTERM', () => {
 
 describe('a process ends by itself', () => {
   test('after close, with no timer left', async () => {
-    const child = run('worker', pathOf(), { worker: { maxTasks: 1, leaseFor: '10m', pollInterval: '10m' } });
-    await child.says('working');
-    await enqueue('quick');
-    // Nothing tells it of a task from elsewhere before its next poll, so a second one comes by.
+    const child = await startWorker('worker', { leaseFor: '10m', pollInterval: '10m' });
     child.signal('SIGTERM');
     await child.says('closed');
     const closedAt = performance.now();
@@ -218,6 +215,13 @@ describe('a process ends by itself', () => {
     const closedAt = performance.now();
     await child.endsWell();
     expect(performance.now() - closedAt).toBeLessThan(2_000);
+  });
+
+  test.each(['memory', 'a file'])('that used the testing kit on %s, with a handler that never ends', async (where) => {
+    const child = run('kit', where === 'memory' ? '' : pathOf());
+    expect(await child.says({ timers: [] })).toEqual({ timers: [] });
+    await child.endsWell();
+    expect(child.said).toContainEqual({ state: 'ready' });
   });
 
   test('that drains and forgets to close', async () => {

@@ -208,6 +208,30 @@ describe('a step is refused', () => {
   });
 });
 
+describe('a step on a source or a queue is refused', () => {
+  const steps: readonly [string, (kit: Kit, name: never, act?: object) => Promise<void>][] = [
+    ['holdSource', (kit, name, act) => kit.holdfast.holdSource(name, act)],
+    ['releaseSource', (kit, name) => kit.holdfast.releaseSource(name)],
+    ['pauseQueue', (kit, name, act) => kit.holdfast.pauseQueue(name, act)],
+    ['resumeQueue', (kit, name) => kit.holdfast.resumeQueue(name)],
+  ];
+
+  test.each(steps)('(%s) for a name that is none', async (_, take) => {
+    const { kit } = await stage();
+    const names = [...nonsense(['a text']).map(([, name]) => name), 'x'.repeat(256), 'a\nb'];
+    for (const name of names) expect((await refused(() => take(kit, name as never))).code).toBe('invalid_input');
+  });
+
+  test.each(steps.filter(([, take]) => take.length > 2))('(%s) for an act that is none', async (step, take) => {
+    const { kit } = await stage();
+    for (const [, act] of nonsense(['an object', 'a hostile object', 'an invalid Date'])) {
+      expect((await refused(() => take(kit, 'name' as never, act as never))).code).toBe('invalid_input');
+    }
+    const { message } = await refused(() => take(kit, 'name' as never, { because: 'x' }));
+    expect(message).toContain(`${step} has no option 'because'`);
+  });
+});
+
 describe('a look', () => {
   test('at a task is refused for what is neither an id nor a key', async () => {
     const { kit } = await stage();

@@ -124,7 +124,12 @@ describe('the signal of a handler', () => {
     const { task, aborts, in: runIn } = obedient({}, () => 'too late');
     const path = join(folder(), 'tasks.db');
     const sleeper = runIn(
-      await open({ tasks: [task], store: sqlite(path), worker: { leaseFor: '30s', name: 'sleeper' } }),
+      // It has no slot left, so that it does not look for work and hears of its loss at a renewal.
+      await open({
+        tasks: [task],
+        store: sqlite(path),
+        worker: { leaseFor: '30s', name: 'sleeper', concurrency: 1 },
+      }),
     );
     const other = await open({ tasks: [task], store: sqlite(path), worker: { leaseFor: '30s', types: [] } });
     const { id } = await sleeper.holdfast.enqueue(task, null);
@@ -281,6 +286,9 @@ describe('a handler that ignores its abort', () => {
     await kit.drain();
 
     expect(starts).toEqual(['deaf 1', 'quick 1']);
+    // It was not even claimed.
+    const [, deaf] = await kit.holdfast.list();
+    expect(deaf).toMatchObject({ state: 'ready', executions: 1, reason: 'timeout' });
   });
 
   test('does not hold its task back from another worker', async () => {

@@ -81,41 +81,49 @@ describe('a lease', () => {
   test('is asked for anew by a worker that the store has forgotten', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const path = join(folder(), 'tasks.db');
-    const sleeper = await open({ tasks: [work], store: sqlite(path), worker: { leaseFor: '30s', name: 'sleeper' } });
+    const sleeper = await open({ tasks: [work], store: sqlite(path) });
+    await sleeper.worker.stop();
+    const worker = sleeper.holdfast.worker({ leaseFor: '30s', name: 'sleeper' });
+    expect(await worker.runOne()).toBeUndefined();
+    const [before] = await sleeper.holdfast.workers();
     const other = await open({
       tasks: [work],
       store: sqlite(path),
       worker: { leaseFor: '30s', types: [], name: 'other' },
     });
-    await sleeper.drain();
-    const [before] = await sleeper.holdfast.workers();
     await sleepThrough(other, 25);
     await other.advance('30s');
     expect(await other.holdfast.workers()).toMatchObject([{ name: 'other' }]);
 
     const { id } = await sleeper.holdfast.enqueue(work, null);
-    await sleeper.drain();
+    expect(await worker.runOne()).toMatchObject({ state: 'succeeded' });
 
     expect(await other.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 1 });
     const [after] = (await other.holdfast.workers()).filter(({ name }) => name === 'sleeper');
     expect(after?.id).toBeGreaterThan(before?.id as number);
   });
 
-  test('is asked for anew at a heartbeat too, where there is nothing to claim', async () => {
-    const work = defineTask('work', { run: () => 'done' });
+  test('is asked for anew at a heartbeat too, where there is no slot to claim for', async () => {
+    const work = defineTask('work', { run: () => sleeper.clock.sleep('1h') });
     const path = join(folder(), 'tasks.db');
-    const sleeper = await open({ tasks: [work], store: sqlite(path), worker: { leaseFor: '30s', name: 'sleeper' } });
+    const sleeper = await open({
+      tasks: [work],
+      store: sqlite(path),
+      worker: { leaseFor: '30s', name: 'sleeper', concurrency: 1 },
+    });
+    const { id } = await sleeper.holdfast.enqueue(work, null);
+    await sleeper.drain();
     const other = await open({
       tasks: [work],
       store: sqlite(path),
       worker: { leaseFor: '30s', types: [], name: 'other' },
     });
-    await sleeper.drain();
     await sleepThrough(other, 25);
     await other.advance('30s');
+    expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', suspect: true });
+    expect((await other.holdfast.workers()).map(({ name }) => name)).toEqual(['other']);
 
-    sleeper.clock.moveTo(sleeper.clock.nextTimer as number);
-    await sleeper.drain();
+    await sleeper.advance('10s');
 
     expect((await other.holdfast.workers()).map(({ name }) => name).sort()).toEqual(['other', 'sleeper']);
   });

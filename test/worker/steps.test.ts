@@ -145,6 +145,44 @@ describe('drain', () => {
     expect(ran).toEqual([1, 2, 3]);
   });
 
+  test('may be joined by a start or another drain in whatever turn', async () => {
+    const { kit, work, ran } = await byHand();
+    for (let turns = 0; turns < 5; turns++) {
+      for (let hops = 0; hops < 24; hops++) {
+        const workers = [kit.holdfast.worker({ pollInterval: '1h' }), kit.holdfast.worker()] as const;
+        const drained = workers.map((worker) => worker.drain());
+        // What the store answers here it answers in one turn with what the workers asked for.
+        for (let turn = 0; turn < turns; turn++)
+          await kit.holdfast.store.tasks.move([], { verb: 'hold', actor: 'test' });
+        for (let hop = 0; hop < hops; hop++) await null;
+        workers[0].start();
+        drained.push(workers[1].drain());
+        await Promise.all(drained);
+
+        const name = `${turns} turns and ${hops} hops after a drain`;
+        await kit.holdfast.enqueue(work, name);
+        await workers[0].drain();
+        expect(ran.at(-1), name).toBe(name);
+        await Promise.all(workers.map((worker) => worker.stop()));
+      }
+    }
+  });
+
+  test('looks for what others lost, each time', async () => {
+    const { kit, work, ran } = await byHand();
+    const worker = kit.holdfast.worker();
+    await worker.drain();
+    const { tasks } = kit.holdfast.store;
+    await enqueueAll(kit, work, 'lost');
+    const ghost = await tasks.join({ name: 'ghost', leaseFor: 1_000, publishes: {} });
+    await tasks.claim({ worker: ghost, limit: 1, capabilities: {}, suspect: true, except: [] });
+    await tasks.leave(ghost);
+
+    await worker.drain();
+
+    expect(ran).toEqual(['lost']);
+  });
+
   test('waits for what falls due together in greater number than one claim makes ready', async () => {
     const { kit, work, ran } = await byHand();
     await Promise.all(Array.from({ length: 1_200 }, () => kit.holdfast.enqueue('elsewhere', null, { delay: '1m' })));

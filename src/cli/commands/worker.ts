@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
+import { formatDuration } from '../../duration.ts';
 import { StoreError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Worker, WorkerOptions } from '../../worker/worker.ts';
@@ -10,9 +11,10 @@ import { type Interrupt, onInterrupt } from '../interrupts.ts';
 import { span } from '../moment.ts';
 import { withStore } from '../open-store.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
-import { type Problem, problemOf } from '../problem.ts';
+import { type Problem, problemOf, usage } from '../problem.ts';
 import { act } from '../program.ts';
 import { taskTypes } from '../task-types.ts';
+import { visible } from '../visible.ts';
 import { WorkerReport } from '../worker-report.ts';
 
 interface Flags {
@@ -123,10 +125,16 @@ function optionsFrom({ concurrency, queues, grace, poll, lease, name, maxTasks }
     grace: grace === undefined ? GRACE_MS : span(grace, '--grace'),
     ...(concurrency !== undefined && { concurrency: wholeNumberFlag(concurrency, '--concurrency', 1, 10_000) }),
     ...(queues !== undefined && { queues: queues.split(',').map((queue) => queue.trim()) }),
-    ...(poll !== undefined && { pollInterval: span(poll, '--poll') }),
-    ...(lease !== undefined && { leaseFor: span(lease, '--lease') }),
+    ...(poll !== undefined && { pollInterval: spanOf(poll, '--poll', 1) }),
+    ...(lease !== undefined && { leaseFor: spanOf(lease, '--lease', 1_000) }),
     ...(maxTasks !== undefined && { maxTasks: wholeNumberFlag(maxTasks, '--max-tasks', 1) }),
   };
+}
+
+function spanOf(text: string, flag: string, least: number): number {
+  const ms = span(text, flag);
+  if (ms < least) throw usage(`${flag} must be at least ${formatDuration(least)}, got ${visible(text)}`);
+  return ms;
 }
 
 /** A supervisor must be able to tell "start me again" from "mend my configuration first". */

@@ -150,6 +150,7 @@ export class Claiming {
       if (taken.length === request.limit) break;
       const found = request.except.includes(id) ? undefined : this.#places.find(id);
       if (found?.state !== 'ready' || !this.#lanes.admits(request, found.row.class)) continue;
+      if (this.#lanes.isShut(found.row.source)) continue;
       const place = placeOf(found.row, found.facts);
       if (place.suspect && suspects-- <= 0) continue;
       if (this.#lanes.remove(place)) taken.push(id);

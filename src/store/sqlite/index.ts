@@ -10,6 +10,7 @@ import { Places } from './places.ts';
 import { Reaper } from './reaper.ts';
 import { reader, SqliteRecords } from './records.ts';
 import { migrate, SCHEMA } from './schema.ts';
+import { SqliteSources } from './sources.ts';
 import { StoreClock } from './store-clock.ts';
 import { SqliteTasks } from './tasks.ts';
 import { brokenInvariants } from './verify.ts';
@@ -73,9 +74,7 @@ function build(sql: Sql, path: string, world: World): Store {
 
   return {
     tasks,
-    queues: {
-      setOrder: (queue, order) => writer.write(() => lanes.reorder(queue, order, (ids) => places.placesOf(ids))),
-    },
+    sources: new SqliteSources(writer, lanes, places, () => wake.call()),
     records: new SqliteRecords(read, () => clock.read()),
     upkeep: {
       describe: () => ({

@@ -1,6 +1,6 @@
 import type { Needs, QueueOrder } from '../../task.ts';
 import { meets } from '../../task.ts';
-import type { ClaimRequest } from '../store.ts';
+import type { By, ClaimRequest, Takes } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { StoreClock } from './store-clock.ts';
 
@@ -29,6 +29,7 @@ interface Queue {
   readonly id: number;
   readonly name: string;
   readonly ordering: QueueOrder;
+  readonly paused_at: number | null;
 }
 
 interface Head {
@@ -49,6 +50,7 @@ type Ranked = Pick<Head, 'order_key' | 'seq'>;
 interface Touched {
   readonly stream: Stream;
   readonly source: string;
+  readonly shut: boolean;
   readonly before: Ranked | undefined;
   now: Ranked | undefined | 'unknown';
 }
@@ -140,7 +142,8 @@ export class Lanes {
 
   /** Makes the ring mirror the lanes that were touched: once for each, however many tasks came and went. */
   flush(): void {
-    for (const [lane, { stream, source, before, now }] of this.#touched) {
+    for (const [lane, { stream, source, shut, before, now }] of this.#touched) {
+      if (shut) continue;
       const head = now === 'unknown' ? this.#headOf(lane) : now;
       if (head?.seq === before?.seq && head?.order_key === before?.order_key) continue;
       if (before) this.#retire(stream, before);
@@ -173,6 +176,45 @@ export class Lanes {
     return { queue: this.#queueOfId(queue).name, type, category };
   }
 
+  /** Shuts a source: its lanes leave the ring, whatever they hold. */
+  shut(source: string, { actor, note }: By, now: number): void {
+    if (this.isShut(source)) return;
+    for (const { stream, head } of this.#headsOfSource(source)) this.#retire(stream, head);
+    this.#sql.run(
+      'INSERT INTO hf_sources (name, shut_at, actor, note) VALUES (?, ?, ?, ?)',
+      source,
+      now,
+      actor,
+      note ?? null,
+    );
+  }
+
+  /** Opens a source: those of its lanes that hold anything join the ring. */
+  open(source: string): void {
+    if (this.#sql.run('DELETE FROM hf_sources WHERE name = ?', source).changes === 0) return;
+    for (const { stream, head } of this.#headsOfSource(source)) this.#raise(stream, head);
+  }
+
+  isShut(source: string): boolean {
+    return this.#sql.get('SELECT 1 FROM hf_sources WHERE name = ?', source) !== undefined;
+  }
+
+  pause(queue: string, { actor, note }: By, now: number): void {
+    this.#sql.run(
+      'UPDATE hf_queues SET paused_at = ?, actor = ?, note = ? WHERE id = ? AND paused_at IS NULL',
+      now,
+      actor,
+      note ?? null,
+      this.queueOf(queue),
+    );
+    this.#queuesChanged();
+  }
+
+  resume(queue: string): void {
+    this.#sql.run('UPDATE hf_queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = ?', queue);
+    this.#queuesChanged();
+  }
+
   /** Sets a queue's order, and puts its ready tasks into it. */
   reorder(queue: string, ordering: QueueOrder, places: (ids: readonly number[]) => readonly Place[]): void {
     const id = this.queueOf(queue);
@@ -186,9 +228,27 @@ export class Lanes {
     for (const place of all) this.remove(place);
     this.flush();
     this.#sql.run('UPDATE hf_queues SET ordering = ? WHERE id = ?', ordering, id);
+    this.#queuesChanged();
+    for (const place of all) this.add(place);
+  }
+
+  /** Other processes keep the queues in mind: they learn from the catalogue's number that these are new ones. */
+  #queuesChanged(): void {
     this.#sql.run('UPDATE hf_clock SET catalogue = catalogue + 1 WHERE id = 1');
     this.#clock.catalogue += 1;
-    for (const place of all) this.add(place);
+  }
+
+  #headsOfSource(source: string): { readonly stream: Stream; readonly head: Head }[] {
+    this.flush();
+    return this.#sql
+      .all<{ id: number; class: number; track: number }>(
+        'SELECT id, class, track FROM hf_lanes WHERE source = ?',
+        source,
+      )
+      .flatMap(({ id: lane, class: group, track }) => {
+        const head = this.#headOf(lane);
+        return head ? [{ stream: { class: group, track }, head: { ...head, lane, source } }] : [];
+      });
   }
 
   queueOf(name: string): number {
@@ -258,13 +318,9 @@ export class Lanes {
 
   /** Whether the worker that asks may take from this class. */
   admits(request: ClaimRequest, id: number): boolean {
-    const { type, category, needs, queue } = this.#classOfId(id);
-    return (
-      (!request.types || request.types.includes(type)) &&
-      (!request.queues || request.queues.includes(this.#queueOfId(queue).name)) &&
-      (!request.categories || request.categories.includes(category)) &&
-      meets(request.capabilities, needs)
-    );
+    const { type, category, needs, queue: queueId } = this.#classOfId(id);
+    const queue = this.#queueOfId(queueId);
+    return queue.paused_at === null && takes(request, { queue: queue.name, type, category, needs });
   }
 
   /** One probe for each class and track that has anything, however many tasks and lanes it has. */
@@ -286,9 +342,10 @@ export class Lanes {
   #touch(lane: number, place: Place): Touched {
     const known = this.#touched.get(lane);
     if (known) return known;
-    const before = this.#headOf(lane);
+    const head = this.#headOf(lane);
+    const shut = this.isShut(place.source);
     const stream = { class: place.class, track: trackOf(place) };
-    const touched = { stream, source: place.source, before, now: before };
+    const touched = { stream, source: place.source, shut, before: shut ? undefined : head, now: head };
     this.#touched.set(lane, touched);
     return touched;
   }
@@ -399,10 +456,23 @@ export class Lanes {
     }
     const known = this.#queues.get(id);
     if (known) return known;
-    const row = this.#sql.get<Queue>('SELECT id, name, ordering FROM hf_queues WHERE id = ?', id) as Queue;
+    const row = this.#sql.get<Queue>('SELECT id, name, ordering, paused_at FROM hf_queues WHERE id = ?', id) as Queue;
     this.#queues.set(id, row);
     return row;
   }
+}
+
+/** Whether a worker that takes these may run a task of this kind. */
+export function takes(
+  { types, queues, categories, capabilities }: Takes,
+  task: { readonly queue: string; readonly type: string; readonly category: string; readonly needs: Needs },
+): boolean {
+  return (
+    (!types || types.includes(task.type)) &&
+    (!queues || queues.includes(task.queue)) &&
+    (!categories || categories.includes(task.category)) &&
+    meets(capabilities, task.needs)
+  );
 }
 
 /** Ties are broken by age: the older first, but in a `lifo` queue the newer. */

@@ -1,9 +1,20 @@
 import type { Because, ChargedCount } from '../../failure/decide.ts';
 import type { Failure } from '../../failure/outcome.ts';
-import { type Needs, TASK_STATES, type TaskState } from '../../task.ts';
-import type { Counts, HistoryEntry, ListFilter, Records, TaskRecord, WorkerRecord } from '../store.ts';
+import { type Needs, type QueueOrder, TASK_STATES, type TaskState } from '../../task.ts';
+import type {
+  Counts,
+  HistoryEntry,
+  ListFilter,
+  QueueRecord,
+  Records,
+  SourceRecord,
+  Takes,
+  TaskRecord,
+  WorkerRecord,
+} from '../store.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
+import { takes } from './lanes.ts';
 
 /** Runs a read and puts SQLite's failures into words. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
@@ -45,6 +56,7 @@ interface ViewRow {
   readonly recoveries: number;
   readonly suspect: number;
   readonly reason: string | null;
+  readonly held_by: 'source_held' | 'queue_paused' | null;
   readonly worker: string | null;
   readonly running_since: number | null;
   readonly cancel_requested: number | null;
@@ -62,7 +74,7 @@ export class SqliteRecords implements Records {
   find(id: number): Promise<TaskRecord | undefined> {
     return this.#read((sql) => {
       const row = sql.get<ViewRow>('SELECT * FROM holdfast_tasks WHERE id = ?', id);
-      return row && recordOf(row);
+      return row && recordOf(row, this.#takersOf(sql));
     });
   }
 
@@ -73,7 +85,7 @@ export class SqliteRecords implements Records {
            SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))`,
         { 1: key, 2: type ?? null },
       );
-      return row && recordOf(row);
+      return row && recordOf(row, this.#takersOf(sql));
     });
   }
 
@@ -93,9 +105,10 @@ export class SqliteRecords implements Records {
       among('source', filter.sources);
       among('reason', filter.reasons);
       const where = conditions.join(' AND ');
+      const takers = this.#takersOf(sql);
       return sql
         .all<ViewRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
-        .map(recordOf);
+        .map((row) => recordOf(row, takers));
     });
   }
 
@@ -150,6 +163,48 @@ export class SqliteRecords implements Records {
       ),
     );
   }
+
+  sources(): Promise<readonly SourceRecord[]> {
+    return this.#read((sql) =>
+      sql
+        .all<ShutRow>('SELECT name, shut_at, actor, note FROM hf_sources ORDER BY name')
+        .map(({ name, shut_at, actor, note }) => ({ name, shutAt: shut_at, actor, ...(note !== null && { note }) })),
+    );
+  }
+
+  queues(): Promise<readonly QueueRecord[]> {
+    return this.#read((sql) =>
+      sql
+        .all<QueueRow>('SELECT name, ordering, paused_at, actor, note FROM hf_queues ORDER BY name')
+        .map(({ name, ordering, paused_at: at, actor, note }) => ({
+          name,
+          order: ordering,
+          ...(at !== null && { paused: { at, actor: actor ?? 'unknown', ...(note !== null && { note }) } }),
+        })),
+    );
+  }
+
+  /** What the workers take whose lease has not run out. */
+  #takersOf(sql: Sql): readonly Takes[] {
+    return sql
+      .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
+      .map(({ takes }) => JSON.parse(takes) as Takes);
+  }
+}
+
+interface ShutRow {
+  readonly name: string;
+  readonly shut_at: number;
+  readonly actor: string;
+  readonly note: string | null;
+}
+
+interface QueueRow {
+  readonly name: string;
+  readonly ordering: QueueOrder;
+  readonly paused_at: number | null;
+  readonly actor: string | null;
+  readonly note: string | null;
 }
 
 /** The view computes a state by looking in every place; where the wanted states stand together, only they are looked at. */
@@ -226,7 +281,9 @@ function actEntry(row: ActRow): HistoryEntry {
   };
 }
 
-function recordOf(row: ViewRow): TaskRecord {
+function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
+  const heldBy =
+    row.held_by ?? (row.state === 'ready' && !takers.some((worker) => takesRow(worker, row)) ? 'no_worker' : null);
   return {
     id: row.id,
     type: row.type,
@@ -252,6 +309,7 @@ function recordOf(row: ViewRow): TaskRecord {
     ...(row.deadline !== null && { deadline: row.deadline }),
     ...(row.ended_at !== null && { endedAt: row.ended_at }),
     ...(row.reason !== null && { reason: row.reason }),
+    ...(heldBy !== null && { heldBy }),
     ...(row.running_since !== null && {
       running: {
         worker: row.worker ?? 'a worker that left',
@@ -260,4 +318,9 @@ function recordOf(row: ViewRow): TaskRecord {
       },
     }),
   };
+}
+
+function takesRow(worker: Takes, { queue, type, category, needs }: ViewRow): boolean {
+  const kind = { queue, type, category: category ?? '', needs: needs === null ? {} : (JSON.parse(needs) as Needs) };
+  return takes(worker, kind);
 }

@@ -6,7 +6,7 @@ import type { Sql } from './driver.ts';
  * and its wide row in hf_tasks is written when it is enqueued and when it settles. A stored `state` says that it is in none.
  *
  * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). hf_active has a row for every
- * lane that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.
+ * lane of an open source that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.
  */
 const FIRST = `
 CREATE TABLE hf_clock (
@@ -21,8 +21,18 @@ CREATE TABLE hf_queues (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   ordering TEXT NOT NULL DEFAULT 'fifo',
+  paused_at INTEGER,
+  actor TEXT,
+  note TEXT,
   last_key REAL NOT NULL DEFAULT 0
 ) STRICT;
+
+CREATE TABLE hf_sources (
+  name TEXT PRIMARY KEY,
+  shut_at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  note TEXT
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE hf_classes (
   id INTEGER PRIMARY KEY,
@@ -166,6 +176,7 @@ CREATE TABLE hf_workers (
   joined_at INTEGER NOT NULL,
   lease_for INTEGER NOT NULL,
   lease_until INTEGER NOT NULL,
+  takes TEXT NOT NULL,
   gone INTEGER NOT NULL DEFAULT 0,
   host TEXT NOT NULL,
   pid INTEGER NOT NULL,
@@ -189,6 +200,8 @@ SELECT t.id, c.type, q.name AS queue, t.source,
   coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
   coalesce(json_array_length(f.recoveries), 0) AS recoveries, coalesce(f.suspect, 0) AS suspect,
   coalesce(t.reason, f.reason) AS reason,
+  CASE WHEN t.state IS NULL AND r.id IS NULL AND s.id IS NULL THEN
+    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
   w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested
 FROM hf_tasks t
 JOIN hf_classes c ON c.id = t.class
@@ -196,6 +209,7 @@ JOIN hf_queues q ON q.id = c.queue
 LEFT JOIN hf_facts f ON f.task = t.id
 LEFT JOIN hf_running r ON r.id = t.id
 LEFT JOIN hf_workers w ON w.id = r.worker
+LEFT JOIN hf_sources o ON o.name = t.source
 LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 

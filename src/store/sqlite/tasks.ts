@@ -80,7 +80,7 @@ export class SqliteTasks implements TaskStore {
     };
   }
 
-  join({ name, leaseFor, publishes }: NewWorker): Promise<number> {
+  join({ name, leaseFor, takes, publishes }: NewWorker): Promise<number> {
     return this.#writer.write((now) => {
       for (const [type, published] of Object.entries(publishes)) {
         this.#sql.run(
@@ -92,12 +92,13 @@ export class SqliteTasks implements TaskStore {
       }
       const { host, pid, pid_started, boot, pid_space } = ownIdentity();
       return this.#sql.run(
-        `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, host, pid, pid_started, boot, pid_space)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, takes, host, pid, pid_started, boot, pid_space)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         name,
         now,
         leaseFor,
         now + leaseFor,
+        JSON.stringify(takes ?? { capabilities: {} }),
         host,
         pid,
         pid_started,

@@ -20,7 +20,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'is the head of a lane but not in the ring, or the other way round': `
     WITH heads AS (
       SELECT l.class, l.track, r.order_key, r.seq, l.id AS lane, l.source FROM hf_lanes l JOIN hf_ready r ON r.lane = l.id
-      WHERE NOT EXISTS (SELECT 1 FROM hf_ready e WHERE e.lane = r.lane AND (e.order_key, e.seq) < (r.order_key, r.seq)))
+      WHERE l.source NOT IN (SELECT name FROM hf_sources) AND NOT EXISTS (SELECT 1 FROM hf_ready e WHERE e.lane = r.lane AND (e.order_key, e.seq) < (r.order_key, r.seq)))
     SELECT abs(seq) AS id FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
     UNION ALL
     SELECT abs(seq) FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM heads)`,

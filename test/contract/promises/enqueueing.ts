@@ -42,6 +42,7 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
     expect(await scene.find(id)).toEqual({
       ...kept,
       id,
+      heldBy: 'no_worker',
       state: 'ready',
       createdAt: now,
       executions: 0,

@@ -1,0 +1,42 @@
+import type { QueueOrder } from '../../task.ts';
+import type { By, SourceStore } from '../store.ts';
+import type { Lanes } from './lanes.ts';
+import type { Places } from './places.ts';
+import type { Writer } from './writer.ts';
+
+/** Shuts and opens sources, and sets up queues. */
+export class SqliteSources implements SourceStore {
+  readonly #writer: Writer;
+  readonly #lanes: Lanes;
+  readonly #places: Places;
+  readonly #notify: () => void;
+
+  constructor(writer: Writer, lanes: Lanes, places: Places, notify: () => void) {
+    this.#writer = writer;
+    this.#lanes = lanes;
+    this.#places = places;
+    this.#notify = notify;
+  }
+
+  hold(source: string, by: By): Promise<void> {
+    return this.#writer.write((now) => this.#lanes.shut(source, by, now));
+  }
+
+  async release(source: string): Promise<void> {
+    await this.#writer.write(() => this.#lanes.open(source));
+    this.#notify();
+  }
+
+  pause(queue: string, by: By): Promise<void> {
+    return this.#writer.write((now) => this.#lanes.pause(queue, by, now));
+  }
+
+  async resume(queue: string): Promise<void> {
+    await this.#writer.write(() => this.#lanes.resume(queue));
+    this.#notify();
+  }
+
+  async setOrder(queue: string, order: QueueOrder): Promise<void> {
+    await this.#writer.write(() => this.#lanes.reorder(queue, order, (ids) => this.#places.placesOf(ids)));
+  }
+}

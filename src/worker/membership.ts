@@ -1,0 +1,129 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+import type { Logger } from '../log.ts';
+import type { Lease } from '../store/store.ts';
+import type { Asking } from './asking.ts';
+import type { Execution } from './execution.ts';
+import { Heartbeat } from './heartbeat.ts';
+
+const RENEWALS_PER_LEASE = 3;
+
+export interface MembershipOptions {
+  readonly asking: Asking;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly name: string;
+  readonly leaseFor: Milliseconds;
+  /** What recovery elsewhere must know of the worker's types. */
+  readonly publishes: Readonly<Record<string, string>>;
+  /** The executions whose leases are this worker's, as far as it knows. */
+  readonly held: () => readonly Execution[];
+  /** Runs a beat, so that whoever stops or drains can wait for it. */
+  readonly inBackground: (beat: Promise<void>) => Promise<void>;
+  /** Called after each renewal, whether it succeeded or not. */
+  readonly afterBeat: () => void;
+}
+
+/**
+ * A worker's row in the store, on which all of its leases stand. It is made when it is first needed, renewed three times in
+ * its length while the worker works or holds anything, made anew where the store has forgotten it, and removed at the end.
+ */
+export class Membership {
+  readonly #options: MembershipOptions;
+  readonly #interval: Milliseconds;
+  readonly #heartbeat: Heartbeat;
+  #id: number | undefined;
+  #joining: Promise<number> | undefined;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#interval = options.leaseFor / RENEWALS_PER_LEASE;
+    this.#heartbeat = new Heartbeat(options.clock, this.#interval, () => options.inBackground(this.#beat()));
+  }
+
+  /** The worker's id, if it has one now. */
+  get id(): number | undefined {
+    return this.#id;
+  }
+
+  /** Renews at every interval from now on. */
+  keep(): void {
+    this.#heartbeat.start();
+  }
+
+  /** Renews no more, and leaves no timer. */
+  rest(): void {
+    this.#heartbeat.stop();
+  }
+
+  /** The worker's id, under a lease that has not begun to run out. */
+  async join(): Promise<number> {
+    const sinceRenewal = this.#options.clock.monotonic() - this.#renewedAt;
+    if (this.#id !== undefined && !this.#heartbeat.going && sinceRenewal >= this.#interval) await this.#renew();
+    if (this.#id !== undefined) return this.#id;
+    this.#joining ??= this.#announce().finally(() => {
+      this.#joining = undefined;
+    });
+    return this.#joining;
+  }
+
+  /** The store does not know this id any more. Meanwhile the worker may have joined anew. */
+  forget(id: number): void {
+    if (this.#id === id) this.#id = undefined;
+  }
+
+  async leave(): Promise<void> {
+    const id = this.#id;
+    if (id === undefined) return;
+    this.#id = undefined;
+    try {
+      await this.#options.asking.ask((tasks) => tasks.leave(id));
+    } catch (error) {
+      // Its lease runs out by itself.
+      this.#options.log.warn({ err: error, worker: this.#options.name }, 'The worker could not sign off');
+    }
+  }
+
+  async #announce(): Promise<number> {
+    const { asking, clock, name, leaseFor, publishes } = this.#options;
+    this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, publishes }));
+    this.#renewedAt = clock.monotonic();
+    return this.#id;
+  }
+
+  async #beat(): Promise<void> {
+    const { log, name, afterBeat } = this.#options;
+    try {
+      await this.#renew();
+      // Under a new id the store tells which of the old one's leases are gone.
+      if (this.#id === undefined) await this.join();
+    } catch (error) {
+      log.error({ err: error, worker: name }, 'The lease could not be renewed; trying again');
+    }
+    afterBeat();
+  }
+
+  async #renew(): Promise<void> {
+    const { asking, clock, held } = this.#options;
+    const id = this.#id;
+    if (id === undefined) return;
+    const executions = held();
+    const leases = executions.map(({ claimed }) => claimed.lease);
+    const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases));
+    if (known) this.#renewedAt = clock.monotonic();
+    else this.forget(id);
+    for (const execution of among(executions, lost)) execution.abort('lost');
+    for (const execution of among(executions, cancelled)) execution.abort('cancel');
+  }
+}
+
+/** A task is not enough: it may have been claimed again since these leases were sent. */
+function among(executions: readonly Execution[], leases: readonly Lease[]): readonly Execution[] {
+  const named = new Set(leases.map(textOf));
+  return executions.filter(({ claimed }) => named.has(textOf(claimed.lease)));
+}
+
+function textOf({ task, execution, token }: Lease): string {
+  return `${task} ${execution} ${token}`;
+}

@@ -1,0 +1,103 @@
+import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
+import { list, name, refuseUnknown, wholeNumber } from '../options.ts';
+import { show } from '../show.ts';
+import type { Needs } from '../task.ts';
+import { checkNeeds } from './define-task.ts';
+import type { WorkerEvent } from './events.ts';
+
+export interface WorkerOptions {
+  /** Shown to people. Default: host name and pid, given by the opener. */
+  readonly name?: string;
+  /** How many executions at a time. Default 10. */
+  readonly concurrency?: number;
+  /** Only tasks of these queues, types or categories. Default: all queues and categories, and the types that have a definition. */
+  readonly queues?: readonly string[];
+  readonly types?: readonly string[];
+  readonly categories?: readonly string[];
+  /** What it offers to tasks with needs. */
+  readonly capabilities?: Needs;
+  /** How long a silent worker keeps its tasks; it renews three times in that time. Default 30 s, at least 1 s. */
+  readonly leaseFor?: DurationInput;
+  /** How often it looks for work that nothing told it of. Default 1 s. */
+  readonly pollInterval?: DurationInput;
+  /** How long a handler has to end when its execution or the worker is stopped. Default 30 s. */
+  readonly grace?: DurationInput;
+  /** Starts this many executions, then finishes. Default: no end. */
+  readonly maxTasks?: number;
+  /** Only these tasks, by id. */
+  readonly only?: readonly number[];
+  /** Told of what happens, in order. What it throws is logged and goes no further. */
+  readonly onEvent?: (event: WorkerEvent) => void;
+}
+
+const OPTIONS = [
+  'name',
+  'concurrency',
+  'queues',
+  'types',
+  'categories',
+  'capabilities',
+  'leaseFor',
+  'pollInterval',
+  'grace',
+  'maxTasks',
+  'only',
+  'onEvent',
+];
+
+/** The options of a worker, read and with their defaults. */
+export interface WorkerSettings {
+  readonly name?: string;
+  readonly concurrency: number;
+  readonly types?: readonly string[];
+  /** What a claim is narrowed to, apart from the types. */
+  readonly filters: { queues?: readonly string[]; categories?: readonly string[]; only?: readonly number[] };
+  readonly capabilities: Needs;
+  readonly leaseFor: Milliseconds;
+  readonly pollInterval: Milliseconds;
+  readonly grace: Milliseconds;
+  /** Infinity where there is no end. */
+  readonly maxTasks: number;
+  readonly onEvent?: (event: WorkerEvent) => void;
+}
+
+const SHORTEST_LEASE: Milliseconds = 1_000;
+
+/** @throws InvalidInputError naming the option and showing the value. */
+export function parseWorkerOptions(options: WorkerOptions): WorkerSettings {
+  refuseUnknown(options, OPTIONS, 'A worker');
+  const {
+    concurrency = 10,
+    capabilities = {},
+    leaseFor = '30s',
+    pollInterval = '1s',
+    grace = '30s',
+    onEvent,
+  } = options;
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw new InvalidInputError(`onEvent must be a function, got ${show(onEvent)}.`);
+  }
+  const id = (value: unknown, what: string) => wholeNumber(value, what, 1);
+  return {
+    ...(options.name !== undefined && { name: name(options.name, 'name') }),
+    concurrency: wholeNumber(concurrency, 'concurrency', 1, 10_000),
+    ...(options.types !== undefined && { types: list(options.types, 'types', name) }),
+    filters: {
+      ...(options.queues !== undefined && { queues: list(options.queues, 'queues', name) }),
+      ...(options.categories !== undefined && { categories: list(options.categories, 'categories', name) }),
+      ...(options.only !== undefined && { only: list(options.only, 'only', id) }),
+    },
+    capabilities: checkNeeds(capabilities, 'capabilities'),
+    leaseFor: atLeast(SHORTEST_LEASE, duration(leaseFor, 'leaseFor'), 'leaseFor must be at least 1 s'),
+    pollInterval: atLeast(1, duration(pollInterval, 'pollInterval'), 'pollInterval must be at least 1 ms'),
+    grace: duration(grace, 'grace'),
+    maxTasks: options.maxTasks === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.maxTasks, 'maxTasks', 1),
+    ...(onEvent !== undefined && { onEvent }),
+  };
+}
+
+function atLeast(least: Milliseconds, value: Milliseconds, objection: string): Milliseconds {
+  if (value >= least) return value;
+  throw new InvalidInputError(`${objection}, got ${value} ms.`);
+}

@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { inAscii } from '../../src/cli/glyphs.ts';
+import { table } from '../../src/cli/table.ts';
+import { quoted, visible, visibleLines } from '../../src/cli/visible.ts';
+import { cut, padded, widthOf } from '../../src/cli/width.ts';
+
+const ESC = '\u001b';
+
+describe('text of a task on a terminal', () => {
+  test.each([
+    ['colours', `${ESC}[31mred${ESC}[0m`, String.raw`\x1b[31mred\x1b[0m`],
+    ['a title', `${ESC}]0;owned\u0007`, String.raw`\x1b]0;owned\x07`],
+    ['C1 controls', '\u009b2J', String.raw`\x9b2J`],
+    ['a line that is overwritten', 'rm -rf /\rls', String.raw`rm -rf /\rls`],
+    ['several lines', 'one\ntwo', String.raw`one\ntwo`],
+    ['writing turned round', 'txt.\u202eexe', String.raw`txt.\u202eexe`],
+    ['invisible tags', 'a\u{e0041}b', String.raw`a\u{e0041}b`],
+    ['half a surrogate pair', 'a\ud800b', String.raw`a\ud800b`],
+  ])('%s: spelled out', (_, text, shown) => {
+    expect(visible(text)).toBe(shown);
+  });
+
+  test('what is harmless stays as it is', () => {
+    expect(visible('Žluťoučký kůň 👩‍👩‍👧 日本 ≤ ±')).toBe('Žluťoučký kůň 👩‍👩‍👧 日本 ≤ ±');
+  });
+
+  test('never holds a control character, whatever was said', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(visible(text)).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u);
+      }),
+    );
+  });
+
+  test('lines stay lines where there is room for them', () => {
+    expect(visibleLines(`a\r\n${ESC}b\nc\n`)).toEqual(['a', String.raw`\x1bb`, 'c']);
+  });
+
+  test('an argument is quoted as a shell wants it', () => {
+    expect(['a/b-c.txt', 'two words', "it's", '', '$HOME'].map(quoted)).toEqual([
+      'a/b-c.txt',
+      "'two words'",
+      String.raw`'it'\''s'`,
+      "''",
+      "'$HOME'",
+    ]);
+  });
+
+  test('our own signs have a form in ASCII, and a file name keeps its letters', () => {
+    expect(inAscii('✓ ↻ ✕ ⚑ → × ≤ café')).toBe('+ ~ x ! -> x <= café');
+  });
+});
+
+describe('widths', () => {
+  test('wide characters and emoji take two columns, marks none', () => {
+    expect(['abc', '日本', '👍', 'e\u0301', '⏸', '👩‍👩‍👧'].map(widthOf)).toEqual([3, 4, 2, 1, 1, 2]);
+  });
+
+  test('a cut text ends in an ellipsis and is never too wide', () => {
+    expect([cut('abcdef', 4), cut('日本語', 4), cut('abc', 3), cut('abc', 0)]).toEqual(['abc…', '日…', 'abc', '']);
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 0, max: 30 }), (text, columns) => {
+        expect(widthOf(cut(text, columns))).toBeLessThanOrEqual(columns);
+      }),
+    );
+  });
+
+  test('padding counts columns', () => {
+    expect(padded('日', 4)).toBe('日  ');
+  });
+});
+
+describe('a table', () => {
+  const columns = [{ title: '#' }, { title: 'TASK', least: 6 }, { title: 'ERROR', least: 6 }];
+  const rows = [
+    [{ text: '1' }, { text: 'rsync -a ./out nas:/backup' }, { text: 'no route to host' }],
+    [{ text: '12' }, { text: 'true' }, { text: '' }],
+  ];
+
+  test('is as wide as its cells', () => {
+    expect(table(columns, rows, Number.POSITIVE_INFINITY)).toEqual([
+      '#   TASK                        ERROR',
+      '1   rsync -a ./out nas:/backup  no route to host',
+      '12  true',
+    ]);
+  });
+
+  test('cuts the widest of the columns that may be cut', () => {
+    const lines = table(columns, rows, 30);
+    expect(lines[1]).toBe('1   rsync -a ./…  no route to…');
+    expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(30);
+  });
+
+  test('paints a cell after it was measured', () => {
+    const painted = [[{ text: '1', paint: (text: string) => `<${text}>` }, { text: 'a' }, { text: 'b' }]];
+    expect(table(columns, painted, 80)[1]).toBe('<1>  a     b');
+  });
+});

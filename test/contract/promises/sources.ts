@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import { idsOf, retryIn, type StoreFactory, useScene } from '../scene.ts';
+
+const eva = { actor: 'eva', note: 'the host is down' };
+
+/** What shutting a source and pausing a queue mean. */
+export function promisesOfSources(factory: StoreFactory): void {
+  const scene = useScene(factory);
+
+  test('claims nothing of a source that is shut, and everything of others', async () => {
+    const worker = await scene.join();
+    const [shut, open] = await scene.enqueue({ source: 'imap:A' }, { source: 'imap:B' });
+    await scene.store.sources.hold('imap:A', eva);
+    const [late] = await scene.enqueue({ source: 'imap:A' });
+
+    expect(idsOf(await scene.claim(worker))).toEqual([open]);
+    expect(await scene.claim(worker, { only: [shut as number] })).toEqual([]);
+    await scene.store.sources.release('imap:A');
+    expect(idsOf(await scene.claim(worker))).toEqual([shut, late]);
+  });
+
+  test('keeps the queue’s order through a shutting', async () => {
+    const worker = await scene.join();
+    const ids = await scene.enqueue({ source: 'a' }, { source: 'b' }, { source: 'a' }, { source: 'b' });
+    await scene.store.sources.hold('a', eva);
+    await scene.store.sources.release('a');
+
+    expect(idsOf(await scene.claim(worker))).toEqual(ids);
+  });
+
+  test('lets what runs go on, and puts its retry behind the shut source', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    await scene.store.sources.hold(claimed.source, eva);
+
+    expect(await scene.settle(claimed, retryIn(0))).toEqual({ answer: 'settled', state: 'ready' });
+    expect(await scene.claim(worker)).toEqual([]);
+    await scene.store.sources.release(claimed.source);
+    expect(idsOf(await scene.claim(worker))).toEqual([claimed.lease.task]);
+  });
+
+  test('takes tasks out of a shut source one by one, by an operator’s hand', async () => {
+    const worker = await scene.join();
+    const [one, two] = (await scene.enqueue({ source: 'a' }, { source: 'a' })) as [number, number];
+    await scene.store.sources.hold('a', eva);
+    await scene.move(one, { verb: 'cancel' });
+    await scene.store.sources.release('a');
+
+    expect(idsOf(await scene.claim(worker))).toEqual([two]);
+  });
+
+  test('says since when, by whom and why a source is shut, and forgets it when it is released', async () => {
+    await scene.store.sources.hold('a', eva);
+    const since = scene.now();
+    scene.advance(1_000);
+    await scene.store.sources.hold('a', { actor: 'bob' });
+
+    expect(await scene.store.records.sources()).toEqual([{ name: 'a', shutAt: since, ...eva }]);
+    await scene.store.sources.release('a');
+    await scene.store.sources.release('never shut');
+    expect(await scene.store.records.sources()).toEqual([]);
+  });
+
+  test('claims nothing of a paused queue, and goes on in order when it is resumed', async () => {
+    const worker = await scene.join();
+    const ids = await scene.enqueue({ queue: 'mail' }, { queue: 'mail', type: 'other' });
+    const [elsewhere] = await scene.enqueue({});
+    await scene.store.sources.pause('mail', eva);
+
+    expect(idsOf(await scene.claim(worker))).toEqual([elsewhere]);
+    expect(await scene.claim(worker, { only: ids })).toEqual([]);
+    await scene.store.sources.resume('mail');
+    expect(idsOf(await scene.claim(worker))).toEqual(ids);
+  });
+
+  test('pauses a queue before it has any task', async () => {
+    const worker = await scene.join();
+    await scene.store.sources.pause('mail', eva);
+    await scene.enqueue({ queue: 'mail' });
+
+    expect(await scene.claim(worker)).toEqual([]);
+    expect(await scene.store.records.queues()).toContainEqual({
+      name: 'mail',
+      order: 'fifo',
+      paused: { at: scene.now(), ...eva },
+    });
+  });
+
+  test.runIf(scene.hasSecond)('is heard by other processes at their next claim', async () => {
+    const second = await scene.openSecond();
+    const there = await second.tasks.join({ name: 'there', leaseFor: 30_000, publishes: {} });
+    const claim = () => second.tasks.claim({ worker: there, limit: 10, capabilities: {}, suspect: true, except: [] });
+    const [id] = await scene.enqueue({ queue: 'mail', source: 'a' });
+
+    await scene.store.sources.pause('mail', eva);
+    expect((await claim()).tasks).toEqual([]);
+    await scene.store.sources.resume('mail');
+    await scene.store.sources.hold('a', eva);
+    expect((await claim()).tasks).toEqual([]);
+    await scene.store.sources.release('a');
+    expect(idsOf((await claim()).tasks)).toEqual([id]);
+  });
+
+  test('names what holds a ready task: its source, its queue, or that no worker takes it', async () => {
+    const id = await scene.enqueueOne({ queue: 'mail', source: 'a', type: 'mail', needs: { gpu: true } });
+    const heldBy = async () => (await scene.find(id)).heldBy;
+
+    expect(await heldBy()).toBe('no_worker');
+    await scene.join('without', { takes: { capabilities: {} } });
+    await scene.join('other', { takes: { types: ['other'], capabilities: { gpu: true } } });
+    expect(await heldBy()).toBe('no_worker');
+    await scene.join('with', { takes: { types: ['mail'], queues: ['mail'], capabilities: { gpu: true } } });
+    expect(await heldBy()).toBeUndefined();
+    await scene.store.sources.hold('a', eva);
+    expect(await heldBy()).toBe('source_held');
+    await scene.store.sources.pause('mail', eva);
+    expect(await heldBy()).toBe('queue_paused');
+    await scene.store.sources.resume('mail');
+    await scene.store.sources.release('a');
+    scene.advance(31_000);
+    expect(await heldBy()).toBe('no_worker');
+  });
+}

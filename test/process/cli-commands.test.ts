@@ -1,0 +1,372 @@
+import { chmodSync, existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Project } from './holdfast-process.ts';
+
+interface Item {
+  readonly id: number;
+  readonly state: string;
+}
+
+interface Page {
+  readonly items: readonly Item[];
+  readonly next: string | null;
+  readonly total: { readonly value: number | null };
+}
+
+describe('where there is no store', () => {
+  let project: Project;
+  beforeAll(() => {
+    project = new Project();
+  });
+  afterAll(() => project.remove());
+
+  test.each([
+    ['list'],
+    ['status'],
+    ['show', '1'],
+    ['wait'],
+    ['resume'],
+    ['retry', '1'],
+    ['cancel', '1'],
+    ['hold', '1'],
+    ['release', '1'],
+    ['resolve', '1', '--as', 'dead'],
+  ])('%s says so, and makes none', async (...args) => {
+    const { exit, stdout, stderr } = await project.run(...args);
+    expect([exit, stdout]).toEqual([7, '']);
+    expect(stderr).toContain(`error: there is no store at ${project.store}\n`);
+    const { exit: sameExit, document } = await project.json(...args, '--json');
+    expect(document).toMatchObject({ code: 'store_unavailable', exit: sameExit, retryable: false });
+    expect(existsSync(project.store)).toBe(false);
+  });
+
+  test('the first task makes it, in a folder that is its owner’s alone', async () => {
+    const state = project.path('state');
+    const env = { XDG_STATE_HOME: state };
+    const { exit, stderr } = await project.start(['run', '-v', '--', 'true'], { cwd: '/', env }).ended;
+    expect(exit).toBe(0);
+    expect(stderr).toContain(`store ${join(state, 'holdfast', 'holdfast.db')} (state)`);
+    expect(readdirSync(join(state, 'holdfast'))).toContain('holdfast.db');
+    const listed = await project.start(['list', '--ids'], { cwd: '/', env }).ended;
+    expect(listed.stdout).toBe('1\n');
+  });
+});
+
+describe('a store that cannot be used', () => {
+  let project: Project;
+  beforeEach(() => {
+    project = new Project();
+  });
+  afterEach(() => project.remove());
+
+  test('because it may not be written is another matter than one that is broken', async () => {
+    await project.run('run', '-b', '--', 'true');
+    chmodSync(project.store, 0o444);
+    chmodSync(project.path('.holdfast'), 0o555);
+    chmodSync(project.folder, 0o755);
+    // Nothing is read-only for root.
+    const asNobody = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+    const run = await project.start(['run', '--', 'true'], asNobody).ended;
+    const state = await project.start(['run', '--exit-state', '--', 'true'], asNobody).ended;
+    const retry = await project.start(['retry', '1', '--json'], asNobody).ended;
+    chmodSync(project.path('.holdfast'), 0o755);
+    expect([run.exit, state.exit, retry.exit]).toEqual([125, 9, 9]);
+    expect(JSON.parse(retry.stdout)).toMatchObject({ code: 'store_read_only', exit: 9 });
+    expect(run.stderr).toContain('cannot be written');
+  });
+
+  test('because it is no database', async () => {
+    project.write('notes.txt', 'dear diary, '.repeat(100));
+    const { exit, document } = await project.json('list', '-s', 'notes.txt');
+    expect([exit, document]).toMatchObject([7, { code: 'store_corrupt' }]);
+    expect((await project.run('run', '-s', 'notes.txt', '--', 'true')).exit).toBe(125);
+  });
+});
+
+describe('usage', () => {
+  let project: Project;
+  beforeAll(() => {
+    project = new Project();
+  });
+  afterAll(() => project.remove());
+
+  test.each<[readonly string[], string]>([
+    [['frobnicate'], 'there is no command "frobnicate"'],
+    [['lsit'], 'did you mean: holdfast list?'],
+    [['restart'], 'did you mean: holdfast retry'],
+    [['help', 'rm'], 'did you mean: holdfast cancel'],
+    [['--json'], 'a command is missing'],
+    [['run'], "missing required argument 'command'"],
+    [['run', '--nope', '--', 'true'], "unknown option '--nope'"],
+    [['run', '--backoff', '--', 'true'], "option '--backoff <form>' argument missing"],
+    [['run', '--backoff', 'sometimes', '--', 'true'], '--backoff sometimes: "sometimes" is none of'],
+    [['run', '--attempts', '0', '--', 'true'], '--attempts must be a whole number of at least 1'],
+    [['run', '--priority', '5000', '--', 'true'], '--priority must be a whole number from 0 to 4095'],
+    [['run', '--policy', 'standrad', '--', 'true'], 'did you mean "standard"?'],
+    [['run', '--at', 'someday', '--', 'true'], '--at is not a time'],
+    [['run', '--within', 'a while', '--', 'true'], '--within must be a duration'],
+    [['run', '--key', '', '--', 'true'], '--key must be a text'],
+    [['run', '--env', 'NO_SUCH_VARIABLE', '--', 'true'], '--env NO_SUCH_VARIABLE'],
+    [['run', '--cwd', 'nowhere', '--', 'true'], '--cwd: there is no folder'],
+    [['run', '--stdin', '-', '--', 'true'], '--stdin takes a file'],
+    [['run', '--retry-on', '1-', '--', 'true'], '--retry-on: Exit codes are written like'],
+    [['run', '--no-retry-on', '300', '--', 'true'], '--no-retry-on: Exit codes are written like'],
+    [['run', '--retry-if-stderr', '(', '--', 'true'], '--retry-if-stderr is not a regular expression'],
+    [['run', '--kill-after', '2h', '--', 'true'], '--kill-after must be'],
+    [['list', 'colour:red'], 'unknown filter key "colour", at column 1'],
+    [['list', '--limit', '0'], '--limit must be a whole number from 1 to 1000'],
+    [['list', '--ids', '--json'], '--ids and --json are two forms'],
+    [['show'], "missing required argument 'id'"],
+    [['show', '1', '2'], 'too many arguments'],
+    [['resolve', '1'], '--as is missing'],
+    [['resolve', '1', '--as', 'maybe'], '--as is one of succeeded, retry, dead'],
+    [['resolve', '1', '--as', 'succeeded', '--result', '{'], '--result is not JSON'],
+    [['wait', '--timeout', 'never'], '--timeout must be a duration'],
+    [['list', '-s', 'postgres://host/db'], 'this version opens files only'],
+  ])('%j is refused before anything is opened', async (args, why) => {
+    const { exit, stdout, stderr } = await project.run(...args);
+    expect(exit).toBe(2);
+    if (args.includes('--json'))
+      expect(JSON.parse(stdout)).toMatchObject({ exit: 2, detail: expect.stringContaining(why) });
+    else {
+      expect(stdout).toBe('');
+      expect(stderr).toContain(why);
+      expect(stderr.trimEnd()).toMatch(/\(exit 2\)$/);
+    }
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect(existsSync(project.store)).toBe(false);
+  });
+
+  test('help and version are no problems', async () => {
+    for (const args of [[], ['--help'], ['help'], ['help', 'run'], ['mv', '--help'], ['--version'], ['version']]) {
+      const { exit, stdout, stderr } = await project.run(...args);
+      expect([args, exit, stderr, stdout !== '']).toEqual([args, 0, '', true]);
+    }
+    expect((await project.run('help', 'ls')).stdout).toContain('--before <id>');
+    expect((await project.json('version', '--json')).document).toMatchObject({ schema: 'holdfast.version/v1' });
+  });
+
+  test('a stack is shown to those who ask twice', async () => {
+    const { stderr } = await project.run('list', '-vv', '-s', '/etc/hostname');
+    expect(stderr).toMatch(/\n\s+at .*\nholdfast \d+\.\d+\.\d+, Node /s);
+  });
+});
+
+describe('looking at tasks', () => {
+  let project: Project;
+  beforeAll(async () => {
+    project = new Project();
+    await project.run('run', '--', 'true');
+    await project.run('run', '--attempts', '1', '--key', 'broken', '--', 'sh', '-c', 'echo "went wrong" >&2; exit 3');
+    await project.run('run', '-b', '--queue', 'slow', '--at', '+1h', '--', 'sleep', '1');
+    await project.run('run', '-b', '--', 'echo', 'hi');
+    await project.run('run', '--timeout', '800ms', '--backoff', 'fixed:1h', '--', 'false');
+    for (const name of ['a', 'b']) project.write(name, name);
+    await project.run('mv', 'a', 'b');
+  });
+  afterAll(() => project.remove());
+
+  test('list shows a table, the newest first', async () => {
+    const { stdout } = await project.run('list');
+    const lines = stdout.replaceAll(/\S+ ago|just now|in \S+/g, 'WHEN').split('\n');
+    expect(lines.map((line) => line.replaceAll(project.folder, '').replaceAll(/\s+/g, ' ').trim())).toEqual([
+      '# TASK SOURCE REASON TRIES WHEN ERROR',
+      expect.stringMatching(/^⚑ 6 mv \/a \/b fs:\S+ fs\.dest_exists 1\/1 EEXIST: /),
+      '↻ 5 false cmd:false process.exit 1/8 WHEN exit 1',
+      '○ 4 echo hi cmd:echo 0/8 due',
+      '◷ 3 sleep 1 cmd:sleep 0/8 WHEN',
+      `✕ 2 sh -c 'echo "went wrong" >&2; exit 3' cmd:sh process.exit 1/1 WHEN exit 3: went wrong`,
+      '✓ 1 true cmd:true 0/8 WHEN',
+      '',
+    ]);
+  });
+
+  test.each<[string, readonly string[], string]>([
+    ['a state', ['state:scheduled'], '5 3'],
+    ['several states', ['state:dead,succeeded'], '2 1'],
+    ['a queue', ['queue:slow'], '3'],
+    ['a type and a state', ['type:file_move state:needs_manual'], '6'],
+    ['terms apart', ['type:shell_command', 'state:ready'], '4'],
+    ['a source', ['source:cmd:sh,cmd:true'], '2 1'],
+    ['a reason', ['reason:process.exit'], '5 2'],
+    ['nothing that there is', ['queue:none'], ''],
+    ['a page', ['--limit', '2'], '6 5'],
+    ['the page after it', ['--limit', '2', '--before', '#5'], '4 3'],
+    ['everything', ['--all'], '6 5 4 3 2 1'],
+  ])('list is narrowed to %s', async (_, args, ids) => {
+    const { exit, stdout } = await project.run('list', '--ids', ...args);
+    expect([exit, stdout.trim().replaceAll('\n', ' ')]).toEqual([0, ids]);
+  });
+
+  test('list says in JSON how it goes on, and how many there are', async () => {
+    const first = (await project.json<Page>('ls', '--json', '--limit', '4')).document;
+    expect(first).toMatchObject({ schema: 'holdfast.list/v1', next: '3', total: { value: 6, exact: true } });
+    const second = (await project.json<Page>('ls', '--json', '--limit', '4', '--before', '3')).document;
+    expect([second.items.map(({ id }) => id), second.next]).toEqual([[2, 1], null]);
+    const dead = (await project.json<Page>('ls', '--json', 'state:scheduled', '--limit', '1')).document;
+    expect(dead.total).toEqual({ value: 2, exact: true });
+  });
+
+  test('show tells what happened, why, and what to do next', async () => {
+    const { stdout } = await project.run('show', 'broken');
+    const text = stdout.replaceAll(/\d\d:\d\d:\d\d/g, 'TIME').replaceAll(/\d+ms|foreground-\d+/g, 'X');
+    expect(text).toBe(
+      [
+        `#2 sh -c 'echo "went wrong" >&2; exit 3'  ✕ dead at TIME`,
+        'type shell_command   queue default   source cmd:sh   key broken',
+        'recorded TIME   one try',
+        'attempts',
+        '  1  TIME  X  X  ✕  process.exit  exit 3  → dead',
+        '       went wrong',
+        'why    process.exit: attempt 1 of 1 failed.',
+        'next   look  holdfast show 2        once more  holdfast retry 2',
+        `input  {"argv":["sh","-c","echo \\"went wrong\\" >&2; exit 3"],"cwd":"${project.folder}"}`,
+        '',
+      ].join('\n'),
+    );
+    expect((await project.run('show', '#6')).stdout).toContain('holdfast resolve 6 --as succeeded');
+    expect((await project.run('show', '4')).stdout).toContain('no worker is running to take it');
+  });
+
+  test('status says what to do first', async () => {
+    const { stdout } = await project.run('status');
+    expect(stdout).toContain('Attention\n  ⚑ 1 task needs a person: fs.dest_exists.');
+    expect(stdout).toContain('      holdfast list state:dead reason:process.exit\n');
+    expect(stdout).toContain('1 task is due, and no worker is running');
+    expect(stdout).toContain(
+      'Tasks    ○ 1 ready   ↻ 1 retrying   ◷ 1 scheduled   ⚑ 1 needs a person   ✕ 1 dead   ✓ 1 succeeded',
+    );
+    expect(stdout).toMatch(/Due {6}1 now, next in \S+\n/);
+    expect(stdout).toContain('Workers  none\n');
+  });
+
+  test('status --check ends with 8, and a line for each thing', async () => {
+    const { exit, stdout } = await project.run('status', '--check');
+    expect([exit, stdout.trimEnd().split('\n').length]).toEqual([8, 3]);
+    expect((await project.json('status', '--check', '--json')).document).toMatchObject({
+      schema: 'holdfast.status/v1',
+      exit: 8,
+      attention: [
+        { kind: 'needs_manual', count: 1 },
+        { kind: 'dead', count: 1 },
+        { kind: 'no_worker', count: 1 },
+      ],
+      by_state: { dead: 1 },
+      workers: [],
+    });
+    const fresh = new Project();
+    await fresh.run('run', '--', 'true');
+    expect(await fresh.run('status', '--check')).toMatchObject({ exit: 0, stdout: '' });
+    expect((await fresh.run('status')).stdout).toContain('Nothing needs attention.');
+    await fresh.remove();
+  });
+
+  test('wait answers for each task, and ends by the worst', async () => {
+    expect(await project.run('wait', '1')).toMatchObject({ exit: 0, stdout: '#1 ✓ succeeded\n' });
+    expect(await project.run('wait', '1', 'broken')).toMatchObject({
+      exit: 1,
+      stdout: '#1 ✓ succeeded\n#2 ✕ dead: process.exit: attempt 1 of 1 failed.\n',
+    });
+    expect((await project.run('wait', '2', '6')).exit).toBe(4);
+    const { exit, stderr } = await project.run('wait', '1', '3', '6', '--timeout', '50ms');
+    expect(exit).toBe(75);
+    expect(stderr).toContain('1 not finished: #3');
+    expect((await project.json('wait', '1', '--json')).document).toMatchObject({ schema: 'holdfast.wait/v1', exit: 0 });
+  });
+
+  test('a task that is not there is not found', async () => {
+    for (const id of ['99', '#99', 'no-such-key', '0']) {
+      const { exit, stderr } = await project.run('show', id);
+      expect([id, exit]).toEqual([id, 3]);
+      expect(stderr).toContain('The newest number is 6.');
+    }
+    expect((await project.json('show', '99', '--json')).document).toMatchObject({ code: 'task_not_found', exit: 3 });
+  });
+});
+
+describe('acting on tasks', () => {
+  let project: Project;
+  beforeEach(() => {
+    project = new Project();
+  });
+  afterEach(() => project.remove());
+
+  const states = async () => {
+    const { document } = await project.json<Page>('list', '--json', '--all');
+    return document.items.map(({ state }) => state).reverse();
+  };
+
+  test('hold, release and cancel, several at a time', async () => {
+    for (const _ of [1, 2, 3]) await project.run('run', '-b', '--', 'true');
+    expect(await project.run('hold', '1', '2', '--note', 'not today')).toMatchObject({
+      exit: 0,
+      stdout: '⏸ #1 held\n⏸ #2 held\n',
+    });
+    expect((await project.run('resume', '1')).exit).toBe(75);
+    expect((await project.run('release', '#1')).stdout).toBe('○ #1 due now\n');
+    expect((await project.run('cancel', '2', '3')).stdout).toBe('⊘ #2 cancelled\n⊘ #3 cancelled\n');
+    expect(await states()).toEqual(['ready', 'cancelled', 'cancelled']);
+    expect((await project.run('show', '1')).stdout).toContain('hold by ');
+    expect((await project.run('show', '1')).stdout).toContain(': not today');
+  });
+
+  test('one that cannot take the step does not keep the others from it', async () => {
+    for (const _ of [1, 2]) await project.run('run', '-b', '--', 'true');
+    await project.run('cancel', '1');
+    const { exit, stdout, stderr } = await project.run('hold', '1', '99', '2');
+    expect([exit, stdout]).toEqual([5, '⏸ #2 held\n']);
+    expect(stderr).toContain('Task #1 is cancelled');
+    expect(stderr).toContain('no task #99');
+    const { document } = await project.json('release', '99', '2', '--json');
+    expect(document).toMatchObject({
+      schema: 'holdfast.release/v1',
+      exit: 3,
+      items: [{ id: 2, from: 'held', to: 'ready', task: { id: 2 } }],
+      problems: [{ code: 'task_not_found', exit: 3 }],
+    });
+    expect((await project.json('release', '2', '--json')).document).toMatchObject({ code: 'state_conflict', exit: 5 });
+  });
+
+  test('retry makes due now, or starts a new round', async () => {
+    await project.run('run', '-b', '--at', '+1h', '--', 'true');
+    expect((await project.run('retry', '1')).stdout).toBe('○ #1 due now\n');
+    expect((await project.run('retry', '1')).exit).toBe(5);
+    await project.run('run', '--attempts', '1', '--', 'sh', '-c', '[ -e go ]');
+    project.write('go', '');
+    expect((await project.run('retry', '2')).stdout).toBe('○ #2 due now, in a new round\n');
+    expect((await project.run('resume')).exit).toBe(0);
+    expect(await states()).toEqual(['succeeded', 'succeeded']);
+  });
+
+  test('resolve answers what needs a person, and nothing else', async () => {
+    for (const name of ['a', 'b', 'c']) project.write(name, name);
+    for (const _ of [1, 2, 3]) await project.run('mv', 'a', 'b');
+    const happened = await project.run(
+      'resolve',
+      '1',
+      '--as',
+      'succeeded',
+      '--result',
+      '{"by":"hand"}',
+      '--note',
+      'seen',
+    );
+    expect(happened).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^✓ #1 succeeded \(decided by .+\)\n$/) });
+    expect(happened.stderr).toContain('2 more need a decision: holdfast list state:needs_manual');
+    expect((await project.run('resolve', '2', '--as', 'dead')).exit).toBe(0);
+    expect((await project.run('resolve', '3', '--as', 'retry')).stdout).toContain('○ #3 due now, in a new round');
+    expect(await states()).toEqual(['succeeded', 'dead', 'ready']);
+    expect((await project.json('show', '1', '--json')).document).toMatchObject({
+      task: { result: { by: 'hand' } },
+      history: [{}, { kind: 'act', verb: 'resolve', note: 'seen', to: 'succeeded' }],
+    });
+    const { exit, document } = await project.json('resolve', '1', '--as', 'dead', '--json');
+    expect([exit, document]).toMatchObject([5, { code: 'state_conflict' }]);
+  });
+
+  test('the flag of the store is part of every hint', async () => {
+    const { stderr } = await project.run('run', '-b', '-s', 'my.db', '--', 'true');
+    expect(stderr).toContain('start holdfast -s my.db worker, or use holdfast -s my.db resume 1');
+  });
+});

@@ -1,0 +1,187 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type HoldfastProcess, Project } from './holdfast-process.ts';
+
+let project: Project;
+beforeEach(() => {
+  project = new Project();
+});
+afterEach(() => project.remove());
+
+interface Shown {
+  readonly task: Record<string, unknown>;
+}
+
+type Line = Record<string, unknown>;
+
+const lines = (stdout: string): Line[] =>
+  stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+
+async function worker(...args: readonly string[]): Promise<HoldfastProcess> {
+  const started = project.start(['worker', '--name', 'w1', ...args]);
+  await started.says('"event":"up"');
+  return started;
+}
+
+const WAITS_FOR_GO = [
+  'echo started >> log',
+  'while [ ! -e go ]; do sleep 0.05; done',
+  'echo finished >> log',
+  'echo out',
+];
+const STUBBORN = ['trap "" TERM', 'echo $$ > pid', 'while :; do sleep 0.05; done'];
+
+const log = () => readFileSync(project.path('log'), 'utf8');
+
+describe('holdfast worker', () => {
+  test('drains what is due, in JSON lines, and leaves what is not', async () => {
+    await project.run('run', '-b', '--', 'echo', 'hello');
+    await project.run('run', '-b', '--attempts', '1', '--', 'sh', '-c', 'exit 4');
+    await project.run('run', '-b', '--at', '+1h', '--', 'true');
+    const { exit, stdout, stderr } = await project.run('worker', '--drain', '--name', 'w1', '--concurrency', '1');
+    expect([exit, stderr]).toEqual([0, '']);
+    const events = lines(stdout);
+    expect(events.every(({ schema, worker }) => schema === 'holdfast.worker/v1' && worker === 'w1')).toBe(true);
+    expect(events.map(({ event, task, state }) => [event, task, state].filter((part) => part !== undefined))).toEqual([
+      ['up'],
+      ['started', 1],
+      ['settled', 1, 'succeeded'],
+      ['started', 2],
+      ['settled', 2, 'dead'],
+      ['ended'],
+    ]);
+    expect((await project.json<Shown>('show', '1')).document.task.result).toEqual({ exit: 0, stdout: 'hello\n' });
+    expect((await project.json<Shown>('show', '3')).document.task.state).toBe('scheduled');
+  });
+
+  test('takes only its queues, and only as many as it was told', async () => {
+    for (const queue of ['a', 'b', 'b', 'c']) await project.run('run', '-b', '--queue', queue, '--', 'true');
+    expect((await project.run('worker', '--max-tasks', '2', '--queues', 'b, c')).exit).toBe(0);
+    const left = await project.run('list', '--ids', 'state:ready');
+    expect(left.stdout).toBe('4\n1\n');
+  });
+
+  test('lets what runs finish when it is told to stop', async () => {
+    project.script('waits', ...WAITS_FOR_GO);
+    await project.run('run', '-b', '--', './waits');
+    const started = await worker();
+    await started.says('"event":"started"');
+    started.kill('SIGTERM');
+    await started.says('"event":"stopping"');
+    project.write('go', '');
+    const { exit, stdout } = await started.ended;
+    expect(exit).toBe(0);
+    expect(lines(stdout).at(-2)).toMatchObject({ event: 'settled', state: 'succeeded' });
+    expect(log()).toBe('started\nfinished\n');
+  });
+
+  test('told twice stops everything at once, and hands it back uncounted', async () => {
+    project.script('stubborn', ...STUBBORN);
+    await project.run('run', '-b', '--kill-after', '1h', '--', './stubborn');
+    const started = await worker('--grace', '1h');
+    await started.says('"event":"started"');
+    started.kill('SIGTERM');
+    await started.says('"grace_ms":3600000');
+    const again = setInterval(() => started.kill('SIGTERM'), 110);
+    const { exit, stdout } = await started.ended;
+    clearInterval(again);
+    expect(exit).toBe(0);
+    expect(lines(stdout).at(-2)).toMatchObject({ event: 'settled', outcome: 'interruption', state: 'ready' });
+  });
+
+  test('kills what did not end within the grace, so that no task is handed back beside its process', async () => {
+    project.script('stubborn', ...STUBBORN);
+    await project.run('run', '-b', '--kill-after', '1h', '--', './stubborn');
+    const started = await worker('--grace', '500ms');
+    await started.says('"event":"started"');
+    started.kill('SIGINT');
+    expect((await started.ended).exit).toBe(0);
+    if (existsSync(project.path('pid'))) {
+      expect(() => process.kill(Number(readFileSync(project.path('pid'), 'utf8')), 0)).toThrow('ESRCH');
+    }
+    expect((await project.json<Shown>('show', '1')).document.task).toMatchObject({ state: 'ready', attempts: 0 });
+  });
+
+  test('makes the store that it watches, for tasks that come later', async () => {
+    const started = await worker();
+    await project.run('run', '-b', '--', 'true');
+    await started.says('"state":"succeeded"');
+    started.kill('SIGTERM');
+    expect((await started.ended).exit).toBe(0);
+  });
+
+  test.each<[string, readonly string[], number]>([
+    ['a duration that is none', ['--grace', 'soon'], 78],
+    ['a concurrency of none', ['--concurrency', '0'], 78],
+    ['a lease that is too short', ['--lease', '10ms'], 78],
+    ['a queue without a name', ['--queues', 'a,,b'], 78],
+    ['a name with a line end', ['--name', 'a\nb'], 78],
+    ['a flag that it does not know', ['--nope'], 2],
+    ['an argument', ['now'], 2],
+    ['a store that is a folder', ['-s', '/'], 7],
+    ['a store that is no database', ['-s', '/etc/hostname'], 7],
+  ])('refuses %s at the start', async (_, args, exit) => {
+    expect(await project.run('worker', '--drain', ...args)).toMatchObject({ exit, stdout: '' });
+  });
+});
+
+describe('a worker and others on one store', () => {
+  test('a run beside a worker works its command itself, so that its output comes as it is said', async () => {
+    const started = await worker();
+    for (const _ of [1, 2, 3]) {
+      const args = ['run', '-q', '--', 'sh', '-c', 'echo out; echo err >&2; exit 0'];
+      expect(await project.run(...args)).toEqual({ exit: 0, stdout: 'out\n', stderr: 'err\n' });
+    }
+    started.kill('SIGTERM');
+    expect(lines((await started.ended).stdout).filter(({ event }) => event === 'settled')).toEqual([]);
+  });
+
+  test('what the worker has taken is followed, to its output and its end', async () => {
+    project.script('waits', ...WAITS_FOR_GO, 'exit 24');
+    await project.run('run', '-b', '--success-on', '24', '--key', 'k', '--', './waits');
+    const started = await worker();
+    await started.says('"event":"started"');
+    const following = project.start(['run', '--key', 'k', '--success-on', '24', '--', './waits']);
+    await following.says('w1 has taken it: following');
+    project.write('go', '');
+    expect(await following.ended).toMatchObject({ exit: 24, stdout: 'out\n' });
+    expect(log()).toBe('started\nfinished\n');
+    started.kill('SIGTERM');
+    await started.ended;
+  });
+
+  test('a person who walks away from what the worker runs does not stop it', async () => {
+    project.script('waits', ...WAITS_FOR_GO);
+    await project.run('run', '-b', '--', './waits');
+    const started = await worker();
+    await started.says('"event":"started"');
+    const following = project.start(['resume', '1']);
+    await following.says('following');
+    following.kill('SIGINT');
+    expect(await following.ended).toMatchObject({
+      exit: 75,
+      stderr: expect.stringContaining('detached. #1 goes on at w1.'),
+    });
+    const waiting = project.start(['wait', '1']);
+    project.write('go', '');
+    expect(await waiting.ended).toMatchObject({ exit: 0, stdout: '#1 ✓ succeeded\n', stderr: '' });
+    started.kill('SIGTERM');
+    await started.ended;
+  });
+
+  test('a task that is cancelled while it runs stops at the next renewal', async () => {
+    project.script('patient', 'echo started', 'exec sleep 1000');
+    await project.run('run', '-b', '--', './patient');
+    const started = await worker('--lease', '1s');
+    await started.says('"event":"started"');
+    const cancelled = await project.run('cancel', '1');
+    expect(cancelled.stdout).toBe('▶ #1 is asked to stop: its worker hears of it at its next renewal\n');
+    await started.says('"state":"cancelled"');
+    expect((await project.run('wait', '1')).exit).toBe(1);
+    started.kill('SIGTERM');
+    await started.ended;
+  });
+});

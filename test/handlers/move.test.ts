@@ -591,6 +591,14 @@ describe('where the system refuses', () => {
         },
       );
 
+      test('a symbolic link that it found, and did not make, is not taken back', async () => {
+        await unlink(from);
+        for (const path of [from, to]) await symlink('nowhere', path);
+        await chmod(dirname(from), 0o755);
+        expect(await runAsNobody(2)).toMatchObject({ error: { code: 'EACCES', syscall: 'unlink', path: from } });
+        expect(await readlink(to)).toBe('nowhere');
+      });
+
       test('a copy that it found, and did not make, is not taken back', async () => {
         const temporary = join(elsewhere.path, `.b.txt.holdfast-${TASK}-1`);
         await writeFile(temporary, 'hello');

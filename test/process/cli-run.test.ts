@@ -114,7 +114,7 @@ describe('holdfast run', () => {
     const other = await project.run('run', '--key', 'nightly', '--', 'echo', 'something else');
     expect(other.stderr).toContain("it was recorded with something else: sh -c 'echo ran >> log'");
     expect(readFileSync(project.path('log'), 'utf8')).toBe('ran\n');
-    const { document } = await project.json<Record<string, unknown>>(...args.toSpliced(1, 0, '--json'));
+    const { document } = await project.json<Record<string, unknown>>(...args.toSpliced(1, 0));
     expect(document).toMatchObject({ schema: 'holdfast.run/v1', created: false, exit: 0, task: { id: 1 } });
   });
 
@@ -164,7 +164,7 @@ describe('holdfast run', () => {
     await project.run('run', '--attempts', '1', '--key', 'k', '--', 'sh', '-c', evil);
     for (const args of [['list'], ['show', '1'], ['status'], ['wait'], ['run', '--key', 'k', '--', 'x']]) {
       const { stdout, stderr } = await project.run(...args);
-      expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
     }
     expect((await project.run('show', '1')).stdout).toContain(String.raw`\x1b`);
   });

@@ -60,8 +60,8 @@ describe('holdfast worker', () => {
   test('takes only its queues, and only as many as it was told', async () => {
     for (const queue of ['a', 'b', 'b', 'c']) await project.run('run', '-b', '--queue', queue, '--', 'true');
     expect((await project.run('worker', '--max-tasks', '2', '--queues', 'b, c')).exit).toBe(0);
-    const left = await project.run('list', '--ids', 'state:ready');
-    expect(left.stdout).toBe('4\n1\n');
+    const left = (await project.run('list', '--ids', 'state:ready')).stdout.trim().split('\n');
+    expect([left.length, left.at(-1)]).toEqual([2, '1']);
   });
 
   test('lets what runs finish when it is told to stop', async () => {
@@ -130,13 +130,16 @@ describe('holdfast worker', () => {
 
 describe('a worker and others on one store', () => {
   test('a run beside a worker works its command itself, so that its output comes as it is said', async () => {
+    await project.run('run', '-b', '--', 'true');
     const started = await worker();
+    await started.says('"event":"settled"');
     for (const _ of [1, 2, 3]) {
       const args = ['run', '-q', '--', 'sh', '-c', 'echo out; echo err >&2; exit 0'];
       expect(await project.run(...args)).toEqual({ exit: 0, stdout: 'out\n', stderr: 'err\n' });
     }
     started.kill('SIGTERM');
-    expect(lines((await started.ended).stdout).filter(({ event }) => event === 'settled')).toEqual([]);
+    const settled = lines((await started.ended).stdout).filter(({ event }) => event === 'settled');
+    expect(settled.map(({ task }) => task)).toEqual([1]);
   });
 
   test('what the worker has taken is followed, to its output and its end', async () => {

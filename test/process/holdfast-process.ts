@@ -129,10 +129,14 @@ export class Project {
   }
 
   /** Runs it with --json, and reads the one document that it must print. */
-  async json<T = Record<string, never>>(...args: readonly string[]): Promise<{ exit: number; document: T }> {
-    const { exit, stdout } = await this.run(...args);
+  async json<T = Record<string, never>>(
+    command: string,
+    ...args: readonly string[]
+  ): Promise<{ exit: number; document: T }> {
+    const { exit, stdout } = await this.run(command, '--json', ...args);
     const lines = stdout.split('\n').filter((line) => line !== '');
-    if (lines.length !== 1) throw new Error(`${args.join(' ')} printed ${lines.length} lines on stdout:\n${stdout}`);
+    if (lines.length !== 1)
+      throw new Error(`${command} ${args.join(' ')} printed ${lines.length} lines on stdout:\n${stdout}`);
     return { exit, document: JSON.parse(lines[0] as string) as T };
   }
 

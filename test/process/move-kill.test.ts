@@ -128,6 +128,14 @@ describe('what somebody does between the new name and the removal of the old one
     expect(await Promise.all(place.folders.map((path) => readdir(path)))).toEqual([[], ['moved.taken']]);
   });
 
+  test.each(devices)('an old name that somebody else removes at last is no failure: %s', async (_, device) => {
+    const lastLook = (await recordCalls(file, device(), 'and looks')).findLast(isLook) as Call;
+    const place = await makePlace(file, device());
+    const said = await pauseAfter(lastLook, place, () => unlink(place.from));
+    expect(JSON.parse(said)).toMatchObject({ result: { bytes: CONTENT.length } });
+    await expectMoved(file, place, said);
+  });
+
   test('a new file under the old name is not removed: one device', async () => {
     const { result, place } = await actAfterLink(sameDevice, async ({ from }) => {
       await writeFile(`${from}.new`, 'new');

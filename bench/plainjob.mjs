@@ -45,7 +45,7 @@ if (wanted('drain')) {
       },
       { queue, logger: quiet },
     );
-    worker.start();
+    void worker.start();
   });
   print('drain 1', n, from);
 }

@@ -59,9 +59,12 @@ export type { Task } from './queue/task-view.ts';
 export type {
   Claimed,
   Counts,
+  HeldBy,
   HistoryEntry,
   Lease,
+  QueueRecord,
   Receipt,
+  SourceRecord,
   Store,
   StoreDescription,
   StoreOpener,

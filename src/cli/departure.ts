@@ -6,6 +6,9 @@ import type { Terminal } from './terminal.ts';
 /** Readers that went away: `| head`, and a terminal that was closed. */
 export const GONE = ['EPIPE', 'EIO', 'ECONNRESET'];
 
+/** Most commands have ended by then; of the others a person is told. */
+const STOPS_SOON_MS = 300;
+
 /**
  * What ends a stay in the foreground: an interrupt, the end of somebody's patience, or a reader who went away. The brakes are
  * put on at once, and at a second interrupt what they stop is killed.
@@ -58,8 +61,13 @@ export class Departure {
   }
 
   #leave(): void {
+    if (this.left) return;
     this.left = true;
     this.#brakes.stop();
     this.#notify();
+    const tell = () => {
+      if (this.#brakes.running > 0) this.#terminal.note('stopping what runs. Ctrl-C again kills it at once');
+    };
+    this.#endings.push(systemClock.after(STOPS_SOON_MS, tell));
   }
 }

@@ -136,8 +136,8 @@ async function work(
   });
   departure.onLeave(() => nudge.call());
   try {
-    if (hurry) await takeNow(cli, holdfast, worker, watch.open);
     worker.start();
+    if (hurry) await takeNow(cli, holdfast, worker, watch.open);
     while (watch.open.length > 0 && !departure.left) {
       await nudge.sleep(LOOK_EVERY_MS);
       for (const change of await watch.look()) progress.change(change);
@@ -151,13 +151,13 @@ async function work(
 }
 
 /**
- * Makes tasks due and claims them before anybody else can. The worker joins first; then what is called in one turn of the
- * event loop shares a transaction, here the step that makes them due and the claim.
+ * Makes tasks due and claims them before anybody else can. Once the worker is idle, what is called in one turn of the event
+ * loop shares a transaction: here the step that makes them due, and the claim to which the second drain wakes it.
  */
 async function takeNow(cli: Cli, holdfast: Holdfast, worker: Worker, tasks: readonly Task[]): Promise<void> {
   await worker.drain();
   const due = tasks.map(({ id }) => holdfast.retry(id, { actor: cli.actor, note: TAKEN }));
-  worker.start();
+  void worker.drain();
   for (const { reason } of (await Promise.allSettled(due)).filter((one) => one.status === 'rejected')) {
     // They fell due meanwhile, and somebody took them: then they are followed.
     if (!(reason instanceof StateConflictError)) throw reason;

@@ -2,25 +2,28 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type Interrupt = (typeof SIGNALS)[number];
 
-/** From the third one on nobody wants to wait for anything. */
-const LAST = 3;
-
-/** npm and npx pass on the Ctrl-C that the terminal has sent to us already: what comes so close together is one. */
+/** npm and npx pass on the Ctrl-C that the terminal has sent to us already: the same again so soon is no other one. */
 const ONE_PRESS_MS = 100;
 
+/** A third one ends the process whatever is going on, if the second did not help for so long. */
+const PATIENCE_MS = 1_000;
+
 /**
- * Calls back for every interrupt, with how many there were; the third ends the process. Until this is called, and after what
- * it returns is called, an interrupt ends the process as usual.
+ * Calls back for an interrupt, and for a second one. Until this is called, and after what it returns is called, an interrupt
+ * ends the process as usual.
  */
 export function onInterrupt(listener: (times: number, signal: Interrupt) => void): () => void {
   let times = 0;
-  let last = Number.NEGATIVE_INFINITY;
+  let last: { readonly signal: Interrupt; readonly at: number } | undefined;
   const hear = (signal: Interrupt) => {
-    const now = performance.now();
-    if (now - last < ONE_PRESS_MS) return;
-    last = now;
+    const at = performance.now();
+    if (last?.signal === signal && at - last.at < ONE_PRESS_MS) return;
+    if (last && times >= 2) {
+      if (at - last.at > PATIENCE_MS) process.exit(128 + NUMBERS[signal]);
+      return;
+    }
     times += 1;
-    if (times >= LAST) process.exit(128 + NUMBERS[signal]);
+    last = { signal, at };
     listener(times, signal);
   };
   for (const signal of SIGNALS) process.on(signal, hear);

@@ -7,7 +7,7 @@ import { documentOf, taskJson } from './json-shapes.ts';
 import { withStore } from './open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from './problem.ts';
 import { act } from './program.ts';
-import { confirm } from './prompt.ts';
+import { Prompt } from './prompt.ts';
 import { hintAtWorkers } from './record-flags.ts';
 import { findTask } from './task-ids.ts';
 import { glyphOf, shownState, styleOf } from './task-text.ts';
@@ -97,7 +97,8 @@ async function takeOne<Flags extends StepFlags>(
 /** In a script the ids were written down; a person who typed several is asked once more. */
 async function mayGoOn(cli: Cli, count: number, asks: ((count: number) => string) | undefined): Promise<boolean> {
   if (!asks || count < 2 || cli.yes || !cli.terminal.mayAsk) return true;
-  if (await confirm(asks(count))) return true;
+  using prompt = new Prompt();
+  if (await prompt.confirm(asks(count))) return true;
   cli.terminal.note('Nothing was changed.');
   return false;
 }

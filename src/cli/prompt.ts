@@ -1,26 +1,33 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type Interface } from 'node:readline/promises';
 
-/** Asks on stderr, and answers what was typed. Ctrl-C, and an input that ends, end the command as they would without a question. */
-export async function ask(question: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await new Promise<string>((resolve) => {
-      lines.once('SIGINT', () => {
-        process.stderr.write('\n');
-        process.exit(130);
-      });
-      lines.once('close', () => process.exit(130));
-      void lines.question(question).then((answer) => {
-        lines.removeAllListeners('close');
-        resolve(answer.trim());
-      });
-    });
-  } finally {
-    lines.close();
+/**
+ * Asks on stderr, and answers what was typed. Ctrl-C, and an input that ends, end the command as if it had asked nothing: until
+ * a person has answered, nothing has been done.
+ */
+export class Prompt implements Disposable {
+  readonly #lines: Interface = createInterface({ input: process.stdin, output: process.stderr });
+
+  constructor() {
+    this.#lines.on('close', leave);
+    this.#lines.on('SIGINT', () => this.#lines.close());
+  }
+
+  async ask(question: string): Promise<string> {
+    return (await this.#lines.question(question)).trim();
+  }
+
+  /** Whether a person says yes. */
+  async confirm(question: string): Promise<boolean> {
+    return /^y(?:es)?$/i.test(await this.ask(`${question} [y/N] `));
+  }
+
+  [Symbol.dispose](): void {
+    this.#lines.off('close', leave);
+    this.#lines.close();
   }
 }
 
-/** Whether a person says yes. */
-export async function confirm(question: string): Promise<boolean> {
-  return /^y(?:es)?$/i.test(await ask(`${question} [y/N] `));
+function leave(): never {
+  process.stderr.write('\n');
+  process.exit(130);
 }

@@ -34,6 +34,8 @@ export class WorkerReport {
 
   stopping(signal: string, graceMs: number): void {
     const how = graceMs === 0 ? 'at once' : `what runs has ${formatDuration(graceMs)}; a second time stops it at once`;
+    // A terminal has shown `^C`.
+    if (this.#lines && signal === 'SIGINT') this.#terminal.out.raw('\n');
     const words = () => `${this.#glyph('held')} ${signal}: stopping, ${how}`;
     this.#tell('stopping', { signal, grace_ms: graceMs }, words);
   }

@@ -1,7 +1,7 @@
 import type { ChargedCount } from '../failure/decide.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
-import type { TaskRecord } from '../store/store.ts';
+import type { HeldBy, TaskRecord } from '../store/store.ts';
 import type { Json, Needs, TaskState } from '../task.ts';
 
 /** A task as the store has it now. */
@@ -38,6 +38,8 @@ export interface Task {
   readonly suspect: boolean;
   /** The reason of its last decision. */
   readonly reason?: string;
+  /** For a ready task that may not start: what holds it. */
+  readonly heldBy?: HeldBy;
   readonly running?: { readonly worker: string; readonly since: Date; readonly cancelRequested: boolean };
 }
 

@@ -80,7 +80,7 @@ describe('on one device', () => {
 
   test.each(['a named pipe', 'a socket', 'a device'])('refuses %s for good', async (kind) => {
     const path = kind === 'a device' ? '/dev/null' : from;
-    if (kind === 'a named pipe') execFileSync('mkfifo', [from]);
+    if (kind === 'a named pipe') system('mkfifo', [from]);
     const server = kind === 'a socket' ? createServer().listen(from) : undefined;
     if (server) await once(server, 'listening');
 
@@ -620,13 +620,8 @@ describe('where the system refuses', () => {
       const calls = `?${call},?${call}at`;
       const strace = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`];
       const command = [process.execPath, built.driver, from, to, '1', built.module];
-      const result = spawnSync('strace', [...strace, ...command], {
-        encoding: 'utf8',
-        // One thread does all file work: strace counts the calls of each thread apart.
-        env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
-      });
-      if (result.error) throw new Error('strace is missing: apt-get install strace', { cause: result.error });
-      return JSON.parse(result.stdout);
+      // One thread does all file work: strace counts the calls of each thread apart.
+      return JSON.parse(system('strace', [...strace, ...command], { UV_THREADPOOL_SIZE: '1' }));
     };
     beforeEach(() => writeFile(from, 'hello'));
 
@@ -655,14 +650,9 @@ describe('where the system refuses', () => {
     /** Runs a script in a mount namespace of its own. `move FROM TO` prints the outcome; what follows is for `ls`. */
     const inside = (script: string) => {
       const move = `move() { "${process.execPath}" "${built.driver}" "$1" "$2" 1 "${built.module}"; }`;
-      const { stdout, stderr, status, error } = spawnSync(
-        'unshare',
-        ['-m', '-i', '--propagation', 'private', 'sh', '-euc', `${move}\ncd "${here}"\n${script}`],
-        { encoding: 'utf8' },
-      );
-      if (error) throw new Error('unshare is missing: apt-get install util-linux', { cause: error });
-      if (status !== 0) throw new Error(`The script in the mount namespace failed: ${stderr}`);
-      const [outcome, ...listed] = stdout.trimEnd().split('\n');
+      const shell = ['sh', '-euc', `${move}\ncd "${here}"\n${script}`];
+      const printed = system('unshare', ['-m', '-i', '--propagation', 'private', ...shell]);
+      const [outcome, ...listed] = printed.trimEnd().split('\n');
       return { ...JSON.parse(outcome ?? ''), listed };
     };
 
@@ -855,6 +845,17 @@ interface SecondDevice {
   close(): Promise<void>;
 }
 
+/** Runs a program of the system. Without it nothing is tested, which must not go unseen. */
+function system(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): string {
+  const ended = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, ...env } });
+  if (ended.error) {
+    const needed = 'apt-get install strace util-linux coreutils';
+    throw new Error(`${program} does not run here: ${needed}`, { cause: ended.error });
+  }
+  if (ended.status !== 0) throw new Error(`${program} ended with ${ended.status ?? ended.signal}: ${ended.stderr}`);
+  return ended.stdout;
+}
+
 /** A folder on another device than the temporary one: in /dev/shm, or on a tmpfs mounted for the purpose. */
 async function secondDevice(): Promise<SecondDevice> {
   const first = statSync(tmpdir()).dev;
@@ -863,17 +864,18 @@ async function secondDevice(): Promise<SecondDevice> {
     return { path, close: () => rm(path, { recursive: true }) };
   }
   const path = await mkdtemp(join(tmpdir(), 'holdfast-device-'));
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', 'none', path], { encoding: 'utf8' });
-  if (mounted.status !== 0) {
+  try {
+    system('mount', ['-t', 'tmpfs', 'none', path]);
+  } catch (cause) {
     await rm(path, { recursive: true });
-    throw new Error(
-      `Moves across devices were not tested: /dev/shm is no second device, and mount says ${mounted.stderr}`,
-    );
+    throw new Error('Moves across devices were not tested: there is no second device, and none can be mounted.', {
+      cause,
+    });
   }
   return {
     path,
     close: async () => {
-      execFileSync('umount', [path]);
+      system('umount', [path]);
       await rm(path, { recursive: true });
     },
   };

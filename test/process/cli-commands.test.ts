@@ -36,9 +36,12 @@ describe('where there is no store', () => {
     const { exit, stdout, stderr } = await project.run(...args);
     expect([exit, stdout]).toEqual([7, '']);
     expect(stderr).toContain(`error: there is no store at ${project.store}\n`);
-    const { exit: sameExit, document } = await project.json(...(args as [string]));
-    expect(document).toMatchObject({ code: 'store_unavailable', exit: sameExit, retryable: false });
     expect(existsSync(project.store)).toBe(false);
+  });
+
+  test('programs are told too', async () => {
+    const { exit, document } = await project.json('list');
+    expect([exit, document]).toMatchObject([7, { code: 'store_unavailable', exit: 7, retryable: false }]);
   });
 
   test('the first task makes it, in a folder that is its owner’s alone', async () => {

@@ -28,7 +28,7 @@ export function watchRejections(): void {
 }
 
 /** Values that are hardly ever an option: each test leaves out those that its option takes. */
-export const NONSENSE: Readonly<Record<string, unknown>> = {
+const NONSENSE: Readonly<Record<string, unknown>> = {
   null: null,
   true: true,
   '-1': -1,

@@ -123,14 +123,15 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
 async function rowOf(cli: Cli, holdfast: Holdfast, task: Task, now: number): Promise<Cell[]> {
   const { out } = cli.terminal;
   const state = shownState(task);
-  const last = task.reason === undefined ? undefined : lastDecision(await holdfast.history(task.id));
+  const troubled = task.reason !== undefined && state !== 'succeeded';
+  const last = troubled ? lastDecision(await holdfast.history(task.id)) : undefined;
   const { how, said } = endOf(last?.failure ? last : {});
   return [
     { text: glyphOf(task), paint: (text) => out.paint(styleOf(state), text) },
     { text: String(task.id) },
     { text: summaryOf(task) },
     { text: visible(task.source), paint: (text) => out.paint('idle', text) },
-    { text: visible(task.reason ?? '') },
+    { text: troubled ? visible(task.reason ?? '') : '' },
     { text: triesOf(task) },
     { text: whenOf(task, now) },
     { text: [how, said].filter((part) => part !== '').join(': ') },

@@ -7,7 +7,7 @@ import { withStore } from '../open-store.ts';
 import { Problem, usage } from '../problem.ts';
 import { act } from '../program.ts';
 import { endLine } from '../progress.ts';
-import { ask } from '../prompt.ts';
+import { Prompt } from '../prompt.ts';
 import { hintAtWorkers } from '../record-flags.ts';
 import { findTask } from '../task-ids.ts';
 import { glyphOf, shownState, styleOf, summaryOf } from '../task-text.ts';
@@ -66,7 +66,8 @@ async function report(cli: Cli, holdfast: Holdfast, id: number, { as }: Resoluti
   }
   if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`);
   const { needs_manual: more } = (await holdfast.counts()).byState;
-  if (more > 0) terminal.note(`${more} more need a decision: ${cli.command('list state:needs_manual')}`);
+  const need = more === 1 ? 'needs' : 'need';
+  if (more > 0) terminal.note(`${more} more ${need} a decision: ${cli.command('list state:needs_manual')}`);
 }
 
 function notAsked(cli: Cli, { id, state }: Task): Problem {
@@ -106,15 +107,16 @@ function parsed(text: string): unknown {
 async function askFor({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<Resolution> {
   terminal.warn(`#${task.id} ${summaryOf(task)}`);
   terminal.warn(`${endLine(task, await holdfast.history(task.id))}`);
-  const as = await askForAnswer();
-  const text = as === 'succeeded' ? await ask('? Result (JSON, empty for none) > ') : '';
-  const note = await ask('? Note (empty for none) > ');
+  using prompt = new Prompt();
+  const as = await askForAnswer(prompt);
+  const text = as === 'succeeded' ? await prompt.ask('? Result (JSON, empty for none) > ') : '';
+  const note = await prompt.ask('? Note (empty for none) > ');
   return { as, ...(text !== '' && { result: parsed(text) }), ...(note !== '' && { note }) };
 }
 
-async function askForAnswer(): Promise<Answer> {
+async function askForAnswer(prompt: Prompt): Promise<Answer> {
   for (;;) {
-    const typed = await ask('? What do you know?  (1) it happened  (2) it did not, retry  (3) give up  > ');
+    const typed = await prompt.ask('? What do you know?  (1) it happened  (2) it did not, retry  (3) give up  > ');
     const answer = ANSWERS[Number(typed) - 1] ?? ANSWERS.find((each) => each === typed);
     if (answer) return answer;
   }

@@ -137,6 +137,9 @@ export class Claiming {
       .map((id) => this.#places.find(id))
       .filter((found) => found?.state === 'ready')
       .map((found) => placeOf((found as Found).row, (found as Found).facts));
+    // Putting aside writes, and a commit wakes other processes, whose claims would wake this one: not for nothing.
+    const ids = aside.map(({ id }) => id);
+    if (ids.length > 0 && !this.#lanes.offersOthers(request, ids)) return [];
     for (const place of aside) this.#lanes.remove(place);
     const taken = this.#lanes.take(request);
     for (const place of aside) this.#lanes.add(place);

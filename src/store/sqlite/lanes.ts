@@ -5,7 +5,7 @@ import type { Sql } from './driver.ts';
 import type { StoreClock } from './store-clock.ts';
 
 /** Which kind of work a lane holds. 1 is kept for retries that will need a token of their source's budget. */
-export const TRACK = { fresh: 0, suspect: 2 } as const;
+const TRACK = { fresh: 0, suspect: 2 } as const;
 
 /** What a task brings along when it enters a lane. */
 export interface Place {
@@ -168,6 +168,25 @@ export class Lanes {
       }
     }
     return taken;
+  }
+
+  /** Whether a claim could be given anything but these tasks. A look: it takes nothing. */
+  offersOthers(request: ClaimRequest, ids: readonly number[]): boolean {
+    this.flush();
+    const streams = [...this.#streamsByQueue(request)].flat();
+    return streams
+      .filter(({ track }) => track !== TRACK.suspect || request.suspect)
+      .some(({ class: id, track }) =>
+        this.#sql
+          .all<{ id: number }>(
+            `SELECT abs(r.seq) AS id FROM hf_active a JOIN hf_ready r ON r.lane = a.lane
+             WHERE a.class = ? AND a.track = ? LIMIT ?`,
+            id,
+            track,
+            ids.length + 1,
+          )
+          .some((row) => !ids.includes(row.id)),
+      );
   }
 
   /** What a class is, in the words of the seam. */

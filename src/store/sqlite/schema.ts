@@ -238,7 +238,7 @@ export function migrate(sql: Sql, path: string): void {
 }
 
 /** The schema that the file has; 0 where there is none yet. `leastWriter` is the oldest schema that may still write it. */
-export function schemaOf(sql: Sql): { readonly schema: number; readonly leastWriter: number } {
+function schemaOf(sql: Sql): { readonly schema: number; readonly leastWriter: number } {
   const table = sql.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hf_schema'");
   if (!table) return { schema: 0, leastWriter: 0 };
   const row = sql.get<{ version: number; least_writer: number }>('SELECT version, least_writer FROM hf_schema');

@@ -41,10 +41,13 @@ export class StoreClock {
     return this.#go();
   }
 
-  /** Writes the time down before a commit: always if it parted from the wall clock, else now and then, if anything was written. */
+  /**
+   * Writes the time down before a commit that writes something: always if it parted from the wall clock, else now and then.
+   * A commit that writes nothing stays one, or two processes whose clocks differ would wake each other without end.
+   */
   note(sql: Sql, wrote: boolean): void {
     const { high, ahead } = this.#noted;
-    if (this.#ahead === ahead && !(wrote && this.#last - high >= NOTED_EVERY_MS)) return;
+    if (!wrote || (this.#ahead === ahead && this.#last - high < NOTED_EVERY_MS)) return;
     sql.run('UPDATE hf_clock SET high = ?, ahead = ? WHERE id = 1', this.#last, this.#ahead);
   }
 

@@ -81,7 +81,7 @@ function build(sql: Sql, path: string, world: World): Store {
         kind: 'sqlite',
         where: path,
         schema: SCHEMA,
-        durability: 'full',
+        durability: synchronous(sql) === FULL ? 'full' : 'process',
         driver: `better-sqlite3, SQLite ${sqliteVersion(sql)}`,
       }),
       now: () => clock.read(),
@@ -114,11 +114,10 @@ function prepare(sql: Sql, path: string): void {
   sql.exec(
     'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON',
   );
-  const { synchronous } = sql.get<{ synchronous: number }>('PRAGMA synchronous') as { synchronous: number };
-  if (synchronous !== 2) {
+  if (synchronous(sql) !== FULL) {
     throw new StoreError(
       'store_unsupported',
-      `SQLite did not take synchronous=FULL for ${path} (it says ${synchronous}).`,
+      `SQLite did not take synchronous=FULL for ${path} (it says ${synchronous(sql)}).`,
     );
   }
   sql.run('BEGIN IMMEDIATE');
@@ -129,6 +128,13 @@ function prepare(sql: Sql, path: string): void {
     if (sql.inTransaction) sql.run('ROLLBACK');
     throw error;
   }
+}
+
+/** SQLite's number for `synchronous=FULL`: every commit is on the disk before it is acknowledged. */
+const FULL = 2;
+
+function synchronous(sql: Sql): number | undefined {
+  return sql.get<{ synchronous: number }>('PRAGMA synchronous')?.synchronous;
 }
 
 async function patiently(path: string, step: () => void): Promise<void> {

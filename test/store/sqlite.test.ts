@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { defineTask, openHoldfast } from '../../src/index.ts';
+import { refuseOldSqlite } from '../../src/store/sqlite/driver.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-sqlite-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test.each(['3.51.2', '3.50.9', '3.7.0', '2.99.99'])(
+  'refuses SQLite %s, in which a WAL could be corrupted',
+  (version) => {
+    expect(() => refuseOldSqlite(version)).toThrow(
+      expect.objectContaining({ code: 'store_unsupported', message: expect.stringContaining(version) }),
+    );
+  },
+);
+
+test.each(['3.51.3', '3.51.10', '3.52.0', '4.0.0'])('takes SQLite %s', (version) => {
+  expect(() => refuseOldSqlite(version)).not.toThrow();
+});
+
+test('shows people the tasks in a view that they may query', async () => {
+  const path = join(folder, 'tasks.db');
+  const holdfast = await openHoldfast({ store: sqlite(path), tasks: [defineTask('mail', { run() {} })] });
+  const { id } = await holdfast.enqueue('mail', { to: 'a' }, { key: 'k', delay: '1h', priority: 7 });
+  const db = new Database(path, { readonly: true });
+
+  expect(db.prepare('SELECT id, type, state, queue, source, key, priority FROM holdfast_tasks').all()).toEqual([
+    { id, type: 'mail', state: 'scheduled', queue: 'default', source: 'mail', key: 'k', priority: 7 },
+  ]);
+  db.close();
+  await holdfast.close();
+});
+
+test('lives in a file beside the tables of an application', async () => {
+  const path = join(folder, 'app.db');
+  const db = new Database(path);
+  db.exec('CREATE TABLE tasks (mine TEXT); INSERT INTO tasks VALUES (1); PRAGMA user_version = 42');
+  const holdfast = await openHoldfast({ store: sqlite(path) });
+  await holdfast.enqueue('mail', {});
+  await holdfast.close();
+
+  expect(db.prepare('SELECT mine FROM tasks').all()).toEqual([{ mine: '1' }]);
+  expect(db.pragma('user_version', { simple: true })).toBe(42);
+  db.close();
+});
+
+test('says how durable its connection really is', async () => {
+  const holdfast = await openHoldfast({ store: sqlite(join(folder, 'tasks.db')) });
+  expect(holdfast.describe()).toMatchObject({ kind: 'sqlite', durability: 'full' });
+  await holdfast.close();
+});
+
+test('finds nothing to change in a file that is up to date', async () => {
+  const path = join(folder, 'tasks.db');
+  await (await openHoldfast({ store: sqlite(path) })).close();
+  const db = new Database(path);
+  const before = db.pragma('schema_version', { simple: true });
+  await (await openHoldfast({ store: sqlite(path) })).close();
+
+  expect(db.pragma('schema_version', { simple: true })).toBe(before);
+  db.close();
+});

@@ -344,7 +344,7 @@ export interface WorkerRecord {
 
 // ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Upkeep {
+interface Upkeep {
   /** Where and what the store is, for people. */
   describe(): StoreDescription;
   /** The store's own clock, in milliseconds of the epoch. */

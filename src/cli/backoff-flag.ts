@@ -10,7 +10,7 @@ export interface Delays {
   readonly jitter: Jitter;
 }
 
-export const BACKOFF_FORMS = [
+const BACKOFF_FORMS = [
   'exp:60s:x2:max=1h    60s, 2m, 4m … at most 1h (x2 and max=1h are the defaults)',
   'linear:30s:max=10m   30s, 1m, 1m30s …',
   'fixed:5m             always the same',

@@ -17,11 +17,8 @@ import { SHELL_COMMAND } from './task-text.ts';
 import { taskTypes } from './task-types.ts';
 import type { Terminal } from './terminal.ts';
 import { visible } from './visible.ts';
-import { Watch } from './watch.ts';
+import { LOOK_EVERY_MS, Watch } from './watch.ts';
 import { foregroundName } from './workers-alive.ts';
-
-/** How often we look for what others did to our tasks. What we do ourselves is looked at at once. */
-const LOOK_EVERY_MS = 400;
 
 /** How long a worker waits for its own handlers when it is told to stop; here the brakes decide how long that takes. */
 const AS_LONG_AS_IT_TAKES = '30d';
@@ -128,9 +125,9 @@ async function work(
     concurrency,
     grace: Math.max(...watch.open.map(killAfterOf)) + REAPING_MS,
     onEvent(event) {
-      if (event.kind === 'settled' && event.state === 'succeeded') {
-        progress.succeeded(event.task.lease.task, event.ranFor);
-      }
+      const { task } = event.task.lease;
+      if (event.kind === 'settled' && event.state === 'succeeded') progress.succeeded(task, event.ranFor);
+      watch.touch(task);
       nudge.call();
     },
   });
@@ -140,7 +137,7 @@ async function work(
     if (hurry) await takeNow(cli, holdfast, worker, watch.open);
     while (watch.open.length > 0 && !departure.left) {
       await nudge.sleep(LOOK_EVERY_MS);
-      for (const change of await watch.look()) progress.change(change);
+      for (const change of await watch.lookAgain()) progress.change(change);
     }
   } finally {
     brakes.stop();

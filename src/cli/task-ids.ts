@@ -27,7 +27,7 @@ export async function findTasks(cli: Cli, holdfast: Holdfast, texts: readonly st
 }
 
 /** The number in `12` or `#12`; undefined for what can only be a key. */
-export function idFrom(text: string): number | undefined {
+function idFrom(text: string): number | undefined {
   const digits = /^#?(\d{1,15})$/.exec(text)?.[1];
   return digits === undefined || Number(digits) === 0 ? undefined : Number(digits);
 }

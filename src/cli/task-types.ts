@@ -31,7 +31,7 @@ export function taskTypes({ environment, brakes, write }: TaskTypeOptions): read
 }
 
 /** Reads what was stored of a move. @throws InvalidInputError naming the member that is missing. */
-export function checkMove(input: unknown): MoveInput {
+function checkMove(input: unknown): MoveInput {
   const { from, to } = Object(input) as Record<string, unknown>;
   if (typeof from !== 'string' || from === '') throw new InvalidInputError('A move needs `from`, a path.');
   if (typeof to !== 'string' || to === '') throw new InvalidInputError('A move needs `to`, a path.');

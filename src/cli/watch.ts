@@ -2,6 +2,12 @@ import type { Holdfast } from '../queue/holdfast.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry } from '../store/store.ts';
 
+/** How often we look for what others did. What we do ourselves is looked at at once. */
+export const LOOK_EVERY_MS = 400;
+
+/** Looking at everything takes at most one part in so many of the time: a thousand tasks are not looked at for each that ends. */
+const LOOKING_SHARE = 10;
+
 /** What became of a task since somebody looked last. */
 export interface Change {
   readonly before: Task;
@@ -22,6 +28,8 @@ export class Watch {
   readonly #isOver: (task: Task) => boolean;
   readonly #seen = new Map<number, Seen>();
   readonly #open = new Set<number>();
+  readonly #touched = new Set<number>();
+  #lookAroundAt = 0;
 
   private constructor(holdfast: Holdfast, isOver: (task: Task) => boolean) {
     this.#holdfast = holdfast;
@@ -48,10 +56,28 @@ export class Watch {
     return [...this.#open].map((id) => (this.#seen.get(id) as Seen).task);
   }
 
-  /** What has changed since the last look. */
-  async look(): Promise<Change[]> {
+  /** Something happened to this task: the next look is for it. */
+  touch(id: number): void {
+    this.#touched.add(id);
+  }
+
+  /** Looks at what was touched, and now and then at everything, for what others did. */
+  async lookAgain(): Promise<Change[]> {
+    const began = performance.now();
+    const around = began >= this.#lookAroundAt;
+    const ids = around ? [...this.#open] : [...this.#touched];
+    this.#touched.clear();
+    const changes = await this.look(ids);
+    const took = performance.now() - began;
+    if (around) this.#lookAroundAt = began + Math.max(LOOK_EVERY_MS, LOOKING_SHARE * took);
+    return changes;
+  }
+
+  /** What has changed since the last look, at these tasks or at all that are not over. */
+  async look(ids: Iterable<number> = [...this.#open]): Promise<Change[]> {
     const changes: Change[] = [];
-    for (const id of this.#open) {
+    for (const id of ids) {
+      if (!this.#open.has(id)) continue;
       const { task: before, entries } = this.#seen.get(id) as Seen;
       const task = await this.#holdfast.find(id);
       if (!task) {

@@ -32,7 +32,7 @@ export interface TestHoldfast extends AsyncDisposable {
   readonly clock: VirtualClock;
   /** What the worker did, in order. */
   readonly events: readonly WorkerEvent[];
-  /** Runs everything that is due now. */
+  /** Runs everything that is due now, on all workers of this Holdfast. */
   drain(): Promise<void>;
   /** Moves the clock, and runs everything that falls due on the way at its own moment. */
   advance(time: DurationInput): Promise<void>;

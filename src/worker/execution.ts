@@ -47,6 +47,7 @@ export class Execution {
   readonly #controller = new AbortController();
   readonly #startedAt: Milliseconds;
   #aborted: AbortCause | undefined;
+  #begun = false;
   #ended = false;
   #judged = false;
   #lastBeat: Milliseconds;
@@ -106,6 +107,9 @@ export class Execution {
     try {
       const { definition, claimed } = this.#options;
       const input = await parseInput(definition, decodeJson(claimed.payload));
+      // What was told to end before it began must not begin: by now its lease may be somebody else's.
+      this.#controller.signal.throwIfAborted();
+      this.#begun = true;
       const result: unknown = await definition.run(input, this.#describe());
       return { well: true, result };
     } catch (thrown) {
@@ -160,15 +164,23 @@ export class Execution {
   #outcomeOfAbort(): Outcome {
     switch (this.#aborted) {
       case 'timeout':
-        return { kind: 'failure', failure: timedOut(this.policy.timeout as Milliseconds) };
+        return {
+          kind: 'failure',
+          failure: { ...timedOut(this.policy.timeout as Milliseconds), ambiguous: this.#begun },
+        };
       case 'cancel':
-        return { kind: 'interruption', started: true, message: 'It was cancelled while it ran.' };
+        return this.#interrupted('It was cancelled');
       case 'lost':
-        return { kind: 'interruption', started: true, message: 'Its lease was lost while it ran.' };
+        return this.#interrupted('Its lease was lost');
       case 'shutdown':
       case undefined:
-        return { kind: 'interruption', started: true, message: 'Its worker shut down while it ran.' };
+        return this.#interrupted('Its worker shut down');
     }
+  }
+
+  #interrupted(how: string): Outcome {
+    const when = this.#begun ? 'while it ran' : 'before it began';
+    return { kind: 'interruption', started: this.#begun, message: `${how} ${when}.` };
   }
 
   #abortReason(cause: AbortCause): Error {

@@ -19,7 +19,7 @@ export interface WorkerOptions {
   readonly capabilities?: Needs;
   /** How long a silent worker keeps its tasks; it renews three times in that time. Default 30 s, at least 1 s. */
   readonly leaseFor?: DurationInput;
-  /** How often it looks for work that nothing told it of. Default 1 s. */
+  /** How often it looks for work that nothing told it of. Default 1 s, at least 1 ms. */
   readonly pollInterval?: DurationInput;
   /** How long a handler has to end when its execution or the worker is stopped. Default 30 s. */
   readonly grace?: DurationInput;
@@ -27,7 +27,10 @@ export interface WorkerOptions {
   readonly maxTasks?: number;
   /** Only these tasks, by id. */
   readonly only?: readonly number[];
-  /** Told of what happens, in order. What it throws is logged and goes no further. */
+  /**
+   * Told of what happens, in order; but of a settlement and the start that followed it in the same transaction, the start
+   * may be told first. What it throws is logged and goes no further.
+   */
   readonly onEvent?: (event: WorkerEvent) => void;
 }
 

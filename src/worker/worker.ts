@@ -125,7 +125,7 @@ export class Worker implements AsyncDisposable {
 
   /**
    * Works until nothing that it may take is ready and nothing of it is running. Tasks that wait for their time are left,
-   * and so are handlers that ignored their abort.
+   * and so are handlers that ignored their abort; while such handlers hold every slot, it waits for one of them to end.
    * @throws StoreError if the store cannot be read; a worker that was started goes on instead.
    */
   async drain(): Promise<void> {
@@ -136,7 +136,7 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Runs the next task, if one is ready, and answers what came of it.
+   * Runs the next task, if one is ready, and answers what came of it. Undefined where none is, or its `maxTasks` are done.
    * @throws InvalidInputError if the worker was started, or runs as many as its concurrency allows.
    */
   async runOne(): Promise<Finished | undefined> {

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Project } from './holdfast-process.ts';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { Project, test } from './cli-process.ts';
 
 interface Item {
   readonly id: number;
@@ -14,14 +14,14 @@ interface Page {
   readonly total: { readonly value: number | null };
 }
 
-describe('where there is no store', () => {
+describe.concurrent('where there is no store', () => {
   let project: Project;
   beforeAll(() => {
     project = new Project();
   });
   afterAll(() => project.remove());
 
-  test.each([
+  test.for([
     ['list'],
     ['status'],
     ['show', '1'],
@@ -32,7 +32,7 @@ describe('where there is no store', () => {
     ['hold', '1'],
     ['release', '1'],
     ['resolve', '1', '--as', 'dead'],
-  ])('%s says so, and makes none', async (...args) => {
+  ])('%s says so, and makes none', async (args) => {
     const { exit, stdout, stderr } = await project.run(...args);
     expect([exit, stdout]).toEqual([7, '']);
     expect(stderr).toContain(`error: there is no store at ${project.store}\n`);
@@ -56,14 +56,8 @@ describe('where there is no store', () => {
   });
 });
 
-describe('a store that cannot be used', () => {
-  let project: Project;
-  beforeEach(() => {
-    project = new Project();
-  });
-  afterEach(() => project.remove());
-
-  test('because it may not be written is another matter than one that is broken', async () => {
+describe.concurrent('a store that cannot be used', () => {
+  test('because it may not be written is another matter than one that is broken', async ({ project }) => {
     await project.run('run', '-b', '--', 'true');
     chmodSync(project.store, 0o444);
     chmodSync(project.path('.holdfast'), 0o555);
@@ -79,7 +73,7 @@ describe('a store that cannot be used', () => {
     expect(run.stderr).toContain('cannot be written');
   });
 
-  test('because it is no database', async () => {
+  test('because it is no database', async ({ project }) => {
     project.write('notes.txt', 'dear diary, '.repeat(100));
     const { exit, document } = await project.json('list', '-s', 'notes.txt');
     expect([exit, document]).toMatchObject([7, { code: 'store_corrupt' }]);
@@ -87,7 +81,7 @@ describe('a store that cannot be used', () => {
   });
 });
 
-describe('usage', () => {
+describe.concurrent('usage', () => {
   let project: Project;
   beforeAll(() => {
     project = new Project();
@@ -121,7 +115,7 @@ describe('usage', () => {
   });
 });
 
-describe('looking at tasks', () => {
+describe.concurrent('looking at tasks', () => {
   let project: Project;
   beforeAll(async () => {
     project = new Project();
@@ -129,7 +123,10 @@ describe('looking at tasks', () => {
     await project.run('run', '--attempts', '1', '--key', 'broken', '--', 'sh', '-c', 'echo "went wrong" >&2; exit 3');
     await project.run('run', '-b', '--queue', 'slow', '--at', '+1h', '--', 'sleep', '1');
     await project.run('run', '-b', '--', 'echo', 'hi');
-    await project.run('run', '--timeout', '800ms', '--backoff', 'fixed:1h', '--', 'false');
+    const retrying = project.start(['run', '--backoff', 'fixed:1h', '--', 'false']);
+    await retrying.says('next try in 1h');
+    retrying.kill('SIGINT');
+    await retrying.ended;
     for (const name of ['a', 'b']) project.write(name, name);
     await project.run('mv', 'a', 'b');
   });
@@ -150,7 +147,7 @@ describe('looking at tasks', () => {
     ]);
   });
 
-  test.each<[string, readonly string[], string]>([
+  test.for<[string, readonly string[], string]>([
     ['a state', ['state:scheduled'], '5 3'],
     ['several states', ['state:dead,succeeded'], '2 1'],
     ['a queue', ['queue:slow'], '3'],
@@ -162,7 +159,7 @@ describe('looking at tasks', () => {
     ['a page', ['--limit', '2'], '6 5'],
     ['the page after it', ['--limit', '2', '--before', '#5'], '4 3'],
     ['everything', ['--all'], '6 5 4 3 2 1'],
-  ])('list is narrowed to %s', async (_, args, ids) => {
+  ])('list is narrowed to %s', async ([_, args, ids]) => {
     const { exit, stdout } = await project.run('list', '--ids', ...args);
     expect([exit, stdout.trim().replaceAll('\n', ' ')]).toEqual([0, ids]);
   });
@@ -253,19 +250,13 @@ describe('looking at tasks', () => {
   });
 });
 
-describe('acting on tasks', () => {
-  let project: Project;
-  beforeEach(() => {
-    project = new Project();
-  });
-  afterEach(() => project.remove());
-
-  const states = async () => {
+describe.concurrent('acting on tasks', () => {
+  const states = async (project: Project) => {
     const { document } = await project.json<Page>('list', '--all');
     return document.items.map(({ state }) => state).reverse();
   };
 
-  test('hold, release and cancel, several at a time', async () => {
+  test('hold, release and cancel, several at a time', async ({ project }) => {
     for (const _ of [1, 2, 3]) await project.run('run', '-b', '--', 'true');
     expect(await project.run('hold', '1', '2', '--note', 'not today')).toMatchObject({
       exit: 0,
@@ -274,12 +265,12 @@ describe('acting on tasks', () => {
     expect((await project.run('resume', '1')).exit).toBe(75);
     expect((await project.run('release', '#1')).stdout).toBe('○ #1 due now\n');
     expect((await project.run('cancel', '2', '3')).stdout).toBe('⊘ #2 cancelled\n⊘ #3 cancelled\n');
-    expect(await states()).toEqual(['ready', 'cancelled', 'cancelled']);
+    expect(await states(project)).toEqual(['ready', 'cancelled', 'cancelled']);
     expect((await project.run('show', '1')).stdout).toContain('hold by ');
     expect((await project.run('show', '1')).stdout).toContain(': not today');
   });
 
-  test('one that cannot take the step does not keep the others from it', async () => {
+  test('one that cannot take the step does not keep the others from it', async ({ project }) => {
     for (const _ of [1, 2]) await project.run('run', '-b', '--', 'true');
     await project.run('cancel', '1');
     const { exit, stdout, stderr } = await project.run('hold', '1', '99', '2');
@@ -296,7 +287,7 @@ describe('acting on tasks', () => {
     expect((await project.json('release', '2')).document).toMatchObject({ code: 'state_conflict', exit: 5 });
   });
 
-  test('retry makes due now, or starts a new round', async () => {
+  test('retry makes due now, or starts a new round', async ({ project }) => {
     await project.run('run', '-b', '--at', '+1h', '--', 'true');
     expect((await project.run('retry', '1')).stdout).toBe('○ #1 due now\n');
     expect((await project.run('retry', '1')).exit).toBe(5);
@@ -304,10 +295,10 @@ describe('acting on tasks', () => {
     project.write('go', '');
     expect((await project.run('retry', '2')).stdout).toBe('○ #2 due now, in a new round\n');
     expect((await project.run('resume')).exit).toBe(0);
-    expect(await states()).toEqual(['succeeded', 'succeeded']);
+    expect(await states(project)).toEqual(['succeeded', 'succeeded']);
   });
 
-  test('resolve answers what needs a person, and nothing else', async () => {
+  test('resolve answers what needs a person, and nothing else', async ({ project }) => {
     for (const name of ['a', 'b', 'c']) project.write(name, name);
     for (const _ of [1, 2, 3]) await project.run('mv', 'a', 'b');
     const happened = await project.run(
@@ -324,7 +315,7 @@ describe('acting on tasks', () => {
     expect(happened.stderr).toContain('2 more need a decision: holdfast list state:needs_manual');
     expect((await project.run('resolve', '2', '--as', 'dead')).exit).toBe(0);
     expect((await project.run('resolve', '3', '--as', 'retry')).stdout).toContain('○ #3 due now, in a new round');
-    expect(await states()).toEqual(['succeeded', 'dead', 'ready']);
+    expect(await states(project)).toEqual(['succeeded', 'dead', 'ready']);
     expect((await project.json('show', '1')).document).toMatchObject({
       task: { result: { by: 'hand' } },
       history: [{}, { kind: 'act', verb: 'resolve', note: 'seen', to: 'succeeded' }],
@@ -333,7 +324,7 @@ describe('acting on tasks', () => {
     expect([exit, document]).toMatchObject([5, { code: 'state_conflict' }]);
   });
 
-  test('the flag of the store is part of every hint', async () => {
+  test('the flag of the store is part of every hint', async ({ project }) => {
     const { stderr } = await project.run('run', '-b', '-s', 'my.db', '--', 'true');
     expect(stderr).toContain('start holdfast -s my.db worker, or use holdfast -s my.db resume 1');
   });

@@ -1,12 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Project } from './holdfast-process.ts';
-
-let project: Project;
-beforeEach(() => {
-  project = new Project();
-});
-afterEach(() => project.remove());
+import { describe, expect } from 'vitest';
+import { type Project, test } from './cli-process.ts';
 
 interface Shown {
   readonly task: Record<string, unknown>;
@@ -19,7 +13,7 @@ const PATIENT = ['echo $$ >> pids', 'echo started', '[ -e go ] && exit 0', 'exec
 /** Hears of no SIGTERM. */
 const STUBBORN = ['trap "" TERM', 'echo $$ >> pids', 'echo started', 'while :; do sleep 0.05; done'];
 
-const pids = () => readFileSync(project.path('pids'), 'utf8').trim().split('\n').map(Number);
+const pids = (project: Project) => readFileSync(project.path('pids'), 'utf8').trim().split('\n').map(Number);
 
 function lives(pid: number): boolean {
   try {
@@ -31,8 +25,8 @@ function lives(pid: number): boolean {
   }
 }
 
-describe('Ctrl-C', () => {
-  test('between attempts exits at once; the task stays, and resume goes on with it', async () => {
+describe.concurrent('Ctrl-C', () => {
+  test('between attempts exits at once; the task stays, and resume goes on with it', async ({ project }) => {
     project.script('once', '[ -e go ] && exit 0; touch go; exit 3');
     const run = project.start(['run', '--backoff', 'fixed:1h', '--', './once']);
     await run.says('next try in 1h');
@@ -47,9 +41,9 @@ describe('Ctrl-C', () => {
     expect(resumed).toMatchObject({ exit: 0, stderr: expect.stringContaining('✓ #1 succeeded after 2 attempts') });
   });
 
-  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  test.for(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     'during an attempt stops its processes, uncounted: %s',
-    async (signal) => {
+    async (signal, { project }) => {
       project.script('patient', ...PATIENT);
       const run = project.start(['run', '--', './patient']);
       await run.says('started');
@@ -57,7 +51,7 @@ describe('Ctrl-C', () => {
       const { exit, stderr } = await run.ended;
       expect(exit).toBe(75);
       expect(stderr).toContain('interrupted, not counted\ndetached. #1 stays on disk (0 of 8 tries used).');
-      expect(pids().filter(lives)).toEqual([]);
+      expect(pids(project).filter(lives)).toEqual([]);
       const { document } = await project.json<Shown>('show', '1');
       expect(document.task).toMatchObject({ state: 'ready', attempts: 0, executions: 1, running: null });
       expect(document.history).toMatchObject([{ outcome: 'interruption', charge: 'nobody' }]);
@@ -66,7 +60,7 @@ describe('Ctrl-C', () => {
     },
   );
 
-  test('lets a command that ends well in its time succeed', async () => {
+  test('lets a command that ends well in its time succeed', async ({ project }) => {
     project.script('tidy', 'trap "echo tidied; exit 0" TERM', 'echo started', 'while :; do sleep 0.05; done');
     const run = project.start(['run', '--', './tidy']);
     await run.says('started');
@@ -74,7 +68,7 @@ describe('Ctrl-C', () => {
     expect(await run.ended).toMatchObject({ exit: 75, stdout: 'started\ntidied\n' });
   });
 
-  test('twice kills at once', async () => {
+  test('twice kills at once', async ({ project }) => {
     project.script('stubborn', ...STUBBORN);
     const run = project.start(['run', '--kill-after', '1h', '--', './stubborn']);
     await run.says('started');
@@ -82,11 +76,11 @@ describe('Ctrl-C', () => {
     await run.says('stopping what runs. Ctrl-C again kills it at once');
     run.kill('SIGINT');
     expect((await run.ended).exit).toBe(75);
-    expect(pids().filter(lives)).toEqual([]);
+    expect(pids(project).filter(lives)).toEqual([]);
     expect((await project.json<Shown>('show', '1')).document.task).toMatchObject({ state: 'ready', attempts: 0 });
   });
 
-  test('that npx passes on, although the terminal has sent it already, is one', async () => {
+  test('that npx passes on, although the terminal has sent it already, is one', async ({ project }) => {
     project.script(
       'tidy',
       'trap "sleep 0.3; echo tidied; exit 0" TERM',
@@ -100,16 +94,16 @@ describe('Ctrl-C', () => {
     expect(await run.ended).toMatchObject({ stdout: 'started\ntidied\n' });
   });
 
-  test('kills after --kill-after', async () => {
+  test('kills after --kill-after', async ({ project }) => {
     project.script('stubborn', ...STUBBORN);
     const run = project.start(['run', '--kill-after', '100ms', '--', './stubborn']);
     await run.says('started');
     run.kill('SIGINT');
     expect((await run.ended).exit).toBe(75);
-    expect(pids().filter(lives)).toEqual([]);
+    expect(pids(project).filter(lives)).toEqual([]);
   });
 
-  test('on what must not run twice asks a person, who is not let off with a retry', async () => {
+  test('on what must not run twice asks a person, who is not let off with a retry', async ({ project }) => {
     project.script('patient', ...PATIENT);
     const run = project.start(['run', '--no-idempotent', '--', './patient']);
     await run.says('started');
@@ -134,34 +128,32 @@ describe('Ctrl-C', () => {
     ]);
   });
 
-  test('while a time-out would do the same: --timeout detaches', async () => {
-    project.script('patient', ...PATIENT);
-    const run = project.start(['run', '--timeout', '1s', '--json', '--', './patient']);
+  test('is what the end of --timeout is too', async ({ project }) => {
+    const run = project.start(['run', '--timeout', '500ms', '--json', '--', 'sleep', '1000']);
     const { exit, stdout } = await run.ended;
     expect(exit).toBe(75);
     expect(JSON.parse(stdout)).toMatchObject({ detached: true, exit: 75, task: { state: 'ready', attempts: 0 } });
-    expect(pids().filter(lives)).toEqual([]);
   });
 
-  test('before anything was recorded ends as usual', async () => {
+  test('before anything was recorded ends as usual', async ({ project }) => {
     const run = project.start(['wait']);
     run.kill('SIGINT');
     expect((await run.ended).exit).toBe(130);
   });
 });
 
-describe('a reader that goes away', () => {
-  test('detaches a run quietly', async () => {
+describe.concurrent('a reader that goes away', () => {
+  test('detaches a run quietly', async ({ project }) => {
     const run = project.start(['run', '--', 'sh', '-c', 'echo $$ >> pids; while :; do echo y; done']);
     await run.says('y\ny\n');
     run.child.stdout?.destroy();
     const { exit, stderr } = await run.ended;
     expect(exit).toBe(75);
     expect(stderr).not.toContain('EPIPE');
-    expect(pids().filter(lives)).toEqual([]);
+    expect(pids(project).filter(lives)).toEqual([]);
   });
 
-  test('ends a list quietly', async () => {
+  test('ends a list quietly', async ({ project }) => {
     await project.run('run', '-b', '--', 'true');
     const list = project.start(['list']);
     list.child.stdout?.destroy();
@@ -169,15 +161,15 @@ describe('a reader that goes away', () => {
   });
 });
 
-describe('kill -9', () => {
-  test('of a foreground run loses nothing: resume recovers the task, uncharged, and runs it', async () => {
+describe.concurrent('kill -9', () => {
+  test('of a foreground run loses nothing: resume recovers the task, uncharged, and runs it', async ({ project }) => {
     project.script('patient', ...PATIENT);
     const run = project.start(['run', '--', './patient']);
     await run.says('started');
     run.kill('SIGKILL');
     await run.ended;
     // What the run had started lives on without it, in a session of its own.
-    for (const pid of pids()) process.kill(pid, 'SIGKILL');
+    for (const pid of pids(project)) process.kill(pid, 'SIGKILL');
     project.write('go', '');
 
     const resumed = await project.run('resume', '1');
@@ -188,13 +180,13 @@ describe('kill -9', () => {
     expect(document.history).toMatchObject([{ outcome: 'loss', charge: 'nobody' }, { outcome: 'success' }]);
   });
 
-  test('of a run whose command must not run twice leaves it to a person', async () => {
+  test('of a run whose command must not run twice leaves it to a person', async ({ project }) => {
     project.script('patient', ...PATIENT);
     const run = project.start(['run', '--no-idempotent', '--', './patient']);
     await run.says('started');
     run.kill('SIGKILL');
     await run.ended;
-    for (const pid of pids()) process.kill(pid, 'SIGKILL');
+    for (const pid of pids(project)) process.kill(pid, 'SIGKILL');
     const resumed = await project.run('resume');
     expect(resumed.exit).toBe(4);
     expect(resumed.stderr).toContain('its effect may have happened');

@@ -1,20 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Project } from './holdfast-process.ts';
-
-let project: Project;
-beforeEach(() => {
-  project = new Project();
-});
-afterEach(() => project.remove());
+import { describe, expect } from 'vitest';
+import { test } from './cli-process.ts';
 
 interface Shown {
   readonly task: Record<string, unknown>;
   readonly history: readonly Record<string, unknown>[];
 }
 
-describe('holdfast run', () => {
-  test('tries a command until it succeeds, and shows each attempt', async () => {
+describe.concurrent('holdfast run', () => {
+  test('tries a command until it succeeds, and shows each attempt', async ({ project }) => {
     project.script(
       'flaky',
       'n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n',
@@ -42,7 +36,7 @@ describe('holdfast run', () => {
     ]);
   });
 
-  test.each<[string, readonly string[], number]>([
+  test.for<[string, readonly string[], number]>([
     ['0 when it succeeds', ['true'], 0],
     ['its own exit code', ['--attempts', '1', 'sh', '-c', 'exit 7'], 7],
     ['128 + n when a signal ended it', ['--attempts', '1', 'sh', '-c', 'kill -KILL $$'], 137],
@@ -56,23 +50,23 @@ describe('holdfast run', () => {
     ['75 when its time is not yet', ['--at', '+1h', '--timeout', '50ms', 'true'], 75],
     ['75 when nobody waits for the next try', ['--backoff', 'fixed:1h', '--timeout', '1s', 'false'], 75],
     ['its own when its deadline passed', ['--backoff', 'fixed:1h', '--within', '30m', 'sh', '-c', 'exit 9'], 9],
-  ])('ends with %s', async (_, args, exit) => {
+  ])('ends with %s', async ([_, args, exit], { project }) => {
     project.write('not-executable', 'x');
     expect(await project.run('run', ...args)).toMatchObject({ exit });
   });
 
-  test('hands the arguments on byte for byte, and to a shell only when asked', async () => {
+  test('hands the arguments on byte for byte, and to a shell only when asked', async ({ project }) => {
     const print = ['run', '--', 'printf', '%s|', 'a b', '*', '$HOME', '', '-n', '--json'];
     expect((await project.run(...print)).stdout).toBe('a b|*|$HOME||-n|--json|');
     expect((await project.run('run', '--shell', '--', 'echo "$0" | tr a-z A-Z')).stdout).toBe('/BIN/SH\n');
     expect(await project.run('run', '--shell', 'echo', 'a')).toMatchObject({ exit: 2, stdout: '' });
   });
 
-  test('takes flags before the command only', async () => {
+  test('takes flags before the command only', async ({ project }) => {
     expect((await project.run('run', 'echo', '--attempts', '0', '-b')).stdout).toBe('--attempts 0 -b\n');
   });
 
-  test('records the variables that were named, a file as input, and the folder', async () => {
+  test('records the variables that were named, a file as input, and the folder', async ({ project }) => {
     project.write('input.txt', 'from a file\n');
     project.script('report', 'cat; pwd; echo "$GIVEN,$NAMED,$OTHER,$HOLDFAST_TASK_ID"');
     const args = ['run', '-b', '--env', 'GIVEN=1', '--env', 'NAMED', '--stdin', 'input.txt', '--', './report'];
@@ -82,7 +76,7 @@ describe('holdfast run', () => {
     expect((await project.run('resume', '1')).stdout).toBe(`from a file\n${project.folder}\n1,2,,1\n`);
   });
 
-  test('only records with -b, and says who could work it', async () => {
+  test('only records with -b, and says who could work it', async ({ project }) => {
     const { exit, stdout, stderr } = await project.run(
       'run',
       '-b',
@@ -104,7 +98,7 @@ describe('holdfast run', () => {
     expect(existsSync(project.path('x'))).toBe(true);
   });
 
-  test('with a key answers the first task, and runs it no second time', async () => {
+  test('with a key answers the first task, and runs it no second time', async ({ project }) => {
     const args = ['run', '--key', 'nightly', '--', 'sh', '-c', 'echo ran >> log'];
     expect((await project.run(...args)).exit).toBe(0);
     const second = await project.run(...args);
@@ -117,19 +111,21 @@ describe('holdfast run', () => {
     expect(document).toMatchObject({ schema: 'holdfast.run/v1', created: false, exit: 0, task: { id: 1 } });
   });
 
-  test('with the key of a task that is dead says so, and ends with 0 unless asked for its state', async () => {
+  test('with the key of a task that is dead says so, and ends with 0 unless asked for its state', async ({
+    project,
+  }) => {
     const args = ['--key', 'k', '--attempts', '1', '--', 'sh', '-c', 'exit 7'];
     expect((await project.run('run', ...args)).exit).toBe(7);
     expect(await project.run('run', ...args)).toMatchObject({ exit: 0, stdout: expect.stringContaining('✕ #1 dead') });
     expect((await project.run('run', '--exit-state', ...args)).exit).toBe(1);
   });
 
-  test('with the key of a task that is not finished goes on with it', async () => {
+  test('with the key of a task that is not finished goes on with it', async ({ project }) => {
     await project.run('run', '-b', '--key', 'k', '--', 'echo', 'done');
     expect(await project.run('run', '--key', 'k', '--', 'echo', 'done')).toMatchObject({ exit: 0, stdout: 'done\n' });
   });
 
-  test.each<[string, readonly string[], number]>([
+  test.for<[string, readonly string[], number]>([
     ['--no-retry-on ends at once', ['--retry-on', '1-9', '--no-retry-on', '3', '--', 'sh', '-c', 'exit 3'], 1],
     ['--retry-on tries again', ['--retry-on', '127', '--', 'sh', '-c', 'exit 127'], 2],
     [
@@ -138,12 +134,12 @@ describe('holdfast run', () => {
       1,
     ],
     ['--retry-if-stderr tries again', ['--retry-if-stderr', 'busy', '--', 'sh', '-c', 'echo busy >&2; exit 127'], 2],
-  ])('%s', async (_, args, executions) => {
+  ])('%s', async ([_, args, executions], { project }) => {
     await project.run('run', '--attempts', '2', '--backoff', 'fixed:10ms', ...args);
     expect((await project.json<Shown>('show', '1')).document.task).toMatchObject({ state: 'dead', executions });
   });
 
-  test('with --json prints one document, and what the command says on stderr', async () => {
+  test('with --json prints one document, and what the command says on stderr', async ({ project }) => {
     const args = ['run', '--json', '--attempts', '1', '--', 'sh', '-c', 'echo out; echo err >&2; exit 5'];
     const { exit, stdout, stderr } = await project.run(...args);
     expect(exit).toBe(5);
@@ -158,7 +154,7 @@ describe('holdfast run', () => {
     expect(stderr).toContain('out\nerr\n');
   });
 
-  test('keeps what a command said from the terminal of whoever looks later', async () => {
+  test('keeps what a command said from the terminal of whoever looks later', async ({ project }) => {
     const evil = String.raw`printf '\033]0;owned\007\033[2J\n' >&2; exit 1`;
     await project.run('run', '--attempts', '1', '--key', 'k', '--', 'sh', '-c', evil);
     for (const args of [['list'], ['show', '1'], ['status'], ['wait'], ['run', '--key', 'k', '--', 'x']]) {
@@ -168,7 +164,7 @@ describe('holdfast run', () => {
     expect((await project.run('show', '1')).stdout).toContain(String.raw`\x1b`);
   });
 
-  test('speaks ASCII where the locale does, and in colours where they are wanted', async () => {
+  test('speaks ASCII where the locale does, and in colours where they are wanted', async ({ project }) => {
     const ascii = await project.start(['run', '--', 'true'], { env: { LANG: 'C' } }).ended;
     expect(ascii.stderr).toMatch(/^> #1 true {3}up to 8 tries, exponential 5s x2 <= 1h, full jitter\n/);
     expect(ascii.stderr).toContain('+ #1 succeeded');

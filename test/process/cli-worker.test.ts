@@ -1,12 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type HoldfastProcess, Project } from './holdfast-process.ts';
-
-let project: Project;
-beforeEach(() => {
-  project = new Project();
-});
-afterEach(() => project.remove());
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { describe, expect } from 'vitest';
+import { type HoldfastProcess, type Project, test } from './cli-process.ts';
 
 interface Shown {
   readonly task: Record<string, unknown>;
@@ -20,7 +14,7 @@ const lines = (stdout: string): Line[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line);
 
-async function worker(...args: readonly string[]): Promise<HoldfastProcess> {
+async function worker(project: Project, ...args: readonly string[]): Promise<HoldfastProcess> {
   const started = project.start(['worker', '--name', 'w1', ...args]);
   await started.says('"event":"up"');
   return started;
@@ -34,10 +28,10 @@ const WAITS_FOR_GO = [
 ];
 const STUBBORN = ['trap "" TERM', 'echo $$ > pid', 'while :; do sleep 0.05; done'];
 
-const log = () => readFileSync(project.path('log'), 'utf8');
+const log = (project: Project) => readFileSync(project.path('log'), 'utf8');
 
-describe('holdfast worker', () => {
-  test('drains what is due, in JSON lines, and leaves what is not', async () => {
+describe.concurrent('holdfast worker', () => {
+  test('drains what is due, in JSON lines, and leaves what is not', async ({ project }) => {
     await project.run('run', '-b', '--', 'echo', 'hello');
     await project.run('run', '-b', '--attempts', '1', '--', 'sh', '-c', 'exit 4');
     await project.run('run', '-b', '--at', '+1h', '--', 'true');
@@ -57,17 +51,17 @@ describe('holdfast worker', () => {
     expect((await project.json<Shown>('show', '3')).document.task.state).toBe('scheduled');
   });
 
-  test('takes only its queues, and only as many as it was told', async () => {
+  test('takes only its queues, and only as many as it was told', async ({ project }) => {
     for (const queue of ['a', 'b', 'b', 'c']) await project.run('run', '-b', '--queue', queue, '--', 'true');
     expect((await project.run('worker', '--max-tasks', '2', '--queues', 'b, c')).exit).toBe(0);
     const left = (await project.run('list', '--ids', 'state:ready')).stdout.trim().split('\n');
     expect([left.length, left.at(-1)]).toEqual([2, '1']);
   });
 
-  test('lets what runs finish when it is told to stop', async () => {
+  test('lets what runs finish when it is told to stop', async ({ project }) => {
     project.script('waits', ...WAITS_FOR_GO);
     await project.run('run', '-b', '--', './waits');
-    const started = await worker();
+    const started = await worker(project);
     await started.says('"event":"started"');
     started.kill('SIGTERM');
     await started.says('"event":"stopping"');
@@ -75,13 +69,13 @@ describe('holdfast worker', () => {
     const { exit, stdout } = await started.ended;
     expect(exit).toBe(0);
     expect(lines(stdout).at(-2)).toMatchObject({ event: 'settled', state: 'succeeded' });
-    expect(log()).toBe('started\nfinished\n');
+    expect(log(project)).toBe('started\nfinished\n');
   });
 
-  test('told twice stops everything at once, and hands it back uncounted', async () => {
+  test('told twice stops everything at once, and hands it back uncounted', async ({ project }) => {
     project.script('stubborn', ...STUBBORN);
     await project.run('run', '-b', '--kill-after', '1h', '--', './stubborn');
-    const started = await worker('--grace', '1h');
+    const started = await worker(project, '--grace', '1h');
     await started.says('"event":"started"');
     started.kill('SIGTERM');
     await started.says('"grace_ms":3600000');
@@ -91,10 +85,12 @@ describe('holdfast worker', () => {
     expect(lines(stdout).at(-2)).toMatchObject({ event: 'settled', outcome: 'interruption', state: 'ready' });
   });
 
-  test('kills what did not end within the grace, so that no task is handed back beside its process', async () => {
+  test('kills what did not end within the grace, so that no task is handed back beside its process', async ({
+    project,
+  }) => {
     project.script('stubborn', ...STUBBORN);
     await project.run('run', '-b', '--kill-after', '1h', '--', './stubborn');
-    const started = await worker('--grace', '500ms');
+    const started = await worker(project, '--grace', '500ms');
     await started.says('"event":"started"');
     started.kill('SIGINT');
     expect((await started.ended).exit).toBe(0);
@@ -104,15 +100,32 @@ describe('holdfast worker', () => {
     expect((await project.json<Shown>('show', '1')).document.task).toMatchObject({ state: 'ready', attempts: 0 });
   });
 
-  test('makes the store that it watches, for tasks that come later', async () => {
-    const started = await worker();
+  test('makes the store that it watches, for tasks that come later', async ({ project }) => {
+    const started = await worker(project);
     await project.run('run', '-b', '--', 'true');
     await started.says('"state":"succeeded"');
     started.kill('SIGTERM');
     expect((await started.ended).exit).toBe(0);
   });
 
-  test.each<[string, readonly string[], number]>([
+  test('notices that its store is gone', async ({ project }) => {
+    const started = await worker(project);
+    rmSync(project.path('.holdfast'), { recursive: true });
+    const { exit, stderr } = await started.ended;
+    expect(exit).toBe(7);
+    expect(stderr).toContain('was removed or replaced while this worker had it open');
+  });
+
+  test('stops, with what it runs, when nobody reads its lines any more', async ({ project }) => {
+    project.script('patient', 'echo $$ > pid', 'exec sleep 1000');
+    const started = await worker(project, '--grace', '200ms');
+    started.child.stdout?.destroy();
+    await project.run('run', '-b', '--', './patient');
+    expect((await started.ended).exit).toBe(0);
+    expect((await project.json<Shown>('show', '1')).document.task).toMatchObject({ state: 'ready', attempts: 0 });
+  });
+
+  test.for<[string, readonly string[], number]>([
     ['a duration that is none', ['--grace', 'soon'], 78],
     ['a concurrency of none', ['--concurrency', '0'], 78],
     ['a lease that is too short', ['--lease', '10ms'], 78],
@@ -122,15 +135,17 @@ describe('holdfast worker', () => {
     ['an argument', ['now'], 2],
     ['a store that is a folder', ['-s', '/'], 7],
     ['a store that is no database', ['-s', '/etc/hostname'], 7],
-  ])('refuses %s at the start', async (_, args, exit) => {
+  ])('refuses %s at the start', async ([_, args, exit], { project }) => {
     expect(await project.run('worker', '--drain', ...args)).toMatchObject({ exit, stdout: '' });
   });
 });
 
-describe('a worker and others on one store', () => {
-  test('a run beside a worker works its command itself, so that its output comes as it is said', async () => {
+describe.concurrent('a worker and others on one store', () => {
+  test('a run beside a worker works its command itself, so that its output comes as it is said', async ({
+    project,
+  }) => {
     await project.run('run', '-b', '--', 'true');
-    const started = await worker();
+    const started = await worker(project);
     await started.says('"event":"settled"');
     for (const _ of [1, 2, 3]) {
       const args = ['run', '-q', '--', 'sh', '-c', 'echo out; echo err >&2; exit 0'];
@@ -141,24 +156,24 @@ describe('a worker and others on one store', () => {
     expect(settled.map(({ task }) => task)).toEqual([1]);
   });
 
-  test('what the worker has taken is followed, to its output and its end', async () => {
+  test('what the worker has taken is followed, to its output and its end', async ({ project }) => {
     project.script('waits', ...WAITS_FOR_GO, 'exit 24');
     await project.run('run', '-b', '--success-on', '24', '--key', 'k', '--', './waits');
-    const started = await worker();
+    const started = await worker(project);
     await started.says('"event":"started"');
     const following = project.start(['run', '--key', 'k', '--success-on', '24', '--', './waits']);
     await following.says('w1 has taken it: following');
     project.write('go', '');
     expect(await following.ended).toMatchObject({ exit: 24, stdout: 'out\n' });
-    expect(log()).toBe('started\nfinished\n');
+    expect(log(project)).toBe('started\nfinished\n');
     started.kill('SIGTERM');
     await started.ended;
   });
 
-  test('a person who walks away from what the worker runs does not stop it', async () => {
+  test('a person who walks away from what the worker runs does not stop it', async ({ project }) => {
     project.script('waits', ...WAITS_FOR_GO);
     await project.run('run', '-b', '--', './waits');
-    const started = await worker();
+    const started = await worker(project);
     await started.says('"event":"started"');
     const following = project.start(['resume', '1']);
     await following.says('following');
@@ -174,10 +189,10 @@ describe('a worker and others on one store', () => {
     await started.ended;
   });
 
-  test('a task that is cancelled while it runs stops at the next renewal', async () => {
+  test('a task that is cancelled while it runs stops at the next renewal', async ({ project }) => {
     project.script('patient', 'echo started', 'exec sleep 1000');
     await project.run('run', '-b', '--', './patient');
-    const started = await worker('--lease', '1s');
+    const started = await worker(project, '--lease', '1s');
     await started.says('"event":"started"');
     const cancelled = await project.run('cancel', '1');
     expect(cancelled.stdout).toBe('▶ #1 is asked to stop: its worker hears of it at its next renewal\n');

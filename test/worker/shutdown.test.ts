@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { defineTask, type RunningTask } from '../../src/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
 import { gate, isSettled, isStarted, useKits } from './scene.ts';
@@ -259,6 +260,28 @@ describe('a stop while a claim is on its way', () => {
     const { succeeded, ready } = (await kit.holdfast.counts()).byState;
     expect(succeeded + ready).toBe(3);
   });
+});
+
+test('a handler whose input is still being read does not begin after its worker has stopped, and had not begun', async () => {
+  const reading = gate();
+  const ran: unknown[] = [];
+  const slow = z.string().transform(async (text) => {
+    if (ran.length === 0) await reading.passed;
+    return text;
+  });
+  const strict = defineTask('work', { input: slow, idempotent: false, run: (input) => void ran.push(input) });
+  const kit = await open({ tasks: [strict], patienceMs: 30 });
+  const { id } = await kit.holdfast.enqueue(defineTask('work', { idempotent: false, run() {} }), 'x');
+  await kit.drain();
+
+  await kit.worker.stop({ grace: 0 });
+  reading.open();
+  await reading.passed;
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+
+  expect(ran).toEqual([]);
+  expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
+  expect(await kit.holdfast.history(id)).toMatchObject([{ message: 'Its worker shut down before it began.' }]);
 });
 
 test('a worker whose every handler is deaf ends at its deadline, and a handler that ends later harms nothing', async () => {

@@ -15,13 +15,14 @@ import { hintAtWorkers } from '../record-flags.ts';
 import { findTasks } from '../task-ids.ts';
 import { glyphOf, shownState, styleOf } from '../task-text.ts';
 import { unfinished } from '../unfinished.ts';
-import { Watch } from '../watch.ts';
+import { LOOK_EVERY_MS, Watch } from '../watch.ts';
+
+/** More numbers than this help nobody. */
+const MOST_NAMED = 10;
 
 interface Flags {
   readonly timeout?: string;
 }
-
-const LOOK_EVERY_MS = 400;
 
 export function declare(command: Command): void {
   command
@@ -67,13 +68,16 @@ async function untilOver(
   try {
     while (watch.open.length > 0 && !timedOut) {
       await nudge.sleep(LOOK_EVERY_MS);
-      for (const { task } of await watch.look()) if (isOver(task)) await report(cli, holdfast, task);
+      for (const { task } of await watch.lookAgain()) if (isOver(task)) await report(cli, holdfast, task);
     }
   } finally {
     stop();
   }
-  if (timedOut)
-    cli.terminal.note(`${watch.open.length} not finished: ${watch.open.map(({ id }) => `#${id}`).join(' ')}`);
+  if (timedOut) {
+    const some = watch.open.slice(0, MOST_NAMED).map(({ id }) => `#${id}`);
+    const more = watch.open.length > some.length ? ' …' : '';
+    cli.terminal.note(`${watch.open.length} not finished: ${some.join(' ')}${more}`);
+  }
   return watch.tasks;
 }
 

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
@@ -11,7 +12,7 @@ import { type Interrupt, onInterrupt } from '../interrupts.ts';
 import { span } from '../moment.ts';
 import { withStore } from '../open-store.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
-import { type Problem, problemOf, usage } from '../problem.ts';
+import { Problem, problemOf, usage } from '../problem.ts';
 import { act } from '../program.ts';
 import { taskTypes } from '../task-types.ts';
 import { visible } from '../visible.ts';
@@ -68,8 +69,13 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
   const tasks = taskTypes({ environment: cli.environment, brakes });
   return withStore(cli, { create: true, tasks, log: trouble.log }, async (holdfast, { path }) => {
     const worker = configured(() => holdfast.worker({ ...options, onEvent: (event) => report.event(event) }));
+    const stopLooking = trouble.watch(path);
     report.up(path);
-    await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
+    try {
+      await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
+    } finally {
+      stopLooking();
+    }
     report.ended();
     if (trouble.fatal) throw trouble.fatal;
     return EXIT.done;
@@ -147,6 +153,8 @@ function configured<T>(make: () => T): T {
   }
 }
 
+const LOOK_EVERY_MS = 2_000;
+
 /** What goes wrong in the worker itself. It lives through a store that is away for a while, but not through one that is lost. */
 class Trouble {
   readonly log: Logger;
@@ -157,10 +165,34 @@ class Trouble {
     const hear = (level: 'warn' | 'error') => (fields: object, message: string) => {
       const { err } = fields as { err?: unknown };
       report.trouble(level, message, err);
-      if (!(err instanceof StoreError) || err.retryable || this.fatal) return;
-      this.fatal = problemOf(err);
-      this.onFatal();
+      if (err instanceof StoreError && !err.retryable) this.#end(problemOf(err));
     };
     this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error') };
   }
+
+  /** SQLite goes on with a file that was removed or replaced (by a backup, say), where nobody records anything any more. */
+  watch(path: string): () => void {
+    const opened = identityOf(path);
+    const timer = setInterval(() => {
+      if (identityOf(path) === opened) return;
+      this.#end(
+        new Problem('store_unavailable', `${visible(path)} was removed or replaced while this worker had it open`, {
+          why: ['What it runs now can no longer be recorded, and counts as lost.'],
+          hints: ['start it again, on the store that is there now'],
+        }),
+      );
+    }, LOOK_EVERY_MS);
+    return () => clearInterval(timer);
+  }
+
+  #end(problem: Problem): void {
+    if (this.fatal) return;
+    this.fatal = problem;
+    this.onFatal();
+  }
+}
+
+function identityOf(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev} ${found.ino}`;
 }

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { test as base } from 'vitest';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -146,3 +147,13 @@ export class Project {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+/** A test with a project of its own, so that several may run at once. */
+export const test = base.extend<{ readonly project: Project }>({
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from this pattern
+  project: async ({}, use) => {
+    const project = new Project();
+    await use(project);
+    await project.remove();
+  },
+});

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Logger } from '../log.ts';
-import type { Lease } from '../store/store.ts';
+import type { Lease, Takes } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { Execution } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -14,6 +14,8 @@ export interface MembershipOptions {
   readonly log: Logger;
   readonly name: string;
   readonly leaseFor: Milliseconds;
+  /** What it claims of its own accord. */
+  readonly takes: Takes;
   /** What recovery elsewhere must know of the worker's types. */
   readonly publishes: Readonly<Record<string, string>>;
   /** The executions whose leases are this worker's, as far as it knows. */
@@ -86,8 +88,8 @@ export class Membership {
   }
 
   async #announce(): Promise<number> {
-    const { asking, clock, name, leaseFor, publishes } = this.#options;
-    this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, publishes }));
+    const { asking, clock, name, leaseFor, takes, publishes } = this.#options;
+    this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, takes, publishes }));
     this.#renewedAt = clock.monotonic();
     return this.#id;
   }

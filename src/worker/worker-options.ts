@@ -2,6 +2,7 @@ import { type DurationInput, duration, type Milliseconds } from '../duration.ts'
 import { InvalidInputError } from '../errors.ts';
 import { list, name, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
+import type { Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
 import { checkNeeds } from './define-task.ts';
 import type { WorkerEvent } from './events.ts';
@@ -53,10 +54,8 @@ const OPTIONS = [
 export interface WorkerSettings {
   readonly name?: string;
   readonly concurrency: number;
-  readonly types?: readonly string[];
-  /** What a claim is narrowed to, apart from the types. */
-  readonly filters: { queues?: readonly string[]; categories?: readonly string[]; only?: readonly number[] };
-  readonly capabilities: Needs;
+  readonly takes: Takes;
+  readonly only?: readonly number[];
   readonly leaseFor: Milliseconds;
   readonly pollInterval: Milliseconds;
   readonly grace: Milliseconds;
@@ -85,13 +84,13 @@ export function parseWorkerOptions(options: WorkerOptions): WorkerSettings {
   return {
     ...(options.name !== undefined && { name: name(options.name, 'name') }),
     concurrency: wholeNumber(concurrency, 'concurrency', 1, 10_000),
-    ...(options.types !== undefined && { types: list(options.types, 'types', name) }),
-    filters: {
+    takes: {
+      capabilities: checkNeeds(capabilities, 'capabilities'),
+      ...(options.types !== undefined && { types: list(options.types, 'types', name) }),
       ...(options.queues !== undefined && { queues: list(options.queues, 'queues', name) }),
       ...(options.categories !== undefined && { categories: list(options.categories, 'categories', name) }),
-      ...(options.only !== undefined && { only: list(options.only, 'only', id) }),
     },
-    capabilities: checkNeeds(capabilities, 'capabilities'),
+    ...(options.only !== undefined && { only: list(options.only, 'only', id) }),
     leaseFor: atLeast(SHORTEST_LEASE, duration(leaseFor, 'leaseFor'), 'leaseFor must be at least 1 s'),
     pollInterval: atLeast(1, duration(pollInterval, 'pollInterval'), 'pollInterval must be at least 1 ms'),
     grace: duration(grace, 'grace'),

@@ -6,7 +6,7 @@ import type { Policy } from '../failure/policy.ts';
 import { encodeJson } from '../json.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, Store, World } from '../store/store.ts';
+import type { Claimed, Store, Takes, World } from '../store/store.ts';
 import { Asking } from './asking.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
@@ -61,7 +61,7 @@ export class Worker implements AsyncDisposable {
   readonly #settings: WorkerSettings;
   readonly #log: Logger;
   readonly #definitions: ReadonlyMap<string, AnyTask>;
-  readonly #types: readonly string[] | undefined;
+  readonly #takes: Takes;
   readonly #wakeup: Wakeup;
   readonly #asking: Asking;
   readonly #announcer: Announcer;
@@ -94,7 +94,7 @@ export class Worker implements AsyncDisposable {
     this.name = this.#settings.name ?? defaultName;
     this.#log = harmless(context.log ?? silent);
     this.#definitions = new Map(tasks.map((task) => [task.type, task]));
-    this.#types = this.#typesToClaim(this.#settings.types);
+    this.#takes = this.#takesOf(this.#settings.takes);
     this.#wakeup = new Wakeup(world.clock);
     this.#asking = new Asking(store.tasks);
     this.#announcer = new Announcer(this.name, this.#log, this.#settings.onEvent);
@@ -105,6 +105,8 @@ export class Worker implements AsyncDisposable {
       log: this.#log,
       name: this.name,
       leaseFor: this.#settings.leaseFor,
+      // A worker that is there for certain tasks takes nothing of its own accord.
+      takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
       publishes: Object.fromEntries(tasks.map((task) => [task.type, publication(task)])),
       held: () => [...this.#unsettled.keys()],
       inBackground: (beat) => this.#inBackground(beat),
@@ -283,14 +285,13 @@ export class Worker implements AsyncDisposable {
     const asked = this.#stopping ? 0 : Math.min(most, this.#freeSlots());
     if (asked === 0) return { asked, begun: [] };
     const worker = await this.#membership.join();
-    const { filters, capabilities } = this.#settings;
+    const { only } = this.#settings;
     const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
       store.claim({
-        ...filters,
-        ...(this.#types && { types: this.#types }),
+        ...this.#takes,
+        ...(only && { only }),
         worker,
         limit: asked,
-        capabilities,
         suspect: ![...this.#unsettled.keys()].some(({ claimed }) => claimed.facts.suspect),
         except: [...this.#running.values()].filter(({ isAstray }) => isAstray).map(({ claimed }) => claimed.lease.task),
       }),
@@ -463,11 +464,13 @@ export class Worker implements AsyncDisposable {
     return this.#definitions.get(type) ?? this.#definitions.get('*');
   }
 
-  #typesToClaim(types: readonly string[] | undefined): readonly string[] | undefined {
+  /** Without a list of types it takes those that it has a definition of, or with a catch-all any. */
+  #takesOf(takes: Takes): Takes {
+    const { types } = takes;
     const missing = types?.find((type) => !this.#definitionOf(type));
     if (missing !== undefined) {
       throw new InvalidInputError(`The worker has no definition of the type '${missing}'.`, 'unknown_type');
     }
-    return types ?? (this.#definitions.has('*') ? undefined : [...this.#definitions.keys()]);
+    return types || this.#definitions.has('*') ? takes : { ...takes, types: [...this.#definitions.keys()] };
   }
 }

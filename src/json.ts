@@ -15,7 +15,7 @@ const DEEPEST = 1_000;
  * @throws PayloadError with the path of the culprit, or both sizes if it is too large.
  */
 export function encodeJson(value: unknown, what: string, limit: number = DEFAULT_SIZE_LIMIT): string {
-  const text = written(value, what);
+  const text = written(value, what, limit);
   // A character is at most three bytes of UTF-8, so short texts need no counting.
   const bytes = text.length * 3 <= limit ? 0 : Buffer.byteLength(text);
   if (bytes > limit) {
@@ -28,12 +28,16 @@ export function encodeJson(value: unknown, what: string, limit: number = DEFAULT
   return text;
 }
 
-function written(value: unknown, what: string): string {
+function written(value: unknown, what: string, limit: number): string {
   let objection: Objection | undefined;
   try {
-    objection = objectionTo(value, []);
+    objection = objectionTo(value, { objects: [], left: limit });
     if (!objection) return JSON.stringify(value) ?? 'null';
   } catch (cause) {
+    if (cause instanceof TooManyError) {
+      const message = `The ${what} holds more values than its limit of ${limit} bytes of JSON has room for. Keep large data elsewhere and put its address in the ${what}, or raise the limit.`;
+      throw new PayloadError('payload_too_large', message, '$');
+    }
     const message = `The ${what} could not be read: a getter, a toJSON or a Proxy in it threw.`;
     throw new PayloadError('payload_rejected', message, '$', { cause });
   }
@@ -41,6 +45,9 @@ function written(value: unknown, what: string): string {
   const message = `The ${what} holds ${objection.problem} at ${path}, which JSON cannot carry.`;
   throw new PayloadError('payload_rejected', message, path);
 }
+
+/** Ends the walk over a value that was made to be endless: shared parts count each time, as JSON would write them. */
+class TooManyError extends Error {}
 
 /** Reads what `encodeJson` wrote. */
 export function decodeJson(text: string): Json {
@@ -53,8 +60,16 @@ interface Objection {
   readonly path: string;
 }
 
-/** What JSON cannot carry in this value; `above` are the objects that hold it. */
-function objectionTo(value: unknown, above: object[]): Objection | undefined {
+/** The objects that hold a value, and how many more values there may be: each is at least one byte of JSON. */
+interface Above {
+  readonly objects: object[];
+  left: number;
+}
+
+/** What JSON cannot carry in this value, or that it holds more values than its size allows bytes. */
+function objectionTo(value: unknown, above: Above): Objection | undefined {
+  above.left -= 1;
+  if (above.left < 0) throw new TooManyError();
   switch (typeof value) {
     case 'undefined':
     case 'boolean':
@@ -74,22 +89,23 @@ function objectionTo(value: unknown, above: object[]): Objection | undefined {
   }
 }
 
-function objectionToObject(value: object, above: object[]): Objection | undefined {
+function objectionToObject(value: object, above: Above): Objection | undefined {
   if (value instanceof Number || value instanceof String || value instanceof BigInt || value instanceof Symbol) {
     return objectionTo(value.valueOf(), above);
   }
-  const problem = foreign(value) ?? (above.length >= DEEPEST ? `more than ${DEEPEST} levels` : undefined);
+  const { objects } = above;
+  const problem = foreign(value) ?? (objects.length >= DEEPEST ? `more than ${DEEPEST} levels` : undefined);
   if (problem !== undefined) return here(problem);
-  if (above.includes(value)) return here('a cycle');
+  if (objects.includes(value)) return here('a cycle');
 
-  above.push(value);
+  objects.push(value);
   const objection = objectionToContent(value, above);
-  above.pop();
+  objects.pop();
   return objection;
 }
 
 /** What an object's `toJSON` answers is written as it stands: JSON does not ask that for its own `toJSON`. */
-function objectionToContent(value: object, above: object[]): Objection | undefined {
+function objectionToContent(value: object, above: Above): Objection | undefined {
   if (!('toJSON' in value) || typeof value.toJSON !== 'function') return objectionToMembers(value, above);
   const answer: unknown = value.toJSON();
   return typeof answer === 'object' && answer !== null && 'toJSON' in answer
@@ -97,7 +113,7 @@ function objectionToContent(value: object, above: object[]): Objection | undefin
     : objectionTo(answer, above);
 }
 
-function objectionToMembers(value: object, above: object[]): Objection | undefined {
+function objectionToMembers(value: object, above: Above): Objection | undefined {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const objection = objectionTo(value[i], above);

@@ -21,9 +21,10 @@ export function withFields(log: Logger, fields: object): Logger {
 
 /** A logger whose own failures go nowhere: what befalls a log must not befall a task. */
 export function harmless(log: Logger): Logger {
-  const quietly = (write: () => void) => {
+  const quietly = (write: () => unknown) => {
     try {
-      write();
+      // A logger may be asynchronous, whatever its type says.
+      Promise.resolve(write()).catch(() => {});
     } catch {
       // There is nowhere left to tell it.
     }

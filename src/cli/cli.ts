@@ -1,5 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
+import { usage } from './problem.ts';
 import { locateStore, type StoreLocation, type Surroundings } from './store-location.ts';
 import { Terminal } from './terminal.ts';
 import { quoted } from './visible.ts';
@@ -19,13 +20,11 @@ export interface GlobalFlags {
 export class Cli {
   readonly terminal: Terminal;
   readonly environment: NodeJS.ProcessEnv;
-  readonly cwd: string;
   readonly yes: boolean;
   readonly #store: string | undefined;
 
   constructor(flags: GlobalFlags) {
     this.environment = process.env;
-    this.cwd = process.cwd();
     this.yes = flags.yes ?? false;
     this.#store = flags.store;
     this.terminal = new Terminal({
@@ -40,6 +39,15 @@ export class Cli {
       color: flags.color ?? true,
       input: flags.input ?? true,
     });
+  }
+
+  /** The current folder. @throws Problem where it is gone. */
+  get cwd(): string {
+    try {
+      return process.cwd();
+    } catch (error) {
+      throw usage('the current folder does not exist any more', { hints: ['cd to one that does'], cause: error });
+    }
   }
 
   /** Where the store is. @throws Problem for what cannot be one. */

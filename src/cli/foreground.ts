@@ -12,7 +12,6 @@ import { EXIT } from './exit-codes.ts';
 import { Nudge } from './nudge.ts';
 import { withStore } from './open-store.ts';
 import { Progress } from './progress.ts';
-import type { StoreLocation } from './store-location.ts';
 import { SHELL_COMMAND } from './task-text.ts';
 import { taskTypes } from './task-types.ts';
 import type { Terminal } from './terminal.ts';
@@ -35,7 +34,6 @@ const DEFAULT_KILL_AFTER_MS = 10_000;
 /** An open store, and the means to work in the foreground. */
 export interface Foreground {
   readonly holdfast: Holdfast;
-  readonly location: StoreLocation;
   readonly brakes: Brakes;
   /** Listening begins when something was recorded; before that an interrupt ends the process as usual. */
   readonly departure: Departure;
@@ -55,8 +53,8 @@ export function withForeground<T>(
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
-  return withStore(cli, { ...options, tasks, log: troubleLog(terminal) }, (holdfast, location) =>
-    use({ holdfast, location, brakes, departure: new Departure(brakes, terminal) }),
+  return withStore(cli, { ...options, tasks, log: troubleLog(terminal) }, (holdfast) =>
+    use({ holdfast, brakes, departure: new Departure(brakes, terminal) }),
   );
 }
 
@@ -131,10 +129,15 @@ async function work(
       nudge.call();
     },
   });
-  departure.onLeave(() => nudge.call());
+  const leaving = new Promise<void>((resolve) => {
+    departure.onLeave(() => {
+      nudge.call();
+      resolve();
+    });
+  });
   try {
     worker.start();
-    if (hurry) await takeNow(cli, holdfast, worker, watch.open);
+    if (hurry) await Promise.race([takeNow(cli, holdfast, worker, watch.open), leaving]);
     while (watch.open.length > 0 && !departure.left) {
       await nudge.sleep(LOOK_EVERY_MS);
       for (const change of await watch.lookAgain()) progress.change(change);

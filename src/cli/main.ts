@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { Cli } from './cli.ts';
 import { GONE } from './departure.ts';
 import { problemOf } from './problem.ts';
-import { flagsAmong, problemOfCommander, programFor } from './program.ts';
+import { flagsAmong, problemOfCommander, problemOfCrash, programFor } from './program.ts';
 import { report } from './report.ts';
 
 /** How long after the end something forgotten (a timer, a child's pipe) may keep the process. */
@@ -17,7 +17,7 @@ async function main(args: readonly string[]): Promise<void> {
   const { terminal } = new Cli(flagsAmong(args));
   // Thrown where nobody waits for it: nothing is known of what else is going on, so nothing else is done.
   process.on('uncaughtException', (error) => {
-    report(problemOf(error), terminal);
+    report(problemOfCrash(error, args), terminal);
     process.exit();
   });
   try {

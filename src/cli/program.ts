@@ -1,6 +1,6 @@
 import { Command, type CommanderError, Option } from 'commander';
 import { Cli, type GlobalFlags } from './cli.ts';
-import { EXIT_TABLE } from './exit-codes.ts';
+import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
 import { report } from './report.ts';
 import { commandsLike } from './suggest.ts';
@@ -177,6 +177,12 @@ function globalFlagsOf(command: Command): GlobalFlags {
     }
   }
   return flags;
+}
+
+/** What to tell of a failure that nobody was there to hear. `run` has an exit code of its own for it. */
+export function problemOfCrash(error: unknown, args: readonly string[]): Problem {
+  const problem = problemOf(error);
+  return wordsOf(args)[0] === 'run' ? problem.endingWith(EXIT.runFailed) : problem;
 }
 
 /** Commander's objections in our words. Help and version, which it throws too, are none. */

@@ -13,6 +13,7 @@ import {
   numbered,
   policyOf,
   policyWords,
+  reasoning,
   shownState,
   stateWords,
   styleOf,
@@ -164,11 +165,8 @@ export class Progress {
   }
 
   #why({ because }: Extract<HistoryEntry, { kind: 'execution' }>): string {
-    const parts = [
-      ...(because && because.rule !== 'policy' ? [`rule ${because.rule}`] : []),
-      ...(because?.formula ? [because.formula] : []),
-    ];
-    return parts.length === 0 ? '' : ` (${visible(parts.join(', '))})`;
+    const parts = because ? reasoning(because) : '';
+    return parts === '' ? '' : ` (${parts})`;
   }
 
   #act(task: Task, entry: Extract<HistoryEntry, { kind: 'act' }>): void {
@@ -243,7 +241,8 @@ export class Progress {
 export function endLine(task: Task, history: readonly HistoryEntry[]): string {
   const because = lastDecision(history)?.because;
   const act = history.findLast((entry) => entry.kind === 'act');
-  const byHand = act?.kind === 'act' && act.to === task.state ? ` (by ${visible(act.actor)})` : '';
+  const asked = act?.kind === 'act' && (act.to === task.state || (act.verb === 'cancel' && task.state === 'cancelled'));
+  const byHand = asked ? ` (by ${visible(act.actor)})` : '';
   switch (task.state) {
     case 'succeeded': {
       if (byHand !== '') return `succeeded${byHand}`;

@@ -1,5 +1,6 @@
-import type { Backoff } from '../failure/backoff.ts';
-import { describeBackoff } from '../failure/backoff.ts';
+import { formatDuration } from '../duration.ts';
+import { type Backoff, describeBackoff } from '../failure/backoff.ts';
+import type { Because } from '../failure/decide.ts';
 import type { Jitter } from '../failure/jitter.ts';
 import { answerFor, definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
@@ -107,6 +108,17 @@ export function lastDecision(history: readonly HistoryEntry[]): ExecutionEntry |
 /** Whether the task waits for a person because its effect may have happened. */
 export function isAmbiguous(task: Pick<Task, 'state'>, history: readonly HistoryEntry[]): boolean {
   return task.state === 'needs_manual' && lastDecision(history)?.because?.step === 'ambiguous';
+}
+
+/** How a delay came about: `rule fs.locked, exponential 5m ×2 ≤ 24h, retry 2, drawn from 0ms to 10m`. */
+export function reasoning({ rule, formula, jitter }: Because): string {
+  const spread = jitter !== undefined && jitter.low < jitter.high;
+  const parts = [
+    ...(rule === 'policy' ? [] : [`rule ${rule}`]),
+    ...(formula === undefined ? [] : [formula]),
+    ...(spread ? [`drawn from ${formatDuration(jitter.low)} to ${formatDuration(jitter.high)}`] : []),
+  ];
+  return visible(parts.join(', '));
 }
 
 /** How an execution ended (`exit 255`), and what it said. Both safe to print. */

@@ -120,7 +120,7 @@ export class Terminal {
 
   /** The one document of a command that was called with --json. */
   document(value: object): void {
-    this.out.raw(`${JSON.stringify(value)}\n`);
+    this.out.raw(`${JSON.stringify(value).replace(LIVELY, escaped)}\n`);
   }
 
   /** A command may have left its last line open, and on one terminal ours would be glued to it. */
@@ -130,6 +130,13 @@ export class Terminal {
     this.err.raw('\n');
     this.out.atLineStart = true;
   }
+}
+
+/** What a terminal obeys although JSON may hold it as it is: the upper control characters, and what turns writing round. */
+const LIVELY = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** https://no-color.org, https://force-color.org and https://bixense.com/clicolors, in this order. */

@@ -511,7 +511,9 @@ interface Stopping {
  */
 async function finish(running: Running, { stop, killAfter, kill }: Stopping): Promise<End | undefined> {
   const { seen, exited } = running;
-  await Promise.race([exited, aborted(stop)]);
+  const done = new AbortController();
+  await Promise.race([exited, aborted(stop, done.signal)]);
+  done.abort();
   const own = seen.end;
   const gone = () => seen.end !== undefined && !groupLives(running.pid);
   if (own) await within(LINGER, () => seen.closed && gone());
@@ -529,10 +531,11 @@ async function finish(running: Running, { stop, killAfter, kill }: Stopping): Pr
   return own;
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** When it aborts. A signal outlives the command, so the listener must not stay on it: it is taken off at `done`. */
+function aborted(signal: AbortSignal, done: AbortSignal): Promise<void> {
   return new Promise((settle) => {
     if (signal.aborted) settle();
-    else signal.addEventListener('abort', () => settle(), { once: true });
+    else signal.addEventListener('abort', () => settle(), { once: true, signal: done });
   });
 }
 

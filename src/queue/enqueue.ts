@@ -51,7 +51,7 @@ export async function newTask(
   input: unknown,
   options: EnqueueOptions,
   sizeLimit: number,
-): Promise<NewTask> {
+): Promise<NewTask & { idempotent?: boolean }> {
   refuseUnknown(options, OPTIONS, 'enqueue');
   if (options.delay !== undefined && options.at !== undefined) {
     throw new InvalidInputError('enqueue takes either `delay` or `at`, not both.');

@@ -107,6 +107,8 @@ export class Holdfast implements AsyncDisposable {
   readonly #log: Logger;
   readonly #workerName: string;
   readonly #workers = new Set<Worker>();
+  /** Called before the end, and perhaps still being checked. */
+  readonly #enqueuing = new Set<Promise<Receipt>>();
   #closing: Promise<void> | undefined;
   #closed = false;
 
@@ -131,9 +133,22 @@ export class Holdfast implements AsyncDisposable {
     options: EnqueueOptions = {},
   ): Promise<Receipt> {
     this.#refuseClosed();
-    const definition =
-      typeof task === 'string' ? (this.#tasks.get(task) ?? unworked(task)) : checkTask(task, 'enqueue');
-    const made = await newTask(definition, input, options, this.#sizeLimit);
+    const enqueued = this.#enqueue(task, input, options);
+    this.#enqueuing.add(enqueued);
+    const forget = () => this.#enqueuing.delete(enqueued);
+    enqueued.then(forget, forget);
+    return enqueued;
+  }
+
+  async #enqueue<Input>(
+    task: TaskDefinition<Input, unknown> | string,
+    input: Input,
+    options: EnqueueOptions,
+  ): Promise<Receipt> {
+    const definition = typeof task === 'string' ? this.#definitionOf(task) : checkTask(task, 'enqueue');
+    const made = await newTask(definition ?? unworked(task as string), input, options, this.#sizeLimit);
+    // Without a definition nobody here knows whether it may run twice; its worker does.
+    if (!definition && options.idempotent === undefined) delete made.idempotent;
     const [receipt] = await this.store.tasks.enqueue([made]);
     return receipt as Receipt;
   }
@@ -161,6 +176,7 @@ export class Holdfast implements AsyncDisposable {
         sizeLimit: this.#sizeLimit,
         log: this.#log,
         onEnd: (ended) => this.#workers.delete(ended),
+        astray: () => [...this.#workers].flatMap((one) => one.astray),
       },
       options,
     );
@@ -285,11 +301,6 @@ export class Holdfast implements AsyncDisposable {
     if (result !== undefined && as !== 'succeeded') {
       throw new InvalidInputError(`Only what succeeded has a result: resolve takes no \`result\` with as: '${as}'.`);
     }
-    if (as === 'retry') {
-      const task = await this.get(idOf(id));
-      if (task.state !== 'needs_manual') throw conflict(id, 'resolve', task.state);
-      return this.#move(id, { verb: 'retry', ...by(act, 'resolve') });
-    }
     const kept = result === undefined ? {} : { result: encodeJson(result, 'result', this.#sizeLimit) };
     return this.#move(id, { verb: 'resolve', as, ...kept, ...by(act, 'resolve') });
   }
@@ -306,6 +317,7 @@ export class Holdfast implements AsyncDisposable {
   async #close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#closed = true;
+    await Promise.allSettled(this.#enqueuing);
     await this.store.upkeep.close();
   }
 
@@ -316,6 +328,12 @@ export class Holdfast implements AsyncDisposable {
   /** @internal For the testing kit: the workers of this process. */
   get ownWorkers(): ReadonlySet<Worker> {
     return this.#workers;
+  }
+
+  /** The definition of a type, or the catch-all under its name. */
+  #definitionOf(type: string): AnyTask | undefined {
+    const catchAll = this.#tasks.get('*');
+    return this.#tasks.get(type) ?? (catchAll && { ...catchAll, type });
   }
 
   async #move(id: number, move: Move): Promise<void> {

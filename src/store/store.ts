@@ -60,7 +60,8 @@ export interface NewTask {
   readonly category?: string;
   readonly needs?: Needs;
   readonly payload: string;
-  readonly idempotent: boolean;
+  /** Absent where the enqueuer has no definition of the type: then its worker's definition says it. */
+  readonly idempotent?: boolean;
   readonly key?: string;
   /** This task's own layer of policy. */
   readonly policy?: string;
@@ -138,6 +139,8 @@ export interface Claimed {
   readonly submittedAt: number;
   readonly deadline?: number;
   readonly facts: Facts;
+  /** Nobody said whether it is idempotent: the facts take it for so, unless the definition says otherwise. */
+  readonly idempotenceUnsaid?: true;
   /** The message of the failure before this execution, if one failed. */
   readonly lastError?: string;
 }
@@ -195,7 +198,7 @@ export interface By {
 export type Move = By &
   (
     | { readonly verb: 'cancel' | 'retry' | 'hold' | 'release' }
-    | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'dead'; readonly result?: string }
+    | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'retry' | 'dead'; readonly result?: string }
   );
 
 export type Moved =

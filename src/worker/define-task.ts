@@ -114,10 +114,19 @@ export function trueOrFalse(idempotent: unknown): boolean {
   throw new InvalidInputError(`idempotent must be true or false, got ${show(idempotent)}.`);
 }
 
+/** More would be no description of a machine, and every claim looks at them. */
+const MOST_NEEDS = 64;
+
 /** @throws InvalidInputError for a capability that is neither a finite number, a text nor true or false. */
 export function checkNeeds(needs: unknown, what = 'needs'): Needs {
-  refuseUnknown(needs, Object.keys(Object(needs)), what);
+  const known = Object.keys(Object(needs));
+  if (known.length > MOST_NEEDS) {
+    throw new InvalidInputError(`${what} may name at most ${MOST_NEEDS} capabilities, got ${known.length}.`);
+  }
+  refuseUnknown(needs, known, what);
   for (const [key, value] of Object.entries(needs as object)) {
+    name(key, `A name in ${what}`);
+    if (typeof value === 'string') name(value, `${what}.${key}`);
     if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) continue;
     throw new InvalidInputError(`${what}.${key} must be a number, a text or true or false, got ${show(value)}.`);
   }

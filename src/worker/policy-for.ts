@@ -1,12 +1,19 @@
 import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
+import { decodeJson } from '../json.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
 import type { AnyTask } from './define-task.ts';
 
 /** The policy that answers a task's failures today: its own layer over its type's. */
 export function policyFor(claimed: Claimed, definition: AnyTask | undefined, published?: string): Policy {
-  const ofType = definition?.policy ?? read(published, presetFor(claimed.type)) ?? presetFor(claimed.type);
+  const ofType =
+    policyOf(definition, claimed.type) ?? read(published, presetFor(claimed.type)) ?? presetFor(claimed.type);
   return read(claimed.policy, ofType) ?? ofType;
+}
+
+/** A catch-all that was given no policy has the preset of the type that it runs. */
+function policyOf(definition: AnyTask | undefined, type: string): Policy | undefined {
+  return definition?.type === '*' && definition.policy === presetFor('*') ? presetFor(type) : definition?.policy;
 }
 
 /** The policy of a task that is recovered: what its own worker published of it goes before a catch-all of this process. */
@@ -14,6 +21,22 @@ export function policyForRecovered(recovered: Recovered, definitions: ReadonlyMa
   const { type, published } = recovered;
   const catchAll = published === undefined ? definitions.get('*') : undefined;
   return policyFor(recovered, definitions.get(type) ?? catchAll, published);
+}
+
+/** A claim as its definition sees it: where nobody said whether the task may run twice, the definition does. */
+export function claimedUnder<Taken extends Claimed>(definition: AnyTask | undefined, claimed: Taken): Taken {
+  if (!claimed.idempotenceUnsaid || !definition || mayRunTwice(definition, claimed.payload)) return claimed;
+  return { ...claimed, facts: { ...claimed.facts, idempotent: false } };
+}
+
+function mayRunTwice({ idempotent = true }: AnyTask, payload: string): boolean {
+  if (typeof idempotent === 'boolean') return idempotent;
+  try {
+    return idempotent(decodeJson(payload)) !== false;
+  } catch {
+    // An input that the function cannot read: the handler will say so, and it has not run yet.
+    return true;
+  }
 }
 
 /** What recovery elsewhere must know of a type, as text for the store. */

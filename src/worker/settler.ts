@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
-import { ClosedError } from '../errors.ts';
+import { StoreError } from '../errors.ts';
 import { aged } from '../failure/aged.ts';
 import { type Decision, decide } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
@@ -69,7 +69,9 @@ export class Settler {
       };
       const settled = await this.#persist(settlement, onTrouble);
       if (settled.answer === 'changed') {
-        ({ facts, revision } = settled);
+        revision = settled.revision;
+        // What a definition said of the task holds, whatever else has changed.
+        facts = { ...settled.facts, idempotent: settled.facts.idempotent && claimed.facts.idempotent };
         elapsed = 0;
         continue;
       }
@@ -95,7 +97,8 @@ export class Settler {
         const [answer] = await this.#asking.ask((tasks) => tasks.settle([settlement]));
         return answer as Settled;
       } catch (error) {
-        if (this.#gaveUp || error instanceof ClosedError) throw error;
+        // What is no failure of the store would fail the same way for ever.
+        if (this.#gaveUp || !(error instanceof StoreError)) throw error;
         onTrouble();
         const { task } = settlement.lease;
         this.#log.error({ err: error, task }, 'The outcome could not be written; trying again');

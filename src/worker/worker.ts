@@ -7,13 +7,14 @@ import { encodeJson } from '../json.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, Store, Takes, World } from '../store/store.ts';
+import type { TaskState } from '../task.ts';
 import { Asking } from './asking.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
 import { Announcer, type Finished } from './events.ts';
 import { Execution } from './execution.ts';
 import { Membership } from './membership.ts';
-import { policyFor, policyForRecovered, publication } from './policy-for.ts';
+import { claimedUnder, policyFor, policyForRecovered, publication } from './policy-for.ts';
 import { type Ending, FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
@@ -32,6 +33,8 @@ export interface WorkerContext {
   readonly log?: Logger;
   /** Called when the worker has ended for good. */
   readonly onEnd?: (worker: Worker) => void;
+  /** The tasks that still run, without a lease, in any worker of this process. Default: in this one. */
+  readonly astray?: () => readonly number[];
 }
 
 /** What a claim came to. */
@@ -62,6 +65,8 @@ export class Worker implements AsyncDisposable {
   readonly #log: Logger;
   readonly #definitions: ReadonlyMap<string, AnyTask>;
   readonly #takes: Takes;
+  /** Of the tasks that it is there for, those that have not ended under its eyes. */
+  readonly #only: Set<number> | undefined;
   readonly #wakeup: Wakeup;
   readonly #asking: Asking;
   readonly #announcer: Announcer;
@@ -95,6 +100,7 @@ export class Worker implements AsyncDisposable {
     this.#log = harmless(context.log ?? silent);
     this.#definitions = new Map(tasks.map((task) => [task.type, task]));
     this.#takes = this.#takesOf(this.#settings.takes);
+    this.#only = this.#settings.only && new Set(this.#settings.only);
     this.#wakeup = new Wakeup(world.clock);
     this.#asking = new Asking(store.tasks);
     this.#announcer = new Announcer(this.name, this.#log, this.#settings.onEvent);
@@ -115,6 +121,11 @@ export class Worker implements AsyncDisposable {
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
     });
+  }
+
+  /** The tasks whose earlier execution still runs here without its lease. */
+  get astray(): readonly number[] {
+    return [...this.#running.values()].filter(({ isAstray }) => isAstray).map(({ claimed }) => claimed.lease.task);
   }
 
   /** Begins to work, until it is stopped or its `maxTasks` are done. */
@@ -240,7 +251,7 @@ export class Worker implements AsyncDisposable {
     if (this.#isSpent() && this.#unsettled.size === 0) return true;
     // More fell due than one claim makes ready.
     if (nextDueIn === 0) return false;
-    if (asked > 0 && begun.length === 0 && this.#isIdle()) {
+    if (begun.length === 0 && this.#isIdle()) {
       for (const { resolve } of this.#waiters.splice(0)) resolve();
       if (!this.#started) return true;
     }
@@ -285,15 +296,14 @@ export class Worker implements AsyncDisposable {
     const asked = this.#stopping ? 0 : Math.min(most, this.#freeSlots());
     if (asked === 0) return { asked, begun: [] };
     const worker = await this.#membership.join();
-    const { only } = this.#settings;
     const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
       store.claim({
         ...this.#takes,
-        ...(only && { only }),
+        ...(this.#only && { only: [...this.#only] }),
         worker,
         limit: asked,
         suspect: ![...this.#unsettled.keys()].some(({ claimed }) => claimed.facts.suspect),
-        except: [...this.#running.values()].filter(({ isAstray }) => isAstray).map(({ claimed }) => claimed.lease.task),
+        except: this.#context.astray?.() ?? this.astray,
       }),
     );
     if (!known) this.#membership.forget(worker);
@@ -307,8 +317,10 @@ export class Worker implements AsyncDisposable {
   // ── One execution ──
 
   /** Runs the handler of what was claimed, unless there is no sense in that any more. */
-  #begin(claimed: Claimed): Promise<Finished> {
-    const policy = policyFor(claimed, this.#definitionOf(claimed.type));
+  #begin(taken: Claimed): Promise<Finished> {
+    const definition = this.#definitionOf(taken.type);
+    const claimed = claimedUnder(definition, taken);
+    const policy = policyFor(claimed, definition);
     const earlier = this.#running.get(claimed.lease.task);
     if (this.#stopping) return this.#handBack(claimed, policy, 'Its worker shut down before it began.');
     if (earlier) {
@@ -358,7 +370,9 @@ export class Worker implements AsyncDisposable {
     // In the same turn as the settlement, so that the claim it leads to shares its transaction.
     this.#wakeup.call();
     try {
-      return await settling;
+      const finished = await settling;
+      if (finished.kind === 'settled' && !isWaiting(finished.state)) this.#only?.delete(claimed.lease.task);
+      return finished;
     } finally {
       this.#stuck.delete(execution);
       this.#unsettled.delete(execution);
@@ -393,7 +407,8 @@ export class Worker implements AsyncDisposable {
       if (worker === undefined) return;
       const recovered = await this.#asking.ask((store) => store.recover(worker, MOST_RECOVERED));
       await Promise.all(
-        recovered.map((task) => {
+        recovered.map((taken) => {
+          const task = claimedUnder(this.#definitions.get(taken.type), taken);
           const policy = policyForRecovered(task, this.#definitions);
           const outcome: Outcome =
             task.why === 'expiry' ? { kind: 'expiry' } : { kind: 'loss', worker: task.lostBy ?? 'unknown' };
@@ -473,4 +488,9 @@ export class Worker implements AsyncDisposable {
     }
     return types || this.#definitions.has('*') ? takes : { ...takes, types: [...this.#definitions.keys()] };
   }
+}
+
+/** Whether a task may be claimed again without anybody's doing. */
+function isWaiting(state: TaskState): boolean {
+  return state === 'ready' || state === 'scheduled';
 }

@@ -4,8 +4,8 @@ import { EXIT, exitOf } from '../../src/cli/exit-codes.ts';
 import { exitOfTasks } from '../../src/cli/foreground.ts';
 import { Problem, problemJson, problemLines, problemOf } from '../../src/cli/problem.ts';
 import { commandsLike, nearest } from '../../src/cli/suggest.ts';
-import { endOf, isAmbiguous, numbered, summaryOf, triesOf } from '../../src/cli/task-text.ts';
-import { Channel, speaksUtf8, wantsColour } from '../../src/cli/terminal.ts';
+import { endOf, isAmbiguous, numbered, reasoning, summaryOf, triesOf } from '../../src/cli/task-text.ts';
+import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal.ts';
 import { ago, clockTime, rfc3339, until } from '../../src/cli/times.ts';
 import { ERROR_CODES, StoreError } from '../../src/errors.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
@@ -119,6 +119,27 @@ describe('a terminal', () => {
     channel.line('✓ #1');
     channel.raw('{"a":"✓"}\n');
     expect(written).toEqual(['+ #1\n', '{"a":"✓"}\n']);
+  });
+
+  test('is not moved by JSON either', () => {
+    const written: string[] = [];
+    const sink = { write: (chunk: string | Uint8Array) => written.push(String(chunk)) };
+    const terminal = new Terminal({
+      stdout: sink,
+      stderr: sink,
+      stdin: {},
+      environment: {},
+      platform: 'linux',
+      json: true,
+      quiet: false,
+      verbose: 0,
+      color: true,
+      input: true,
+    });
+    const value = { said: '\u001b[2J\u009b2J\u202e\u007f č' };
+    terminal.document(value);
+    expect(written).toEqual([`{"said":"\\u001b[2J\\u009b2J\\u202e\\u007f č"}\n`]);
+    expect(JSON.parse(written[0] as string)).toEqual(value);
   });
 
   test('is as wide as COLUMNS says, and without an end where nobody looks', () => {
@@ -253,6 +274,21 @@ describe('a task in words', () => {
       said: String.raw`ENOENT: no\nsuch`,
     });
     expect(endOf({})).toEqual({ how: '', said: '' });
+  });
+
+  test('a delay says its rule, its formula and its dice', () => {
+    const because = {
+      step: 'retry',
+      rule: 'fs.locked',
+      formula: 'fixed 5m, retry 1',
+      policyVersion: 'x',
+      text: '',
+    } as const;
+    expect(reasoning(because)).toBe('rule fs.locked, fixed 5m, retry 1');
+    expect(reasoning({ ...because, rule: 'policy', jitter: { low: 0, high: 10_000, roll: 0.5 } })).toBe(
+      'fixed 5m, retry 1, drawn from 0ms to 10s',
+    );
+    expect(reasoning({ ...because, jitter: { low: 5, high: 5, roll: 0.5 } })).toBe('rule fs.locked, fixed 5m, retry 1');
   });
 
   test('attempts are numbered by what was charged, anew in each round', () => {

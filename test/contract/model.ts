@@ -233,17 +233,19 @@ export class Model {
         if (state !== 'held') return undefined;
         return task.dueAt > now ? 'scheduled' : 'ready';
       case 'resolve':
-        return state === 'needs_manual' ? move.as : undefined;
+        if (state !== 'needs_manual') return undefined;
+        return move.as === 'retry' ? 'ready' : move.as;
     }
   }
 
   move(task: ModelTask, move: Move, to: TaskState, now: number): void {
-    if (move.verb === 'retry' && !isWaiting(task)) {
+    const again = move.verb === 'retry' || (move.verb === 'resolve' && move.as === 'retry');
+    if (again && !isWaiting(task)) {
       Object.assign(task, newRound(task.executions));
       const { deadline, ...rest } = task.given;
       if (deadline !== undefined && deadline <= now) task.given = rest;
     }
-    if (move.verb === 'retry') task.dueAt = now;
+    if (again) task.dueAt = now;
     if (move.verb === 'resolve') task.result = move.result;
     task.state = to;
     task.acts += 1;
@@ -349,7 +351,7 @@ function noHistory() {
 }
 
 export function factsOf(task: ModelTask, now: number): Facts {
-  const { deadline, idempotent } = task.given;
+  const { deadline, idempotent = true } = task.given;
   return {
     executions: task.executions - task.roundBase,
     charged: [...task.charged].map(([reason, { kind, count }]) => ({ reason, kind, count })),

@@ -151,10 +151,11 @@ describe('close', () => {
         for (let turn = 0; turn < n % 7; turn++) await new Promise((resolve) => setImmediate(resolve));
         return holdfast.enqueue(work, { round, n });
       });
+      const settling = Promise.allSettled(answers);
       for (let turn = 0; turn < round % 5; turn++) await new Promise((resolve) => setImmediate(resolve));
       await holdfast.close();
 
-      const settled = await Promise.allSettled(answers);
+      const settled = await settling;
       const refusals = settled.filter((answer) => answer.status === 'rejected');
       for (const { reason } of refusals) expect(reason).toMatchObject({ code: 'closed' });
       acknowledged += settled.length - refusals.length;
@@ -165,6 +166,18 @@ describe('close', () => {
       await again.close();
     }
     expect(acknowledged).toBeGreaterThan(0);
+  });
+
+  test('writes what was enqueued before it in the same turn', async () => {
+    const holdfast = await openFile();
+    const enqueued = holdfast.enqueue(work, null);
+    const closed = holdfast.close();
+    const { id } = await enqueued;
+    await closed;
+
+    const again = await openFile();
+    expect(await again.get(id)).toMatchObject({ state: 'ready' });
+    await again.close();
   });
 
   test('that races with a worker leaves no task running', async () => {

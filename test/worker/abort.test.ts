@@ -291,16 +291,32 @@ describe('a handler that ignores its abort', () => {
     expect(deaf).toMatchObject({ state: 'ready', executions: 1, reason: 'timeout' });
   });
 
-  test('does not hold its task back from another worker', async () => {
+  test('holds its task back from every worker of its process', async () => {
     const { kit, id, starts } = await deaf();
     await kit.advance('2m');
 
     const other = kit.holdfast.worker({ name: 'other' });
-    expect(await other.runOne()).toMatchObject({ kind: 'settled', state: 'succeeded' });
+    expect(await other.runOne()).toBeUndefined();
 
-    expect(starts).toEqual([1, 2]);
-    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded' });
-    expect(kit.events.filter(isSettled)).toHaveLength(1);
+    expect(starts).toEqual([1]);
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready' });
+  });
+
+  test('does not hold its task back from another process', async () => {
+    const path = join(folder(), 'tasks.db');
+    const task = (run: (task: RunningTask) => unknown) =>
+      defineTask('deaf', { retry: { timeout: '10s', ...atOnce }, run: (_: unknown, running) => run(running) });
+    const here = await open({
+      tasks: [task(() => here.clock.sleep('10h'))],
+      store: sqlite(path),
+      worker: { grace: '1s' },
+    });
+    const { id } = await here.holdfast.enqueue('deaf', null);
+    await here.advance('1m');
+    const there = await open({ tasks: [task(() => 'done')], store: sqlite(path), start: new Date(here.clock.now()) });
+    await there.drain();
+
+    expect(await there.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 2 });
   });
 
   test('changes nothing when it ends at last, whatever it ends with', async () => {

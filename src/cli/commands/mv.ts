@@ -68,7 +68,7 @@ async function record(
     refuseMissing((moves[0] as MoveInput).from);
   }
   const options = optionsFor(flags, holdfast.store.upkeep.now());
-  // In one turn of the event loop, so they share a transaction: all are recorded, or none.
+  // In one turn of the event loop, so that they share a commit. Nothing is moved before all are recorded.
   const receipts = await Promise.all(
     moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOf(input) })),
   );

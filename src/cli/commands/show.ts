@@ -18,6 +18,7 @@ import {
   numbered,
   policyOf,
   policyWords,
+  reasoning,
   shownState,
   stateWords,
   styleOf,
@@ -164,11 +165,10 @@ function signOf(outcome: string): readonly [glyph: string, style: Style] {
 function decisionOf(entry: Extract<HistoryEntry, { kind: 'execution' }>): string {
   if (entry.late) return 'too late: it changed nothing';
   if (entry.next !== 'scheduled') return entry.next;
-  const { rule, formula } = entry.because ?? {};
-  const why = [...(rule === undefined || rule === 'policy' ? [] : [`rule ${rule}`]), ...(formula ? [formula] : [])];
+  const why = entry.because ? reasoning(entry.because) : '';
   const after = entry.after ? formatDuration(entry.after) : 'at once';
   const charged = entry.charge === 'task' || entry.charge === 'recoveries' ? '' : ', not counted';
-  return `${after}${charged}${why.length === 0 ? '' : ` (${visible(why.join(', '))})`}`;
+  return `${after}${charged}${why === '' ? '' : ` (${why})`}`;
 }
 
 function actRow(entry: Extract<HistoryEntry, { kind: 'act' }>, now: number, paint: Paint): Cell[] {

@@ -19,7 +19,7 @@ interface StoredRow {
   readonly policy: string | null;
   readonly submitted_at: number;
   readonly deadline: number | null;
-  readonly idempotent: number;
+  readonly idempotent: number | null;
   readonly payload: string;
 }
 
@@ -123,6 +123,7 @@ export class Claiming {
       payload: row.payload,
       submittedAt: row.submitted_at,
       facts: factsAt(now, facts, row, lease),
+      ...(row.idempotent === null && { idempotenceUnsaid: true }),
       ...(category !== '' && { category }),
       ...(row.key !== null && { key: row.key }),
       ...(row.policy !== null && { policy: row.policy }),

@@ -83,7 +83,7 @@ export class FactsTable {
 export function factsAt(
   now: number,
   facts: FactsRow,
-  task: { readonly idempotent: number; readonly deadline: number | null },
+  task: { readonly idempotent: number | null; readonly deadline: number | null },
   lease: { readonly execution: number; readonly started_at: number; readonly cancel: number },
 ): Facts {
   return {
@@ -93,7 +93,7 @@ export function factsAt(
     deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
     recoveriesAgoMs: facts.recoveries === '[]' ? [] : (JSON.parse(facts.recoveries) as number[]).map((at) => now - at),
     suspect: facts.suspect === 1,
-    idempotent: task.idempotent === 1,
+    idempotent: task.idempotent !== 0,
     cancelRequested: lease.cancel === 1,
     sinceFirstStartMs: now - (firstStart(facts, lease) ?? now),
     ...(task.deadline !== null && { untilDeadlineMs: task.deadline - now }),

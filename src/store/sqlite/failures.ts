@@ -1,4 +1,4 @@
-import { type HoldfastError, StoreError } from '../../errors.ts';
+import { StoreError } from '../../errors.ts';
 
 /** Whether another process holds the file just now, which is no failure: the call is made again. */
 export function isBusy(error: unknown): boolean {
@@ -6,9 +6,11 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** Puts SQLite's failure into words: what happened to which file, why, and what to do next. */
-export function storeError(error: unknown, path: string): HoldfastError {
+export function storeError(error: unknown, path: string): unknown {
   if (error instanceof StoreError) return error;
   const code = codeOf(error);
+  // A mistake of ours is no failure of the database, and must not be told as one.
+  if (!code.startsWith('SQLITE_')) return error;
   const cause = { cause: error };
   switch (code.replace(/^SQLITE_/, '').split('_', 1)[0]) {
     case 'BUSY':

@@ -244,8 +244,12 @@ export class Lanes {
       id,
     );
     const all = places(ready.map((row) => row.id));
-    for (const place of all) this.remove(place);
     this.flush();
+    this.#sql.run(
+      'DELETE FROM hf_ready WHERE lane IN (SELECT l.id FROM hf_lanes l JOIN hf_classes c ON c.id = l.class WHERE c.queue = ?)',
+      id,
+    );
+    this.#sql.run('DELETE FROM hf_active WHERE class IN (SELECT id FROM hf_classes WHERE queue = ?)', id);
     this.#sql.run('UPDATE hf_queues SET ordering = ? WHERE id = ?', ordering, id);
     this.#queuesChanged();
     for (const place of all) this.add(place);

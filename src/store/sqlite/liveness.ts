@@ -33,8 +33,10 @@ export function isProvablyDead(identity: ProcessIdentity): boolean {
   if (identity.host !== hostname() || identity.boot !== currentBoot() || identity.pid_space !== currentPidSpace()) {
     return false;
   }
-  if (identity.pid_started === null) return !exists(identity.pid);
-  return startOf(identity.pid) !== identity.pid_started;
+  if (!exists(identity.pid)) return true;
+  // What cannot be read, as under hidepid, proves nothing.
+  const started = startOf(identity.pid);
+  return started !== undefined && identity.pid_started !== null && started !== identity.pid_started;
 }
 
 function currentBoot(): string | null {
@@ -45,11 +47,14 @@ function currentPidSpace(): string | null {
   return tryRead(() => readlinkSync('/proc/self/ns/pid'));
 }
 
-/** The 22nd field of `/proc/PID/stat`; the second may hold spaces and brackets. A zombie has ended, though it has a row. */
+/**
+ * The 22nd field of `/proc/PID/stat`; the second may hold spaces and brackets. A zombie has ended, though it has a row, so
+ * it started at no time that a living process could have. Undefined where the file cannot be read.
+ */
 function startOf(pid: number): string | undefined {
   const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields === undefined || fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  return fields?.[0] === 'Z' || fields?.[0] === 'X' ? 'ended' : fields?.[19];
 }
 
 function exists(pid: number): boolean {

@@ -46,10 +46,11 @@ export class Moving {
     const { row, facts, state } = found;
     const begins = state !== 'scheduled' && state !== 'held';
     const next = begins ? newRound(facts, row.executions) : facts;
-    const due = move.verb === 'retry' ? now : dueAt(found);
+    const again = move.verb === 'retry' || move.verb === 'resolve';
+    const due = again ? now : dueAt(found);
     // Who retries a task whose deadline has passed wants it all the same; it would only end again.
     const deadline = begins && row.deadline !== null && row.deadline <= now ? null : row.deadline;
-    if (move.verb === 'retry') this.#facts.write(row.id, { ...next, run_at: now });
+    if (again) this.#facts.write(row.id, { ...next, run_at: now });
     this.#sql.run(
       `UPDATE hf_tasks SET state = NULL, state_at = NULL, token = NULL, reason = NULL, result = NULL, deadline = ?
        WHERE id = ?`,
@@ -98,6 +99,7 @@ function destination(found: Found, move: Move, now: number): TaskState | undefin
       if (state !== 'held') return undefined;
       return dueAt(found) > now ? 'scheduled' : 'ready';
     case 'resolve':
-      return state === 'needs_manual' ? move.as : undefined;
+      if (state !== 'needs_manual') return undefined;
+      return move.as === 'retry' ? 'ready' : move.as;
   }
 }

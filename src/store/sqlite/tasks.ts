@@ -1,3 +1,4 @@
+import type { TaskState } from '../../task.ts';
 import type {
   Claim,
   ClaimRequest,
@@ -75,7 +76,7 @@ export class SqliteTasks implements TaskStore {
     };
     this.settle = async (settlements) => {
       const answers = await settleAll(settlements);
-      if (answers.some((answer) => answer.answer === 'settled' && answer.state === 'ready')) this.#notify();
+      if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) this.#notify();
       return answers;
     };
   }
@@ -150,7 +151,7 @@ export class SqliteTasks implements TaskStore {
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {
     const moved = await this.#writer.write((now) => ids.map((id) => this.#moving.move(id, move, now)));
-    if (moved.some((one) => one.moved && one.to === 'ready')) this.#notify();
+    if (moved.some((one) => one.moved && isWaiting(one.to))) this.#notify();
     return moved;
   }
 
@@ -175,7 +176,7 @@ export class SqliteTasks implements TaskStore {
       now,
       runAt,
       deadline,
-      task.idempotent ? 1 : 0,
+      task.idempotent === undefined ? null : task.idempotent ? 1 : 0,
       key ?? null,
       task.policy ?? null,
       task.payload,
@@ -185,6 +186,11 @@ export class SqliteTasks implements TaskStore {
     this.#places.enter('new', place, runAt, deadline, now);
     return { id, created: true };
   }
+}
+
+/** Whether somebody may have to wake for it, now or at its time. */
+function isWaiting(state: TaskState): boolean {
+  return state === 'ready' || state === 'scheduled';
 }
 
 interface HeldRow {

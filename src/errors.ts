@@ -65,10 +65,7 @@ export class TaskNotFoundError extends HoldfastError {
 
   constructor(task: number | string) {
     const name = typeof task === 'number' ? `#${task}` : `with the key '${task}'`;
-    super(
-      'task_not_found',
-      `There is no task ${name} in this store. Retention may have removed it, or it lives in another store.`,
-    );
+    super('task_not_found', `There is no task ${name} in this store. It may live in another one.`);
     this.task = task;
   }
 }

@@ -128,8 +128,15 @@ const ENTRIES: readonly Entry[] = [
   },
 ];
 
+/** Node has put U+FFFD for bytes that are no UTF-8: what was meant is lost, and something else may be called so. */
+function refuseBrokenText(args: readonly string[]): void {
+  const broken = args.find((arg) => arg.includes('\ufffd'));
+  if (broken !== undefined) throw usage(`${visible(broken)} is not valid UTF-8, so what it names cannot be recorded`);
+}
+
 /** The program for these arguments: only the command that they name is loaded, so that the others cost nothing. */
 export async function programFor(args: readonly string[], write: (text: string) => void): Promise<Command> {
+  refuseBrokenText(args);
   const program = new Command('holdfast')
     .description('Durable commands and file moves: what fails is tried again, and nothing is lost.')
     .version(versionOf(), '-V, --version', 'the version of holdfast')

@@ -16,7 +16,7 @@ export interface EnqueueOptions {
   readonly at?: Date;
   /** When it was submitted to whoever hands it on: its place in a `fifo` queue. Default now. */
   readonly submittedAt?: Date;
-  /** Absolute: what has not succeeded by then ends, however it waits. */
+  /** Absolute: what has not succeeded by then ends, however it waits; only an operator's hold puts that off. */
   readonly deadline?: Date;
   readonly priority?: number;
   readonly queue?: string;

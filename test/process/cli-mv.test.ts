@@ -47,6 +47,20 @@ describe.concurrent('holdfast mv', () => {
     ]);
   });
 
+  test('refuses to put a folder into itself, and a name whose bytes were lost', async ({ project }) => {
+    const inside = await project.run('mv', 'to', 'to/deeper');
+    expect([inside.exit, inside.stderr]).toEqual([2, expect.stringContaining('cannot go into itself')]);
+    const broken = await project.run('mv', 'bad\ufffdname', 'to');
+    expect([broken.exit, broken.stderr]).toEqual([2, expect.stringContaining('is not valid UTF-8')]);
+  });
+
+  test('does not move a second time what has succeeded, unless that is said', async ({ project }) => {
+    await project.run('mv', 'a', 'to');
+    const again = await project.run('retry', '1');
+    expect([again.exit, again.stderr]).toEqual([5, expect.stringContaining('--accept-duplicate')]);
+    expect((await project.run('retry', '1', '--accept-duplicate')).exit).toBe(0);
+  });
+
   test('with --plain knows one end only', async ({ project }) => {
     project.write('to/a', 'x');
     const { exit, document } = await project.json<Moves>('mv', '--plain', '--attempts', '1', 'a', 'to');

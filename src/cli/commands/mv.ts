@@ -1,5 +1,5 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { presets } from '../../failure/presets.ts';
 import type { MoveInput } from '../../handlers/move.ts';
@@ -68,7 +68,7 @@ async function record(
     refuseMissing((moves[0] as MoveInput).from);
   }
   const options = optionsFor(flags, holdfast.store.upkeep.now());
-  // In one turn of the event loop, so that they share a commit. Nothing is moved before all are recorded.
+  // In one turn of the event loop, so that they share their commits. Nothing is moved before all are recorded.
   const receipts = await Promise.all(
     moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOf(input) })),
   );
@@ -140,6 +140,7 @@ function refuseNamesakes(moves: readonly MoveInput[]): void {
   const byName = new Map<string, string>();
   for (const { from, to } of moves) {
     if (from === to) throw usage(`${visible(from)} is there already: source and destination are the same`);
+    if (to.startsWith(from + sep)) throw usage(`${visible(from)} cannot go into itself, to ${visible(to)}`);
     const other = byName.get(to);
     if (other !== undefined) throw usage(`${visible(other)} and ${visible(from)} would both become ${visible(to)}`);
     byName.set(to, from);

@@ -12,7 +12,7 @@ interface Flags extends StepFlags {
 
 export function declare(command: Command): void {
   command
-    .option('--accept-duplicate', 'even if it may have happened already')
+    .option('--accept-duplicate', 'even if it has succeeded, or may have happened already')
     .addHelpText(
       'after',
       '\nOne that waits is due now, and its count goes on. One that ended or needs a person starts a new round at zero.',
@@ -27,7 +27,13 @@ export function declare(command: Command): void {
 }
 
 async function refuseDuplicate(cli: Cli, holdfast: Holdfast, task: Task, flags: Flags): Promise<void> {
-  if (flags.acceptDuplicate || !isAmbiguous(task, await holdfast.history(task.id))) return;
+  if (flags.acceptDuplicate) return;
+  if (task.state === 'succeeded') {
+    throw new Problem('state_conflict', `#${task.id} has succeeded, so a retry would do it a second time`, {
+      hints: [`if that is meant: ${cli.command(`retry ${task.id} --accept-duplicate`)}`],
+    });
+  }
+  if (!isAmbiguous(task, await holdfast.history(task.id))) return;
   throw new Problem('state_conflict', `#${task.id} is not retried like this: it may have happened already`, {
     why: ['Running it again could do it twice.'],
     hints: [

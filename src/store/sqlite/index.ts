@@ -25,6 +25,10 @@ export function sqlite(path: string): StoreOpener {
   if (typeof path !== 'string' || path === '') {
     throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${show(path)}.`);
   }
+  // The library would cut the path at a NUL and trim it, and open another file than the one that is watched.
+  if (path.includes('\0') || path.trim() !== path) {
+    throw new InvalidInputError(`sqlite needs a path without NUL and without space at its ends, got ${show(path)}.`);
+  }
   return { kind: 'sqlite', open: (world) => openSqlite(path, world) };
 }
 

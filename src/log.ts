@@ -21,6 +21,7 @@ export function withFields(log: Logger, fields: object): Logger {
 
 /** A logger whose own failures go nowhere: what befalls a log must not befall a task. */
 export function harmless(log: Logger): Logger {
+  if (log === silent) return silent;
   const quietly = (write: () => unknown) => {
     try {
       // A logger may be asynchronous, whatever its type says.

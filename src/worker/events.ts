@@ -2,7 +2,7 @@ import type { Milliseconds } from '../duration.ts';
 import type { Decision } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
-import type { Logger } from '../log.ts';
+import { type Logger, silent } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 
@@ -40,7 +40,7 @@ export class Announcer {
   }
 
   tell(event: WorkerEvent): void {
-    this.#write(event);
+    if (this.#log !== silent) this.#write(event);
     const report = (error: unknown) => this.#log.error({ err: error, worker: this.#worker }, 'onEvent threw');
     try {
       // Its type says that it answers nothing, which an async function satisfies; its rejection would end the process.

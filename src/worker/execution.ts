@@ -44,7 +44,8 @@ export class Execution {
   /** When the handler has really ended, which an abandoned one does later, or never. */
   readonly over: Promise<void>;
   readonly #options: ExecutionOptions;
-  readonly #controller = new AbortController();
+  /** Made when the handler first asks for its signal, which most never do. */
+  #controller: AbortController | undefined;
   readonly #startedAt: Milliseconds;
   #aborted: AbortCause | undefined;
   #begun = false;
@@ -95,7 +96,7 @@ export class Execution {
     this.#aborted = cause;
     this.#stopTimer();
     this.#stopTimer = this.#options.clock.after(this.#options.grace, this.#judgeNow);
-    this.#controller.abort(this.#abortReason(cause));
+    this.#controller?.abort(this.#abortReason(cause));
   }
 
   /** Ends the grace of an aborted handler now. */
@@ -108,7 +109,7 @@ export class Execution {
       const { definition, claimed } = this.#options;
       const input = await parseInput(definition, decodeJson(claimed.payload));
       // What was told to end before it began must not begin: by now its lease may be somebody else's.
-      this.#controller.signal.throwIfAborted();
+      if (this.#aborted) throw this.#abortReason(this.#aborted);
       this.#begun = true;
       const result: unknown = await definition.run(input, this.#describe());
       return { well: true, result };
@@ -119,8 +120,15 @@ export class Execution {
     }
   }
 
+  get #signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted && !this.#controller.signal.aborted) this.#controller.abort(this.#abortReason(this.#aborted));
+    return this.#controller.signal;
+  }
+
   #describe(): RunningTask {
     const { claimed, policy, log } = this.#options;
+    const signal = () => this.#signal;
     const { facts, lease } = claimed;
     return {
       id: lease.task,
@@ -132,7 +140,9 @@ export class Execution {
       maxAttempts: policy.maxAttempts,
       recovered: facts.suspect,
       submittedAt: new Date(claimed.submittedAt),
-      signal: this.#controller.signal,
+      get signal() {
+        return signal();
+      },
       log: withFields(log, { task: lease.task, type: claimed.type, execution: lease.execution }),
       heartbeat: () => {
         this.#lastBeat = this.#options.clock.monotonic();

@@ -1,5 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
+import { openHoldfast } from '../../src/index.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
 import { type HoldfastProcess, type Project, test } from './cli-process.ts';
 
 interface Shown {
@@ -31,6 +33,20 @@ const STUBBORN = ['trap "" TERM', 'echo $$ > pid', 'while :; do sleep 0.05; done
 const log = (project: Project) => readFileSync(project.path('log'), 'utf8');
 
 describe.concurrent('holdfast worker', () => {
+  test('does not take what it does not know, and status says that nobody does', async ({ project }) => {
+    await project.run('run', '-b', '--', 'true');
+    const holdfast = await openHoldfast({ store: sqlite(project.store) });
+    await holdfast.enqueue('typo_type', null);
+    await holdfast.close();
+    const running = await worker(project);
+    await running.says('"state":"succeeded"');
+
+    const { exit, stdout } = await project.run('status', '--check');
+    expect([exit, stdout]).toEqual([8, '1 task is ready that no running worker takes: typo_type\n']);
+    running.kill('SIGTERM');
+    expect((await running.ended).exit).toBe(0);
+  });
+
   test('drains what is due, in JSON lines, and leaves what is not', async ({ project }) => {
     await project.run('run', '-b', '--', 'echo', 'hello');
     await project.run('run', '-b', '--attempts', '1', '--', 'sh', '-c', 'exit 4');

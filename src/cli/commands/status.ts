@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
+import type { Task } from '../../queue/task-view.ts';
 import type { Counts, WorkerRecord } from '../../store/store.ts';
 import { adviceFor } from '../advice.ts';
 import type { Cli } from '../cli.ts';
@@ -13,6 +14,9 @@ import { ago, rfc3339, until } from '../times.ts';
 import { visible } from '../visible.ts';
 import { padded, widthOf } from '../width.ts';
 import { isAlive, worksAll } from '../workers-alive.ts';
+
+/** How many ready tasks are asked who takes them. */
+const MOST_LOOKED_AT = 1_000;
 
 interface Flags {
   readonly check?: boolean;
@@ -36,7 +40,8 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   return withStore(cli, {}, async (holdfast, { path }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
     const alive = workers.filter((worker) => isAlive(worker, now));
-    const attention = attentionFrom(cli, counts, alive);
+    const ready = await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT });
+    const attention = [...attentionFrom(cli, counts, alive), ...unclaimed(cli, ready, alive)];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
     if (cli.terminal.json) {
       cli.terminal.document(documentOf('status', { exit, ...statusJson(path, counts, workers, alive, attention) }));
@@ -69,6 +74,21 @@ function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[])
     command: cli.command('worker'),
   };
   return [...byReason, ...(unworked ? [noWorker] : [])];
+}
+
+/** Types of which something is ready while workers run that do not take it: a slip in a name, or a worker that is missing. */
+function unclaimed(cli: Cli, ready: readonly Task[], alive: readonly WorkerRecord[]): Attention[] {
+  if (!alive.some(worksAll)) return [];
+  const byType = new Map<string, number>();
+  for (const { type, heldBy } of ready) {
+    if (heldBy === 'no_worker') byType.set(type, (byType.get(type) ?? 0) + 1);
+  }
+  return [...byType].map(([type, count]) => ({
+    kind: 'no_worker',
+    count,
+    text: `${count === 1 ? '1 task is' : `${count} tasks are`} ready that no running worker takes: ${visible(type)}`,
+    command: cli.command(`list state:ready type:${visible(type)}`),
+  }));
 }
 
 const SIGNS = { needs_manual: GLYPHS.needs_manual, dead: GLYPHS.dead, no_worker: GLYPHS.held } as const;

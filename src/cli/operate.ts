@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { Act, Holdfast } from '../queue/holdfast.ts';
 import type { Task } from '../queue/task-view.ts';
+import { act } from './act.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { documentOf, taskJson } from './json-shapes.ts';
 import { withStore } from './open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from './problem.ts';
-import { act } from './program.ts';
 import { Prompt } from './prompt.ts';
 import { hintAtWorkers } from './record-flags.ts';
 import { findTask } from './task-ids.ts';

@@ -1,8 +1,8 @@
 import { Command, type CommanderError, Option } from 'commander';
-import { Cli, type GlobalFlags } from './cli.ts';
+import { GLOBAL_FLAGS } from './act.ts';
+import type { GlobalFlags } from './cli.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
-import { report } from './report.ts';
 import { commandsLike } from './suggest.ts';
 import { versionOf } from './version.ts';
 import { visible } from './visible.ts';
@@ -157,35 +157,6 @@ export async function programFor(args: readonly string[], write: (text: string) 
   return program;
 }
 
-/** What a command does, once its flags are read. Its answer is the exit code. */
-export type Action<Flags> = (cli: Cli, args: readonly string[], flags: Flags) => Promise<number>;
-
-/** Gives a command its action: variadic or not, its arguments come as one list. */
-export function act<Flags extends object>(command: Command, action: Action<Flags>): void {
-  command.action(async () => {
-    const cli = new Cli(globalFlagsOf(command));
-    try {
-      process.exitCode = await action(cli, command.args, command.opts<Flags>());
-    } catch (error) {
-      report(problemOf(error), cli.terminal);
-    }
-  });
-}
-
-/** The flags that are shared by all commands, wherever they were written: before the command's name or after it. */
-function globalFlagsOf(command: Command): GlobalFlags {
-  const flags: Record<string, unknown> = {};
-  for (const level of [command.parent, command]) {
-    for (const { attribute } of GLOBAL_FLAGS) {
-      if (level?.getOptionValueSource(attribute) === 'cli') {
-        const value: unknown = level.getOptionValue(attribute);
-        flags[attribute] = attribute === 'verbose' ? Number(flags.verbose ?? 0) + Number(value) : value;
-      }
-    }
-  }
-  return flags;
-}
-
 /** What to tell of a failure that nobody was there to hear. `run` has an exit code of its own for it. */
 export function problemOfCrash(error: unknown, args: readonly string[]): Problem {
   const problem = problemOf(error);
@@ -256,20 +227,6 @@ function wordsOf(args: readonly string[]): string[] {
 }
 
 // ── Flags of all commands ──
-
-const GLOBAL_FLAGS: readonly {
-  readonly flags: string;
-  readonly attribute: keyof GlobalFlags;
-  readonly help: string;
-}[] = [
-  { flags: '-s, --store <path>', attribute: 'store', help: 'the store: a path or file:// URL (HOLDFAST_STORE)' },
-  { flags: '--json', attribute: 'json', help: 'one JSON document on stdout' },
-  { flags: '-q, --quiet', attribute: 'quiet', help: 'no progress and no hints' },
-  { flags: '-v, --verbose', attribute: 'verbose', help: 'say more; twice: for a bug report' },
-  { flags: '--no-color', attribute: 'color', help: 'no colours (NO_COLOR)' },
-  { flags: '--no-input', attribute: 'input', help: 'never ask' },
-  { flags: '-y, --yes', attribute: 'yes', help: 'yes to what would be asked' },
-];
 
 const SHARED = 'Flags of all commands';
 

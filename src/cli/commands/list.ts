@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
+import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { type Filter, parseFilter } from '../filter.ts';
 import { documentOf, taskJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
 import { usage } from '../problem.ts';
-import { act } from '../program.ts';
 import { type Cell, table } from '../table.ts';
 import { endOf, glyphOf, lastDecision, shownState, styleOf, summaryOf, triesOf } from '../task-text.ts';
 import { ago, until } from '../times.ts';

@@ -5,13 +5,13 @@ import { presets } from '../../failure/presets.ts';
 import type { MoveInput } from '../../handlers/move.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { hasEnded } from '../../task.ts';
+import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
 import { documentOf, taskJson } from '../json-shapes.ts';
 import { span } from '../moment.ts';
 import { usage } from '../problem.ts';
-import { act } from '../program.ts';
 import {
   addRecordFlags,
   enqueueOptions,

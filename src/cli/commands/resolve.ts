@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
+import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { documentOf, taskJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
 import { Problem, usage } from '../problem.ts';
-import { act } from '../program.ts';
 import { endLine } from '../progress.ts';
 import { Prompt } from '../prompt.ts';
 import { hintAtWorkers } from '../record-flags.ts';

@@ -6,6 +6,7 @@ import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
 import { hasEnded } from '../../task.ts';
+import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { commandStatus } from '../command-status.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -13,7 +14,6 @@ import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreg
 import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
 import { span } from '../moment.ts';
 import { problemOf, usage } from '../problem.ts';
-import { act } from '../program.ts';
 import {
   addRecordFlags,
   enqueueOptions,

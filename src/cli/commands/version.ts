@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { act } from '../act.ts';
 import { documentOf } from '../json-shapes.ts';
-import { act } from '../program.ts';
 import { versionOf } from '../version.ts';
 
 export function declare(command: Command): void {

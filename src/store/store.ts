@@ -177,6 +177,8 @@ export interface Report {
   readonly failure?: Failure;
   /** What a deferral or interruption said, or a note on a success. */
   readonly message?: string;
+  /** It was handed back before its handler began, so no clock of the task begins with it. */
+  readonly unbegun?: true;
 }
 
 export type Settled =

@@ -127,8 +127,9 @@ function reportOf({ outcome, ranFor, note }: Ending): Report {
     case 'failure':
       return { ...base, failure: outcome.failure };
     case 'deferral':
-    case 'interruption':
       return { ...base, message: outcome.message };
+    case 'interruption':
+      return { ...base, message: outcome.message, ...(!outcome.started && { unbegun: true }) };
     case 'success':
     case 'loss':
     case 'expiry':

@@ -114,7 +114,7 @@ export function afterDecision(
   return {
     executions: running.execution,
     round_base: facts.round_base,
-    first_started_at: firstStart(facts, running),
+    first_started_at: report.unbegun ? facts.first_started_at : firstStart(facts, running),
     charged: charge.to === 'task' ? withCharge(facts.charged, charge.reason, charge.kind) : facts.charged,
     deferrals: facts.deferrals + deferred,
     in_a_row: row.in_a_row + deferred,

@@ -111,6 +111,18 @@ function promisesOfStates(scene: Scene): void {
 }
 
 function promisesOfDeltas(scene: Scene): void {
+  test('begins no clock with an execution that was handed back before its handler began', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    scene.advance(5_000);
+    const report = { ranFor: 0, outcome: 'interruption', message: 'not begun', unbegun: true } as const;
+    expect(await scene.settle(claimed, handedBack(), { report })).toMatchObject({ state: 'ready' });
+    scene.advance(5_000);
+
+    const again = await scene.claimTask(worker, claimed.lease.task);
+    expect(again.facts).toMatchObject({ executions: 2, sinceFirstStartMs: 0 });
+  });
+
   /** Settles one execution after another as decided, one second each, and tells the facts of the next. */
   async function factsAfter(...decisions: readonly Decision[]): Promise<Facts> {
     const worker = await scene.join();

@@ -54,6 +54,11 @@ export function hasEnded(state: TaskState): boolean {
   return (ENDED_STATES as readonly TaskState[]).includes(state);
 }
 
+/** Whether it goes on without anybody's doing, now or at its time. */
+export function isWaiting(state: TaskState): boolean {
+  return state === 'ready' || state === 'scheduled';
+}
+
 /** What a worker must offer to run a task: numbers mean at least, strings and booleans mean equal. */
 export type Needs = Readonly<Record<string, number | string | boolean>>;
 

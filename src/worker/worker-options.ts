@@ -8,7 +8,7 @@ import { checkNeeds } from './define-task.ts';
 import type { WorkerEvent } from './events.ts';
 
 export interface WorkerOptions {
-  /** Shown to people. Default: host name and pid, given by the opener. */
+  /** Shown to people. Default: `workerName` of the opener, `worker-PID` unless said. */
   readonly name?: string;
   /** How many executions at a time. Default 10. */
   readonly concurrency?: number;

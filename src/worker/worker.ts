@@ -7,7 +7,7 @@ import { encodeJson } from '../json.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, Store, Takes, World } from '../store/store.ts';
-import type { TaskState } from '../task.ts';
+import { isWaiting } from '../task.ts';
 import { Asking } from './asking.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
@@ -488,9 +488,4 @@ export class Worker implements AsyncDisposable {
     }
     return types || this.#definitions.has('*') ? takes : { ...takes, types: [...this.#definitions.keys()] };
   }
-}
-
-/** Whether a task may be claimed again without anybody's doing. */
-function isWaiting(state: TaskState): boolean {
-  return state === 'ready' || state === 'scheduled';
 }

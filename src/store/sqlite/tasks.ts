@@ -1,4 +1,4 @@
-import type { TaskState } from '../../task.ts';
+import { isWaiting } from '../../task.ts';
 import type {
   Claim,
   ClaimRequest,
@@ -186,11 +186,6 @@ export class SqliteTasks implements TaskStore {
     this.#places.enter('new', place, runAt, deadline, now);
     return { id, created: true };
   }
-}
-
-/** Whether somebody may have to wake for it, now or at its time. */
-function isWaiting(state: TaskState): boolean {
-  return state === 'ready' || state === 'scheduled';
 }
 
 interface HeldRow {

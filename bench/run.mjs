@@ -1,89 +1,122 @@
-// Measures Holdfast beside the raw floor and plainjob, alternated in one run, and prints medians and ratios.
-//   npm run bench -- [--json] [--rounds 3] [--n 60000] [--only drain,fail]
-// Every figure is a ratio within one run: the machine, the disk and its noise are the same for all of them.
+// Measures Holdfast beside the raw floor and plainjob, alternated in one run; README.md here says what each scenario is.
+// Every program runs in a process of its own, and its files stand in one temporary folder that goes when the run ends.
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { HERE, killAll, run } from './child.mjs';
+import { combine, withRatios } from './figures.mjs';
+import { PLAN, programsOf } from './plan.mjs';
+import { printTable } from './table.mjs';
+import { verdicts } from './targets.mjs';
+
+const HELP = `npm run bench -- [options]
+
+  --rounds N    how often everything is measured; figures are medians (3)
+  --n N         how many tasks of a scenario (100000); plainjob has at most 20000
+  --only A,B    only the scenarios whose name contains one of these
+  --all         the heavy scenarios too, which take minutes: ${namesOf(PLAN.filter(({ heavy }) => heavy))}
+  --size N      what a million is in the heavy ones (1000000); a smaller one is for trying out, and is not judged
+  --dir DIR     where the files stand (${tmpdir()}): the disk that is measured
+  --json        one JSON object a line instead of the table
+
+Scenarios: ${namesOf(PLAN)}.`;
 
 const { values } = parseArgs({
   options: {
-    json: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '3' },
-    n: { type: 'string', default: '60000' },
+    n: { type: 'string', default: '100000' },
     only: { type: 'string' },
+    all: { type: 'boolean', default: false },
+    size: { type: 'string', default: '1000000' },
+    dir: { type: 'string', default: tmpdir() },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
   },
 });
-const here = fileURLToPath(new URL('.', import.meta.url));
-const rounds = Number(values.rounds);
-const n = Number(values.n);
 
-/** Runs one program of this folder, and reads the results that it prints, one JSON object a line. */
-function measure(file, ...args) {
-  const child = spawnSync(process.execPath, [file, ...args], { cwd: here, encoding: 'utf8', maxBuffer: 1 << 26 });
-  if (child.status !== 0) throw new Error(`${file} ${args.join(' ')} failed:\n${child.stderr}`);
-  return child.stdout
-    .trim()
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-}
-
-const results = [];
-const only = values.only ? ['--only', values.only] : [];
-for (let round = 0; round < rounds; round++) {
-  const programs = [
-    ['floor.mjs', 'sqlite', '--n', String(n)],
-    ['holdfast.mjs', '--n', String(n), ...only],
-    ['plainjob.mjs', '--n', String(Math.min(n, 20_000)), ...only],
-  ];
-  // A B C, then C B A: whoever runs later finds the disk as somebody else left it.
-  for (const program of round % 2 === 0 ? programs : programs.reverse()) results.push(...measure(...program));
-}
-
-const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
-const groups = groupBy(results);
-const rows = [...groups.values()].map((same) => ({
-  ...same[0],
-  rate_per_s: same[0].rate_per_s === undefined ? undefined : median(same.map((one) => one.rate_per_s)),
-  p50_ms: same[0].p50_ms === undefined ? undefined : median(same.map((one) => one.p50_ms)),
-  p99_ms: same[0].p99_ms === undefined ? undefined : median(same.map((one) => one.p99_ms)),
-}));
-
-if (values.json) {
-  for (const row of rows) console.log(JSON.stringify(row));
+if (values.help) {
+  console.log(HELP);
 } else {
-  print();
+  const wanted = PLAN.filter(isWanted);
+  if (wanted.length === 0) refuse(`No scenario is called ${values.only}. There are: ${namesOf(PLAN)}.`);
+  await measure(wanted, { rounds: whole('rounds'), n: whole('n'), size: whole('size') });
 }
 
-function print() {
-  const floor = new Map(
-    rows.filter((row) => row.system === 'floor-sqlite').map((row) => [row.scenario, row.rate_per_s]),
-  );
-  const base = (scenario) =>
-    floor.get(scenario.startsWith('enqueue') ? 'enqueue' : scenario.startsWith('fail') ? 'fail' : 'drain');
-  const line = (cells) =>
-    console.log(cells.map((cell, i) => String(cell).padEnd([14, 34, 12, 12, 10, 10, 9][i])).join(''));
-  line(['system', 'scenario', 'concurrency', 'per second', 'of floor', 'p50 ms', 'p99 ms']);
-  for (const row of rows) {
-    const ratio = row.rate_per_s && base(row.scenario) ? (row.rate_per_s / base(row.scenario)).toFixed(2) : '–';
-    line([
-      row.system,
-      row.scenario,
-      row.concurrency ?? '–',
-      row.rate_per_s ?? '–',
-      ratio,
-      row.p50_ms ?? '–',
-      row.p99_ms ?? '–',
-    ]);
+/** Heavy scenarios are measured where they are named or everything is asked for. */
+function isWanted({ name, heavy }) {
+  return values.only ? values.only.split(',').some((part) => name.includes(part.trim())) : values.all || !heavy;
+}
+
+async function measure(wanted, { rounds, n, size }) {
+  install();
+  const dir = mkdtempSync(join(values.dir, 'holdfast-bench-'));
+  const leave = () => {
+    killAll();
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.once(signal, () => {
+      leave();
+      process.exit(1);
+    });
+  }
+  try {
+    const results = [];
+    for (let round = 0; round < rounds; round++) {
+      const programs = programsOf(wanted, { dir, n, size, round });
+      // A B C, then C B A: whoever runs later finds the disk as somebody else left it.
+      for (const program of round % 2 === 0 ? programs : programs.reverse()) {
+        console.error(`round ${round + 1} of ${rounds}: ${program.what}`);
+        results.push(...(await resultsOf(program)));
+      }
+    }
+    report(withRatios(combine(results)));
+  } finally {
+    leave();
   }
 }
 
-function keyOf({ system, scenario, concurrency }) {
-  return `${system} ${scenario} ${concurrency}`;
+/** What one program measured. One that fails is told of, and takes no other figure along. */
+async function resultsOf({ what, file, args, adapt }) {
+  try {
+    return (await run(file, args)).map(adapt ?? ((result) => result)).filter(Boolean);
+  } catch (error) {
+    console.error(`${what} could not be measured: ${error.message}`);
+    process.exitCode = 1;
+    return [];
+  }
 }
 
-function groupBy(all) {
-  const map = new Map();
-  for (const one of all) map.set(keyOf(one), [...(map.get(keyOf(one)) ?? []), one]);
-  return map;
+function report(rows) {
+  const judged = verdicts(rows);
+  if (!values.json) return printTable(rows, judged);
+  for (const row of rows) {
+    const targets = judged.filter((verdict) => verdict.row === row).map(({ row: _, ...verdict }) => verdict);
+    console.log(JSON.stringify({ ...row, ...(targets.length > 0 && { targets }) }));
+  }
+}
+
+/** The packages to compare with are no part of Holdfast's own. */
+function install() {
+  if (['better-sqlite3', 'plainjob'].every((name) => existsSync(join(HERE, 'node_modules', name)))) return;
+  const { status } = spawnSync('npm', ['ci', '--silent'], { cwd: HERE, stdio: ['ignore', 2, 2] });
+  if (status !== 0) refuse('The packages of bench/ could not be installed: npm ci failed there.');
+}
+
+function whole(option) {
+  const value = Number(values[option]);
+  if (!Number.isInteger(value) || value < 1)
+    refuse(`--${option} must be a whole number from 1, got ${values[option]}.`);
+  return value;
+}
+
+function refuse(why) {
+  console.error(why);
+  process.exit(2);
+}
+
+function namesOf(plan) {
+  return plan.map(({ name }) => name).join(', ');
 }

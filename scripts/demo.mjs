@@ -1,7 +1,9 @@
-// Shows the main job in a temporary folder: moves real files and runs real commands, some of which fail for real, then says
-// what needs a person. Nothing is faked: the collision, the forbidden file and the busy folder are the system's own.
+// Shows the main job in a temporary folder: moves real files, runs real commands and sends real requests, some of which fail
+// for real, then says what needs a person. Nothing is faked: the collision, the forbidden file and the busy folder are the
+// system's own, and the requests go to a server on this machine that answers as servers do on a bad day.
 //   npm run demo
-import { spawnSync } from 'node:child_process';
+import { fork, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,6 +88,20 @@ holdfast(['run', '--backoff', 'exp:400ms:x2', '--', 'sh', 'flaky.sh']);
 
 say('A command that was called wrongly: trying again cannot help, so it is not tried again.');
 holdfast(['run', '--', 'sh', '-c', 'echo "usage: backup TARGET" >&2; exit 64']);
+
+const server = fork(fileURLToPath(new URL('demo-server.mjs', import.meta.url)));
+const [{ port }] = await once(server, 'message');
+const url = `http://127.0.0.1:${port}`;
+const local = ['--allow-private', '--backoff', 'exp:300ms:x2'];
+
+say(
+  'A webhook. The server says "not so fast, in a second", then fails, then takes it. Being told to wait costs no attempt.',
+);
+holdfast(['http', 'POST', `${url}/orders`, '-d', '{"order":1009}', '--idempotency-header', ...local]);
+
+say('A payment, whose answer is lost. It may have happened, and a second one does harm: so a person is asked.');
+holdfast(['http', 'POST', `${url}/payments`, '-d', '{"amount":"42.10"}', ...local]);
+server.disconnect();
 
 say('And one that is only recorded, for later.');
 holdfast(['run', '--detach', '--', 'echo', 'good morning']);

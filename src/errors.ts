@@ -8,7 +8,9 @@ export const ERROR_CODES = [
   'payload_too_large',
   'unknown_type',
   'task_not_found',
+  'worker_not_found',
   'state_conflict',
+  'unique_conflict',
   'lease_lost',
   'store_busy',
   'store_read_only',
@@ -35,27 +37,36 @@ export class HoldfastError extends Error {
 
 /** An option or argument has a value that Holdfast refuses. The message names it and shows the value. */
 export class InvalidInputError extends HoldfastError {
+  declare readonly code: 'invalid_input' | 'invalid_policy' | 'unknown_type';
+  /** For `enqueueAll`: which of the inputs, or their options, counted from 0. */
+  declare readonly index?: number;
+
   constructor(
     message: string,
-    code: 'invalid_input' | 'invalid_policy' | 'unknown_type' = 'invalid_input',
-    options?: { cause?: unknown },
+    code: InvalidInputError['code'] = 'invalid_input',
+    options?: { cause?: unknown; index?: number },
   ) {
     super(code, message, options);
+    if (options?.index !== undefined) this.index = options.index;
   }
 }
 
 /** A payload or result that JSON cannot carry faithfully, or that is over the size limit. `path` is where, as in `$.items[3]`. */
 export class PayloadError extends HoldfastError {
+  declare readonly code: 'payload_rejected' | 'payload_too_large';
   readonly path: string;
+  /** For `enqueueAll`: which of the inputs, counted from 0. */
+  declare readonly index?: number;
 
   constructor(
-    code: 'payload_rejected' | 'payload_too_large',
+    code: PayloadError['code'],
     message: string,
     path: string,
-    options?: { cause?: unknown },
+    options?: { cause?: unknown; index?: number },
   ) {
     super(code, message, options);
     this.path = path;
+    if (options?.index !== undefined) this.index = options.index;
   }
 }
 
@@ -70,15 +81,50 @@ export class TaskNotFoundError extends HoldfastError {
   }
 }
 
-/** The task is in a state from which the requested step is not possible. */
+/** No worker of this store has this id: it left, was ended, or never joined. */
+export class WorkerNotFoundError extends HoldfastError {
+  readonly worker: number;
+
+  constructor(worker: number) {
+    super(
+      'worker_not_found',
+      `There is no worker ${worker} in this store, or no more. Those that there are: \`workers()\`.`,
+    );
+    this.worker = worker;
+  }
+}
+
+/** The task is in a state from which the requested step is not possible, or another task has its unique key meanwhile. */
 export class StateConflictError extends HoldfastError {
   readonly task: number;
   readonly state: string;
+  /** The task that has the unique key which this one would take up again. */
+  declare readonly occupiedBy?: number;
 
-  constructor(task: number, state: string, message: string) {
+  constructor(task: number, state: string, message: string, options?: { occupiedBy?: number }) {
     super('state_conflict', message);
     this.task = task;
     this.state = state;
+    if (options?.occupiedBy !== undefined) this.occupiedBy = options.occupiedBy;
+  }
+}
+
+/** The unique key of a task that was to be enqueued with `onConflict: 'reject'` is another task's at the moment. */
+export class UniqueConflictError extends HoldfastError {
+  /** The task that has it. */
+  readonly task: number;
+  readonly type: string;
+  readonly key: string;
+
+  constructor(task: number, type: string, key: string) {
+    super(
+      'unique_conflict',
+      `Task #${task} of the type '${type}' has the unique key '${key}', so nothing was enqueued. ` +
+        "Wait for it, cancel it, or let the new one give way or take its place: onConflict 'ignore' or 'replace'.",
+    );
+    this.task = task;
+    this.type = type;
+    this.key = key;
   }
 }
 
@@ -91,7 +137,7 @@ export class LeaseLostError extends HoldfastError {
     super(
       'lease_lost',
       `The lease on task #${task} (execution ${execution}) had ended, so its outcome was kept as evidence but not applied. ` +
-        'Raise `leaseFor`, or let the event loop breathe: a blocked process cannot renew.',
+        'Raise `leaseFor`, or renew in time, for which the event loop must breathe: a blocked process cannot.',
     );
     this.task = task;
     this.execution = execution;

@@ -11,9 +11,14 @@ export {
   StateConflictError,
   StoreError,
   TaskNotFoundError,
+  UniqueConflictError,
+  WorkerNotFoundError,
 } from './errors.ts';
 export { type Backoff, custom, exponential, fixed, immediate, linear, none, schedule } from './failure/backoff.ts';
 export { type ClassifyContext, classify } from './failure/classify/classify.ts';
+export { messageRules } from './failure/classify/message-rules.ts';
+export { REASONS, type Reason, type ReasonInfo } from './failure/classify/reasons.ts';
+export { type Classifier, type ClassifyRule, classifierFrom, type RuleMatch } from './failure/classify/rules.ts';
 export {
   type Because,
   type Charge,
@@ -46,7 +51,8 @@ export {
   type SignalOptions,
 } from './failure/signals.ts';
 export type { Logger } from './log.ts';
-export type { EnqueueOptions } from './queue/enqueue.ts';
+export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
+export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
 export {
   type Act,
   Holdfast,
@@ -56,6 +62,7 @@ export {
   type ResolveOptions,
 } from './queue/holdfast.ts';
 export type { Task } from './queue/task-view.ts';
+export type { SqliteHandle, Within } from './queue/within.ts';
 export type {
   Claimed,
   Counts,
@@ -68,6 +75,8 @@ export type {
   Store,
   StoreDescription,
   StoreOpener,
+  Takes,
+  Unique,
   WorkerRecord,
   World,
 } from './store/store.ts';
@@ -79,6 +88,8 @@ export {
   TASK_STATES,
   type TaskState,
   TRANSITIONS,
+  type UniqueConflict,
+  type UniqueScope,
 } from './task.ts';
 export { defineTask, type RunningTask, type TaskDefinition, type TaskOptions } from './worker/define-task.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

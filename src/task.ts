@@ -59,6 +59,22 @@ export function isWaiting(state: TaskState): boolean {
   return state === 'ready' || state === 'scheduled';
 }
 
+/**
+ * How long a task has its unique key to itself. `unfinished`: until it has ended. `waiting`: until it starts, so that one may
+ * run and the next one wait.
+ */
+export const UNIQUE_SCOPES = ['unfinished', 'waiting'] as const;
+export type UniqueScope = (typeof UNIQUE_SCOPES)[number];
+
+/** Whether a task in this state has its unique key to itself. One that an operator holds still waits. */
+export function occupies(scope: UniqueScope, state: TaskState): boolean {
+  return scope === 'unfinished' ? !hasEnded(state) : isWaiting(state) || state === 'held';
+}
+
+/** What becomes of a new task whose unique key is occupied. */
+export const UNIQUE_CONFLICTS = ['ignore', 'replace', 'reject'] as const;
+export type UniqueConflict = (typeof UNIQUE_CONFLICTS)[number];
+
 /** What a worker must offer to run a task: numbers mean at least, strings and booleans mean equal. */
 export type Needs = Readonly<Record<string, number | string | boolean>>;
 

@@ -144,6 +144,8 @@ function objectionToPackage(layer: Layer, { target, typeOnly, names }: Import): 
   const { because } = LAYERS[layer];
   if (layer === 'base') return typeOnly ? undefined : `${target}, but ${because}`;
   if (layer !== 'failure' && layer !== 'source') return undefined;
+  // Expressions in linear time: a function over text like any other.
+  if (target === 're2js' && layer === 'failure') return undefined;
   if (target !== 'node:crypto') return `${target}, but ${because}`;
   const others = names.filter((name) => name !== 'createHash');
   return others.length === 0 ? undefined : `${others.join(', ')} of node:crypto, but ${because}`;

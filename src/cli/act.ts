@@ -33,16 +33,21 @@ export function act<Flags extends object>(command: Command, action: Action<Flags
   });
 }
 
-/** The flags that are shared by all commands, wherever they were written: before the command's name or after it. */
+/** The flags that are shared by all commands, wherever they were written: before a command's name or after it. */
 function globalFlagsOf(command: Command): GlobalFlags {
   const flags: Record<string, unknown> = {};
-  for (const level of [command.parent, command]) {
+  for (const level of levelsOf(command)) {
     for (const { attribute } of GLOBAL_FLAGS) {
-      if (level?.getOptionValueSource(attribute) === 'cli') {
+      if (level.getOptionValueSource(attribute) === 'cli') {
         const value: unknown = level.getOptionValue(attribute);
         flags[attribute] = attribute === 'verbose' ? Number(flags.verbose ?? 0) + Number(value) : value;
       }
     }
   }
   return flags;
+}
+
+/** The program, its command, and the command's own. */
+function levelsOf(command: Command): Command[] {
+  return command.parent ? [...levelsOf(command.parent), command] : [command];
 }

@@ -15,6 +15,10 @@ const BY_REASON: Readonly<Record<string, string>> = {
   'process.not_executable': 'The program may not be executed: look at its mode, and at the mode of its folder.',
   'process.cwd_missing': 'The folder that it runs in is gone.',
   'process.usage': 'The command says that it was called wrongly.',
+  'http.private_address':
+    'The host is on this machine or a private network. If it is meant, record it anew with --allow-private.',
+  'http.secret_missing': 'Give its worker the variable or the file that the header names, and retry.',
+  'http.redirect': 'The other side wants another place to be asked. Look where its redirect leads.',
   'worker.crash_loop':
     'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
   'worker.interrupted': 'It was cut off while it ran.',

@@ -43,9 +43,11 @@ export function exitOf(code: ErrorCode): number {
     case 'payload_too_large':
       return EXIT.usage;
     case 'task_not_found':
+    case 'worker_not_found':
       return EXIT.notFound;
     case 'unknown_type':
     case 'state_conflict':
+    case 'unique_conflict':
     case 'lease_lost':
       return EXIT.conflict;
     case 'store_read_only':

@@ -11,6 +11,7 @@ import { Departure } from './departure.ts';
 import { EXIT } from './exit-codes.ts';
 import { Nudge } from './nudge.ts';
 import { withStore } from './open-store.ts';
+import { OutputLog } from './output-log.ts';
 import { Progress } from './progress.ts';
 import { SHELL_COMMAND } from './task-text.ts';
 import { taskTypes } from './task-types.ts';
@@ -47,13 +48,15 @@ export function withForeground<T>(
 ): Promise<T> {
   const brakes = new Brakes();
   const { terminal } = cli;
+  const log = troubleLog(terminal);
   const tasks = taskTypes({
     environment: cli.environment,
     brakes,
+    output: new OutputLog(cli.location().path, log),
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
-  return withStore(cli, { ...options, tasks, log: troubleLog(terminal) }, (holdfast) =>
+  return withStore(cli, { ...options, tasks, log }, (holdfast) =>
     use({ holdfast, brakes, departure: new Departure(brakes, terminal) }),
   );
 }

@@ -23,6 +23,7 @@ export function taskJson(task: Task): object {
     category: task.category ?? null,
     needs: task.needs ?? null,
     key: task.key ?? null,
+    unique: task.unique ?? null,
     input: task.input,
     result: task.result ?? null,
     policy: task.retry ? policyJson(task.retry) : null,
@@ -105,8 +106,19 @@ export function becauseJson(because: Because): object {
 }
 
 export function workerJson(worker: WorkerRecord, alive: boolean): object {
-  const { id, name, host, pid, joinedAt, leaseUntil, running } = worker;
-  return { id, name, host, pid, joined_at: rfc3339(joinedAt), lease_until: rfc3339(leaseUntil), running, alive };
+  const { id, name, host, pid, joinedAt, leaseUntil, running, takes } = worker;
+  const { types, queues, categories, capabilities } = takes;
+  return {
+    id,
+    name,
+    host,
+    pid,
+    joined_at: rfc3339(joinedAt),
+    lease_until: rfc3339(leaseUntil),
+    running,
+    alive,
+    takes: { types: types ?? null, queues: queues ?? null, categories: categories ?? null, capabilities },
+  };
 }
 
 /** The options that are spans of time, in whatever form they were given. */

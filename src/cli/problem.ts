@@ -2,8 +2,8 @@ import { type ErrorCode, HoldfastError, StoreError } from '../errors.ts';
 import { EXIT, exitOf } from './exit-codes.ts';
 import { visibleLines } from './visible.ts';
 
-/** `unexpected`: not foreseen, so a bug of ours or a machine that fails. */
-export type ProblemCode = ErrorCode | 'unexpected';
+/** `not_found`: a name of which the store knows nothing. `unexpected`: not foreseen, so a bug of ours or a machine that fails. */
+export type ProblemCode = ErrorCode | 'not_found' | 'unexpected';
 
 export interface ProblemOptions {
   /** Sentences, a line each. */
@@ -29,7 +29,7 @@ export class Problem extends Error {
     this.code = code;
     this.why = options.why ?? [];
     this.hints = options.hints ?? [];
-    this.exit = options.exit ?? (code === 'unexpected' ? EXIT.failed : exitOf(code));
+    this.exit = options.exit ?? exitOfCode(code);
     this.retryable = options.retryable ?? false;
   }
 
@@ -38,6 +38,11 @@ export class Problem extends Error {
     const { code, message, why, hints, retryable } = this;
     return new Problem(code, message, { why, hints, retryable, exit, cause: this.cause });
   }
+}
+
+function exitOfCode(code: ProblemCode): number {
+  if (code === 'not_found') return EXIT.notFound;
+  return code === 'unexpected' ? EXIT.failed : exitOf(code);
 }
 
 /** A flag or argument that cannot be what was meant. */
@@ -88,7 +93,10 @@ const TITLES: Readonly<Record<ProblemCode, string>> = {
   payload_too_large: 'Payload too large',
   unknown_type: 'Unknown type of task',
   task_not_found: 'Task not found',
+  worker_not_found: 'Worker not found',
+  not_found: 'Name not found',
   state_conflict: "The task's state does not allow it",
+  unique_conflict: 'Unique key is taken',
   lease_lost: 'Lease lost',
   store_busy: 'Store is locked',
   store_read_only: 'Not permitted, or read-only',

@@ -42,6 +42,13 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/mv.ts'),
   },
   {
+    name: 'http',
+    group: WORK,
+    arguments: '[flags] METHOD URL',
+    summary: 'deliver a request, by policy, and never twice by accident',
+    load: () => import('./commands/http.ts'),
+  },
+  {
     name: 'worker',
     group: WORK,
     arguments: '[flags]',
@@ -85,6 +92,34 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/show.ts'),
   },
   {
+    name: 'logs',
+    group: LOOK,
+    arguments: 'ID [-f]',
+    summary: 'what the executions of a task printed',
+    load: () => import('./commands/logs.ts'),
+  },
+  {
+    name: 'sources',
+    group: LOOK,
+    arguments: '[hold|release NAME]',
+    summary: 'which are shut, and what waits; shuts and opens them',
+    load: () => import('./commands/sources.ts'),
+  },
+  {
+    name: 'queues',
+    group: LOOK,
+    arguments: '[pause|resume|order NAME]',
+    summary: 'what waits and runs; pauses and orders them',
+    load: () => import('./commands/queues.ts'),
+  },
+  {
+    name: 'workers',
+    group: LOOK,
+    arguments: '[end WORKER…]',
+    summary: 'who works, and what; ends one that is stuck',
+    load: () => import('./commands/workers.ts'),
+  },
+  {
     name: 'retry',
     group: ACT,
     arguments: 'ID…',
@@ -120,6 +155,13 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/release.ts'),
   },
   {
+    name: 'classify',
+    group: OTHER,
+    arguments: '[MESSAGE] [--type TYPE]',
+    summary: 'what kind of failure an error is (JSON on stdin, or a message)',
+    load: () => import('./commands/classify.ts'),
+  },
+  {
     name: 'version',
     group: OTHER,
     arguments: '[--json]',
@@ -138,7 +180,7 @@ function refuseBrokenText(args: readonly string[]): void {
 export async function programFor(args: readonly string[], write: (text: string) => void): Promise<Command> {
   refuseBrokenText(args);
   const program = new Command('holdfast')
-    .description('Durable commands and file moves: what fails is tried again, and nothing is lost.')
+    .description('Durable commands, file moves and HTTP requests: what fails is tried again, and nothing is lost.')
     .version(versionOf(), '-V, --version', 'the version of holdfast')
     .commandsGroup(OTHER)
     .helpCommand('help [command]', 'the flags of a command')
@@ -206,7 +248,7 @@ async function addCommand(program: Command, entry: Entry, called: string | undef
   if (entryOf(called) !== entry) return;
   const { declare } = await entry.load();
   declare(command);
-  addGlobalFlags(command);
+  for (const each of [command, ...command.commands]) addGlobalFlags(each);
 }
 
 function entryOf(word: string | undefined): Entry | undefined {

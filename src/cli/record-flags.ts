@@ -27,7 +27,9 @@ export interface RecordFlags extends PolicyFlags {
   readonly timeout?: string;
 }
 
-export function addRecordFlags(command: Command): void {
+const ATTEMPT_TIMEOUT = 'stop an attempt that is silent for so long (default: 1h), or none';
+
+export function addRecordFlags(command: Command, attemptTimeout = ATTEMPT_TIMEOUT): void {
   command
     .optionsGroup('What is recorded')
     .option('-b, --detach', 'only record it, for a worker or `holdfast resume`')
@@ -40,7 +42,7 @@ export function addRecordFlags(command: Command): void {
     .option('--attempts <number>', 'how often in all, the first try included')
     .option('--backoff <form>', 'exp:60s:x2:max=1h, linear:30s, fixed:5m, schedule:5m,15m,60m or none')
     .option('--within <duration>', 'end what has not succeeded by then')
-    .option('--attempt-timeout <duration>', 'stop an attempt that is silent for so long (default: 1h), or none')
+    .option('--attempt-timeout <duration>', attemptTimeout)
     .optionsGroup('How this command ends')
     .option('--timeout <duration>', 'wait so long, then detach; the task stays');
 }

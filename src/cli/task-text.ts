@@ -13,9 +13,12 @@ import { quoted, visible } from './visible.ts';
 /** The types that the command line itself records and works. */
 export const SHELL_COMMAND = 'shell_command';
 export const FILE_MOVE = 'file_move';
-export const OWN_TYPES = [SHELL_COMMAND, FILE_MOVE] as const;
+export const HTTP_DELIVERY = 'http_delivery';
+export const OWN_TYPES = [SHELL_COMMAND, FILE_MOVE, HTTP_DELIVERY] as const;
+/** Them in a sentence. */
+export const OWN_TYPES_TEXT = OWN_TYPES.join(', ').replace(/, (?=[^,]+$)/, ' and ');
 
-/** What a task is, in a line: its command, its move, else its type. Safe to print. */
+/** What a task is, in a line: its command, its move, its request, else its type. Safe to print. */
 export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string {
   const member = (name: string): unknown =>
     typeof input === 'object' && input !== null && name in input ? (input as Record<string, unknown>)[name] : undefined;
@@ -26,7 +29,14 @@ export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string
     }
   }
   if (type === FILE_MOVE) return `mv ${quoted(String(member('from')))} ${quoted(String(member('to')))}`;
+  if (type === HTTP_DELIVERY)
+    return `${visible(String(member('method')))} ${quoted(withoutQuery(String(member('url'))))}`;
   return visible(type);
+}
+
+/** A query may be long, and hold what is not for everybody's eyes. */
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/s, '?…');
 }
 
 export function shownState(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): ShownState {

@@ -1,21 +1,34 @@
 import { InvalidInputError } from '../errors.ts';
 import { presets } from '../failure/presets.ts';
-import { type CommandInput, type CommandOptions, checkCommand, command } from '../handlers/command.ts';
+import {
+  type CommandInput,
+  type CommandOptions,
+  type CommandTask,
+  checkCommand,
+  command,
+} from '../handlers/command.ts';
+import { http } from '../handlers/http.ts';
+import { checkHttp, type HttpInput, mayBeRepeated, sourceOfHttp } from '../handlers/http-input.ts';
 import { type MoveInput, move } from '../handlers/move.ts';
 import { type AnyTask, defineTask, type RunningTask } from '../worker/define-task.ts';
 import type { Brakes } from './brakes.ts';
-import { FILE_MOVE, SHELL_COMMAND } from './task-text.ts';
+import type { OutputLog } from './output-log.ts';
+import { FILE_MOVE, HTTP_DELIVERY, SHELL_COMMAND } from './task-text.ts';
 
 export interface TaskTypeOptions {
   readonly environment: CommandOptions['environment'];
   readonly brakes: Brakes;
   /** Where commands show their output as it comes. Without it the end of it is kept in the task's result. */
   readonly write?: NonNullable<CommandOptions['write']>;
+  /** Where it is kept for `holdfast logs`. */
+  readonly output: OutputLog;
 }
 
-/** The types that the command line works: `shell_command` and `file_move`. */
-export function taskTypes({ environment, brakes, write }: TaskTypeOptions): readonly AnyTask[] {
-  const runCommand = command({ environment, kill: brakes.kill, ...(write && { write }) });
+/** The types that the command line works: `shell_command`, `file_move` and `http_delivery`. */
+export function taskTypes({ environment, brakes, write, output }: TaskTypeOptions): readonly AnyTask[] {
+  const keep = (task: CommandTask) => output.keeper(task);
+  const runCommand = command({ environment, kill: brakes.kill, keep, ...(write && { write }) });
+  const sendRequest = http({ environment });
   return [
     defineTask<CommandInput>(SHELL_COMMAND, {
       retry: presets.shellCommand,
@@ -26,6 +39,13 @@ export function taskTypes({ environment, brakes, write }: TaskTypeOptions): read
       retry: presets.fileMove,
       input: schemaOf(checkMove),
       run: (input, task: RunningTask) => brakes.guard(task, (guarded) => move(input, guarded)),
+    }),
+    defineTask<HttpInput>(HTTP_DELIVERY, {
+      retry: presets.httpDelivery,
+      source: sourceOfHttp,
+      idempotent: mayBeRepeated,
+      input: schemaOf(checkHttp),
+      run: (input, task: RunningTask) => brakes.guard(task, (guarded) => sendRequest(input, guarded)),
     }),
   ];
 }

@@ -3,7 +3,7 @@ import { decodeJson } from '../json.ts';
 import type { WorkerEvent } from '../worker/worker.ts';
 import { GLYPHS } from './glyphs.ts';
 import { becauseJson, failureJson } from './json-shapes.ts';
-import { endOf, OWN_TYPES, stateWords, styleOf, summaryOf } from './task-text.ts';
+import { endOf, OWN_TYPES, OWN_TYPES_TEXT, stateWords, styleOf, summaryOf } from './task-text.ts';
 import type { Terminal } from './terminal.ts';
 import { clockTime } from './times.ts';
 import { visible } from './visible.ts';
@@ -24,11 +24,10 @@ export class WorkerReport {
 
   up(store: string): void {
     const fields = { store, pid: process.pid, types: OWN_TYPES };
-    const types = OWN_TYPES.join(' and ');
     this.#tell(
       'up',
       fields,
-      () => `${this.#glyph('running')} ${visible(this.#worker)} works ${types} from ${visible(store)}`,
+      () => `${this.#glyph('running')} ${visible(this.#worker)} works ${OWN_TYPES_TEXT} from ${visible(store)}`,
     );
   }
 

@@ -9,9 +9,9 @@ export function foregroundName(pid: number): string {
   return `${FOREGROUND}${pid}`;
 }
 
-/** Whether a worker takes whatever is due, as opposed to the few tasks of a `run`, `mv` or `resume`. */
-export function worksAll(worker: WorkerRecord): boolean {
-  return !worker.name.startsWith(FOREGROUND);
+/** Whether a worker takes whatever is due, as opposed to the few tasks of a `run`, `mv` or `resume`, or one that was claimed by hand. */
+export function worksAll({ name, takes }: WorkerRecord): boolean {
+  return !name.startsWith(FOREGROUND) && takes.types?.length !== 0;
 }
 
 /** Whether a worker may still live: its lease runs, and on this host there is a process of its number. */

@@ -1,13 +1,13 @@
 import type { Milliseconds } from '../duration.ts';
+import type { Writable } from '../writable.ts';
 import type { Facts } from './decide.ts';
 
 /** The same facts, `elapsed` later: a handler that ran for an hour is judged by how things stand after that hour. */
 export function aged(facts: Facts, elapsed: Milliseconds): Facts {
-  return {
-    ...facts,
-    deferredForMs: facts.deferralsInARow > 0 ? facts.deferredForMs + elapsed : 0,
-    recoveriesAgoMs: facts.recoveriesAgoMs.map((ago) => ago + elapsed),
-    sinceFirstStartMs: facts.sinceFirstStartMs + elapsed,
-    ...(facts.untilDeadlineMs !== undefined && { untilDeadlineMs: facts.untilDeadlineMs - elapsed }),
-  };
+  const older: Writable<Facts> = { ...facts };
+  older.deferredForMs = facts.deferralsInARow > 0 ? facts.deferredForMs + elapsed : 0;
+  older.recoveriesAgoMs = facts.recoveriesAgoMs.map((ago) => ago + elapsed);
+  older.sinceFirstStartMs = facts.sinceFirstStartMs + elapsed;
+  if (facts.untilDeadlineMs !== undefined) older.untilDeadlineMs = facts.untilDeadlineMs - elapsed;
+  return older;
 }

@@ -1,4 +1,5 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
+import type { Writable } from '../writable.ts';
 import { ceiling, describeBackoff } from './backoff.ts';
 import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './jitter.ts';
 import type { End, Failure, FailureKind, Outcome } from './outcome.ts';
@@ -246,7 +247,7 @@ function defer(open: Case, wait: Milliseconds, drawn: Drawn, formula: string, as
   }
   const after = drawn.delay;
   const text = `Deferred for ${formatDuration(after)}: ${formula}. Nothing is charged.`;
-  const inputs = { ...row, formula, ...draw(drawn, open.roll) };
+  const inputs = { count: row.count, limit: row.limit, formula, jitter: draw(drawn, open.roll) };
   return outOfBounds(open, after, nobody, inputs) ?? again(open, after, { to: 'deferrals' }, 'deferral', text, inputs);
 }
 
@@ -270,7 +271,7 @@ function chargeAndRetry(open: Case, failure: Failure, charge: Charge): Decision 
   const drawn = longer ? jitteredAbove(asked, answer.jitter, roll) : jittered(wait, answer.jitter, roll, asked);
   const formula = longer ? `asked for ${formatDuration(asked)}` : `${describeBackoff(answer.backoff)}, retry ${count}`;
   const text = `${failed}; next try in ${formatDuration(drawn.delay)} (${formula}).`;
-  const inputs = { ...counted, formula, ...draw(drawn, roll) };
+  const inputs = { count, limit: answer.maxAttempts, formula, jitter: draw(drawn, roll) };
   return outOfBounds(open, drawn.delay, charge, inputs) ?? again(open, drawn.delay, charge, 'retry', text, inputs);
 }
 
@@ -329,7 +330,7 @@ function again(
   charge: Charge,
   step: Step,
   text: string,
-  more: Partial<Because> = {},
+  more?: Partial<Because>,
 ): Extract<Decision, { next: 'scheduled' }> {
   return {
     next: 'scheduled',
@@ -341,16 +342,22 @@ function again(
   };
 }
 
-function end(open: Case, next: End, charge: Charge, step: Step, text: string, more: Partial<Because> = {}): Decision {
+function end(open: Case, next: End, charge: Charge, step: Step, text: string, more?: Partial<Because>): Decision {
   return { next, reason: open.reason, charge, because: because(open, step, text, more) };
 }
 
-function because(open: Case, step: Step, text: string, more: Partial<Because> = {}): Because {
-  return { step, rule: open.answer.rule, policyVersion: open.policy.version, text, ...more };
+function because(open: Case, step: Step, text: string, more?: Partial<Because>): Because {
+  const { rule } = open.answer;
+  const made: Writable<Because> = { step, rule, policyVersion: open.policy.version, text };
+  if (more?.count !== undefined) made.count = more.count;
+  if (more?.limit !== undefined) made.limit = more.limit;
+  if (more?.formula !== undefined) made.formula = more.formula;
+  if (more?.jitter !== undefined) made.jitter = more.jitter;
+  return made;
 }
 
-function draw({ low, high, density }: Drawn, roll: Roll): Pick<Because, 'jitter'> {
-  return { jitter: { low, high, roll, ...(density !== undefined && { density }) } };
+function draw({ low, high, density }: Drawn, roll: Roll): NonNullable<Because['jitter']> {
+  return density === undefined ? { low, high, roll } : { low, high, roll, density };
 }
 
 function reasonOf(outcome: Outcome): string {

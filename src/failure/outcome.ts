@@ -26,7 +26,7 @@ export type Fault = (typeof FAULTS)[number];
 export const ENDS = ['dead', 'needs_manual'] as const;
 export type End = (typeof ENDS)[number];
 
-/** Which rule recognised a failure, and in which field it read the evidence. */
+/** Which rule or family recognised a failure, and in which field it read the evidence, such as `cause.code`. */
 export interface Evidence {
   readonly rule: string;
   readonly field?: string;
@@ -44,10 +44,12 @@ export interface Failure {
   readonly retryAfterMs?: Milliseconds;
   /** The application's own code, as it was thrown. */
   readonly code?: string;
-  /** The class of what was thrown, and its message: cleaned, at most 8,192 characters. */
+  /** The class of what was thrown, and its message: without secrets and control characters, at most 8,192 characters. */
   readonly name: string;
   readonly message: string;
   readonly evidence: Evidence;
+  /** Alike for failures of the same sort, whatever ids, numbers, times and paths their messages hold; made by `classify`. */
+  readonly fingerprint?: string;
   /** Set when the handler said on purpose what must follow; see `signals.ts`. */
   readonly word?: 'permanent' | 'needs_manual';
 }

@@ -108,6 +108,25 @@ export interface Answer {
 
 /** Finds a policy's answer to an outcome of this reason. What is no failure has no kind, so no rule for a kind answers it. */
 export function answerFor(policy: Policy, reason: string, kind?: FailureKind): Answer {
+  // Policies do not change, and most failures are of few reasons: the answers found are kept with their policy.
+  let known = answers.get(policy);
+  if (!known || known.size >= MOST_ANSWERS_KNOWN) {
+    known = new Map();
+    answers.set(policy, known);
+  }
+  const name = `${kind ?? ''} ${reason}`;
+  let answer = known.get(name);
+  if (!answer) {
+    answer = findAnswer(policy, reason, kind);
+    known.set(name, answer);
+  }
+  return answer;
+}
+
+const answers = new WeakMap<Policy, Map<string, Answer>>();
+const MOST_ANSWERS_KNOWN = 500;
+
+function findAnswer(policy: Policy, reason: string, kind: FailureKind | undefined): Answer {
   const answer = {
     rule: 'policy',
     namesReason: false,

@@ -71,6 +71,8 @@ export interface CommandOptions {
    * One that throws stops the command, and the execution fails with what it threw.
    */
   readonly write?: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+  /** Is told of each execution, and hears all of its output first, to keep it somewhere. It must not throw. */
+  readonly keep?: (task: CommandTask) => (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Cuts `killAfterMs` short in every command that is being stopped: somebody pressed Ctrl-C again. */
   readonly kill?: AbortSignal;
 }
@@ -168,9 +170,11 @@ export function command(options: CommandOptions): (input: CommandInput, task: Co
     task.signal.throwIfAborted();
     const tails = { stdout: new Tail(options.write ? 0 : STDOUT_KEPT), stderr: new Tail(STDERR_KEPT) };
     const beat = throttledHeartbeat(task);
+    const keep = options.keep?.(task);
     const hear: Hear = (stream, chunk) => {
       tails[stream].add(chunk);
       beat();
+      keep?.(stream, chunk);
       options.write?.(stream, chunk);
     };
     const running = await launch(input, environment(options.environment, input, task), task.signal, hear);

@@ -1,6 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { systemClock } from '../clock.ts';
-import { ClosedError, InvalidInputError, StateConflictError, TaskNotFoundError } from '../errors.ts';
+import {
+  ClosedError,
+  InvalidInputError,
+  StateConflictError,
+  StoreError,
+  TaskNotFoundError,
+  WorkerNotFoundError,
+} from '../errors.ts';
 import { DEFAULT_SIZE_LIMIT, encodeJson } from '../json.ts';
 import { type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
@@ -10,6 +17,7 @@ import type {
   ListFilter,
   Move,
   Moved,
+  NewTask,
   QueueRecord,
   Receipt,
   SourceRecord,
@@ -22,8 +30,11 @@ import type {
 import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
 import { type AnyTask, checkTask, defineTask, type TaskDefinition } from '../worker/define-task.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
-import { type EnqueueOptions, newTask } from './enqueue.ts';
+import type { ClaimOptions, ManualClaim } from './claim.ts';
+import { Claims } from './claims.ts';
+import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker } from './enqueue.ts';
 import { type Task, taskFrom } from './task-view.ts';
+import { recordAtOnce, type SqliteHandle, type Within } from './within.ts';
 
 export interface HoldfastOptions {
   /** `sqlite('tasks.db')`, or another store. */
@@ -59,7 +70,12 @@ export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
   readonly limit?: number;
 }
 
+const NO_OPTIONS: EnqueueOptions = {};
+
 const LONGEST_NOTE = 4_096;
+
+/** How many tasks one transaction takes: others wait to write for as long as it lasts. */
+const MOST_AT_ONCE = 10_000;
 
 const OPTIONS = ['store', 'tasks', 'queues', 'maxPayloadBytes', 'log', 'workerName'];
 
@@ -107,8 +123,11 @@ export class Holdfast implements AsyncDisposable {
   readonly #log: Logger;
   readonly #workerName: string;
   readonly #workers = new Set<Worker>();
-  /** Called before the end, and perhaps still being checked. */
-  readonly #enqueuing = new Set<Promise<Receipt>>();
+  /** Enqueued before the end, and perhaps still being checked. */
+  readonly #recording = new Set<Promise<unknown>>();
+  readonly #claims: Claims;
+  /** What makes tasks of those definitions that were enqueued without options. */
+  readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
   #closing: Promise<void> | undefined;
   #closed = false;
 
@@ -120,37 +139,102 @@ export class Holdfast implements AsyncDisposable {
     this.#sizeLimit = options.maxPayloadBytes ?? DEFAULT_SIZE_LIMIT;
     this.#log = options.log ?? silent;
     this.#workerName = options.workerName ?? `worker-${process.pid}`;
+    this.#claims = new Claims({
+      store,
+      world,
+      definitions: tasks,
+      defaultName: this.#workerName,
+      sizeLimit: this.#sizeLimit,
+      log: this.#log,
+      astray: () => this.#astray(),
+    });
   }
 
   /**
    * Records a task. When this resolves the task is durable: no crash of any process or of the machine loses it.
    * A type that has no definition here may be named by text; its input is then not checked.
-   * @throws InvalidInputError or PayloadError for what it refuses, before anything is written.
+   * @throws InvalidInputError or PayloadError for what it refuses, before anything is written; UniqueConflictError where its
+   * unique key is taken and it says `onConflict: 'reject'`.
    */
   async enqueue<Input>(
     task: TaskDefinition<Input, unknown> | string,
     input: Input,
-    options: EnqueueOptions = {},
+    options: EnqueueOptions = NO_OPTIONS,
   ): Promise<Receipt> {
     this.#refuseClosed();
-    const enqueued = this.#enqueue(task, input, options);
-    this.#enqueuing.add(enqueued);
-    const forget = () => this.#enqueuing.delete(enqueued);
-    enqueued.then(forget, forget);
-    return enqueued;
+    const made = this.#makerFor(task, 'enqueue')(options)(input);
+    const [receipt] = await this.#record(made instanceof Promise ? made.then((one) => [one]) : [made]);
+    return receipt as Receipt;
   }
 
-  async #enqueue<Input>(
+  /**
+   * Records many tasks of a type in one transaction, all or none, and answers a receipt for each, in their order. Durable as by
+   * `enqueue`, and faster than as many calls of it. At most 10,000 at a time, for others wait to write meanwhile.
+   *
+   * `options` are the same for all, or a function of the input and its place where each has its own. A `key` and a `unique`
+   * name one task, so they take the function; of inputs with the same key the first is recorded.
+   * @throws InvalidInputError or PayloadError for the first input that it refuses, with its `index`, before anything is written;
+   * UniqueConflictError where a unique key with `onConflict: 'reject'` is taken, and nothing is written.
+   */
+  async enqueueAll<Input>(
     task: TaskDefinition<Input, unknown> | string,
-    input: Input,
-    options: EnqueueOptions,
-  ): Promise<Receipt> {
-    const definition = typeof task === 'string' ? this.#definitionOf(task) : checkTask(task, 'enqueue');
-    const made = await newTask(definition ?? unworked(task as string), input, options, this.#sizeLimit);
-    // Without a definition nobody here knows whether it may run twice; its worker does.
-    if (!definition && options.idempotent === undefined) delete made.idempotent;
-    const [receipt] = await this.store.tasks.enqueue([made]);
-    return receipt as Receipt;
+    inputs: readonly Input[],
+    options: Omit<EnqueueOptions, 'key' | 'unique'> | ((input: Input, index: number) => EnqueueOptions) = {},
+  ): Promise<readonly Receipt[]> {
+    this.#refuseClosed();
+    const makerWith = this.#makerFor(task, 'enqueueAll');
+    if (list(inputs, 'inputs', (input) => input).length > MOST_AT_ONCE) {
+      throw new InvalidInputError(
+        `enqueueAll takes at most ${MOST_AT_ONCE} inputs, which it records in one transaction, got ${inputs.length}. Call it several times.`,
+      );
+    }
+    return this.#record(newTasks(inputs, makerOfEach(options, makerWith)));
+  }
+
+  /**
+   * Enqueues inside a transaction of yours, so that your rows and the task exist together or not at all:
+   * `db.transaction(() => { …; holdfast.within(db).enqueue(task, input); }).immediate()`. The handle is a Database of the very
+   * better-sqlite3 that Holdfast uses, open on the store's file, with `synchronous = FULL` unless the store's durability is less.
+   * @throws InvalidInputError for any other handle, with what to do about it; StoreError where the store has no such thing.
+   */
+  within(handle: SqliteHandle): Within<Receipt> {
+    this.#refuseClosed();
+    if (!this.store.within) {
+      throw new StoreError(
+        'store_unsupported',
+        'This store cannot enqueue inside a transaction of yours: call `enqueue`.',
+      );
+    }
+    const enqueuer = this.store.within(handle);
+    return {
+      enqueue: (task, input, options = {}) => {
+        this.#refuseClosed();
+        const made = this.#makerFor(task, 'enqueue')(options)(input);
+        return recordAtOnce(enqueuer, made, typeof task === 'string' ? task : task.type);
+      },
+    };
+  }
+
+  #makerFor(task: unknown, verb: string): (options: EnqueueOptions) => TaskMaker {
+    const known = typeof task === 'string' ? this.#definitionOf(task) : checkTask(task, verb);
+    const definition = known ?? unworked(task as string);
+    return (options) => {
+      const plain = options === NO_OPTIONS ? this.#plainMakers.get(definition) : undefined;
+      if (plain) return plain;
+      const maker = taskMaker(definition, options, this.#sizeLimit, known === undefined);
+      if (options === NO_OPTIONS) this.#plainMakers.set(definition, maker);
+      return maker;
+    };
+  }
+
+  /** What is not checked yet is waited for at the end; what is checked goes to the store in this turn. */
+  #record(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
+    if (!(made instanceof Promise)) return this.store.tasks.enqueue(made);
+    const recorded = made.then((tasks) => this.store.tasks.enqueue(tasks));
+    this.#recording.add(recorded);
+    const forget = () => this.#recording.delete(recorded);
+    recorded.then(forget, forget);
+    return recorded;
   }
 
   /** Starts a worker for the types that this was opened with. */
@@ -176,12 +260,23 @@ export class Holdfast implements AsyncDisposable {
         sizeLimit: this.#sizeLimit,
         log: this.#log,
         onEnd: (ended) => this.#workers.delete(ended),
-        astray: () => [...this.#workers].flatMap((one) => one.astray),
+        astray: () => this.#astray(),
       },
       options,
     );
     this.#workers.add(worker);
     return worker;
+  }
+
+  /**
+   * Claims the next ready task, or the one with this `id`, for whoever wants the steps themselves: do the work, `renew()` while it
+   * lasts, then `complete`, `fail` or `release`. Undefined where nothing that it may take is ready; this does not wait. Needs no
+   * definition of the type. Several claims may be open at once, but of tasks that went down with a worker only one.
+   * @throws InvalidInputError; StoreError where the store cannot be asked.
+   */
+  async claim(options: ClaimOptions = {}): Promise<ManualClaim | undefined> {
+    this.#refuseClosed();
+    return this.#claims.claim(options);
   }
 
   /** The task with this id or key, or undefined. */
@@ -228,6 +323,18 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
+   * Ends the leases of a worker, by its `id` in `workers()`: for one that lives but is stuck, which nobody else may rob before
+   * its time. What it holds can be taken over at once, as if its process had died. If it lives, it hears of that within
+   * two renewals, aborts what it runs and joins anew; what it settles before anybody took over counts.
+   * @throws WorkerNotFoundError where there is no such worker, or no more.
+   */
+  async endWorker(id: number): Promise<void> {
+    const worker = wholeNumber(id, 'The id of a worker', 1);
+    if (!(await this.workers()).some((one) => one.id === worker)) throw new WorkerNotFoundError(worker);
+    await this.store.tasks.leave(worker);
+  }
+
+  /**
    * Shuts a source by hand: none of its tasks starts until it is released, however many there are. Those that run go on.
    * Holding one that is held changes nothing.
    */
@@ -255,6 +362,11 @@ export class Holdfast implements AsyncDisposable {
     return this.store.records.sources();
   }
 
+  /** Sets a queue's order for good, and puts its waiting tasks into it. `fifo` unless set. */
+  async setQueueOrder(queue: string, order: QueueOrder): Promise<void> {
+    await this.store.sources.setOrder(name(queue, 'queue'), oneOf(order, QUEUE_ORDERS, 'The order of a queue'));
+  }
+
   /** The queues that were ever used, with their orders. */
   queues(): Promise<readonly QueueRecord[]> {
     return this.store.records.queues();
@@ -269,7 +381,8 @@ export class Holdfast implements AsyncDisposable {
   /**
    * Makes a waiting task due now. One that has ended or needs a person starts a new round: its counts begin at zero, its
    * history is kept, and a deadline that has passed no longer counts.
-   * @throws StateConflictError for a task that runs, is held, or is due already; TaskNotFoundError.
+   * @throws StateConflictError for a task that runs, is held, or is due already, or whose unique key another task has by now;
+   * TaskNotFoundError.
    */
   async retry(id: number, act: Act = {}): Promise<void> {
     await this.#move(id, { verb: 'retry', ...by(act, 'retry') });
@@ -306,8 +419,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Stops the workers with their grace, lets what was called be written, and lets go of the store. Until the last handler
-   * has ended it may still read and enqueue; from then on every call is refused.
+   * Stops the workers with their grace, releases the claims that are still open, lets what was called be written, and lets go of
+   * the store. Until the last handler has ended it may still read, enqueue and settle claims; from then on every call is refused.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -317,7 +430,7 @@ export class Holdfast implements AsyncDisposable {
   async #close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#closed = true;
-    await Promise.allSettled(this.#enqueuing);
+    await Promise.allSettled([...this.#recording, this.#claims.close()]);
     await this.store.upkeep.close();
   }
 
@@ -336,12 +449,16 @@ export class Holdfast implements AsyncDisposable {
     return this.#tasks.get(type) ?? (catchAll && { ...catchAll, type });
   }
 
+  #astray(): readonly number[] {
+    return [...this.#workers].flatMap((worker) => worker.astray);
+  }
+
   async #move(id: number, move: Move): Promise<void> {
     this.#refuseClosed();
     const [moved] = (await this.store.tasks.move([idOf(id)], move)) as [Moved];
     if (moved.moved || moved.why === 'requested') return;
     if (moved.why === 'missing') throw new TaskNotFoundError(id);
-    throw conflict(id, move.verb, moved.from);
+    throw conflict(move.verb, moved);
   }
 
   #refuseClosed(): void {
@@ -386,7 +503,15 @@ function by(act: Act, verb: string): { actor: string; note?: string } {
   return { actor: name(actor, 'actor'), ...(note !== undefined && { note: text(note, 'note', LONGEST_NOTE) }) };
 }
 
-function conflict(id: number, verb: string, state: string): StateConflictError {
+type Conflict = Extract<Moved, { why: 'conflict' }>;
+
+function conflict(verb: string, { id, from: state, occupiedBy }: Conflict): StateConflictError {
+  if (occupiedBy !== undefined) {
+    const text =
+      `Task #${id} cannot take the step '${verb}': task #${occupiedBy} has its unique key by now, and only one of a type may. ` +
+      `Leave it to that one; or cancel #${occupiedBy}, or wait until it has ended, and try again.`;
+    return new StateConflictError(id, state, text, { occupiedBy });
+  }
   const next: Readonly<Record<string, string>> = {
     running: 'It runs just now: wait for its end, or cancel it.',
     held: 'It is held: release it first.',

@@ -1,7 +1,7 @@
 import type { ChargedCount } from '../failure/decide.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
-import type { HeldBy, TaskRecord } from '../store/store.ts';
+import type { HeldBy, TaskRecord, Unique } from '../store/store.ts';
 import type { Json, Needs, TaskState } from '../task.ts';
 
 /** A task as the store has it now. */
@@ -15,6 +15,7 @@ export interface Task {
   readonly category?: string;
   readonly needs?: Needs;
   readonly key?: string;
+  readonly unique?: Unique;
   readonly input: Json;
   /** What its handler returned, once it succeeded. */
   readonly result?: Json;

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
-import type { Needs, QueueOrder, TaskState } from '../task.ts';
+import type { Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 
 /**
  * The seam between Holdfast and a database. A store keeps facts and hands out leases; it never weighs a retry and never
@@ -13,6 +13,18 @@ export interface Store {
   readonly sources: SourceStore;
   readonly records: Records;
   readonly upkeep: Upkeep;
+  /**
+   * Enqueues on a handle of the caller's, inside its transaction if one is open, else in one of its own. Where the database
+   * answers at once, so does this; one across a network will answer promises. Absent: the store cannot.
+   * @throws InvalidInputError or StoreError for a handle on which the task would be lost, or would not be this store's.
+   */
+  within?(handle: unknown): Enqueuer;
+}
+
+/** What enqueues at once. */
+export interface Enqueuer {
+  /** As in `TaskStore`; what was written counts when the transaction commits, and is undone where this throws. */
+  enqueue(tasks: readonly NewTask[]): readonly Receipt[];
 }
 
 /** What opens a store: `sqlite('tasks.db')` returns one. Opening it is what touches the disk. */
@@ -31,7 +43,13 @@ export interface World {
 // ── Tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface TaskStore {
-  /** Records tasks durably. A task whose `key` its type already has is not recorded again: the first one is answered. */
+  /**
+   * Records tasks durably. A task whose `key` its type already has is not recorded again: the first one is answered, whatever
+   * its `unique` says. Of tasks of a type with the same unique key at most one occupies it at a time, as `occupies` has it
+   * with that task's own scope; a new one meets it by its own `onConflict`. One that is replaced ends as cancelled, and what
+   * replaces a held one is held.
+   * @throws UniqueConflictError for `reject`: then none of the call's tasks is recorded.
+   */
   enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]>;
   /** Announces a worker, which gets a lease of its own to renew. */
   join(worker: NewWorker): Promise<number>;
@@ -39,15 +57,18 @@ export interface TaskStore {
   claim(request: ClaimRequest): Promise<Claim>;
   /** Extends the worker's lease, and says which of the leases that it believes in are gone, and which to cancel. */
   renew(worker: number, leases: readonly Lease[]): Promise<Renewal>;
-  /** Writes decisions, each guarded by its lease and the revision of the facts that it was made from. */
+  /**
+   * Writes decisions, each guarded by its lease and the revision of the facts that it was made from. What would wait again
+   * while another task has its unique key is superseded by that one: it ends as cancelled, and nothing else is affected.
+   */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /** Takes over leases that ended without a word, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<readonly Recovered[]>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
   /**
-   * An operator's step, over tasks by id. What cannot take it stays as it is, and is named. A retry that starts a new round
-   * drops a deadline that has passed.
+   * An operator's step, over tasks by id. What cannot take it stays as it is, and is named; so does what would enter the scope
+   * of a unique key that another task has. A retry that starts a new round drops a deadline that has passed.
    */
   move(ids: readonly number[], move: Move): Promise<readonly Moved[]>;
 }
@@ -63,6 +84,7 @@ export interface NewTask {
   /** Absent where the enqueuer has no definition of the type: then its worker's definition says it. */
   readonly idempotent?: boolean;
   readonly key?: string;
+  readonly unique?: Unique & { readonly onConflict: UniqueConflict };
   /** This task's own layer of policy. */
   readonly policy?: string;
   /** Due this long after the store's now; 0 is at once. */
@@ -75,8 +97,17 @@ export interface NewTask {
 
 export interface Receipt {
   readonly id: number;
-  /** False where a task with this key was there before. */
+  /** False where a task with this key or unique key was there before: the id is that one's. */
   readonly created: boolean;
+  /** The task with the same unique key that waited, and was cancelled in favour of this one. */
+  readonly replaced?: number;
+}
+
+/** A key that only one task of a type has at a time. */
+export interface Unique {
+  readonly key: string;
+  /** How long the task has it: until it has ended, or until it starts. */
+  readonly while: UniqueScope;
 }
 
 export interface NewWorker {
@@ -106,6 +137,11 @@ export interface ClaimRequest extends Takes {
   readonly only?: readonly number[];
   /** Not these tasks: their earlier execution still runs in the claiming process. */
   readonly except: readonly number[];
+  /**
+   * Up to so many more after the limit is reached, as long as the next ones in order are of these types, may run twice, have
+   * no deadline and are no suspects: for a worker that is about to have room for them.
+   */
+  readonly ahead?: { readonly limit: number; readonly types: readonly string[] };
 }
 
 export interface Claim {
@@ -182,7 +218,7 @@ export interface Report {
 }
 
 export type Settled =
-  /** Written now. `state` is where the task is. */
+  /** Written now. `state` is where the task is: cancelled for one that was to wait again and was superseded. */
   | { readonly answer: 'settled'; readonly state: TaskState }
   /** The very same settlement had been written before. */
   | { readonly answer: 'already' }
@@ -206,7 +242,15 @@ export type Move = By &
 export type Moved =
   | { readonly id: number; readonly moved: true; readonly from: TaskState; readonly to: TaskState }
   /** A cancel of a running task is a request: its worker hears of it at its next renewal. */
-  | { readonly id: number; readonly moved: false; readonly from: TaskState; readonly why: 'requested' | 'conflict' }
+  | { readonly id: number; readonly moved: false; readonly from: TaskState; readonly why: 'requested' }
+  | {
+      readonly id: number;
+      readonly moved: false;
+      readonly from: TaskState;
+      readonly why: 'conflict';
+      /** The task that has its unique key, where it is that which stands in the way. */
+      readonly occupiedBy?: number;
+    }
   | { readonly id: number; readonly moved: false; readonly why: 'missing' };
 
 // ── Sources and queues ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -237,6 +281,30 @@ export interface Records {
   /** The sources that are shut. */
   sources(): Promise<readonly SourceRecord[]>;
   queues(): Promise<readonly QueueRecord[]>;
+  /**
+   * What is ready and what runs, of every source that is shut, then of at most so many others that have any: the fullest first.
+   */
+  countsBySource(most: number): Promise<readonly SourceCounts[]>;
+  /**
+   * What is ready, running and scheduled, of every queue. Of the scheduled ones only the `most` that fall due next are looked
+   * at; where there are more, `exact` is false and the number is a least one.
+   */
+  countsByQueue(most: number): Promise<readonly QueueCounts[]>;
+  /** The names of the sources of which a task was ever due. */
+  sourceNames(): Promise<readonly string[]>;
+  /** What a worker of this type published of it last, as JSON; undefined where none ever did. */
+  published(type: string): Promise<string | undefined>;
+}
+
+export interface SourceCounts {
+  readonly name: string;
+  readonly ready: number;
+  readonly running: number;
+}
+
+export interface QueueCounts extends SourceCounts {
+  readonly scheduled: number;
+  readonly exact: boolean;
 }
 
 export interface SourceRecord extends By {
@@ -274,6 +342,7 @@ export interface TaskRecord {
   readonly category?: string;
   readonly needs?: Needs;
   readonly key?: string;
+  readonly unique?: Unique;
   readonly payload: string;
   readonly result?: string;
   readonly policy?: string;
@@ -345,6 +414,8 @@ export interface WorkerRecord {
   readonly joinedAt: number;
   readonly leaseUntil: number;
   readonly running: number;
+  /** What it claims of its own accord. */
+  readonly takes: Takes;
 }
 
 // ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────────────────────────

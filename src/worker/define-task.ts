@@ -108,10 +108,10 @@ export function checkTask(task: unknown, what: string): AnyTask {
   throw new InvalidInputError(`${what} takes what defineTask returns, got ${show(task)}.`);
 }
 
-/** Whether running a task twice does no harm, as somebody said it. */
-export function trueOrFalse(idempotent: unknown): boolean {
-  if (typeof idempotent === 'boolean') return idempotent;
-  throw new InvalidInputError(`idempotent must be true or false, got ${show(idempotent)}.`);
+/** A yes or no, as somebody said it. */
+export function trueOrFalse(value: unknown, what = 'idempotent'): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new InvalidInputError(`${what} must be true or false, got ${show(value)}.`);
 }
 
 /** More would be no description of a machine, and every claim looks at them. */
@@ -133,10 +133,21 @@ export function checkNeeds(needs: unknown, what = 'needs'): Needs {
   return needs as Needs;
 }
 
-/** Reads an input by the definition's schema, if it has one. A refusal is a permanent failure of the task, `validation`. */
-export async function parseInput(definition: AnyTask, input: Json | undefined): Promise<unknown> {
+/**
+ * Reads an input by the definition's schema, if it has one. A refusal is a permanent failure of the task, `validation`.
+ * Answers a promise only where the schema does.
+ */
+export function parseInput(definition: AnyTask, input: Json | undefined): unknown {
   if (!definition.input) return input;
-  const result = await definition.input['~standard'].validate(input);
+  const result = definition.input['~standard'].validate(input);
+  return isThenable(result) ? result.then((later) => accepted(definition, later)) : accepted(definition, result);
+}
+
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function';
+}
+
+function accepted(definition: AnyTask, result: StandardSchemaV1.Result<unknown>): unknown {
   if (!result.issues) return result.value;
   const issues = result.issues.slice(0, 5).map(({ message, path }) => {
     const at = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.');

@@ -5,27 +5,26 @@ import { outcomeOf } from '../failure/classify/classify.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
-import { type Logger, withFields } from '../log.ts';
+import type { Logger } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
-import { type AnyTask, parseInput, type RunningTask } from './define-task.ts';
+import { type AnyTask, isThenable, parseInput } from './define-task.ts';
+import { runningTask } from './running-task.ts';
+import type { Limited } from './time-limits.ts';
 
 /** Why a handler's signal aborted. */
 export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lost';
 
-export interface ExecutionOptions {
-  readonly claimed: Claimed;
-  readonly definition: AnyTask;
-  readonly policy: Policy;
+/** What a worker gives to all of its executions. */
+export interface Host {
   readonly clock: Clock;
   readonly log: Logger;
   /** How long a handler has after its signal aborted before the execution is judged without it. */
   readonly grace: Milliseconds;
+  /** Called once, with what to settle. */
+  readonly onJudged: (execution: Execution, outcome: Outcome, returned?: unknown) => void;
+  /** Called when the handler of an execution that was judged without it has ended after all. */
+  readonly onOver: (execution: Execution) => void;
 }
-
-/** How a handler ended, whenever it did. */
-type HandlerEnd =
-  | { readonly well: true; readonly result: unknown }
-  | { readonly well: false; readonly thrown: unknown };
 
 /**
  * One start of a handler.
@@ -36,14 +35,14 @@ type HandlerEnd =
  *                        └──(grace over)──► abandoned ───────► outcome of the abort; `over` when it really ends
  * ```
  */
-export class Execution {
+export class Execution implements Limited {
   readonly claimed: Claimed;
   readonly policy: Policy;
-  /** What to settle. Never rejects. */
-  readonly outcome: Promise<Outcome & { readonly returned?: unknown }>;
-  /** When the handler has really ended, which an abandoned one does later, or never. */
-  readonly over: Promise<void>;
-  readonly #options: ExecutionOptions;
+  /** Where it stands among its worker's executions, and whether it is settled: theirs to write. */
+  at = 0;
+  left = false;
+  readonly #definition: AnyTask;
+  readonly #host: Host;
   /** Made when the handler first asks for its signal, which most never do. */
   #controller: AbortController | undefined;
   readonly #startedAt: Milliseconds;
@@ -52,26 +51,20 @@ export class Execution {
   #ended = false;
   #judged = false;
   #lastBeat: Milliseconds;
-  #stopTimer = () => {};
-  #judgeNow = () => {};
+  #stopGrace: (() => void) | undefined;
 
-  constructor(options: ExecutionOptions) {
-    this.#options = options;
-    this.claimed = options.claimed;
-    this.policy = options.policy;
-    this.#startedAt = options.clock.monotonic();
+  constructor(claimed: Claimed, definition: AnyTask, policy: Policy, host: Host) {
+    this.claimed = claimed;
+    this.policy = policy;
+    this.#definition = definition;
+    this.#host = host;
+    this.#startedAt = host.clock.monotonic();
     this.#lastBeat = this.#startedAt;
-    const graceOver = new Promise<'grace over'>((resolve) => {
-      this.#judgeNow = () => resolve('grace over');
-    });
-    const end = this.#call();
-    this.over = end.then(() => {});
-    this.outcome = Promise.race([end, graceOver]).then((first) => {
-      this.#stopTimer();
-      this.#judged = true;
-      return first === 'grace over' ? this.#outcomeOfAbort() : this.#outcomeOfEnd(first);
-    });
-    this.#watchTime();
+  }
+
+  /** Calls the handler, in a turn of its own. */
+  start(): void {
+    void this.#call();
   }
 
   /** Whether its handler has ended. */
@@ -86,7 +79,17 @@ export class Execution {
 
   /** How long it has been running. */
   get elapsed(): Milliseconds {
-    return this.#options.clock.monotonic() - this.#startedAt;
+    return this.#host.clock.monotonic() - this.#startedAt;
+  }
+
+  /** When it has run too long: so much after its start, or its last heartbeat. */
+  get limitAt(): Milliseconds {
+    const { timeout } = this.policy;
+    return timeout === 'none' || this.#aborted ? Number.POSITIVE_INFINITY : this.#lastBeat + timeout;
+  }
+
+  overLimit(): void {
+    this.abort('timeout');
   }
 
   /** Tells the handler to stop, once. It has the grace to do so. */
@@ -94,81 +97,52 @@ export class Execution {
     // Who has ended already is judged by its end.
     if (this.#aborted || this.#ended || this.#judged) return;
     this.#aborted = cause;
-    this.#stopTimer();
-    this.#stopTimer = this.#options.clock.after(this.#options.grace, this.#judgeNow);
+    this.#stopGrace = this.#host.clock.after(this.#host.grace, () => this.abandon());
     this.#controller?.abort(this.#abortReason(cause));
   }
 
   /** Ends the grace of an aborted handler now. */
   abandon(): void {
-    this.#judgeNow();
+    this.#judge(this.#outcomeOfAbort());
   }
 
-  async #call(): Promise<HandlerEnd> {
-    try {
-      const { definition, claimed } = this.#options;
-      const input = await parseInput(definition, decodeJson(claimed.payload));
-      // What was told to end before it began must not begin: by now its lease may be somebody else's.
-      if (this.#aborted) throw this.#abortReason(this.#aborted);
-      this.#begun = true;
-      const result: unknown = await definition.run(input, this.#describe());
-      return { well: true, result };
-    } catch (thrown) {
-      return { well: false, thrown };
-    } finally {
-      this.#ended = true;
-    }
+  heartbeat(): void {
+    this.#lastBeat = this.#host.clock.monotonic();
   }
 
-  get #signal(): AbortSignal {
+  get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#aborted && !this.#controller.signal.aborted) this.#controller.abort(this.#abortReason(this.#aborted));
     return this.#controller.signal;
   }
 
-  #describe(): RunningTask {
-    const { claimed, policy, log } = this.#options;
-    const signal = () => this.#signal;
-    const { facts, lease } = claimed;
-    return {
-      id: lease.task,
-      type: claimed.type,
-      queue: claimed.queue,
-      source: claimed.source,
-      attempt: facts.charged.reduce((sum, { count }) => sum + count, 0) + 1,
-      execution: lease.execution,
-      maxAttempts: policy.maxAttempts,
-      recovered: facts.suspect,
-      submittedAt: new Date(claimed.submittedAt),
-      get signal() {
-        return signal();
-      },
-      log: withFields(log, { task: lease.task, type: claimed.type, execution: lease.execution }),
-      heartbeat: () => {
-        this.#lastBeat = this.#options.clock.monotonic();
-      },
-      ...(claimed.key !== undefined && { key: claimed.key }),
-      ...(claimed.deadline !== undefined && { deadline: new Date(claimed.deadline) }),
-      ...(claimed.lastError !== undefined && { lastError: claimed.lastError }),
-    };
+  async #call(): Promise<void> {
+    // Whoever made it gets to know it before anything of it happens.
+    await undefined;
+    let outcome: Outcome;
+    let returned: unknown;
+    try {
+      const parsed = parseInput(this.#definition, decodeJson(this.claimed.payload));
+      const input = isThenable(parsed) ? await parsed : parsed;
+      // What was told to end before it began must not begin: by now its lease may be somebody else's.
+      if (this.#aborted) throw this.#abortReason(this.#aborted);
+      this.#begun = true;
+      returned = this.#definition.run(input, runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log));
+      if (isThenable(returned)) returned = await returned;
+      outcome = { kind: 'success' };
+    } catch (thrown) {
+      outcome = this.#aborted ? this.#outcomeOfAbort() : outcomeOf(thrown, { now: this.#host.clock.now() });
+    }
+    this.#ended = true;
+    if (this.#judged) this.#host.onOver(this);
+    else this.#judge(outcome, returned);
   }
 
-  /** One timer for the whole execution: a heartbeat only notes the time, and the timer looks when it fires. */
-  #watchTime(): void {
-    const { timeout } = this.policy;
-    if (timeout === 'none') return;
-    const { clock } = this.#options;
-    const look = () => {
-      const left = this.#lastBeat + timeout - clock.monotonic();
-      if (left > 0) this.#stopTimer = clock.after(left, look);
-      else this.abort('timeout');
-    };
-    look();
-  }
-
-  #outcomeOfEnd(end: HandlerEnd): Outcome & { returned?: unknown } {
-    if (end.well) return { kind: 'success', returned: end.result };
-    return this.#aborted ? this.#outcomeOfAbort() : outcomeOf(end.thrown, { now: this.#options.clock.now() });
+  #judge(outcome: Outcome, returned?: unknown): void {
+    if (this.#judged) return;
+    this.#judged = true;
+    this.#stopGrace?.();
+    this.#host.onJudged(this, outcome, returned);
   }
 
   #outcomeOfAbort(): Outcome {

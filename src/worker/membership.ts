@@ -1,12 +1,18 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Logger } from '../log.ts';
-import type { Lease, Takes } from '../store/store.ts';
+import type { Claimed, Lease, Takes } from '../store/store.ts';
 import type { Asking } from './asking.ts';
-import type { Execution } from './execution.ts';
+import type { AbortCause } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
 
 const RENEWALS_PER_LEASE = 3;
+
+/** A claim whose lease stands on the worker's row. */
+export interface Held {
+  readonly claimed: Claimed;
+  abort(cause: AbortCause): void;
+}
 
 export interface MembershipOptions {
   readonly asking: Asking;
@@ -18,8 +24,8 @@ export interface MembershipOptions {
   readonly takes: Takes;
   /** What recovery elsewhere must know of the worker's types. */
   readonly publishes: Readonly<Record<string, string>>;
-  /** The executions whose leases are this worker's, as far as it knows. */
-  readonly held: () => readonly Execution[];
+  /** The claims whose leases are this worker's, as far as it knows. */
+  readonly held: () => readonly Held[];
   /** Runs a beat, so that whoever stops or drains can wait for it. */
   readonly inBackground: (beat: Promise<void>) => Promise<void>;
   /** Called after each renewal, whether it succeeded or not. */
@@ -110,20 +116,20 @@ export class Membership {
     const { asking, clock, held } = this.#options;
     const id = this.#id;
     if (id === undefined) return;
-    const executions = held();
-    const leases = executions.map(({ claimed }) => claimed.lease);
+    const claims = held();
+    const leases = claims.map(({ claimed }) => claimed.lease);
     const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases));
     if (known) this.#renewedAt = clock.monotonic();
     else this.forget(id);
-    for (const execution of among(executions, lost)) execution.abort('lost');
-    for (const execution of among(executions, cancelled)) execution.abort('cancel');
+    for (const claim of among(claims, lost)) claim.abort('lost');
+    for (const claim of among(claims, cancelled)) claim.abort('cancel');
   }
 }
 
 /** A task is not enough: it may have been claimed again since these leases were sent. */
-function among(executions: readonly Execution[], leases: readonly Lease[]): readonly Execution[] {
+function among(claims: readonly Held[], leases: readonly Lease[]): readonly Held[] {
   const named = new Set(leases.map(textOf));
-  return executions.filter(({ claimed }) => named.has(textOf(claimed.lease)));
+  return claims.filter(({ claimed }) => named.has(textOf(claimed.lease)));
 }
 
 function textOf({ task, execution, token }: Lease): string {

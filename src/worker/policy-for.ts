@@ -16,11 +16,17 @@ function policyOf(definition: AnyTask | undefined, type: string): Policy | undef
   return definition?.type === '*' && definition.policy === presetFor('*') ? presetFor(type) : definition?.policy;
 }
 
-/** The policy of a task that is recovered: what its own worker published of it goes before a catch-all of this process. */
-export function policyForRecovered(recovered: Recovered, definitions: ReadonlyMap<string, AnyTask>): Policy {
-  const { type, published } = recovered;
+/**
+ * The policy of a task that this process need not have a definition of: one that is recovered, or claimed by hand. What its
+ * own worker published of it goes before a catch-all of this process.
+ */
+export function policyForRecovered(
+  taken: Pick<Recovered, 'published'> & Claimed,
+  definitions: ReadonlyMap<string, AnyTask>,
+): Policy {
+  const { type, published } = taken;
   const catchAll = published === undefined ? definitions.get('*') : undefined;
-  return policyFor(recovered, definitions.get(type) ?? catchAll, published);
+  return policyFor(taken, definitions.get(type) ?? catchAll, published);
 }
 
 /** A claim as its definition sees it: where nobody said whether the task may run twice, the definition does. */

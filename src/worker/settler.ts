@@ -2,12 +2,13 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { StoreError } from '../errors.ts';
 import { aged } from '../failure/aged.ts';
-import { type Decision, decide } from '../failure/decide.ts';
+import { type Decision, decide, type Facts } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed, Report, Settled, Settlement, World } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
+import type { Writable } from '../writable.ts';
 import type { Asking } from './asking.ts';
 import type { Announcer, Finished } from './events.ts';
 
@@ -32,7 +33,25 @@ export interface SettlerOptions {
   readonly announcer: Announcer;
 }
 
-/** Decides about endings and writes the decisions, again and again until each is taken or refused. */
+/** What is to be settled, as far as it is known: the facts change while somebody else touches the task. */
+interface Pending {
+  readonly claimed: Claimed;
+  readonly policy: Policy;
+  readonly ending: Ending;
+  readonly onTrouble: () => void;
+  readonly resolve: (finished: Finished) => void;
+  readonly reject: (error: unknown) => void;
+  facts: Facts;
+  revision: number;
+  /** How much later than the facts it is now. */
+  elapsed: Milliseconds;
+  decision?: Decision;
+}
+
+/**
+ * Decides about endings and writes the decisions, again and again until each is taken or refused. What ends in one turn is
+ * written with one call.
+ */
 export class Settler {
   readonly #asking: Asking;
   readonly #clock: Clock;
@@ -40,6 +59,7 @@ export class Settler {
   readonly #log: Logger;
   readonly #announcer: Announcer;
   readonly #pauses = new Set<() => void>();
+  #round: Pending[] = [];
   #gaveUp = false;
 
   constructor({ asking, world, log, announcer }: SettlerOptions) {
@@ -54,34 +74,12 @@ export class Settler {
    * Settles one claim; decides again where its facts changed meanwhile. `onTrouble` is called when a write has failed.
    * Rejects only when the worker gives up, or its store is closed: then the lease is left to be taken over.
    */
-  async settle(claimed: Claimed, policy: Policy, ending: Ending, onTrouble = () => {}): Promise<Finished> {
-    const { outcome, ranFor, result } = ending;
-    let { facts, revision } = claimed;
-    let elapsed = ranFor;
-    for (;;) {
-      const decision = decide(aged(facts, elapsed), outcome, policy, this.#random());
-      const settlement: Settlement = {
-        lease: claimed.lease,
-        revision,
-        decision,
-        report: reportOf(ending),
-        ...(result !== undefined && { result }),
-      };
-      const settled = await this.#persist(settlement, onTrouble);
-      if (settled.answer === 'changed') {
-        revision = settled.revision;
-        // What a definition said of the task holds, whatever else has changed.
-        facts = { ...settled.facts, idempotent: settled.facts.idempotent && claimed.facts.idempotent };
-        elapsed = 0;
-        continue;
-      }
-      const finished: Finished =
-        settled.answer === 'stale'
-          ? { kind: 'stale', task: claimed, outcome }
-          : { kind: 'settled', task: claimed, outcome, decision, state: stateAfter(settled, decision), ranFor };
-      this.#announcer.tell(finished);
-      return finished;
-    }
+  settle(claimed: Claimed, policy: Policy, ending: Ending, onTrouble = () => {}): Promise<Finished> {
+    const { facts, revision } = claimed;
+    return new Promise((resolve, reject) => {
+      const elapsed = ending.ranFor;
+      this.#add({ claimed, policy, ending, onTrouble, resolve, reject, facts, revision, elapsed });
+    });
   }
 
   /** From now on a write that fails is not tried again. */
@@ -90,21 +88,71 @@ export class Settler {
     for (const over of [...this.#pauses]) over();
   }
 
+  #add(pending: Pending): void {
+    this.#round.push(pending);
+    if (this.#round.length > 1) return;
+    queueMicrotask(() => {
+      const round = this.#round;
+      this.#round = [];
+      void this.#write(round);
+    });
+  }
+
   /** Our own writes are retried: finished work is never judged by a write that failed. */
-  async #persist(settlement: Settlement, onTrouble: () => void): Promise<Settled> {
+  async #write(round: readonly Pending[]): Promise<void> {
+    const settlements = round.map((pending) => this.#decide(pending));
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        const [answer] = await this.#asking.ask((tasks) => tasks.settle([settlement]));
-        return answer as Settled;
+        const answers = await this.#asking.ask((tasks) => tasks.settle(settlements));
+        for (const [i, pending] of round.entries()) this.#take(pending, answers[i] as Settled);
+        return;
       } catch (error) {
-        // What is no failure of the store would fail the same way for ever.
-        if (this.#gaveUp || !(error instanceof StoreError)) throw error;
-        onTrouble();
-        const { task } = settlement.lease;
-        this.#log.error({ err: error, task }, 'The outcome could not be written; trying again');
+        // What is no failure of the store would fail the same way for ever. One such must not take its neighbours along.
+        if (this.#gaveUp || !(error instanceof StoreError)) return this.#writeAlone(round, error);
+        for (const { onTrouble } of round) onTrouble();
+        const [first, ...others] = round.map(({ claimed }) => claimed.lease.task);
+        const fields = { err: error, task: first, ...(others.length > 0 && { others: others.length }) };
+        this.#log.error(fields, 'The outcome could not be written; trying again');
         await this.#pause(pause);
       }
     }
+  }
+
+  async #writeAlone(round: readonly Pending[], error: unknown): Promise<void> {
+    const [only, ...others] = round;
+    if (others.length === 0 || this.#gaveUp) for (const { reject } of round) reject(error);
+    else await Promise.all([only as Pending, ...others].map((pending) => this.#write([pending])));
+  }
+
+  #decide(pending: Pending): Settlement {
+    const { claimed, policy, ending, facts, revision, elapsed } = pending;
+    // A success is one whatever the facts.
+    const judged = ending.outcome.kind === 'success' ? facts : aged(facts, elapsed);
+    const decision = decide(judged, ending.outcome, policy, this.#random());
+    pending.decision = decision;
+    const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
+    if (ending.result !== undefined) settlement.result = ending.result;
+    return settlement;
+  }
+
+  #take(pending: Pending, settled: Settled): void {
+    const { claimed, ending, resolve } = pending;
+    const { outcome, ranFor } = ending;
+    if (settled.answer === 'changed') {
+      pending.revision = settled.revision;
+      // What a definition said of the task holds, whatever else has changed.
+      pending.facts = { ...settled.facts, idempotent: settled.facts.idempotent && claimed.facts.idempotent };
+      pending.elapsed = 0;
+      this.#add(pending);
+      return;
+    }
+    const decision = pending.decision as Decision;
+    const finished: Finished =
+      settled.answer === 'stale'
+        ? { kind: 'stale', task: claimed, outcome }
+        : { kind: 'settled', task: claimed, outcome, decision, state: stateAfter(settled, decision), ranFor };
+    this.#announcer.tell(finished);
+    resolve(finished);
   }
 
   /** Waits, but no longer than until the worker gives up. */
@@ -122,18 +170,23 @@ export class Settler {
 }
 
 function reportOf({ outcome, ranFor, note }: Ending): Report {
-  const base = { ranFor: Math.round(ranFor), outcome: outcome.kind };
+  const report: Writable<Report> = { ranFor: Math.round(ranFor), outcome: outcome.kind };
   switch (outcome.kind) {
     case 'failure':
-      return { ...base, failure: outcome.failure };
-    case 'deferral':
-      return { ...base, message: outcome.message };
+      report.failure = outcome.failure;
+      return report;
     case 'interruption':
-      return { ...base, message: outcome.message, ...(!outcome.started && { unbegun: true }) };
+      if (!outcome.started) report.unbegun = true;
+      report.message = outcome.message;
+      return report;
+    case 'deferral':
+      report.message = outcome.message;
+      return report;
     case 'success':
     case 'loss':
     case 'expiry':
-      return { ...base, ...(note !== undefined && { message: note }) };
+      if (note !== undefined) report.message = note;
+      return report;
   }
 }
 

@@ -4,7 +4,7 @@ import { list, name, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import type { Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
-import { checkNeeds } from './define-task.ts';
+import { checkNeeds, trueOrFalse } from './define-task.ts';
 import type { WorkerEvent } from './events.ts';
 
 export interface WorkerOptions {
@@ -29,6 +29,12 @@ export interface WorkerOptions {
   /** Only these tasks, by id. */
   readonly only?: readonly number[];
   /**
+   * Whether tasks are claimed before there is room for them, so that many share a transaction: only of types whose executions
+   * were measured to be short (10 ms), and at most about 50 ms of work for each slot, which is how long a task of higher
+   * priority may then wait. What may not run twice is never claimed ahead. Default true.
+   */
+  readonly claimAhead?: boolean;
+  /**
    * Told of what happens, in order; but of a settlement and the start that followed it in the same transaction, the start
    * may be told first. What it throws is logged and goes no further.
    */
@@ -47,6 +53,7 @@ const OPTIONS = [
   'grace',
   'maxTasks',
   'only',
+  'claimAhead',
   'onEvent',
 ];
 
@@ -56,6 +63,7 @@ export interface WorkerSettings {
   readonly concurrency: number;
   readonly takes: Takes;
   readonly only?: readonly number[];
+  readonly claimAhead: boolean;
   readonly leaseFor: Milliseconds;
   readonly pollInterval: Milliseconds;
   readonly grace: Milliseconds;
@@ -75,6 +83,7 @@ export function parseWorkerOptions(options: WorkerOptions): WorkerSettings {
     leaseFor = '30s',
     pollInterval = '1s',
     grace = '30s',
+    claimAhead = true,
     onEvent,
   } = options;
   if (onEvent !== undefined && typeof onEvent !== 'function') {
@@ -91,6 +100,7 @@ export function parseWorkerOptions(options: WorkerOptions): WorkerSettings {
       ...(options.categories !== undefined && { categories: list(options.categories, 'categories', name) }),
     },
     ...(options.only !== undefined && { only: list(options.only, 'only', id) }),
+    claimAhead: trueOrFalse(claimAhead, 'claimAhead'),
     leaseFor: atLeast(SHORTEST_LEASE, duration(leaseFor, 'leaseFor'), 'leaseFor must be at least 1 s'),
     pollInterval: atLeast(1, duration(pollInterval, 'pollInterval'), 'pollInterval must be at least 1 ms'),
     grace: duration(grace, 'grace'),

@@ -1,28 +1,29 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
-import { describe } from '../failure/classify/describe.ts';
 import type { Outcome } from '../failure/outcome.ts';
-import type { Policy } from '../failure/policy.ts';
-import { encodeJson } from '../json.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
+import { Ahead } from './ahead.ts';
 import { Asking } from './asking.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
 import { Announcer, type Finished } from './events.ts';
-import { Execution } from './execution.ts';
+import { Execution, type Host } from './execution.ts';
+import { Executions } from './executions.ts';
+import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
-import { claimedUnder, policyFor, policyForRecovered, publication } from './policy-for.ts';
-import { type Ending, FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
+import { claimedUnder, policyFor, publication } from './policy-for.ts';
+import { recover } from './recovery.ts';
+import { endingOf } from './result.ts';
+import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
+import { TimeLimits } from './time-limits.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
 
 export type { Finished, WorkerEvent } from './events.ts';
 export type { WorkerOptions } from './worker-options.ts';
-
-const MOST_RECOVERED = 50;
 
 export interface WorkerContext {
   readonly store: Store;
@@ -41,16 +42,20 @@ export interface WorkerContext {
 interface Claims {
   /** How many slots it was made for. */
   readonly asked: number;
-  /** What comes of each task that it was given. */
-  readonly begun: readonly Promise<Finished>[];
+  /** What it was given for them. */
+  readonly given: readonly Claimed[];
   readonly nextDueIn?: Milliseconds;
 }
 
-/** Who waits for the worker to be idle. */
-interface Waiter {
-  readonly resolve: () => void;
+/** Who waits to be told of something. */
+interface Waiter<T = void> {
+  readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
+
+const SHUT_DOWN = 'Its worker shut down before it began.';
+
+const NOBODY: Waiter<Finished> = { resolve() {}, reject() {} };
 
 /**
  * Claims tasks, runs their handlers, and settles what they end with. One loop claims up to the free slots and sleeps; every
@@ -72,14 +77,19 @@ export class Worker implements AsyncDisposable {
   readonly #announcer: Announcer;
   readonly #settler: Settler;
   readonly #membership: Membership;
-  /** Those whose handler has not ended, by task: they keep their slots, and their tasks do not start beside them. */
-  readonly #running = new Map<number, Execution>();
-  /** Those whose lease is this worker's, until what they ended with is written. */
-  readonly #unsettled = new Map<Execution, Promise<Finished>>();
+  readonly #limits: TimeLimits;
+  readonly #foresight: Foresight;
+  readonly #ahead: Ahead;
+  readonly #executions = new Executions();
+  /** Who hears what comes of an execution. */
+  readonly #told = new WeakMap<Execution, Waiter<Finished>>();
+  readonly #host: Host;
   /** Those that ended and could not be written at once: they keep their slots, so that no more is begun than can be written. */
   readonly #stuck = new Set<Execution>();
   /** What else is under way that a stop and a drain wait for. */
   readonly #background = new Set<Promise<unknown>>();
+  /** Called when nothing runs and nothing is on its way to the store. */
+  #onQuiet: (() => void) | undefined;
   #claiming: Promise<unknown> = Promise.resolve();
   #recovering: Promise<void> | undefined;
   #begun = 0;
@@ -114,9 +124,26 @@ export class Worker implements AsyncDisposable {
       // A worker that is there for certain tasks takes nothing of its own accord.
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
       publishes: Object.fromEntries(tasks.map((task) => [task.type, publication(task)])),
-      held: () => [...this.#unsettled.keys()],
+      held: () => [...this.#leased(), ...this.#ahead.held],
       inBackground: (beat) => this.#inBackground(beat),
       afterBeat: () => this.#recoverUnasked(),
+    });
+    this.#host = {
+      clock: world.clock,
+      log: this.#log,
+      grace: this.#settings.grace,
+      onJudged: (execution, outcome, returned) => this.#settle(execution, outcome, returned),
+      onOver: (execution) => {
+        this.#executions.end(execution);
+        this.#wakeup.call();
+      },
+    };
+    this.#limits = new TimeLimits(world.clock, () => this.#executions.all);
+    this.#foresight = new Foresight(this.#settings.concurrency, (type) => this.#mayClaimAhead(type));
+    this.#ahead = new Ahead({
+      clock: world.clock,
+      handBack: (claimed, why) => this.#handBack(claimed, why),
+      onStuck: () => this.#foresight.doubt(),
     });
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -125,7 +152,9 @@ export class Worker implements AsyncDisposable {
 
   /** The tasks whose earlier execution still runs here without its lease. */
   get astray(): readonly number[] {
-    return [...this.#running.values()].filter(({ isAstray }) => isAstray).map(({ claimed }) => claimed.lease.task);
+    return this.#executions.all
+      .filter(({ ended, isAstray }) => !ended && isAstray)
+      .map(({ claimed }) => claimed.lease.task);
   }
 
   /** Begins to work, until it is stopped or its `maxTasks` are done. */
@@ -156,14 +185,14 @@ export class Worker implements AsyncDisposable {
     this.#refuseEnded();
     if (this.#started)
       throw new InvalidInputError('runOne is for a worker that was not started: this one takes tasks by itself.');
-    const { asked, begun } = await this.#inBackground(this.#takeOne());
+    const { asked, finished } = await this.#inBackground(this.#takeOne());
     if (asked === 0 && !this.#stopping && !this.#isSpent()) {
       const { concurrency } = this.#settings;
       throw new InvalidInputError(
         `The worker ${this.name} runs ${concurrency} tasks already, as many as its concurrency allows.`,
       );
     }
-    return begun[0];
+    return finished;
   }
 
   /**
@@ -189,7 +218,7 @@ export class Worker implements AsyncDisposable {
 
   /** @internal How many handlers run whose executions are not settled. */
   get handlers(): number {
-    return [...this.#unsettled.keys()].filter(({ ended }) => !ended).length;
+    return this.#leased().filter(({ ended }) => !ended).length;
   }
 
   /** @internal Looks for work that nothing told it of, if it works by itself. */
@@ -247,37 +276,68 @@ export class Worker implements AsyncDisposable {
   /** Claims what fits, then sleeps until something may have changed. True when there is nothing left to do for good. */
   async #round(): Promise<boolean> {
     const { concurrency, pollInterval } = this.#settings;
-    const { asked, begun, nextDueIn } = await this.#claim(concurrency);
-    if (this.#isSpent() && this.#unsettled.size === 0) return true;
+    const { asked, given, nextDueIn } = await this.#claim(concurrency);
+    for (const claimed of given) this.#begin(claimed);
+    this.#beginAhead();
+    if (this.#isSpent() && this.#executions.unsettled === 0) return true;
     // More fell due than one claim makes ready.
     if (nextDueIn === 0) return false;
-    if (begun.length === 0 && this.#isIdle()) {
+    if (given.length === 0 && this.#isIdle()) {
       for (const { resolve } of this.#waiters.splice(0)) resolve();
       if (!this.#started) return true;
     }
-    if (begun.length === asked && asked > 0 && this.#freeSlots() > 0) return false;
+    if (given.length === asked && asked > 0 && this.#freeSlots() > 0) return false;
     const poll = Math.min(pollInterval, nextDueIn ?? Number.POSITIVE_INFINITY);
     await this.#wakeup.sleep(this.#freeSlots() > 0 ? poll : undefined);
     return false;
   }
 
   #isIdle(): boolean {
-    return this.#unsettled.size === 0 && this.#background.size === 0 && !this.#wakeup.pending;
+    return this.#isQuiet && !this.#wakeup.pending;
+  }
+
+  get #isQuiet(): boolean {
+    return this.#executions.unsettled === 0 && this.#background.size === 0;
   }
 
   #freeSlots(): number {
     const { concurrency, maxTasks } = this.#settings;
-    const stuck = [...this.#stuck].filter(({ ended }) => ended).length;
-    return Math.max(0, Math.min(concurrency - this.#running.size - stuck, maxTasks - this.#begun));
+    let stuck = 0;
+    for (const { ended } of this.#stuck) if (ended) stuck += 1;
+    return Math.max(0, Math.min(concurrency - this.#executions.running - stuck, maxTasks - this.#begun));
   }
 
   #isSpent(): boolean {
     return this.#begun >= this.#settings.maxTasks;
   }
 
-  async #takeOne(): Promise<Claims> {
+  async #takeOne(): Promise<{ readonly asked: number; readonly finished?: Promise<Finished> }> {
     await this.#joinAndRecover();
-    return this.#claim(1);
+    const { asked, given } = await this.#claim(1);
+    const [claimed] = given;
+    if (!claimed) return { asked };
+    const finished = new Promise<Finished>((resolve, reject) => this.#begin(claimed, { resolve, reject }));
+    return { asked, finished };
+  }
+
+  /** Whether a type's tasks may wait here with a lease: each of them must be one that may run twice, for the worker may die. */
+  #mayClaimAhead(type: string): boolean {
+    const { idempotent = true } = this.#definitionOf(type) ?? {};
+    return idempotent === true;
+  }
+
+  /** How many to claim before there is room for them, if any; only where the worker takes what comes, without end. */
+  #foreseen(most: number): { readonly limit: number; readonly types: readonly string[] } | undefined {
+    const { claimAhead, maxTasks, concurrency } = this.#settings;
+    if (!claimAhead || this.#only || this.#stopping || maxTasks !== Number.POSITIVE_INFINITY || most < concurrency) {
+      return undefined;
+    }
+    return this.#foresight.request(this.#ahead.size);
+  }
+
+  /** Whether there is anything to claim for. */
+  get #hasRoom(): boolean {
+    return this.#freeSlots() > 0 || this.#foreseen(this.#settings.concurrency) !== undefined;
   }
 
   async #joinAndRecover(): Promise<void> {
@@ -293,102 +353,110 @@ export class Worker implements AsyncDisposable {
   }
 
   async #claimNow(most: number): Promise<Claims> {
-    const asked = this.#stopping ? 0 : Math.min(most, this.#freeSlots());
-    if (asked === 0) return { asked, begun: [] };
-    const worker = await this.#membership.join();
-    const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
-      store.claim({
-        ...this.#takes,
-        ...(this.#only && { only: [...this.#only] }),
-        worker,
-        limit: asked,
-        suspect: ![...this.#unsettled.keys()].some(({ claimed }) => claimed.facts.suspect),
-        except: this.#context.astray?.() ?? this.astray,
-      }),
-    );
-    if (!known) this.#membership.forget(worker);
-    // Nothing is handed out before it is decided about what has expired.
-    if (expired) await this.#recover();
-    if (!known || expired) return this.#claimNow(most);
-    const begun = tasks.map((claimed) => this.#begin(claimed));
-    return { asked, begun, ...(nextDueIn !== undefined && { nextDueIn }) };
+    for (;;) {
+      const asked = this.#stopping ? 0 : Math.min(most, this.#freeSlots());
+      const ahead = this.#foreseen(most);
+      if (asked === 0 && !ahead) return { asked, given: [] };
+      const worker = await this.#membership.join();
+      const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
+        store.claim({
+          ...this.#takes,
+          ...(this.#only && { only: [...this.#only] }),
+          ...(ahead && { ahead }),
+          worker,
+          limit: asked,
+          suspect: !this.#runsSuspect(),
+          except: this.#context.astray?.() ?? this.astray,
+        }),
+      );
+      if (!known) this.#membership.forget(worker);
+      // Nothing is handed out before it is decided about what has expired.
+      if (expired) await this.#recover();
+      if (!known || expired) continue;
+      this.#ahead.add(tasks.slice(asked));
+      return { asked, given: tasks.slice(0, asked), ...(nextDueIn !== undefined && { nextDueIn }) };
+    }
+  }
+
+  /** Those whose lease is this worker's, until what they ended with is written. */
+  #leased(): readonly Execution[] {
+    return this.#executions.all.filter(({ left }) => !left);
+  }
+
+  #runsSuspect(): boolean {
+    return this.#executions.all.some(({ left, claimed }) => !left && claimed.facts.suspect);
   }
 
   // ── One execution ──
 
-  /** Runs the handler of what was claimed, unless there is no sense in that any more. */
-  #begin(taken: Claimed): Promise<Finished> {
+  /** Runs the handler of what was claimed, unless there is no sense in that any more. `told` hears what comes of it. */
+  #begin(taken: Claimed, told = NOBODY): void {
     const definition = this.#definitionOf(taken.type);
     const claimed = claimedUnder(definition, taken);
-    const policy = policyFor(claimed, definition);
-    const earlier = this.#running.get(claimed.lease.task);
-    if (this.#stopping) return this.#handBack(claimed, policy, 'Its worker shut down before it began.');
-    if (earlier) {
+    // A task that runs here was claimed before.
+    const earlier = claimed.lease.execution > 1 ? this.#executions.find(claimed.lease.task) : undefined;
+    if (this.#stopping || earlier) {
       // The store gives nobody what is leased, so the lease of the earlier execution was lost; its handler has not heard yet.
-      earlier.abort('lost');
-      return this.#handBack(claimed, policy, 'Its handler still runs here, in an execution whose lease was lost.');
+      earlier?.abort('lost');
+      const stillRuns = 'Its handler still runs here, in an execution whose lease was lost.';
+      this.#handBack(claimed, earlier ? stillRuns : SHUT_DOWN, told);
+      return;
     }
-    return this.#run(claimed, policy);
-  }
-
-  #handBack(claimed: Claimed, policy: Policy, message: string): Promise<Finished> {
-    const outcome: Outcome = { kind: 'interruption', started: false, message };
-    return this.#inBackground(this.#settler.settle(claimed, policy, { outcome, ranFor: 0 }));
-  }
-
-  #run(claimed: Claimed, policy: Policy): Promise<Finished> {
-    const id = claimed.lease.task;
+    const policy = policyFor(claimed, definition);
     this.#begun += 1;
     this.#membership.keep();
     this.#announcer.tell({ kind: 'started', task: claimed, policy });
-    const execution = new Execution({
-      claimed,
-      definition: this.#definitionOf(claimed.type) as AnyTask,
-      policy,
-      clock: this.#context.world.clock,
-      log: this.#log,
-      grace: this.#settings.grace,
-    });
-    this.#running.set(id, execution);
-    void execution.over.then(() => {
-      this.#running.delete(id);
-      this.#wakeup.call();
-    });
-    const finished = this.#finishExecution(execution);
-    this.#unsettled.set(execution, finished);
+    const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
+    if (told !== NOBODY) this.#told.set(execution, told);
+    this.#executions.add(execution);
+    this.#limits.watch(execution);
+    execution.start();
+  }
+
+  /** Fills the free slots with what was claimed ahead. */
+  #beginAhead(): void {
+    while (this.#ahead.size > 0 && this.#freeSlots() > 0) this.#begin(this.#ahead.take() as Claimed);
+  }
+
+  #handBack(claimed: Claimed, message: string, told = NOBODY): void {
+    const outcome: Outcome = { kind: 'interruption', started: false, message };
+    const policy = policyFor(claimed, this.#definitionOf(claimed.type));
     // Whoever waits for it hears of a failure; where nobody does, the worker is at its end and the lease will be taken over.
-    finished.catch(() => {});
-    return finished;
+    this.#inBackground(this.#settler.settle(claimed, policy, { outcome, ranFor: 0 })).then(told.resolve, told.reject);
   }
 
-  async #finishExecution(execution: Execution): Promise<Finished> {
-    const { claimed, policy } = execution;
-    const { returned, ...outcome } = await execution.outcome;
-    if (execution.ended) this.#running.delete(claimed.lease.task);
-    const ending = { outcome, ranFor: execution.elapsed, ...this.#resultOf(outcome, returned) };
-    const settling = this.#settler.settle(claimed, policy, ending, () => this.#stuck.add(execution));
+  #settle(execution: Execution, outcome: Outcome, returned: unknown): void {
+    const { claimed, policy, elapsed } = execution;
+    const told = this.#told.get(execution) ?? NOBODY;
+    if (execution.ended) this.#executions.end(execution);
+    this.#foresight.note(claimed.type, elapsed);
+    const ending = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
+    this.#settler
+      .settle(claimed, policy, ending, () => this.#stuck.add(execution))
+      .then(
+        (finished) => {
+          if (finished.kind === 'settled' && !isWaiting(finished.state)) this.#only?.delete(claimed.lease.task);
+          this.#leave(execution);
+          told.resolve(finished);
+        },
+        (error: unknown) => {
+          this.#leave(execution);
+          told.reject(error);
+        },
+      );
+    this.#beginAhead();
     // In the same turn as the settlement, so that the claim it leads to shares its transaction.
-    this.#wakeup.call();
-    try {
-      const finished = await settling;
-      if (finished.kind === 'settled' && !isWaiting(finished.state)) this.#only?.delete(claimed.lease.task);
-      return finished;
-    } finally {
-      this.#stuck.delete(execution);
-      this.#unsettled.delete(execution);
-      this.#restIfIdle();
-      this.#wakeup.call();
-    }
+    if (this.#hasRoom) this.#wakeup.call();
   }
 
-  #resultOf(outcome: Outcome, returned: unknown): Pick<Ending, 'result' | 'note'> {
-    if (outcome.kind !== 'success' || returned === undefined) return {};
-    try {
-      return { result: encodeJson(returned, 'result', this.#context.sizeLimit) };
-    } catch (error) {
-      // The work is done; that its result cannot be kept is no reason to do it again.
-      return { note: `Its result was not kept. ${describe(error).message}` };
-    }
+  /** The execution is settled, or never will be from here. */
+  #leave(execution: Execution): void {
+    const held = this.#stuck.delete(execution);
+    this.#executions.leave(execution);
+    if (this.#executions.unsettled > 0 && !held) return;
+    this.#wakeup.call();
+    this.#restIfIdle();
+    if (this.#isQuiet) this.#onQuiet?.();
   }
 
   // ── Recovery ──
@@ -402,21 +470,10 @@ export class Worker implements AsyncDisposable {
   }
 
   async #recoverAll(): Promise<void> {
-    for (;;) {
-      const worker = this.#membership.id;
-      if (worker === undefined) return;
-      const recovered = await this.#asking.ask((store) => store.recover(worker, MOST_RECOVERED));
-      await Promise.all(
-        recovered.map((taken) => {
-          const task = claimedUnder(this.#definitions.get(taken.type), taken);
-          const policy = policyForRecovered(task, this.#definitions);
-          const outcome: Outcome =
-            task.why === 'expiry' ? { kind: 'expiry' } : { kind: 'loss', worker: task.lostBy ?? 'unknown' };
-          return this.#settler.settle(task, policy, { outcome, ranFor: 0 });
-        }),
-      );
-      if (recovered.length < MOST_RECOVERED || this.#stopping) return;
-    }
+    const worker = this.#membership.id;
+    if (worker === undefined) return;
+    const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
+    await recover(worker, { asking, settler, definitions, isOver: () => this.#stopping !== undefined });
   }
 
   /** At each beat. Nobody waits for it: it may take long, and must not put off the next renewal. */
@@ -429,7 +486,10 @@ export class Worker implements AsyncDisposable {
 
   /** A worker that nobody started, and that holds nothing, does not keep its process alive. */
   #restIfIdle(): void {
-    if (!this.#looping && this.#unsettled.size === 0) this.#membership.rest();
+    if (this.#looping || this.#executions.unsettled > 0) return;
+    this.#membership.rest();
+    this.#limits.rest();
+    this.#ahead.rest();
   }
 
   #inBackground<T>(work: Promise<T>): Promise<T> {
@@ -437,6 +497,7 @@ export class Worker implements AsyncDisposable {
     const forget = () => {
       this.#background.delete(work);
       if (this.#waiters.length > 0) this.#wakeup.call();
+      if (this.#isQuiet) this.#onQuiet?.();
     };
     work.then(forget, forget);
     return work;
@@ -448,14 +509,17 @@ export class Worker implements AsyncDisposable {
     const countdown = new Countdown(this.#context.world.clock, grace);
     this.#countdown = countdown;
     this.#wakeup.call();
+    this.#ahead.handBackAll(SHUT_DOWN);
     await Promise.race([this.#allQuiet(), countdown.warned]);
-    for (const execution of this.#unsettled.keys()) execution.abort('shutdown');
+    for (const execution of this.#leased()) execution.abort('shutdown');
     await Promise.race([this.#allQuiet(), countdown.over]);
-    for (const execution of this.#unsettled.keys()) execution.abandon();
+    for (const execution of this.#leased()) execution.abandon();
     this.#settler.giveUp();
     await this.#allQuiet();
     countdown.cancel();
     this.#membership.rest();
+    this.#limits.rest();
+    this.#ahead.rest();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
     await this.#membership.leave();
     this.#context.onEnd?.(this);
@@ -466,8 +530,10 @@ export class Worker implements AsyncDisposable {
   async #allQuiet(): Promise<void> {
     await this.#loop;
     await this.#claiming;
-    while (this.#unsettled.size + this.#background.size > 0) {
-      await Promise.allSettled([...this.#unsettled.values(), ...this.#background]);
+    while (!this.#isQuiet) {
+      await new Promise<void>((resolve) => {
+        this.#onQuiet = resolve;
+      });
     }
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { documentOf, taskJson } from '../../src/cli/json-shapes.ts';
+import { documentOf, taskJson, workerJson } from '../../src/cli/json-shapes.ts';
 import { exponential, schedule } from '../../src/failure/backoff.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 
@@ -59,4 +59,15 @@ test("a task's own policy says its spans in milliseconds", () => {
 test('a document says first what it is', () => {
   expect(Object.keys(documentOf('list', { items: [] }))).toEqual(['schema', 'items']);
   expect(documentOf('list', {})).toEqual({ schema: 'holdfast.list/v1' });
+});
+
+test('a worker says what it takes, in the same members whatever it is', () => {
+  const worker = { id: 1, name: 'w1', host: 'h', pid: 2, joinedAt: 0, leaseUntil: 1, running: 0 };
+  const json = workerJson({ ...worker, takes: { types: ['mail'], capabilities: { gpu: true } } }, true);
+  expect(json).toMatchObject({
+    joined_at: '1970-01-01T00:00:00.000Z',
+    alive: true,
+    takes: { types: ['mail'], queues: null, categories: null, capabilities: { gpu: true } },
+  });
+  expect(Object.keys(json).filter((name) => /[A-Z]/.test(name))).toEqual([]);
 });

@@ -31,7 +31,7 @@ describe('an unknown command', () => {
     ['rm', /^cancel /],
     ['ps', /^list state:running$/],
     ['start', /^worker /],
-    ['pause', /^hold$/],
+    ['pause', /^hold \(tasks\), sources hold, or queues pause$/],
   ])('%s is matched by what is meant', (word, meant) => {
     expect(commandsLike(word, COMMANDS)).toEqual([expect.stringMatching(meant)]);
   });
@@ -258,6 +258,8 @@ describe('a task in words', () => {
     ['shell_command', { argv: ['\u001b[2J'] }, String.raw`'\x1b[2J'`],
     ['shell_command', 'nonsense', 'shell_command'],
     ['file_move', { from: '/a', to: '/b c' }, "mv /a '/b c'"],
+    ['http_delivery', { method: 'PUT', url: 'https://a.example/b' }, 'PUT https://a.example/b'],
+    ['http_delivery', { method: 'GET', url: 'https://a.example/?token=x' }, "GET 'https://a.example/?…'"],
     ['payout.send', { iban: 'x' }, 'payout.send'],
   ])('%s %j', (type, input, words) => {
     expect(summaryOf({ type, input })).toBe(words);

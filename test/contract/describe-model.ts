@@ -8,8 +8,8 @@ import type {
   Lease,
   Move,
   NewTask,
-  Receipt,
   Settlement,
+  SourceCounts,
   Store,
   TaskRecord,
 } from '../../src/store/store.ts';
@@ -134,6 +134,14 @@ const plans = fc.record({
   category: oneIn(3, fc.constantFrom('x', 'y')),
   needs: oneIn(4, fc.constantFrom({ cpu: 2 }, { cpu: 4 }, { gpu: 'A' })),
   key: oneIn(6, fc.constantFrom('k1', 'k2', 'k3', 'k4', 'k5')),
+  unique: oneIn(
+    3,
+    fc.record({
+      key: fc.constantFrom('u1', 'u2'),
+      while: fc.constantFrom('unfinished', 'waiting'),
+      onConflict: fc.constantFrom('ignore', 'replace', 'replace', 'reject'),
+    }),
+  ),
   policy: oneIn(6, fc.constant('{"maxAttempts":2}')),
 });
 type TaskPlan = typeof plans extends fc.Arbitrary<infer Plan> ? Plan : never;
@@ -154,10 +162,11 @@ const enqueue = fc.array(plans, { minLength: 1, maxLength: 5 }).map(
     new Act(`enqueue(${batch.map(short).join(', ')})`, async (model, { store }) => {
       const now = store.upkeep.now();
       const tasks = batch.map((plan) => taskFrom(plan, now));
-      const receipts = await store.tasks.enqueue(tasks);
-      expect(receipts).toHaveLength(tasks.length);
-      const expected = tasks.map((task, n) => model.enqueue(task, (receipts[n] as Receipt).id, now));
-      expect(receipts).toEqual(expected);
+      const receipts = await store.tasks.enqueue(tasks).catch((error: unknown) => {
+        expect(error).toMatchObject({ code: 'unique_conflict', task: expect.any(Number) });
+        return undefined;
+      });
+      expect(receipts).toEqual(model.enqueue(tasks, receipts?.map(({ id }) => id) ?? [], now));
     }),
 );
 
@@ -499,9 +508,12 @@ const move = fc.tuple(fc.array(numbers, { minLength: 1, maxLength: 4 }), verbs, 
           const from = isDue(task, now) ? expect.stringMatching(/^(scheduled|ready)$/) : task.state;
           const to = model.destination(task, chosen, now);
           const conflict = { id: task.id, moved: false, from, why: 'conflict' };
+          const occupiedBy = to === undefined || to === 'either' ? undefined : model.barrierOf(task, to);
           if (task.state === 'running' && chosen.verb === 'cancel') {
             expect(answer).toEqual({ ...conflict, why: 'requested' });
             model.requestCancel(task);
+          } else if (occupiedBy !== undefined) {
+            expect(answer).toEqual({ ...conflict, occupiedBy });
           } else if (to === undefined || (to === 'either' && !answer.moved)) {
             expect(answer).toEqual(conflict);
           } else {
@@ -555,6 +567,7 @@ async function compareAll(model: Model, { store }: Real): Promise<void> {
   expect(records.map(({ id }) => id)).toEqual(model.tasks.map(({ id }) => id).toReversed());
   for (const record of records) compareRecord(model, model.task(record.id) as ModelTask, record, now);
   await compareCounts(model, store, now);
+  await compareLoads(model, store, now);
   await compareWorkers(model, store);
   for (const task of model.tasks.slice(-8)) await compareHistory(store, task);
 }
@@ -592,6 +605,8 @@ function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: n
     deferrals: task.deferrals,
     recoveries: task.recoveries.length,
   });
+  const unique = given.unique && { key: given.unique.key, while: given.unique.while };
+  expect(record.unique, of).toEqual(unique);
   expect([record.category, record.needs, record.key, record.policy, record.deadline, record.endedAt], of).toEqual([
     given.category,
     given.needs,
@@ -628,6 +643,23 @@ async function compareCounts(model: Model, store: Store, now: number): Promise<v
     byReason.set(`${state} ${reason}`, (byReason.get(`${state} ${reason}`) ?? 0) + 1);
   }
   expect(new Map(counts.byReason.map(({ state, reason, count }) => [`${state} ${reason}`, count]))).toEqual(byReason);
+}
+
+/** A waiting task whose time has come may be counted as scheduled or as ready. */
+async function compareLoads(model: Model, store: Store, now: number): Promise<void> {
+  const of = (member: 'queue' | 'source', name: string) => model.tasks.filter(({ given }) => given[member] === name);
+  const compare = (member: 'queue' | 'source', { name, ready, running }: SourceCounts) => {
+    const tasks = of(member, name);
+    expect(running, `running in ${name}`).toBe(tasks.filter(({ lease }) => lease).length);
+    expect(ready, `ready in ${name}`).toBeGreaterThanOrEqual(tasks.filter(({ state }) => state === 'ready').length);
+    expect(ready, `ready in ${name}`).toBeLessThanOrEqual(tasks.filter((task) => isDue(task, now)).length);
+  };
+  for (const counts of await store.records.countsBySource(model.tasks.length)) compare('source', counts);
+  for (const counts of await store.records.countsByQueue(model.tasks.length)) {
+    compare('queue', counts);
+    const waiting = of('queue', counts.name).filter(isWaiting).length;
+    expect(counts.ready + counts.scheduled, `waiting in ${counts.name}`).toBe(waiting);
+  }
 }
 
 async function compareWorkers(model: Model, store: Store): Promise<void> {

@@ -8,6 +8,7 @@ import { promisesOfRecovery } from './promises/recovery.ts';
 import { promisesOfSettling } from './promises/settling.ts';
 import { promisesOfSources } from './promises/sources.ts';
 import { promisesOfTime } from './promises/time.ts';
+import { promisesOfUniqueKeys } from './promises/unique.ts';
 import { promisesOfUpkeep } from './promises/upkeep.ts';
 import type { StoreFactory } from './scene.ts';
 
@@ -15,6 +16,7 @@ import type { StoreFactory } from './scene.ts';
 export function describeStore(name: string, factory: StoreFactory): void {
   describe(name, () => {
     describe('enqueueing', () => promisesOfEnqueueing(factory));
+    describe('unique keys', () => promisesOfUniqueKeys(factory));
     describe('claiming', () => promisesOfClaiming(factory));
     describe('settling', () => promisesOfSettling(factory));
     describe('leases', () => promisesOfLeases(factory));

@@ -8,11 +8,12 @@ import type {
   Move,
   NewTask,
   NewWorker,
+  Receipt,
   Recovered,
   Settled,
   Settlement,
 } from '../../src/store/store.ts';
-import { hasEnded, meets, type QueueOrder, type TaskState } from '../../src/task.ts';
+import { hasEnded, meets, type QueueOrder, type TaskState, type UniqueScope } from '../../src/task.ts';
 
 /**
  * What a store means, in arrays and with no cleverness. Where a store may choose (ids, tokens, revisions, whose turn it is
@@ -33,15 +34,76 @@ export class Model {
 
   // ── Enqueue ──
 
-  enqueue(given: NewTask, id: number, now: number): { id: number; created: boolean } {
-    const { key, type } = given;
+  /** The receipts of a call whose new tasks get these ids, in their order; undefined where all of it is rejected. */
+  enqueue(tasks: readonly NewTask[], ids: readonly number[], now: number): Receipt[] | undefined {
+    const before = this.tasks.map((task) => ({ ...task }));
+    const receipts: Receipt[] = [];
+    for (const [n, given] of tasks.entries()) {
+      const receipt = this.#enqueueOne(given, ids[n] ?? Number.NaN, now);
+      if (!receipt) {
+        // None of a call's tasks is recorded where one is rejected.
+        this.tasks.splice(0, this.tasks.length, ...before);
+        return undefined;
+      }
+      receipts.push(receipt);
+    }
+    return receipts;
+  }
+
+  #enqueueOne(given: NewTask, id: number, now: number): Receipt | undefined {
+    const { key, type, unique } = given;
     const known = this.tasks.find((task) => key !== undefined && task.given.key === key && task.given.type === type);
     if (known) return { id: known.id, created: false };
+    const occupant = this.#occupantOf(given);
+    if (!occupant) {
+      this.#record(given, id, now);
+      return { id, created: true };
+    }
+    if (unique?.onConflict === 'reject') return undefined;
+    if (unique?.onConflict === 'ignore' || !(isWaiting(occupant) || occupant.state === 'held')) {
+      return { id: occupant.id, created: false };
+    }
+    const { state } = occupant;
+    this.#supersede(occupant, now);
+    occupant.acts += 1;
+    const task = this.#record(given, id, now);
+    if (state === 'held') {
+      task.state = 'held';
+      task.acts += 1;
+    }
+    return { id, created: true, replaced: occupant.id };
+  }
+
+  #record(given: NewTask, id: number, now: number): ModelTask {
     const dueAt = given.dueAt ?? now + given.delay;
     const submittedAt = given.submittedAt ?? now;
     const state = dueAt > now ? 'scheduled' : 'ready';
-    this.tasks.push({ ...newRound(0), ...noHistory(), id, given, createdAt: now, submittedAt, dueAt, state });
-    return { id, created: true };
+    const task: ModelTask = { ...newRound(0), ...noHistory(), id, given, createdAt: now, submittedAt, dueAt, state };
+    this.tasks.push(task);
+    return task;
+  }
+
+  // ── Unique keys ──
+
+  /** The task that has the unique key of this one. */
+  #occupantOf({ type, unique }: NewTask, but?: number): ModelTask | undefined {
+    return this.tasks.find(({ id, given, state }) => {
+      if (id === but || !unique || given.type !== type || given.unique?.key !== unique.key) return false;
+      return SCOPES[given.unique.while].includes(state);
+    });
+  }
+
+  /** The task in whose favour this one may not come to that state. */
+  barrierOf({ id, given }: ModelTask, to: TaskState): number | undefined {
+    if (!given.unique || !SCOPES[given.unique.while].includes(to)) return undefined;
+    return this.#occupantOf(given, id)?.id;
+  }
+
+  #supersede(task: ModelTask, now: number): void {
+    task.state = 'cancelled';
+    task.reason = 'unique.superseded';
+    task.endedAt = now;
+    delete task.settledBy;
   }
 
   // ── Workers ──
@@ -138,9 +200,10 @@ export class Model {
     if (decision.next === 'scheduled') task.dueAt = now + decision.after;
     if (decision.next === 'succeeded') task.result = result;
     else task.reason = decision.reason;
+    delete task.lease;
+    if (this.barrierOf(task, task.state) !== undefined) this.#supersede(task, now);
     if (hasEnded(task.state)) task.endedAt = now;
     if (decision.next !== 'succeeded') task.eventful += 1;
-    delete task.lease;
     task.settledBy = lease.token;
     task.written.set(lease.token, JSON.stringify(decision));
     return { answers: ['settled'], state: task.state };
@@ -365,6 +428,12 @@ export function factsOf(task: ModelTask, now: number): Facts {
     ...(deadline !== undefined && { untilDeadlineMs: deadline - now }),
   };
 }
+
+/** The states in which a task has its unique key to itself. */
+const SCOPES: Readonly<Record<UniqueScope, readonly TaskState[]>> = {
+  unfinished: ['scheduled', 'ready', 'held', 'running', 'needs_manual'],
+  waiting: ['scheduled', 'ready', 'held'],
+};
 
 const COMPARE: Record<Exclude<QueueOrder, 'weighted_random'>, (a: ModelTask, b: ModelTask) => number> = {
   fifo: (a, b) => a.submittedAt - b.submittedAt || a.id - b.id,

@@ -54,7 +54,7 @@ describe('an error of the file system, as this system throws it', () => {
   test.each(cases)('%s', async (code, act, expected) => {
     const failure = seen(await thrownBy(act));
     expect(failure).toMatchObject({ code, fault: 'task', ambiguous: false, name: 'Error', ...expected });
-    expect(failure.evidence).toEqual({ rule: 'system.code', field: 'code' });
+    expect(failure.evidence).toEqual({ rule: 'system', field: 'code' });
     expect(failure.message).toContain(code);
   });
 
@@ -237,7 +237,7 @@ describe('an HTTP status', () => {
   ])('%i', (status, expected) => {
     expect(seen(Object.assign(new Error('x'), { status }))).toMatchObject({
       ...expected,
-      evidence: { rule: 'http.status', field: 'status' },
+      evidence: { rule: 'http', field: 'status' },
     });
   });
 
@@ -249,7 +249,8 @@ describe('an HTTP status', () => {
     ['$metadata.httpStatusCode', { $metadata: { httpStatusCode: 429 } }],
   ])('is found in %s', (field, where) => {
     expect(seen(Object.assign(new Error('x'), where))).toMatchObject({ reason: 'http.429', evidence: { field } });
-    expect(seen(new Error('wrapper', { cause: where }))).toMatchObject({ reason: 'http.429', evidence: { field } });
+    const wrapped = seen(new Error('wrapper', { cause: where }));
+    expect(wrapped).toMatchObject({ reason: 'http.429', evidence: { field: `cause.${field}` } });
   });
 
   test('of a Response that was thrown is its own', () => {
@@ -257,7 +258,7 @@ describe('an HTTP status', () => {
     expect(seen(response)).toMatchObject({ reason: 'http.5xx', retryAfterMs: 7_000, name: 'Response' });
   });
 
-  test.each([0, 1, 200, 302, 399, 600, 1_000, 404.5, Number.NaN, '404', 404n, null])('is not what %s is', (status) => {
+  test.each([0, 1, 200, 299, 600, 1_000, 404.5, Number.NaN, '404 ', 404n, null])('is not what %s is', (status) => {
     expect(seen(Object.assign(new Error('x'), { status })).reason).toBe('unknown');
   });
 
@@ -318,7 +319,11 @@ describe('an HTTP status', () => {
   });
 
   test('400 of the AWS SDK says nothing by itself: it is also how throttling and conflicts are told', () => {
-    expect(seen({ name: 'TransactionConflictException', $metadata: { httpStatusCode: 400 } }).kind).toBe('unknown');
+    expect(seen({ name: 'SomethingException', $metadata: { httpStatusCode: 400 } }).kind).toBe('unknown');
+    expect(seen({ name: 'TransactionConflictException', $metadata: { httpStatusCode: 400 } })).toMatchObject({
+      kind: 'transient',
+      reason: 'db.serialization',
+    });
     expect(seen({ name: 'AccessDenied', $metadata: { httpStatusCode: 403 } }).kind).toBe('permanent');
   });
 });

@@ -142,6 +142,67 @@ const HOSTILE: readonly (readonly [name: string, make: () => unknown])[] = [
   ['a cause chain of 10,000', () => deep(10_000)],
   ['a looped cause', looped],
   [
+    'loops through every name that a cause may have',
+    () => {
+      const error: Record<string, unknown> = new Error('x') as never;
+      for (const name of ['original', 'parent', 'driverError', 'originalError', 'error', 'detail', 'reason']) {
+        error[name] = { [name]: error, cause: error, errors: [error] };
+      }
+      return error;
+    },
+  ],
+  [
+    '1,000,000 keys',
+    () => Object.assign(new Error('x'), Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, i]))),
+  ],
+  [
+    'a Proxy that has an answer to everything',
+    () =>
+      new Proxy(() => {}, {
+        get: (_, key) => (key === Symbol.toPrimitive ? undefined : 429),
+        has: () => true,
+        getOwnPropertyDescriptor: () => ({ value: 429, configurable: true }),
+      }),
+  ],
+  [
+    'headers that are a Proxy of endless names',
+    () => ({
+      status: 429,
+      headers: new Proxy(
+        {},
+        {
+          get: () => '5',
+          ownKeys: () => ['retry-after'],
+          getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true, value: '5' }),
+        },
+      ),
+    }),
+  ],
+  [
+    'headers with an endless iterator',
+    () => ({
+      status: 429,
+      headers: new Proxy([], {
+        get: (_, key) =>
+          key === Symbol.iterator
+            ? function* () {
+                for (;;) yield ['a', 'b'];
+              }
+            : 5,
+      }),
+    }),
+  ],
+  [
+    'a body that is a Proxy of bodies',
+    () => {
+      const body: object = new Proxy(
+        {},
+        { get: () => body, getOwnPropertyDescriptor: () => ({ configurable: true, value: 1 }) },
+      );
+      return { status: 400, response: { status: 400, data: body } };
+    },
+  ],
+  [
     'an error that is its own cause',
     () => {
       const error = new Error('x');
@@ -213,6 +274,30 @@ describe.each(HOSTILE)('classifying %s', (_, make) => {
   });
 });
 
+test.each<[string, () => unknown]>([
+  ['a message of 10 MB', () => new Error('rate limi'.repeat(1_200_000))],
+  ['a message of 10 MB that looks like several things', () => new Error(`connect ${'a'.repeat(10_000_000)} E`)],
+  ['a cause chain of 10,000', () => deep(10_000)],
+  ['an answer of 10 MB', () => ({ status: 429, response: { status: 429, body: `{${' '.repeat(10_000_000)}}` } })],
+  ['a reply of 10 MB', () => Object.assign(new Error('x'), { responseCode: 451, response: 'try '.repeat(2_500_000) })],
+  [
+    'a name, code and syscall of 1 MB',
+    () => {
+      const long = 'Throttl'.repeat(150_000);
+      return Object.assign(new Error('x'), { name: long, code: long, syscall: long, status: 403 });
+    },
+  ],
+  [
+    'an AggregateError of 1,000 AggregateErrors of 1,000',
+    () => {
+      const inner = Array.from({ length: 1_000 }, () => new Error('x'));
+      return new AggregateError(Array.from({ length: 1_000 }, () => new AggregateError(inner)));
+    },
+  ],
+])('takes less than 5 ms for %s', (_, make) => {
+  expect(quickest(8, make())).toBeLessThan(5);
+});
+
 test('what can be said of odd things is said', () => {
   const said = (thrown: unknown) => {
     const { name, message } = classify(thrown, { now: 0 });
@@ -240,3 +325,31 @@ test('the same error gives the same failure, whatever the time, unless it names 
   const error = Object.assign(new Error('x'), { status: 429, headers: { 'retry-after': '5' } });
   expect(classify(error, { now: 0 })).toEqual(classify(error, { now: 1e12 }));
 });
+
+test.each(['valueOf', 'constructor', '__proto__', 'toString', 'hasOwnProperty'])(
+  'what every object has is in no table: %s',
+  (word) => {
+    const fields = [
+      'code',
+      'name',
+      'message',
+      'sqlState',
+      'errorCode',
+      'type',
+      'originalCode',
+      'level',
+      'source',
+      'codeName',
+    ];
+    for (const field of fields) {
+      for (const more of [{}, { status: 400 }, { severity: 'ERROR' }, { responseStatus: 'NO' }, { $metadata: {} }]) {
+        const { reason, kind } = classify({ ...more, [field]: word }, { now: 0 });
+        expect(typeof reason).toBe('string');
+        expect(FAILURE_KINDS).toContain(kind);
+      }
+    }
+    expect(classify(new Error(word), { now: 0 }).reason).toBe('unknown');
+    expect(classify({ status: 400, data: { error: { code: word, type: word } } }, { now: 0 }).reason).toBe('http.4xx');
+    expect(classify({ data: { ok: false, error: word } }, { now: 0 }).reason).toBe('unknown');
+  },
+);

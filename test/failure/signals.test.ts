@@ -17,6 +17,7 @@ describe('what a handler throws on purpose', () => {
       name: 'PermanentFailure',
       message: 'The order is closed.',
       evidence: { rule: 'signal', field: 'permanent' },
+      fingerprint: expect.stringMatching(/^1:[0-9a-f]{13}$/),
       word: 'permanent',
     });
   });

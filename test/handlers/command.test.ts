@@ -92,6 +92,17 @@ function script(name: string, text: string, mode = 0o755): string {
   return path;
 }
 
+test('all output is heard by who keeps it, execution by execution, whether it is shown or not', async () => {
+  const kept: string[] = [];
+  const keep: CommandOptions['keep'] = ({ id, execution }) => {
+    kept.push(`#${id} ${execution}`);
+    return (stream, chunk) => kept.push(`${stream} ${chunk}`);
+  };
+  await sh('echo out', {}, { keep });
+  await sh('echo err >&2', {}, { keep, execution: 4, write: () => kept.push('shown') });
+  expect(kept).toEqual(['#7 3', 'stdout out\n', '#7 4', 'stderr err\n', 'shown']);
+});
+
 describe('what a command is given', () => {
   const ARGUMENTS = [
     'a b',

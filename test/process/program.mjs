@@ -37,11 +37,16 @@ const work = defineTask('work', {
         fillUp(options.filler);
         return 'x'.repeat(400_000);
       case 'die':
-        process.kill(process.pid, 'SIGKILL');
-        return new Promise(() => {});
+        return die();
     }
   },
 });
+
+/** What was said is read by then: a pipe is written to at once. */
+function die() {
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => {});
+}
 
 function fillUp(file) {
   try {
@@ -100,6 +105,20 @@ const modes = {
       );
       say({ acknowledged: (await Promise.all(batch)).map(({ id }) => id) });
     }
+    if (options.die) await die();
+  },
+
+  /** Claims by hand, then dies with the claims, or completes them. */
+  async claim(holdfast) {
+    const claims = [];
+    for (let n = 0; n < options.claims; n++) {
+      const claim = await holdfast.claim(options.claim);
+      if (!claim) break;
+      claims.push(claim);
+      say({ claimed: claim.id, execution: claim.execution, recovered: claim.recovered });
+    }
+    if (options.die) await die();
+    for (const claim of claims) say({ settled: (await claim.complete(options.name)).state });
   },
 
   /** Fills the disk, then frees some of it. */
@@ -142,7 +161,7 @@ const log = {
 async function main() {
   if (mode === 'kit') return useKit();
   const holdfast = await openHoldfast({
-    store: sqlite(path),
+    store: sqlite(path, options.sqlite),
     tasks: [work],
     log,
     workerName: options.name ?? 'worker',

@@ -15,6 +15,8 @@ describe('after close', () => {
   const calls: readonly [string, (holdfast: Holdfast) => unknown][] = [
     ['enqueue', (holdfast) => holdfast.enqueue(work, null)],
     ['enqueue by text', (holdfast) => holdfast.enqueue('elsewhere', null)],
+    ['enqueueAll', (holdfast) => holdfast.enqueueAll(work, [null])],
+    ['claim', (holdfast) => holdfast.claim()],
     ['work', (holdfast) => holdfast.work()],
     ['worker', (holdfast) => holdfast.worker()],
     ['find', (holdfast) => holdfast.find(1)],
@@ -26,6 +28,8 @@ describe('after close', () => {
     ['workers', (holdfast) => holdfast.workers()],
     ['sources', (holdfast) => holdfast.sources()],
     ['queues', (holdfast) => holdfast.queues()],
+    ['endWorker', (holdfast) => holdfast.endWorker(1)],
+    ['setQueueOrder', (holdfast) => holdfast.setQueueOrder('q', 'lifo')],
     ['holdSource', (holdfast) => holdfast.holdSource('s')],
     ['releaseSource', (holdfast) => holdfast.releaseSource('s')],
     ['pauseQueue', (holdfast) => holdfast.pauseQueue('q')],
@@ -55,7 +59,7 @@ describe('after close', () => {
 
     for (const answer of answers) {
       if (answer.status === 'rejected')
-        expect(['closed', 'task_not_found', 'state_conflict']).toContain(answer.reason.code);
+        expect(['closed', 'task_not_found', 'worker_not_found', 'state_conflict']).toContain(answer.reason.code);
     }
     const again = await openFile();
     expect(await again.find(id)).toBeDefined();

@@ -59,6 +59,25 @@ test('says how durable its connection really is', async () => {
   await holdfast.close();
 });
 
+test.each(['full', 'process'] as const)('runs with the durability %s, and says so', async (durability) => {
+  const holdfast = await openHoldfast({ store: sqlite(join(folder, 'tasks.db'), { durability }) });
+  expect(holdfast.describe()).toMatchObject({ durability });
+  await holdfast.close();
+});
+
+test('refuses options that it does not have, and a durability that there is not', () => {
+  expect(() => sqlite('tasks.db', { durabilty: 'full' } as never)).toThrow(/sqlite has no option 'durabilty'/);
+  for (const durability of ['none', 'Full', '', null, 1]) {
+    const refusal = {
+      code: 'invalid_input',
+      message: expect.stringMatching(/durability must be one of full, process/),
+    };
+    expect(() => sqlite('tasks.db', { durability } as never)).toThrow(expect.objectContaining(refusal));
+  }
+  for (const options of [null, [], 'full'])
+    expect(() => sqlite('tasks.db', options as never)).toThrow(/object of options/);
+});
+
 test('finds nothing to change in a file that is up to date', async () => {
   const path = join(folder, 'tasks.db');
   await (await openHoldfast({ store: sqlite(path) })).close();

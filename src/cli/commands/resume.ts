@@ -11,7 +11,7 @@ import { span } from '../moment.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
 import { Problem } from '../problem.ts';
 import { findTask, findTasks } from '../task-ids.ts';
-import { OWN_TYPES } from '../task-text.ts';
+import { OWN_TYPES, OWN_TYPES_TEXT } from '../task-text.ts';
 import { unfinished } from '../unfinished.ts';
 import { visible } from '../visible.ts';
 
@@ -77,7 +77,7 @@ function refuseForeign(task: Task): void {
     'unknown_type',
     `#${task.id} is a ${visible(task.type)}, which this command does not know how to run`,
     {
-      why: [`It runs ${OWN_TYPES.join(' and ')}.`],
+      why: [`It runs ${OWN_TYPES_TEXT}.`],
       hints: ['start the program that defines this type'],
       exit: EXIT.conflict,
     },

@@ -68,7 +68,8 @@ export function declare(command: Command): void {
 }
 
 const HELP = `
-The command is recorded first, with fsync; then it is worked here. Its output goes to stdout and stderr as it comes.
+The command is recorded first, with fsync; then it is worked here. Its output goes to stdout and stderr as it comes, and is
+kept for \`holdfast logs\`.
 Ctrl-C detaches: the attempt that runs is stopped and not counted, and the task stays on disk.
 
 Exit codes

@@ -19,6 +19,7 @@ import {
   policyOf,
   policyWords,
   reasoning,
+  SHELL_COMMAND,
   shownState,
   stateWords,
   styleOf,
@@ -57,6 +58,7 @@ async function page(
     ...whatHappened(cli, task, history, now),
     ...reasonWhy(history),
     ...(await whatNext(cli, holdfast, task, history)),
+    ...whatItPrinted(cli, task),
     ...content('input', task.input),
     ...(task.result === undefined ? [] : content('result', task.result)),
   ];
@@ -85,12 +87,13 @@ function titleMore(task: Task, now: number): string {
 }
 
 function facts(task: Task, now: number): string[] {
-  const { key, queue, source, priority, category, needs, submittedAt, deadline, idempotent } = task;
+  const { key, unique, queue, source, priority, category, needs, submittedAt, deadline, idempotent } = task;
   const first = [
     `type ${visible(task.type)}`,
     `queue ${visible(queue)}`,
     `source ${visible(source)}`,
     ...(key === undefined ? [] : [`key ${visible(key)}`]),
+    ...(unique === undefined ? [] : [`unique ${visible(unique.key)} while ${unique.while}`]),
     ...(priority === 0 ? [] : [`priority ${priority}`]),
     ...(category === undefined ? [] : [`category ${visible(category)}`]),
     ...(needs === undefined ? [] : [`needs ${visible(JSON.stringify(needs))}`]),
@@ -209,6 +212,12 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
     default:
       return [];
   }
+}
+
+/** Where that is shown. It may be long, and comes as it was printed. */
+function whatItPrinted(cli: Cli, { id, type, state, executions }: Task): string[] {
+  if (type !== SHELL_COMMAND || executions === 0) return [];
+  return [`output ${cli.command(state === 'running' ? `logs ${id} -f` : `logs ${id}`)}`];
 }
 
 /** Small values on the line of their name, the texts of a result below theirs. */

@@ -1,17 +1,21 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { Counts, WorkerRecord } from '../../store/store.ts';
+import type { Counts, SourceCounts, WorkerRecord } from '../../store/store.ts';
 import { act } from '../act.ts';
 import { adviceFor } from '../advice.ts';
 import type { Cli } from '../cli.ts';
+import { type DoneBy, doneByWords } from '../done-by.ts';
 import { EXIT } from '../exit-codes.ts';
 import { GLYPHS, type ShownState } from '../glyphs.ts';
 import { documentOf, workerJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
+import { plural } from '../plural.ts';
 import { stateWords, styleOf } from '../task-text.ts';
+import type { Style } from '../terminal.ts';
 import { ago, rfc3339, until } from '../times.ts';
-import { visible } from '../visible.ts';
+import { quoted, visible } from '../visible.ts';
 import { padded, widthOf } from '../width.ts';
 import { isAlive, worksAll } from '../workers-alive.ts';
 
@@ -24,7 +28,7 @@ interface Flags {
 
 /** Something that a person should look at: what, why it matters, and the command that leads there. */
 interface Attention {
-  readonly kind: 'needs_manual' | 'dead' | 'no_worker';
+  readonly kind: 'needs_manual' | 'dead' | 'no_worker' | 'source_shut' | 'queue_paused';
   readonly count: number;
   readonly reason?: string;
   readonly text: string;
@@ -41,7 +45,11 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
     const alive = workers.filter((worker) => isAlive(worker, now));
     const ready = await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT });
-    const attention = [...attentionFrom(cli, counts, alive), ...unclaimed(cli, ready, alive)];
+    const attention = [
+      ...attentionFrom(cli, counts, alive),
+      ...unclaimed(cli, ready, alive),
+      ...(await heldBack(cli, holdfast, now)),
+    ];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
     if (cli.terminal.json) {
       cli.terminal.document(documentOf('status', { exit, ...statusJson(path, counts, workers, alive, attention) }));
@@ -91,7 +99,34 @@ function unclaimed(cli: Cli, ready: readonly Task[], alive: readonly WorkerRecor
   }));
 }
 
-const SIGNS = { needs_manual: GLYPHS.needs_manual, dead: GLYPHS.dead, no_worker: GLYPHS.held } as const;
+/** What somebody shut or paused, as long as something waits behind it: such a thing is easily forgotten. */
+async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
+  const { records } = holdfast.store;
+  const shut = await holdfast.sources();
+  const paused = (await holdfast.queues()).filter((queue) => queue.paused);
+  const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
+  const bySource = shut.length > 0 ? await records.countsBySource(0) : [];
+  const byQueue = paused.length > 0 ? await records.countsByQueue(0) : [];
+  const sources = shut.map(({ name, shutAt, ...by }): Attention => {
+    const count = behind(bySource, name);
+    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, shut ${doneByWords({ ...by, at: shutAt }, now)}`;
+    return { kind: 'source_shut', count, text, command: cli.command(`sources release ${quoted(name)}`) };
+  });
+  const queues = paused.map(({ name, paused: by }): Attention => {
+    const count = behind(byQueue, name);
+    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} in the queue ${visible(name)}, paused ${doneByWords(by as DoneBy, now)}`;
+    return { kind: 'queue_paused', count, text, command: cli.command(`queues resume ${quoted(name)}`) };
+  });
+  return [...sources, ...queues].filter(({ count }) => count > 0);
+}
+
+const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: Style]>> = {
+  needs_manual: [GLYPHS.needs_manual, styleOf('needs_manual')],
+  dead: [GLYPHS.dead, styleOf('dead')],
+  no_worker: [GLYPHS.held, 'waiting'],
+  source_shut: [GLYPHS.held, 'waiting'],
+  queue_paused: [GLYPHS.held, 'waiting'],
+};
 
 function screen(
   cli: Cli,
@@ -106,7 +141,8 @@ function screen(
   if (attention.length === 0) terminal.result('Nothing needs attention.');
   else terminal.result('Attention');
   for (const { kind, text, command } of attention) {
-    terminal.result(`  ${out.paint(kind === 'no_worker' ? 'waiting' : styleOf(kind), SIGNS[kind])} ${text}`);
+    const [glyph, style] = SIGNS[kind];
+    terminal.result(`  ${out.paint(style, glyph)} ${text}`);
     terminal.result(`      ${out.paint('idle', command)}`);
   }
   const totals = totalsOf(counts)

@@ -12,6 +12,7 @@ import { EXIT } from '../exit-codes.ts';
 import { type Interrupt, onInterrupt } from '../interrupts.ts';
 import { span } from '../moment.ts';
 import { withStore } from '../open-store.ts';
+import { OutputLog } from '../output-log.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
 import { Problem, problemOf, usage } from '../problem.ts';
 import { taskTypes } from '../task-types.ts';
@@ -66,7 +67,8 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
   const brakes = new Brakes();
   const report = new WorkerReport(cli.terminal, options.name);
   const trouble = new Trouble(report);
-  const tasks = taskTypes({ environment: cli.environment, brakes });
+  const output = new OutputLog(cli.location().path, trouble.log);
+  const tasks = taskTypes({ environment: cli.environment, brakes, output });
   return withStore(cli, { create: true, tasks, log: trouble.log }, async (holdfast, { path }) => {
     const worker = configured(() => holdfast.worker({ ...options, onEvent: (event) => report.event(event) }));
     const stopLooking = trouble.watch(path);

@@ -1,112 +1,143 @@
-import type { Failure, FailureKind, Outcome } from '../outcome.ts';
+import type { Failure, Outcome } from '../outcome.ts';
 import { parseSignal, type Signal } from '../signals.ts';
 import { clean, describe } from './describe.ts';
-import { byHttpStatus } from './http.ts';
-import { levels, read, readText } from './inspect.ts';
-import { bySystemError } from './system.ts';
-import type { Family, Verdict } from './verdict.ts';
+import { fingerprint } from './fingerprint.ts';
+import { isAmbiguous, judge } from './judge.ts';
+import { REASONS } from './reasons.ts';
+import { waitAskedFor } from './retry-after.ts';
+import type { Ruled, Rules } from './rules.ts';
+import { withoutSecrets } from './secrets.ts';
+import { type Node, outermostFirst, treeOf } from './tree.ts';
+import { kindOf } from './verdict.ts';
 
 export interface ClassifyContext {
   /** The time against which dates in the error are read, in milliseconds of the epoch. */
   readonly now: number;
+  /** The task's type, for rules that are about one. */
+  readonly type?: string;
 }
-
-/**
- * The families that are asked, in this order, about each error of a chain. A family is one small file that knows errors by
- * their shape, codes and status, never by `instanceof` of a library's class.
- */
-const FAMILIES: readonly Family[] = [
-  { name: 'http.status', recognise: byHttpStatus },
-  { name: 'system.code', recognise: bySystemError },
-  { name: 'abort', recognise: byAbort },
-];
 
 const LONGEST_CODE = 128;
 
-const UNKNOWN: Verdict = { reason: 'unknown', kind: 'unknown', fault: 'task' };
-
 /**
  * What kind of failure a thrown value is. Never throws, whatever was thrown; takes bounded time; reads no clock.
- * Evidence, in order: a signal thrown on purpose, the families (through `cause` and `errors`), else `unknown`.
+ * Evidence, in order: a signal thrown on purpose, the user's rules, the families of errors (through `cause`, `errors` and
+ * what else libraries call them), the message, else `unknown`.
  */
 export function classify(thrown: unknown, context: ClassifyContext): Failure {
-  const found = levels(thrown);
-  const text = describe(thrown);
-  const signal = findSignal(found);
-  if (signal) return failureFrom(signal, text);
-  for (const errors of found) {
-    const recognised = mildest(errors.flatMap((error) => recognise(error, context.now)));
-    if (recognised) return failure(recognised.verdict, recognised.rule, text, codeOf(recognised.error));
-  }
-  return failure(UNKNOWN, 'none', text, codeOf(thrown));
+  return classifyBy(thrown, context);
 }
 
 /** The outcome of an execution whose handler threw: "later" is a deferral, everything else a failure. */
 export function outcomeOf(thrown: unknown, context: ClassifyContext): Outcome {
-  const signal = findSignal(levels(thrown));
-  if (signal?.signal !== 'later') return { kind: 'failure', failure: classify(thrown, context) };
-  const { message } = describe(thrown);
+  return outcomeBy(thrown, context);
+}
+
+/** As `classify`, with rules that are asked after signals and before the families. */
+export function classifyBy(thrown: unknown, context: ClassifyContext, rules?: Rules): Failure {
+  const tree = treeOf(thrown);
+  return failureOf(thrown, tree, findSignal(tree), context, rules);
+}
+
+/** As `outcomeOf`, with rules. */
+export function outcomeBy(thrown: unknown, context: ClassifyContext, rules?: Rules): Outcome {
+  const tree = treeOf(thrown);
+  const signal = findSignal(tree);
+  if (signal?.signal !== 'later') return { kind: 'failure', failure: failureOf(thrown, tree, signal, context, rules) };
   return {
     kind: 'deferral',
     reason: signal.reason,
-    message,
+    message: textOf(thrown).message,
     ...(signal.after !== undefined && { after: signal.after }),
   };
 }
 
-function byAbort(error: unknown): Verdict | undefined {
-  switch (readText(error, 'name')) {
-    case 'TimeoutError':
-      return { reason: 'timeout', kind: 'transient', fault: 'task', ambiguous: true, field: 'name' };
-    case 'AbortError':
-      return { reason: 'abort', kind: 'transient', fault: 'task', ambiguous: true, field: 'name' };
-    default:
-      return undefined;
-  }
+function failureOf(
+  thrown: unknown,
+  tree: Node,
+  signal: Signal | undefined,
+  context: ClassifyContext,
+  rules?: Rules,
+): Failure {
+  const text = textOf(thrown);
+  if (signal) return failureFrom(signal, text);
+  const ruled = rules?.(tree, context);
+  return ruled ? byRule(ruled, text, context.now) : byFamilies(tree, text, context.now);
 }
 
 /** A wrapper does not hide what was said on purpose: the outermost signal counts. */
-function findSignal(found: readonly (readonly unknown[])[]): Signal | undefined {
-  for (const error of found.flat()) {
-    const signal = parseSignal(error);
+function findSignal(tree: Node): Signal | undefined {
+  const first = parseSignal(tree.seen.value);
+  if (first || tree.causes.length + tree.together.length === 0) return first;
+  for (const { seen } of outermostFirst(tree)) {
+    const signal = parseSignal(seen.value);
     if (signal) return signal;
   }
   return undefined;
 }
 
-interface Recognised {
-  readonly error: unknown;
-  readonly rule: string;
-  readonly verdict: Verdict;
+interface Text {
+  readonly name: string;
+  readonly message: string;
 }
 
-function recognise(error: unknown, now: number): Recognised[] {
-  for (const family of FAMILIES) {
-    const verdict = family.recognise(error, now);
-    if (verdict) return [{ error, rule: family.name, verdict }];
+function textOf(thrown: unknown): Text {
+  const { name, message } = describe(thrown);
+  return { name: withoutSecrets(name), message: withoutSecrets(message) };
+}
+
+function byFamilies(tree: Node, text: Text, now: number): Failure {
+  const judged = judge(tree, now);
+  if (!judged || judged.verdict.reason === 'unknown') {
+    const wait = waitAskedFor(tree.seen, now, { kind: 'unknown', reason: 'unknown' });
+    return failureWith(UNKNOWN, text, judged ?? NO_EVIDENCE, tree, wait);
   }
-  return [];
+  const { verdict, node } = judged;
+  const { reason } = verdict;
+  const what = { reason, kind: kindOf(verdict), fault: REASONS[reason].fault, ambiguous: isAmbiguous(judged) };
+  // A wrapper may carry the wait of what it wraps.
+  const wait = judged.retryAfterMs ?? (node === tree ? undefined : waitAskedFor(tree.seen, now, what));
+  return failureWith(what, text, judged, node, wait);
 }
 
-const MILDEST_FIRST: readonly FailureKind[] = ['rate_limited', 'transient', 'unknown', 'permanent'];
-
-/**
- * Of several errors that were thrown together, the one with the most hope speaks: a retry too many costs little, a wrong
- * "permanent" loses the task. But if one of them may have had its effect, so may the whole.
- */
-function mildest(recognised: readonly Recognised[]): Recognised | undefined {
-  const hope = ({ verdict }: Recognised) => MILDEST_FIRST.indexOf(verdict.kind);
-  const [first] = recognised.toSorted((a, b) => hope(a) - hope(b) || waitOf(b) - waitOf(a));
-  if (!first) return undefined;
-  const ambiguous = recognised.some(({ verdict }) => verdict.ambiguous);
-  return ambiguous ? { ...first, verdict: { ...first.verdict, ambiguous } } : first;
+function byRule({ says, name, field, node }: Ruled, text: Text, now: number): Failure {
+  const wait = says.retryAfterMs ?? waitAskedFor(node.seen, now, says);
+  return failureWith(says, text, { rule: name, field: `${node.path}${field}` }, node, wait);
 }
 
-function waitOf({ verdict }: Recognised): number {
-  return verdict.retryAfterMs ?? -1;
+type What = Pick<Failure, 'kind' | 'reason' | 'fault' | 'ambiguous'>;
+
+const UNKNOWN: What = { kind: 'unknown', reason: 'unknown', fault: 'task', ambiguous: false };
+const NO_EVIDENCE = { rule: 'none' };
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+function failureWith(
+  what: What,
+  { name, message }: Text,
+  { rule, field }: { rule: string; field?: string },
+  { seen }: Node,
+  wait: number | undefined,
+): Failure {
+  const { kind, reason, fault, ambiguous } = what;
+  const evidence = field === undefined ? { rule } : { rule, field };
+  const failure: Writable<Failure> = {
+    kind,
+    reason,
+    fault,
+    ambiguous,
+    name,
+    message,
+    evidence,
+    fingerprint: fingerprint(reason, name, message),
+  };
+  if (wait !== undefined) failure.retryAfterMs = wait;
+  const { code } = seen;
+  if (typeof code === 'string' || typeof code === 'number') failure.code = kept(String(code));
+  return failure;
 }
 
-function failureFrom(signal: Signal, text: { name: string; message: string }): Failure {
+function failureFrom(signal: Signal, text: Text): Failure {
   switch (signal.signal) {
     case 'permanent':
       return { ...spoken(signal, text), kind: 'permanent', fault: 'task', word: 'permanent' };
@@ -122,29 +153,20 @@ function failureFrom(signal: Signal, text: { name: string; message: string }): F
   }
 }
 
-function spoken(signal: Signal, text: { name: string; message: string }) {
-  const code = 'code' in signal && signal.code !== undefined ? { code: clean(signal.code, LONGEST_CODE) } : {};
+function spoken(signal: Signal, text: Text) {
+  const code = 'code' in signal && signal.code !== undefined ? { code: kept(signal.code) } : {};
+  const { reason } = signal;
+  const print = fingerprint(reason, text.name, text.message);
   return {
     ...text,
-    reason: signal.reason,
+    reason,
     ambiguous: false,
     evidence: { rule: 'signal', field: signal.signal },
+    fingerprint: print,
     ...code,
   };
 }
 
-function failure(verdict: Verdict, rule: string, text: { name: string; message: string }, code?: string): Failure {
-  const { field, ambiguous = false, ...rest } = verdict;
-  return {
-    ...text,
-    ...rest,
-    ambiguous,
-    evidence: { rule, ...(field !== undefined && { field }) },
-    ...(code !== undefined && { code }),
-  };
-}
-
-function codeOf(error: unknown): string | undefined {
-  const code = read(error, 'code');
-  return typeof code === 'string' || typeof code === 'number' ? clean(String(code), LONGEST_CODE) : undefined;
+function kept(code: string): string {
+  return withoutSecrets(clean(code, LONGEST_CODE));
 }

@@ -49,5 +49,8 @@ function messageOfObject(thrown: object): string {
 export function clean(text: string, longest: number): string {
   const cut = text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the point
-  return cut.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd').toWellFormed();
+  return /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff]/.test(cut)
+    ? // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
+      cut.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd').toWellFormed()
+    : cut;
 }

@@ -1,88 +1,88 @@
-import type { Milliseconds } from '../../duration.ts';
-import { read, readNumber, readText } from './inspect.ts';
-import { header, retryAfter } from './retry-after.ts';
-import type { Verdict } from './verdict.ts';
+import { textIn } from './body.ts';
+import type { HeaderBag } from './headers.ts';
+import type { Seen } from './seen.ts';
+import { byStatus, type Status } from './status.ts';
+import { type Finding, kindOf, type Verdict, verdictOf } from './verdict.ts';
 
-const BY_STATUS: Readonly<Record<number, Verdict>> = {
-  401: { reason: 'auth.invalid', kind: 'permanent', fault: 'source' },
-  403: { reason: 'auth.forbidden', kind: 'permanent', fault: 'task' },
-  404: { reason: 'http.404', kind: 'permanent', fault: 'task' },
-  407: { reason: 'auth.invalid', kind: 'permanent', fault: 'source' },
-  408: { reason: 'http.408', kind: 'transient', fault: 'source' },
-  409: { reason: 'http.409', kind: 'unknown', fault: 'task' },
-  410: { reason: 'http.404', kind: 'permanent', fault: 'task' },
-  412: { reason: 'conflict', kind: 'permanent', fault: 'task' },
-  413: { reason: 'too_large', kind: 'permanent', fault: 'task' },
-  421: { reason: 'http.421', kind: 'transient', fault: 'source' },
-  423: { reason: 'http.423', kind: 'transient', fault: 'task' },
-  425: { reason: 'http.425', kind: 'transient', fault: 'source' },
-  429: { reason: 'http.429', kind: 'rate_limited', fault: 'quota' },
-  499: { reason: 'http.4xx', kind: 'unknown', fault: 'task' },
-  501: { reason: 'http.5xx', kind: 'permanent', fault: 'task' },
-  503: { reason: 'http.5xx', kind: 'transient', fault: 'source' },
-};
-
-/** Where the AWS SDK keeps the status. */
-const AWS_STATUS = '$metadata.httpStatusCode';
-
-/** How much of a message is searched for words. */
-const LONGEST_READ = 1_024;
-
-const THROTTLED: Verdict = { reason: 'throttled', kind: 'rate_limited', fault: 'quota' };
-
-/** An error or response that carries an HTTP status, in any of the places where clients put it. */
-export function byHttpStatus(error: unknown, now: number): Verdict | undefined {
-  const found = statusOf(error);
-  if (!found) return undefined;
-  const headers = headersOf(error);
-  const wait = retryAfter(headers, now);
-  const verdict = unlessLimited(error, found.status, headers, wait) ?? verdictOn(found);
-  return { ...verdict, field: found.field, ...(wait !== undefined && { retryAfterMs: wait }) };
+/** What an HTTP status means, with what stands beside it: headers that forbid or ask for a retry, words of limits. */
+export function byHttp(seen: Seen): Finding | undefined {
+  const { status } = seen;
+  if (status === undefined) return undefined;
+  const { number, field } = status;
+  const { headers } = seen;
+  const plain = verdictOf(unlessSaid(seen, status, headers) ?? byStatus(number));
+  // An application's own 5xx only says that something below it failed; what that was is said by the cause.
+  const strength = number < 400 || (number >= 500 && !status.answered) ? 'hint' : 'status';
+  return { verdict: asTold(plain, headers), field, strength };
 }
 
-function verdictOn({ status, field }: Found): Verdict {
-  const exact = BY_STATUS[status];
-  if (exact) return exact;
-  // The server took the request before it failed, so the effect may have happened.
-  if (status >= 500) return { reason: 'http.5xx', kind: 'transient', fault: 'source', ambiguous: true };
-  // AWS answers 400 to throttling, conflicts and time-outs alike: there the number says nothing.
-  const kind = status === 400 && field === AWS_STATUS ? 'unknown' : 'permanent';
-  return { reason: 'http.4xx', kind, fault: 'task' };
-}
-
-/** What would be permanent, were it not that the server also says "later". A wrong "permanent" loses the task. */
-function unlessLimited(error: unknown, status: number, headers: unknown, wait?: Milliseconds): Verdict | undefined {
-  if (status === 413 && wait !== undefined) return { reason: 'too_large', kind: 'transient', fault: 'task' };
-  if (status !== 400 && status !== 403) return undefined;
-  const limited = wait !== undefined || header(headers, 'x-ratelimit-remaining') === '0' || speaksOfLimits(error);
-  return limited ? THROTTLED : undefined;
-}
-
-function speaksOfLimits(error: unknown): boolean {
-  const words = /rate.?limit|throttl|too many requests|throughput ?exceeded|request ?limit ?exceeded/i;
-  return ['name', 'code', 'message'].some((key) => words.test((readText(error, key) ?? '').slice(0, LONGEST_READ)));
-}
-
-interface Found {
-  readonly status: number;
-  readonly field: string;
-}
-
-function statusOf(error: unknown): Found | undefined {
-  const response = read(error, 'response');
-  const places = [
-    ['status', readNumber(error, 'status')],
-    ['statusCode', readNumber(error, 'statusCode')],
-    ['response.status', readNumber(response, 'status')],
-    ['response.statusCode', readNumber(response, 'statusCode')],
-    [AWS_STATUS, readNumber(read(error, '$metadata'), 'httpStatusCode')],
-  ] as const;
-  for (const [field, status] of places) {
-    if (status !== undefined && Number.isInteger(status) && status >= 400 && status < 600) return { status, field };
+/** What would mean something else, were it not for what the answer says besides. */
+function unlessSaid(seen: Seen, { number }: Status, headers: HeaderBag | undefined): Verdict | undefined {
+  switch (number) {
+    case 401:
+      return isExpired(seen, headers) ? verdictOf('auth.expired transient') : undefined;
+    case 400:
+    case 403:
+      if (isUsedUp(seen)) return verdictOf('quota.exhausted');
+      return isLimited(seen, headers) ? verdictOf('throttled') : undefined;
+    case 429:
+      return isUsedUp(seen) ? verdictOf('quota.exhausted') : undefined;
+    case 409:
+      // OpenAI, Anthropic and Stripe mean by it: another request was faster, ask again.
+      return seen.get('requestID') !== undefined || seen.get('rawType') !== undefined
+        ? verdictOf('http.409 transient')
+        : undefined;
+    case 413:
+      return headers?.get('retry-after') === undefined ? undefined : verdictOf('too_large transient');
+    default:
+      return undefined;
   }
-  return undefined;
 }
 
-function headersOf(error: unknown): unknown {
-  return read(read(error, 'response'), 'headers') ?? read(error, 'headers') ?? read(error, 'responseHeaders');
+/** RFC 6750: a token that ran out, so the next try may fetch a fresh one. */
+function isExpired(seen: Seen, headers: HeaderBag | undefined): boolean {
+  if (/\binvalid_token\b.*\bexpired\b/i.test(headers?.get('www-authenticate') ?? '')) return true;
+  return /^(?:the |your )?(?:access |auth(?:entication|orization)? |bearer |id |session )?(?:token|session|jwt) (?:has |is )?expired\b/i.test(
+    textIn(seen.body),
+  );
+}
+
+/** Services that bill say so in words where they have no code for it. */
+function isUsedUp(seen: Seen): boolean {
+  const words =
+    /\bcredit balance is too low\b|\bexceeded your current quota, please check your plan\b|\bbilling (?:hard )?limit\b|\b(?:out of|insufficient|no) credits\b/i;
+  return words.test(seen.message) || words.test(textIn(seen.body));
+}
+
+const LIMIT_WORDS =
+  /\brate.?limit(?:s|ed|ing)?\b|\brate ?limit ?exceeded|throttl|too many requests|throughput ?exceeded|request ?limit ?exceeded|\babuse detection\b|\bsecondary rate\b/i;
+
+function isLimited(seen: Seen, headers: HeaderBag | undefined): boolean {
+  if (headers?.get('retry-after') !== undefined || headers?.get('x-ratelimit-remaining') === '0') return true;
+  const { code } = seen;
+  return (
+    LIMIT_WORDS.test(seen.name) ||
+    (typeof code === 'string' && LIMIT_WORDS.test(code.slice(0, 128))) ||
+    LIMIT_WORDS.test(seen.message) ||
+    LIMIT_WORDS.test(textIn(seen.body))
+  );
+}
+
+/** Headers of Stripe, OpenAI and Anthropic by which the server says whether another try makes sense. */
+function asTold(verdict: Verdict, headers: HeaderBag | undefined): Verdict {
+  if (headers === undefined) return verdict;
+  const told = headers.get('x-should-retry') ?? headers.get('stripe-should-retry');
+  if (told === 'false' && kindOf(verdict) === 'transient') return { ...verdict, kind: 'permanent' };
+  if (told === 'true' && kindOf(verdict) !== 'rate_limited') return { ...verdict, kind: 'transient' };
+  return verdict;
+}
+
+/** Whether what a body says may stand against the status that it came with. */
+export function mayOutrank(verdict: Verdict, status: number): boolean {
+  const kind = kindOf(verdict);
+  // A server that failed cannot be held to what it says of our request; that a stock is used up it knows.
+  if (status >= 500) return kind !== 'permanent' || verdict.reason === 'quota.exhausted';
+  if (status === 429)
+    return verdict.reason === 'quota.exhausted' || (kind === 'rate_limited' && verdict.reason !== 'throttled');
+  return true;
 }

@@ -3,20 +3,55 @@
  * in here throws, and nothing runs without bound.
  */
 
-const MOST_ERRORS = 32;
-const DEEPEST_CAUSE = 10;
-
 /** The property's value, or undefined where it cannot be read. What a value only has from `Object.prototype` is no evidence. */
 export function read(value: unknown, key: PropertyKey): unknown {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined;
+  return isReadable(value) ? readOf(value, key, inheritedNames(value)) : undefined;
+}
+
+/** As `read`, for an object of which it is known what it inherits. */
+export function readOf(value: object, key: PropertyKey, inherited: Names): unknown {
   try {
-    const found = (value as Record<PropertyKey, unknown>)[key];
-    const everyones = key in Object.prototype && found === (Object.prototype as Record<PropertyKey, unknown>)[key];
-    return everyones && !Object.hasOwn(value, key) ? undefined : found;
+    // Asked before it is read: a lookup that finds nothing is dear where every error has another class.
+    if (!Object.hasOwn(value, key) && !inherited?.has(key)) return undefined;
+    return (value as Record<PropertyKey, unknown>)[key];
   } catch {
     // A getter or trap of somebody else's refused; what cannot be read is no evidence.
     return undefined;
   }
+}
+
+export function isReadable(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/** The names that an object has from its classes, without those that everything has; undefined for none. */
+export type Names = ReadonlySet<PropertyKey> | undefined;
+
+const NAMES = new WeakMap<object, Names>();
+const MOST_CLASSES = 16;
+
+export function inheritedNames(value: object): Names {
+  try {
+    const prototype = Object.getPrototypeOf(value) as object | null;
+    if (prototype === null || prototype === Object.prototype) return undefined;
+    const known = NAMES.get(prototype);
+    if (known) return known;
+    const names = namesOf(prototype);
+    NAMES.set(prototype, names);
+    return names;
+  } catch {
+    return undefined;
+  }
+}
+
+function namesOf(prototype: object): Names {
+  const names = new Set<PropertyKey>();
+  let at: object | null = prototype;
+  for (let i = 0; i < MOST_CLASSES && at !== null && at !== Object.prototype; i++) {
+    for (const name of Reflect.ownKeys(at)) names.add(name);
+    at = Object.getPrototypeOf(at) as object | null;
+  }
+  return names;
 }
 
 /** The property if it is a string. */
@@ -31,40 +66,11 @@ export function readNumber(value: unknown, key: PropertyKey): number | undefined
   return typeof found === 'number' && Number.isFinite(found) ? found : undefined;
 }
 
-/**
- * The thrown value, then what it wraps, then what that wraps: `cause` and the `errors` of an AggregateError, each object
- * once, at most ten levels and 32 errors in all.
- */
-export function levels(thrown: unknown): readonly (readonly unknown[])[] {
-  const seen = new Set<unknown>([thrown]);
-  const found: unknown[][] = [];
-  for (let level = [thrown]; level.length > 0 && found.length < DEEPEST_CAUSE; ) {
-    found.push(level);
-    const inner = level.flatMap(wrapped).filter((value) => !seen.has(value));
-    level = [...new Set(inner)].slice(0, MOST_ERRORS - seen.size);
-    for (const value of level) seen.add(value);
-  }
-  return found;
-}
-
-function wrapped(value: unknown): unknown[] {
-  const cause = read(value, 'cause');
-  return [...(cause === undefined ? [] : [cause]), ...listed(read(value, 'errors'))];
-}
-
-/** The first members of a list, one by one: a Proxy of one, or one with an iterator of its own, may be endless. */
-function listed(list: unknown): unknown[] {
-  const length = isList(list) ? readNumber(list, 'length') : undefined;
-  const members: unknown[] = [];
-  for (let i = 0; i < Math.min(length ?? 0, MOST_ERRORS); i++) members.push(read(list, i));
-  return members;
-}
-
-function isList(value: unknown): boolean {
+/** Whether it is a list; a revoked Proxy refuses even that question. */
+export function isList(value: unknown): boolean {
   try {
     return Array.isArray(value);
   } catch {
-    // A revoked Proxy refuses even that question.
     return false;
   }
 }

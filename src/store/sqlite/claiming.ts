@@ -1,10 +1,16 @@
+import type { UniqueScope } from '../../task.ts';
+import type { Writable } from '../../writable.ts';
 import type { Claim, Claimed, ClaimRequest, Recovered } from '../store.ts';
+import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, factsAt, UNTOUCHED } from './facts.ts';
+import type { Handed } from './handed.ts';
 import type { Lanes } from './lanes.ts';
 import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
 import type { Reaper } from './reaper.ts';
 import { newToken } from './token.ts';
+import type { Uniques } from './uniques.ts';
+import type { Walk } from './walk.ts';
 
 /** How many due tasks one claim moves to ready, so that a million falling due at once stall nobody. */
 const MOST_PROMOTED = 1_000;
@@ -20,8 +26,26 @@ interface StoredRow {
   readonly submitted_at: number;
   readonly deadline: number | null;
   readonly idempotent: number | null;
+  readonly unique_while: UniqueScope | null;
   readonly payload: string;
 }
+
+/** The same as an array, in the order of `STORED`. */
+type StoredColumns = [
+  id: number,
+  class_: number,
+  source: string,
+  priority: number,
+  key: string | null,
+  policy: string | null,
+  submittedAt: number,
+  deadline: number | null,
+  idempotent: number | null,
+  uniqueWhile: UniqueScope | null,
+  payload: string,
+];
+
+const STORED = 'id, class, source, priority, key, policy, submitted_at, deadline, idempotent, unique_while, payload';
 
 interface LeaseRow {
   readonly execution: number;
@@ -36,20 +60,40 @@ interface LeasedRow extends StoredRow, LeaseRow {
   readonly lost_by: string | null;
 }
 
+export interface ClaimingParts {
+  readonly sql: Sql;
+  readonly catalogue: Catalogue;
+  readonly lanes: Lanes;
+  readonly walk: Walk;
+  readonly places: Places;
+  readonly facts: FactsTable;
+  readonly reaper: Reaper;
+  readonly uniques: Uniques;
+  readonly handed: Handed;
+}
+
 /** Hands out leases: on ready tasks, and on those that others lost or whose deadline has passed. */
 export class Claiming {
   readonly #sql: Sql;
+  readonly #catalogue: Catalogue;
   readonly #lanes: Lanes;
+  readonly #walk: Walk;
   readonly #places: Places;
   readonly #facts: FactsTable;
   readonly #reaper: Reaper;
+  readonly #uniques: Uniques;
+  readonly #handed: Handed;
 
-  constructor(sql: Sql, lanes: Lanes, places: Places, facts: FactsTable, reaper: Reaper) {
+  constructor({ sql, catalogue, lanes, walk, places, facts, reaper, uniques, handed }: ClaimingParts) {
     this.#sql = sql;
+    this.#catalogue = catalogue;
     this.#lanes = lanes;
+    this.#walk = walk;
     this.#places = places;
     this.#facts = facts;
     this.#reaper = reaper;
+    this.#uniques = uniques;
+    this.#handed = handed;
   }
 
   claim(request: ClaimRequest, now: number): Claim {
@@ -57,7 +101,7 @@ export class Claiming {
     if (this.#anyExpired(now)) return this.#answer([], now);
     this.#places.promote(now, MOST_PROMOTED);
     const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
-    return this.#answer(this.#lease(ids, request.worker, now), now);
+    return this.#answer(this.#lease(ids, request, now), now);
   }
 
   /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
@@ -104,32 +148,33 @@ export class Claiming {
   /** The tasks that are leased now, in the order of the ids. */
   leased(ids: readonly number[]): LeasedRow[] {
     return this.#sql.all<LeasedRow>(
-      `SELECT t.id, t.class, t.source, t.priority, t.key, t.policy, t.submitted_at, t.deadline, t.idempotent, t.payload,
-         r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by
+      `SELECT t.id, t.class, t.source, t.priority, t.key, t.policy, t.submitted_at, t.deadline, t.idempotent,
+         t.unique_while, t.payload, r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by
        FROM json_each(?) j JOIN hf_running r ON r.id = j.value JOIN hf_tasks t ON t.id = r.id ORDER BY j.key`,
       JSON.stringify(ids),
     );
   }
 
   claimed(row: StoredRow, lease: LeaseRow, facts: FactsRow, now: number): Claimed {
-    const { queue, type, category } = this.#lanes.describe(row.class);
-    return {
+    const { type, category, queue } = this.#catalogue.class(row.class);
+    const claimed: Writable<Claimed> = {
       lease: { task: row.id, execution: lease.execution, token: lease.token },
       revision: lease.revision,
       type,
-      queue,
+      queue: this.#catalogue.queue(queue).name,
       source: row.source,
       priority: row.priority,
       payload: row.payload,
       submittedAt: row.submitted_at,
       facts: factsAt(now, facts, row, lease),
-      ...(row.idempotent === null && { idempotenceUnsaid: true }),
-      ...(category !== '' && { category }),
-      ...(row.key !== null && { key: row.key }),
-      ...(row.policy !== null && { policy: row.policy }),
-      ...(row.deadline !== null && { deadline: row.deadline }),
-      ...(facts.error !== null && { lastError: facts.error }),
     };
+    if (row.idempotent === null) claimed.idempotenceUnsaid = true;
+    if (category !== '') claimed.category = category;
+    if (row.key !== null) claimed.key = row.key;
+    if (row.policy !== null) claimed.policy = row.policy;
+    if (row.deadline !== null) claimed.deadline = row.deadline;
+    if (facts.error !== null) claimed.lastError = facts.error;
+    return claimed;
   }
 
   #takeNext(request: ClaimRequest): number[] {
@@ -140,9 +185,9 @@ export class Claiming {
       .map((found) => placeOf((found as Found).row, (found as Found).facts));
     // Putting aside writes, and a commit wakes other processes, whose claims would wake this one: not for nothing.
     const ids = aside.map(({ id }) => id);
-    if (ids.length > 0 && !this.#lanes.offersOthers(request, ids)) return [];
+    if (ids.length > 0 && !this.#walk.offersOthers(request, ids)) return [];
     for (const place of aside) this.#lanes.remove(place);
-    const taken = this.#lanes.take(request);
+    const taken = this.#walk.take(request);
     for (const place of aside) this.#lanes.add(place);
     return taken;
   }
@@ -153,7 +198,7 @@ export class Claiming {
     for (const id of only) {
       if (taken.length === request.limit) break;
       const found = request.except.includes(id) ? undefined : this.#places.find(id);
-      if (found?.state !== 'ready' || !this.#lanes.admits(request, found.row.class)) continue;
+      if (found?.state !== 'ready' || !this.#walk.admits(request, found.row.class)) continue;
       if (this.#lanes.isShut(found.row.source)) continue;
       const place = placeOf(found.row, found.facts);
       if (place.suspect && suspects-- <= 0) continue;
@@ -162,35 +207,83 @@ export class Claiming {
     return taken;
   }
 
-  #lease(ids: readonly number[], worker: number, now: number): Claimed[] {
-    if (ids.length === 0) return [];
-    const list = JSON.stringify(ids);
+  #lease(taken: readonly number[], request: ClaimRequest, now: number): Claimed[] {
+    if (taken.length === 0) return [];
+    const list = JSON.stringify(taken);
     const facts = this.#facts.ofAll(list);
+    const rows = this.#storedRows(list);
+    const ids = this.#withoutRefused(taken, rows, request.limit);
     const token = newToken();
-    const rows = new Map(
-      this.#sql
-        .all<StoredRow>(
-          `SELECT id, class, source, priority, key, policy, submitted_at, deadline, idempotent, payload FROM hf_tasks
-           WHERE id IN (SELECT value FROM json_each(?))`,
-          list,
-        )
-        .map((row) => [row.id, row]),
-    );
-    const running: (number | null)[][] = [];
+    const fresh: number[] = [];
+    const others: unknown[] = [];
     const claimed = ids.map((id) => {
       const row = rows.get(id) as StoredRow;
       const remembered = facts.get(id) ?? UNTOUCHED;
       const execution = remembered.executions + 1;
       if (row.deadline !== null) this.#places.dropDeadline(row.deadline, id);
-      running.push([id, execution, row.deadline]);
+      if (execution === 1 && row.deadline === null && row.unique_while === null) fresh.push(id);
+      else {
+        this.#uniques.follow(id, row.unique_while, 'ready', 'running');
+        others.push(id, request.worker, execution, token, now, row.deadline, row.unique_while);
+      }
+      if (execution > 1) this.#handed.add(placeOf(row, remembered), token, remembered);
       return this.claimed(row, { execution, token, revision: 0, started_at: now, cancel: 0 }, remembered, now);
     });
+    // Nearly all are new, and differ in nothing but their ids.
     this.#sql.run(
-      `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline)
-       SELECT value ->> 0, :worker, value ->> 1, :token, :now, value ->> 2 FROM json_each(:rows)`,
-      { worker, token, now, rows: JSON.stringify(running) },
+      `INSERT INTO hf_running (id, worker, execution, token, started_at)
+       SELECT value, :worker, 1, :token, :now FROM json_each(:ids)`,
+      { worker: request.worker, token, now, ids: JSON.stringify(fresh) },
     );
+    this.#sql.insertAll('hf_running (id, worker, execution, token, started_at, deadline, unique_while)', 7, others);
     return claimed;
+  }
+
+  #storedRows(ids: string): ReadonlyMap<number, StoredRow> {
+    const rows = this.#sql.rows<StoredColumns>(
+      `SELECT ${STORED} FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))`,
+      ids,
+    );
+    const byId = new Map<number, StoredRow>();
+    for (const [
+      id,
+      class_,
+      source,
+      priority,
+      key,
+      policy,
+      submitted_at,
+      deadline,
+      idempotent,
+      scope,
+      payload,
+    ] of rows) {
+      byId.set(id, {
+        id,
+        class: class_,
+        source,
+        priority,
+        key,
+        policy,
+        submitted_at,
+        deadline,
+        idempotent,
+        unique_while: scope,
+        payload,
+      });
+    }
+    return byId;
+  }
+
+  /** Of those taken ahead, the ones before the first that may not be: it goes back, and all behind it. */
+  #withoutRefused(taken: readonly number[], rows: ReadonlyMap<number, StoredRow>, limit: number): readonly number[] {
+    const refused = taken.findIndex((id, at) => {
+      const row = rows.get(id) as StoredRow;
+      return at >= limit && (row.idempotent === 0 || row.deadline !== null);
+    });
+    if (refused < 0) return taken;
+    for (const place of this.#places.placesOf(taken.slice(refused))) this.#lanes.add(place);
+    return taken.slice(0, refused);
   }
 
   /** Waiting tasks whose deadline has passed are leased to be decided about; they are not executed, so none is counted. */
@@ -206,15 +299,18 @@ export class Claiming {
     for (const id of ids) {
       const found = this.#places.find(id) as Found;
       mustBeLegal(found.state, 'running');
+      this.#uniques.follow(id, found.row.unique_while, found.state, 'running');
       this.#places.leave(found);
       this.#sql.run(
-        `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline, why) VALUES (?, ?, ?, ?, ?, ?, 'expiry')`,
+        `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline, unique_while, why)
+         VALUES (?, ?, ?, ?, ?, ?, ?, 'expiry')`,
         id,
         worker,
         found.facts.executions,
         token,
         now,
         found.row.deadline,
+        found.row.unique_while,
       );
     }
     return ids;

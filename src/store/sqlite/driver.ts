@@ -13,7 +13,14 @@ interface Statement {
   run(...values: unknown[]): { readonly changes: number; readonly lastInsertRowid: number | bigint };
   get(...values: unknown[]): unknown;
   all(...values: unknown[]): unknown[];
+  /** From now on it answers each row as an array of its columns. */
+  raw(): Statement;
+  /** From now on it answers only the first column of each row. */
+  pluck(): Statement;
 }
+
+/** How many rows one statement inserts: the largest that fits. */
+const AT_ONCE = [32, 8, 1] as const;
 
 /** A statement waits this long inside SQLite for another process before it is tried again from outside. */
 const BUSY_WAIT_MS = 20;
@@ -50,6 +57,9 @@ export function refuseOldSqlite(version: string): void {
 export class Sql {
   readonly #driver: Driver;
   readonly #statements = new Map<string, Statement>();
+  readonly #insertions = new Map<string, Statement>();
+  readonly #raw = new Map<string, Statement>();
+  readonly #plucked = new Map<string, Statement>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
@@ -57,6 +67,11 @@ export class Sql {
 
   get inTransaction(): boolean {
     return this.#driver.inTransaction;
+  }
+
+  /** Whether this is a connection made by the very library that made ours. */
+  isOfSameLibrary<Handle extends Driver>(handle: unknown): handle is Handle {
+    return handle instanceof this.#driver.constructor;
   }
 
   /** How many rows this connection has changed since it was opened. */
@@ -82,17 +97,62 @@ export class Sql {
     return this.#prepare(text).all(...values) as Row[];
   }
 
+  /**
+   * Inserts many rows with few calls: all their values one after the other. `into` names the table and its columns; what
+   * follows the values may be `onConflict`.
+   */
+  insertAll(into: string, columns: number, values: readonly unknown[], onConflict = ''): void {
+    for (let at = 0; at < values.length; ) {
+      const rows = AT_ONCE.find((size) => at + size * columns <= values.length) as number;
+      const end = at + rows * columns;
+      const whole = at === 0 && end === values.length;
+      this.#inserting(into, rows, columns, onConflict).run(whole ? values : values.slice(at, end));
+      at = end;
+    }
+  }
+
+  /** Every row as an array of its columns, which costs half of an object. */
+  rows<Row extends readonly unknown[]>(text: string, ...values: unknown[]): Row[] {
+    let statement = this.#raw.get(text);
+    if (!statement) {
+      statement = this.#driver.prepare(text).raw();
+      this.#raw.set(text, statement);
+    }
+    return statement.all(...values) as Row[];
+  }
+
+  /** The first column of every row. */
+  column<Value>(text: string, ...values: unknown[]): Value[] {
+    let statement = this.#plucked.get(text);
+    if (!statement) {
+      statement = this.#driver.prepare(text).pluck();
+      this.#plucked.set(text, statement);
+    }
+    return statement.all(...values) as Value[];
+  }
+
   close(): void {
-    this.#statements.clear();
     this.#driver.close();
   }
 
+  #inserting(into: string, rows: number, columns: number, onConflict: string): Statement {
+    const name = `${rows} ${into}${onConflict}`;
+    let statement = this.#insertions.get(name);
+    if (!statement) {
+      const row = `(${Array(columns).fill('?').join()})`;
+      statement = this.#driver.prepare(`INSERT INTO ${into} VALUES ${Array(rows).fill(row).join()} ${onConflict}`);
+      this.#insertions.set(name, statement);
+    }
+    return statement;
+  }
+
   #prepare(text: string): Statement {
-    const known = this.#statements.get(text);
-    if (known) return known;
-    const made = this.#driver.prepare(text);
-    this.#statements.set(text, made);
-    return made;
+    let statement = this.#statements.get(text);
+    if (!statement) {
+      statement = this.#driver.prepare(text);
+      this.#statements.set(text, statement);
+    }
+    return statement;
   }
 }
 

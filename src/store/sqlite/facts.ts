@@ -34,6 +34,8 @@ export const UNTOUCHED: FactsRow = {
   error: null,
 };
 
+const NONE: readonly never[] = [];
+
 /** How much of the last error travels with a retry. */
 const LONGEST_LAST_ERROR = 1_024;
 
@@ -51,33 +53,98 @@ export class FactsTable {
 
   /** The same for many, by a JSON list of ids; whoever is missing is untouched. */
   ofAll(ids: string): ReadonlyMap<number, FactsRow> {
-    const rows = this.#sql.all<FactsRow & { task: number }>(
-      'SELECT * FROM hf_facts WHERE task IN (SELECT value FROM json_each(?))',
+    const byId = new Map<number, FactsRow>();
+    for (const row of this.#sql.rows<FactsColumns>(
+      `SELECT ${COLUMNS} FROM hf_facts WHERE task IN (SELECT value FROM json_each(?))`,
       ids,
-    );
-    return new Map(rows.map((row) => [row.task, row]));
+    )) {
+      byId.set(row[0], rowFrom(row));
+    }
+    return byId;
   }
 
   write(id: number, facts: FactsRow): void {
-    this.#sql.run(
-      `INSERT OR REPLACE INTO hf_facts (task, executions, round_base, first_started_at, charged, deferrals, in_a_row,
-         deferred_since, recoveries, suspect, run_at, reason, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      id,
-      facts.executions,
-      facts.round_base,
-      facts.first_started_at,
-      facts.charged,
-      facts.deferrals,
-      facts.in_a_row,
-      facts.deferred_since,
-      facts.recoveries,
-      facts.suspect,
-      facts.run_at,
-      facts.reason,
-      facts.error,
-    );
+    this.writeAll([[id, facts]]);
+  }
+
+  writeAll(all: readonly (readonly [id: number, facts: FactsRow])[]): void {
+    const values: unknown[] = [];
+    for (const [id, facts] of all) {
+      values.push(
+        id,
+        facts.executions,
+        facts.round_base,
+        facts.first_started_at,
+        facts.charged,
+        facts.deferrals,
+        facts.in_a_row,
+        facts.deferred_since,
+        facts.recoveries,
+        facts.suspect,
+        facts.run_at,
+        facts.reason,
+        facts.error,
+      );
+    }
+    this.#sql.insertAll(`hf_facts (${COLUMNS})`, FACTS.length, values, UNLESS_NEW);
   }
 }
+
+/** A row as an array, in the order of `FACTS`. */
+type FactsColumns = [
+  task: number,
+  executions: number,
+  roundBase: number,
+  firstStartedAt: number | null,
+  charged: string,
+  deferrals: number,
+  inARow: number,
+  deferredSince: number | null,
+  recoveries: string,
+  suspect: number,
+  runAt: number | null,
+  reason: string | null,
+  error: string | null,
+];
+
+function rowFrom(row: FactsColumns): FactsRow {
+  return {
+    executions: row[1],
+    round_base: row[2],
+    first_started_at: row[3],
+    charged: row[4],
+    deferrals: row[5],
+    in_a_row: row[6],
+    deferred_since: row[7],
+    recoveries: row[8],
+    suspect: row[9],
+    run_at: row[10],
+    reason: row[11],
+    error: row[12],
+  };
+}
+
+const FACTS = [
+  'task',
+  'executions',
+  'round_base',
+  'first_started_at',
+  'charged',
+  'deferrals',
+  'in_a_row',
+  'deferred_since',
+  'recoveries',
+  'suspect',
+  'run_at',
+  'reason',
+  'error',
+] as const;
+
+const COLUMNS = FACTS.join();
+
+const UNLESS_NEW = `ON CONFLICT (task) DO UPDATE SET ${FACTS.slice(1)
+  .map((column) => `${column} = excluded.${column}`)
+  .join()}`;
 
 /** Times become durations: what leaves the store carries no clock of its own. */
 export function factsAt(
@@ -86,18 +153,19 @@ export function factsAt(
   task: { readonly idempotent: number | null; readonly deadline: number | null },
   lease: { readonly execution: number; readonly started_at: number; readonly cancel: number },
 ): Facts {
-  return {
+  const made = {
     executions: lease.execution - facts.round_base,
-    charged: facts.charged === '[]' ? [] : (JSON.parse(facts.charged) as ChargedCount[]),
+    charged: facts.charged === '[]' ? NONE : (JSON.parse(facts.charged) as ChargedCount[]),
     deferralsInARow: facts.in_a_row,
     deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
-    recoveriesAgoMs: facts.recoveries === '[]' ? [] : (JSON.parse(facts.recoveries) as number[]).map((at) => now - at),
+    recoveriesAgoMs:
+      facts.recoveries === '[]' ? NONE : (JSON.parse(facts.recoveries) as number[]).map((at) => now - at),
     suspect: facts.suspect === 1,
     idempotent: task.idempotent !== 0,
     cancelRequested: lease.cancel === 1,
     sinceFirstStartMs: now - (firstStart(facts, lease) ?? now),
-    ...(task.deadline !== null && { untilDeadlineMs: task.deadline - now }),
   };
+  return task.deadline === null ? made : { ...made, untilDeadlineMs: task.deadline - now };
 }
 
 /** What is remembered after a decision: its charge is added to what was. */

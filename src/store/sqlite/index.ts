@@ -1,10 +1,13 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
+import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
+import { Catalogue } from './catalogue.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
 import { isBusy, readOnly, storeError } from './failures.ts';
+import { Handed } from './handed.ts';
 import { Lanes } from './lanes.ts';
 import { Places } from './places.ts';
 import { Reaper } from './reaper.ts';
@@ -13,15 +16,34 @@ import { migrate, SCHEMA } from './schema.ts';
 import { SqliteSources } from './sources.ts';
 import { StoreClock } from './store-clock.ts';
 import { SqliteTasks } from './tasks.ts';
+import { Uniques } from './uniques.ts';
 import { brokenInvariants } from './verify.ts';
 import { Wake } from './wake.ts';
+import { Walk } from './walk.ts';
+import { Within } from './within.ts';
 import { Writer } from './writer.ts';
+
+export interface SqliteOptions {
+  /**
+   * What an acknowledged write survives. `full` (default): any crash, and a power cut, for each commit waits for the disk.
+   * `process`: any crash or kill of processes; but when the power goes or the operating system crashes, the last moments
+   * before may be undone, as if they had not happened: a task enqueued then is lost with its key, one settled then runs
+   * again, and an operator's step is forgotten. The file stays sound. It is this connection's: what other processes write
+   * follows their own option.
+   */
+  readonly durability?: Durability;
+}
+
+/** SQLite's `synchronous` for each durability. At NORMAL a WAL is brought to the disk now and then, and not at each commit. */
+const SYNCHRONOUS = { full: { name: 'FULL', number: 2 }, process: { name: 'NORMAL', number: 1 } } as const;
+type Durability = keyof typeof SYNCHRONOUS;
 
 /**
  * A store in one SQLite file, shared by any number of processes of one host. The file is made where it does not exist; its
  * folder must. `':memory:'` is a store that ends with its process. Nothing is opened before Holdfast opens it.
+ * @throws InvalidInputError for a path or option that it cannot use.
  */
-export function sqlite(path: string): StoreOpener {
+export function sqlite(path: string, options: SqliteOptions = {}): StoreOpener {
   if (typeof path !== 'string' || path === '') {
     throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${show(path)}.`);
   }
@@ -29,17 +51,20 @@ export function sqlite(path: string): StoreOpener {
   if (path.includes('\0') || path.trim() !== path) {
     throw new InvalidInputError(`sqlite needs a path without NUL and without space at its ends, got ${show(path)}.`);
   }
-  return { kind: 'sqlite', open: (world) => openSqlite(path, world) };
+  refuseUnknown(options, ['durability'], 'sqlite');
+  const { durability = 'full' } = options;
+  oneOf(durability, Object.keys(SYNCHRONOUS), 'durability');
+  return { kind: 'sqlite', open: (world) => openSqlite(path, durability, world) };
 }
 
 /** Opening is retried this long while another process holds the file, for instance to migrate it. */
 const OPEN_PATIENCE_MS = 30_000;
 
-async function openSqlite(path: string, world: World): Promise<Store> {
+async function openSqlite(path: string, durability: Durability, world: World): Promise<Store> {
   refuseReadOnly(path);
   const sql = new Sql(await connect(path));
   try {
-    await patiently(path, () => prepare(sql, path));
+    await patiently(path, () => prepare(sql, path, durability));
   } catch (error) {
     sql.close();
     throw error;
@@ -62,7 +87,9 @@ function refuseReadOnly(path: string): void {
 
 function build(sql: Sql, path: string, world: World): Store {
   const clock = new StoreClock(world.clock);
-  const lanes = new Lanes(sql, clock, world.random);
+  const catalogue = new Catalogue(sql, clock);
+  const lanes = new Lanes(sql, catalogue, world.random);
+  const walk = new Walk(sql, catalogue, lanes);
   const facts = new FactsTable(sql);
   const places = new Places(sql, lanes, facts);
   const writer = new Writer(sql, clock, path, lanes);
@@ -72,20 +99,24 @@ function build(sql: Sql, path: string, world: World): Store {
   const read = reader(sql, path, () => {
     if (closed) throw new ClosedError('The store');
   });
-  const tasks = new SqliteTasks({ sql, writer, lanes, places, facts, reaper, read, now: () => clock.read() }, () =>
-    wake.call(),
-  );
+  const now = () => clock.read();
+  const uniques = new Uniques(sql);
+  const handed = new Handed();
+  const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now };
+  const tasks = new SqliteTasks(parts, () => wake.call());
+  const within = new Within({ sql, path, clock, random: world.random, isClosed: () => closed });
 
   return {
     tasks,
     sources: new SqliteSources(writer, lanes, places, () => wake.call()),
     records: new SqliteRecords(read, () => clock.read()),
+    within: (handle) => within.of(handle),
     upkeep: {
       describe: () => ({
         kind: 'sqlite',
         where: path,
         schema: SCHEMA,
-        durability: synchronous(sql) === FULL ? 'full' : 'process',
+        durability: synchronous(sql) === SYNCHRONOUS.full.number ? 'full' : 'process',
         driver: `better-sqlite3, SQLite ${sqliteVersion(sql)}`,
       }),
       now: () => clock.read(),
@@ -103,7 +134,7 @@ function build(sql: Sql, path: string, world: World): Store {
 }
 
 /** Makes the connection safe to use, and the tables present; every setting that matters is read back. */
-function prepare(sql: Sql, path: string): void {
+function prepare(sql: Sql, path: string, durability: Durability): void {
   refuseOldSqlite(sqliteVersion(sql));
   const { journal_mode: journal } = sql.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL') as {
     journal_mode: string;
@@ -115,13 +146,14 @@ function prepare(sql: Sql, path: string): void {
     );
   }
   // better-sqlite3 is built with NORMAL for WAL, which loses acknowledged commits when the power goes.
+  const wanted = SYNCHRONOUS[durability];
   sql.exec(
-    'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON',
+    `PRAGMA synchronous = ${wanted.name}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`,
   );
-  if (synchronous(sql) !== FULL) {
+  if (synchronous(sql) !== wanted.number) {
     throw new StoreError(
       'store_unsupported',
-      `SQLite did not take synchronous=FULL for ${path} (it says ${synchronous(sql)}).`,
+      `SQLite did not take synchronous=${wanted.name} for ${path} (it says ${synchronous(sql)}).`,
     );
   }
   sql.run('BEGIN IMMEDIATE');
@@ -133,9 +165,6 @@ function prepare(sql: Sql, path: string): void {
     throw error;
   }
 }
-
-/** SQLite's number for `synchronous=FULL`: every commit is on the disk before it is acknowledged. */
-const FULL = 2;
 
 function synchronous(sql: Sql): number | undefined {
   return sql.get<{ synchronous: number }>('PRAGMA synchronous')?.synchronous;

@@ -1,19 +1,23 @@
 import { hasEnded, type TaskState } from '../../task.ts';
 import type { Move, Moved } from '../store.ts';
+import { type Act, record } from './acts.ts';
 import type { Sql } from './driver.ts';
 import { type FactsTable, newRound } from './facts.ts';
 import { dueAt, type Found, mustBeLegal, type Places, placeOf } from './places.ts';
+import type { Uniques } from './uniques.ts';
 
 /** An operator's steps. */
 export class Moving {
   readonly #sql: Sql;
   readonly #places: Places;
   readonly #facts: FactsTable;
+  readonly #uniques: Uniques;
 
-  constructor(sql: Sql, places: Places, facts: FactsTable) {
+  constructor(sql: Sql, places: Places, facts: FactsTable, uniques: Uniques) {
     this.#sql = sql;
     this.#places = places;
     this.#facts = facts;
+    this.#uniques = uniques;
   }
 
   move(id: number, move: Move, now: number): Moved {
@@ -23,10 +27,12 @@ export class Moving {
     if (from === 'running') return this.#moveRunning(id, move, now);
     const to = destination(found, move, now);
     if (to === undefined) return { id, moved: false, from, why: 'conflict' };
+    const occupiedBy = this.#uniques.follow(id, found.row.unique_while, from, to);
+    if (occupiedBy !== undefined) return { id, moved: false, from, why: 'conflict', occupiedBy };
     this.#places.leave(found);
     if (to === 'scheduled' || to === 'ready') this.#wait(found, move, now);
     else this.#rest(found, to, move, now);
-    this.#act(id, move, from, to, now);
+    record(this.#sql, { ...actOf(id, move), from, to }, now);
     return { id, moved: true, from, to };
   }
 
@@ -37,7 +43,7 @@ export class Moving {
       'UPDATE hf_running SET cancel = 1, revision = revision + 1 WHERE id = ? AND cancel = 0',
       id,
     );
-    if (asked.changes > 0) this.#act(id, move, 'running', 'running', now);
+    if (asked.changes > 0) record(this.#sql, { ...actOf(id, move), from: 'running', to: 'running' }, now);
     return { id, moved: false, from: 'running', why: 'requested' };
   }
 
@@ -51,12 +57,8 @@ export class Moving {
     // Who retries a task whose deadline has passed wants it all the same; it would only end again.
     const deadline = begins && row.deadline !== null && row.deadline <= now ? null : row.deadline;
     if (again) this.#facts.write(row.id, { ...next, run_at: now });
-    this.#sql.run(
-      `UPDATE hf_tasks SET state = NULL, state_at = NULL, token = NULL, reason = NULL, result = NULL, deadline = ?
-       WHERE id = ?`,
-      deadline,
-      row.id,
-    );
+    this.#sql.run('DELETE FROM hf_resting WHERE id = ?', row.id);
+    if (deadline !== row.deadline) this.#sql.run('UPDATE hf_tasks SET deadline = ? WHERE id = ?', deadline, row.id);
     this.#places.enter(state, placeOf(row, next), due, deadline, now);
   }
 
@@ -64,8 +66,10 @@ export class Moving {
   #rest({ row, facts, state }: Found, to: TaskState, move: Move, now: number): void {
     mustBeLegal(state, to);
     this.#sql.run(
-      `UPDATE hf_tasks SET state = :to, state_at = :now, result = :result, executions = max(executions, :executions),
-         reason = CASE :to WHEN 'dead' THEN reason WHEN 'cancelled' THEN 'cancelled' END WHERE id = :id`,
+      `INSERT INTO hf_resting (id, state, since, executions, reason, result)
+       VALUES (:id, :to, :now, :executions, iif(:to = 'cancelled', 'cancelled', NULL), :result)
+       ON CONFLICT (id) DO UPDATE SET state = :to, since = :now, executions = max(executions, :executions), result = :result,
+         reason = CASE :to WHEN 'dead' THEN reason WHEN 'cancelled' THEN 'cancelled' END`,
       {
         to,
         now,
@@ -75,14 +79,10 @@ export class Moving {
       },
     );
   }
+}
 
-  #act(id: number, move: Move, from: TaskState, to: TaskState, now: number): void {
-    this.#sql.run(
-      `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
-       VALUES (:id, (SELECT coalesce(max(id), 0) FROM hf_executions WHERE task = :id), :now, :actor, :verb, :note, :from, :to)`,
-      { id, now, actor: move.actor, verb: move.verb, note: move.note ?? null, from, to },
-    );
-  }
+function actOf(task: number, { actor, verb, note }: Move): Omit<Act, 'from' | 'to'> {
+  return { task, actor, verb, ...(note !== undefined && { note }) };
 }
 
 /** Where a step leads from here, or undefined where it may not be taken. */

@@ -1,4 +1,4 @@
-import { isLegal, type TaskState } from '../../task.ts';
+import { isLegal, type TaskState, type UniqueScope } from '../../task.ts';
 import type { Sql } from './driver.ts';
 import type { FactsRow, FactsTable } from './facts.ts';
 import type { Lanes, Place } from './lanes.ts';
@@ -12,6 +12,9 @@ export interface TaskRow {
   readonly submitted_at: number;
   readonly run_at: number;
   readonly deadline: number | null;
+  /** For one with a unique key: how long it has it. */
+  readonly unique_while: UniqueScope | null;
+  /** As counted when it came to rest; 0 while it waits or runs. */
   readonly executions: number;
 }
 
@@ -22,7 +25,10 @@ export interface Found {
   readonly state: TaskState;
 }
 
-const TASK_COLUMNS = 'id, class, source, state, priority, submitted_at, run_at, deadline, executions';
+const TASKS = `
+  SELECT t.id, t.class, t.source, e.state, t.priority, t.submitted_at, t.run_at, t.deadline, t.unique_while,
+    coalesce(e.executions, 0) AS executions
+  FROM hf_tasks t LEFT JOIN hf_resting e ON e.id = t.id`;
 
 /**
  * Where waiting tasks stand: with the scheduled, or with the ready in their lanes, and in any case under their deadline.
@@ -77,7 +83,7 @@ export class Places {
   }
 
   find(id: number): Found | undefined {
-    const row = this.#sql.get<TaskRow>(`SELECT ${TASK_COLUMNS} FROM hf_tasks WHERE id = ?`, id);
+    const row = this.#sql.get<TaskRow>(`${TASKS} WHERE t.id = ?`, id);
     if (!row) return undefined;
     const facts = this.#facts.of(id);
     if (row.state) return { row, facts, state: row.state };
@@ -87,19 +93,28 @@ export class Places {
     return { row, facts, state: scheduled ? 'scheduled' : 'ready' };
   }
 
-  /** What tasks bring along when they enter a lane. */
+  /** What tasks bring along when they enter a lane, in the order of the ids. */
   placesOf(ids: readonly number[]): readonly Place[] {
     const list = JSON.stringify(ids);
+    const bare = this.bareOf(list);
     const facts = this.#facts.ofAll(list);
-    return this.rowsOf(list).map((row) => placeOf(row, facts.get(row.id)));
+    return ids.map((id) => {
+      const place = bare.get(id) as Place;
+      return { ...place, suspect: facts.get(id)?.suspect === 1 };
+    });
   }
 
-  /** The rows of many, by a JSON list of ids. */
-  rowsOf(ids: string): readonly TaskRow[] {
-    return this.#sql.all<TaskRow>(
-      `SELECT ${TASK_COLUMNS} FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))`,
+  /** What the tasks of a JSON list of ids bring along when they enter a lane, as if none were suspect. */
+  bareOf(ids: string): ReadonlyMap<number, Place> {
+    const rows = this.#sql.rows<[id: number, class_: number, source: string, priority: number, submittedAt: number]>(
+      'SELECT id, class, source, priority, submitted_at FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))',
       ids,
     );
+    const byId = new Map<number, Place>();
+    for (const [id, class_, source, priority, submittedAt] of rows) {
+      byId.set(id, { id, class: class_, source, priority, submittedAt, suspect: false });
+    }
+    return byId;
   }
 }
 
@@ -108,7 +123,10 @@ export function dueAt({ row, facts }: Found): number {
   return facts.run_at ?? row.run_at;
 }
 
-export function placeOf(row: TaskRow, facts: FactsRow | undefined): Place {
+export function placeOf(
+  row: Pick<TaskRow, 'id' | 'class' | 'source' | 'priority' | 'submitted_at'>,
+  facts: FactsRow | undefined,
+): Place {
   return {
     id: row.id,
     class: row.class,

@@ -1,12 +1,14 @@
 import type { Because, ChargedCount } from '../../failure/decide.ts';
 import type { Failure } from '../../failure/outcome.ts';
-import { type Needs, type QueueOrder, TASK_STATES, type TaskState } from '../../task.ts';
+import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
 import type {
   Counts,
   HistoryEntry,
   ListFilter,
+  QueueCounts,
   QueueRecord,
   Records,
+  SourceCounts,
   SourceRecord,
   Takes,
   TaskRecord,
@@ -14,7 +16,7 @@ import type {
 } from '../store.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
-import { takes } from './lanes.ts';
+import { takes } from './walk.ts';
 
 /** Runs a read and puts SQLite's failures into words. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
@@ -41,6 +43,8 @@ interface ViewRow {
   readonly category: string | null;
   readonly needs: string | null;
   readonly key: string | null;
+  readonly unique_key: string | null;
+  readonly unique_while: UniqueScope | null;
   readonly payload: string;
   readonly result: string | null;
   readonly policy: string | null;
@@ -132,10 +136,13 @@ export class SqliteRecords implements Records {
       byState.scheduled = number('SELECT count(*) AS n FROM hf_scheduled');
       byState.ready = number('SELECT count(*) AS n FROM hf_ready');
       byState.running = number('SELECT count(*) AS n FROM hf_running');
+      byState.succeeded = number('SELECT count(*) AS n FROM hf_resting');
+      // The index on states leaves out those that succeeded, which are nearly all of them.
       for (const { state, n } of sql.all<{ state: TaskState; n: number }>(
-        'SELECT state, count(*) AS n FROM hf_tasks WHERE state IS NOT NULL GROUP BY state',
+        "SELECT state, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state",
       )) {
         byState[state] = n;
+        byState.succeeded -= n;
       }
       const overdue = number('SELECT count(*) AS n FROM hf_scheduled WHERE run_at <= ?', now);
       const next = sql.get<{ run_at: number }>('SELECT run_at FROM hf_scheduled ORDER BY run_at LIMIT 1');
@@ -146,8 +153,8 @@ export class SqliteRecords implements Records {
         ),
         due: byState.ready + overdue,
         byReason: sql.all<{ state: TaskState; reason: string; count: number }>(
-          `SELECT state, coalesce(reason, 'unknown') AS reason, count(*) AS count FROM hf_tasks
-           WHERE state IN ('needs_manual', 'dead') GROUP BY 1, 2 ORDER BY 1 DESC, 3 DESC, 2`,
+          `SELECT state, coalesce(reason, 'unknown') AS reason, count(*) AS count FROM hf_resting
+           WHERE state <> 'succeeded' AND state IN ('needs_manual', 'dead') GROUP BY 1, 2 ORDER BY 1 DESC, 3 DESC, 2`,
         ),
         ...(next && { nextDueAt: next.run_at }),
       };
@@ -156,11 +163,13 @@ export class SqliteRecords implements Records {
 
   workers(): Promise<readonly WorkerRecord[]> {
     return this.#read((sql) =>
-      sql.all<WorkerRecord>(
-        `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil,
-           (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
-         FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,
-      ),
+      sql
+        .all<WorkerRow>(
+          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes,
+             (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
+           FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,
+        )
+        .map((row) => ({ ...row, takes: JSON.parse(row.takes) as Takes })),
     );
   }
 
@@ -184,12 +193,63 @@ export class SqliteRecords implements Records {
     );
   }
 
+  countsBySource(most: number): Promise<readonly SourceCounts[]> {
+    return this.#read((sql) =>
+      sql.all<SourceCounts>(
+        `WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
+           load (name, ready, running) AS (
+             SELECT l.source, w.n, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
+             UNION ALL SELECT t.source, 0, 1 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
+             UNION ALL SELECT name, 0, 0 FROM hf_sources)
+         SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
+         ORDER BY name IN (SELECT name FROM hf_sources) DESC, 2 DESC, 3 DESC, 1
+         LIMIT ? + (SELECT count(*) FROM hf_sources)`,
+        most,
+      ),
+    );
+  }
+
+  countsByQueue(most: number): Promise<readonly QueueCounts[]> {
+    return this.#read((sql) => {
+      const more = sql.get('SELECT 1 FROM hf_scheduled LIMIT 1 OFFSET ?', most) !== undefined;
+      return sql
+        .all<Omit<QueueCounts, 'exact'>>(
+          `WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
+             soon AS (SELECT id FROM hf_scheduled ORDER BY run_at LIMIT ?),
+             load (class, ready, running, scheduled) AS (
+               SELECT l.class, w.n, 0, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
+               UNION ALL SELECT t.class, 0, 1, 0 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
+               UNION ALL SELECT t.class, 0, 0, 1 FROM soon JOIN hf_tasks t ON t.id = soon.id),
+             totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
+               FROM load JOIN hf_classes c ON c.id = load.class GROUP BY c.queue)
+           SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled
+           FROM hf_queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name`,
+          most,
+        )
+        .map((row) => ({ ...row, exact: !more }));
+    });
+  }
+
+  sourceNames(): Promise<readonly string[]> {
+    return this.#read((sql) =>
+      sql.all<{ source: string }>('SELECT DISTINCT source FROM hf_lanes ORDER BY source').map(({ source }) => source),
+    );
+  }
+
+  published(type: string): Promise<string | undefined> {
+    return this.#read((sql) => sql.column<string>('SELECT published FROM hf_types WHERE type = ?', type)[0]);
+  }
+
   /** What the workers take whose lease has not run out. */
   #takersOf(sql: Sql): readonly Takes[] {
     return sql
       .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
       .map(({ takes }) => JSON.parse(takes) as Takes);
   }
+}
+
+interface WorkerRow extends Omit<WorkerRecord, 'takes'> {
+  readonly takes: string;
 }
 
 interface ShutRow {
@@ -217,8 +277,10 @@ function membership(states: readonly TaskState[]): string {
         return 'id IN (SELECT id FROM hf_scheduled)';
       case 'ready':
         return 'id IN (SELECT abs(seq) FROM hf_ready)';
+      case 'succeeded':
+        return "id IN (SELECT id FROM hf_resting WHERE state = 'succeeded')";
       default:
-        return `id IN (SELECT id FROM hf_tasks WHERE state = '${state}')`;
+        return `id IN (SELECT id FROM hf_resting WHERE state <> 'succeeded' AND state = '${state}')`;
     }
   });
   return `(${places.join(' OR ') || '0'})`;
@@ -303,6 +365,8 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
     ...(row.category !== null && { category: row.category }),
     ...(row.needs !== null && { needs: JSON.parse(row.needs) as Needs }),
     ...(row.key !== null && { key: row.key }),
+    ...(row.unique_key !== null &&
+      row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
     ...(row.result !== null && { result: row.result }),
     ...(row.policy !== null && { policy: row.policy }),
     ...(row.due_at !== null && { dueAt: row.due_at }),

@@ -2,8 +2,8 @@ import { StoreError } from '../../errors.ts';
 import type { Sql } from './driver.ts';
 
 /**
- * The tables. Where a live task stands *is* its state: it has a row in exactly one of hf_scheduled, hf_ready and hf_running,
- * and its wide row in hf_tasks is written when it is enqueued and when it settles. A stored `state` says that it is in none.
+ * The tables. Where a task stands *is* its state: it has a row in exactly one of hf_scheduled, hf_ready, hf_running and
+ * hf_resting, whose row says which of the other states it is in. Its wide row in hf_tasks is written once, when it is enqueued.
  *
  * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). hf_active has a row for every
  * lane of an open source that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.
@@ -55,25 +55,38 @@ CREATE TABLE hf_tasks (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   class INTEGER NOT NULL,
   source TEXT NOT NULL,
-  state TEXT CHECK (state IN ('held', 'succeeded', 'needs_manual', 'dead', 'cancelled')),
-  state_at INTEGER,
-  executions INTEGER NOT NULL DEFAULT 0,
   priority INTEGER NOT NULL,
   submitted_at INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   run_at INTEGER NOT NULL,
   deadline INTEGER,
   idempotent INTEGER,
-  token TEXT,
-  reason TEXT,
   key TEXT,
+  unique_key TEXT,
+  unique_while TEXT CHECK (unique_while IN ('unfinished', 'waiting')),
   policy TEXT,
-  result TEXT,
   payload TEXT NOT NULL
 ) STRICT;
-CREATE INDEX hf_tasks_state ON hf_tasks (state, id) WHERE state IS NOT NULL;
+
+CREATE TABLE hf_resting (
+  id INTEGER PRIMARY KEY,
+  state TEXT NOT NULL CHECK (state IN ('held', 'succeeded', 'needs_manual', 'dead', 'cancelled')),
+  since INTEGER NOT NULL,
+  executions INTEGER NOT NULL,
+  token TEXT,
+  reason TEXT,
+  result TEXT
+) STRICT;
+CREATE INDEX hf_resting_state ON hf_resting (state, id) WHERE state <> 'succeeded';
 
 CREATE TABLE hf_keys (
+  type TEXT NOT NULL,
+  key TEXT NOT NULL,
+  task INTEGER NOT NULL,
+  PRIMARY KEY (key, type)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE hf_unique (
   type TEXT NOT NULL,
   key TEXT NOT NULL,
   task INTEGER NOT NULL,
@@ -113,7 +126,8 @@ CREATE TABLE hf_running (
   deadline INTEGER,
   cancel INTEGER NOT NULL DEFAULT 0,
   why TEXT,
-  lost_by TEXT
+  lost_by TEXT,
+  unique_while TEXT
 ) STRICT;
 
 CREATE TABLE hf_deadlines (
@@ -192,20 +206,22 @@ CREATE TABLE hf_types (
 
 CREATE VIEW holdfast_tasks AS
 SELECT t.id, c.type, q.name AS queue, t.source,
-  coalesce(t.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
-  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key, t.payload, t.result, t.policy,
+  coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
+  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key,
+  t.unique_key, t.unique_while, t.payload, e.result, t.policy,
   coalesce(t.idempotent, 1) AS idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
-  CASE WHEN t.state IN ('succeeded', 'dead', 'cancelled') THEN t.state_at END AS ended_at,
-  coalesce(r.execution, max(coalesce(f.executions, 0), t.executions)) AS executions,
+  CASE WHEN e.state IN ('succeeded', 'dead', 'cancelled') THEN e.since END AS ended_at,
+  coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0))) AS executions,
   coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
   coalesce(json_array_length(f.recoveries), 0) AS recoveries, coalesce(f.suspect, 0) AS suspect,
-  coalesce(t.reason, f.reason) AS reason,
-  CASE WHEN t.state IS NULL AND r.id IS NULL AND s.id IS NULL THEN
+  coalesce(e.reason, f.reason) AS reason,
+  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL THEN
     CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
   w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested
 FROM hf_tasks t
 JOIN hf_classes c ON c.id = t.class
 JOIN hf_queues q ON q.id = c.queue
+LEFT JOIN hf_resting e ON e.id = t.id
 LEFT JOIN hf_facts f ON f.task = t.id
 LEFT JOIN hf_running r ON r.id = t.id
 LEFT JOIN hf_workers w ON w.id = r.worker
@@ -223,13 +239,7 @@ export const SCHEMA = STEPS.length;
  * @throws StoreError if a newer version of Holdfast wrote them in a way that this one cannot keep.
  */
 export function migrate(sql: Sql, path: string): void {
-  const found = schemaOf(sql);
-  if (found.leastWriter > SCHEMA) {
-    throw new StoreError(
-      'store_too_new',
-      `${path} was written by a newer Holdfast (schema ${found.schema}); this one knows schema ${SCHEMA}. Nothing was changed. Update holdfast, or open another store.`,
-    );
-  }
+  const found = refuseTooNew(sql, path);
   for (const step of STEPS.slice(found.schema)) sql.exec(step);
   if (found.schema >= SCHEMA) return;
   if (found.schema === 0)
@@ -237,8 +247,27 @@ export function migrate(sql: Sql, path: string): void {
   sql.exec(`DELETE FROM hf_schema; INSERT INTO hf_schema VALUES (${SCHEMA}, ${SCHEMA})`);
 }
 
-/** The schema that the file has; 0 where there is none yet. `leastWriter` is the oldest schema that may still write it. */
-function schemaOf(sql: Sql): { readonly schema: number; readonly leastWriter: number } {
+/**
+ * What the file's schema is, if this version may write it.
+ * @throws StoreError if a newer version of Holdfast wrote it in a way that this one cannot keep.
+ */
+export function refuseTooNew(sql: Sql, path: string): Schema {
+  const found = schemaOf(sql);
+  if (found.leastWriter <= SCHEMA) return found;
+  throw new StoreError(
+    'store_too_new',
+    `${path} was written by a newer Holdfast (schema ${found.schema}); this one knows schema ${SCHEMA}. Nothing was changed. Update holdfast, or open another store.`,
+  );
+}
+
+interface Schema {
+  readonly schema: number;
+  /** The oldest schema that may still write the file. */
+  readonly leastWriter: number;
+}
+
+/** The schema that the file has; 0 where there is none yet. */
+function schemaOf(sql: Sql): Schema {
   const table = sql.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hf_schema'");
   if (!table) return { schema: 0, leastWriter: 0 };
   const row = sql.get<{ version: number; least_writer: number }>('SELECT version, least_writer FROM hf_schema');

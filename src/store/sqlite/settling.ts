@@ -1,9 +1,15 @@
 import type { Decision } from '../../failure/decide.ts';
+import type { UniqueScope } from '../../task.ts';
+import type { Writable } from '../../writable.ts';
 import type { Lease, Report, Settled, Settlement } from '../store.ts';
-import type { Claiming } from './claiming.ts';
+import { type Act, record, SUPERSEDED, superseding } from './acts.ts';
+import type { Claiming, ClaimingParts } from './claiming.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
-import { mustBeLegal, type Places, placeOf, type TaskRow } from './places.ts';
+import type { Handed } from './handed.ts';
+import type { Place } from './lanes.ts';
+import { mustBeLegal, type Places } from './places.ts';
+import type { Uniques } from './uniques.ts';
 
 interface RunningRow {
   readonly id: number;
@@ -14,17 +20,23 @@ interface RunningRow {
   readonly started_at: number;
   readonly deadline: number | null;
   readonly lost_by: string | null;
+  readonly unique_while: UniqueScope | null;
 }
 
-/** What a batch of settlements looks up once. Rows are taken out as they are settled, so that a repeated one is seen as such. */
+/** A batch of settlements: what it looked up once, and what it is about to write. */
 interface Desk {
   readonly now: number;
+  /** Rows are taken out as they are settled, so that a repeated settlement is seen as such. */
   readonly running: Map<number, RunningRow>;
-  /** Leases that end with this batch. */
-  readonly ended: number[];
   readonly facts: ReadonlyMap<number, FactsRow>;
-  readonly tasks: ReadonlyMap<number, TaskRow>;
+  readonly places: ReadonlyMap<number, Place>;
   readonly workers: Map<number, string>;
+  /** Leases that end. */
+  ended: number[];
+  executions: unknown[];
+  resting: unknown[];
+  remembered: [id: number, facts: FactsRow][];
+  acts: Act[];
 }
 
 /** Writes decisions, guarded by lease and revision. */
@@ -33,33 +45,90 @@ export class Settling {
   readonly #places: Places;
   readonly #facts: FactsTable;
   readonly #claiming: Claiming;
+  readonly #uniques: Uniques;
+  readonly #handed: Handed;
 
-  constructor(sql: Sql, places: Places, facts: FactsTable, claiming: Claiming) {
+  constructor({ sql, places, facts, uniques, handed }: ClaimingParts, claiming: Claiming) {
     this.#sql = sql;
+    this.#handed = handed;
     this.#places = places;
     this.#facts = facts;
     this.#claiming = claiming;
+    this.#uniques = uniques;
   }
 
   settle(settlements: readonly Settlement[], now: number): readonly Settled[] {
-    const desk = this.#lookUp(settlements, now);
-    const answers = settlements.map((settlement) => this.#settleOne(settlement, desk));
-    this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(desk.ended));
-    return answers;
+    const answers = new Array<Settled>(settlements.length);
+    this.#settlePlain(settlements, answers, now);
+    const others = settlements.filter((_, i) => !answers[i]);
+    if (others.length === 0) return answers;
+    const desk = this.#lookUp(others, now);
+    const theirs = others.map((settlement) => this.#settleOne(settlement, desk)).values();
+    this.#write(desk);
+    return Array.from(answers, (answer) => answer ?? (theirs.next().value as Settled));
+  }
+
+  /**
+   * First executions that succeeded, which is what most settlements are: they need nothing but their lease, and leave
+   * nothing but that they succeeded. Left unanswered are those whose lease is not there, and those that have a unique key to free.
+   */
+  #settlePlain(settlements: readonly Settlement[], answers: Settled[], now: number): void {
+    mustBeLegal('running', 'succeeded');
+    // Of several words about one lease the first one counts, so such a task is left to be settled in their order.
+    const eventful = new Set(settlements.filter((one) => !isPlain(one)).map(({ lease }) => lease.task));
+    const byToken = new Map<string, Map<number, number>>();
+    settlements.forEach((settlement, i) => {
+      const { token, task } = settlement.lease;
+      if (!isPlain(settlement) || eventful.has(task)) return;
+      const group = byToken.get(token);
+      if (!group) byToken.set(token, new Map([[task, i]]));
+      else if (!group.has(task)) group.set(task, i);
+    });
+    for (const [token, group] of byToken) {
+      const ended = this.#sql.column<number>(
+        `DELETE FROM hf_running WHERE token = ? AND execution = 1 AND unique_while IS NOT 'unfinished'
+           AND id IN (SELECT value FROM json_each(?)) RETURNING id`,
+        token,
+        JSON.stringify([...group.keys()]),
+      );
+      const silent: number[] = [];
+      const told: unknown[] = [];
+      for (const id of ended) {
+        const i = group.get(id) as number;
+        const { result } = settlements[i] as Settlement;
+        if (result === undefined) silent.push(id);
+        else told.push(id, 'succeeded', now, 1, token, null, result);
+        answers[i] = SUCCEEDED;
+      }
+      this.#sql.run(
+        `INSERT INTO hf_resting (id, state, since, executions, token) SELECT value, 'succeeded', ?, 1, ? FROM json_each(?)`,
+        now,
+        token,
+        JSON.stringify(silent),
+      );
+      this.#sql.insertAll(RESTING, 7, told);
+    }
   }
 
   #lookUp(settlements: readonly Settlement[], now: number): Desk {
-    const running = this.#runningRows(JSON.stringify(settlements.map(({ lease }) => lease.task)));
-    // A first execution that succeeded needs nothing but its lease: no facts, no place, no history.
-    const eventful = settlements.filter((one) => !isPlain(one)).map(({ lease }) => lease.task);
-    const list = JSON.stringify(eventful);
+    const known = settlements.flatMap(({ lease }) => this.#handed.take(lease) ?? []);
+    const facts = new Map(known.map((one) => [one.place.id, one.facts]));
+    const places = new Map(known.map(({ place }) => [place.id, place]));
+    const ids = settlements.map(({ lease }) => lease.task);
+    const others = JSON.stringify(ids.filter((id) => !places.has(id)));
+    for (const [id, row] of this.#facts.ofAll(others)) facts.set(id, row);
+    for (const [id, place] of this.#places.bareOf(others)) places.set(id, place);
     return {
       now,
-      running: new Map(running.map((row) => [row.id, row])),
-      ended: [],
-      facts: eventful.length === 0 ? new Map() : this.#facts.ofAll(list),
-      tasks: eventful.length === 0 ? new Map() : new Map(this.#places.rowsOf(list).map((row) => [row.id, row])),
+      running: this.#runningRows(JSON.stringify(ids)),
+      facts,
+      places,
       workers: new Map(),
+      ended: [],
+      executions: [],
+      resting: [],
+      remembered: [],
+      acts: [],
     };
   }
 
@@ -73,28 +142,44 @@ export class Settling {
     desk.running.delete(lease.task);
     desk.ended.push(lease.task);
     const facts = desk.facts.get(lease.task) ?? UNTOUCHED;
-    const after = isPlain(settlement) ? undefined : afterDecision(facts, running, decision, report, desk.now);
-    if (after) {
+    const after = afterDecision(facts, running, decision, report, desk.now);
+    if (!isPlain(settlement)) {
       this.#record(running, decision, report, desk, false);
-      this.#facts.write(lease.task, after);
+      desk.remembered.push([lease.task, after]);
     }
+    const next = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
+    const occupiedBy = this.#uniques.follow(lease.task, running.unique_while, 'running', next);
+    if (occupiedBy !== undefined) return this.#supersede(running, occupiedBy, desk);
     if (decision.next === 'scheduled') {
-      const place = placeOf(desk.tasks.get(lease.task) as TaskRow, after);
+      const place = desk.places.get(lease.task) as Writable<Place>;
+      place.suspect = after.suspect === 1;
       const state = this.#places.enter('running', place, desk.now + decision.after, running.deadline, desk.now);
       return { answer: 'settled', state };
     }
     mustBeLegal('running', decision.next);
-    this.#sql.run(
-      'UPDATE hf_tasks SET state = ?, state_at = ?, executions = ?, token = ?, reason = ?, result = ? WHERE id = ?',
-      decision.next,
-      desk.now,
-      running.execution,
-      running.token,
-      decision.next === 'succeeded' ? null : decision.reason,
-      result ?? null,
-      lease.task,
-    );
+    const reason = decision.next === 'succeeded' ? null : decision.reason;
+    const { execution, token } = running;
+    desk.resting.push(lease.task, decision.next, desk.now, execution, token, reason, result ?? null);
     return { answer: 'settled', state: decision.next };
+  }
+
+  /** It was to wait again, but a newer task with its unique key waits already: that one runs in its stead. */
+  #supersede({ id, execution }: RunningRow, by: number, desk: Desk): Settled {
+    mustBeLegal('running', 'cancelled');
+    // Its word is what its execution says, so that the same word once more is known as such; this is not of its saying.
+    desk.resting.push(id, 'cancelled', desk.now, execution, null, SUPERSEDED, null);
+    desk.acts.push(superseding(id, by, 'running'));
+    return { answer: 'settled', state: 'cancelled' };
+  }
+
+  #write(desk: Desk): void {
+    const { ended, executions, resting, remembered, acts } = desk;
+    this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ended));
+    this.#sql.insertAll(EXECUTIONS, 14, executions);
+    this.#sql.insertAll(RESTING, 7, resting);
+    this.#facts.writeAll(remembered);
+    for (const act of acts) record(this.#sql, act, desk.now);
+    Object.assign(desk, { ended: [], executions: [], resting: [], remembered: [], acts: [] });
   }
 
   #changed(id: number, desk: Desk): Settled {
@@ -106,9 +191,11 @@ export class Settling {
 
   /** What to tell a worker whose lease is gone: that its word was taken before, or that it came too late and is evidence. */
   #lateAnswer(lease: Lease, decision: Decision, report: Report, desk: Desk): Settled {
+    // Its word may be among those that are about to be written.
+    this.#write(desk);
     const { task, token, execution } = lease;
     const told = this.#sql.get<{ late: number; next: string }>(
-      `SELECT 0 AS late, state AS next FROM hf_tasks WHERE id = :task AND token = :token AND executions = :execution
+      `SELECT 0 AS late, state AS next FROM hf_resting WHERE id = :task AND token = :token AND executions = :execution
        UNION ALL SELECT late, next FROM hf_executions WHERE task = :task AND token = :token AND execution = :execution
        ORDER BY late LIMIT 1`,
       { task, token, execution },
@@ -122,15 +209,13 @@ export class Settling {
   }
 
   #record(
-    running: Omit<RunningRow, 'revision' | 'deadline'>,
+    running: Omit<RunningRow, 'revision' | 'deadline' | 'unique_while'>,
     decision: Decision,
     report: Report,
     desk: Desk,
     late: boolean,
   ): void {
-    this.#sql.run(
-      `INSERT INTO hf_executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge,
-         failure, message, because) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    desk.executions.push(
       running.id,
       running.execution,
       running.token,
@@ -157,14 +242,38 @@ export class Settling {
     return name;
   }
 
-  #runningRows(ids: string): RunningRow[] {
-    return this.#sql.all<RunningRow>(
-      `SELECT id, worker, execution, token, revision, started_at, deadline, lost_by FROM hf_running
+  #runningRows(ids: string): Map<number, RunningRow> {
+    const rows = this.#sql.rows<
+      [
+        id: number,
+        worker: number,
+        execution: number,
+        token: string,
+        revision: number,
+        startedAt: number,
+        deadline: number | null,
+        lostBy: string | null,
+        uniqueWhile: UniqueScope | null,
+      ]
+    >(
+      `SELECT id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while FROM hf_running
        WHERE id IN (SELECT value FROM json_each(?))`,
       ids,
     );
+    const byId = new Map<number, RunningRow>();
+    for (const [id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while] of rows) {
+      byId.set(id, { id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while });
+    }
+    return byId;
   }
 }
+
+const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
+
+const RESTING = 'hf_resting (id, state, since, executions, token, reason, result)';
+
+const EXECUTIONS = `hf_executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms,
+  charge, failure, message, because)`;
 
 function isPlain({ lease, decision, report }: Settlement): boolean {
   return decision.next === 'succeeded' && lease.execution === 1 && report.message === undefined;

@@ -14,25 +14,18 @@ import type {
   Settlement,
   TaskStore,
 } from '../store.ts';
-import { Claiming } from './claiming.ts';
+import { Claiming, type ClaimingParts } from './claiming.ts';
 import type { Sql } from './driver.ts';
-import type { FactsTable } from './facts.ts';
-import type { Lanes } from './lanes.ts';
+import { Enqueuing } from './enqueuing.ts';
 import { ownIdentity } from './liveness.ts';
 import { Moving } from './moving.ts';
-import type { Places } from './places.ts';
 import type { Reaper } from './reaper.ts';
 import type { Read } from './records.ts';
 import { Settling } from './settling.ts';
 import type { Writer } from './writer.ts';
 
-interface Parts {
-  readonly sql: Sql;
+interface Parts extends ClaimingParts {
   readonly writer: Writer;
-  readonly lanes: Lanes;
-  readonly places: Places;
-  readonly facts: FactsTable;
-  readonly reaper: Reaper;
   readonly read: Read;
   readonly now: () => number;
 }
@@ -43,8 +36,6 @@ export class SqliteTasks implements TaskStore {
   readonly settle: (settlements: readonly Settlement[]) => Promise<readonly Settled[]>;
   readonly #sql: Sql;
   readonly #writer: Writer;
-  readonly #lanes: Lanes;
-  readonly #places: Places;
   readonly #reaper: Reaper;
   readonly #claiming: Claiming;
   readonly #moving: Moving;
@@ -53,32 +44,29 @@ export class SqliteTasks implements TaskStore {
   readonly #notify: () => void;
 
   constructor(parts: Parts, notify: () => void) {
-    const { sql, writer, lanes, places, facts, reaper, read, now } = parts;
+    const { sql, writer, catalogue, places, facts, reaper, uniques, read, now } = parts;
     this.#read = read;
     this.#now = now;
     this.#sql = sql;
     this.#writer = writer;
-    this.#lanes = lanes;
-    this.#places = places;
     this.#reaper = reaper;
-    this.#claiming = new Claiming(sql, lanes, places, facts, reaper);
-    this.#moving = new Moving(sql, places, facts);
+    this.#claiming = new Claiming(parts);
+    this.#moving = new Moving(sql, places, facts, uniques);
     this.#notify = notify;
-    const settling = new Settling(sql, places, facts, this.#claiming);
-    const enqueueAll = writer.gathering((tasks: readonly NewTask[], now) =>
-      tasks.map((task) => this.#enqueueOne(task, now)),
+    const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
+    const settling = new Settling(parts, this.#claiming);
+    this.enqueue = writer.gathering(
+      (tasks: readonly NewTask[], now) => enqueuing.enqueue(tasks, now),
+      () => notify(),
+      // Who waits for work in this process may claim it in the very transaction that records it.
+      () => notify(),
     );
-    const settleAll = writer.gathering((settlements: readonly Settlement[], now) => settling.settle(settlements, now));
-    this.enqueue = async (tasks) => {
-      const receipts = await enqueueAll(tasks);
-      this.#notify();
-      return receipts;
-    };
-    this.settle = async (settlements) => {
-      const answers = await settleAll(settlements);
-      if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) this.#notify();
-      return answers;
-    };
+    this.settle = writer.gathering(
+      (settlements: readonly Settlement[], now) => settling.settle(settlements, now),
+      (answers) => {
+        if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) notify();
+      },
+    );
   }
 
   join({ name, leaseFor, takes, publishes }: NewWorker): Promise<number> {
@@ -153,38 +141,6 @@ export class SqliteTasks implements TaskStore {
     const moved = await this.#writer.write((now) => ids.map((id) => this.#moving.move(id, move, now)));
     if (moved.some((one) => one.moved && isWaiting(one.to))) this.#notify();
     return moved;
-  }
-
-  #enqueueOne(task: NewTask, now: number): Receipt {
-    const { type, key } = task;
-    const known =
-      key === undefined
-        ? undefined
-        : this.#sql.get<{ task: number }>('SELECT task FROM hf_keys WHERE key = ? AND type = ?', key, type);
-    if (known) return { id: known.task, created: false };
-    const group = this.#lanes.classOf(task.queue, type, task.category, task.needs);
-    const submittedAt = task.submittedAt ?? now;
-    const runAt = task.dueAt ?? now + task.delay;
-    const deadline = task.deadline ?? null;
-    const { id } = this.#sql.run(
-      `INSERT INTO hf_tasks (class, source, priority, submitted_at, created_at, run_at, deadline, idempotent, key, policy, payload)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      group,
-      task.source,
-      task.priority,
-      submittedAt,
-      now,
-      runAt,
-      deadline,
-      task.idempotent === undefined ? null : task.idempotent ? 1 : 0,
-      key ?? null,
-      task.policy ?? null,
-      task.payload,
-    );
-    if (key !== undefined) this.#sql.run('INSERT INTO hf_keys (type, key, task) VALUES (?, ?, ?)', type, key, id);
-    const place = { id, class: group, source: task.source, priority: task.priority, submittedAt, suspect: false };
-    this.#places.enter('new', place, runAt, deadline, now);
-    return { id, created: true };
   }
 }
 

@@ -3,13 +3,15 @@ import type { Sql } from './driver.ts';
 /** Each query finds rows that break an invariant; the sentence says which. */
 const INVARIANTS: Readonly<Record<string, string>> = {
   'stands in no place or in several': `
-    WITH places AS (SELECT id FROM hf_scheduled UNION ALL SELECT abs(seq) FROM hf_ready UNION ALL SELECT id FROM hf_running)
-    SELECT t.id FROM hf_tasks t LEFT JOIN places p ON p.id = t.id GROUP BY t.id
-    HAVING count(p.id) <> (t.state IS NULL)`,
+    WITH places AS (
+      SELECT id FROM hf_scheduled UNION ALL SELECT abs(seq) FROM hf_ready
+      UNION ALL SELECT id FROM hf_running UNION ALL SELECT id FROM hf_resting)
+    SELECT t.id FROM hf_tasks t LEFT JOIN places p ON p.id = t.id GROUP BY t.id HAVING count(p.id) <> 1`,
   'has a place but no task': `
     SELECT id FROM hf_scheduled WHERE id NOT IN (SELECT id FROM hf_tasks)
     UNION ALL SELECT abs(seq) FROM hf_ready WHERE abs(seq) NOT IN (SELECT id FROM hf_tasks)
-    UNION ALL SELECT id FROM hf_running WHERE id NOT IN (SELECT id FROM hf_tasks)`,
+    UNION ALL SELECT id FROM hf_running WHERE id NOT IN (SELECT id FROM hf_tasks)
+    UNION ALL SELECT id FROM hf_resting WHERE id NOT IN (SELECT id FROM hf_tasks)`,
   'is scheduled at another time than is remembered': `
     SELECT s.id FROM hf_scheduled s JOIN hf_tasks t ON t.id = s.id LEFT JOIN hf_facts f ON f.task = s.id
     WHERE s.run_at <> coalesce(f.run_at, t.run_at)`,
@@ -19,8 +21,10 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     WHERE l.class <> t.class OR l.source <> t.source OR (l.track = 2) <> coalesce(f.suspect, 0)`,
   'is the head of a lane but not in the ring, or the other way round': `
     WITH heads AS (
-      SELECT l.class, l.track, r.order_key, r.seq, l.id AS lane, l.source FROM hf_lanes l JOIN hf_ready r ON r.lane = l.id
-      WHERE l.source NOT IN (SELECT name FROM hf_sources) AND NOT EXISTS (SELECT 1 FROM hf_ready e WHERE e.lane = r.lane AND (e.order_key, e.seq) < (r.order_key, r.seq)))
+      SELECT l.class, l.track, r.order_key, r.seq, l.id AS lane, l.source
+      FROM (SELECT lane, order_key, seq, row_number() OVER (PARTITION BY lane ORDER BY order_key, seq) AS place FROM hf_ready) r
+      JOIN hf_lanes l ON l.id = r.lane
+      WHERE r.place = 1 AND NOT EXISTS (SELECT 1 FROM hf_sources s WHERE s.name = l.source))
     SELECT abs(seq) AS id FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
     UNION ALL
     SELECT abs(seq) FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM heads)`,
@@ -35,6 +39,18 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'has a key that does not lead to it': `
     SELECT t.id FROM hf_tasks t JOIN hf_classes c ON c.id = t.class LEFT JOIN hf_keys k ON k.key = t.key AND k.type = c.type
     WHERE t.key IS NOT NULL AND k.task IS NOT t.id`,
+  'has a unique key to itself that it should not have, or the other way round': `
+    WITH unique_tasks AS (
+      SELECT t.id, c.type, t.unique_key AS key, t.unique_while AS scope, e.state, r.id AS running
+      FROM hf_tasks t JOIN hf_classes c ON c.id = t.class
+      LEFT JOIN hf_resting e ON e.id = t.id LEFT JOIN hf_running r ON r.id = t.id WHERE t.unique_key IS NOT NULL),
+    entitled AS (
+      SELECT type, key, id FROM unique_tasks
+      WHERE coalesce(state, 'held') = 'held' AND running IS NULL OR scope = 'unfinished' AND (running IS NOT NULL OR state = 'needs_manual'))
+    SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM hf_unique)
+    UNION ALL SELECT task FROM (SELECT type, key, task FROM hf_unique EXCEPT SELECT * FROM entitled)`,
+  'runs without its lease saying how long it has its unique key': `
+    SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.unique_while IS NOT r.unique_while`,
 };
 
 /** Every broken invariant, as a sentence that names a task; none in a sound file. */

@@ -2,8 +2,11 @@ import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Sql } from './driver.ts';
 
-/** The folder's event comes before the commit can be seen, so the database is asked again after these pauses. */
-const LOOK_AGAIN_MS = [0, 1, 3, 8];
+/**
+ * The folder's event comes with a commit's first page, and the commit can be seen when its last one is on the disk, which may
+ * take long: so the database is asked again after these pauses.
+ */
+const LOOK_AGAIN_MS = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /**
  * Tells listeners when work may have become ready: at once for what this process wrote, and by watching the folder of the
@@ -16,6 +19,9 @@ export class Wake {
   #watcher: FSWatcher | undefined;
   #version = 0;
   #looking = false;
+  /** Another event came while one was being looked into: it may be of another commit. */
+  #again = false;
+  #endPause = () => {};
 
   constructor(sql: Sql, path: string) {
     this.#sql = sql;
@@ -58,18 +64,43 @@ export class Wake {
 
   /** Looks whether another connection has committed, a few times, and wakes the listeners if so. */
   async #look(): Promise<void> {
+    this.#again = true;
+    this.#endPause();
     if (this.#looking) return;
     this.#looking = true;
-    for (const pause of LOOK_AGAIN_MS) {
-      await new Promise((resolve) => (pause === 0 ? setImmediate(resolve) : setTimeout(resolve, pause)));
-      if (!this.#watcher) break;
-      const version = this.#dataVersion();
-      if (version === this.#version) continue;
-      this.#version = version;
-      this.call();
-      break;
+    while (this.#again) {
+      this.#again = false;
+      await this.#lookAfterPauses();
     }
     this.#looking = false;
+  }
+
+  async #lookAfterPauses(): Promise<void> {
+    for (const pause of LOOK_AGAIN_MS) {
+      await this.#pause(pause);
+      if (!this.#watcher || (this.#again && pause > 0)) return;
+      const version = this.#dataVersion();
+      if (version !== this.#version) {
+        this.#version = version;
+        this.call();
+        return;
+      }
+    }
+  }
+
+  /** Over when another event comes, if it is of any length. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (ms === 0) {
+        setImmediate(resolve);
+        return;
+      }
+      const timer = setTimeout(resolve, ms).unref();
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Changes with every commit of another connection, and never with our own. */

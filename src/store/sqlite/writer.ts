@@ -18,6 +18,8 @@ interface Call {
 /** A verb and the calls of it that were made in one turn. It may be run again, if its transaction could not be made. */
 interface Operation {
   readonly run: (items: readonly unknown[], now: number) => readonly unknown[];
+  /** Told the answers once they are durable, before the callers are. */
+  readonly onDurable?: (answers: readonly unknown[]) => void;
   readonly calls: Call[];
   begun: boolean;
 }
@@ -58,14 +60,25 @@ export class Writer {
     return answer as T;
   }
 
-  /** A verb over items: the calls of one turn are run as one, and each is answered its own items' answers. */
+  /**
+   * A verb over items: the calls of one turn are run as one, and each is answered its own items' answers. `onAsked` is called
+   * for the first of them, `onDurable` before they are answered.
+   */
   gathering<Item, Answer>(
     run: (items: readonly Item[], now: number) => readonly Answer[],
+    onDurable: (answers: readonly Answer[]) => void,
+    onAsked = () => {},
   ): (items: readonly Item[]) => Promise<readonly Answer[]> {
     let open: Operation | undefined;
     return (items) => {
       if (!open || open.begun || open.calls.length >= MOST_AT_ONCE) {
-        open = { run: run as Operation['run'], calls: [], begun: false };
+        onAsked();
+        open = {
+          run: run as Operation['run'],
+          onDurable: onDurable as NonNullable<Operation['onDurable']>,
+          calls: [],
+          begun: false,
+        };
       }
       return this.#call(open, items) as Promise<readonly Answer[]>;
     };
@@ -131,32 +144,35 @@ export class Writer {
     this.#sql.run('BEGIN IMMEDIATE');
     const now = this.#clock.tick(this.#sql);
     const before = this.#sql.totalChanges();
-    const answers = batch.flatMap(({ run, calls }) => this.#runAll(run, calls, now));
+    const answers = batch.flatMap((operation) => this.#runAll(operation, operation.calls, now));
     this.#clock.note(this.#sql, this.#sql.totalChanges() !== before);
     this.#sql.run('COMMIT');
     return answers;
   }
 
   /** Runs the calls of a verb together; if that fails, one by one, to find the one that cannot be done. */
-  #runAll(run: Operation['run'], calls: readonly Call[], now: number): (() => void)[] {
+  #runAll(operation: Operation, calls: readonly Call[], now: number): (() => void)[] {
     try {
       const all = this.#guarded(() =>
-        run(
+        operation.run(
           calls.flatMap(({ items }) => items),
           now,
         ),
       );
-      let from = 0;
-      return calls.map(({ items, resolve }) => {
-        const answers = all.slice(from, from + items.length);
-        from += items.length;
-        return () => resolve(answers as never);
-      });
+      const answer = () => {
+        operation.onDurable?.(all);
+        let from = 0;
+        for (const { items, resolve } of calls) {
+          resolve(all.slice(from, from + items.length) as never);
+          from += items.length;
+        }
+      };
+      return [answer];
     } catch (error) {
       // A busy, full or failing disk ends the whole transaction, and SQLite may have undone it already.
       if (isBusy(error) || !this.#sql.inTransaction) throw error;
       const [only, ...others] = calls;
-      if (others.length > 0) return calls.flatMap((call) => this.#runAll(run, [call], now));
+      if (others.length > 0) return calls.flatMap((call) => this.#runAll(operation, [call], now));
       const told = storeError(error, this.#path);
       return [() => only?.reject(told)];
     }

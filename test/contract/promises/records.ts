@@ -16,6 +16,16 @@ import {
 export function promisesOfRecords(factory: StoreFactory): void {
   const scene = useScene(factory);
 
+  test('knows what workers published of a type last, and nothing of a type of which none did', async () => {
+    const { records } = scene.store;
+    await scene.join('alice', { publishes: { mail: '{"maxAttempts":2}', sms: '{}' } });
+    expect(await records.published('mail')).toBe('{"maxAttempts":2}');
+    await scene.join('bob', { publishes: { mail: '{"maxAttempts":3}' } });
+    expect(await records.published('mail')).toBe('{"maxAttempts":3}');
+    expect(await records.published('sms')).toBe('{}');
+    expect(await records.published('Mail')).toBeUndefined();
+  });
+
   describe('lists', () => promisesOfLists(scene));
   describe('counts', () => promisesOfCounts(scene));
   describe('values', () => promisesOfValues(scene));
@@ -57,11 +67,12 @@ export function promisesOfRecords(factory: StoreFactory): void {
     expect(record.running).toBeUndefined();
   });
 
-  test('knows the workers: their names, where they run, their leases, and how much they run', async () => {
+  test('knows the workers: their names, where they run, their leases, what they take, and how much they run', async () => {
     const joinedAt = scene.now();
     const alice = await scene.join('alice');
     scene.advance(1_000);
-    const bob = await scene.join('bob', { leaseFor: 60_000 });
+    const takes = { types: ['mail'], queues: ['a', 'b'], capabilities: { gpu: true } };
+    const bob = await scene.join('bob', { leaseFor: 60_000, takes });
     await scene.start(alice);
     const done = await scene.start(alice);
     await scene.settle(done, succeeded());
@@ -77,6 +88,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
         joinedAt,
         leaseUntil: joinedAt + LEASE,
         running: 2,
+        takes: { capabilities: {} },
       },
       {
         id: bob,
@@ -86,6 +98,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
         joinedAt: joinedAt + 1_000,
         leaseUntil: joinedAt + 61_000,
         running: 0,
+        takes,
       },
     ]);
   });

@@ -120,4 +120,45 @@ export function promisesOfSources(factory: StoreFactory): void {
     scene.advance(31_000);
     expect(await heldBy()).toBe('no_worker');
   });
+
+  test('counts what is ready and runs of every source that is shut, and of so many others, the fullest first', async () => {
+    const worker = await scene.join();
+    const { records } = scene.store;
+    expect([await records.countsBySource(10), await records.sourceNames()]).toEqual([[], []]);
+    await scene.enqueue({ source: 'one' }, { source: 'two' }, { source: 'two', queue: 'mail' }, { source: 'shut' });
+    await scene.enqueue({ source: 'later', delay: 1_000 });
+    await scene.start(worker, { source: 'runs' });
+    await scene.store.sources.hold('shut', eva);
+    await scene.store.sources.hold('empty', eva);
+
+    const shut = [
+      { name: 'shut', ready: 1, running: 0 },
+      { name: 'empty', ready: 0, running: 0 },
+    ];
+    const two = { name: 'two', ready: 2, running: 0 };
+    const others = [two, { name: 'one', ready: 1, running: 0 }, { name: 'runs', ready: 0, running: 1 }];
+    expect(await records.countsBySource(10)).toEqual([...shut, ...others]);
+    expect(await records.countsBySource(1)).toEqual([...shut, two]);
+    expect(await records.sourceNames()).toEqual(['one', 'runs', 'shut', 'two']);
+  });
+
+  test('counts what is ready, runs and is scheduled of every queue, and says when it did not look at all of it', async () => {
+    const worker = await scene.join();
+    const { records } = scene.store;
+    expect(await records.countsByQueue(10)).toEqual([]);
+    await scene.enqueue({ queue: 'a' }, { queue: 'a', type: 'other', source: 's' }, { queue: 'a', delay: 1_000 });
+    await scene.enqueue({ queue: 'b', delay: 2_000 });
+    await scene.start(worker, { queue: 'b' });
+    await scene.store.sources.setOrder('c', 'lifo');
+
+    const c = { name: 'c', ready: 0, running: 0, scheduled: 0 };
+    const looked = (exact: boolean, scheduledInB: number) =>
+      [
+        { name: 'a', ready: 2, running: 0, scheduled: 1 },
+        { name: 'b', ready: 0, running: 1, scheduled: scheduledInB },
+        c,
+      ].map((counts) => ({ ...counts, exact }));
+    expect(await records.countsByQueue(2)).toEqual(looked(true, 1));
+    expect(await records.countsByQueue(1)).toEqual(looked(false, 0));
+  });
 }

@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import { formatDuration } from '../../duration.ts';
+import { classify as classifyError } from '../../failure/classify/classify.ts';
+import type { Failure } from '../../failure/outcome.ts';
+import { act } from '../act.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { documentOf, failureJson } from '../json-shapes.ts';
+import { usage } from '../problem.ts';
+import { thrownFrom } from '../thrown.ts';
+import { visible } from '../visible.ts';
+
+interface Flags {
+  readonly type?: string;
+}
+
+export function declare(command: Command): void {
+  command
+    .argument('[message]')
+    .option('--type <type>', 'the type of the task that threw it, for rules that are about one')
+    .addHelpText('after', HELP);
+  act<Flags>(command, classify);
+}
+
+const HELP = `
+MESSAGE is what an error says. If it begins with { it is read as JSON, which also comes on stdin:
+  {"name": "…", "message": "…", "code": "…", "status": 503, "headers": {"retry-after": "5"}, "cause": {…}, "errors": [{…}]}
+Every member is put onto an Error as it is, so whatever a library attaches may stand there (response, syscall, errno, body …).
+"cause" and the members of "errors" are read in the same way; "class" is the name of the constructor where it is not the name.
+A JSON text or number is what was thrown itself, without an error around it.
+
+  holdfast classify 'connect ECONNREFUSED 10.0.0.5:5432'
+  echo '{"status": 429, "headers": {"retry-after": "120"}}' | holdfast classify --json`;
+
+async function classify(cli: Cli, [message]: readonly string[], flags: Flags): Promise<number> {
+  const thrown = await whatWasThrown(cli, message);
+  const failure = classifyError(thrown, {
+    now: Date.now(),
+    ...(flags.type !== undefined && { type: flags.type }),
+  });
+  if (cli.terminal.json) cli.terminal.document(documentOf('classify', { failure: failureJson(failure) }));
+  else for (const line of lines(failure)) cli.terminal.result(line);
+  return EXIT.done;
+}
+
+async function whatWasThrown(cli: Cli, message: string | undefined): Promise<unknown> {
+  if (message !== undefined) return message.trimStart().startsWith('{') ? parsed(message) : new Error(message);
+  if (process.stdin.isTTY) {
+    throw usage('there is nothing to classify', {
+      hints: [`a message: ${cli.command("classify '…'")}`, 'or JSON on stdin'],
+    });
+  }
+  return parsed(await readStdin());
+}
+
+function parsed(text: string): unknown {
+  try {
+    return thrownFrom(JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw usage(`what was given is no JSON: ${visible(error.message)}`, {
+      hints: ["a message alone is an argument: holdfast classify 'connect ECONNREFUSED'"],
+      cause: error,
+    });
+  }
+}
+
+const LARGEST = 16 * 1024 * 1024;
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > LARGEST) throw usage('what comes on stdin is more than 16 MiB');
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function lines(failure: Failure): string[] {
+  const { kind, reason, fault, ambiguous, retryAfterMs, code, name, message, evidence } = failure;
+  const rows: readonly (readonly [label: string, text: string])[] = [
+    ['kind', kind],
+    ['reason', reason],
+    ['fault', fault],
+    ['ambiguous', ambiguous ? 'yes: its effect may have happened' : 'no'],
+    ['retry after', retryAfterMs === undefined ? 'nobody asked for a wait' : formatDuration(retryAfterMs)],
+    ['rule', evidence.rule],
+    ['read in', evidence.field ?? 'nothing: no field says more'],
+    ...(code === undefined ? [] : ([['code', code]] as const)),
+    ['error', `${name}: ${message}`],
+  ];
+  return rows.map(([label, text]) => `${label.padEnd(12)} ${visible(text)}`);
+}

@@ -1,0 +1,309 @@
+import { isUtf8 } from 'node:buffer';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { HttpResult } from '../../handlers/http.ts';
+import {
+  checkHttp,
+  type HttpHeader,
+  type HttpInput,
+  IDEMPOTENCY_HEADER,
+  parseHeader,
+  parseStatuses,
+} from '../../handlers/http-input.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import { hasEnded } from '../../task.ts';
+import { act } from '../act.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
+import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
+import { span } from '../moment.ts';
+import { plural } from '../plural.ts';
+import { wholeNumberFlag } from '../policy-flags.ts';
+import { type Problem, problemOf, usage } from '../problem.ts';
+import {
+  addRecordFlags,
+  enqueueOptions,
+  foundByKey,
+  hintAtWorkers,
+  type RecordFlags,
+  recordedLine,
+} from '../record-flags.ts';
+import { HTTP_DELIVERY } from '../task-text.ts';
+import { visible, visibleLines } from '../visible.ts';
+import { someoneWorks } from '../workers-alive.ts';
+
+interface Flags extends RecordFlags {
+  readonly header?: readonly string[];
+  readonly data?: readonly string[];
+  readonly ok?: string;
+  readonly connectTimeout?: string;
+  readonly maxBody?: string;
+  readonly maxRedirects?: string;
+  readonly allowPrivate?: boolean;
+  readonly idempotencyHeader?: string | true;
+  readonly idempotent?: boolean;
+}
+
+/** For this long after it was recorded only we know that a request is to be sent now. */
+const HEAD_START = '10s';
+
+/** What a task may carry as its input, in which the body is text or base64. */
+const LARGEST_BODY = 1024 * 1024;
+
+export function declare(command: Command): void {
+  command.argument('<method>').argument('[url]');
+  addRecordFlags(command, 'stop an attempt after so long in all (default: 1m; at most 1h)');
+  command
+    .optionsGroup('What is sent')
+    .option('-H, --header <header>', "'Name: value', 'Name: env:VARIABLE', or @FILE with such lines", collect)
+    .option('-d, --data <data>', 'the body: text, @FILE, or - for what comes on stdin', collect)
+    .option(
+      '--idempotency-header [name]',
+      `send a key that stays the same (default: ${IDEMPOTENCY_HEADER})`,
+      headerNameFrom,
+    )
+    .option('--allow-private', 'let it go to this machine and private networks')
+    .option('--max-redirects <number>', 'follow so many redirects (default: 5)')
+    .option('--connect-timeout <duration>', 'for the name, the connection and TLS (default: 10s)')
+    .optionsGroup('How its answer is judged')
+    .option('--ok <statuses>', 'statuses that mean success, such as 2xx,409 (default: 2xx)')
+    .option('--max-body <size>', 'read so much of the answer, such as 100k (default: 1m)')
+    .option('--idempotent', 'sending it twice does no harm: repeat it when nobody knows what became of it')
+    .option('--no-idempotent', 'it does: ask a person then (default for POST, PATCH and other methods)')
+    .addHelpText('after', HELP);
+  act<Flags>(command, http);
+}
+
+const HELP = `
+The request is recorded first, with fsync; then it is sent from here. The body of a good answer goes to stdout, and its first
+64 KiB are kept with the task. Retry-After is obeyed, and charges no attempt.
+GET, HEAD, PUT, DELETE and OPTIONS may be sent twice. For other methods a person is asked when the answer was lost, unless
+--idempotent or an idempotency header says that the other side can tell. The key is the task's --key, or one made for it.
+Secrets are recorded as where they stand: 'Authorization: Bearer env:TOKEN', or -H @FILE, read anew at each attempt. With
+'Basic env:LOGIN' LOGIN is user:password. After a redirect to another origin they are not sent.
+What is sent as -d is recorded as it is now, at most 1 MiB. If it is JSON it is declared so, else as curl does. Proxies are
+not used.
+
+Exit codes
+  0  delivered       1  dead       4  a person is asked       75  not finished yet       2  usage`;
+
+async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flags): Promise<number> {
+  const input = await requestFrom(cli, method, url, flags);
+  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
+  optionsFrom(flags, Date.now());
+  if (!flags.detach) refuseMissing(input.headers ?? [], cli.environment);
+  return withForeground(cli, { create: true }, (foreground) => record(cli, foreground, input, flags, timeoutMs));
+}
+
+async function record(
+  cli: Cli,
+  foreground: Foreground,
+  input: HttpInput,
+  flags: Flags,
+  timeoutMs: number | undefined,
+): Promise<number> {
+  const { holdfast } = foreground;
+  const contested = !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
+  const { id, created } = await holdfast.enqueue<unknown>(HTTP_DELIVERY, input, {
+    // Our environment has its secrets; a worker's may not. Should we be gone by then, it is the worker's.
+    ...(contested && { delay: HEAD_START }),
+    ...optionsFrom(flags, holdfast.store.upkeep.now()),
+  });
+  if (!flags.detach) foreground.departure.listen();
+  const task = await holdfast.get(id);
+  if (!created) foundByKey(cli, task, input);
+  if (flags.detach || (!created && hasEnded(task.state))) return leave(cli, holdfast, task, created);
+
+  const worked = await workHere(cli, foreground, [task], { timeoutMs, takeNow: contested && created });
+  const [left] = worked.tasks as [Task];
+  const exit = exitOfTasks([left]);
+  if (cli.terminal.json) await document(cli, holdfast, left, { created, detached: worked.detached, exit });
+  else if (left.state === 'succeeded') showAnswer(cli, left);
+  return exit;
+}
+
+/** Recorded, or there already, and not sent here. */
+async function leave(cli: Cli, holdfast: Holdfast, task: Task, created: boolean): Promise<number> {
+  const ended = hasEnded(task.state);
+  if (cli.terminal.json) await document(cli, holdfast, task, { created, detached: !ended, exit: EXIT.done });
+  else cli.terminal.result(await recordedLine(cli, holdfast, task));
+  if (!ended) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
+  return EXIT.done;
+}
+
+/** The body to stdout, byte for byte unless a terminal would obey it. A person may have left another result, or none. */
+function showAnswer({ terminal }: Cli, { result }: Task): void {
+  const { status, bytes, body, contentType, redirects, cut } = Object(result) as Partial<HttpResult>;
+  if (typeof status !== 'number') return;
+  const parts = [
+    String(status),
+    ...(typeof contentType === 'string' ? [visible(contentType)] : []),
+    plural(Number(bytes), 'byte', 'bytes'),
+    ...(redirects === undefined ? [] : [`after ${plural(Number(redirects), 'redirect', 'redirects')}`]),
+    ...(cut ? ['cut: there was more than is kept'] : []),
+    ...(body === undefined && Number(bytes) > 0 ? ['not shown: it is no text'] : []),
+  ];
+  terminal.note(`  ${parts.join('  ')}`);
+  if (typeof body !== 'string') return;
+  if (terminal.out.isTerminal) for (const line of visibleLines(body)) terminal.result(line);
+  else terminal.out.raw(body);
+}
+
+async function document(cli: Cli, holdfast: Holdfast, task: Task, end: object): Promise<void> {
+  const history = (await holdfast.history(task.id)).map(historyJson);
+  cli.terminal.document(documentOf('http', { ...end, task: taskJson(task), history }));
+}
+
+/** The time limit of an attempt is the request's own here, so that it ends as the network's failure and not as our worker's. */
+function optionsFrom({ attemptTimeout: _, ...flags }: Flags, now: number) {
+  return enqueueOptions(flags, HTTP_DELIVERY, now);
+}
+
+// ── What is recorded ──
+
+async function requestFrom(cli: Cli, method: string, url: string | undefined, flags: Flags): Promise<HttpInput> {
+  if (IS_URL.test(method)) {
+    throw usage('the method is missing', { hints: [`holdfast http GET ${visible(withoutSecret(method))}`] });
+  }
+  if (url === undefined) throw usage('the URL is missing', { hints: ['holdfast http [flags] METHOD URL'] });
+  const body = flags.data === undefined ? undefined : await bodyFrom(flags.data, cli.cwd);
+  const input = {
+    method: method.toUpperCase(),
+    url,
+    ...(flags.header && { headers: flags.header.map((each) => headerFrom(each, cli.cwd)) }),
+    ...(body !== undefined && { body }),
+    ...(flags.ok !== undefined && { ok: named(() => parseStatuses(flags.ok as string), '--ok') }),
+    ...(flags.connectTimeout !== undefined && {
+      connectTimeoutMs: span(flags.connectTimeout, '--connect-timeout'),
+    }),
+    ...(flags.attemptTimeout !== undefined && { timeoutMs: span(flags.attemptTimeout, '--attempt-timeout') }),
+    ...(flags.maxBody !== undefined && { maxBody: sizeFrom(flags.maxBody, '--max-body') }),
+    ...(flags.maxRedirects !== undefined && {
+      maxRedirects: wholeNumberFlag(flags.maxRedirects, '--max-redirects', 0, 20),
+    }),
+    ...(flags.allowPrivate && { allowPrivate: true }),
+    ...(flags.idempotent !== undefined && { idempotent: flags.idempotent }),
+    ...(flags.idempotencyHeader !== undefined && { idempotency: idempotencyFrom(flags.idempotencyHeader, flags.key) }),
+  };
+  return named(() => checkHttp(input));
+}
+
+function headerFrom(text: string, cwd: string): HttpHeader {
+  return text.startsWith('@') ? { file: resolve(cwd, text.slice(1)) } : named(() => parseHeader(text), '--header');
+}
+
+/** A later attempt must have what this one has, so the key is recorded. */
+function idempotencyFrom(header: string | true, key: string | undefined) {
+  return { header: header === true ? IDEMPOTENCY_HEADER : header, key: key ?? randomUUID() };
+}
+
+const IS_URL = /^https?:/i;
+
+/** A name may follow the flag, so that it takes what stands next. */
+function headerNameFrom(name: string): string {
+  if (!IS_URL.test(name) && !/^(?:get|head|post|put|patch|delete|options)$/i.test(name)) return name;
+  throw usage(`--idempotency-header took ${visible(withoutSecret(name))} for its name`, {
+    hints: ['write it after the URL, or with a name: --idempotency-header=NAME'],
+  });
+}
+
+/** As it is now: a later attempt sends what was recorded, whatever became of the file. */
+async function bodyFrom([data = '', ...more]: readonly string[], cwd: string): Promise<HttpInput['body']> {
+  if (more.length > 0)
+    throw usage('--data may be given once', { hints: ['put several parts into one file: -d @FILE'] });
+  if (data !== '-' && !data.startsWith('@')) return data;
+  const bytes = data === '-' || data === '@-' ? await readStdin() : readBodyFile(data.slice(1), cwd);
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : { base64: bytes.toString('base64') };
+}
+
+function readBodyFile(name: string, cwd: string): Buffer {
+  const path = resolve(cwd, name);
+  try {
+    const found = statSync(path);
+    if (!found.isFile()) throw usage(`--data: ${visible(path)} is no file`);
+    if (found.size > LARGEST_BODY) throw tooLarge();
+    return readFileSync(path);
+  } catch (error) {
+    const { message } = problemOf(error);
+    throw usage(visible(message.startsWith('--data') ? message : `--data: ${message}`), { cause: error });
+  }
+}
+
+async function readStdin(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > LARGEST_BODY) throw tooLarge();
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(): Problem {
+  return usage('--data: a body may have 1 MiB, which is what a task can carry', {
+    hints: ['store it where the other side can fetch it, and send the link'],
+  });
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 * 1024 };
+
+function sizeFrom(text: string, flag: string): number {
+  const [, digits, unit = ''] = /^(\d{1,12})([km]?)(?:i?b)?$/i.exec(text) ?? [];
+  const bytes = Number(digits) * (UNITS[unit.toLowerCase()] as number);
+  if (bytes >= 0 && bytes <= 64 * 1024 * 1024) return bytes;
+  throw usage(`${flag} must be a size such as 4096, 100k or 1m, at most 64m, got "${visible(text)}"`);
+}
+
+/** Here and now it would be sent from here: what is missing here is refused before anything is recorded. */
+function refuseMissing(headers: readonly HttpHeader[], environment: NodeJS.ProcessEnv): void {
+  for (const header of headers) {
+    if ('env' in header && !environment[header.env]) {
+      throw usage(`--header ${header.name}: there is no variable ${header.env} here`, {
+        hints: ['for a worker that has it: --detach'],
+      });
+    }
+    if ('file' in header && !statSync(header.file, { throwIfNoEntry: false })?.isFile()) {
+      throw usage(`--header: there is no file ${visible(header.file)}`);
+    }
+  }
+}
+
+/** The handler's objections in the words of the flags. */
+function named<T>(check: () => T, flag?: string): T {
+  try {
+    return check();
+  } catch (error) {
+    const { message } = problemOf(error);
+    const spelled = message.replace(
+      /^(?:method|url|connectTimeoutMs|timeoutMs|idempotency\.(?:key|header))/,
+      (name) => FLAGS[name] as string,
+    );
+    const isPrivate = message.endsWith('refused unless allowed.');
+    throw usage(visible(flag === undefined ? spelled : `${flag}: ${spelled}`), {
+      ...(isPrivate && { hints: ['if it is meant: --allow-private'] }),
+      cause: error,
+    });
+  }
+}
+
+const FLAGS: Readonly<Record<string, string>> = {
+  method: 'The method',
+  url: 'The URL',
+  connectTimeoutMs: '--connect-timeout, in milliseconds,',
+  timeoutMs: '--attempt-timeout, in milliseconds,',
+  'idempotency.key': 'The --key, which is sent as the idempotency key,',
+  'idempotency.header': '--idempotency-header',
+};
+
+function withoutSecret(url: string): string {
+  return url.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/s, '');
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

@@ -1,0 +1,213 @@
+import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { HistoryEntry } from '../../store/store.ts';
+import { hasEnded } from '../../task.ts';
+import { act } from '../act.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { exitOfTasks } from '../foreground.ts';
+import { GLYPHS } from '../glyphs.ts';
+import { documentOf } from '../json-shapes.ts';
+import { Nudge } from '../nudge.ts';
+import { withStore } from '../open-store.ts';
+import { OutputReader, type Printed } from '../output-log.ts';
+import { wholeNumberFlag } from '../policy-flags.ts';
+import { Problem } from '../problem.ts';
+import { endLine } from '../progress.ts';
+import { hintAtWorkers } from '../record-flags.ts';
+import { findTask } from '../task-ids.ts';
+import { endOf, glyphOf, SHELL_COMMAND, shownState, styleOf } from '../task-text.ts';
+import { clockTime, rfc3339 } from '../times.ts';
+import { visible } from '../visible.ts';
+import { Watch } from '../watch.ts';
+
+/** How often a follower looks for what was printed. */
+const FOLLOW_EVERY_MS = 200;
+
+interface Flags {
+  readonly follow?: boolean;
+  readonly execution?: string;
+}
+
+export function declare(command: Command): void {
+  command
+    .argument('<id>')
+    .option('-f, --follow', 'go on until the task ends or needs a person, and exit as `holdfast wait` does')
+    .option('--execution <number>', 'only of this one, as `holdfast show` counts them')
+    .addHelpText(
+      'after',
+      `
+What a command wrote to stdout goes to stdout, what it wrote to stderr to stderr, whoever runs it and wherever. Of each task
+the last 256 KiB or more are kept, in a folder beside the store (holdfast.db.logs).
+With --json one document, at the end. Other tasks than commands print nothing: \`holdfast show ID\` tells how they went.`,
+    );
+  act<Flags>(command, async (cli, [id], flags) => {
+    const only = flags.execution === undefined ? undefined : wholeNumberFlag(flags.execution, '--execution', 1);
+    return withStore(cli, {}, async (holdfast, { path }) => {
+      const task = await findTask(cli, holdfast, id as string);
+      const logs = new Logs(cli, new OutputReader(path, task.id), task, only);
+      return flags.follow ? follow(cli, holdfast, logs, task) : once(cli, holdfast, logs, task);
+    });
+  });
+}
+
+async function once(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
+  logs.show(await holdfast.history(task.id), holdfast.store.upkeep.now());
+  if (cli.terminal.json) logs.document(task, EXIT.done);
+  else if (task.state === 'running')
+    cli.terminal.note(`#${task.id} runs. Follow it: ${cli.command(`logs ${task.id} -f`)}`);
+  return EXIT.done;
+}
+
+async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
+  const { terminal } = cli;
+  const watch = await Watch.start(holdfast, [task], isOver);
+  logs.show(await holdfast.history(task.id), holdfast.store.upkeep.now());
+  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
+  if (task.state === 'held') terminal.note(`#${task.id} is held. Let it go on: ${cli.command(`release ${task.id}`)}`);
+  const nudge = new Nudge();
+  while (watch.open.length > 0) {
+    await nudge.sleep(FOLLOW_EVERY_MS);
+    await watch.lookAgain();
+    // After the look: what an execution printed is kept before its end can be seen.
+    logs.showNews(holdfast.store.upkeep.now());
+  }
+  const [left] = watch.tasks as [Task];
+  const exit = exitOfTasks([left]);
+  if (terminal.json) logs.document(left, exit);
+  else {
+    const glyph = terminal.err.paint(styleOf(shownState(left)), glyphOf(left));
+    terminal.note(`${glyph} #${left.id} ${endLine(left, await holdfast.history(left.id))}`);
+  }
+  return exit;
+}
+
+function isOver({ state }: Task): boolean {
+  return hasEnded(state) || state === 'needs_manual';
+}
+
+type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
+
+/** What a task printed, shown on the streams that it was written to, or gathered for one document. */
+class Logs {
+  readonly #cli: Cli;
+  readonly #reader: OutputReader;
+  readonly #task: Task;
+  readonly #only: number | undefined;
+  readonly #gathered: Printed[] = [];
+  #complete = true;
+  #last: number | undefined;
+
+  constructor(cli: Cli, reader: OutputReader, task: Task, only: number | undefined) {
+    this.#cli = cli;
+    this.#reader = reader;
+    this.#task = task;
+    this.#only = only;
+  }
+
+  /** Everything so far, one execution after the other. Of those that left nothing else, how they ended. */
+  show(history: readonly HistoryEntry[], now: number): void {
+    const kept = this.#news();
+    const printed = kept.length > 0 ? kept : this.#tail();
+    const ends = history
+      .filter((entry): entry is ExecutionEntry => entry.kind === 'execution' && !entry.late)
+      .filter(({ execution }) => this.#isWanted(execution));
+    const executions = new Set([...printed, ...ends].map(({ execution }) => execution));
+    for (const execution of [...executions].sort((a, b) => a - b)) {
+      const own = printed.filter((piece) => piece.execution === execution);
+      const end = ends.find((entry) => entry.execution === execution);
+      if (executions.size > 1 || own.length === 0)
+        this.#header(execution, end?.startedAt ?? own[0]?.at ?? now, now, end);
+      this.#last = execution;
+      for (const piece of own) this.#print(piece);
+    }
+    if (executions.size === 0) this.#nothing();
+  }
+
+  /** What came since. */
+  showNews(now: number): void {
+    for (const piece of this.#news()) {
+      const { execution, at } = piece;
+      if (this.#last !== undefined && execution !== this.#last) this.#header(execution, at, now);
+      this.#last = execution;
+      this.#print(piece);
+    }
+  }
+
+  document({ id, state }: Task, exit: number): void {
+    const items = this.#gathered.map(({ execution, stream, at, text }) => ({
+      execution,
+      stream,
+      at: rfc3339(at),
+      text,
+    }));
+    this.#cli.terminal.document(documentOf('logs', { exit, task: id, state, complete: this.#complete, items }));
+  }
+
+  #news(): Printed[] {
+    const news = this.#read().filter(({ execution }) => this.#isWanted(execution));
+    if (this.#reader.incomplete) this.#miss('What it printed before is no longer kept.');
+    return news;
+  }
+
+  #read(): Printed[] {
+    try {
+      return this.#reader.news();
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new Problem(
+        code === 'EACCES' ? 'store_read_only' : 'store_io',
+        `what #${this.#task.id} printed cannot be read: ${visible(message)}`,
+        { hints: [`how it went: ${this.#cli.command(`show ${this.#task.id}`)}`], cause: error },
+      );
+    }
+  }
+
+  /** What a success left in its result, if there is nothing else. */
+  #tail(): Printed[] {
+    const { type, result, executions: execution, endedAt } = this.#task;
+    const { stdout } = Object(result) as { stdout?: unknown };
+    if (type !== SHELL_COMMAND || typeof stdout !== 'string' || stdout === '' || !this.#isWanted(execution)) return [];
+    this.#miss('Only the end of what it wrote to stdout was kept.');
+    return [{ execution, stream: 'stdout', at: endedAt?.getTime() ?? 0, text: stdout }];
+  }
+
+  #miss(words: string): void {
+    if (this.#complete) this.#cli.terminal.note(words);
+    this.#complete = false;
+  }
+
+  #isWanted(execution: number): boolean {
+    return this.#only === undefined || execution === this.#only;
+  }
+
+  /** `▶ execution 2  14:28:39  on w1  exit 3: went wrong`. */
+  #header(execution: number, at: number, now: number, end?: ExecutionEntry): void {
+    const { err } = this.#cli.terminal;
+    const { how, said } = end ? endOf(end) : { how: '', said: '' };
+    const ended = [how, said].filter((part) => part !== '').join(': ');
+    const parts = [
+      `${err.paint('active', GLYPHS.running)} execution ${execution}`,
+      clockTime(at, now),
+      ...(end ? [`on ${visible(end.worker)}`] : []),
+      ...(ended === '' ? [] : [ended]),
+    ];
+    this.#cli.terminal.note(parts.join('  '));
+  }
+
+  #print(piece: Printed): void {
+    const { terminal } = this.#cli;
+    if (terminal.json) this.#gathered.push(piece);
+    else (piece.stream === 'stdout' ? terminal.out : terminal.err).raw(piece.text);
+  }
+
+  #nothing(): void {
+    const { id, type } = this.#task;
+    if (type === SHELL_COMMAND) this.#cli.terminal.note(`#${id} has printed nothing.`);
+    else
+      this.#cli.terminal.note(
+        `#${id} is no command, so it prints nothing. How it went: ${this.#cli.command(`show ${id}`)}`,
+      );
+  }
+}

@@ -1,0 +1,208 @@
+import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { QueueCounts } from '../../store/store.ts';
+import { QUEUE_ORDERS, type QueueOrder } from '../../task.ts';
+import type { Cli } from '../cli.ts';
+import { type DoneBy, doneByJson, doneByWords } from '../done-by.ts';
+import { EXIT } from '../exit-codes.ts';
+import { GLYPHS } from '../glyphs.ts';
+import { documentOf } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { plural } from '../plural.ts';
+import { usage } from '../problem.ts';
+import { hintAtWorkers } from '../record-flags.ts';
+import { declareSubcommands } from '../subcommands.ts';
+import { nearest } from '../suggest.ts';
+import { table } from '../table.ts';
+import { mayBeNew, unknownName } from '../unknown-name.ts';
+import { quoted, visible } from '../visible.ts';
+
+/** So many scheduled tasks are looked at to tell their queues, the ones that fall due next. */
+const MOST_SCHEDULED = 20_000;
+
+interface Flags {
+  readonly note?: string;
+}
+
+/** A queue as this command shows it. */
+interface Queue extends QueueCounts {
+  readonly order: QueueOrder;
+  readonly paused?: DoneBy;
+}
+
+export function declare(command: Command): void {
+  declareSubcommands<Flags>(command, list, [
+    {
+      name: 'pause',
+      arguments: 'NAME [--note TEXT]',
+      summary: 'pause a queue: none of its tasks starts, on any worker, and what runs goes on',
+      alsoCalled: ['hold', 'stop', 'shut'],
+      declare: (pause) => pause.argument('<name>').option('--note <text>', 'a word about why, for whoever looks'),
+      action: (cli, [name], flags) => pause(cli, name as string, flags),
+    },
+    {
+      name: 'resume',
+      arguments: 'NAME',
+      summary: 'let a paused queue go on',
+      alsoCalled: ['release', 'unpause', 'start', 'continue'],
+      declare: (resume) => resume.argument('<name>'),
+      action: (cli, [name]) => resume(cli, name as string),
+    },
+    {
+      name: 'order',
+      arguments: `NAME ${QUEUE_ORDERS.join('|')}`,
+      summary: 'set the order of a queue; its waiting tasks are put into it',
+      alsoCalled: ['sort', 'reorder'],
+      declare: (order) => order.argument('<name>').argument('<order>').addHelpText('after', ORDERS),
+      action: (cli, [name, order]) => reorder(cli, name as string, orderFrom(order as string)),
+    },
+  ]);
+  command.addHelpText(
+    'after',
+    '\nLists the queues that were ever used: their order, what is in them, and who paused them.',
+  );
+}
+
+const ORDERS = `
+  fifo             the oldest first (default)
+  lifo             the newest first
+  priority         the highest priority first, then the oldest
+  weighted_random  drawn by chance, in proportion to the priority
+A program that says the order of a queue when it opens the store sets it again.`;
+
+// ── List ──
+
+async function list(cli: Cli): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const queues = await queuesOf(holdfast);
+    if (cli.terminal.json) cli.terminal.document(documentOf('queues', { items: queues.map(queueJson) }));
+    else print(cli, queues, holdfast.store.upkeep.now());
+    return EXIT.done;
+  });
+}
+
+async function queuesOf(holdfast: Holdfast): Promise<Queue[]> {
+  const records = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
+  return (await holdfast.store.records.countsByQueue(MOST_SCHEDULED)).map((counts) => ({
+    order: 'fifo',
+    ...records.get(counts.name),
+    ...counts,
+  }));
+}
+
+function print(cli: Cli, queues: readonly Queue[], now: number): void {
+  const { terminal } = cli;
+  if (queues.length === 0) {
+    terminal.note('No queue was ever used.');
+    return;
+  }
+  const rows = queues.map(({ name, order, ready, running, scheduled, exact, paused }) => [
+    { text: paused ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
+    { text: visible(name) },
+    { text: order },
+    { text: String(ready) },
+    { text: String(running) },
+    { text: exact ? String(scheduled) : `${scheduled}+` },
+    { text: paused ? doneByWords(paused, now) : '' },
+  ]);
+  const columns = [
+    { title: '' },
+    { title: 'QUEUE', least: 12 },
+    { title: 'ORDER' },
+    { title: 'READY' },
+    { title: 'RUNNING' },
+    { title: 'SCHEDULED' },
+    { title: 'PAUSED', least: 12 },
+  ];
+  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  const first = queues.find(({ paused }) => paused);
+  if (first) terminal.note(`Let one go on: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
+}
+
+function queueJson({ name, order, paused, ready, running, scheduled, exact }: Queue): object {
+  return { name, order, paused: doneByJson(paused), ready, running, scheduled: { value: scheduled, exact } };
+}
+
+// ── Change ──
+
+async function pause(cli: Cli, name: string, { note }: Flags): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const before = await queueNamed(holdfast, name);
+    if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'pause'))) return EXIT.failed;
+    await holdfast.pauseQueue(name, { actor: cli.actor, ...(note !== undefined && { note }) });
+    const queue = await queueNamed(holdfast, name);
+    const words = before?.paused
+      ? `was paused already: ${doneByWords(before.paused, holdfast.store.upkeep.now())}`
+      : 'is paused';
+    tell(cli, 'pause', queue, {
+      changed: !before?.paused,
+      glyph: cli.terminal.out.paint('waiting', GLYPHS.held),
+      words: `${words}, ${plural(queue?.ready ?? 0, 'ready task waits', 'ready tasks wait')}`,
+    });
+    const goesOn = queue && queue.running > 0 ? `${plural(queue.running, 'task runs', 'tasks run')} on. ` : '';
+    cli.terminal.note(`${goesOn}Let it go on: ${cli.command(`queues resume ${quoted(name)}`)}`);
+    return EXIT.done;
+  });
+}
+
+async function resume(cli: Cli, name: string): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const before = await queueNamed(holdfast, name);
+    if (!before) throw unknownName(cli, { kind: 'queue', name, known: await namesOf(holdfast) });
+    await holdfast.resumeQueue(name);
+    const queue = await queueNamed(holdfast, name);
+    const ready = queue?.ready ?? 0;
+    tell(cli, 'resume', queue, {
+      changed: before.paused !== undefined,
+      glyph: cli.terminal.out.paint('idle', GLYPHS.ready),
+      words: before.paused ? `goes on, with ${plural(ready, 'ready task', 'ready tasks')}` : 'was not paused',
+    });
+    if (before.paused && ready > 0) await hintAtWorkers(cli, holdfast, 'resume');
+    return EXIT.done;
+  });
+}
+
+async function reorder(cli: Cli, name: string, order: QueueOrder): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const before = await queueNamed(holdfast, name);
+    if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'order'))) return EXIT.failed;
+    await holdfast.setQueueOrder(name, order);
+    const changed = before?.order !== order;
+    tell(cli, 'order', await queueNamed(holdfast, name), {
+      changed,
+      glyph: cli.terminal.out.paint('ok', GLYPHS.succeeded),
+      words: changed ? `is ${order} from now on${before ? `, and was ${before.order}` : ''}` : `was ${order} already`,
+    });
+    return EXIT.done;
+  });
+}
+
+interface Telling {
+  readonly changed: boolean;
+  readonly glyph: string;
+  readonly words: string;
+}
+
+function tell({ terminal }: Cli, step: string, queue: Queue | undefined, { changed, glyph, words }: Telling): void {
+  if (!queue) return;
+  if (terminal.json) {
+    terminal.document(documentOf(`queues.${step}`, { exit: EXIT.done, changed, queue: queueJson(queue) }));
+  } else terminal.result(`${glyph} ${visible(queue.name)} ${words}`);
+}
+
+function orderFrom(text: string): QueueOrder {
+  const order = QUEUE_ORDERS.find((each) => each === text);
+  if (order) return order;
+  const [like] = nearest(text, QUEUE_ORDERS);
+  throw usage(`the order of a queue is one of ${QUEUE_ORDERS.join(', ')}, got "${visible(text)}"`, {
+    hints: like === undefined ? [] : [`did you mean "${like}"?`],
+  });
+}
+
+async function queueNamed(holdfast: Holdfast, name: string): Promise<Queue | undefined> {
+  return (await queuesOf(holdfast)).find((queue) => queue.name === name);
+}
+
+async function namesOf(holdfast: Holdfast): Promise<string[]> {
+  return (await holdfast.queues()).map((queue) => queue.name);
+}

@@ -1,0 +1,215 @@
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { WorkerNotFoundError } from '../../errors.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Takes, WorkerRecord } from '../../store/store.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { GLYPHS } from '../glyphs.ts';
+import { documentOf, workerJson } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { plural } from '../plural.ts';
+import { Problem, usage } from '../problem.ts';
+import { Prompt } from '../prompt.ts';
+import { declareSubcommands } from '../subcommands.ts';
+import { nearest } from '../suggest.ts';
+import { table } from '../table.ts';
+import { ago, clockTime, until } from '../times.ts';
+import { quoted, visible } from '../visible.ts';
+import { isAlive, someoneWorks, worksAll } from '../workers-alive.ts';
+
+export function declare(command: Command): void {
+  declareSubcommands(command, list, [
+    {
+      name: 'end',
+      arguments: 'WORKER…',
+      summary: 'end the leases of workers that live but are stuck',
+      alsoCalled: ['stop', 'kill', 'rm', 'remove', 'terminate', 'evict'],
+      declare: (end) => end.argument('<workers...>').addHelpText('after', ENDING),
+      action: end,
+    },
+  ]);
+  command.addHelpText(
+    'after',
+    `
+Lists the workers that share the store: which live, until when their leases last, what they run and what they take.
+To stop one in good order, send its process SIGTERM. \`end\` is for one that does not listen any more.`,
+  );
+}
+
+const ENDING = `
+WORKER is its ID in \`holdfast workers\`, or its name if no other has it.
+What it holds can be taken over at once, as if its process had died: no attempt is counted, and tasks that must not run twice
+wait for a person. If it lives, it hears of that within two renewals, stops what it runs, and works on as a new one. Nothing
+is done to its process.`;
+
+// ── List ──
+
+async function list(cli: Cli): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const [workers, now] = [await holdfast.workers(), holdfast.store.upkeep.now()];
+    if (cli.terminal.json) {
+      const items = workers.map((worker) => workerJson(worker, isAlive(worker, now)));
+      cli.terminal.document(documentOf('workers', { items }));
+    } else print(cli, workers, now);
+    return EXIT.done;
+  });
+}
+
+function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
+  const { terminal } = cli;
+  if (workers.length === 0) {
+    terminal.note(`No worker is there. Start one: ${cli.command('worker')}`);
+    return;
+  }
+  const rows = workers.map((worker) => {
+    const alive = isAlive(worker, now);
+    return [
+      {
+        text: alive ? GLYPHS.running : GLYPHS.dead,
+        paint: (text: string) => terminal.out.paint(alive ? 'active' : 'dead', text),
+      },
+      { text: String(worker.id) },
+      { text: visible(worker.name) },
+      { text: worker.host === hostname() ? `pid ${worker.pid}` : `pid ${worker.pid} on ${visible(worker.host)}` },
+      { text: clockTime(worker.joinedAt, now) },
+      { text: leaseWords(worker, now) },
+      { text: String(worker.running) },
+      { text: takesWords(worker) },
+    ];
+  });
+  const columns = [
+    { title: '' },
+    { title: 'ID' },
+    { title: 'NAME', least: 8 },
+    { title: 'WHERE', least: 10 },
+    { title: 'JOINED' },
+    { title: 'LEASE' },
+    { title: 'RUNNING' },
+    { title: 'TAKES', least: 12 },
+  ];
+  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  const stale = workers.find((worker) => worker.running > 0 && !isAlive(worker, now));
+  if (!stale) return;
+  const holds = plural(stale.running, 'task', 'tasks');
+  terminal.note(`${visible(stale.name)} still holds ${holds}. A running worker takes over by itself, when it is sure;`);
+  terminal.note(`  do not wait for that: ${cli.command(`workers end ${stale.id}`)}`);
+}
+
+/** How long it is believed. A lease that ended is not taken away before somebody has watched it for a while. */
+function leaseWords(worker: WorkerRecord, now: number): string {
+  if (worker.leaseUntil <= now) return `ended ${ago(worker.leaseUntil, now)}`;
+  return isAlive(worker, now) ? `ends ${until(worker.leaseUntil, now)}` : 'no such process';
+}
+
+function takesWords(worker: WorkerRecord): string {
+  if (!worksAll(worker)) return 'only its own tasks';
+  const { types, queues, categories, capabilities } = worker.takes;
+  const listed = (what: string, names: Takes['types']) => (names ? [`${what} ${names.map(visible).join(', ')}`] : []);
+  const able = Object.entries(capabilities).map(([name, value]) => `${visible(name)}=${visible(String(value))}`);
+  const parts = [
+    types ? types.map(visible).join(', ') : 'any type',
+    ...listed('queues', queues),
+    ...listed('categories', categories),
+    ...(able.length > 0 ? [`with ${able.join(', ')}`] : []),
+  ];
+  return parts.join('; ');
+}
+
+// ── End ──
+
+async function end(cli: Cli, texts: readonly string[]): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const workers = findWorkers(cli, texts, await holdfast.workers());
+    if (!(await mayEnd(cli, workers))) return EXIT.failed;
+    const ended: WorkerRecord[] = [];
+    for (const worker of workers) if (await endOne(holdfast, worker)) ended.push(worker);
+    await tell(cli, holdfast, workers, ended);
+    return EXIT.done;
+  });
+}
+
+/** False for one that has left meanwhile, of its own will. */
+async function endOne(holdfast: Holdfast, { id }: WorkerRecord): Promise<boolean> {
+  try {
+    await holdfast.endWorker(id);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkerNotFoundError) return false;
+    throw error;
+  }
+}
+
+/** The workers that a person means by their ids or names, each once. A number is an id first. */
+function findWorkers(cli: Cli, texts: readonly string[], workers: readonly WorkerRecord[]): WorkerRecord[] {
+  const found = texts.map((text) => {
+    const byId = workers.find(({ id }) => String(id) === text);
+    const named = byId ? [byId] : workers.filter(({ name }) => name === text);
+    if (named.length === 0) throw unknownWorker(cli, text, workers);
+    if (named.length > 1) throw ambiguous(cli, text, named);
+    return named[0] as WorkerRecord;
+  });
+  return [...new Set(found)];
+}
+
+function unknownWorker(cli: Cli, text: string, workers: readonly WorkerRecord[]): Problem {
+  const likely = nearest(text, [...new Set(workers.map(({ name }) => name))]).map(quoted);
+  return new Problem('worker_not_found', `there is no worker ${visible(text)}`, {
+    why: workers.length === 0 ? ['No worker is there.'] : [],
+    hints: [
+      ...(likely.length > 0 ? [`did you mean ${likely.join(', or ')}?`] : []),
+      `all of them: ${cli.command('workers')}`,
+    ],
+  });
+}
+
+function ambiguous(cli: Cli, text: string, workers: readonly WorkerRecord[]): Problem {
+  const each = workers.map(
+    ({ id, host, pid, running }) => `${id} (pid ${pid} on ${visible(host)}, ${running} running)`,
+  );
+  return usage(`${workers.length} workers are called ${visible(text)}`, {
+    why: [`Their IDs: ${each.join(', ')}.`],
+    hints: [`end the one that is meant: ${cli.command(`workers end ${workers[0]?.id}`)}`],
+  });
+}
+
+/** In a script the names were written down; a person is asked once more before something that runs is taken away. */
+async function mayEnd(cli: Cli, workers: readonly WorkerRecord[]): Promise<boolean> {
+  const running = workers.reduce((sum, worker) => sum + worker.running, 0);
+  if (running === 0 || cli.yes || !cli.terminal.mayAsk) return true;
+  const names = workers.map(({ id, name }) => `${visible(name)} (ID ${id})`).join(', ');
+  using prompt = new Prompt();
+  if (await prompt.confirm(`End ${names}? ${plural(running, 'task that runs is', 'tasks that run are')} taken away.`)) {
+    return true;
+  }
+  cli.terminal.note('Nothing was changed.');
+  return false;
+}
+
+async function tell(
+  cli: Cli,
+  holdfast: Holdfast,
+  workers: readonly WorkerRecord[],
+  ended: readonly WorkerRecord[],
+): Promise<void> {
+  const { terminal } = cli;
+  if (terminal.json) {
+    const items = workers.map(({ id, name, running }) => ({
+      id,
+      name,
+      running,
+      ended: ended.some((one) => one.id === id),
+    }));
+    terminal.document(documentOf('workers.end', { exit: EXIT.done, items }));
+  } else {
+    for (const worker of workers) {
+      const glyph = terminal.out.paint('idle', GLYPHS.cancelled);
+      const words = ended.includes(worker)
+        ? `is ended, ${plural(worker.running, 'task', 'tasks')} to be taken over`
+        : 'has left already';
+      terminal.result(`${glyph} ${visible(worker.name)} (ID ${worker.id}) ${words}`);
+    }
+  }
+  if (!ended.some(({ running }) => running > 0) || (await someoneWorks(holdfast))) return;
+  terminal.note(`No other worker is running to take over: start ${cli.command('worker')}`);
+}

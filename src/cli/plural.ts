@@ -1,0 +1,5 @@
+/** `1 task runs`, `412 tasks run`, `no tasks run`. */
+export function plural(count: number, one: string, more: string): string {
+  if (count === 1) return `1 ${one}`;
+  return `${count === 0 ? 'no' : count} ${more}`;
+}

@@ -1,0 +1,72 @@
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, type Table } from '../verdict.ts';
+
+/** Time limits and aborts under the names that the platform and common helpers give them. */
+const NAMES: Table = {
+  TimeoutError: 'timeout',
+  AbortError: 'abort',
+  AbortException: 'abort',
+  ResponseAborted: 'abort',
+  OperationCanceledError: 'abort',
+  CancellationError: 'abort',
+  Cancel: 'abort',
+  TaskCancelledError: 'abort',
+  CancelledFailure: 'abort',
+  TerminatedFailure: 'abort',
+  TimeoutFailure: 'timeout',
+  RequestTimeoutError: 'timeout',
+  RequestAbortedError: 'abort',
+  DeadlineExceededError: 'timeout',
+  OperationTimeoutError: 'timeout',
+  TimeoutException: 'timeout',
+  ExitPromptError: 'abort',
+};
+
+export const abort: Family = {
+  name: 'abort',
+  asked: ['numbered', 'bare'],
+  codes: {
+    ERR_OPERATION_ABORTED: 'abort',
+    E_TIMEOUT: 'timeout',
+    E_CANCELED: 'abort',
+    ETIME: 'timeout',
+    ERR_TIMEOUT: 'timeout',
+    TIMEOUT: 'timeout',
+    ABORTED: 'abort',
+  },
+  names: NAMES,
+  sense: byDomException,
+};
+
+/** A DOMException says what it is by name; its `code` is an old number. */
+function byDomException(seen: Seen): Finding | undefined {
+  if (seen.class !== 'DOMException' && seen.class !== 'QuotaExceededError') return undefined;
+  switch (seen.name) {
+    case 'QuotaExceededError':
+      return found('quota.exhausted', 'name');
+    case 'ConstraintError':
+      return found('db.constraint', 'name');
+    case 'DataCloneError':
+    case 'InvalidStateError':
+    case 'InvalidAccessError':
+    case 'InvalidCharacterError':
+      return found('code.bug', 'name');
+    case 'SyntaxError':
+      return found('validation', 'name');
+    case 'NetworkError':
+      return found('net.failed', 'name');
+    case 'NotFoundError':
+      return found('not_found', 'name');
+    case 'NotSupportedError':
+      return found('not_implemented', 'name');
+    case 'NotAllowedError':
+    case 'SecurityError':
+      return found('auth.forbidden', 'name');
+    case 'EncodingError':
+    case 'DataError':
+    case 'OperationError':
+      return found('data.parse permanent', 'name');
+    default:
+      return undefined;
+  }
+}

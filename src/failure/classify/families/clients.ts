@@ -1,0 +1,148 @@
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** Clients that say with a code of their own what became of a request: undici, axios, got, follow-redirects, Bun. */
+const CODES: Table = {
+  UND_ERR_CONNECT_TIMEOUT: { reason: 'net.timeout', ambiguous: false },
+  UND_ERR_HEADERS_TIMEOUT: 'net.timeout',
+  UND_ERR_BODY_TIMEOUT: 'net.timeout',
+  UND_ERR_SOCKET: 'net.reset',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'net.reset',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too_large',
+  UND_ERR_HEADERS_OVERFLOW: 'too_large',
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'code.bug',
+  UND_ERR_INVALID_ARG: 'code.bug',
+  UND_ERR_INVALID_RETURN_VALUE: 'code.bug',
+  UND_ERR_NOT_SUPPORTED: 'not_implemented',
+  UND_ERR_DESTROYED: 'net.closed_client',
+  UND_ERR_CLOSED: 'net.closed_client',
+  UND_ERR_BPL_MISSING_UPSTREAM: 'net.failed',
+  UND_ERR_PRX_TLS: 'tls.handshake',
+  ERR_FR_TOO_MANY_REDIRECTS: 'http.redirect',
+  ERR_FR_REDIRECTION_FAILURE: 'http.redirect',
+  ERR_FR_MAX_BODY_LENGTH_EXCEEDED: 'too_large',
+  ERR_TOO_MANY_REDIRECTS: 'http.redirect',
+  ERR_BODY_PARSE_FAILURE: 'data.parse',
+  ERR_UNSUPPORTED_PROTOCOL: 'validation',
+  ERR_BAD_OPTION: 'code.bug',
+  ERR_BAD_OPTION_VALUE: 'code.bug',
+  ERR_NOT_SUPPORT: 'not_implemented',
+  ERR_CACHE_ACCESS: 'fs.io',
+  ETOOLARGE: 'too_large',
+  EPARSE: 'data.parse',
+  // Bun and Deno name their network errors in words.
+  ConnectionRefused: 'net.refused',
+  ConnectionClosed: 'net.reset',
+  ConnectionReset: 'net.reset',
+  ConnectionAborted: 'net.reset',
+  ConnectionTimeout: 'net.timeout',
+  FailedToOpenSocket: 'net.refused',
+  TooManyRedirects: 'http.redirect',
+  ECONNCLOSED: 'net.reset',
+  ECONNECTION: 'net.reset',
+  EOPENBREAKER: { reason: 'api.unavailable', ambiguous: false },
+};
+
+/** What says that it ended, and not why. */
+const VAGUE: Table = {
+  ERR_CANCELED: 'abort',
+  ERR_ABORTED: 'abort',
+  ABORT_ERR: 'abort',
+  UND_ERR_ABORTED: 'abort',
+  UND_ERR_ABORT: 'abort',
+  UND_ERR_INFO: 'net.failed',
+  ERR_NETWORK: 'net.failed',
+};
+
+/** Classes that say what happened. */
+const VENDOR_NAMES: Table = {
+  APIConnectionTimeoutError: 'net.timeout',
+  APIUserAbortError: 'abort',
+  StripeRateLimitError: 'http.429',
+};
+
+const NAMES: Table = {
+  APIConnectionError: 'net.failed',
+  ConnectTimeoutError: { reason: 'net.timeout', ambiguous: false },
+  HeadersTimeoutError: 'net.timeout',
+  BodyTimeoutError: 'net.timeout',
+  CancelError: 'abort',
+  CanceledError: 'abort',
+  CancelledError: 'abort',
+  StripeConnectionError: 'net.failed',
+  FetchError: 'net.failed',
+  NetworkError: 'net.failed',
+  ConnectionError: 'net.failed',
+  NoLivingConnectionsError: 'net.failed',
+  MaxRedirectsError: 'http.redirect',
+  ParseError: 'data.parse',
+};
+
+/** Why a web socket was closed (RFC 6455), where somebody throws the event or copies its code. */
+const CLOSED: Table = {
+  1001: 'net.reset',
+  1002: 'net.protocol',
+  1005: 'net.reset',
+  1006: 'net.reset',
+  1007: 'data.parse permanent',
+  1008: 'auth.forbidden',
+  1009: 'too_large',
+  1011: 'api.unavailable',
+  1012: 'api.unavailable',
+  1013: 'api.unavailable',
+  1014: 'api.unavailable',
+  1015: 'tls.handshake',
+};
+
+export const clients: Family = {
+  name: 'clients',
+  asked: ['answered', 'coded', 'numbered', 'bare'],
+  vendorNames: VENDOR_NAMES,
+  codes: CODES,
+  vagueCodes: VAGUE,
+  names: NAMES,
+  sense: byShape,
+};
+
+function byShape(seen: Seen): Finding | undefined {
+  if (seen.get('isAxiosError') === true) return byAxios(seen);
+  if (seen.get('wasClean') !== undefined) return lookUp(CLOSED, seen.code, 'code');
+  switch (seen.get('type')) {
+    case 'request-timeout':
+    case 'body-timeout':
+      return found('net.timeout', 'type');
+    case 'max-redirect':
+    case 'no-redirect':
+      return found('http.redirect', 'type');
+    case 'max-size':
+      return found('too_large', 'type');
+    case 'invalid-json':
+      return found('data.parse', 'type');
+    case 'aborted':
+      return found('abort', 'type');
+    case 'entity.too.large':
+      return found('too_large', 'type');
+    case 'entity.parse.failed':
+      return found('data.parse permanent', 'type');
+    default:
+      break;
+  }
+  // superagent and needle: the time limit of the client, under a code that the system also has.
+  if (seen.code === 'ECONNABORTED' && (seen.get('timeout') !== undefined || seen.get('errno') === 'ETIME')) {
+    return found('net.timeout', 'code');
+  }
+  return undefined;
+}
+
+/** axios has one code for several things, and another for its time limit that the system has for resets. */
+function byAxios(seen: Seen): Finding | undefined {
+  const { code, message } = seen;
+  if (code === 'ECONNABORTED' && seen.get('errno') === undefined) {
+    return found(message === 'Request aborted' ? 'abort' : 'net.timeout', 'code');
+  }
+  if (code !== 'ERR_BAD_RESPONSE' && code !== 'ERR_BAD_REQUEST') return undefined;
+  if (/^max(?:Content|Body)Length size of \d+ exceeded/.test(message)) return found('too_large', 'message');
+  if (message === 'stream has been aborted') return found('net.reset', 'message');
+  if (message.startsWith('Unsupported protocol')) return found('validation', 'message');
+  return undefined;
+}

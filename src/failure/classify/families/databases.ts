@@ -1,0 +1,126 @@
+import type { Seen } from '../seen.ts';
+import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** Oracle: the server's ORA numbers and the driver's NJS codes. */
+const ORACLE: Table = {
+  'ORA-00001': 'db.unique',
+  'ORA-00018': 'db.connection',
+  'ORA-00020': 'db.connection',
+  'ORA-00028': 'db.connection',
+  'ORA-00054': 'db.locked',
+  'ORA-00060': 'db.serialization',
+  'ORA-00604': 'db.internal',
+  'ORA-00600': 'db.internal',
+  'ORA-00904': 'db.schema',
+  'ORA-00936': 'db.schema',
+  'ORA-00942': 'db.schema',
+  'ORA-01013': 'db.timeout',
+  'ORA-01017': 'auth.invalid',
+  'ORA-01031': 'auth.forbidden',
+  'ORA-01033': 'db.unavailable',
+  'ORA-01034': 'db.unavailable',
+  'ORA-01089': 'db.unavailable',
+  'ORA-01400': 'db.constraint',
+  'ORA-01403': 'not_found',
+  'ORA-01422': 'db.data',
+  'ORA-01438': 'db.data',
+  'ORA-01555': 'db.serialization',
+  'ORA-01653': 'fs.no_space',
+  'ORA-01722': 'db.data',
+  'ORA-02290': 'db.constraint',
+  'ORA-02291': 'db.constraint',
+  'ORA-02292': 'db.constraint',
+  'ORA-03113': 'db.connection',
+  'ORA-03114': 'db.connection',
+  'ORA-03135': 'db.connection',
+  'ORA-04021': 'db.locked',
+  'ORA-04031': 'db.resources',
+  'ORA-08177': 'db.serialization',
+  'ORA-12154': 'validation',
+  'ORA-12170': 'db.connection',
+  'ORA-12514': 'db.unavailable',
+  'ORA-12516': 'db.connection',
+  'ORA-12519': 'db.connection',
+  'ORA-12520': 'db.connection',
+  'ORA-12528': 'db.unavailable',
+  'ORA-12541': 'net.refused',
+  'ORA-12899': 'db.data',
+  'ORA-28000': 'auth.invalid',
+  'ORA-28001': 'auth.expired',
+  'NJS-003': 'net.closed_client',
+  'NJS-040': 'db.pool_timeout',
+  'NJS-076': 'db.pool_timeout',
+  'NJS-500': 'db.connection',
+  'NJS-501': 'auth.invalid',
+  'NJS-503': 'net.refused',
+  'NJS-510': 'net.timeout',
+};
+
+/** Neo4j, from the most exact beginning of its code. */
+const NEO4J: readonly (readonly [prefix: string, answer: Answer])[] = [
+  ['Neo.TransientError.Transaction.DeadlockDetected', 'db.serialization'],
+  ['Neo.TransientError.Transaction.LockClientStopped', 'db.locked'],
+  ['Neo.TransientError.General.MemoryPoolOutOfMemory', 'db.resources'],
+  ['Neo.TransientError', 'db.unavailable'],
+  ['Neo.ClientError.Security.Forbidden', 'auth.forbidden'],
+  ['Neo.ClientError.Security', 'auth.invalid'],
+  ['Neo.ClientError.Schema.ConstraintValidationFailed', 'db.unique'],
+  ['Neo.ClientError.Cluster.NotALeader', 'db.unavailable'],
+  ['Neo.ClientError.Transaction.TransactionTimedOut', 'db.timeout'],
+  ['Neo.ClientError.Transaction', 'db.transaction'],
+  ['Neo.ClientError', 'db.schema'],
+  ['Neo.DatabaseError', 'db.internal'],
+];
+
+/** Cassandra and ScyllaDB: codes of the native protocol. */
+const CASSANDRA: Table = {
+  0: 'db.internal',
+  10: 'net.protocol',
+  256: 'auth.invalid',
+  4096: 'db.unavailable',
+  4097: 'db.unavailable',
+  4098: 'db.unavailable',
+  4099: 'db.internal',
+  4352: { reason: 'db.timeout', ambiguous: true },
+  4608: { reason: 'db.timeout', ambiguous: false },
+  8192: 'db.schema',
+  8448: 'auth.forbidden',
+  8704: 'db.schema',
+  8960: 'db.schema',
+  9216: 'conflict',
+  9472: 'db.schema unknown',
+};
+
+const NAMES: Table = {
+  NoHostAvailableError: 'db.connection',
+  OperationTimedOutError: 'db.timeout',
+  BusyConnectionError: 'db.resources',
+  ServiceUnavailable: 'db.unavailable',
+  SessionExpired: 'db.connection',
+  // Couchbase.
+  CasMismatchError: 'conflict transient',
+  DocumentExistsError: 'db.unique',
+  DocumentLockedError: 'db.locked',
+  TemporaryFailureError: 'db.unavailable',
+  AmbiguousTimeoutError: { reason: 'db.timeout', ambiguous: true },
+  UnambiguousTimeoutError: { reason: 'db.timeout', ambiguous: false },
+  DurabilityAmbiguousError: { reason: 'db.timeout', ambiguous: true },
+  RateLimitedError: 'throttled',
+};
+
+export const databases: Family = { name: 'databases', asked: ['coded', 'numbered'], names: NAMES, sense: byCode };
+
+function byCode(seen: Seen): Finding | undefined {
+  const { code } = seen;
+  if (typeof code === 'string') {
+    if (code.startsWith('ORA-') || code.startsWith('NJS-')) return lookUp(ORACLE, code, 'code');
+    if (code.startsWith('Neo.')) {
+      const answer = NEO4J.find(([prefix]) => code.startsWith(prefix))?.[1];
+      return answer && found(answer, 'code');
+    }
+    return undefined;
+  }
+  return seen.is('ResponseError') && seen.get('coordinator') !== undefined
+    ? lookUp(CASSANDRA, seen.number('code'), 'code')
+    : undefined;
+}

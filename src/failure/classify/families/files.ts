@@ -1,0 +1,105 @@
+import type { Seen } from '../seen.ts';
+import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** FTP replies (RFC 959). A 4 means later and a 5 means never, whatever the same number means in HTTP. */
+const FTP: Table = {
+  450: 'fs.locked',
+  452: 'fs.no_space',
+  500: 'ftp.5xx',
+  501: 'validation',
+  502: 'not_implemented',
+  504: 'not_implemented',
+  530: 'auth.invalid',
+  532: 'auth.forbidden',
+  534: 'tls.handshake',
+  535: 'tls.handshake',
+  551: 'ftp.5xx',
+  552: 'quota.exhausted',
+  553: 'fs.invalid',
+};
+
+/** Status codes of SFTP. ssh2-sftp-client has them as numbers, or as names. */
+const SFTP: Table = {
+  2: 'fs.not_found',
+  3: 'fs.permission',
+  4: 'sftp.failure',
+  5: 'net.protocol',
+  6: 'net.reset',
+  7: 'net.reset',
+  8: 'not_implemented',
+  10: 'fs.not_found',
+  11: 'fs.dest_exists',
+  12: 'fs.permission',
+  14: 'fs.no_space',
+  15: 'fs.no_space',
+  17: 'fs.locked',
+};
+
+const SFTP_NAMES: Table = {
+  ERR_NOT_CONNECTED: 'net.reset',
+  ERR_BAD_PATH: 'fs.invalid',
+  ERR_BAD_AUTH: 'auth.invalid',
+};
+
+/** What ssh2 says of a connection, where it has no code. */
+const SSH_LEVELS: Table = {
+  'client-authentication': 'auth.invalid',
+  'client-timeout': { reason: 'net.timeout', ambiguous: false },
+  'client-socket': 'net.reset',
+  'client-dns': 'net.dns',
+  'client-ssh': 'net.protocol',
+  protocol: 'net.protocol',
+  handshake: 'tls.handshake',
+  agent: 'auth.invalid',
+};
+
+export const files: Family = {
+  name: 'files',
+  codes: SFTP_NAMES,
+  vagueCodes: { ERR_GENERIC_CLIENT: 'sftp.failure' },
+  sense: byReply,
+};
+
+function byReply(seen: Seen): Finding | undefined {
+  if (typeof seen.code === 'number') {
+    if (seen.is('FTPError')) return found(byFtp(seen.code, seen.message), 'code');
+    // A status of SFTP is below 32 and stands without a system's number beside it.
+    if (isSftp(seen)) return lookUp(SFTP, seen.code, 'code');
+  }
+  const level = seen.get('level');
+  return typeof level === 'string' ? bySsh(level, seen) : undefined;
+}
+
+function bySsh(level: string, seen: Seen): Finding | undefined {
+  // The socket's own code says more than "client-socket".
+  return typeof seen.code === 'string' && /^E[A-Z]+$/.test(seen.code) ? undefined : lookUp(SSH_LEVELS, level, 'level');
+}
+
+function isSftp(seen: Seen): boolean {
+  if (seen.code === undefined || (seen.code as number) > 31) return false;
+  if (seen.get('custom') === true) return true;
+  if (seen.get('metadata') !== undefined || seen.get('details') !== undefined) return false;
+  return (
+    seen.number('errno') === undefined &&
+    /^(?:\w+: )?(?:No such file|Permission denied|Failure|Operation unsupported)/i.test(seen.message)
+  );
+}
+
+/** What an FTP reply means: some of its numbers stand for several things, told apart by its text. */
+export function byFtp(reply: number, text: string): Answer {
+  if (reply === 550) {
+    if (/\b(?:no such|not found|does ?n.t exist|cannot find)/i.test(text)) return 'fs.not_found';
+    if (/\b(?:denied|permission|not permitted|not allowed|forbidden|access)/i.test(text)) return 'fs.permission';
+    if (/\b(?:exists|not empty)\b/i.test(text)) return 'fs.dest_exists';
+    if (/\b(?:in use|locked|busy|being used)\b/i.test(text)) return 'fs.locked';
+    if (/\b(?:not a (?:plain|regular) file|is a directory|not a directory)/i.test(text)) return 'fs.invalid';
+    return 'ftp.5xx';
+  }
+  if (reply === 421 && /\btoo many\b|\bmaximum\b.*\b(?:connections|clients|users|sessions)|\blimit\b/i.test(text))
+    return 'throttled';
+  if (reply === 530 && /\btoo many\b|\bmaximum\b/i.test(text)) return 'throttled';
+  const known = FTP[reply];
+  if (known !== undefined) return known;
+  if (reply >= 400 && reply < 500) return 'ftp.4xx';
+  return reply >= 500 && reply < 600 ? 'ftp.5xx' : 'net.protocol';
+}

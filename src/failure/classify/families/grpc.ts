@@ -1,0 +1,100 @@
+import { read } from '../inspect.ts';
+import type { Seen } from '../seen.ts';
+import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+
+/** Status codes of gRPC. */
+export const GRPC_ANSWERS: readonly Answer[] = [
+  'unknown',
+  'abort',
+  'grpc.unknown',
+  'validation',
+  'timeout',
+  'not_found',
+  'conflict',
+  'auth.forbidden',
+  'throttled',
+  'grpc.failed_precondition',
+  'grpc.aborted',
+  'validation',
+  'not_implemented',
+  'grpc.internal',
+  'grpc.unavailable',
+  'grpc.data_loss',
+  'auth.invalid',
+];
+
+export const GRPC_NAMES: readonly string[] = [
+  'OK',
+  'CANCELLED',
+  'UNKNOWN',
+  'INVALID_ARGUMENT',
+  'DEADLINE_EXCEEDED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+  'UNAUTHENTICATED',
+];
+
+/** nice-grpc and Connect name their codes in words, in one case or another. */
+const BY_NAME: Table = Object.fromEntries(GRPC_NAMES.map((name, code) => [name, GRPC_ANSWERS[code] as Answer]));
+
+export const grpc: Family = { name: 'grpc', asked: ['coded', 'numbered'], sense: byCode };
+
+function byCode(seen: Seen): Finding | undefined {
+  const { code } = seen;
+  if (typeof code === 'number') {
+    if (code < 1 || code > 16 || !isCall(seen, code)) return undefined;
+    return found(more(seen, code) ?? (GRPC_ANSWERS[code] as Answer), 'code');
+  }
+  // google.rpc.Status as REST gives it, Firestore's web client, Twirp.
+  if (
+    typeof code !== 'string' ||
+    !seen.is(
+      'ConnectError',
+      'ClientError',
+      'TwirpError',
+      'TwirpErrorResponse',
+      'FirestoreError',
+      'FirebaseError',
+      'RpcError',
+    )
+  )
+    return undefined;
+  const name = code
+    .slice(code.lastIndexOf('/') + 1)
+    .toUpperCase()
+    .replaceAll('-', '_');
+  return Object.hasOwn(BY_NAME, name) ? found(BY_NAME[name] as Answer, 'code') : undefined;
+}
+
+/** The number alone is also an exit code, a status of SFTP, Kafka or MongoDB: the call must be seen. */
+function isCall(seen: Seen, code: number): boolean {
+  const { message } = seen;
+  if (message.startsWith(`${code} ${GRPC_NAMES[code]}:`)) return true;
+  const metadata = seen.get('metadata');
+  if (metadata !== undefined && metadata !== null && typeof read(metadata, 'get') === 'function') return true;
+  if (Array.isArray(seen.get('statusDetails'))) return true;
+  return (
+    seen.is('ConnectError', 'GoogleError', 'RpcError') ||
+    (typeof seen.get('details') === 'string' && seen.get('path') !== undefined)
+  );
+}
+
+/** What the text tells beyond the code. */
+function more(seen: Seen, code: number): Answer | undefined {
+  if (code === 13 && /\bRST_STREAM\b/.test(seen.message)) return 'net.reset';
+  // A connection that was never made, or a stream that the server refused.
+  if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(seen.message)) {
+    return { reason: 'grpc.unavailable', ambiguous: false };
+  }
+  if (code === 9 && /\bsession\b.*\bexpired\b/i.test(seen.message)) return 'auth.expired transient';
+  return undefined;
+}

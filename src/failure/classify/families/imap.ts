@@ -1,0 +1,88 @@
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** Response codes of IMAP servers (RFC 5530 and the extensions around it). */
+const RESPONSE_CODES: Table = {
+  UNAVAILABLE: 'imap.unavailable',
+  SERVERBUG: 'imap.unavailable',
+  INUSE: 'imap.in_use',
+  THROTTLED: 'throttled',
+  AUTHENTICATIONFAILED: 'auth.invalid',
+  AUTHORIZATIONFAILED: 'auth.forbidden',
+  EXPIRED: 'auth.expired',
+  WEBALERT: 'auth.invalid',
+  PRIVACYREQUIRED: 'tls.handshake',
+  CONTACTADMIN: 'auth.forbidden',
+  NOPERM: 'auth.forbidden',
+  NONEXISTENT: 'not_found',
+  TRYCREATE: 'not_found',
+  ALREADYEXISTS: 'conflict',
+  EXPUNGEISSUED: 'imap.in_use',
+  CORRUPTION: 'imap.no',
+  CLIENTBUG: 'code.bug',
+  CANNOT: 'validation',
+  LIMIT: 'quota.exhausted',
+  OVERQUOTA: 'quota.exhausted',
+  TOOBIG: 'too_large',
+  MAXCONVERTMESSAGES: 'too_large',
+  'UNKNOWN-CTE': 'not_implemented',
+  BADCHARSET: 'validation',
+  HASCHILDREN: 'conflict',
+  NOTSAVED: 'imap.no',
+  REFERRAL: 'imap.no',
+};
+
+/** imapflow's and node-imap's own codes. */
+const CODES: Table = {
+  NoConnection: 'net.reset',
+  ClosedAfterConnectText: 'net.reset',
+  ClosedAfterConnectTLS: 'net.reset',
+  EConnectionClosed: 'net.reset',
+  GREETING_TIMEOUT: { reason: 'net.timeout', ambiguous: false },
+  CONNECT_TIMEOUT: { reason: 'net.timeout', ambiguous: false },
+  UPGRADE_TIMEOUT: { reason: 'net.timeout', ambiguous: false },
+  LockTimeout: 'imap.in_use',
+  ETHROTTLE: 'throttled',
+  InvalidResponse: 'net.protocol',
+  MissingServerExtension: 'not_implemented',
+};
+
+const TOO_MANY =
+  /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl/i;
+const BAD_LOGIN =
+  /\b(?:authentication failed|invalid credentials|login failed|bad (?:username|user name|credentials)|invalid (?:login|user|password))\b/i;
+
+export const imap: Family = { name: 'imap', asked: ['coded', 'bare'], codes: CODES, sense: byResponse };
+
+function byResponse(seen: Seen): Finding | undefined {
+  const code = seen.text('serverResponseCode');
+  const status = seen.text('responseStatus');
+  if (code === undefined && status === undefined && seen.get('authenticationFailed') !== true) return bySource(seen);
+  // An alert has no meaning of its own: its text has.
+  const known = lookUp(RESPONSE_CODES, code?.toUpperCase(), 'serverResponseCode');
+  if (known) return known;
+  const text = (seen.text('responseText') ?? seen.message).slice(0, 1_024);
+  if (TOO_MANY.test(text)) return found('throttled', 'responseText');
+  if (seen.get('authenticationFailed') === true || BAD_LOGIN.test(text))
+    return found('auth.invalid', 'authenticationFailed');
+  if (seen.get('mailboxMissing') === true) return found('not_found', 'mailboxMissing');
+  if (status === 'BAD') return found('code.bug', 'responseStatus');
+  return status === 'NO' ? found('imap.no', 'responseStatus') : undefined;
+}
+
+/** node-imap tells by `source` whether it was the socket, the login, or a time limit; the text may name a code. */
+function bySource(seen: Seen): Finding | undefined {
+  switch (seen.get('source')) {
+    case 'authentication':
+      return TOO_MANY.test(seen.message) ? found('throttled', 'message') : found('auth.invalid', 'source');
+    case 'timeout':
+    case 'timeout-auth':
+      return found('net.timeout', 'source');
+    case 'protocol': {
+      const code = seen.get('textCode');
+      return lookUp(RESPONSE_CODES, code, 'textCode') ?? found('imap.no', 'source');
+    }
+    default:
+      return undefined;
+  }
+}

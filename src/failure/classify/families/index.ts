@@ -1,0 +1,70 @@
+import { type Answer, type Family, SORTS, type Sort, type Table } from '../verdict.ts';
+import { abort } from './abort.ts';
+import { aws } from './aws.ts';
+import { azure } from './azure.ts';
+import { browsers } from './browsers.ts';
+import { clients } from './clients.ts';
+import { databases } from './databases.ts';
+import { files } from './files.ts';
+import { google } from './google.ts';
+import { grpc } from './grpc.ts';
+import { imap } from './imap.ts';
+import { limits } from './limits.ts';
+import { mappers, prisma } from './mappers.ts';
+import { amqp, kafka, nats } from './messaging.ts';
+import { mongodb } from './mongodb.ts';
+import { mssql } from './mssql.ts';
+import { mysql } from './mysql.ts';
+import { network } from './network.ts';
+import { postgres } from './postgres.ts';
+import { processes } from './process.ts';
+import { programming } from './programming.ts';
+import { redis } from './redis.ts';
+import { business, chat, graphql, meta, microsoft, models, oauth, payments, search, slack } from './services.ts';
+import { smtp } from './smtp.ts';
+import { sqlite } from './sqlite.ts';
+import { system } from './system.ts';
+import { tokens, validators } from './validators.ts';
+
+/** Every family, in the order in which their senses are asked. Where two tables have the same code, the earlier one speaks. */
+export const FAMILIES: readonly Family[] = [
+  ...[processes, system, network, mysql, postgres, prisma, sqlite, mssql, mongodb, redis, databases],
+  ...[aws, azure, grpc, smtp, imap, files, kafka, amqp, nats, slack, chat, meta, graphql, browsers],
+  ...[clients, abort, limits, validators, tokens, programming, mappers],
+  ...[models, payments, business, microsoft, google, search, oauth],
+];
+
+/** What a code or name means, and the family that says so. */
+export interface Entry {
+  readonly answer: Answer;
+  readonly family: string;
+}
+
+type Part = 'vendorCodes' | 'vendorNames' | 'bodyCodes' | 'codes' | 'vagueCodes' | 'names';
+
+function joined(part: Part): ReadonlyMap<string, Entry> {
+  const all = new Map<string, Entry>();
+  for (const family of FAMILIES) {
+    const table: Table = family[part] ?? {};
+    for (const [code, answer] of Object.entries(table))
+      if (!all.has(code)) all.set(code, { answer, family: family.name });
+  }
+  return all;
+}
+
+export const VENDOR_CODES = joined('vendorCodes');
+export const VENDOR_NAMES = joined('vendorNames');
+export const BODY_CODES = joined('bodyCodes');
+export const CODES = joined('codes');
+export const VAGUE_CODES = joined('vagueCodes');
+export const NAMES = joined('names');
+
+const ASKED: readonly Sort[] = ['coded', 'numbered', 'bare'];
+
+/** The families that read a shape, by the sort of error that they know. */
+export const SENSES = Object.fromEntries(
+  SORTS.map((sort) => [
+    sort,
+    FAMILIES.filter(({ sense, asked = ASKED }) => sense !== undefined && asked.includes(sort)),
+  ]),
+) as unknown as Readonly<Record<Sort, readonly Family[]>>;

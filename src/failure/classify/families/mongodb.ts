@@ -1,0 +1,173 @@
+import { read } from '../inspect.ts';
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** Codes of the MongoDB server. Its 13 is a missing right; in gRPC 13 is an internal error. */
+const NUMBERS: Table = {
+  2: 'validation',
+  6: 'db.connection',
+  7: 'db.connection',
+  8: 'db.internal',
+  9: 'validation',
+  11: 'auth.invalid',
+  13: 'auth.forbidden',
+  14: 'db.data',
+  18: 'auth.invalid',
+  24: 'db.locked',
+  26: 'db.schema',
+  27: 'db.schema',
+  31: 'auth.forbidden',
+  33: 'auth.invalid',
+  36: 'db.resources',
+  40: 'conflict',
+  43: 'db.unavailable',
+  46: 'db.locked',
+  48: 'conflict',
+  50: 'db.timeout',
+  59: 'db.schema',
+  63: 'db.unavailable',
+  64: 'db.timeout',
+  66: 'db.data',
+  72: 'validation',
+  73: 'db.schema',
+  85: 'conflict',
+  86: 'conflict',
+  89: 'db.connection',
+  91: 'db.unavailable',
+  96: 'db.internal',
+  98: 'db.locked',
+  107: 'db.locked',
+  112: 'db.serialization',
+  115: 'not_implemented',
+  117: 'db.locked',
+  121: 'validation',
+  133: 'db.unavailable',
+  134: 'db.unavailable',
+  136: 'db.resources',
+  146: 'db.resources',
+  189: 'db.unavailable',
+  202: 'db.timeout',
+  216: 'db.unavailable',
+  225: 'db.serialization',
+  234: 'db.unavailable',
+  244: 'db.serialization',
+  246: 'db.unavailable',
+  251: 'db.serialization',
+  256: 'db.transaction',
+  261: 'db.resources',
+  262: 'db.timeout',
+  267: 'db.serialization',
+  290: 'db.resources',
+  292: 'db.resources',
+  299: 'db.schema',
+  334: 'db.serialization',
+  391: 'auth.expired',
+  462: 'db.unavailable',
+  8000: 'auth.invalid',
+  9001: 'db.connection',
+  10003: 'db.data',
+  10058: 'db.unavailable',
+  10107: 'db.unavailable',
+  10334: 'too_large',
+  11000: 'db.unique',
+  11001: 'db.unique',
+  11600: 'db.unavailable',
+  11601: 'abort',
+  11602: 'db.unavailable',
+  12501: 'fs.no_space',
+  12582: 'db.unique',
+  13388: 'db.unavailable',
+  13435: 'db.unavailable',
+  13436: 'db.unavailable',
+  14031: 'fs.no_space',
+  16500: 'throttled',
+  16755: 'db.data',
+  17280: 'too_large',
+};
+
+const NAMES: Table = {
+  MongoServerSelectionError: 'db.connection',
+  MongoNetworkError: 'db.connection',
+  MongoNetworkTimeoutError: 'db.connection',
+  MongoTopologyClosedError: 'net.closed_client',
+  MongoClientClosedError: 'net.closed_client',
+  MongoOperationTimeoutError: 'db.timeout',
+  MongoWaitQueueTimeoutError: 'db.pool_timeout',
+  MongoPoolClearedError: 'db.connection',
+  MongoPoolClosedError: 'net.closed_client',
+  MongoWriteConcernError: 'db.timeout',
+  MongoParseError: 'validation',
+  MongoInvalidArgumentError: 'code.bug',
+  MongoMissingDependencyError: 'code.bug',
+  MongoNotConnectedError: 'code.bug',
+  MongoAPIError: 'code.bug',
+  MongoTransactionError: 'code.bug',
+  MongoExpiredSessionError: 'code.bug',
+  MongoCursorExhaustedError: 'code.bug',
+  MongoCursorInUseError: 'code.bug',
+  MongoCompatibilityError: 'not_implemented',
+  MongoMissingCredentialsError: 'auth.invalid',
+  MongoAWSError: 'auth.invalid',
+  MongoKerberosError: 'auth.invalid',
+  MongoOIDCError: 'auth.invalid',
+  MongoAzureError: 'auth.invalid',
+  MongoCryptError: 'db.data',
+  MongoSystemError: 'db.connection',
+  BSONError: 'db.data',
+  MongooseServerSelectionError: 'db.connection',
+  VersionError: 'conflict transient',
+  ParallelSaveError: 'code.bug',
+  DocumentNotFoundError: 'not_found',
+  CastError: 'validation',
+  StrictModeError: 'validation',
+  OverwriteModelError: 'code.bug',
+  MissingSchemaError: 'code.bug',
+  ObjectExpectedError: 'validation',
+  StrictPopulateError: 'code.bug',
+  DivergentArrayError: 'code.bug',
+  MongooseBulkWriteError: 'db.data',
+};
+
+export const mongodb: Family = { name: 'mongodb', asked: ['numbered', 'bare'], vendorNames: NAMES, sense: byNumber };
+
+function byNumber(seen: Seen): Finding | undefined {
+  if (!isMongo(seen)) return undefined;
+  const labels = seen.get('errorLabelSet') ?? seen.get('errorLabels');
+  const known = lookUp(NUMBERS, seen.code, 'code');
+  if (known && known.verdict.reason !== 'db.internal') {
+    return hasLabel(labels, 'UnknownTransactionCommitResult')
+      ? { ...known, verdict: { ...known.verdict, ambiguous: true } }
+      : known;
+  }
+  if (hasLabel(labels, 'TransientTransactionError') && typeof seen.code === 'number')
+    return found('db.serialization', 'errorLabels');
+  if (hasLabel(labels, 'RetryableWriteError') && typeof seen.code === 'number')
+    return found('db.unavailable', 'errorLabels');
+  if (/^MongoNetwork/.test(seen.name) && seen.get('beforeHandshake') === true) {
+    return found({ reason: 'db.connection', ambiguous: false }, 'name');
+  }
+  // Nothing was sent: no server could be chosen.
+  if (seen.name === 'MongoServerSelectionError' || seen.name === 'MongooseServerSelectionError') {
+    return found({ reason: 'db.connection', ambiguous: false }, 'name');
+  }
+  return known;
+}
+
+function isMongo(seen: Seen): boolean {
+  return (
+    /^Mongo/.test(seen.name) ||
+    /^Mongo/.test(seen.class) ||
+    seen.get('codeName') !== undefined ||
+    seen.text('errmsg') !== undefined
+  );
+}
+
+function hasLabel(labels: unknown, label: string): boolean {
+  if (labels instanceof Set) return labels.has(label);
+  for (let i = 0; i < 16; i++) {
+    const found = read(labels, i);
+    if (found === undefined) return false;
+    if (found === label) return true;
+  }
+  return false;
+}

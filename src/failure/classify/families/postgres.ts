@@ -1,0 +1,146 @@
+import type { Seen } from '../seen.ts';
+import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+
+/** SQLSTATEs that say more than their class. */
+const SQLSTATES: Table = {
+  '08P01': 'net.protocol',
+  '08004': 'db.connection',
+  '08007': 'db.connection',
+  '0A000': 'db.schema unknown',
+  '21000': 'db.data',
+  '23001': 'db.constraint',
+  '23505': 'db.unique',
+  '25006': 'db.unavailable',
+  '25P02': 'db.transaction',
+  '25P03': 'db.connection',
+  '28P01': 'auth.invalid',
+  '28000': 'auth.invalid',
+  '2F003': 'auth.forbidden',
+  '2BP01': 'db.constraint',
+  '34000': 'db.schema',
+  '3D000': 'db.schema',
+  '3F000': 'db.schema',
+  '40001': 'db.serialization',
+  '40002': 'db.constraint',
+  '40003': { reason: 'db.serialization', ambiguous: true },
+  '40P01': 'db.serialization',
+  '42501': 'auth.forbidden',
+  '42P04': 'conflict',
+  '42P06': 'conflict',
+  '42P07': 'conflict',
+  '42710': 'conflict',
+  '42804': 'db.data',
+  '44000': 'db.constraint',
+  '53100': 'fs.no_space',
+  '53200': 'db.resources',
+  '53300': 'db.connection',
+  '53400': 'db.resources',
+  '54000': 'too_large',
+  '54001': 'db.schema',
+  '55000': 'db.schema unknown',
+  '55006': 'db.locked',
+  '55P03': 'db.locked',
+  '57014': 'db.timeout',
+  '57P01': 'db.connection',
+  '57P02': 'db.connection',
+  '57P03': 'db.unavailable',
+  '57P04': 'db.schema',
+  '57P05': 'db.connection',
+  '58030': 'db.resources',
+  '72000': 'db.serialization',
+  P0001: 'db.data unknown',
+  P0002: 'not_found',
+  P0003: 'db.data',
+  P0004: 'code.bug',
+  XX000: 'db.internal',
+  XX001: 'db.corrupt',
+  XX002: 'db.corrupt',
+  HYT00: 'db.timeout',
+  HYT01: 'db.timeout',
+  IM002: 'validation',
+};
+
+/** The first two characters: the class of a state (PostgreSQL's appendix A; the standard's for other databases). */
+const CLASSES: Table = {
+  '08': 'db.connection',
+  '0A': 'not_implemented',
+  '22': 'db.data',
+  '23': 'db.constraint',
+  '24': 'db.transaction',
+  '25': 'db.transaction',
+  '26': 'db.schema',
+  '27': 'db.constraint',
+  '28': 'auth.invalid',
+  '2D': 'db.transaction',
+  '38': 'db.schema unknown',
+  '39': 'db.schema unknown',
+  '40': 'db.serialization',
+  '42': 'db.schema',
+  '53': 'db.resources',
+  '54': 'too_large',
+  '55': 'db.schema unknown',
+  '57': 'db.unavailable',
+  '58': 'db.internal',
+  F0: 'db.schema',
+  HV: 'db.connection unknown',
+  P0: 'db.data unknown',
+  XX: 'db.internal',
+};
+
+/** What stands beside a SQLSTATE. Without such a sign five digits may be anything. */
+const SIGNS = [
+  'severity',
+  'routine',
+  'severity_local',
+  'detail',
+  'hint',
+  'internalQuery',
+  'sqlState',
+  'sqlstate',
+  'where',
+];
+
+export const postgres: Family = {
+  name: 'postgres',
+  // postgres.js and node-postgres, where the server did not come to speak.
+  vendorCodes: {
+    CONNECTION_CLOSED: 'db.connection',
+    CONNECTION_ENDED: 'net.closed_client',
+    CONNECTION_DESTROYED: 'db.connection',
+    CONNECT_TIMEOUT: { reason: 'db.connection', ambiguous: false },
+    SASL_SIGNATURE_MISMATCH: 'auth.invalid',
+    AUTH_TYPE_NOT_IMPLEMENTED: 'auth.invalid',
+    UNDEFINED_VALUE: 'code.bug',
+    MAX_PARAMETERS_EXCEEDED: 'too_large',
+    NOT_TAGGED_CALL: 'code.bug',
+  },
+  sense: bySqlState,
+};
+
+function bySqlState(seen: Seen): Finding | undefined {
+  const { code } = seen;
+  if (typeof code === 'string' && isSqlState(code) && isFromDatabase(seen, code)) {
+    const answer = answerFor(code);
+    if (answer !== undefined) return found(answer, 'code');
+  }
+  const state = seen.get('sqlState') ?? seen.get('sqlstate') ?? seen.get('SQLSTATE');
+  if (typeof state !== 'string' || typeof seen.code === 'string' || seen.get('errno') !== undefined) return undefined;
+  const answer = answerFor(state);
+  return answer && found(answer, 'sqlState');
+}
+
+/** What a SQLSTATE means: itself, else its class. */
+export function answerFor(state: string): Answer | undefined {
+  if (!isSqlState(state)) return undefined;
+  return SQLSTATES[state] ?? CLASSES[state.slice(0, 2)];
+}
+
+function isSqlState(code: string): boolean {
+  return code.length === 5 && /^(?=.*\d|XX)[0-9A-Z]{5}$/.test(code) && !/^P[1-9]\d{3}$/.test(code) && code !== 'E2BIG';
+}
+
+function isFromDatabase(seen: Seen, code: string): boolean {
+  if (seen.is('PostgresError', 'DatabaseError', 'PostgrestError', 'error')) return true;
+  if (SIGNS.some((sign) => seen.get(sign) !== undefined)) return true;
+  return /\d/.test(code) && /[A-Z]/.test(code) && Object.hasOwn(SQLSTATES, code);
+}

@@ -1,0 +1,91 @@
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, type Table } from '../verdict.ts';
+
+/** Faults of the code itself, under the codes that Node gives them. */
+const CODES: Table = {
+  MODULE_NOT_FOUND: 'code.bug',
+  ERR_MODULE_NOT_FOUND: 'code.bug',
+  ERR_PACKAGE_PATH_NOT_EXPORTED: 'code.bug',
+  ERR_PACKAGE_IMPORT_NOT_DEFINED: 'code.bug',
+  ERR_UNSUPPORTED_DIR_IMPORT: 'code.bug',
+  ERR_UNKNOWN_FILE_EXTENSION: 'code.bug',
+  ERR_UNKNOWN_BUILTIN_MODULE: 'code.bug',
+  ERR_UNKNOWN_MODULE_FORMAT: 'code.bug',
+  ERR_REQUIRE_ESM: 'code.bug',
+  ERR_REQUIRE_ASYNC_MODULE: 'code.bug',
+  ERR_DLOPEN_FAILED: 'code.bug',
+  ERR_ASSERTION: 'code.bug',
+  ERR_DIR_CLOSED: 'code.bug',
+  ERR_USE_AFTER_CLOSE: 'code.bug',
+  ERR_HTTP_HEADERS_SENT: 'code.bug',
+  ERR_STREAM_NULL_VALUES: 'code.bug',
+  ERR_STREAM_PUSH_AFTER_EOF: 'code.bug',
+  ERR_METHOD_NOT_IMPLEMENTED: 'code.bug',
+  ERR_MISSING_ARGS: 'code.bug',
+  ERR_OUT_OF_RANGE: 'code.bug',
+  ERR_MULTIPLE_CALLBACK: 'code.bug',
+  ERR_UNHANDLED_ERROR: 'unknown',
+  ERR_BUFFER_OUT_OF_BOUNDS: 'code.bug',
+  ERR_BUFFER_TOO_LARGE: 'too_large',
+  ERR_STRING_TOO_LONG: 'too_large',
+  ERR_BODY_TOO_LARGE: 'too_large',
+  ERR_SERVER_NOT_RUNNING: 'code.bug',
+  ERR_SERVER_ALREADY_LISTEN: 'code.bug',
+  ERR_BODY_ALREADY_USED: 'code.bug',
+  ERR_UNKNOWN_ENCODING: 'code.bug',
+  ERR_UNKNOWN_SIGNAL: 'code.bug',
+  ERR_CRYPTO_INVALID_STATE: 'code.bug',
+  ERR_CRYPTO_HASH_FINALIZED: 'code.bug',
+  // Data that cannot be read, whatever is tried.
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'data.parse permanent',
+  ERR_ENCODING_NOT_SUPPORTED: 'data.parse permanent',
+  Z_DATA_ERROR: 'data.parse permanent',
+  Z_NEED_DICT: 'data.parse permanent',
+  // Cut short on its way, or for good.
+  Z_BUF_ERROR: 'data.parse',
+  Z_MEM_ERROR: 'resource.memory transient',
+  Z_STREAM_ERROR: 'code.bug',
+  Z_VERSION_ERROR: 'code.bug',
+  ERR_PARSE_ARGS_UNKNOWN_OPTION: 'validation',
+  ERR_PARSE_ARGS_INVALID_OPTION_VALUE: 'validation',
+};
+
+/** Classes of the language. Only what is left counts them: several clients throw TypeError for the network. */
+const CLASSES: Table = {
+  TypeError: 'code.bug',
+  ReferenceError: 'code.bug',
+  RangeError: 'code.bug',
+  EvalError: 'code.bug',
+  URIError: 'validation',
+  SyntaxError: 'code.bug',
+  AssertionError: 'code.bug',
+};
+
+export const programming: Family = {
+  name: 'programming',
+  asked: ['coded', 'system'],
+  codes: CODES,
+  sense: byPrefix,
+};
+
+/** Node's own complaints about arguments, states and cryptography. */
+function byPrefix({ code }: Seen): Finding | undefined {
+  if (typeof code !== 'string' || !code.startsWith('ERR_')) return undefined;
+  if (code.startsWith('ERR_INVALID_') && !/^ERR_INVALID_(?:URL|PROTOCOL|DOMAIN)/.test(code))
+    return found('code.bug', 'code');
+  if (code.startsWith('ERR_OSSL_')) {
+    // A key or text that is not what it was said to be; what else OpenSSL refuses is a wrong call.
+    return found(
+      /BAD_DECRYPT|BAD_|DECODE|PARSE|NO_START_LINE|UNSUPPORTED|WRONG/.test(code) ? 'data.parse permanent' : 'code.bug',
+      'code',
+    );
+  }
+  return undefined;
+}
+
+/** What is left: a class of the language. */
+export function byClass(seen: Seen): Finding | undefined {
+  const name = Object.hasOwn(CLASSES, seen.name) ? seen.name : seen.class;
+  const answer = Object.hasOwn(CLASSES, name) ? CLASSES[name] : undefined;
+  return answer && found(answer, 'name', 'class');
+}

@@ -1,0 +1,88 @@
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** The first word of an error reply of Redis, Valkey and their clusters. */
+const WORDS: Table = {
+  LOADING: 'db.unavailable',
+  BUSY: 'db.unavailable',
+  BUSYKEY: 'conflict',
+  BUSYGROUP: 'conflict',
+  CLUSTERDOWN: 'db.unavailable',
+  MASTERDOWN: 'db.unavailable',
+  TRYAGAIN: 'db.unavailable',
+  READONLY: 'db.unavailable',
+  MISCONF: 'db.unavailable',
+  NOREPLICAS: 'db.unavailable',
+  NOGOODSLAVE: 'db.unavailable',
+  INPROG: 'db.unavailable',
+  UNBLOCKED: 'db.unavailable',
+  NOQUORUM: 'db.unavailable',
+  ASK: 'db.unavailable',
+  MOVED: 'db.schema',
+  CROSSSLOT: 'db.schema',
+  OOM: 'db.resources',
+  NOAUTH: 'auth.invalid',
+  WRONGPASS: 'auth.invalid',
+  NOPERM: 'auth.forbidden',
+  DENIED: 'auth.forbidden',
+  NOPROTO: 'db.schema',
+  NOSCRIPT: 'db.noscript',
+  EXECABORT: 'db.schema',
+  WRONGTYPE: 'db.data',
+  NOGROUP: 'not_found',
+  UNKILLABLE: 'db.internal',
+  NOTBUSY: 'db.schema',
+};
+
+const NAMES: Table = {
+  MaxRetriesPerRequestError: 'db.connection',
+  ClusterAllFailedError: 'db.connection',
+  SocketClosedUnexpectedlyError: 'db.connection',
+  ConnectionTimeoutError: 'db.connection',
+  ClientClosedError: 'net.closed_client',
+  ClientOfflineError: 'db.connection',
+  DisconnectsClientError: 'net.closed_client',
+  CommandTimeoutDuringMaintenanceError: 'db.timeout',
+  SocketTimeoutError: 'db.connection',
+  SocketTimeoutDuringMaintenanceError: 'db.connection',
+  RootNodesUnavailableError: 'db.connection',
+  ReconnectStrategyError: 'db.connection',
+  WatchError: 'db.serialization',
+  MultiErrorReply: 'db.schema unknown',
+  ResourceLockedError: 'db.locked',
+  ExecutionError: 'db.locked',
+};
+
+/** Texts after the word ERR, for which Redis has no word of its own. */
+const ERRORS: readonly (readonly [RegExp, Parameters<typeof found>[0]])[] = [
+  [/^ERR max number of clients/, 'db.connection'],
+  [/^ERR (?:max daily request limit|max requests limit)/, 'quota.exhausted rate_limited'],
+  [/^ERR max (?:concurrent|commands per second|request rate)/, 'throttled'],
+  [/^ERR (?:invalid password|AUTH|operation not permitted)/, 'auth.invalid'],
+  [
+    /^ERR (?:unknown command|wrong number of arguments|syntax error|Unknown subcommand|DB index|unknown subcommand)/i,
+    'db.schema',
+  ],
+  [
+    /^ERR (?:value is not|hash value is not|bit is not|increment or decrement|index out of range|invalid|no such key|min or max|timeout is)/i,
+    'db.data',
+  ],
+  [/^ERR (?:Error running script|Error compiling script|user_script)/i, 'db.schema'],
+];
+
+export const redis: Family = { name: 'redis', asked: ['coded', 'bare'], names: NAMES, sense: byFirstWord };
+
+function byFirstWord(seen: Seen): Finding | undefined {
+  if (!isReply(seen)) return undefined;
+  const word = /^-?([A-Z]{3,20})(?=[ :]|$)/.exec(seen.message)?.[1];
+  if (word === undefined) return undefined;
+  if (word !== 'ERR') return lookUp(WORDS, word, 'message');
+  const answer = ERRORS.find(([text]) => text.test(seen.message))?.[1];
+  return answer === undefined ? found('db.schema unknown', 'message', 'hint') : found(answer, 'message');
+}
+
+function isReply(seen: Seen): boolean {
+  return seen.is('ReplyError', 'ErrorReply', 'SimpleError', 'BlobError', 'AbortError')
+    ? seen.name !== 'AbortError' || seen.get('command') !== undefined
+    : seen.get('command') !== undefined && /^[A-Z]{3,20} /.test(seen.message);
+}

@@ -1,0 +1,108 @@
+import type { Seen } from '../seen.ts';
+import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+
+/** Enhanced codes (RFC 3463) that say more than the reply code before them. */
+const ENHANCED: Table = {
+  '4.2.2': 'quota.exhausted transient',
+  '5.2.2': 'quota.exhausted',
+  '5.3.4': 'too_large',
+  '5.2.3': 'too_large',
+  '5.1.1': 'smtp.recipient',
+  '5.1.2': 'smtp.recipient',
+  '5.1.3': 'smtp.recipient',
+  '5.1.6': 'smtp.recipient',
+  '5.1.10': 'smtp.recipient',
+  '5.2.1': 'smtp.recipient',
+  '5.4.5': 'quota.exhausted rate_limited',
+  '5.7.3': 'auth.invalid',
+  '5.7.8': 'auth.invalid',
+  '5.7.9': 'auth.invalid',
+  '5.7.14': 'auth.invalid',
+  // Gmail and Outlook: too fast, too many connections.
+  '4.7.28': 'throttled',
+  '4.7.32': 'throttled',
+  '4.7.650': 'throttled',
+  '4.7.651': 'throttled',
+  '4.7.652': 'throttled',
+  '4.7.500': 'throttled',
+  '4.3.10': 'throttled',
+  '4.4.5': 'throttled',
+};
+
+/** Reply codes. A 4 means later and a 5 means never, whatever the same number means in HTTP. */
+const REPLIES: Table = {
+  454: 'smtp.4xx',
+  530: 'auth.invalid',
+  534: 'auth.invalid',
+  535: 'auth.invalid',
+  538: 'tls.handshake',
+  523: 'too_large',
+  552: 'quota.exhausted',
+};
+
+/** nodemailer's own codes, where the server gave no reply. */
+const CODES: Table = {
+  ETLS: 'tls.handshake',
+  EAUTH: 'auth.invalid',
+  ENOAUTH: 'auth.invalid',
+  EOAUTH2: 'auth.invalid',
+  EREQUIRETLS: 'tls.handshake',
+  EENVELOPE: 'validation',
+  EMAXLIMIT: 'too_large',
+  ECONFIG: 'validation',
+  ESENDMAIL: 'process.exit',
+};
+
+/** Those that only say at which step it was. */
+const VAGUE: Table = {
+  EPROTOCOL: 'net.protocol',
+  EMESSAGE: 'smtp.5xx unknown',
+  ESTREAM: 'net.reset',
+  ESOCKET: 'net.failed',
+  EPROXY: 'net.failed',
+  EFETCH: 'net.failed',
+};
+
+const TOO_FAST =
+  /\b(?:too many|rate limit|ratelimit|throttl|too (?:fast|quickly)|sending too|exceeded the (?:maximum|rate)|try again later.*rate)\b/i;
+
+export const smtp: Family = {
+  name: 'smtp',
+  asked: ['system', 'coded', 'bare'],
+  codes: CODES,
+  vagueCodes: VAGUE,
+  sense: byReply,
+};
+
+function byReply(seen: Seen): Finding | undefined {
+  const reply = seen.number('responseCode');
+  if (reply === undefined) return byTimeLimit(seen);
+  const response = (seen.text('response') ?? seen.message).slice(0, 1_024);
+  return { ...found(byNumbers(reply, response), 'responseCode') };
+}
+
+/** What an SMTP reply means: its enhanced code first, then its number. */
+function byNumbers(reply: number, response: string): Answer {
+  const enhanced = /(?:^|[\s-])([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1];
+  if (enhanced !== undefined && Object.hasOwn(ENHANCED, enhanced)) return ENHANCED[enhanced] as Answer;
+  if (reply >= 400 && reply < 500) {
+    if (reply === 452 && /quota|mailbox (?:is )?full/i.test(response)) return 'quota.exhausted transient';
+    return TOO_FAST.test(response) && !/recipients/i.test(response) ? 'throttled' : 'smtp.4xx';
+  }
+  if (Object.hasOwn(REPLIES, reply)) return REPLIES[reply] as Answer;
+  if (
+    reply === 550 &&
+    /\b(?:no such|unknown|does not exist|not found|disabled|inactive)\b.{0,40}\b(?:user|recipient|mailbox|address)|\b(?:user|recipient|mailbox|address)\b.{0,40}\b(?:unknown|not found|does not exist|unavailable|disabled)/i.test(
+      response,
+    )
+  ) {
+    return enhanced === undefined || enhanced.startsWith('5.1.') ? 'smtp.recipient' : 'smtp.5xx';
+  }
+  return reply >= 500 ? 'smtp.5xx' : 'net.protocol';
+}
+
+/** nodemailer says which of its time limits it was. */
+function byTimeLimit(seen: Seen): Finding | undefined {
+  if (seen.get('timeoutType') !== undefined) return found({ reason: 'net.timeout', ambiguous: false }, 'timeoutType');
+  return undefined;
+}

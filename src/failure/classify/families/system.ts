@@ -1,0 +1,165 @@
+import type { Seen } from '../seen.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+
+/** What the system calls it: Node's names for what Linux, macOS and Windows report. */
+const CODES: Table = {
+  EBUSY: 'fs.locked',
+  ETXTBSY: 'fs.locked',
+  EDEADLK: 'fs.locked',
+  EDEADLOCK: 'fs.locked',
+  ELOCKED: 'fs.locked',
+  EACCES: 'fs.permission',
+  EPERM: 'fs.permission',
+  EROFS: 'fs.permission',
+  EEXIST: 'fs.dest_exists',
+  ENOTEMPTY: 'fs.dest_exists',
+  ENOENT: 'fs.not_found',
+  ENXIO: 'fs.not_found',
+  ENODEV: 'fs.not_found',
+  ENOSPC: 'fs.no_space',
+  EDQUOT: 'fs.no_space',
+  EMFILE: 'fs.too_many_files',
+  ENFILE: 'fs.too_many_files',
+  EIO: 'fs.io',
+  ESTALE: 'fs.io',
+  EREMOTEIO: 'fs.io',
+  EXDEV: 'fs.cross_device',
+  EISDIR: 'fs.invalid',
+  ENOTDIR: 'fs.invalid',
+  ELOOP: 'fs.invalid',
+  ENAMETOOLONG: 'fs.invalid',
+  EINVAL: 'fs.invalid',
+  EBADF: 'fs.invalid',
+  EMLINK: 'fs.invalid',
+  ESPIPE: 'fs.invalid',
+  EFTYPE: 'fs.invalid',
+  ECONNREFUSED: 'net.refused',
+  EHOSTUNREACH: 'net.unreachable',
+  ENETUNREACH: 'net.unreachable',
+  EHOSTDOWN: 'net.unreachable',
+  ENETDOWN: 'net.unreachable',
+  ENONET: 'net.unreachable',
+  EADDRNOTAVAIL: 'net.unreachable',
+  EAFNOSUPPORT: 'net.unreachable permanent',
+  EADDRINUSE: 'net.address_in_use',
+  ECONNRESET: 'net.reset',
+  ECONNABORTED: 'net.reset',
+  ENETRESET: 'net.reset',
+  EPIPE: 'net.reset',
+  ENOTCONN: 'net.reset',
+  ESHUTDOWN: 'net.reset',
+  ETIMEDOUT: 'net.timeout',
+  ESOCKETTIMEDOUT: 'net.timeout',
+  EPROTO: 'tls.handshake unknown',
+  EAGAIN: 'resource.limit',
+  EWOULDBLOCK: 'resource.limit',
+  ENOBUFS: 'resource.limit',
+  ENOMEM: 'resource.memory transient',
+  E2BIG: 'too_large',
+  EFBIG: 'too_large',
+  EMSGSIZE: 'too_large',
+  EOVERFLOW: 'too_large',
+  ENOSYS: 'not_implemented',
+  ENOTSUP: 'not_implemented',
+  EOPNOTSUPP: 'not_implemented',
+  EPROTONOSUPPORT: 'not_implemented',
+  ECANCELED: 'abort',
+  EINTR: { reason: 'abort', ambiguous: false },
+  ERR_FS_CP_EEXIST: 'fs.dest_exists',
+  ERR_FS_CP_EINVAL: 'fs.invalid',
+  ERR_FS_CP_DIR_TO_NON_DIR: 'fs.invalid',
+  ERR_FS_CP_NON_DIR_TO_DIR: 'fs.invalid',
+  ERR_FS_EISDIR: 'fs.invalid',
+  ERR_FS_FILE_TOO_LARGE: 'too_large',
+  ERR_ACCESS_DENIED: 'fs.permission',
+  ECOMPROMISED: 'fs.locked',
+};
+
+/** While a program is started, the same codes speak of the program. */
+export const AT_SPAWN: Table = {
+  ENOENT: 'process.not_found',
+  EACCES: 'process.not_executable',
+  EPERM: 'process.not_executable',
+  ENOEXEC: 'process.not_executable',
+  // Windows says it of a program that is none.
+  UNKNOWN: 'process.not_executable',
+  ETIMEDOUT: 'timeout',
+  ENOBUFS: 'process.max_buffer',
+};
+
+/** While connecting nothing was sent yet, so nothing can have happened. */
+const AT_CONNECT: Table = {
+  ENOENT: 'net.refused',
+  ETIMEDOUT: { reason: 'net.timeout', ambiguous: false },
+  ECONNRESET: { reason: 'net.reset', ambiguous: false },
+  EINVAL: 'net.unreachable',
+  EAGAIN: 'net.refused',
+};
+
+const AT_SOCKET: Table = { EACCES: 'net.permission', EPERM: 'net.permission' };
+const SOCKET_CALLS = ['connect', 'bind', 'listen'];
+
+/** On Windows another program that has the file open makes these calls fail so. */
+const ON_WINDOWS: Table = {
+  EPERM: 'fs.locked',
+  EACCES: 'fs.locked',
+  ENOTEMPTY: 'fs.locked',
+  UNKNOWN: 'fs.locked',
+};
+const WINDOWS_CALLS = [
+  'rename',
+  'unlink',
+  'link',
+  'rmdir',
+  'rm',
+  'open',
+  'copyfile',
+  'scandir',
+  'stat',
+  'lstat',
+  'utime',
+];
+
+/** libuv gives Windows errors numbers of −4000 and below wherever they are read, so they tell the platform. */
+const WINDOWS_ERRNO = -4_000;
+const WINDOWS_PATH = /^(?:[A-Za-z]:[\\/]|\\\\)/;
+
+export const system: Family = {
+  name: 'system',
+  asked: ['system', 'coded'],
+  codes: CODES,
+  sense: byCall,
+};
+
+/** Codes that mean another thing at a certain call or on a certain system. */
+function byCall(seen: Seen): Finding | undefined {
+  const { code, syscall } = seen;
+  if (typeof code !== 'string') return undefined;
+  if (syscall === '') return code === 'ETIMEDOUT' ? byHelper(seen) : undefined;
+  if (syscall.startsWith('spawn') || syscall === 'execve' || syscall === 'posix_spawn')
+    return lookUp(AT_SPAWN, code, 'code');
+  if (syscall === 'connect') {
+    const atConnect = lookUp(AT_CONNECT, code, 'code');
+    if (atConnect) return atConnect;
+  }
+  if (SOCKET_CALLS.includes(syscall)) return lookUp(AT_SOCKET, code, 'code');
+  if (WINDOWS_CALLS.includes(syscall) && Object.hasOwn(ON_WINDOWS, code) && isWindows(seen))
+    return lookUp(ON_WINDOWS, code, 'code');
+  // OpenSSL's alert 80 is the peer's own trouble.
+  if (code === 'EPROTO' && seen.message.includes('SSL routines')) {
+    return found(seen.message.includes('alert internal error') ? 'tls.handshake transient' : 'tls.handshake', 'code');
+  }
+  return undefined;
+}
+
+/** opossum and other helpers call a time limit of any work by the network's code. */
+function byHelper(seen: Seen): Finding | undefined {
+  return /^Timed out after \d+ ?ms$/.test(seen.message) ? found('timeout', 'message') : undefined;
+}
+
+function isWindows(seen: Seen): boolean {
+  const errno = seen.number('errno');
+  if (errno !== undefined) return errno <= WINDOWS_ERRNO;
+  const path = seen.get('path');
+  return typeof path === 'string' && WINDOWS_PATH.test(path.slice(0, 3));
+}

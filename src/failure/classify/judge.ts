@@ -1,0 +1,102 @@
+import type { Milliseconds } from '../../duration.ts';
+import { REASONS } from './reasons.ts';
+import { asStatus, recognise } from './recognise.ts';
+import { waitAskedFor } from './retry-after.ts';
+import type { Node } from './tree.ts';
+import { kindOf, STRENGTHS, type Strength, type Verdict, verdictOf } from './verdict.ts';
+
+/** What the families made of an error and all that it wraps. */
+export interface Judged {
+  readonly verdict: Verdict;
+  readonly strength: Strength;
+  /** The family that said so, and the field that it read, as a path from what was thrown. */
+  readonly rule: string;
+  readonly field: string;
+  /** The error that it was read in. */
+  readonly node: Node;
+  readonly retryAfterMs?: Milliseconds;
+}
+
+/**
+ * The most specific evidence in an error and all that it wraps. An error speaks before its cause, unless the cause says
+ * something stronger, or that trying again is of no use: a wrapper never hides a permanent cause.
+ */
+export function judge(node: Node, now: number): Judged | undefined {
+  let best = own(node, now);
+  if (node.causes.length === 0 && node.together.length === 0) return best;
+  for (const cause of node.causes) best = stronger(best, judge(cause, now));
+  return node.together.length === 0 ? best : stronger(best, together(node.together, now));
+}
+
+function stronger(outer: Judged | undefined, inner: Judged | undefined): Judged | undefined {
+  if (!outer || !inner) return outer ?? inner;
+  // Why it was told to stop, where that was a time limit.
+  if (outer.verdict.reason === 'abort' && outer.strength === 'hint' && /timeout$/.test(inner.verdict.reason))
+    return inner;
+  if (weight(inner) > weight(outer))
+    return outer.strength === 'status' || outer.strength === 'said' ? unlessForbidden(outer, inner) : inner;
+  const hidden =
+    kindOf(inner.verdict) === 'permanent' &&
+    isHopeful(outer) &&
+    outer.strength !== 'status' &&
+    weight(inner) >= weight(outer);
+  return hidden && weight(inner) >= STRENGTHS.indexOf('code') ? inner : outer;
+}
+
+/** An answer of the other side stands against what its cause says, except for an express "never again". */
+function unlessForbidden(outer: Judged, inner: Judged): Judged {
+  return inner.strength === 'said' && kindOf(inner.verdict) === 'permanent' && isHopeful(outer) ? inner : outer;
+}
+
+function isHopeful({ verdict }: Judged): boolean {
+  const kind = kindOf(verdict);
+  return kind === 'transient' || kind === 'unknown';
+}
+
+function weight({ strength }: Judged): number {
+  return STRENGTHS.indexOf(strength);
+}
+
+const MILDEST_FIRST = ['rate_limited', 'transient', 'unknown', 'permanent'] as const;
+
+/**
+ * Of several errors that happened together, the one with the most hope speaks: a retry too many costs little, a wrong
+ * "permanent" loses the task. The longest wait counts, and if one of them may have had its effect, so may the whole.
+ */
+function together(nodes: readonly Node[], now: number): Judged | undefined {
+  const judged = nodes.map((each) => judge(each, now));
+  const told = judged.filter((each) => each !== undefined);
+  const [first] = told.toSorted((a, b) => hope(a) - hope(b));
+  if (!first) return undefined;
+  const waits = told.map(({ retryAfterMs }) => retryAfterMs).filter((ms) => ms !== undefined);
+  const wait = waits.length === 0 ? {} : { retryAfterMs: Math.max(...waits) };
+  // One of which nothing is known may be one that passes.
+  const verdict =
+    told.length < judged.length && kindOf(first.verdict) === 'permanent' ? verdictOf('unknown') : first.verdict;
+  return { ...first, ...wait, verdict: told.some(isAmbiguous) ? { ...verdict, ambiguous: true } : verdict };
+}
+
+function hope({ verdict }: Judged): number {
+  return MILDEST_FIRST.indexOf(kindOf(verdict));
+}
+
+export function isAmbiguous({ verdict }: { readonly verdict: Verdict }): boolean {
+  return verdict.ambiguous ?? REASONS[verdict.reason].ambiguous;
+}
+
+/** What one error says of itself, in the order of evidence. */
+function own(node: Node, now: number): Judged | undefined {
+  const { seen } = node;
+  const told = recognise(seen);
+  if (!told) return undefined;
+  const verdict = asStatus(told.finding.verdict, seen);
+  const wait = waitAskedFor(seen, now, { kind: kindOf(verdict), reason: verdict.reason });
+  return {
+    verdict,
+    strength: told.finding.strength ?? 'code',
+    rule: told.rule,
+    field: `${node.path}${told.finding.field}`,
+    node,
+    ...(wait !== undefined && { retryAfterMs: wait }),
+  };
+}

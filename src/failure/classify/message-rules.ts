@@ -1,0 +1,63 @@
+import type { ClassifyRule } from './rules.ts';
+
+/**
+ * Rules for people whose errors are nothing but English text, as those of connectors that pass on what a command printed.
+ * Opt-in, since words are weak evidence: `classifierFrom(messageRules)`, or after rules of your own. What the issue with
+ * plain words is, each rule avoids: a code such as 503 only counts beside words that make it a status, and "not found" only
+ * where it ends the text or names what was looked for. The first 8,192 characters are searched, in linear time.
+ */
+export const messageRules: readonly ClassifyRule[] = [
+  {
+    name: 'messages.rate_limited',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?|\b(?:api|error|the|your|a) )(?:too many requests|(?:\w+ )?rate[ -]limit(?:ed)?(?: (?:was|is|has been))?(?: (?:exceeded|reached|hit))?(?:[\s.,:;!)]|$)|request(?:s)? (?:was|were|is|are) throttled|quota (?:was |has been )?exceeded)`,
+    },
+    reason: 'throttled',
+  },
+  {
+    name: 'messages.denied',
+    when: { message: String.raw`(?i)(?:^|[:.(\-] ?)(?:permission|access)(?: was| is)? denied(?:[\s.,:;!()]|$)` },
+    reason: 'auth.forbidden',
+  },
+  {
+    name: 'messages.authentication',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?)(?:(?:user |login )?authentication (?:has )?failed|(?:invalid|bad|wrong|incorrect) (?:credentials|username or password|password)|login (?:failed|incorrect))(?:[\s.,:;!()]|$)`,
+    },
+    reason: 'auth.invalid',
+  },
+  {
+    name: 'messages.unavailable',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?|\b(?:server|service|host|resource|system|api|mailbox|repository) (?:is |was )?(?:currently )?)(?:temporarily unavailable|(?:service )?unavailable|bad gateway|temporary (?:failure|error|problem))(?:[\s.,:;!()]|$)`,
+    },
+    reason: 'http.5xx',
+    ambiguous: false,
+  },
+  {
+    name: 'messages.refused',
+    when: { message: String.raw`(?i)(?:^|[:.(\-] ?|\b)connection (?:was |has been )?refused(?:[\s.,:;!()]|$)` },
+    reason: 'net.refused',
+  },
+  {
+    name: 'messages.timeout',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?|\b(?:connection|request|read|write|socket|gateway|operation|connect|response) )(?:timed[ -]?out|time-?out)(?:[\s.,:;!()]|$)`,
+    },
+    reason: 'timeout',
+  },
+  {
+    name: 'messages.network',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?)(?:the )?network (?:error|failure|problem|(?:is |was )?(?:unreachable|down|unavailable))(?:[\s.,:;!()]|$)`,
+    },
+    reason: 'net.failed',
+  },
+  {
+    name: 'messages.not_found',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?)(?:(?:the )?(?:file|folder|directory|path|mailbox|repository|repo|branch|page|resource|object|message|user|host key)(?: ['"\x60][^'"\x60]{1,200}['"\x60])? (?:was |is )?)?not found[.!]?$`,
+    },
+    reason: 'not_found',
+  },
+];

@@ -1,0 +1,307 @@
+import { byFtp } from './families/files.ts';
+import { GRPC_ANSWERS, GRPC_NAMES } from './families/grpc.ts';
+import { CODES } from './families/index.ts';
+import { EXIT_CODES } from './families/process.ts';
+import { sqlite } from './families/sqlite.ts';
+import { system } from './families/system.ts';
+import { Seen } from './seen.ts';
+import { byStatus, PHRASES } from './status.ts';
+import { type Answer, type Finding, found, type Strength } from './verdict.ts';
+
+/*
+ * What is left when no field says what happened: text. Each template is anchored at the beginning of the message (after
+ * names such as `Error:` or `getConnection:`) or to words that only stand before a code. None looks for a bare number, nor
+ * for a word in isolation, and none knows another language than English: such a message ends as unknown.
+ */
+
+/** `TypeError: `, `getConnection: `, `Error: page 3: ` and the like. */
+const PREFIX = /^(?:(?:Uncaught |Unhandled )?[A-Za-z_$][\w.$[\]]{0,60}: ){1,4}/;
+
+/** Texts that tell nothing of a cause that stands behind them. */
+const VAGUE: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /^(?:Failed to fetch|fetch failed|Load failed|network error|Error in input stream|Network request failed|Network Error|NetworkError when attempting to fetch resource\.?)$/i,
+    'net.failed',
+  ],
+  [
+    /^(?:Failed to fetch dynamically imported module|error loading dynamically imported module|Importing a module script failed)/i,
+    'net.failed unknown',
+  ],
+  [/^terminated$/, 'net.reset'],
+  [
+    /^(?:the |this )?(?:user |operation |request |promise |task |job )?(?:was |has been )?(?:aborted|cancell?ed)(?: a request)?\.?$/i,
+    'abort',
+  ],
+  [/^(?:the |this )(?:user|operation|request) (?:was |has been )?(?:aborted|cancell?ed)\b/i, 'abort'],
+  [/^(?:The network connection was lost|Network connection lost)\.?$/, 'net.reset'],
+  [/^The Internet connection appears to be offline\.?$/, 'net.unreachable'],
+  [/^(?:Unreachable hosts|There are no living connections)\b/, 'net.failed'],
+  [/^error sending request for url\b/, 'net.failed'],
+  [/^(?:Connection error|A request error occurred)\b/, 'net.failed'],
+];
+
+const NETWORK: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /^(?:socket hang up|premature close|other side closed|connection (?:was )?(?:closed|lost|reset|aborted|terminated)\b|server sent FIN packet|Client network socket disconnected|unexpected (?:close|end of (?:stream|connection))|WebSocket was closed before|remote end closed|broken pipe\b)/i,
+    'net.reset',
+  ],
+  [
+    /^(?:Could not connect to the server|Connection refused|Unable to connect\. Is the computer able|connect(?:ion)? refused)/i,
+    'net.refused',
+  ],
+  [/\btcp connect error: Connection refused\b/, 'net.refused'],
+  [
+    /\b(?:client error \(Connect\)|error trying to connect): dns error\b|^A server with the specified hostname could not be found/,
+    'net.dns',
+  ],
+  [/\bconnection closed before message completed\b|\btcp connect error: Connection reset\b/, 'net.reset'],
+  [/\btcp connect error: .*\btimed out\b/i, 'net.timeout'],
+  [
+    /^(?:(?:opening )?handshake (?:has )?timed out|timed out while waiting for (?:handshake|server)|timeout \((?:control|data) socket\)|greeting never received|(?:socket|connect(?:ion)?|headers|body|keepalive|read|idle socket) time(?:d )?-?out\b|connection timed out|the request timed out\.?$|timeout awaiting '|no response from server)/i,
+    'net.timeout',
+  ],
+  [
+    /^(?:redirect count exceeded|maximum (?:number of )?redirects? (?:reached|exceeded)|too many redirects)/i,
+    'http.redirect',
+  ],
+  [
+    /^(?:unknown scheme|bad port|URL scheme must be|Only absolute URLs are supported|Only HTTP\(S\) protocols are supported|Failed to parse URL from|Invalid URL)/i,
+    'validation',
+  ],
+  [
+    /^(?:self[- ]signed certificate|certificate (?:has expired|is not yet valid)|unable to (?:verify the first|get (?:local )?issuer) certificate|Hostname\/IP does not match certificate|Host denied \(verification failed\)|Host key verification failed)/i,
+    'tls.certificate',
+  ],
+  [
+    /^(?:Handshake failed: no matching|The server does not support SSL|[0-9A-F]{8,20}:error:[0-9A-F]+:SSL routines)/,
+    'tls.handshake',
+  ],
+  [/^All configured authentication methods failed$/, 'auth.invalid'],
+  [/^(?:No SFTP connection available|Not connected)\b/, 'net.reset unknown'],
+  [/^WebSocket is not open\b/, 'net.reset unknown'],
+];
+
+const DATABASES: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /^timeout exceeded when trying to connect$|^Knex: Timeout acquiring a connection|^Timeout acquiring a connection|^(?:No connections available|Queue limit reached)\.?$|^Timed out fetching a new connection from the connection pool|^ResourceRequest timed out|^Operation timeout: pool/,
+    'db.pool_timeout',
+  ],
+  [
+    /^(?:timeout expired|Connection terminated(?: unexpectedly| due to connection timeout)?|Client has encountered a connection error and is not queryable|Connection is closed\.|Stream isn't writeable and enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available|Socket closed unexpectedly|Can't add new command when connection is in closed state|MySQL server has gone away|server closed the connection unexpectedly|Lost connection to MySQL server|Can't reach database server|Operation `[^`]{1,200}` buffering timed out)/,
+    'db.connection',
+  ],
+  [
+    /^(?:sorry, too many clients already|remaining connection slots are reserved|Too many connections$|too many connections for (?:role|database))/,
+    'db.connection',
+  ],
+  [
+    /^(?:Client was closed and is not queryable|Cannot use a pool after calling end|The client is closed|Pool is closed|Client is closed)/,
+    'net.closed_client',
+  ],
+  [
+    /^(?:Command timed out|Query read timeout|canceling statement due to (?:statement timeout|user request)|Query inactivity timeout|Query execution was interrupted)/,
+    'db.timeout',
+  ],
+  [
+    /^the database system is (?:starting up|shutting down|in recovery mode|not (?:yet )?accepting connections)/,
+    'db.unavailable',
+  ],
+  [/^(?:database (?:table )?is locked|Lock wait timeout exceeded|could not obtain lock on)/, 'db.locked'],
+  [
+    /^(?:deadlock detected|could not serialize access|Deadlock found when trying to get lock|.{0,80}was deadlocked on lock resources|Transaction .{0,60}write conflict)/,
+    'db.serialization',
+  ],
+  [
+    /^(?:duplicate key value violates unique constraint|UNIQUE constraint failed|E11000 duplicate key error|Duplicate entry '.{0,200}' for key|Violation of (?:PRIMARY|UNIQUE) KEY constraint)/,
+    'db.unique',
+  ],
+  [
+    /^(?:(?:FOREIGN KEY|NOT NULL|CHECK) constraint failed|.{0,120}violates (?:foreign key|check|not-null|exclusion) constraint)/,
+    'db.constraint',
+  ],
+  [
+    /^no such (?:table|column|index|function): |^(?:relation|column) "[^"]{1,120}" (?:of relation "[^"]{1,120}" )?does not exist/,
+    'db.schema',
+  ],
+  [/^password authentication failed for user\b/, 'auth.invalid'],
+  [/^SASL: SCRAM-[A-Z-]+: client password must be/, 'code.bug'],
+  [/^database disk image is malformed|^file is not a database/, 'db.corrupt'],
+  [/^database or disk is full|^(?:.{0,120}: )?No space left on device\b/, 'fs.no_space'],
+  [/^(?:NOAUTH |WRONGPASS )/, 'auth.invalid'],
+  [/^(?:LOADING Redis|READONLY You can't write|CLUSTERDOWN |MASTERDOWN |MISCONF Redis|TRYAGAIN )/, 'db.unavailable'],
+  [/^WRONGTYPE Operation against/, 'db.data'],
+  [/^OOM command not allowed/, 'db.resources'],
+  [/^Cannot open database because the directory does not exist/, 'fs.not_found'],
+];
+
+const BROKERS: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /^(?:Heartbeat timeout|Socket closed abruptly during opening handshake|Channel ended, no reply will be forthcoming|Connection (?:ended|closing|closed)\b)/,
+    'mq.connection',
+  ],
+  [
+    /^(?:Could not load (?:the default )?credentials|No credentials|The incoming JSON object does not contain a client_email|invalid_grant\b)/,
+    'auth.invalid',
+  ],
+];
+
+const OTHER: readonly (readonly [RegExp, Answer])[] = [
+  [/^.{0,60}\b(?:aborted|cancell?ed) (?:due to|because of) (?:a |the )?time-?out\b/i, 'timeout'],
+  [
+    /^(?:too many requests|(?:the )?(?:api |user |account |request |global |secondary )?rate limit(?: has been| was| is)? (?:exceeded|reached|hit)|you have exceeded (?:a|the|your) (?:secondary |api )?rate limit|rate exceeded\b|request (?:was|is) throttled|throttling: |you are being rate limited)/i,
+    'throttled',
+  ],
+  [
+    /^(?:the |this )?(?:request|operation|call|task|job|query|command|execution|action|step|function|navigation|promise|attempt|upload|download)?(?: has)?\s?timed out(?: after\b|\.|$| while| waiting)/i,
+    'timeout',
+  ],
+  [
+    /^(?:timeout (?:of|after) \d+|timeout(?: \d+ ?ms)? exceeded|operation timeout|request timeout|timeout error|async-lock timed out|timeout while |timed out after \d+)/i,
+    'timeout',
+  ],
+  [/^dest already exists\.?$/, 'fs.dest_exists'],
+  [/^(?:schema is invalid: |strict mode: |no schema with key or ref )/, 'code.bug'],
+  [/^Cannot find (?:module|package) '/, 'code.bug'],
+  [/^Breaker is open$/, 'api.unavailable'],
+  [
+    /\bJS heap out of memory\b|^(?:Array buffer allocation failed|Out of memory|Cannot allocate memory|WebAssembly\.Memory\(\): could not allocate memory)\b/i,
+    'resource.memory',
+  ],
+  [/^Invalid string length$/, 'too_large'],
+  [
+    /\bis not valid JSON\b|\b(?:in|after) JSON at position \d|^Unexpected end of JSON input|^JSON(?:\.parse| Parse error)\b|^(?:Unterminated string|Bad (?:control character|escaped character|Unicode escape)) in (?:string literal in )?JSON|^invalid json (?:response body|received)/i,
+    'data.parse',
+  ],
+];
+
+/** Many templates as one expression, so that a message that is none of them is passed over at once. */
+class Templates {
+  readonly #answers: readonly Answer[];
+  readonly #any: RegExp;
+
+  constructor(list: readonly (readonly [RegExp, Answer])[], before: string) {
+    this.#answers = list.map(([, answer]) => answer);
+    this.#any = new RegExp(`${before}(?:${list.map(([{ source }]) => `(${source})`).join('|')})`, 'i');
+  }
+
+  answer(message: string): Answer | undefined {
+    const match = this.#any.exec(message);
+    if (!match) return undefined;
+    return this.#answers[match.indexOf(match[0], 1) - 1];
+  }
+}
+
+/** Each alternative of a template by itself. */
+const ALL = [...DATABASES, ...NETWORK, ...BROKERS, ...OTHER].flatMap(([{ source }, answer]) =>
+  source.split(/\|(?=\^|\\b)/).map((part) => [new RegExp(part), answer] as const),
+);
+const isAnchored = ([{ source }]: readonly [RegExp, Answer]) => source.startsWith('^');
+/** Most begin where the message begins: tried once. The rest is searched for. */
+const ANCHORED = new Templates(ALL.filter(isAnchored), '^');
+const LOOSE = new Templates(
+  ALL.filter((each) => !isAnchored(each)),
+  '',
+);
+
+/** Words before a status, and nothing else: `HTTP 503`, `status code 503`, `server response: 503`. */
+const STATUS =
+  /^HTTP(?:\/\d(?:\.\d)?)?(?: error| status| response)?(?: code)?[:,]? ?\(?([45]\d\d)\b|\b[Ss]tatus(?: [Cc]ode|Code)?(?: of| is| was)?(?: ?[:=])? ?([45]\d\d)\b|\b[Rr]espon(?:se|ded)(?: with| code)?(?: an?)?(?: HTTP)?(?: error)?:? ([45]\d\d)\b/;
+const CODE_AND_PHRASE = /^([45]\d\d):? ([A-Z][A-Za-z ]{2,30}[a-z])(?=$|[.:,;(\n]| for | - )/;
+/** Whole messages that are a reason phrase. Those that would be permanent are not taken from words alone. */
+const PHRASE_ALONE = new Map([
+  ['too many requests', 429],
+  ['bad gateway', 502],
+  ['service unavailable', 503],
+  ['service temporarily unavailable', 503],
+  ['gateway timeout', 504],
+  ['gateway time-out', 504],
+  ['internal server error', 500],
+]);
+
+/** `connect ECONNREFUSED 127.0.0.1:80` and `ENOENT: no such file or directory, open 'x'`. */
+const CALL_AND_CODE =
+  /(?:^|[:\-.'] )(connect|read|write|bind|listen|accept|shutdown|send|recv|getaddrinfo|query[A-Z]\w{0,9}|spawn(?:Sync)? \S{1,200}|spawn|open|rename|unlink|mkdir|rmdir|copyfile|stat|lstat|scandir) (E[A-Z0-9_]{2,20})\b/;
+const CODE_AND_CALL = /^(E[A-Z0-9]{2,18}): [^,]{3,80}(?:, (\w{2,20})\b|$)/;
+
+export function byMessage(seen: Seen): Finding | undefined {
+  const { message } = seen;
+  if (message === '') return undefined;
+  const prefix = PREFIX.exec(message)?.[0].length ?? 0;
+  const said = prefix === 0 ? message : message.slice(prefix);
+  const strength: Strength = 'message';
+  const answer =
+    byCode(message) ??
+    bySystem(said) ??
+    byExit(said) ??
+    byHttp(said) ??
+    byGrpc(said) ??
+    byTemplate(said) ??
+    (prefix === 0 ? undefined : byTemplate(message));
+  if (answer !== undefined) return found(answer, 'message', strength);
+  const reply = /\bFTPError: (\d{3}) ([^\n]{0,200})/.exec(message);
+  if (reply) return found(byFtp(Number(reply[1]), reply[2] as string), 'message', strength);
+  const vague = VAGUE.find(([text]) => text.test(said))?.[1];
+  return vague && found(vague, 'message', 'hint');
+}
+
+/** A message that is nothing but a code. */
+function byCode(message: string): Answer | undefined {
+  return /^E[A-Z0-9_]{2,20}$/.test(message) ? CODES.get(message)?.answer : undefined;
+}
+
+function bySystem(said: string): Answer | undefined {
+  const call = CALL_AND_CODE.exec(said);
+  if (call) return asSystem(call[2] as string, call[1] as string);
+  const code = CODE_AND_CALL.exec(said);
+  if (code) return asSystem(code[1] as string, code[2] ?? '');
+  if (!said.startsWith('SQLITE_')) return undefined;
+  return sqlite.sense?.(new Seen({ code: /^SQLITE_[A-Z_]+/.exec(said)?.[0], message: said }))?.verdict;
+}
+
+/** `process exited with code 137`. */
+function byExit(said: string): Answer | undefined {
+  const code =
+    /^[^\n]{0,200}\b(?:exited|failed|terminated|ended) with (?:exit |non-zero exit )?(?:code|status):? (\d{1,10})\b/.exec(
+      said,
+    )?.[1];
+  return code === undefined || code === '0' || /^[345]\d\d$/.test(code)
+    ? undefined
+    : (EXIT_CODES[code] ?? 'process.exit');
+}
+
+/** As if the code stood in its field. */
+function asSystem(code: string, syscall: string): Answer | undefined {
+  return system.sense?.(new Seen({ code, syscall }))?.verdict ?? CODES.get(code)?.answer;
+}
+
+function byHttp(said: string): Answer | undefined {
+  const match = STATUS.exec(said);
+  const number = match && (match[1] ?? match[2] ?? match[3]);
+  if (number) return byStatus(Number(number));
+  const phrase = CODE_AND_PHRASE.exec(said);
+  if (phrase && isPhraseOf(Number(phrase[1]), phrase[2] as string)) return byStatus(Number(phrase[1]));
+  const alone = said.length < 40 ? PHRASE_ALONE.get(said.toLowerCase().replace(/[.!]$/, '')) : undefined;
+  return alone === undefined ? undefined : byStatus(alone);
+}
+
+function isPhraseOf(status: number, phrase: string): boolean {
+  const expected = PHRASES[status];
+  if (expected === undefined) return false;
+  return (
+    phrase.toLowerCase().startsWith(expected.toLowerCase()) ||
+    (status === 504 && /^gateway time-?out/i.test(phrase)) ||
+    (status === 503 && /^service temporarily/i.test(phrase)) ||
+    (status === 500 && /^internal (?:server )?error/i.test(phrase))
+  );
+}
+
+/** `14 UNAVAILABLE: …`, as gRPC's errors look when only their message is left. */
+function byGrpc(said: string): Answer | undefined {
+  const match = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(said);
+  const code = Number(match?.[1]);
+  return match && GRPC_NAMES[code] === match[2] ? GRPC_ANSWERS[code] : undefined;
+}
+
+function byTemplate(said: string): Answer | undefined {
+  return ANCHORED.answer(said) ?? LOOSE.answer(said);
+}

@@ -1,0 +1,233 @@
+import type { FailureKind, Fault } from '../outcome.ts';
+
+/** What is known of one reason, whatever library it was met in. `docs/reasons.md` is made from this. */
+export interface ReasonInfo {
+  /** The kind, unless the rule that recognised it says otherwise. */
+  readonly kind: FailureKind;
+  /** Who caused it, and so who pays. */
+  readonly fault: Fault;
+  /** Whether the effect may have happened, unless the rule says otherwise. */
+  readonly ambiguous: boolean;
+  readonly meaning: string;
+  /** What is easily taken for it, or what it is easily taken for. */
+  readonly traps?: string;
+}
+
+type Row = readonly [kind: FailureKind, fault: Fault, meaning: string, traps?: string];
+
+/** May have had its effect although no answer came, or because the answer tells of an earlier try. */
+const MAYBE_DONE = new Set<string>([
+  ...['net.reset', 'net.timeout', 'timeout', 'abort', 'http.5xx', 'http.408', 'fs.io', 'db.connection', 'db.timeout'],
+  ...['db.unique', 'mq.connection', 'grpc.unknown', 'grpc.internal', 'process.killed', 'browser.closed', 'data.parse'],
+  ...['process.crashed', 'resource.memory', 'api.unavailable'],
+]);
+
+const ROWS = {
+  'fs.locked': [
+    'transient',
+    'task',
+    'Another program has the file open or locked.',
+    'Windows says EPERM or EACCES for it.',
+  ],
+  'fs.permission': ['permanent', 'task', 'The system or server denies access to the file.', 'On Windows often a lock.'],
+  'fs.dest_exists': ['permanent', 'task', 'The destination exists.', 'It may be what an earlier try of the task left.'],
+  'fs.not_found': [
+    'permanent',
+    'task',
+    'There is no such file or folder.',
+    'ENOENT of `spawn` and `connect` means something else.',
+  ],
+  'fs.no_space': ['transient', 'worker', 'The disk or the quota on it is full.'],
+  'fs.too_many_files': [
+    'transient',
+    'worker',
+    'This process or machine has too many files open.',
+    'Lower the concurrency.',
+  ],
+  'fs.io': ['transient', 'worker', 'The device or network share failed.'],
+  'fs.cross_device': ['permanent', 'task', 'A rename would cross file systems.'],
+  'fs.invalid': ['permanent', 'task', 'The path is not what the call needs: a folder, too long, a loop.'],
+  'net.refused': ['transient', 'source', 'Nobody listens there.', 'Nothing was sent, so nothing happened.'],
+  'net.dns': ['transient', 'source', 'The name could not be resolved.', 'A mistyped name looks the same.'],
+  'net.timeout': [
+    'transient',
+    'source',
+    'A client of the network waited too long.',
+    'Not ambiguous while it was connecting.',
+  ],
+  'net.reset': ['transient', 'source', 'The connection ended before the answer was complete.'],
+  'net.unreachable': ['transient', 'source', 'There is no way to that network or host.'],
+  'net.failed': [
+    'transient',
+    'source',
+    'The client says that the network failed, not how.',
+    'Browsers say it of CORS too.',
+  ],
+  'net.address_in_use': ['transient', 'worker', 'The port is taken.'],
+  'net.permission': [
+    'permanent',
+    'task',
+    'The system does not let us listen or connect there.',
+    'A firewall, or a privileged port.',
+  ],
+  'net.protocol': ['unknown', 'source', 'The peer does not speak the protocol.'],
+  'net.closed_client': ['unknown', 'task', 'Our own client had been closed before.'],
+  'tls.certificate': [
+    'permanent',
+    'source',
+    'The certificate or host key is not trusted.',
+    'Heals when somebody renews it.',
+  ],
+  'tls.handshake': [
+    'permanent',
+    'source',
+    'No agreement on encryption.',
+    'A plain-text port says “wrong version number”.',
+  ],
+  'http.429': ['rate_limited', 'quota', 'Too many requests.', 'Billing limits are `quota.exhausted`.'],
+  throttled: [
+    'rate_limited',
+    'quota',
+    'Told to slow down by other means than 429.',
+    'Some services say it with 400, 403 or 503.',
+  ],
+  'quota.exhausted': ['permanent', 'quota', 'A stock is used up.', 'Rate-limited where a day’s window fills it again.'],
+  'http.5xx': ['transient', 'source', 'The server failed.', '503 is not ambiguous; 501 is permanent.'],
+  'http.408': ['transient', 'source', 'The server waited too long for the request.'],
+  'http.421': ['transient', 'source', 'The request reached the wrong server.'],
+  'http.423': ['transient', 'task', 'The resource is locked.'],
+  'http.425': ['transient', 'source', 'The server would not risk early data.'],
+  'http.409': ['unknown', 'task', 'A conflict of which the API does not say whether it passes.'],
+  'http.404': [
+    'permanent',
+    'task',
+    'There is no such thing: 404 or 410.',
+    'Read-after-create and hidden permissions look the same.',
+  ],
+  'http.4xx': [
+    'permanent',
+    'task',
+    'The server will not take this request.',
+    '499 is unknown: a proxy’s client went away.',
+  ],
+  'http.3xx': ['unknown', 'task', 'A redirect or 304 that was thrown as an error.'],
+  'http.redirect': ['permanent', 'task', 'A redirect loop, or another place must be asked.'],
+  too_large: [
+    'permanent',
+    'task',
+    'It is larger than what the other side takes.',
+    '413 with Retry-After is transient.',
+  ],
+  conflict: [
+    'permanent',
+    'task',
+    'It exists, or its precondition does not hold.',
+    'Optimistic locks of ORMs are transient.',
+  ],
+  not_found: ['permanent', 'task', '“No such thing”, said without HTTP 404.'],
+  not_implemented: ['permanent', 'task', 'The other side cannot do that.'],
+  'auth.invalid': ['permanent', 'source', 'Who we are was not accepted.', 'Trying again may lock the account.'],
+  'auth.expired': [
+    'permanent',
+    'source',
+    'The credentials ran out.',
+    'Transient where the next try fetches fresh ones.',
+  ],
+  'auth.clock_skew': ['transient', 'worker', 'Refused because a clock is wrong.'],
+  'auth.forbidden': ['permanent', 'task', 'We may not do that.', 'Several services answer throttling with 403.'],
+  'payment.declined': ['permanent', 'task', 'The card or account was declined.', 'Trying again may block the card.'],
+  'db.serialization': [
+    'transient',
+    'task',
+    'The transaction lost against another one.',
+    'Repeat the whole transaction.',
+  ],
+  'db.locked': ['transient', 'task', 'A row, table or file is locked.'],
+  'db.unique': ['permanent', 'task', 'The key exists.', 'It may be what an earlier try of the task wrote.'],
+  'db.constraint': ['permanent', 'task', 'A constraint does not allow the data.'],
+  'db.data': ['permanent', 'task', 'A value has the wrong type, length or range.'],
+  'db.schema': [
+    'permanent',
+    'task',
+    'A missing table or column, a syntax error, or the wrong mode.',
+    'May be healed by a deploy.',
+  ],
+  'db.connection': ['transient', 'source', 'No connection to the database, or it was lost.'],
+  'db.unavailable': [
+    'transient',
+    'source',
+    'The database is there but cannot serve now.',
+    'Read-only during a fail-over.',
+  ],
+  'db.timeout': ['transient', 'source', 'The statement took too long.', 'User cancels carry the same code.'],
+  'db.pool_timeout': ['transient', 'worker', 'No free connection in the pool.', 'Lower the concurrency.'],
+  'db.resources': ['transient', 'source', 'The database is out of memory, disk or connections.'],
+  'db.transaction': [
+    'unknown',
+    'task',
+    'The transaction was already broken.',
+    'The first error of the transaction tells why.',
+  ],
+  'db.internal': ['unknown', 'source', 'The database found a fault in itself.'],
+  'db.noscript': ['unknown', 'task', 'The script must be loaded again.'],
+  'db.readonly': ['permanent', 'worker', 'The database file may not be written.'],
+  'db.corrupt': ['permanent', 'worker', 'The database is damaged, or is none.'],
+  'mq.connection': ['transient', 'source', 'No connection to the broker, or it was lost.'],
+  'mq.unavailable': ['transient', 'source', 'The broker cannot serve now: no leader, rebalancing.'],
+  'mq.locked': ['transient', 'source', 'Somebody else has the queue for themselves.'],
+  'mq.rejected': ['permanent', 'task', 'The broker does not take that command or message.'],
+  'api.unavailable': ['transient', 'source', 'A fault of the service, told inside an answer that looks well.'],
+  'graphql.error': ['unknown', 'task', 'A GraphQL error without a code that is known.'],
+  'grpc.unavailable': ['transient', 'source', 'The service is not there now.'],
+  'grpc.aborted': ['transient', 'task', 'The call lost against another one.'],
+  'grpc.internal': ['unknown', 'source', 'The service broke.'],
+  'grpc.unknown': ['unknown', 'source', 'The service threw something without a code.'],
+  'grpc.data_loss': ['permanent', 'source', 'Data are lost or damaged.'],
+  'grpc.failed_precondition': ['permanent', 'task', 'The system is not in the state that the call needs.'],
+  'smtp.4xx': ['transient', 'source', 'The mail server says “later”.', 'Greylisting is meant to pass.'],
+  'smtp.5xx': ['permanent', 'task', 'The mail server refuses for good.', '503 here is a bad sequence, not an outage.'],
+  'smtp.recipient': ['permanent', 'task', 'There is no such recipient.'],
+  'ftp.4xx': ['transient', 'source', 'The FTP server says “later”.'],
+  'ftp.5xx': ['permanent', 'task', 'The FTP server refuses for good.', '503 here is a bad sequence, not an outage.'],
+  'sftp.failure': ['unknown', 'task', 'The catch-all failure of SFTP.'],
+  'imap.unavailable': ['transient', 'source', 'The mail server cannot serve now.'],
+  'imap.in_use': ['transient', 'task', 'Somebody else uses the mailbox.'],
+  'imap.no': ['permanent', 'task', 'The mail server refuses the command.'],
+  'process.not_found': ['permanent', 'task', 'There is no such program.'],
+  'process.not_executable': ['permanent', 'task', 'The file is no program, or may not be run.'],
+  'process.usage': ['permanent', 'task', 'The program does not take these arguments (exit 64, 78).'],
+  'process.max_buffer': ['permanent', 'task', 'The program wrote more than was allowed.'],
+  'process.tempfail': ['transient', 'task', 'The program asks to be run later (exit 75).'],
+  'process.killed': ['transient', 'worker', 'A signal ended the program.', 'SIGKILL may mean: out of memory.'],
+  'process.exit': ['unknown', 'task', 'The program ended with a code that has no common meaning.'],
+  'process.crashed': ['unknown', 'task', 'The program crashed (SIGSEGV, SIGABRT …).'],
+  'resource.limit': ['transient', 'worker', 'The system or a pool has no more of something to give.'],
+  'resource.memory': ['unknown', 'worker', 'Out of memory.', 'The task may be the one that needs it all.'],
+  'browser.closed': ['transient', 'worker', 'The page or browser is gone.'],
+  'code.bug': [
+    'permanent',
+    'task',
+    'The code is wrong.',
+    'Some clients throw TypeError for the network. Redrive after the next deploy.',
+  ],
+  validation: ['permanent', 'task', 'The input is not what it must be.'],
+  'data.parse': ['unknown', 'source', 'What came could not be read.', 'HTML instead of JSON is often an outage page.'],
+  timeout: ['transient', 'task', 'Something took too long; what is not said.'],
+  abort: ['transient', 'worker', 'It was told to stop.', 'The execution ended, not the task.'],
+  'explicit.permanent': ['permanent', 'task', 'Whoever threw it said: never again.'],
+  'explicit.transient': ['transient', 'task', 'Whoever threw it said: try again.'],
+  'explicit.failed': ['transient', 'task', 'The handler threw `Failed` without a reason of its own.'],
+  'explicit.needs_manual': ['unknown', 'task', 'The handler asked for a person.'],
+  unknown: ['unknown', 'task', 'The error does not say.'],
+} as const satisfies Readonly<Record<string, Row>>;
+
+/** The reasons that the classifier gives. Users' rules and signals may give others. */
+export type Reason = keyof typeof ROWS;
+
+/** Every reason that the classifier gives, and what is known of it. */
+export const REASONS: Readonly<Record<Reason, ReasonInfo>> = Object.fromEntries(
+  Object.entries(ROWS as Readonly<Record<string, Row>>).map(([reason, [kind, fault, meaning, traps]]) => [
+    reason,
+    { kind, fault, ambiguous: MAYBE_DONE.has(reason), meaning, ...(traps !== undefined && { traps }) },
+  ]),
+) as Record<Reason, ReasonInfo>;

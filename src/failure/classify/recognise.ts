@@ -1,0 +1,143 @@
+import { codesIn } from './body.ts';
+import { explicit } from './explicit.ts';
+import { byEnding } from './families/endings.ts';
+import {
+  BODY_CODES,
+  CODES,
+  type Entry,
+  NAMES,
+  SENSES,
+  VAGUE_CODES,
+  VENDOR_CODES,
+  VENDOR_NAMES,
+} from './families/index.ts';
+import { network } from './families/network.ts';
+import { byClass } from './families/programming.ts';
+import { byHttp, mayOutrank } from './http.ts';
+import { read } from './inspect.ts';
+import { byMessage } from './messages.ts';
+import { Seen } from './seen.ts';
+import { type Finding, found, kindOf, type Strength, type Verdict } from './verdict.ts';
+
+/** What one error says of itself, and which family says so. */
+export interface Told {
+  readonly finding: Finding;
+  readonly rule: string;
+}
+
+/** What one error says of itself, without what it wraps, in the order of evidence. */
+export function recognise(seen: Seen): Told | undefined {
+  const told = byEvidence(seen);
+  const said = explicit(seen);
+  return said ? underWord(told, said) : told;
+}
+
+/**
+ * An express word about retrying stands above what was recognised, where the two disagree. Where they agree, the more exact
+ * reason stays.
+ */
+function underWord(
+  recognised: Told | undefined,
+  { again, field }: { again: boolean; field: string },
+): Told | undefined {
+  const kind = recognised && kindOf(recognised.finding.verdict);
+  if (!again) {
+    if (kind === 'permanent' && recognised?.finding.strength !== 'class') return recognised;
+    return { finding: found('explicit.permanent', field, 'said'), rule: 'explicit' };
+  }
+  if (kind === 'transient' || kind === 'rate_limited') return recognised;
+  return { finding: found('explicit.transient', field, kind === 'permanent' ? 'said' : 'hint'), rule: 'explicit' };
+}
+
+/** Whatever a service calls it: told with 429 it is `http.429`, and told with 404 `http.404`. */
+export function asStatus(verdict: Verdict, seen: Seen): Verdict {
+  const { status } = seen;
+  if (status === undefined) return verdict;
+  if (verdict.reason === 'throttled' && status.number === 429) return { ...verdict, reason: 'http.429' };
+  return verdict.reason === 'not_found' && status.number === 404 ? { ...verdict, reason: 'http.404' } : verdict;
+}
+
+function byEvidence(seen: Seen): Told | undefined {
+  if (typeof seen.value === 'object' && seen.value !== null) return ofObject(seen);
+  return typeof seen.value === 'string' ? told(byMessage(seen), 'message') : undefined;
+}
+
+function ofObject(seen: Seen): Told | undefined {
+  let hint: Told | undefined;
+  for (const family of SENSES[seen.sort]) {
+    const finding = family.sense?.(seen);
+    if (!finding) continue;
+    if (finding.strength !== 'hint') return { finding, rule: family.name };
+    hint ??= { finding, rule: family.name };
+  }
+  const exact = byTables(seen) ?? byBody(seen);
+  if (exact) return exact;
+  const http = told(byHttp(seen), 'http');
+  if (http && http.finding.strength !== 'hint') return http;
+  const known = byHiddenCode(seen) ?? entry(CODES, seen.code, 'code');
+  if (known) return known;
+  const message = told(byMessage(seen), 'message');
+  if (message && message.finding.strength !== 'hint') return message;
+  const vague = entry(VAGUE_CODES, seen.code, 'code', 'hint') ?? hint ?? http ?? byName(seen) ?? message;
+  return vague ?? told(byEnding(seen), 'names') ?? told(byClass(seen), 'programming');
+}
+
+function told(finding: Finding | undefined, rule: string): Told | undefined {
+  return finding && { finding, rule };
+}
+
+/** nodemailer keeps what the system said beside a code of its own. */
+function byHiddenCode(seen: Seen): Told | undefined {
+  const code = seen.get('originalCode');
+  if (typeof code !== 'string') return undefined;
+  const finding = network.sense?.(new Seen({ code, message: seen.message }));
+  const known = finding ? { finding, rule: network.name } : entry(CODES, code, 'code');
+  return known && { ...known, finding: { ...known.finding, field: 'originalCode' } };
+}
+
+/** Codes and names that only one library has. */
+function byTables(seen: Seen): Told | undefined {
+  return (
+    entry(VENDOR_CODES, seen.code, 'code') ??
+    entry(VENDOR_NAMES, seen.name, 'name') ??
+    entry(VENDOR_NAMES, seen.class, 'name')
+  );
+}
+
+/** A name that tells little: whatever a cause says in its stead is better. */
+function byName(seen: Seen): Told | undefined {
+  return entry(NAMES, seen.name, 'name', 'hint') ?? entry(NAMES, seen.class, 'name', 'hint');
+}
+
+function entry(table: ReadonlyMap<string, Entry>, key: unknown, field: string, strength?: Strength): Told | undefined {
+  if (typeof key !== 'string') return undefined;
+  const known = table.get(key);
+  return known && { finding: found(known.answer, field, strength), rule: known.family };
+}
+
+/** A code in the body of an answer that failed, where it is more exact than the status. */
+function byBody(seen: Seen): Told | undefined {
+  // jsforce copies Salesforce's code, and no status.
+  const own = entry(BODY_CODES, seen.get('errorCode'), 'errorCode');
+  if (own && seen.status === undefined) return own;
+  const status = seen.status?.number ?? (/(?:API|Response)Error$/.test(seen.class) ? 400 : 0);
+  if (status < 400) return undefined;
+  const copied = entry(BODY_CODES, seen.code, 'code') ?? entry(BODY_CODES, seen.get('type'), 'type') ?? byList(seen);
+  if (copied && mayOutrank(copied.finding.verdict, status)) return strong(copied);
+  const { body } = seen;
+  if (body === undefined) return undefined;
+  for (const [code, path] of codesIn(body)) {
+    const known = entry(BODY_CODES, code, `body.${path}`);
+    if (known && mayOutrank(known.finding.verdict, status)) return strong(known);
+  }
+  return undefined;
+}
+
+/** Google's clients copy the list of reasons. */
+function byList(seen: Seen): Told | undefined {
+  return entry(BODY_CODES, read(read(seen.get('errors'), 0), 'reason'), 'errors.0.reason');
+}
+
+function strong(known: Told): Told {
+  return { ...known, finding: { ...known.finding, strength: 'status' } };
+}

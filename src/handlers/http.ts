@@ -1,0 +1,336 @@
+import { promises as dns, type LookupAddress } from 'node:dns';
+import { type IncomingMessage, request as plainRequest, STATUS_CODES } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import type { Milliseconds } from '../duration.ts';
+import { Failed, NeedsManual } from '../failure/signals.ts';
+import { isPrivateAddress } from './http-address.ts';
+import { type Resolved, resolveHeaders, type SentHeader } from './http-headers.ts';
+import { bareHost, type HttpInput, includesStatus, mayBeRepeated } from './http-input.ts';
+import { asNode, bodyOf, sentence, utf8, withDefaults } from './http-message.ts';
+
+export interface HttpResult {
+  readonly status: number;
+  readonly contentType?: string;
+  /** Where the answer says that something new stands. */
+  readonly location?: string;
+  /** Bytes of the body that were read, and whether that was not all of it: the status had said what mattered. */
+  readonly bytes: number;
+  readonly cut?: true;
+  /** The first 64 KiB of the body, if it is UTF-8. */
+  readonly body?: string;
+  /** How many redirects led to the URL that answered. Its query is left out. */
+  readonly redirects?: number;
+  readonly url?: string;
+}
+
+/** What a request is told of its task. */
+export interface HttpTask {
+  readonly signal: AbortSignal;
+  heartbeat(): void;
+}
+
+export interface HttpOptions {
+  /** Where the variables of headers stand, usually the environment of the process. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** All addresses of a name. Asked once for each host that a request goes to. Default: as the system resolves it. */
+  readonly lookup?: (host: string) => Promise<readonly LookupAddress[]>;
+}
+
+/** What the server said instead of a success. It has what the errors of HTTP clients have, so that it is understood as one. */
+class HttpStatusError extends Error {
+  override readonly name = 'HttpStatusError';
+  readonly status: number;
+  readonly response: { readonly status: number; readonly headers: IncomingMessage['headers']; readonly data?: string };
+
+  constructor(message: string, { statusCode = 0, headers }: IncomingMessage, data: string | undefined) {
+    super(message);
+    this.status = statusCode;
+    this.response = { status: statusCode, headers, ...(data !== undefined && { data }) };
+  }
+}
+
+const CONNECT_TIMEOUT: Milliseconds = 10_000;
+const TIMEOUT: Milliseconds = 60_000;
+const MAX_BODY = 1024 * 1024;
+const MAX_REDIRECTS = 5;
+const OK = [[200, 299]] as const;
+
+/** So much of a body is kept with the task. */
+const KEPT = 64 * 1024;
+
+/** How long one of several addresses may take before the next is tried. Node's 250 ms give up on slow lines. */
+const ADDRESS_BY_ADDRESS = { autoSelectFamilyAttemptTimeout: 1_000 };
+
+/**
+ * The handler of HTTP requests. An execution succeeds with the answer if its status is one of `ok`; any other is thrown as
+ * an `HttpStatusError`, with the headers in which the server may have asked for a wait. What the network does is thrown as
+ * Node made it; what failed before anything was sent says so (`syscall: 'connect'`), so that it is not ambiguous.
+ *
+ * Each host is resolved once, its addresses are judged, and the connection goes to exactly those. Redirects are followed by
+ * RFC 9110; what is secret goes to the first origin only.
+ */
+export function http(options: HttpOptions): (input: HttpInput, task: HttpTask) => Promise<HttpResult> {
+  const lookup = options.lookup ?? ((host: string) => dns.lookup(host, { all: true }));
+  return async (input, task) => {
+    task.signal.throwIfAborted();
+    const resolved = await resolveHeaders(input, options.environment);
+    const attempt = new Attempt(input, task, lookup, resolved);
+    try {
+      return await attempt.deliver();
+    } finally {
+      attempt.over();
+    }
+  };
+}
+
+/** One request of those that an attempt makes: the first, and one for each redirect. */
+interface Hop {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: readonly SentHeader[];
+  readonly body: Buffer | undefined;
+}
+
+/**
+ * ```
+ * connecting ──(connected)──► sent ──(headers)──► answered ──(redirect)──► connecting, to the next place
+ *     │ connectTimeout          │ timeout            └──(body read, or enough of it)──► result, or HttpStatusError
+ *     └─► nothing has happened  └─► it may have happened
+ * ```
+ */
+class Attempt {
+  readonly #input: HttpInput;
+  readonly #task: HttpTask;
+  readonly #lookup: NonNullable<HttpOptions['lookup']>;
+  readonly #resolved: Resolved;
+  readonly #limit = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  /** The time limit, and what the worker wants. */
+  readonly #stop: AbortSignal;
+  /** Whether the server may have heard of the present request. */
+  #sent = false;
+  #redirects = 0;
+
+  constructor(input: HttpInput, task: HttpTask, lookup: NonNullable<HttpOptions['lookup']>, resolved: Resolved) {
+    this.#input = input;
+    this.#task = task;
+    this.#lookup = lookup;
+    this.#resolved = resolved;
+    const limit = input.timeoutMs ?? TIMEOUT;
+    this.#timer = setTimeout(() => this.#limit.abort(timedOut(this.#sent ? 'answer' : 'connection', limit)), limit);
+    this.#stop = AbortSignal.any([task.signal, this.#limit.signal]);
+  }
+
+  over(): void {
+    clearTimeout(this.#timer);
+  }
+
+  async deliver(): Promise<HttpResult> {
+    const { method, url } = this.#input;
+    const body = bodyOf(this.#input);
+    let hop: Hop = { method, url: new URL(url), headers: withDefaults(this.#resolved.headers, body), body };
+    /** The answer to a request that must not be repeated, where all that is left is to look at a page about it. */
+    let done: number | undefined;
+    try {
+      for (;;) {
+        const answer = await this.#exchange(hop);
+        if (!this.#leadsOn(answer)) return await this.#end(hop, answer);
+        answer.destroy();
+        const { statusCode: status = 0 } = answer;
+        const page = seesOther(status, hop.method);
+        if (page && !mayBeRepeated(this.#input)) done ??= status;
+        hop = this.#redirected(hop, status, answer.headers.location as string, page);
+      }
+    } catch (error) {
+      if (done === undefined || this.#task.signal.aborted) throw error;
+      throw this.#lostTheAnswer(method, done, error);
+    }
+  }
+
+  /** Sends one request, and answers when its headers are there. */
+  async #exchange(hop: Hop): Promise<IncomingMessage> {
+    this.#task.heartbeat();
+    this.#sent = false;
+    const connecting = new AbortController();
+    const patience = this.#input.connectTimeoutMs ?? CONNECT_TIMEOUT;
+    const timer = setTimeout(() => connecting.abort(timedOut('connection', patience)), patience);
+    const stop = AbortSignal.any([this.#stop, connecting.signal]);
+    try {
+      const addresses = await unlessAborted(this.#addressesOf(hop.url), stop);
+      return await this.#send(hop, addresses, stop, () => {
+        this.#sent = true;
+        clearTimeout(timer);
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #addressesOf({ hostname }: URL): Promise<readonly LookupAddress[]> {
+    const host = bareHost(hostname);
+    const family = isIP(host);
+    const found = family === 0 ? await this.#lookup(host) : [{ address: host, family }];
+    const forbidden = this.#input.allowPrivate ? undefined : found.find(({ address }) => isPrivateAddress(address));
+    if (!forbidden) return found;
+    throw new Failed(
+      `${hostname} is ${forbidden.address}, an address of this machine or a private network, so nothing was sent there. ` +
+        'If it is meant, allow private addresses (--allow-private).',
+      { kind: 'permanent', reason: 'http.private_address' },
+    );
+  }
+
+  #send(
+    { method, url, headers, body }: Hop,
+    addresses: readonly LookupAddress[],
+    stop: AbortSignal,
+    onConnected: () => void,
+  ): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const secure = url.protocol === 'https:';
+      const sending = (secure ? secureRequest : plainRequest)(url, {
+        method,
+        headers: asNode(headers),
+        // A connection of its own: one that was kept may have been closed by the other side, which looks like a lost answer.
+        agent: false,
+        lookup: pinnedTo(addresses),
+        ...ADDRESS_BY_ADDRESS,
+      });
+      const abort = () => sending.destroy(stop.reason);
+      sending.once('socket', (socket) => socket.once(secure ? 'secureConnect' : 'connect', onConnected));
+      sending.once('close', () => stop.removeEventListener('abort', abort));
+      sending.once('response', resolve);
+      sending.on('error', (error) => reject(stop.aborted ? stop.reason : this.#understood(error)));
+      if (stop.aborted) abort();
+      else stop.addEventListener('abort', abort, { once: true });
+      sending.end(body);
+    });
+  }
+
+  /** What Node leaves open: whether anything was sent, and so whether anything may have happened. TLS reads before that. */
+  #understood(error: NodeJS.ErrnoException): Error {
+    const { code = '' } = error;
+    if (!this.#sent && CUT_OFF.includes(code)) error.syscall = 'connect';
+    if (!this.#sent || !code.startsWith('HPE_') || mayBeRepeated(this.#input)) return error;
+    // An answer that nobody can read is as good as none.
+    return Object.assign(new Error(`The answer is no HTTP: ${error.message}`), { code: 'ECONNRESET', syscall: 'read' });
+  }
+
+  #leadsOn({ statusCode = 0, headers: { location } }: IncomingMessage): boolean {
+    return REDIRECTS.includes(statusCode) && location !== undefined && !this.#isOk(statusCode);
+  }
+
+  #isOk(status: number): boolean {
+    return includesStatus(this.#input.ok ?? OK, status);
+  }
+
+  #redirected(hop: Hop, status: number, location: string, page: boolean): Hop {
+    const most = this.#input.maxRedirects ?? MAX_REDIRECTS;
+    const refused = (why: string) =>
+      new Failed(`${status} ${STATUS_CODES[status]}: ${why}`, { kind: 'permanent', reason: 'http.redirect' });
+    if (this.#redirects >= most) throw refused(`that is one redirect more than the ${most} that are followed.`);
+    if (!URL.canParse(location, hop.url.href)) throw refused('it leads to what is no URL.');
+    const url = new URL(location, hop.url);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused(`it leads to ${url.protocol}`);
+    if (url.username !== '' || url.password !== '') throw refused('it leads to a URL with a user name or password.');
+    if (hop.url.protocol === 'https:' && url.protocol === 'http:') {
+      throw refused('it leads from https to http, where everybody could read along.');
+    }
+    this.#redirects += 1;
+    const kept = url.origin === hop.url.origin ? hop.headers : hop.headers.filter(({ secret }) => !secret);
+    if (!page) return { ...hop, url, headers: kept };
+    const headers = kept.filter(({ name }) => !/^content-/i.test(name));
+    return { method: 'GET', url, headers, body: undefined };
+  }
+
+  async #end({ url }: Hop, answer: IncomingMessage): Promise<HttpResult> {
+    const { statusCode: status = 0, headers } = answer;
+    const isOk = this.#isOk(status);
+    const limit = this.#input.maxBody ?? MAX_BODY;
+    const { bytes, cut, text } = await this.#read(answer, isOk ? limit : Math.min(limit, KEPT), isOk);
+    const body = text === undefined ? undefined : this.#resolved.hide(text);
+    if (!isOk) throw new HttpStatusError(this.#resolved.hide(sentence(answer, this.#redirects, body)), answer, body);
+    const hidden = (value: string | undefined) => value && this.#resolved.hide(value).slice(0, 2_048);
+    const [contentType, location] = [hidden(headers['content-type']), hidden(headers.location)];
+    return {
+      status,
+      ...(contentType !== undefined && { contentType }),
+      ...(location !== undefined && { location }),
+      bytes,
+      ...(cut && { cut: true }),
+      ...(body !== undefined && { body }),
+      ...(this.#redirects > 0 && {
+        redirects: this.#redirects,
+        url: this.#resolved.hide(`${url.origin}${url.pathname}`).slice(0, 2_048),
+      }),
+    };
+  }
+
+  /**
+   * Reads a body up to a limit, and keeps the beginning. Beyond the limit the connection is closed. Of an answer that is no
+   * success whatever came of its body will do: the status and its headers count.
+   */
+  async #read(answer: IncomingMessage, limit: number, whole: boolean) {
+    const kept: Buffer[] = [];
+    let [bytes, cut] = [0, false];
+    try {
+      for await (const chunk of answer as AsyncIterable<Buffer>) {
+        this.#task.heartbeat();
+        const taken = chunk.subarray(0, limit - bytes);
+        if (bytes < KEPT) kept.push(taken.subarray(0, KEPT - bytes));
+        bytes += taken.length;
+        cut = taken.length < chunk.length;
+        if (cut) break;
+      }
+    } catch (error) {
+      if (whole || this.#task.signal.aborted) throw this.#stop.aborted ? this.#stop.reason : error;
+      cut = true;
+    }
+    cut ||= bytes > KEPT;
+    return { bytes, cut, text: utf8(Buffer.concat(kept), cut) || undefined };
+  }
+
+  #lostTheAnswer(method: string, status: number, cause: unknown): NeedsManual {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return new NeedsManual(
+      `${method} was answered with ${status} ${STATUS_CODES[status]}, so it was probably done; what that leads to failed: ` +
+        `${why} Look whether it was done before it is sent again.`,
+      { reason: 'http.redirect', cause },
+    );
+  }
+}
+
+const REDIRECTS = [301, 302, 303, 307, 308];
+
+/** Ends of a connection. Before anything was sent they mean that it was never there. */
+const CUT_OFF = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'];
+
+/** RFC 9110, 15.4: after 303 the request is done and a page about it is looked at; so do all clients after a POST's 301 or 302. */
+function seesOther(status: number, method: string): boolean {
+  if (status === 303) return method !== 'GET' && method !== 'HEAD';
+  return (status === 301 || status === 302) && method === 'POST';
+}
+
+function timedOut(missing: 'connection' | 'answer', ms: Milliseconds): Error {
+  const what = missing === 'connection' ? 'No connection' : 'No complete answer';
+  const syscall = missing === 'connection' ? 'connect' : 'read';
+  return Object.assign(new Error(`${what} within ${ms} ms`), { code: 'ETIMEDOUT', syscall });
+}
+
+/** The first that settles. Looking up a name cannot be stopped, only left alone. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+/** Answers the addresses that were judged, whatever is asked: a second look-up could tell something else. */
+function pinnedTo(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_host, options, callback) => {
+    if (options.all) callback(null, [...addresses]);
+    else callback(null, addresses[0]?.address as string, addresses[0]?.family as number);
+  };
+}

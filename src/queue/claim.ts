@@ -1,0 +1,252 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { Clock } from '../clock.ts';
+import type { DurationInput, Milliseconds } from '../duration.ts';
+import { ClosedError, LeaseLostError, StateConflictError } from '../errors.ts';
+import { outcomeOf } from '../failure/classify/classify.ts';
+import type { Outcome } from '../failure/outcome.ts';
+import type { Policy } from '../failure/policy.ts';
+import { decodeJson } from '../json.ts';
+import { refuseUnknown } from '../options.ts';
+import type { Claimed, Lease } from '../store/store.ts';
+import type { Json, Needs } from '../task.ts';
+import { trueOrFalse } from '../worker/define-task.ts';
+import type { Finished } from '../worker/events.ts';
+import { endingOf } from '../worker/result.ts';
+import type { Ending } from '../worker/settler.ts';
+
+export interface ClaimOptions {
+  /** Only this task. */
+  readonly id?: number;
+  /** Only tasks of these types, queues or categories. Default: all, whether or not this process has a definition of the type. */
+  readonly types?: readonly string[];
+  readonly queues?: readonly string[];
+  readonly categories?: readonly string[];
+  /** What is offered to tasks with needs. */
+  readonly capabilities?: Needs;
+  /** How long the claim holds without `renew()`. Default 30 s, at least 1 s. */
+  readonly leaseFor?: DurationInput;
+  /** The worker's name in `workers()` and in the task's history. Default: `workerName` of the opener, `worker-PID` unless said. */
+  readonly name?: string;
+}
+
+/**
+ * What a renewal found. `cancel_requested`: somebody cancelled the task; stop, then `release()` or `fail()` ends it as cancelled,
+ * and `complete()` still counts. `lost`: others may have the task already; stop, for what this claim reports changes nothing.
+ */
+export type ClaimStatus = 'held' | 'cancel_requested' | 'lost';
+
+/** What the end of a claim came to: where the task is now, what was decided and why. */
+export type SettledClaim = Extract<Finished, { kind: 'settled' }>;
+
+/** What a claim asks of those who made it. */
+export interface ClaimHolder {
+  readonly clock: Clock;
+  readonly leaseFor: Milliseconds;
+  readonly sizeLimit: number;
+  settle(claimed: Claimed, policy: Policy, ending: Ending): Promise<Finished>;
+  renew(lease: Lease): Promise<ClaimStatus>;
+  /** The claim needs its worker no longer. */
+  letGo(claim: ManualClaim): void;
+  /** It could not be handed back. */
+  trouble(claim: ManualClaim, error: unknown): void;
+}
+
+type Verb = 'complete' | 'fail' | 'release';
+
+/**
+ * A task that was claimed by hand. Whoever has it does the work, renews the claim while that lasts, and settles it once:
+ *
+ * ```
+ * open ──(complete, fail, release)──► settled
+ *   │                 └──(could not be written: StoreError)──► the same may be called again, and nothing else
+ *   └──(not renewed in time, or its worker was ended)──► lost
+ * ```
+ *
+ * Nothing renews it by itself, and the task's `timeout` does not apply: a claim that is forgotten is over when its lease is, and
+ * the task goes to somebody else. Disposing of an open claim releases it.
+ */
+export class ManualClaim implements AsyncDisposable {
+  readonly id: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly priority: number;
+  readonly category: string | undefined;
+  readonly key: string | undefined;
+  /** Charged failures so far, plus one. */
+  readonly attempt: number;
+  /** Which claim of the task this is, of all rounds. */
+  readonly execution: number;
+  readonly maxAttempts: number;
+  /** An earlier execution of it took its worker down, or went down with it. */
+  readonly recovered: boolean;
+  readonly submittedAt: Date;
+  readonly deadline: Date | undefined;
+  /** The message of the failure before this execution. */
+  readonly lastError: string | undefined;
+  /** How long it holds from each renewal, in milliseconds. Renewing at every third of it leaves room for two that fail. */
+  readonly leaseFor: Milliseconds;
+  readonly #claimed: Claimed;
+  readonly #policy: Policy;
+  readonly #holder: ClaimHolder;
+  readonly #startedAt: Milliseconds;
+  #renewedAt: Milliseconds;
+  #input: { readonly value: Json } | undefined;
+  /** The end that it was given, whether or not that could be written. */
+  #verb: Verb | undefined;
+  #settling: Promise<unknown> | undefined;
+  #finished: Finished | undefined;
+  #lost = false;
+  #closed = false;
+
+  /** Made by `holdfast.claim()`. */
+  constructor(claimed: Claimed, policy: Policy, holder: ClaimHolder) {
+    const { lease, facts } = claimed;
+    this.#claimed = claimed;
+    this.#policy = policy;
+    this.#holder = holder;
+    this.#startedAt = holder.clock.monotonic();
+    this.#renewedAt = this.#startedAt;
+    this.leaseFor = holder.leaseFor;
+    this.id = lease.task;
+    this.type = claimed.type;
+    this.queue = claimed.queue;
+    this.source = claimed.source;
+    this.priority = claimed.priority;
+    this.category = claimed.category;
+    this.key = claimed.key;
+    this.attempt = facts.charged.reduce((sum, { count }) => sum + count, 0) + 1;
+    this.execution = lease.execution;
+    this.maxAttempts = policy.maxAttempts;
+    this.recovered = facts.suspect;
+    this.submittedAt = new Date(claimed.submittedAt);
+    this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);
+    this.lastError = claimed.lastError;
+  }
+
+  /** The payload. It was checked by the type's schema when it was enqueued by its definition, and is not checked again here. */
+  get input(): Json {
+    this.#input ??= { value: decodeJson(this.#claimed.payload) };
+    return this.#input.value;
+  }
+
+  /**
+   * The work is done. A result that cannot be kept (see `PayloadError`) is left out, and the task's history says why: it does not
+   * undo the work.
+   * @throws LeaseLostError where the claim was lost: the task is unchanged; StateConflictError where it was settled before;
+   * StoreError where it could not be written: call it again.
+   */
+  async complete(result?: unknown): Promise<SettledClaim> {
+    this.#refuseUnlessOpen('complete');
+    return this.#settle('complete', { kind: 'success' }, result);
+  }
+
+  /**
+   * The work failed with this: anything thrown, classified and answered by the task's policy as if a handler had thrown it.
+   * `new RetryLater('10m')` puts it off uncharged.
+   * @throws as `complete` does.
+   */
+  async fail(error: unknown): Promise<SettledClaim> {
+    this.#refuseUnlessOpen('fail');
+    return this.#settle('fail', outcomeOf(error, { now: this.#holder.clock.now() }));
+  }
+
+  /**
+   * Hands the task back, uncharged and ready at once. `begun` (default true) says whether any of the work was done: a task that
+   * must not run twice then needs a person.
+   * @throws as `complete` does.
+   */
+  async release(options: { readonly begun?: boolean } = {}): Promise<SettledClaim> {
+    refuseUnknown(options, ['begun'], 'release');
+    const { begun = true } = options;
+    trueOrFalse(begun, 'begun');
+    this.#refuseUnlessOpen('release');
+    return this.#settle('release', interruption(begun));
+  }
+
+  /**
+   * Holds the task for another `leaseFor` from now, and says whether to go on. A claim whose lease ran out is held again if
+   * nobody has taken the task over yet.
+   * @throws StateConflictError for a claim that was settled; StoreError where the store cannot be asked: try again.
+   */
+  async renew(): Promise<ClaimStatus> {
+    if (this.#lost || this.#finished?.kind === 'stale') return 'lost';
+    // Its end is on its way to the store, and says by itself whether it came in time.
+    if (this.#settling) return 'held';
+    if (this.#finished || this.#closed) throw this.#refusal('renew');
+    const status = await this.#holder.renew(this.#claimed.lease);
+    if (this.#settling || this.#finished) return 'held';
+    this.#lost = status === 'lost';
+    if (this.#lost) this.#holder.letGo(this);
+    else this.#renewedAt = this.#holder.clock.monotonic();
+    return status;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handBack();
+  }
+
+  /** @internal Whether it holds a task that may have killed its worker; if nobody renews it, no longer than its lease. */
+  get holdsSuspect(): boolean {
+    return this.recovered && this.#holder.clock.monotonic() - this.#renewedAt < this.leaseFor;
+  }
+
+  /** @internal Holdfast closes, and an open claim is handed back. Never rejects. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#handBack();
+  }
+
+  /** Releases it if it is open. What is done and could not be written is left to its lease: nobody should do it again at once. */
+  async #handBack(): Promise<void> {
+    await this.#settling?.catch(() => {});
+    if (this.#verb !== undefined || this.#lost) return;
+    try {
+      await this.#settle('release', interruption(true));
+    } catch (error) {
+      this.#holder.trouble(this, error);
+    }
+  }
+
+  async #settle(verb: Verb, outcome: Outcome, result?: unknown): Promise<SettledClaim> {
+    this.#verb = verb;
+    const ranFor = this.#holder.clock.monotonic() - this.#startedAt;
+    const ending = endingOf(outcome, ranFor, result, this.#holder.sizeLimit);
+    const settling = this.#holder.settle(this.#claimed, this.#policy, ending);
+    this.#settling = settling;
+    try {
+      this.#finished = await settling;
+    } finally {
+      this.#settling = undefined;
+    }
+    this.#holder.letGo(this);
+    if (this.#finished.kind === 'stale') throw new LeaseLostError(this.id, this.execution);
+    return this.#finished;
+  }
+
+  #refuseUnlessOpen(verb: Verb): void {
+    const again = this.#verb === verb && !this.#settling && !this.#finished;
+    if (this.#closed || (this.#verb !== undefined && !again)) throw this.#refusal(verb);
+  }
+
+  /** Why the claim takes no such call any more. */
+  #refusal(verb: Verb | 'renew'): Error {
+    const { id } = this;
+    if (this.#closed) return new ClosedError('Holdfast');
+    if (this.#finished?.kind === 'stale') return new LeaseLostError(id, this.execution);
+    if (this.#finished) {
+      const { state } = this.#finished;
+      const text = `The claim on task #${id} was settled by ${this.#verb}(), so it takes no ${verb}(): the task is ${state} since. Claim it anew once it is ready.`;
+      return new StateConflictError(id, state, text);
+    }
+    const text = this.#settling
+      ? `The claim on task #${id} is being settled by ${this.#verb}(), so it takes no ${verb}(). Await that first.`
+      : `The ${this.#verb}() of the claim on task #${id} could not be written, and it takes no ${verb}() in its place: what is decided is not judged by a failed write. Call ${this.#verb}() again, or leave the claim to its lease.`;
+    return new StateConflictError(id, 'running', text);
+  }
+}
+
+function interruption(begun: boolean): Outcome {
+  const when = begun ? 'while it was worked on' : 'before anything was done';
+  return { kind: 'interruption', started: begun, message: `Its claim was released ${when}.` };
+}

@@ -1,0 +1,231 @@
+import type { Milliseconds } from '../duration.ts';
+import { ClosedError, StoreError } from '../errors.ts';
+import { harmless, type Logger } from '../log.ts';
+import { refuseUnknown, wholeNumber } from '../options.ts';
+import type { Claimed, Lease, Store, Takes, World } from '../store/store.ts';
+import { Asking } from '../worker/asking.ts';
+import type { AnyTask } from '../worker/define-task.ts';
+import { Announcer } from '../worker/events.ts';
+import { Membership } from '../worker/membership.ts';
+import { claimedUnder, policyForRecovered, publication } from '../worker/policy-for.ts';
+import { recover } from '../worker/recovery.ts';
+import { Settler } from '../worker/settler.ts';
+import { parseWorkerOptions } from '../worker/worker-options.ts';
+import { type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
+
+export interface ClaimsContext {
+  readonly store: Store;
+  readonly world: World;
+  readonly definitions: ReadonlyMap<string, AnyTask>;
+  readonly defaultName: string;
+  readonly sizeLimit: number;
+  readonly log: Logger;
+  /** The tasks that still run, without a lease, in any worker of this process. */
+  readonly astray: () => readonly number[];
+}
+
+const OPTIONS = ['id', 'types', 'queues', 'categories', 'capabilities', 'leaseFor', 'name'];
+
+interface ClaimSettings {
+  readonly name: string;
+  readonly leaseFor: Milliseconds;
+  readonly takes: Takes;
+  readonly id?: number;
+}
+
+/** A worker's row, on which one claim stands at a time, so that no claim is held by the renewals of another. */
+interface Seat {
+  /** Claims alike in name, lease and what they take may have it one after the other. */
+  readonly key: string;
+  readonly membership: Membership;
+  readonly announcer: Announcer;
+  readonly settler: Settler;
+  readonly leaseFor: Milliseconds;
+  usedAt: Milliseconds;
+}
+
+/** Makes claims by hand, each a small worker of its own. Nothing here has a timer. */
+export class Claims {
+  readonly #context: ClaimsContext;
+  readonly #log: Logger;
+  readonly #asking: Asking;
+  readonly #publishes: Readonly<Record<string, string>>;
+  readonly #open = new Set<ManualClaim>();
+  readonly #seats = new Set<Seat>();
+  /** Those on which nothing stands, the last used one last. */
+  readonly #free: Seat[] = [];
+  #claiming: Promise<unknown> = Promise.resolve();
+  #recoveredAt = Number.NEGATIVE_INFINITY;
+  #closed = false;
+
+  constructor(context: ClaimsContext) {
+    this.#context = context;
+    this.#log = harmless(context.log);
+    this.#asking = new Asking(context.store.tasks);
+    this.#publishes = Object.fromEntries([...context.definitions].map(([type, task]) => [type, publication(task)]));
+  }
+
+  /** One after the other: two at once could each bring a suspect. */
+  claim(options: ClaimOptions): Promise<ManualClaim | undefined> {
+    const settings = this.#parse(options);
+    const claim = this.#claiming.then(() => this.#claim(settings));
+    this.#claiming = claim.catch(() => {});
+    return claim;
+  }
+
+  /** Hands back what is still claimed, and takes the rows away. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#claiming;
+    await Promise.all([...this.#open].map((claim) => claim.close()));
+    await Promise.all([...this.#seats].map(({ membership }) => membership.leave()));
+  }
+
+  #parse(options: ClaimOptions): ClaimSettings {
+    refuseUnknown(options, OPTIONS, 'claim');
+    const { id, ...others } = options;
+    const { name = this.#context.defaultName, leaseFor, takes } = parseWorkerOptions(others);
+    return { name, leaseFor, takes, ...(id !== undefined && { id: wholeNumber(id, 'id', 1) }) };
+  }
+
+  async #claim(settings: ClaimSettings): Promise<ManualClaim | undefined> {
+    if (this.#closed) throw new ClosedError('Holdfast');
+    const seat = this.#seatFor(settings);
+    try {
+      const taken = await this.#take(seat, settings);
+      if (taken) return await this.#hold(seat, taken);
+      this.#vacate(seat);
+      return undefined;
+    } catch (error) {
+      // What it may have been given must not be held by the renewals of the next claim.
+      this.#seats.delete(seat);
+      await seat.membership.leave();
+      throw error;
+    }
+  }
+
+  async #take(seat: Seat, settings: ClaimSettings): Promise<Claimed | undefined> {
+    const due = this.#now() - this.#recoveredAt >= seat.leaseFor / 3;
+    if (due) await this.#recover(seat);
+    const taken = await this.#ask(seat, settings);
+    // What others lost is looked for before anybody is told that there is nothing.
+    if (taken || due || (await this.#recover(seat)) === 0) return taken;
+    return this.#ask(seat, settings);
+  }
+
+  async #ask(seat: Seat, { takes, id }: ClaimSettings): Promise<Claimed | undefined> {
+    for (;;) {
+      const worker = await seat.membership.join();
+      const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
+        store.claim({
+          ...takes,
+          ...(id !== undefined && { only: [id] }),
+          worker,
+          limit: 1,
+          suspect: ![...this.#open].some(({ holdsSuspect }) => holdsSuspect),
+          except: this.#context.astray(),
+        }),
+      );
+      if (!known) seat.membership.forget(worker);
+      // Nothing is handed out before it is decided about what has expired.
+      if (expired) await this.#recover(seat);
+      // More fell due than one claim makes ready.
+      const again = !known || expired || (tasks.length === 0 && nextDueIn === 0);
+      if (!again) return tasks[0];
+    }
+  }
+
+  async #recover(seat: Seat): Promise<number> {
+    const worker = await seat.membership.join();
+    const { definitions } = this.#context;
+    const recovered = await recover(worker, { asking: this.#asking, settler: seat.settler, definitions });
+    this.#recoveredAt = this.#now();
+    return recovered;
+  }
+
+  async #hold(seat: Seat, taken: Claimed): Promise<ManualClaim> {
+    const { store, world, definitions, sizeLimit } = this.#context;
+    const { type } = taken;
+    const claimed = claimedUnder(definitions.get(type) ?? definitions.get('*'), taken);
+    const published = definitions.has(type) ? undefined : await store.records.published(type);
+    const policy = policyForRecovered({ ...claimed, ...(published !== undefined && { published }) }, definitions);
+    const claim = new ManualClaim(claimed, policy, {
+      clock: world.clock,
+      leaseFor: seat.leaseFor,
+      sizeLimit,
+      settle: (settled, itsPolicy, ending) => seat.settler.settle(settled, itsPolicy, ending),
+      renew: (lease) => this.#renew(seat, lease),
+      letGo: (it) => {
+        if (this.#open.delete(it)) this.#vacate(seat);
+      },
+      trouble: ({ id }, error) => {
+        if (!(error instanceof StoreError || error instanceof ClosedError)) return;
+        this.#log.warn({ err: error, task: id }, 'A claim could not be handed back; its lease runs out by itself');
+      },
+    });
+    if (this.#closed) {
+      await claim.release({ begun: false });
+      throw new ClosedError('Holdfast');
+    }
+    this.#open.add(claim);
+    seat.announcer.tell({ kind: 'started', task: claimed, policy });
+    return claim;
+  }
+
+  async #renew(seat: Seat, lease: Lease): Promise<ClaimStatus> {
+    const worker = seat.membership.id;
+    if (worker === undefined) return 'lost';
+    const { known, lost, cancelled } = await this.#asking.ask((tasks) => tasks.renew(worker, [lease]));
+    if (!known) seat.membership.forget(worker);
+    if (!known || lost.length > 0) return 'lost';
+    return cancelled.length > 0 ? 'cancel_requested' : 'held';
+  }
+
+  /** A free row that was made for claims like this one, or a new one. Rows that nobody used for as long as their lease are given up. */
+  #seatFor({ name, leaseFor, takes, id }: ClaimSettings): Seat {
+    const now = this.#now();
+    // Who claims one task takes nothing else, so it is nobody to wait for.
+    const shown = id === undefined ? takes : { ...takes, types: [] };
+    const key = JSON.stringify([name, leaseFor, shown]);
+    const at = this.#free.findLastIndex((seat) => seat.key === key);
+    const [seat = this.#newSeat(key, name, leaseFor, shown)] = at < 0 ? [] : this.#free.splice(at, 1);
+    for (const unused of this.#free.filter((one) => now - one.usedAt >= one.leaseFor)) {
+      this.#free.splice(this.#free.indexOf(unused), 1);
+      this.#seats.delete(unused);
+      void unused.membership.leave();
+    }
+    return seat;
+  }
+
+  #vacate(seat: Seat): void {
+    seat.usedAt = this.#now();
+    this.#free.push(seat);
+  }
+
+  #newSeat(key: string, name: string, leaseFor: Milliseconds, takes: Takes): Seat {
+    const { world } = this.#context;
+    const announcer = new Announcer(name, this.#log, undefined);
+    const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer });
+    // A write that fails is told to whoever asked for it, and is not tried again behind their back.
+    settler.giveUp();
+    const membership = new Membership({
+      asking: this.#asking,
+      clock: world.clock,
+      log: this.#log,
+      name,
+      leaseFor,
+      takes,
+      publishes: this.#publishes,
+      held: () => [],
+      inBackground: (beat) => beat,
+      afterBeat() {},
+    });
+    const seat = { key, membership, announcer, settler, leaseFor, usedAt: this.#now() };
+    this.#seats.add(seat);
+    return seat;
+  }
+
+  #now(): Milliseconds {
+    return this.#context.world.clock.monotonic();
+  }
+}

@@ -1,0 +1,36 @@
+import type { TaskState } from '../../task.ts';
+import type { By } from '../store.ts';
+import type { Sql } from './driver.ts';
+
+/** A step that somebody took with a task, for its history. */
+export interface Act extends By {
+  readonly task: number;
+  readonly verb: string;
+  readonly from: TaskState;
+  readonly to: TaskState;
+}
+
+/** Who takes the steps that follow from unique keys. */
+const HOLDFAST = 'holdfast';
+
+/** The reason of a task that gave way to another one with the same unique key. */
+export const SUPERSEDED = 'unique.superseded';
+
+export function record(sql: Sql, { task, actor, verb, note, from, to }: Act, now: number): void {
+  sql.run(
+    `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
+     VALUES (:task, (SELECT coalesce(max(id), 0) FROM hf_executions WHERE task = :task), :now, :actor, :verb, :note, :from, :to)`,
+    { task, now, actor, verb, note: note ?? null, from, to },
+  );
+}
+
+/** A task gives way to another one with the same unique key. */
+export function superseding(task: number, by: number, from: TaskState): Act {
+  const note = `Task #${by} has its unique key, and is there in its stead.`;
+  return { task, actor: HOLDFAST, verb: 'supersede', note, from, to: 'cancelled' };
+}
+
+/** What replaces a held task is held as well: a person put that work aside. */
+export function holding(task: number, replaced: number, from: TaskState): Act {
+  return { task, actor: HOLDFAST, verb: 'hold', note: `It replaces #${replaced}, which was held.`, from, to: 'held' };
+}

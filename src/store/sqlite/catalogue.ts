@@ -1,0 +1,130 @@
+import type { Needs, QueueOrder } from '../../task.ts';
+import type { Sql } from './driver.ts';
+import type { StoreClock } from './store-clock.ts';
+
+/** An interned combination of queue, type, category and needs. */
+export interface Class {
+  readonly id: number;
+  readonly queue: number;
+  readonly type: string;
+  readonly category: string;
+  readonly needs: Needs;
+}
+
+export interface Queue {
+  readonly id: number;
+  readonly name: string;
+  readonly ordering: QueueOrder;
+  readonly paused_at: number | null;
+}
+
+/** How many lanes a process keeps in mind; beyond that it starts to learn them anew. */
+const MOST_LANES_KNOWN = 20_000;
+
+/** The names that tasks refer to by number: queues, classes, and lanes. Each is made at its first use, and kept in mind. */
+export class Catalogue {
+  readonly #sql: Sql;
+  readonly #clock: StoreClock;
+  /** By type, then by the rest of the name. */
+  readonly #classIds = new Map<string, Map<string, number>>();
+  readonly #classes = new Map<number, Class>();
+  readonly #queues = new Map<number, Queue>();
+  /** By class and track, then by source. */
+  readonly #laneIds = new Map<number, Map<string, number>>();
+  #lanesKnown = 0;
+  #version = -1;
+
+  constructor(sql: Sql, clock: StoreClock) {
+    this.#sql = sql;
+    this.#clock = clock;
+  }
+
+  /** Forgets what was learned in a transaction that was undone. */
+  forget(): void {
+    this.#classIds.clear();
+    this.#classes.clear();
+    this.#queues.clear();
+    this.#laneIds.clear();
+    this.#lanesKnown = 0;
+  }
+
+  queueIdOf(name: string): number {
+    const found = this.#sql.get<{ id: number }>('SELECT id FROM hf_queues WHERE name = ?', name);
+    return found?.id ?? this.#sql.run('INSERT INTO hf_queues (name) VALUES (?)', name).id;
+  }
+
+  queue(id: number): Queue {
+    if (this.#version !== this.#clock.catalogue) {
+      this.#queues.clear();
+      this.#version = this.#clock.catalogue;
+    }
+    const known = this.#queues.get(id);
+    if (known) return known;
+    const row = this.#sql.get<Queue>('SELECT id, name, ordering, paused_at FROM hf_queues WHERE id = ?', id) as Queue;
+    this.#queues.set(id, row);
+    return row;
+  }
+
+  /** Other processes keep the queues in mind: they learn from the catalogue's number that these are new ones. */
+  queuesChanged(): void {
+    this.#sql.run('UPDATE hf_clock SET catalogue = catalogue + 1 WHERE id = 1');
+    this.#clock.catalogue += 1;
+  }
+
+  classIdOf(queue: string, type: string, category: string | undefined, needs: Needs | undefined): number {
+    const ofType = this.#classIds.get(type) ?? new Map<string, number>();
+    // Most classes are a type in its queue and nothing else. No name holds a NUL.
+    const name = category === undefined && !needs ? queue : `${queue}\0${category ?? ''}\0${canonical(needs)}`;
+    const known = ofType.get(name);
+    if (known !== undefined) return known;
+    const row = [this.queueIdOf(queue), type, category ?? '', canonical(needs)];
+    const found = this.#sql.get<{ id: number }>(
+      'SELECT id FROM hf_classes WHERE queue = ? AND type = ? AND category = ? AND needs = ?',
+      ...row,
+    );
+    const id =
+      found?.id ??
+      this.#sql.run('INSERT INTO hf_classes (queue, type, category, needs) VALUES (?, ?, ?, ?)', ...row).id;
+    this.#classIds.set(type, ofType.set(name, id));
+    return id;
+  }
+
+  class(id: number): Class {
+    const known = this.#classes.get(id);
+    if (known) return known;
+    const row = this.#sql.get<{ queue: number; type: string; category: string; needs: string }>(
+      'SELECT queue, type, category, needs FROM hf_classes WHERE id = ?',
+      id,
+    ) as { queue: number; type: string; category: string; needs: string };
+    const made = { ...row, id, needs: JSON.parse(row.needs) as Needs };
+    this.#classes.set(id, made);
+    return made;
+  }
+
+  queueOfClass(id: number): Queue {
+    return this.queue(this.class(id).queue);
+  }
+
+  laneIdOf(group: number, track: number, source: string): number {
+    const stream = group * 4 + track;
+    const ofStream = this.#laneIds.get(stream) ?? new Map<string, number>();
+    const known = ofStream.get(source);
+    if (known !== undefined) return known;
+    const row = [source, group, track];
+    const found = this.#sql.get<{ id: number }>(
+      'SELECT id FROM hf_lanes WHERE source = ? AND class = ? AND track = ?',
+      ...row,
+    );
+    const id = found?.id ?? this.#sql.run('INSERT INTO hf_lanes (source, class, track) VALUES (?, ?, ?)', ...row).id;
+    if (this.#lanesKnown++ >= MOST_LANES_KNOWN) {
+      this.#laneIds.clear();
+      this.#lanesKnown = 0;
+    }
+    this.#laneIds.set(stream, ofStream.set(source, id));
+    return id;
+  }
+}
+
+function canonical(needs: Needs = {}): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(needs).sort(([a], [b]) => (a < b ? -1 : 1))));
+}

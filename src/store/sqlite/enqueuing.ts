@@ -1,0 +1,146 @@
+import { UniqueConflictError } from '../../errors.ts';
+import { occupies } from '../../task.ts';
+import type { NewTask, Receipt } from '../store.ts';
+import { holding, record, SUPERSEDED, superseding } from './acts.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Sql } from './driver.ts';
+import { type Found, mustBeLegal, type Places } from './places.ts';
+import { type Uniques, uniqueNameOf } from './uniques.ts';
+
+/** A task under the id that it gets. */
+interface Added {
+  readonly id: number;
+  readonly task: NewTask;
+  /** The task with the same unique key that it replaces. */
+  readonly replaced?: Found | undefined;
+}
+
+/** Records new tasks, many with few statements. */
+export class Enqueuing {
+  readonly #sql: Sql;
+  readonly #catalogue: Catalogue;
+  readonly #places: Places;
+  readonly #uniques: Uniques;
+
+  constructor(sql: Sql, catalogue: Catalogue, places: Places, uniques: Uniques) {
+    this.#sql = sql;
+    this.#catalogue = catalogue;
+    this.#places = places;
+    this.#uniques = uniques;
+  }
+
+  enqueue(tasks: readonly NewTask[], now: number): readonly Receipt[] {
+    const known = this.#knownKeys(tasks);
+    const occupants = this.#uniques.occupants(tasks);
+    const added: Added[] = [];
+    let next = this.#lastId() + 1;
+    const receipts = tasks.map((task): Receipt => {
+      const name = nameOf(task);
+      const before = name === undefined ? undefined : known.get(name);
+      if (before !== undefined) return { id: before, created: false };
+
+      const uniqueName = uniqueNameOf(task);
+      const occupant = uniqueName === undefined ? undefined : occupants.get(uniqueName);
+      const replaced = occupant === undefined ? undefined : this.#replace(occupant, { id: next, task }, added, now);
+      if (occupant !== undefined && !replaced) return { id: occupant, created: false };
+
+      if (name !== undefined) known.set(name, next);
+      if (uniqueName !== undefined) occupants.set(uniqueName, next);
+      added.push({ id: next, task, replaced });
+      const id = next++;
+      return replaced ? { id, created: true, replaced: replaced.row.id } : { id, created: true };
+    });
+    this.#add(added, now);
+    return receipts;
+  }
+
+  /**
+   * Ends the task that has the unique key of a new one in favour of that. Undefined where it stays: the new one was to give way,
+   * or it is not there for the taking, for it runs or needs a person.
+   */
+  #replace(occupant: number, { id, task }: Added, pending: Added[], now: number): Found | undefined {
+    const { key, onConflict } = task.unique as NonNullable<NewTask['unique']>;
+    if (onConflict === 'reject') throw new UniqueConflictError(occupant, task.type, key);
+    if (onConflict === 'ignore') return undefined;
+    // It may be one of this very batch.
+    this.#add(pending.splice(0), now);
+    const found = this.#places.find(occupant) as Found;
+    const { state, row, facts } = found;
+    if (!occupies('waiting', state)) return undefined;
+    mustBeLegal(state, 'cancelled');
+    this.#uniques.follow(occupant, row.unique_while, state, 'cancelled');
+    this.#places.leave(found);
+    this.#sql.run(
+      `INSERT INTO hf_resting (id, state, since, executions, reason) VALUES (:occupant, 'cancelled', :now, :executions, :reason)
+       ON CONFLICT (id) DO UPDATE SET state = 'cancelled', since = :now, reason = :reason`,
+      { occupant, now, executions: facts.executions, reason: SUPERSEDED },
+    );
+    record(this.#sql, superseding(occupant, id, state), now);
+    return found;
+  }
+
+  /** Puts a new task aside, as the one was that it replaces; it is released with the times that it was given. */
+  #hold({ id }: Added, replaced: Found, runAt: number, now: number): void {
+    const from = runAt > now ? 'scheduled' : 'ready';
+    mustBeLegal('new', from);
+    mustBeLegal(from, 'held');
+    this.#sql.run(`INSERT INTO hf_resting (id, state, since, executions) VALUES (?, 'held', ?, 0)`, id, now);
+    record(this.#sql, holding(id, replaced.row.id, from), now);
+  }
+
+  #add(added: readonly Added[], now: number): void {
+    const rows: unknown[] = [];
+    const uniqueRows: unknown[] = [];
+    const keys: unknown[] = [];
+    const uniques: unknown[] = [];
+    for (const one of added) {
+      const { id, task, replaced } = one;
+      const { type, queue, source, priority, key, unique } = task;
+      const group = this.#catalogue.classIdOf(queue, type, task.category, task.needs);
+      const submittedAt = task.submittedAt ?? now;
+      const runAt = task.dueAt ?? now + task.delay;
+      const deadline = task.deadline ?? null;
+      const idempotent = task.idempotent === undefined ? null : task.idempotent ? 1 : 0;
+      const policy = task.policy ?? null;
+      const row = unique ? uniqueRows : rows;
+      row.push(id, group, source, priority, submittedAt, now, runAt, deadline, idempotent, key, policy, task.payload);
+      if (unique) {
+        uniqueRows.push(unique.key, unique.while);
+        uniques.push(type, unique.key, id);
+      }
+      if (key !== undefined) keys.push(type, key, id);
+      const place = { id, class: group, source, priority, submittedAt, suspect: false };
+      if (replaced?.state === 'held') this.#hold(one, replaced, runAt, now);
+      else this.#places.enter('new', place, runAt, deadline, now);
+    }
+    this.#sql.insertAll(`${TASKS})`, 12, rows);
+    this.#sql.insertAll(`${TASKS}, unique_key, unique_while)`, 14, uniqueRows);
+    this.#uniques.takeAll(uniques);
+    this.#sql.insertAll('hf_keys (type, key, task)', 3, keys);
+  }
+
+  /** Ids are given out once: SQLite keeps the last one, whatever has been deleted since. */
+  #lastId(): number {
+    return this.#sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'hf_tasks'")?.seq ?? 0;
+  }
+
+  /** The tasks that have these keys already, by name. */
+  #knownKeys(tasks: readonly NewTask[]): Map<string, number> {
+    if (!tasks.some(({ key }) => key !== undefined)) return new Map();
+    const asked = tasks.filter(({ key }) => key !== undefined).map(({ type, key }) => [type, key]);
+    const rows = this.#sql.rows<[type: string, key: string, task: number]>(
+      `SELECT k.type, k.key, k.task FROM json_each(?) j
+       JOIN hf_keys k ON k.key = j.value ->> 1 AND k.type = j.value ->> 0`,
+      JSON.stringify(asked),
+    );
+    return new Map(rows.map(([type, key, task]) => [`${type}\0${key}`, task]));
+  }
+}
+
+const TASKS = `hf_tasks (id, class, source, priority, submitted_at, created_at, run_at, deadline, idempotent, key, policy,
+  payload`;
+
+/** Keys are one a type; neither holds a NUL. */
+function nameOf({ type, key }: NewTask): string | undefined {
+  return key === undefined ? undefined : `${type}\0${key}`;
+}

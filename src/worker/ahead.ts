@@ -1,0 +1,92 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+import type { Claimed } from '../store/store.ts';
+import type { AbortCause } from './execution.ts';
+import type { Held } from './membership.ts';
+
+/** Where no slot becomes free for so long, what waits was claimed in error: others may have the room that is missing here. */
+const LONGEST_WAIT: Milliseconds = 1_000;
+
+export interface AheadOptions {
+  readonly clock: Clock;
+  /** Gives a task back that cannot begin here soon, or that was cancelled meanwhile. */
+  readonly handBack: (claimed: Claimed, why: string) => void;
+  /** Called after everything was given back because it waited too long. */
+  readonly onStuck: () => void;
+}
+
+/** The tasks that were claimed before there was room for them, in the order in which they begin. */
+export class Ahead {
+  readonly #options: AheadOptions;
+  /** The first is at `#next`: an array that is read from its front, and emptied now and then. */
+  #waiting: Claimed[] = [];
+  #next = 0;
+  /** When something came, or was last begun. */
+  #movedAt: Milliseconds = 0;
+  #stopWatching: (() => void) | undefined;
+
+  constructor(options: AheadOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#waiting.length - this.#next;
+  }
+
+  /** Their leases are the worker's, like those of what runs. */
+  get held(): readonly Held[] {
+    const abort = (claimed: Claimed) => (cause: AbortCause) => this.#drop(claimed, cause);
+    return this.#waiting.slice(this.#next).map((claimed) => ({ claimed, abort: abort(claimed) }));
+  }
+
+  add(all: readonly Claimed[]): void {
+    if (all.length === 0) return;
+    if (this.size === 0) this.#movedAt = this.#options.clock.monotonic();
+    this.#waiting = [...this.#waiting.slice(this.#next), ...all];
+    this.#next = 0;
+    this.#stopWatching ??= this.#options.clock.after(LONGEST_WAIT, () => this.#look());
+  }
+
+  /** The next one to begin. */
+  take(): Claimed | undefined {
+    const first = this.#waiting[this.#next];
+    if (!first) return undefined;
+    this.#next += 1;
+    this.#movedAt = this.#options.clock.monotonic();
+    return first;
+  }
+
+  /** Gives everything back, and leaves no timer. */
+  handBackAll(why: string): void {
+    for (let claimed = this.take(); claimed; claimed = this.take()) this.#options.handBack(claimed, why);
+    this.rest();
+  }
+
+  /** Leaves no timer where nothing waits. */
+  rest(): void {
+    if (this.size > 0) return;
+    this.#waiting = [];
+    this.#next = 0;
+    this.#stopWatching?.();
+    this.#stopWatching = undefined;
+  }
+
+  #drop(claimed: Claimed, cause: AbortCause): void {
+    const at = this.#waiting.indexOf(claimed);
+    if (at < this.#next) return;
+    this.#waiting.splice(at, 1);
+    if (cause !== 'lost') this.#options.handBack(claimed, 'It was cancelled before it began.');
+  }
+
+  #look(): void {
+    this.#stopWatching = undefined;
+    if (this.size === 0) return;
+    const waited = this.#options.clock.monotonic() - this.#movedAt;
+    if (waited < LONGEST_WAIT) {
+      this.#stopWatching = this.#options.clock.after(LONGEST_WAIT - waited, () => this.#look());
+      return;
+    }
+    this.handBackAll('It was claimed ahead, and no slot became free for it in time.');
+    this.#options.onStuck();
+  }
+}

@@ -1,0 +1,61 @@
+import type { Milliseconds } from '../duration.ts';
+
+/** A type whose executions take longer than this on average is not claimed ahead. */
+const LONGEST: Milliseconds = 10;
+/** What is claimed ahead is at most so much work for each slot, as far as was measured. */
+const MOST_WORK: Milliseconds = 50;
+/** And at most so many tasks. */
+const MOST_TASKS = 500;
+/** So many executions of a type are measured before anything is concluded. */
+const ENOUGH = 20;
+/** No execution is taken for shorter than this. */
+const SHORTEST: Milliseconds = 0.1;
+
+/** An average follows what is slower than itself at once, and what is faster in its time. */
+const UP = 1 / 4;
+const DOWN = 1 / 32;
+
+interface Measured {
+  average: Milliseconds;
+  seen: number;
+}
+
+/** Measures how long the executions of each type take, and says how many tasks are worth claiming before there is room. */
+export class Foresight {
+  readonly #slots: number;
+  readonly #permits: (type: string) => boolean;
+  readonly #measured = new Map<string, Measured>();
+
+  /** `permits` says which types may be claimed ahead at all. */
+  constructor(slots: number, permits: (type: string) => boolean) {
+    this.#slots = slots;
+    this.#permits = permits;
+  }
+
+  note(type: string, ranFor: Milliseconds): void {
+    const known = this.#measured.get(type);
+    if (!known) {
+      this.#measured.set(type, { average: ranFor, seen: 1 });
+      return;
+    }
+    known.seen += 1;
+    known.average += (ranFor - known.average) * (ranFor > known.average ? UP : DOWN);
+  }
+
+  /** What was measured holds no longer: what was claimed ahead had to wait. */
+  doubt(): void {
+    this.#measured.clear();
+  }
+
+  /** What to claim ahead where so many wait already; undefined while there are plenty, or nothing is known to be short. */
+  request(waiting: number): { readonly limit: number; readonly types: readonly string[] } | undefined {
+    const short = [...this.#measured].filter(
+      ([type, { average, seen }]) => seen >= ENOUGH && average <= LONGEST && this.#permits(type),
+    );
+    if (short.length === 0) return undefined;
+    const slowest = Math.max(SHORTEST, ...short.map(([, { average }]) => average));
+    const enough = Math.min(MOST_TASKS, Math.floor((MOST_WORK * this.#slots) / slowest));
+    if (waiting > enough / 2) return undefined;
+    return { limit: enough - waiting, types: short.map(([type]) => type) };
+  }
+}

@@ -1,0 +1,38 @@
+import { type Logger, withFields } from '../log.ts';
+import type { Claimed } from '../store/store.ts';
+import type { Writable } from '../writable.ts';
+import type { RunningTask } from './define-task.ts';
+
+/** What a handler may ask of its execution. */
+interface Behind {
+  readonly signal: AbortSignal;
+  heartbeat(): void;
+}
+
+/** What a handler is told. Most handlers ask for neither signal nor log, so that these are made when they are asked for. */
+export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behind, log: Logger): RunningTask {
+  const { lease, facts, type, key, deadline, lastError } = claimed;
+  const { task: id, execution } = lease;
+  const told: Writable<RunningTask> = {
+    id,
+    type,
+    queue: claimed.queue,
+    source: claimed.source,
+    attempt: facts.charged.reduce((sum, { count }) => sum + count, 0) + 1,
+    execution,
+    maxAttempts,
+    recovered: facts.suspect,
+    submittedAt: new Date(claimed.submittedAt),
+    get signal() {
+      return behind.signal;
+    },
+    get log() {
+      return withFields(log, { task: id, type, execution });
+    },
+    heartbeat: () => behind.heartbeat(),
+  };
+  if (key !== undefined) told.key = key;
+  if (deadline !== undefined) told.deadline = new Date(deadline);
+  if (lastError !== undefined) told.lastError = lastError;
+  return told;
+}

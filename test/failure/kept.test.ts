@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { classify } from '../../src/failure/classify/classify.ts';
+
+function kept(message: string, more: object = {}) {
+  return classify(Object.assign(new Error(message), more), { now: 0 });
+}
+
+describe('what is kept of an error', () => {
+  test.each([
+    'GET https://ann:hunter2@api.test/x failed',
+    'Authorization: Bearer hunter2hunter2',
+    '{"authorization":"Basic hunter2hunter2"}',
+    'Invalid header: authorization=Token hunter2',
+    'request with Bearer hunter2.hunter2 was refused',
+    'Set-Cookie: session=hunter2; Path=/',
+    'cookie: a=hunter2; b=hunter2',
+    'GET /x?api_key=hunter2&n=1 failed',
+    'https://s3.test/x?X-Amz-Signature=hunter2&X-Amz-Credential=hunter2',
+    'https://a.test/x?sig=hunter2',
+    'postgres://ann:hunter2@db/x: connection failed',
+    'login with password "hunter2" failed',
+    'password=hunter2;host=x',
+    '{"client_secret": "hunter2", "a": 1}',
+    "{ token: 'hunter2' }",
+    'AccountKey=hunter2;EndpointSuffix=x',
+    'Incorrect API key provided: sk-hunter2hunter2hunter2',
+    'ghp_hunter2hunter2hunter2hunter2hunter2 is no good',
+    'xoxb-hunter2-hunter2-hunter2',
+    'jwt eyJhbGciOiJI.eyJhunter2.hunter2 expired',
+    'https://api.telegram.org/bot123456789:AAhunter2hunter2hunter2hunter2/getMe',
+    '-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----',
+    '-----BEGIN RSA PRIVATE KEY-----\nhunter2',
+  ])('has no secret in it: %s', (message) => {
+    const failure = kept(message, { code: message.slice(0, 100) });
+    expect(JSON.stringify(failure)).not.toContain('hunter2');
+    expect(failure.message).toContain('***');
+  });
+
+  test.each([
+    'Unexpected token < in JSON at position 0',
+    "Access denied for user 'lab'@'localhost' (using password: YES)",
+    'connect ECONNREFUSED 127.0.0.1:5432',
+    'The session ended',
+    'https://api.test/a/b?page=2',
+    'Mail to ann@test.test failed',
+  ])('is left as it was where nothing is secret: %s', (message) => {
+    expect(kept(message).message).toBe(message);
+  });
+
+  test('is nothing of a request, its headers or its configuration', () => {
+    const config = { headers: { Authorization: 'Bearer hunter2' }, auth: { password: 'hunter2' } };
+    const failure = kept('Request failed with status code 500', {
+      isAxiosError: true,
+      config,
+      request: config,
+      response: { status: 500, headers: { 'set-cookie': 'hunter2' }, config },
+    });
+    expect(JSON.stringify(failure)).not.toContain('hunter2');
+  });
+});
+
+describe('the fingerprint', () => {
+  const print = (message: string, more: object = {}) => kept(message, more).fingerprint;
+
+  test('says how it was made, and is the same everywhere', () => {
+    expect(print('order 17 not found')).toBe(print('order 4711 not found'));
+    expect(print('order 17 not found')).toMatch(/^1:[0-9a-f]{13}$/);
+    // Pinned: a change of this is a change of every group that people know.
+    expect(print('order 17 not found')).toBe('1:52e0f1d5ba7ed');
+  });
+
+  test.each([
+    ["ENOENT: no such file or directory, open '/a/b/c.txt'", "ENOENT: no such file or directory, open '/x/y.txt'"],
+    ['timed out at 2026-01-15T12:00:00Z', 'timed out at 2027-02-01T03:04:05Z'],
+    ['user 6b09f0c3207a91627ff7ed01 is gone', 'user 7c10f0c3207a91627ff7ed02 is gone'],
+    ['mail to ann@a.test bounced', 'mail to bob@b.test bounced'],
+    ['GET https://a.test/x?y=1 failed', 'GET https://b.test/z failed'],
+    ['read C:\\a\\b failed', 'read D:\\c failed'],
+    ['took 12.5s (3 of 7)', 'took 0.1s (1 of 9)'],
+  ])('does not see what differs from one to the next: %s', (one, other) => {
+    expect(print(one)).toBe(print(other));
+  });
+
+  test('sees another message, class or reason', () => {
+    const prints = [
+      print('the order is closed'),
+      print('the order is open'),
+      print('the order is closed', { name: 'OrderError' }),
+      print('the order is closed', { code: 'EBUSY' }),
+    ];
+    expect(new Set(prints).size).toBe(prints.length);
+  });
+});

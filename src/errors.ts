@@ -4,6 +4,7 @@
 export const ERROR_CODES = [
   'invalid_input',
   'invalid_policy',
+  'invalid_config',
   'payload_rejected',
   'payload_too_large',
   'unknown_type',
@@ -48,6 +49,41 @@ export class InvalidInputError extends HoldfastError {
   ) {
     super(code, message, options);
     if (options?.index !== undefined) this.index = options.index;
+  }
+}
+
+/** One thing that is wrong with a configuration, and where. */
+export interface ConfigProblem {
+  /** An error refuses the whole file; a warning is about something that merely does nothing. */
+  readonly severity: 'error' | 'warning';
+  /** Such as `types.order.retry.backoff.cap`; empty for the file itself. */
+  readonly path: string;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** The offending key or value as it is written there, cut at 80 characters. */
+  readonly value: string;
+  readonly message: string;
+  /** What was probably meant, or what to write. */
+  readonly suggestion?: string;
+}
+
+/** A configuration that is refused as a whole: nothing of it is in force. `problems` has everything that is wrong with it, in order. */
+export class InvalidConfigError extends HoldfastError {
+  declare readonly code: 'invalid_config';
+  readonly file: string;
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(file: string, problems: readonly ConfigProblem[], options?: { cause?: unknown }) {
+    const errors = problems.filter(({ severity }) => severity === 'error').length;
+    const lines = problems.map(
+      ({ line, column, severity, message, suggestion }) =>
+        `  ${line}:${column}  ${severity}  ${message}${suggestion === undefined ? '' : ` ${suggestion}`}`,
+    );
+    const what = `${file} is refused: ${errors} ${errors === 1 ? 'error' : 'errors'}. Nothing of it is in force.`;
+    super('invalid_config', [what, ...lines].join('\n'), options);
+    this.file = file;
+    this.problems = problems;
   }
 }
 

@@ -2,9 +2,11 @@ export type { Clock } from './clock.ts';
 export type { DurationInput, Milliseconds } from './duration.ts';
 export {
   ClosedError,
+  type ConfigProblem,
   ERROR_CODES,
   type ErrorCode,
   HoldfastError,
+  InvalidConfigError,
   InvalidInputError,
   LeaseLostError,
   PayloadError,
@@ -30,6 +32,7 @@ export {
   type Step,
 } from './failure/decide.ts';
 export { type Jitter, proportional, type Roll } from './failure/jitter.ts';
+export { describeOrigin, type ExplainedPolicy, type Level, type Origin, type PolicyValue } from './failure/layers.ts';
 export {
   type End,
   type Evidence,
@@ -51,6 +54,7 @@ export {
   type SignalOptions,
 } from './failure/signals.ts';
 export type { Logger } from './log.ts';
+export type { TaskToBring } from './queue/bring.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
 export {
@@ -59,17 +63,21 @@ export {
   type HoldfastOptions,
   type ListOptions,
   openHoldfast,
+  type PolicyQuestion,
   type ResolveOptions,
 } from './queue/holdfast.ts';
 export type { Task } from './queue/task-view.ts';
 export type { SqliteHandle, Within } from './queue/within.ts';
 export type {
+  Brought,
+  BroughtTask,
   Claimed,
   Counts,
   HeldBy,
   HistoryEntry,
   Lease,
   QueueRecord,
+  QueueSettings,
   Receipt,
   SourceRecord,
   Store,
@@ -81,6 +89,8 @@ export type {
   World,
 } from './store/store.ts';
 export {
+  BROUGHT_STATES,
+  type BroughtState,
   type Json,
   type Needs,
   QUEUE_ORDERS,
@@ -91,5 +101,6 @@ export {
   type UniqueConflict,
   type UniqueScope,
 } from './task.ts';
+export type { Configuration, TaskNames } from './worker/configuration.ts';
 export { defineTask, type RunningTask, type TaskDefinition, type TaskOptions } from './worker/define-task.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

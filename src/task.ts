@@ -12,6 +12,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  *                                                    └──► dead ──(redrive)──► scheduled or ready
  * cancelled: from every state that has not ended. A person's retry leads out of every ended state.
  * scheduled ─► running: only for the sweep that ends a task whose deadline passed while it waited.
+ * (elsewhere) ─► as it stood in another queue; only a claim of ours makes a task run.
  * ```
  */
 export const TASK_STATES = [
@@ -26,9 +27,22 @@ export const TASK_STATES = [
 ] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
+/** Where a task may stand that is brought from another queue: wherever it stood there, but for running. */
+export const BROUGHT_STATES = [
+  'scheduled',
+  'ready',
+  'held',
+  'succeeded',
+  'needs_manual',
+  'dead',
+  'cancelled',
+] as const satisfies readonly TaskState[];
+export type BroughtState = (typeof BROUGHT_STATES)[number];
+
 /** The one table of legal transitions. A state change that is not in it cannot be written. */
 export const TRANSITIONS = {
   new: ['scheduled', 'ready'],
+  elsewhere: BROUGHT_STATES,
   scheduled: ['ready', 'running', 'held', 'cancelled'],
   ready: ['running', 'held', 'cancelled'],
   running: ['succeeded', 'scheduled', 'ready', 'needs_manual', 'dead', 'cancelled'],
@@ -37,7 +51,7 @@ export const TRANSITIONS = {
   needs_manual: ['ready', 'succeeded', 'dead', 'cancelled'],
   dead: ['scheduled', 'ready'],
   cancelled: ['ready'],
-} as const satisfies Readonly<Record<TaskState | 'new', readonly TaskState[]>>;
+} as const satisfies Readonly<Record<TaskState | 'new' | 'elsewhere', readonly TaskState[]>>;
 
 type From = keyof typeof TRANSITIONS;
 

@@ -9,6 +9,7 @@ export const EXIT = {
   notFound: 3,
   needsPerson: 4,
   conflict: 5,
+  invalidConfig: 6,
   store: 7,
   unhealthy: 8,
   notPermitted: 9,
@@ -27,6 +28,7 @@ export const EXIT_TABLE: readonly (readonly [code: string, meaning: string])[] =
   ['3', 'not found'],
   ['4', 'a task needs a person'],
   ['5', 'the state of a task does not allow it'],
+  ['6', 'the configuration is refused'],
   ['7', 'the store is missing, locked, full, corrupt or unreachable'],
   ['8', 'status --check found something'],
   ['9', 'not permitted, or read-only'],
@@ -42,6 +44,8 @@ export function exitOf(code: ErrorCode): number {
     case 'payload_rejected':
     case 'payload_too_large':
       return EXIT.usage;
+    case 'invalid_config':
+      return EXIT.invalidConfig;
     case 'task_not_found':
     case 'worker_not_found':
       return EXIT.notFound;

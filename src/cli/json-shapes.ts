@@ -3,7 +3,7 @@ import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { HistoryEntry, WorkerRecord } from '../store/store.ts';
+import type { Brought, HistoryEntry, WorkerRecord } from '../store/store.ts';
 import { rfc3339 } from './times.ts';
 
 /** A document of `--json`: its name and version come first and are part of the contract. */
@@ -52,8 +52,17 @@ export function taskJson(task: Task): object {
 
 export function historyJson(entry: HistoryEntry): object {
   if (entry.kind === 'act') {
-    const { kind, at, actor, verb, note, from, to } = entry;
-    return { kind, at: rfc3339(at), actor, verb, note: note ?? null, from, to };
+    const { kind, at, actor, verb, note, from, to, brought } = entry;
+    return {
+      kind,
+      at: rfc3339(at),
+      actor,
+      verb,
+      note: note ?? null,
+      from,
+      to,
+      brought: brought ? broughtJson(brought) : null,
+    };
   }
   return {
     kind: entry.kind,
@@ -71,6 +80,10 @@ export function historyJson(entry: HistoryEntry): object {
     because: entry.because ? becauseJson(entry.because) : null,
     late: entry.late,
   };
+}
+
+function broughtJson({ executions, charged, deferrals, reason, error }: Brought): object {
+  return { executions, charged, deferrals, reason: reason ?? null, error: error ?? null };
 }
 
 export function failureJson(failure: Failure): object {
@@ -140,6 +153,26 @@ function snakeCased(value: unknown): unknown {
         : [name === 'delays' ? 'delays_ms' : snake, snakeCased(member)];
     }),
   );
+}
+
+/** The same the other way round, for a policy that came in a file. A span may stand there as people write it, too. */
+export function policyOptions(json: unknown): unknown {
+  if (!isObject(json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([name, member]) => camelCased(name, member)));
+}
+
+function camelCased(name: string, member: unknown): [string, unknown] {
+  if (name === 'rules' && isObject(member)) {
+    return [name, Object.fromEntries(Object.entries(member).map(([rule, options]) => [rule, policyOptions(options)]))];
+  }
+  const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const spanned = camel.replace(/Ms$/, '');
+  if (spanned !== camel && SPANS.includes(spanned)) return [spanned, member ?? 'none'];
+  return [camel, policyOptions(member)];
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function milliseconds(value: unknown): unknown {

@@ -3,7 +3,7 @@ import { usage } from './problem.ts';
 import { visible } from './visible.ts';
 
 const CLOCK = /^(?:(today|tomorrow)\s+)?(\d{1,2}):(\d{2})(?::(\d{2}))?$/;
-const DATE = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
+const DATE = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
 
 const FORMS = '14:30 (its next time), tomorrow 9:00, +2h, or 2026-01-31T09:00:00Z';
 
@@ -18,6 +18,14 @@ export function parseMoment(text: string, now: Date, what: string): Date {
   if (clock) return onClock(clock, now) ?? refuse(text, what);
   const date = DATE.exec(trimmed);
   return (date && onDate(date)) || refuse(text, what);
+}
+
+/** Reads a time that a program wrote: a date, a time and its zone. Undefined for anything else. */
+export function parseInstant(value: unknown): Date | undefined {
+  const [date, , , , time, zone] = (typeof value === 'string' && DATE.exec(value.trim())) || [];
+  return date !== undefined && time !== undefined && zone !== undefined
+    ? onDate(DATE.exec(date) as RegExpExecArray)
+    : undefined;
 }
 
 /** A span of time that a person typed. @throws Problem naming the flag. */

@@ -89,6 +89,7 @@ export function problemJson(problem: Problem): object {
 const TITLES: Readonly<Record<ProblemCode, string>> = {
   invalid_input: 'Invalid flag or argument',
   invalid_policy: 'Invalid policy',
+  invalid_config: 'Invalid configuration',
   payload_rejected: 'Payload rejected',
   payload_too_large: 'Payload too large',
   unknown_type: 'Unknown type of task',

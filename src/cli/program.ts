@@ -49,6 +49,13 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/http.ts'),
   },
   {
+    name: 'import',
+    group: WORK,
+    arguments: 'FILE.jsonl',
+    summary: 'many tasks at once, by key; an old queue too, as it stood',
+    load: () => import('./commands/import.ts'),
+  },
+  {
     name: 'worker',
     group: WORK,
     arguments: '[flags]',

@@ -241,7 +241,10 @@ export class Progress {
 export function endLine(task: Task, history: readonly HistoryEntry[]): string {
   const because = lastDecision(history)?.because;
   const act = history.findLast((entry) => entry.kind === 'act');
-  const asked = act?.kind === 'act' && (act.to === task.state || (act.verb === 'cancel' && task.state === 'cancelled'));
+  const asked =
+    act?.kind === 'act' &&
+    act.from !== 'elsewhere' &&
+    (act.to === task.state || (act.verb === 'cancel' && task.state === 'cancelled'));
   const byHand = asked ? ` (by ${visible(act.actor)})` : '';
   switch (task.state) {
     case 'succeeded': {

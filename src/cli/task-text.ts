@@ -1,12 +1,13 @@
 import { formatDuration } from '../duration.ts';
 import { type Backoff, describeBackoff } from '../failure/backoff.ts';
-import type { Because } from '../failure/decide.ts';
+import type { Because, ChargedCount } from '../failure/decide.ts';
 import type { Jitter } from '../failure/jitter.ts';
 import { answerFor, definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { HistoryEntry } from '../store/store.ts';
+import type { Brought, HistoryEntry } from '../store/store.ts';
 import { GLYPHS, type ShownState } from './glyphs.ts';
+import { plural } from './plural.ts';
 import type { Style } from './terminal.ts';
 import { quoted, visible } from './visible.ts';
 
@@ -147,6 +148,23 @@ export function triesUsed(task: Task): string {
   return limit === undefined ? `${used} tries used` : `${used} of ${limit} tries used`;
 }
 
+/** `3 failures counted there: fs.locked 3`, of a task that was imported with them. */
+export function broughtWords({ executions, charged, deferrals }: Brought): string {
+  const reasons = charged.map(({ reason, count }) => `${reason} ${count}`);
+  const parts = [
+    ...(charged.length > 0
+      ? [`${plural(chargesIn(charged), 'failure', 'failures')} counted (${reasons.join(', ')})`]
+      : []),
+    ...(deferrals > 0 ? [`put off ${deferrals}×`] : []),
+    ...(executions > 0 ? [plural(executions, 'execution', 'executions')] : []),
+  ];
+  return parts.join(', ');
+}
+
+function chargesIn(charged: readonly ChargedCount[]): number {
+  return charged.reduce((sum, { count }) => sum + count, 0);
+}
+
 /** Which attempt of its round each execution was. One that charged nothing leaves its number to the next. */
 export function numbered(history: readonly HistoryEntry[]): ReadonlyMap<HistoryEntry, number> {
   const numbers = new Map<HistoryEntry, number>();
@@ -154,6 +172,7 @@ export function numbered(history: readonly HistoryEntry[]): ReadonlyMap<HistoryE
   for (const entry of history) {
     if (entry.kind === 'act') {
       if (entry.verb === 'retry' && entry.from !== 'scheduled') charged = 0;
+      else if (entry.brought) charged = chargesIn(entry.brought.charged);
     } else if (!entry.late) {
       numbers.set(entry, charged + 1);
       if (entry.charge === 'task') charged += 1;

@@ -1,3 +1,4 @@
+import { dirname, isAbsolute } from 'node:path';
 import { InvalidInputError } from '../errors.ts';
 import { presets } from '../failure/presets.ts';
 import {
@@ -10,8 +11,10 @@ import {
 import { http } from '../handlers/http.ts';
 import { checkHttp, type HttpInput, mayBeRepeated, sourceOfHttp } from '../handlers/http-input.ts';
 import { type MoveInput, move } from '../handlers/move.ts';
+import { show } from '../show.ts';
 import { type AnyTask, defineTask, type RunningTask } from '../worker/define-task.ts';
 import type { Brakes } from './brakes.ts';
+import { sourceOfCommand, sourceOfMove } from './default-source.ts';
 import type { OutputLog } from './output-log.ts';
 import { FILE_MOVE, HTTP_DELIVERY, SHELL_COMMAND } from './task-text.ts';
 
@@ -48,6 +51,46 @@ export function taskTypes({ environment, brakes, write, output }: TaskTypeOption
       run: (input, task: RunningTask) => brakes.guard(task, (guarded) => sendRequest(input, guarded)),
     }),
   ];
+}
+
+/** The same types for a command that records tasks of them and works none. */
+export function recordedTypes(): readonly AnyTask[] {
+  return [
+    defineTask<CommandInput>(SHELL_COMMAND, { input: schemaOf(checkCommand), source: sourceOfCommand, run: notHere }),
+    defineTask<MoveInput>(FILE_MOVE, { input: schemaOf(checkAbsoluteMove), source: sourceByFolder(), run: notHere }),
+    defineTask<HttpInput>(HTTP_DELIVERY, {
+      input: schemaOf(checkHttp),
+      source: sourceOfHttp,
+      idempotent: mayBeRepeated,
+      run: notHere,
+    }),
+  ];
+}
+
+function notHere(): never {
+  throw new Error('This command works no tasks.');
+}
+
+/** Looking at the file system once for each folder. */
+function sourceByFolder(): (input: MoveInput) => string {
+  const known = new Map<string, string>();
+  return (input) => {
+    const folder = dirname(input.to);
+    const source = known.get(folder) ?? sourceOfMove(input);
+    if (known.size >= MOST_FOLDERS_KNOWN) known.clear();
+    known.set(folder, source);
+    return source;
+  };
+}
+
+const MOST_FOLDERS_KNOWN = 10_000;
+
+/** A worker has another current folder than whoever wrote the path. */
+function checkAbsoluteMove(input: unknown): MoveInput {
+  const read = checkMove(input);
+  const relative = [read.from, read.to].find((path) => !isAbsolute(path));
+  if (relative === undefined) return read;
+  throw new InvalidInputError(`A move needs absolute paths, got ${show(relative)}.`);
 }
 
 /** Reads what was stored of a move. @throws InvalidInputError naming the member that is missing. */

@@ -2,9 +2,15 @@ import { exponential, schedule } from './backoff.ts';
 import { proportional } from './jitter.ts';
 import { definePolicy, type Policy, type PolicyOptions, standard } from './policy.ts';
 
+/** What each preset names. The rest of it is `standard`'s, and gives way to whatever else is said of a type. */
+const NAMED = new WeakMap<Policy, PolicyOptions>();
+
 /** A published schedule holds to the letter: no jitter unless it names one, and none of `standard`'s rules. */
 function preset(options: PolicyOptions): Policy {
-  return definePolicy({ jitter: { kind: 'none' }, ...options }, { ...standard, rules: {} });
+  const named: PolicyOptions = { jitter: { kind: 'none' }, rules: {}, ...options };
+  const policy = definePolicy(named, { ...standard, rules: {} });
+  NAMED.set(policy, named);
+  return policy;
 }
 
 const commandLike: PolicyOptions = {
@@ -30,8 +36,13 @@ export const presets = {
     },
   }),
   /** What `fileMove` is with `smart: false`: one plain policy for every failure. */
-  fileMovePlain: preset({ maxAttempts: 10, backoff: exponential({ base: '5m', cap: '24h' }), permanent: 'retry' }),
-  replay: preset({ maxAttempts: 8, backoff: exponential({ base: '60s', cap: '1h' }) }),
+  fileMovePlain: preset({
+    maxAttempts: 10,
+    backoff: exponential({ base: '5m', cap: '24h' }),
+    permanent: 'retry',
+    onExhausted: 'dead',
+  }),
+  replay: preset({ maxAttempts: 8, backoff: exponential({ base: '60s', cap: '1h' }), onExhausted: 'dead' }),
   worker: preset({
     maxAttempts: 5,
     backoff: exponential({ base: '1s', cap: '5m' }),
@@ -58,7 +69,12 @@ export const presets = {
     jitter: proportional(0.25),
     rules: { rate_limited: { backoff: exponential({ base: '900s', cap: '1h' }) } },
   }),
-  analysis: preset({ maxAttempts: 4, backoff: schedule(['5m', '15m', '60m']), permanent: 'retry' }),
+  analysis: preset({
+    maxAttempts: 4,
+    backoff: schedule(['5m', '15m', '60m']),
+    permanent: 'retry',
+    onExhausted: 'dead',
+  }),
 } as const satisfies Readonly<Record<string, Policy>>;
 
 const BY_TYPE: Readonly<Record<string, Policy>> = {
@@ -78,4 +94,26 @@ const BY_TYPE: Readonly<Record<string, Policy>> = {
 /** The policy of a type that was given none: the preset of its name, else `standard`. */
 export function presetFor(type: string): Policy {
   return Object.hasOwn(BY_TYPE, type) ? (BY_TYPE[type] as Policy) : standard;
+}
+
+const BY_NAME: Readonly<Record<string, Policy>> = { ...BY_TYPE, file_move_plain: presets.fileMovePlain };
+
+/** What presets are called where they are data: by the types that have them. */
+export const PRESET_NAMES: readonly string[] = Object.keys(BY_NAME);
+
+/** The preset that is called so, if there is one. */
+export function presetNamed(name: string): Policy | undefined {
+  return Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
+}
+
+/** What a preset itself names; undefined for any other policy. */
+export function namedBy(policy: Policy): PolicyOptions | undefined {
+  if (policy !== standard) return NAMED.get(policy);
+  const { maxAttempts, backoff, jitter, permanent, rules } = standard;
+  return { maxAttempts, backoff, jitter, permanent, rules };
+}
+
+/** The name of a preset, as data calls it; the first, where several types share one. */
+export function nameOf(policy: Policy): string | undefined {
+  return PRESET_NAMES.find((name) => BY_NAME[name] === policy);
 }

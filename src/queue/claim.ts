@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { DurationInput, Milliseconds } from '../duration.ts';
 import { ClosedError, LeaseLostError, StateConflictError } from '../errors.ts';
-import { outcomeOf } from '../failure/classify/classify.ts';
+import type { Classifier } from '../failure/classify/rules.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
@@ -43,7 +43,9 @@ export interface ClaimHolder {
   readonly clock: Clock;
   readonly leaseFor: Milliseconds;
   readonly sizeLimit: number;
-  settle(claimed: Claimed, policy: Policy, ending: Ending): Promise<Finished>;
+  /** Settles it by the policy of the moment. */
+  settle(claimed: Claimed, ending: Ending): Promise<Finished>;
+  readonly outcomeOf: Classifier['outcomeOf'];
   renew(lease: Lease): Promise<ClaimStatus>;
   /** The claim needs its worker no longer. */
   letGo(claim: ManualClaim): void;
@@ -87,7 +89,6 @@ export class ManualClaim implements AsyncDisposable {
   /** How long it holds from each renewal, in milliseconds. Renewing at every third of it leaves room for two that fail. */
   readonly leaseFor: Milliseconds;
   readonly #claimed: Claimed;
-  readonly #policy: Policy;
   readonly #holder: ClaimHolder;
   readonly #startedAt: Milliseconds;
   #renewedAt: Milliseconds;
@@ -100,10 +101,9 @@ export class ManualClaim implements AsyncDisposable {
   #closed = false;
 
   /** Made by `holdfast.claim()`. */
-  constructor(claimed: Claimed, policy: Policy, holder: ClaimHolder) {
+  constructor(claimed: Claimed, { maxAttempts }: Pick<Policy, 'maxAttempts'>, holder: ClaimHolder) {
     const { lease, facts } = claimed;
     this.#claimed = claimed;
-    this.#policy = policy;
     this.#holder = holder;
     this.#startedAt = holder.clock.monotonic();
     this.#renewedAt = this.#startedAt;
@@ -117,7 +117,7 @@ export class ManualClaim implements AsyncDisposable {
     this.key = claimed.key;
     this.attempt = facts.charged.reduce((sum, { count }) => sum + count, 0) + 1;
     this.execution = lease.execution;
-    this.maxAttempts = policy.maxAttempts;
+    this.maxAttempts = maxAttempts;
     this.recovered = facts.suspect;
     this.submittedAt = new Date(claimed.submittedAt);
     this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);
@@ -148,7 +148,8 @@ export class ManualClaim implements AsyncDisposable {
    */
   async fail(error: unknown): Promise<SettledClaim> {
     this.#refuseUnlessOpen('fail');
-    return this.#settle('fail', outcomeOf(error, { now: this.#holder.clock.now() }));
+    const { clock, outcomeOf } = this.#holder;
+    return this.#settle('fail', outcomeOf(error, { now: clock.now(), type: this.type }));
   }
 
   /**
@@ -212,7 +213,7 @@ export class ManualClaim implements AsyncDisposable {
     this.#verb = verb;
     const ranFor = this.#holder.clock.monotonic() - this.#startedAt;
     const ending = endingOf(outcome, ranFor, result, this.#holder.sizeLimit);
-    const settling = this.#holder.settle(this.#claimed, this.#policy, ending);
+    const settling = this.#holder.settle(this.#claimed, ending);
     this.#settling = settling;
     try {
       this.#finished = await settling;

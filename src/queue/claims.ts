@@ -4,10 +4,11 @@ import { harmless, type Logger } from '../log.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
 import type { Claimed, Lease, Store, Takes, World } from '../store/store.ts';
 import { Asking } from '../worker/asking.ts';
+import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { Announcer } from '../worker/events.ts';
 import { Membership } from '../worker/membership.ts';
-import { claimedUnder, policyForRecovered, publication } from '../worker/policy-for.ts';
+import { claimedUnder, policyForRecovered, publications } from '../worker/policy-for.ts';
 import { recover } from '../worker/recovery.ts';
 import { Settler } from '../worker/settler.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
@@ -17,6 +18,7 @@ export interface ClaimsContext {
   readonly store: Store;
   readonly world: World;
   readonly definitions: ReadonlyMap<string, AnyTask>;
+  readonly configuration: Configuration;
   readonly defaultName: string;
   readonly sizeLimit: number;
   readonly log: Logger;
@@ -49,7 +51,6 @@ export class Claims {
   readonly #context: ClaimsContext;
   readonly #log: Logger;
   readonly #asking: Asking;
-  readonly #publishes: Readonly<Record<string, string>>;
   readonly #open = new Set<ManualClaim>();
   readonly #seats = new Set<Seat>();
   /** Those on which nothing stands, the last used one last. */
@@ -62,7 +63,11 @@ export class Claims {
     this.#context = context;
     this.#log = harmless(context.log);
     this.#asking = new Asking(context.store.tasks);
-    this.#publishes = Object.fromEntries([...context.definitions].map(([type, task]) => [type, publication(task)]));
+  }
+
+  /** Whether it has a worker's row in the store. */
+  get joined(): boolean {
+    return this.#seats.size > 0;
   }
 
   /** One after the other: two at once could each bring a suspect. */
@@ -137,23 +142,31 @@ export class Claims {
 
   async #recover(seat: Seat): Promise<number> {
     const worker = await seat.membership.join();
-    const { definitions } = this.#context;
-    const recovered = await recover(worker, { asking: this.#asking, settler: seat.settler, definitions });
+    const { definitions, configuration } = this.#context;
+    const recovered = await recover(worker, {
+      asking: this.#asking,
+      settler: seat.settler,
+      definitions,
+      configuration,
+    });
     this.#recoveredAt = this.#now();
     return recovered;
   }
 
   async #hold(seat: Seat, taken: Claimed): Promise<ManualClaim> {
-    const { store, world, definitions, sizeLimit } = this.#context;
+    const { store, world, definitions, configuration, sizeLimit } = this.#context;
     const { type } = taken;
     const claimed = claimedUnder(definitions.get(type) ?? definitions.get('*'), taken);
     const published = definitions.has(type) ? undefined : await store.records.published(type);
-    const policy = policyForRecovered({ ...claimed, ...(published !== undefined && { published }) }, definitions);
+    const known = { ...claimed, ...(published !== undefined && { published }) };
+    const policyNow = () => policyForRecovered(known, definitions, configuration);
+    const policy = policyNow();
     const claim = new ManualClaim(claimed, policy, {
       clock: world.clock,
       leaseFor: seat.leaseFor,
       sizeLimit,
-      settle: (settled, itsPolicy, ending) => seat.settler.settle(settled, itsPolicy, ending),
+      settle: (settled, ending) => seat.settler.settle(settled, policyNow(), ending),
+      outcomeOf: outcomeBy(configuration),
       renew: (lease) => this.#renew(seat, lease),
       letGo: (it) => {
         if (this.#open.delete(it)) this.#vacate(seat);
@@ -203,7 +216,7 @@ export class Claims {
   }
 
   #newSeat(key: string, name: string, leaseFor: Milliseconds, takes: Takes): Seat {
-    const { world } = this.#context;
+    const { world, definitions, configuration } = this.#context;
     const announcer = new Announcer(name, this.#log, undefined);
     const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer });
     // A write that fails is told to whoever asked for it, and is not tried again behind their back.
@@ -215,7 +228,7 @@ export class Claims {
       name,
       leaseFor,
       takes,
-      publishes: this.#publishes,
+      publishes: () => publications(definitions.values(), configuration),
       held: () => [],
       inBackground: (beat) => beat,
       afterBeat() {},

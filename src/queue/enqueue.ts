@@ -15,7 +15,7 @@ import {
   type UniqueConflict,
   type UniqueScope,
 } from '../task.ts';
-import { type AnyTask, checkNeeds, isThenable, parseInput, trueOrFalse } from '../worker/define-task.ts';
+import { type AnyTask, checkNeeds, defineTask, isThenable, parseInput, trueOrFalse } from '../worker/define-task.ts';
 import type { Writable } from '../writable.ts';
 
 export interface EnqueueOptions {
@@ -63,7 +63,7 @@ export interface UniqueOptions {
   readonly onConflict?: UniqueConflict;
 }
 
-const OPTIONS = [
+export const OPTIONS = [
   'delay',
   'at',
   'submittedAt',
@@ -134,47 +134,69 @@ export function makerOfEach<Input>(
   return () => shared;
 }
 
-/**
- * All that a store takes of many inputs; a promise only where the schema answers promises. All inputs are read before it
- * resolves, and the first that is refused is named.
- */
+/** All that a store takes of many inputs; a promise only where the schema answers promises. */
 export function newTasks<Input>(
   inputs: readonly Input[],
   makerOf: (input: Input, index: number) => TaskMaker,
 ): readonly NewTask[] | Promise<readonly NewTask[]> {
-  const made: (NewTask | Promise<NewTask>)[] = [];
+  return madeOfEach(
+    inputs,
+    (input, index) => makerOf(input, index)(input),
+    (index) => `inputs[${index}] is refused, so nothing was enqueued.`,
+  );
+}
+
+/** What is made of each of many, in their order. All are looked at before it resolves, and the first that is refused is named. */
+export function madeOfEach<Item, Made>(
+  items: readonly Item[],
+  make: (item: Item, index: number) => Made | Promise<Made>,
+  refusal: (index: number) => string,
+): readonly Made[] | Promise<readonly Made[]> {
+  const made: (Made | Promise<Made>)[] = [];
   let asked = false;
-  for (let index = 0; index < inputs.length; index++) {
+  for (let index = 0; index < items.length; index++) {
     try {
-      const one = makerOf(inputs[index] as Input, index)(inputs[index]);
-      // Its refusal is told below, in its turn, unless a later input is refused at once.
+      const one = make(items[index] as Item, index);
+      // Its refusal is told below, in its turn, unless a later one is refused at once.
       if (one instanceof Promise) one.catch(() => {});
       asked ||= one instanceof Promise;
       made.push(one);
     } catch (error) {
-      throw ofItem(error, index);
+      throw ofItem(error, index, refusal);
     }
   }
-  return asked ? allOf(made) : (made as NewTask[]);
+  return asked ? allOf(made, refusal) : (made as Made[]);
 }
 
-async function allOf(made: readonly (NewTask | Promise<NewTask>)[]): Promise<readonly NewTask[]> {
-  const tasks: NewTask[] = [];
+async function allOf<Made>(
+  made: readonly (Made | Promise<Made>)[],
+  refusal: (index: number) => string,
+): Promise<readonly Made[]> {
+  const all: Made[] = [];
   for (const one of made) {
     try {
-      tasks.push(await one);
+      all.push(await one);
     } catch (error) {
-      throw ofItem(error, tasks.length);
+      throw ofItem(error, all.length, refusal);
     }
   }
-  return tasks;
+  return all;
 }
 
-function ofItem(error: unknown, index: number): unknown {
-  const text = `inputs[${index}] is refused, so nothing was enqueued. ${describe(error).message}`;
+function ofItem(error: unknown, index: number, refusal: (index: number) => string): unknown {
+  const text = `${refusal(index)} ${describe(error).message}`;
   if (error instanceof PayloadError) return new PayloadError(error.code, text, error.path, { cause: error, index });
   const code = error instanceof InvalidInputError ? error.code : 'invalid_input';
   return new InvalidInputError(text, code, { cause: error, index });
+}
+
+/** A type that some other process works. */
+export function unworked(type: string): AnyTask {
+  return defineTask(type, {
+    run() {
+      throw new InvalidInputError(`This process has no definition of the type '${type}'.`, 'unknown_type');
+    },
+  });
 }
 
 /** All that is the same for every input. */

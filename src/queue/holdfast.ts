@@ -8,9 +8,12 @@ import {
   TaskNotFoundError,
   WorkerNotFoundError,
 } from '../errors.ts';
+import type { ExplainedPolicy } from '../failure/layers.ts';
+import type { PolicyOptions } from '../failure/policy.ts';
 import { DEFAULT_SIZE_LIMIT, encodeJson } from '../json.ts';
 import { type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
+import { show } from '../show.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -19,6 +22,7 @@ import type {
   Moved,
   NewTask,
   QueueRecord,
+  QueueSettings,
   Receipt,
   SourceRecord,
   Store,
@@ -28,11 +32,14 @@ import type {
   World,
 } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
-import { type AnyTask, checkTask, defineTask, type TaskDefinition } from '../worker/define-task.ts';
+import { type Configuration, UNCONFIGURED } from '../worker/configuration.ts';
+import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
+import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
+import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
-import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker } from './enqueue.ts';
+import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
 import { type Task, taskFrom } from './task-view.ts';
 import { recordAtOnce, type SqliteHandle, type Within } from './within.ts';
 
@@ -41,8 +48,13 @@ export interface HoldfastOptions {
   readonly store: StoreOpener;
   /** The types that this process enqueues by definition or works. */
   readonly tasks?: readonly AnyTask[];
-  /** The order of queues that are not `fifo`. */
-  readonly queues?: Readonly<Record<string, { readonly order: QueueOrder }>>;
+  /**
+   * How queues are set up, for good: `{ mail: { order: 'priority', fair: true } }`. What is left out stays as it was: `fifo`,
+   * and not fair, unless it was ever set.
+   */
+  readonly queues?: Readonly<Record<string, Partial<QueueSettings>>>;
+  /** What an operator says over the code, and may change while this runs: a `Registry` of `holdfast/config`. */
+  readonly config?: Configuration;
   /** How large a payload or result may be, in bytes of JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number;
   /** Any logger with pino's four methods. Default: nothing is logged. */
@@ -65,6 +77,15 @@ export interface ResolveOptions extends Act {
   readonly result?: unknown;
 }
 
+/** A task, or what it would be called, whose policy is asked for. */
+export interface PolicyQuestion {
+  readonly type: string;
+  readonly queue?: string;
+  readonly source?: string;
+  /** Its own layer. */
+  readonly retry?: PolicyOptions;
+}
+
 export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
   /** Default 100, at most 1,000. */
   readonly limit?: number;
@@ -72,12 +93,10 @@ export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
 
 const NO_OPTIONS: EnqueueOptions = {};
 
-const LONGEST_NOTE = 4_096;
-
 /** How many tasks one transaction takes: others wait to write for as long as it lasts. */
 const MOST_AT_ONCE = 10_000;
 
-const OPTIONS = ['store', 'tasks', 'queues', 'maxPayloadBytes', 'log', 'workerName'];
+const OPTIONS = ['store', 'tasks', 'queues', 'config', 'maxPayloadBytes', 'log', 'workerName'];
 
 /**
  * Opens a store and what stands on it. Until this is called nothing touches the disk; what it returns must be closed.
@@ -93,19 +112,36 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
   if (typeof options.store?.open !== 'function') {
     throw new InvalidInputError("openHoldfast needs a store, such as { store: sqlite('tasks.db') }.");
   }
-  const { maxPayloadBytes, workerName, log, queues: settings = {}, tasks: definitions = [] } = options;
+  const {
+    maxPayloadBytes,
+    workerName,
+    log,
+    config = UNCONFIGURED,
+    queues: settings = {},
+    tasks: definitions = [],
+  } = options;
   if (maxPayloadBytes !== undefined) wholeNumber(maxPayloadBytes, 'maxPayloadBytes', 1);
   if (workerName !== undefined) name(workerName, 'workerName');
   if (log !== undefined) checkLog(log);
+  checkConfig(config);
   refuseUnknown(settings, Object.keys(Object(settings)), 'queues');
   const queues = Object.entries(settings).map(([queue, itsSettings]) => {
-    refuseUnknown(itsSettings, ['order'], `The queue '${queue}'`);
-    return { queue: name(queue, 'queue'), order: oneOf(itsSettings.order, QUEUE_ORDERS, `The order of '${queue}'`) };
+    refuseUnknown(itsSettings, ['order', 'fair'], `The queue '${queue}'`);
+    const { order, fair } = itsSettings;
+    if (order === undefined && fair === undefined) {
+      throw new InvalidInputError(`The queue '${queue}' needs an \`order\`, or to be told whether it is \`fair\`.`);
+    }
+    return {
+      queue: name(queue, 'queue'),
+      ...(order !== undefined && { order: oneOf(order, QUEUE_ORDERS, `The order of '${queue}'`) }),
+      ...(fair !== undefined && { fair: oneOf(fair, [true, false], `Whether '${queue}' is fair`) }),
+    };
   });
   const tasks = byType(list(definitions, 'tasks', checkTask));
   const store = await options.store.open(world);
   try {
-    for (const { queue, order } of queues) await store.sources.setOrder(queue, order);
+    for (const { queue, ...settings } of queues) await store.sources.setUp(queue, settings);
+    for (const [queue, settings] of config.queues) await store.sources.setUp(queue, settings);
   } catch (error) {
     await store.upkeep.close();
     throw error;
@@ -126,6 +162,10 @@ export class Holdfast implements AsyncDisposable {
   /** Enqueued before the end, and perhaps still being checked. */
   readonly #recording = new Set<Promise<unknown>>();
   readonly #claims: Claims;
+  readonly #configuration: Configuration;
+  readonly #stopHearing: () => void;
+  /** How it sets up queues, as the store was told. */
+  #queues: Configuration['queues'];
   /** What makes tasks of those definitions that were enqueued without options. */
   readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
   #closing: Promise<void> | undefined;
@@ -139,10 +179,14 @@ export class Holdfast implements AsyncDisposable {
     this.#sizeLimit = options.maxPayloadBytes ?? DEFAULT_SIZE_LIMIT;
     this.#log = options.log ?? silent;
     this.#workerName = options.workerName ?? `worker-${process.pid}`;
+    this.#configuration = options.config ?? UNCONFIGURED;
+    this.#queues = this.#configuration.queues;
+    this.#stopHearing = this.#configuration.onChange(() => void this.#heed());
     this.#claims = new Claims({
       store,
       world,
       definitions: tasks,
+      configuration: this.#configuration,
       defaultName: this.#workerName,
       sizeLimit: this.#sizeLimit,
       log: this.#log,
@@ -163,7 +207,7 @@ export class Holdfast implements AsyncDisposable {
   ): Promise<Receipt> {
     this.#refuseClosed();
     const made = this.#makerFor(task, 'enqueue')(options)(input);
-    const [receipt] = await this.#record(made instanceof Promise ? made.then((one) => [one]) : [made]);
+    const [receipt] = await this.#enqueueAll(made instanceof Promise ? made.then((one) => [one]) : [made]);
     return receipt as Receipt;
   }
 
@@ -183,12 +227,31 @@ export class Holdfast implements AsyncDisposable {
   ): Promise<readonly Receipt[]> {
     this.#refuseClosed();
     const makerWith = this.#makerFor(task, 'enqueueAll');
-    if (list(inputs, 'inputs', (input) => input).length > MOST_AT_ONCE) {
-      throw new InvalidInputError(
-        `enqueueAll takes at most ${MOST_AT_ONCE} inputs, which it records in one transaction, got ${inputs.length}. Call it several times.`,
-      );
-    }
-    return this.#record(newTasks(inputs, makerOfEach(options, makerWith)));
+    atOnce(inputs, 'inputs', 'enqueueAll');
+    return this.#enqueueAll(newTasks(inputs, makerOfEach(options, makerWith)));
+  }
+
+  #enqueueAll(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
+    return this.#record(made, (tasks) => this.store.tasks.enqueue(tasks));
+  }
+
+  /**
+   * Records tasks of another queue as they stood there: those that wait go on where they were, and those that ended or need a
+   * person do so here. What was counted is kept, and `imported` stands in their history, with the actor and a note. One
+   * transaction, all or none; at most 10,000 at a time. Inputs are checked as by `enqueue`. Give each its `key`, so that
+   * bringing them again, after a crash in between, answers those that are there and leaves them as they are.
+   * @throws InvalidInputError or PayloadError for the first task that it refuses, with its `index`, before anything is written.
+   */
+  async bring(tasks: readonly TaskToBring[], act: Act = {}): Promise<readonly Receipt[]> {
+    this.#refuseClosed();
+    atOnce(tasks, 'tasks', 'bring');
+    const made = broughtTasks(tasks, {
+      now: this.store.upkeep.now(),
+      by: by(act, 'bring'),
+      sizeLimit: this.#sizeLimit,
+      makerFor: (type) => this.#makerFor(type, 'bring'),
+    });
+    return this.#record(made, (brought) => this.store.tasks.bring(brought));
   }
 
   /**
@@ -228,9 +291,12 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /** What is not checked yet is waited for at the end; what is checked goes to the store in this turn. */
-  #record(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
-    if (!(made instanceof Promise)) return this.store.tasks.enqueue(made);
-    const recorded = made.then((tasks) => this.store.tasks.enqueue(tasks));
+  #record<Made>(
+    made: readonly Made[] | Promise<readonly Made[]>,
+    write: (made: readonly Made[]) => Promise<readonly Receipt[]>,
+  ): Promise<readonly Receipt[]> {
+    if (!(made instanceof Promise)) return write(made);
+    const recorded = made.then(write);
     this.#recording.add(recorded);
     const forget = () => this.#recording.delete(recorded);
     recorded.then(forget, forget);
@@ -259,6 +325,7 @@ export class Holdfast implements AsyncDisposable {
         defaultName: this.#workerName,
         sizeLimit: this.#sizeLimit,
         log: this.#log,
+        configuration: this.#configuration,
         onEnd: (ended) => this.#workers.delete(ended),
         astray: () => this.#astray(),
       },
@@ -317,6 +384,22 @@ export class Holdfast implements AsyncDisposable {
     return this.store.records.counts();
   }
 
+  /**
+   * The policy that would answer the next failure of a task, each of its values, and who said it. The task is one that `get`
+   * returned, or what it would be called: without a queue and source, those of its type's definition or the default.
+   */
+  async policyFor(task: PolicyQuestion): Promise<ExplainedPolicy> {
+    const { type, retry } = task;
+    name(type, 'type');
+    const known = this.#tasks.get(type);
+    const published = known ? undefined : await this.store.records.published(type);
+    const definition = known ?? (published === undefined ? this.#tasks.get('*') : undefined);
+    const itsSource = typeof definition?.source === 'string' ? definition.source : type;
+    const { queue = definition?.queue ?? 'default', source = itsSource } = task;
+    const asked = { type, queue, source, ...(retry && { retry }) };
+    return explainedPolicyFor(asked, definition, this.#configuration, published);
+  }
+
   /** The workers that share this store. */
   workers(): Promise<readonly WorkerRecord[]> {
     return this.store.records.workers();
@@ -362,12 +445,27 @@ export class Holdfast implements AsyncDisposable {
     return this.store.records.sources();
   }
 
-  /** Sets a queue's order for good, and puts its waiting tasks into it. `fifo` unless set. */
+  /**
+   * Sets a queue's order for good, and puts its waiting tasks into it. `fifo` unless set. Claims follow it exactly: each takes
+   * the very next tasks, whichever process makes it. What one claim took starts together, so a task can start before an
+   * earlier one by at most the tasks that workers have claimed and not begun: a batch for each of them.
+   */
   async setQueueOrder(queue: string, order: QueueOrder): Promise<void> {
-    await this.store.sources.setOrder(name(queue, 'queue'), oneOf(order, QUEUE_ORDERS, 'The order of a queue'));
+    const settings = { order: oneOf(order, QUEUE_ORDERS, 'The order of a queue') };
+    await this.store.sources.setUp(name(queue, 'queue'), settings);
   }
 
-  /** The queues that were ever used, with their orders. */
+  /**
+   * Serves the sources of a queue in turn from now on, or, with false, its tasks in their exact order again, as unless set.
+   * In a fair queue no source waits behind the many tasks of another: the one served longest ago comes first, and gives one
+   * task, or up to four where more than a thousand sources wait. The queue's order then holds inside each source.
+   */
+  async setQueueFair(queue: string, fair: boolean): Promise<void> {
+    const settings = { fair: oneOf(fair, [true, false], 'Whether a queue is fair') };
+    await this.store.sources.setUp(name(queue, 'queue'), settings);
+  }
+
+  /** The queues that were ever used, and how they are set up. */
   queues(): Promise<readonly QueueRecord[]> {
     return this.store.records.queues();
   }
@@ -428,6 +526,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    this.#stopHearing();
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#closed = true;
     await Promise.allSettled([...this.#recording, this.#claims.close()]);
@@ -453,6 +552,26 @@ export class Holdfast implements AsyncDisposable {
     return [...this.#workers].flatMap((worker) => worker.astray);
   }
 
+  /** The configuration has changed. Policies are asked for at each failure; what stands in the store must be told. */
+  async #heed(): Promise<void> {
+    const changed = [...this.#configuration.queues].filter(([queue, { order, fair }]) => {
+      const before = this.#queues.get(queue);
+      return before?.order !== order || before?.fair !== fair;
+    });
+    this.#queues = this.#configuration.queues;
+    try {
+      for (const [queue, settings] of changed) await this.store.sources.setUp(queue, settings);
+      if (this.#workers.size > 0 || this.#claims.joined) {
+        await this.store.tasks.publish(publications(this.#tasks.values(), this.#configuration));
+      }
+    } catch (error) {
+      this.#log.error(
+        { err: error },
+        'The store could not be told of the changed configuration; the next change tells it again',
+      );
+    }
+  }
+
   async #move(id: number, move: Move): Promise<void> {
     this.#refuseClosed();
     const [moved] = (await this.store.tasks.move([idOf(id)], move)) as [Moved];
@@ -466,11 +585,26 @@ export class Holdfast implements AsyncDisposable {
   }
 }
 
+/** @throws InvalidInputError for more than one transaction should take. */
+function atOnce(items: unknown, what: string, verb: string): void {
+  const { length } = list(items, what, (item) => item);
+  if (length <= MOST_AT_ONCE) return;
+  throw new InvalidInputError(
+    `${verb} takes at most ${MOST_AT_ONCE} ${what}, which it records in one transaction, got ${length}. Call it several times.`,
+  );
+}
+
 /** What `list` filters by that is called by a name. */
 const FILTERS = ['types', 'queues', 'sources', 'reasons'] as const;
 
 function idOf(id: unknown): number {
   return wholeNumber(id, 'The id of a task', 1);
+}
+
+function checkConfig(config: Configuration): void {
+  if (typeof Object(config).said === 'function' && typeof Object(config).onChange === 'function') return;
+  const how = "what loadConfig('holdfast.yaml') of holdfast/config resolves to";
+  throw new InvalidInputError(`config takes ${how}, got ${show(config)}.`);
 }
 
 function checkLog(log: unknown): void {
@@ -486,15 +620,6 @@ function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {
     known.set(task.type, task);
   }
   return known;
-}
-
-/** A type that some other process works. */
-function unworked(type: string): AnyTask {
-  return defineTask(type, {
-    run() {
-      throw new InvalidInputError(`This process has no definition of the type '${type}'.`, 'unknown_type');
-    },
-  });
 }
 
 function by(act: Act, verb: string): { actor: string; note?: string } {

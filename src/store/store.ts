@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
-import type { Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
+import type { BroughtState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 
 /**
  * The seam between Holdfast and a database. A store keeps facts and hands out leases; it never weighs a retry and never
@@ -51,6 +51,11 @@ export interface TaskStore {
    * @throws UniqueConflictError for `reject`: then none of the call's tasks is recorded.
    */
   enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]>;
+  /**
+   * Records tasks of another queue as they stood there, with what was counted of them, and `imported` in their history. A key
+   * that is known is answered as by `enqueue`, and that task stays as it is.
+   */
+  bring(tasks: readonly BroughtTask[]): Promise<readonly Receipt[]>;
   /** Announces a worker, which gets a lease of its own to renew. */
   join(worker: NewWorker): Promise<number>;
   /** Leases ready tasks to a worker, in their queues' order. Raises `executions`. Never waits. */
@@ -64,6 +69,8 @@ export interface TaskStore {
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /** Takes over leases that ended without a word, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<readonly Recovered[]>;
+  /** Says anew what recovery must know of types, where it has changed since their worker joined. */
+  publish(types: NewWorker['publishes']): Promise<void>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
   /**
@@ -93,6 +100,29 @@ export interface NewTask {
   readonly dueAt?: number;
   readonly submittedAt?: number;
   readonly deadline?: number;
+}
+
+/** A task of another queue. What is counted here goes on from what was counted there. */
+export interface BroughtTask extends Omit<NewTask, 'unique'>, Brought {
+  /** Waiting: scheduled until it is due, then ready. */
+  readonly stands: 'waiting' | Exclude<BroughtState, 'scheduled' | 'ready'>;
+  /** Of one that succeeded. */
+  readonly result?: string;
+  /** Of one that ended. Default: now. */
+  readonly endedAt?: number;
+  readonly by: By;
+}
+
+/** What had been counted of a task when it was brought. */
+export interface Brought {
+  /** At least as many as were charged and deferred. */
+  readonly executions: number;
+  readonly charged: readonly ChargedCount[];
+  readonly deferrals: number;
+  /** Of its last decision: there where something was charged or deferred, and where it is dead or needs a person. */
+  readonly reason?: string;
+  /** The message of its last failure. */
+  readonly error?: string;
 }
 
 export interface Receipt {
@@ -262,8 +292,19 @@ export interface SourceStore {
   /** Pauses a queue: none of its tasks is claimed. */
   pause(queue: string, by: By): Promise<void>;
   resume(queue: string): Promise<void>;
-  /** Sets a queue's order; its waiting tasks are put into the new one. `fifo` unless set. */
-  setOrder(queue: string, order: QueueOrder): Promise<void>;
+  /** Sets up a queue; what is left out stays. Its waiting tasks are put into the new order at once. */
+  setUp(queue: string, settings: Partial<QueueSettings>): Promise<void>;
+}
+
+export interface QueueSettings {
+  /** `fifo` unless set. */
+  readonly order: QueueOrder;
+  /**
+   * Whether its sources are served in turn, the one served longest ago first: then the order holds inside each source only.
+   * A source that the queue sees for the first time goes to the back of the line. A turn is one task, or, where more than a
+   * thousand sources wait, up to four. False unless set.
+   */
+  readonly fair: boolean;
 }
 
 // ── Records ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -312,9 +353,8 @@ export interface SourceRecord extends By {
   readonly shutAt: number;
 }
 
-export interface QueueRecord {
+export interface QueueRecord extends QueueSettings {
   readonly name: string;
-  readonly order: QueueOrder;
   readonly paused?: By & { readonly at: number };
 }
 
@@ -391,8 +431,10 @@ export type HistoryEntry =
       readonly actor: string;
       readonly verb: string;
       readonly note?: string;
-      readonly from: TaskState;
+      readonly from: TaskState | 'elsewhere';
       readonly to: TaskState;
+      /** Of a task that was imported: what had been counted of it, if anything. */
+      readonly brought?: Brought;
     };
 
 export interface Counts {

@@ -42,6 +42,7 @@ export interface TestHoldfast extends AsyncDisposable {
 const OPTIONS = [
   'tasks',
   'queues',
+  'config',
   'maxPayloadBytes',
   'log',
   'workerName',

@@ -59,7 +59,10 @@ export interface TaskOptions<Input, Result> {
 export interface TaskDefinition<Input, Result>
   extends Omit<TaskOptions<Input, Result>, 'retry' | 'queue' | 'priority'> {
   readonly type: string;
+  /** The policy for its failures, as long as no configuration says otherwise. */
   readonly policy: Policy;
+  /** What was said of it here; a configuration goes over it. */
+  readonly retry?: Policy | PolicyOptions;
   readonly queue: string;
   readonly priority: number;
 }
@@ -94,6 +97,7 @@ export function defineTask<Input = any, Result = unknown>(
     type,
     // A policy that was spread and changed still carries its old version, so it is read anew.
     policy: retry === undefined ? presetFor(type) : definePolicy(retry),
+    ...(retry !== undefined && { retry }),
     queue: name(queue, 'queue'),
     priority: wholeNumber(priority, 'priority', 0, HIGHEST_PRIORITY),
   });

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { LeaseLostError } from '../errors.ts';
-import { outcomeOf } from '../failure/classify/classify.ts';
+import type { Classifier } from '../failure/classify/rules.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
@@ -18,6 +18,8 @@ export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lost';
 export interface Host {
   readonly clock: Clock;
   readonly log: Logger;
+  /** What a thrown value is, by the rules of the moment. */
+  readonly outcomeOf: Classifier['outcomeOf'];
   /** How long a handler has after its signal aborted before the execution is judged without it. */
   readonly grace: Milliseconds;
   /** Called once, with what to settle. */
@@ -131,11 +133,15 @@ export class Execution implements Limited {
       if (isThenable(returned)) returned = await returned;
       outcome = { kind: 'success' };
     } catch (thrown) {
-      outcome = this.#aborted ? this.#outcomeOfAbort() : outcomeOf(thrown, { now: this.#host.clock.now() });
+      outcome = this.#aborted ? this.#outcomeOfAbort() : this.#outcomeOf(thrown);
     }
     this.#ended = true;
     if (this.#judged) this.#host.onOver(this);
     else this.#judge(outcome, returned);
+  }
+
+  #outcomeOf(thrown: unknown): Outcome {
+    return this.#host.outcomeOf(thrown, { now: this.#host.clock.now(), type: this.claimed.type });
   }
 
   #judge(outcome: Outcome, returned?: unknown): void {

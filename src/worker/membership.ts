@@ -22,8 +22,8 @@ export interface MembershipOptions {
   readonly leaseFor: Milliseconds;
   /** What it claims of its own accord. */
   readonly takes: Takes;
-  /** What recovery elsewhere must know of the worker's types. */
-  readonly publishes: Readonly<Record<string, string>>;
+  /** What recovery elsewhere must know of the worker's types today. */
+  readonly publishes: () => Readonly<Record<string, string>>;
   /** The claims whose leases are this worker's, as far as it knows. */
   readonly held: () => readonly Held[];
   /** Runs a beat, so that whoever stops or drains can wait for it. */
@@ -95,7 +95,7 @@ export class Membership {
 
   async #announce(): Promise<number> {
     const { asking, clock, name, leaseFor, takes, publishes } = this.#options;
-    this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, takes, publishes }));
+    this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, takes, publishes: publishes() }));
     this.#renewedAt = clock.monotonic();
     return this.#id;
   }

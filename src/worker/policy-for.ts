@@ -1,19 +1,60 @@
+import {
+  type Code,
+  type ExplainedPolicy,
+  explainPolicy,
+  layersOf,
+  ownLayer,
+  policyFrom,
+  type Said,
+} from '../failure/layers.ts';
 import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
 import { decodeJson } from '../json.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
+import { type Configuration, type TaskNames, UNCONFIGURED } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
 
-/** The policy that answers a task's failures today: its own layer over its type's. */
-export function policyFor(claimed: Claimed, definition: AnyTask | undefined, published?: string): Policy {
-  const ofType =
-    policyOf(definition, claimed.type) ?? read(published, presetFor(claimed.type)) ?? presetFor(claimed.type);
+/** The policy that answers a task's failures today: its own layer over its source's, its type's, its queue's and the default. */
+export function policyFor(
+  claimed: Claimed,
+  definition: AnyTask | undefined,
+  configuration: Configuration = UNCONFIGURED,
+  published?: string,
+): Policy {
+  // A catch-all that was given no policy has the preset of the type that it runs.
+  const code = definition ? definition.retry : read(published, presetFor(claimed.type));
+  const ofType = policyUnder(configuration.said(claimed), claimed.type, code);
   return read(claimed.policy, ofType) ?? ofType;
 }
 
-/** A catch-all that was given no policy has the preset of the type that it runs. */
-function policyOf(definition: AnyTask | undefined, type: string): Policy | undefined {
-  return definition?.type === '*' && definition.policy === presetFor('*') ? presetFor(type) : definition?.policy;
+/** As `policyFor`, of a task that need not exist, with who said what. */
+export function explainedPolicyFor(
+  task: TaskNames & { readonly retry?: PolicyOptions },
+  definition: AnyTask | undefined,
+  configuration: Configuration = UNCONFIGURED,
+  published?: string,
+): ExplainedPolicy {
+  const code = definition ? definition.retry : read(published, presetFor(task.type));
+  const layers = layersOf(task.type, configuration.said(task), code, definition ? 'code' : 'published');
+  return explainPolicy(task.retry === undefined ? layers : [...layers, ownLayer(task.retry)]);
+}
+
+/** What layers came to, for as long as they are the same objects: by what the code says, or by type where it says nothing. */
+const known = new WeakMap<Said, { readonly byCode: WeakMap<object, Policy>; readonly byType: Map<string, Policy> }>();
+const MOST_TYPES_KNOWN = 1_000;
+
+function policyUnder(said: Said, type: string, code: Code | undefined): Policy {
+  let policies = known.get(said);
+  if (!policies || policies.byType.size > MOST_TYPES_KNOWN) {
+    policies = { byCode: new WeakMap(), byType: new Map() };
+    known.set(said, policies);
+  }
+  const found = code ? policies.byCode.get(code) : policies.byType.get(type);
+  if (found) return found;
+  const policy = policyFrom(layersOf(type, said, code));
+  if (code) policies.byCode.set(code, policy);
+  else policies.byType.set(type, policy);
+  return policy;
 }
 
 /**
@@ -23,10 +64,11 @@ function policyOf(definition: AnyTask | undefined, type: string): Policy | undef
 export function policyForRecovered(
   taken: Pick<Recovered, 'published'> & Claimed,
   definitions: ReadonlyMap<string, AnyTask>,
+  configuration?: Configuration,
 ): Policy {
   const { type, published } = taken;
   const catchAll = published === undefined ? definitions.get('*') : undefined;
-  return policyFor(taken, definitions.get(type) ?? catchAll, published);
+  return policyFor(taken, definitions.get(type) ?? catchAll, configuration, published);
 }
 
 /** A claim as its definition sees it: where nobody said whether the task may run twice, the definition does. */
@@ -45,9 +87,16 @@ function mayRunTwice({ idempotent = true }: AnyTask, payload: string): boolean {
   }
 }
 
-/** What recovery elsewhere must know of a type, as text for the store. */
-export function publication(definition: AnyTask): string {
-  return JSON.stringify(definition.policy);
+/** What recovery elsewhere must know of each type, as text for the store: its policy with today's configuration. */
+export function publications(
+  definitions: Iterable<AnyTask>,
+  configuration: Configuration = UNCONFIGURED,
+): Readonly<Record<string, string>> {
+  const published = [...definitions].map(({ type, queue, retry }) => {
+    const said = configuration.said({ type, queue, source: type });
+    return [type, JSON.stringify(policyUnder({ ...said, source: [] }, type, retry))] as const;
+  });
+  return Object.fromEntries(published);
 }
 
 /**

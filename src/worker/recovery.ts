@@ -1,6 +1,7 @@
 import type { Outcome } from '../failure/outcome.ts';
 import type { Recovered } from '../store/store.ts';
 import type { Asking } from './asking.ts';
+import type { Configuration } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
 import { claimedUnder, policyForRecovered } from './policy-for.ts';
 import type { Settler } from './settler.ts';
@@ -11,6 +12,7 @@ export interface RecoveryOptions {
   readonly asking: Asking;
   readonly settler: Settler;
   readonly definitions: ReadonlyMap<string, AnyTask>;
+  readonly configuration: Configuration;
   /** Whether to leave the rest to others. */
   readonly isOver?: () => boolean;
 }
@@ -21,14 +23,15 @@ export interface RecoveryOptions {
  */
 export async function recover(
   worker: number,
-  { asking, settler, definitions, isOver = () => false }: RecoveryOptions,
+  { asking, settler, definitions, configuration, isOver = () => false }: RecoveryOptions,
 ): Promise<number> {
   for (let all = 0; ; ) {
     const recovered = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
     await Promise.all(
       recovered.map((taken) => {
         const task = claimedUnder(definitions.get(taken.type), taken);
-        return settler.settle(task, policyForRecovered(task, definitions), { outcome: outcomeOf(task), ranFor: 0 });
+        const policy = policyForRecovered(task, definitions, configuration);
+        return settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
       }),
     );
     all += recovered.length;

@@ -74,9 +74,13 @@ export interface WorkerSettings {
 
 const SHORTEST_LEASE: Milliseconds = 1_000;
 
-/** @throws InvalidInputError naming the option and showing the value. */
-export function parseWorkerOptions(options: WorkerOptions): WorkerSettings {
-  refuseUnknown(options, OPTIONS, 'A worker');
+/**
+ * Reads the options of a worker over those that hold where it is not told otherwise.
+ * @throws InvalidInputError naming the option and showing the value.
+ */
+export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOptions = {}): WorkerSettings {
+  refuseUnknown(given, OPTIONS, 'A worker');
+  const options = { ...otherwise, ...given };
   const {
     concurrency = 10,
     capabilities = {},

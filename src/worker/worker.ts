@@ -1,12 +1,14 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
 import type { Outcome } from '../failure/outcome.ts';
+import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
 import { Ahead } from './ahead.ts';
 import { Asking } from './asking.ts';
+import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
 import { Announcer, type Finished } from './events.ts';
@@ -14,7 +16,7 @@ import { Execution, type Host } from './execution.ts';
 import { Executions } from './executions.ts';
 import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
-import { claimedUnder, policyFor, publication } from './policy-for.ts';
+import { claimedUnder, policyFor, publications } from './policy-for.ts';
 import { recover } from './recovery.ts';
 import { endingOf } from './result.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
@@ -32,6 +34,7 @@ export interface WorkerContext {
   readonly defaultName: string;
   readonly sizeLimit: number;
   readonly log?: Logger;
+  readonly configuration?: Configuration;
   /** Called when the worker has ended for good. */
   readonly onEnd?: (worker: Worker) => void;
   /** The tasks that still run, without a lease, in any worker of this process. Default: in this one. */
@@ -69,6 +72,7 @@ export class Worker implements AsyncDisposable {
   readonly #settings: WorkerSettings;
   readonly #log: Logger;
   readonly #definitions: ReadonlyMap<string, AnyTask>;
+  readonly #configuration: Configuration;
   readonly #takes: Takes;
   /** Of the tasks that it is there for, those that have not ended under its eyes. */
   readonly #only: Set<number> | undefined;
@@ -105,7 +109,8 @@ export class Worker implements AsyncDisposable {
   constructor(context: WorkerContext, options: WorkerOptions = {}) {
     const { store, world, tasks, defaultName } = context;
     this.#context = context;
-    this.#settings = parseWorkerOptions(options);
+    this.#configuration = context.configuration ?? UNCONFIGURED;
+    this.#settings = parseWorkerOptions(options, this.#configuration.worker);
     this.name = this.#settings.name ?? defaultName;
     this.#log = harmless(context.log ?? silent);
     this.#definitions = new Map(tasks.map((task) => [task.type, task]));
@@ -123,7 +128,7 @@ export class Worker implements AsyncDisposable {
       leaseFor: this.#settings.leaseFor,
       // A worker that is there for certain tasks takes nothing of its own accord.
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
-      publishes: Object.fromEntries(tasks.map((task) => [task.type, publication(task)])),
+      publishes: () => publications(tasks, this.#configuration),
       held: () => [...this.#leased(), ...this.#ahead.held],
       inBackground: (beat) => this.#inBackground(beat),
       afterBeat: () => this.#recoverUnasked(),
@@ -131,6 +136,7 @@ export class Worker implements AsyncDisposable {
     this.#host = {
       clock: world.clock,
       log: this.#log,
+      outcomeOf: outcomeBy(this.#configuration),
       grace: this.#settings.grace,
       onJudged: (execution, outcome, returned) => this.#settle(execution, outcome, returned),
       onOver: (execution) => {
@@ -402,7 +408,7 @@ export class Worker implements AsyncDisposable {
       this.#handBack(claimed, earlier ? stillRuns : SHUT_DOWN, told);
       return;
     }
-    const policy = policyFor(claimed, definition);
+    const policy = this.#policyFor(claimed);
     this.#begun += 1;
     this.#membership.keep();
     this.#announcer.tell({ kind: 'started', task: claimed, policy });
@@ -420,13 +426,15 @@ export class Worker implements AsyncDisposable {
 
   #handBack(claimed: Claimed, message: string, told = NOBODY): void {
     const outcome: Outcome = { kind: 'interruption', started: false, message };
-    const policy = policyFor(claimed, this.#definitionOf(claimed.type));
+    const policy = this.#policyFor(claimed);
     // Whoever waits for it hears of a failure; where nobody does, the worker is at its end and the lease will be taken over.
     this.#inBackground(this.#settler.settle(claimed, policy, { outcome, ranFor: 0 })).then(told.resolve, told.reject);
   }
 
   #settle(execution: Execution, outcome: Outcome, returned: unknown): void {
-    const { claimed, policy, elapsed } = execution;
+    const { claimed, elapsed } = execution;
+    // A failure is answered by the policy of this moment, which may have changed while it ran.
+    const policy = outcome.kind === 'success' ? execution.policy : this.#policyFor(claimed);
     const told = this.#told.get(execution) ?? NOBODY;
     if (execution.ended) this.#executions.end(execution);
     this.#foresight.note(claimed.type, elapsed);
@@ -473,7 +481,8 @@ export class Worker implements AsyncDisposable {
     const worker = this.#membership.id;
     if (worker === undefined) return;
     const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
-    await recover(worker, { asking, settler, definitions, isOver: () => this.#stopping !== undefined });
+    const configuration = this.#configuration;
+    await recover(worker, { asking, settler, definitions, configuration, isOver: () => this.#stopping !== undefined });
   }
 
   /** At each beat. Nobody waits for it: it may take long, and must not put off the next renewal. */
@@ -539,6 +548,10 @@ export class Worker implements AsyncDisposable {
 
   #refuseEnded(): void {
     if (this.#stopping) throw new ClosedError(`The worker ${this.name}`);
+  }
+
+  #policyFor(claimed: Claimed): Policy {
+    return policyFor(claimed, this.#definitionOf(claimed.type), this.#configuration);
   }
 
   #definitionOf(type: string): AnyTask | undefined {

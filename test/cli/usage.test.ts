@@ -125,6 +125,11 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['workers end', "missing required argument 'workers'"],
     ['logs', "missing required argument 'id'"],
     ['logs 1 --execution last', '--execution must be a whole number'],
+    ['import', "missing required argument 'file'"],
+    ['import /no/such/file.jsonl', 'there is no file /no/such/file.jsonl'],
+    ['import / --dry-run', '/ is a folder'],
+    ['import package.json --keys=', '--keys must be a text'],
+    ['load', 'did you mean: holdfast import?'],
     ['connectors', 'did you mean: holdfast sources?'],
   ])('%s', async (line, why) => {
     expect(await holdfast(line.split(' '))).toBe(2);

@@ -3,11 +3,13 @@ import { describe, expect, test } from 'vitest';
 import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type {
+  BroughtTask,
   Claimed,
   ClaimRequest,
   Lease,
   Move,
   NewTask,
+  Receipt,
   Settlement,
   SourceCounts,
   Store,
@@ -17,6 +19,7 @@ import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../../src/task.ts';
 import { factsOf, hasExpired, isDue, isWaiting, Model, type ModelTask } from './model.ts';
 import {
   because,
+  brought,
   cancelled,
   deferredFor,
   ended,
@@ -115,6 +118,8 @@ function pick<T>(list: readonly T[], number: number): T {
 
 // ── Enqueue ──
 
+const reasons = fc.constantFrom('fs.locked', 'http.503', '__proto__');
+
 /** Present in one of so many. */
 function oneIn<T>(weight: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
   return fc.oneof({ weight: weight - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
@@ -167,6 +172,50 @@ const enqueue = fc.array(plans, { minLength: 1, maxLength: 5 }).map(
         return undefined;
       });
       expect(receipts).toEqual(model.enqueue(tasks, receipts?.map(({ id }) => id) ?? [], now));
+    }),
+);
+
+const STANDS = ['waiting', 'waiting', 'held', 'needs_manual', 'dead', 'succeeded', 'cancelled'] as const;
+
+const arrivals = fc.record({
+  plan: plans,
+  stands: fc.constantFrom(...STANDS),
+  charged: fc.uniqueArray(fc.record({ reason: reasons, count: fc.integer({ min: 1, max: 3 }) }), {
+    selector: ({ reason }) => reason,
+    maxLength: 2,
+  }),
+  deferrals: fc.constantFrom(0, 0, 2),
+  more: fc.constantFrom(0, 0, 1),
+  endedAgo: oneIn(2, fc.constantFrom(0, 90_017)),
+});
+type ArrivalPlan = typeof arrivals extends fc.Arbitrary<infer Plan> ? Plan : never;
+
+function arrivalFrom({ plan, stands, charged, deferrals, more, endedAgo }: ArrivalPlan, now: number): BroughtTask {
+  const { unique: _, ...task } = taskFrom(plan, now);
+  const executions = charged.reduce((sum, { count }) => sum + count, deferrals + more);
+  const ended = stands === 'succeeded' || stands === 'dead' || stands === 'cancelled';
+  const reason = charged.at(-1)?.reason ?? (executions > 0 || stands === 'dead' ? 'brought.along' : undefined);
+  return brought({
+    ...task,
+    stands,
+    executions,
+    charged: charged.map((each) => ({ ...each, kind: 'transient' })),
+    deferrals,
+    ...(stands === 'needs_manual' && { reason: 'asked.for' }),
+    ...(reason !== undefined && stands !== 'succeeded' && { reason }),
+    ...(stands === 'succeeded' && { result: '"elsewhere"' }),
+    ...(ended && endedAgo !== undefined && { endedAt: now - endedAgo }),
+  });
+}
+
+const bring = fc.array(arrivals, { minLength: 1, maxLength: 5 }).map(
+  (batch) =>
+    new Act(`bring(${batch.map(short).join(', ')})`, async (model, { store }) => {
+      const now = store.upkeep.now();
+      const tasks = batch.map((plan) => arrivalFrom(plan, now));
+      const receipts = await store.tasks.bring(tasks);
+      const expected = tasks.map((task, n) => model.bring(task, (receipts[n] as Receipt).id, now));
+      expect(receipts).toEqual(expected);
     }),
 );
 
@@ -337,8 +386,6 @@ function comparableFacts({ charged, recoveriesAgoMs, untilDeadlineMs, ...facts }
 // ── Settle ──
 
 const delays = fc.oneof(fc.constant(0), spans);
-const reasons = fc.constantFrom('fs.locked', 'http.503', '__proto__');
-
 const decisions: fc.Arbitrary<Decision> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(succeeded()) },
   { weight: 3, arbitrary: fc.tuple(delays, reasons).map(([after, reason]) => retryIn(after, reason)) },
@@ -528,13 +575,18 @@ const move = fc.tuple(fc.array(numbers, { minLength: 1, maxLength: 4 }), verbs, 
 );
 
 /** weighted_random is drawn: its tasks are compared, the order in which they are given is not. `describeStore` has bounds. */
-const setOrder = fc.tuple(fc.constantFrom('q', 'r'), fc.constantFrom<QueueOrder>(...QUEUE_ORDERS)).map(
-  ([queue, order]) =>
-    new Act(`setOrder(${queue}, ${order})`, async (model, { store }) => {
-      await store.sources.setOrder(queue, order);
-      model.orders.set(queue, order);
-    }),
-);
+const setUp = fc
+  .tuple(
+    fc.constantFrom('q', 'r'),
+    fc.record({ order: fc.constantFrom<QueueOrder>(...QUEUE_ORDERS), fair: fc.boolean() }, { requiredKeys: [] }),
+  )
+  .map(
+    ([queue, settings]) =>
+      new Act(`setUp(${queue}, ${short(settings)})`, async (model, { store }) => {
+        await store.sources.setUp(queue, settings);
+        model.setUp(queue, settings, store.upkeep.now());
+      }),
+  );
 
 // ── Time ──
 
@@ -694,13 +746,13 @@ function brief(decision: Decision): object {
 
 const histories = fc.commands<Model, Real, false>(
   [
-    ...[enqueue, enqueue, enqueue],
+    ...[enqueue, enqueue, enqueue, bring],
     ...[claim, claim, claim, claim, claim],
     ...[settle, settle, settle, settle, settle, settle],
     ...[move, move, move, move],
     ...[recover, recover, silence],
     ...[advance, advance, advance, jump],
-    ...[repeat, renew, join, leave, setOrder, inspect],
+    ...[repeat, renew, join, leave, setUp, setUp, inspect],
   ],
   { maxCommands: 60, size: 'max' },
 );

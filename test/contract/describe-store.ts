@@ -1,6 +1,8 @@
 import { describe } from 'vitest';
+import { promisesOfBringing } from './promises/bringing.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
+import { promisesOfFairness } from './promises/fairness.ts';
 import { promisesOfLeases } from './promises/leases.ts';
 import { promisesOfMoving } from './promises/moving.ts';
 import { promisesOfRecords } from './promises/records.ts';
@@ -16,8 +18,10 @@ import type { StoreFactory } from './scene.ts';
 export function describeStore(name: string, factory: StoreFactory): void {
   describe(name, () => {
     describe('enqueueing', () => promisesOfEnqueueing(factory));
+    describe('bringing from another queue', () => promisesOfBringing(factory));
     describe('unique keys', () => promisesOfUniqueKeys(factory));
     describe('claiming', () => promisesOfClaiming(factory));
+    describe('fairness', () => promisesOfFairness(factory));
     describe('settling', () => promisesOfSettling(factory));
     describe('leases', () => promisesOfLeases(factory));
     describe('recovery', () => promisesOfRecovery(factory));

@@ -2,18 +2,21 @@ import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type { FailureKind } from '../../src/failure/outcome.ts';
 import type {
+  BroughtTask,
   Claimed,
   ClaimRequest,
   Lease,
   Move,
   NewTask,
   NewWorker,
+  QueueSettings,
   Receipt,
   Recovered,
   Settled,
   Settlement,
 } from '../../src/store/store.ts';
 import { hasEnded, meets, type QueueOrder, type TaskState, type UniqueScope } from '../../src/task.ts';
+import { ModelLine } from './model-line.ts';
 
 /**
  * What a store means, in arrays and with no cleverness. Where a store may choose (ids, tokens, revisions, whose turn it is
@@ -24,7 +27,7 @@ import { hasEnded, meets, type QueueOrder, type TaskState, type UniqueScope } fr
 export class Model {
   readonly tasks: ModelTask[] = [];
   readonly workers = new Map<number, ModelWorker>();
-  readonly orders = new Map<string, QueueOrder>();
+  readonly #queues = new Map<string, ModelQueue>();
   readonly #names = new Map<number, string>();
   readonly #published = new Map<string, string>();
 
@@ -47,6 +50,7 @@ export class Model {
       }
       receipts.push(receipt);
     }
+    this.#seeReady();
     return receipts;
   }
 
@@ -106,6 +110,21 @@ export class Model {
     delete task.settledBy;
   }
 
+  bring(given: BroughtTask, id: number, now: number): Receipt {
+    const { stands, executions, charged, deferrals, reason, result, endedAt, by: _, error: __, ...task } = given;
+    const receipt = this.#enqueueOne(task, id, now) as Receipt;
+    const brought = this.task(receipt.id);
+    if (!receipt.created || !brought) return receipt;
+    Object.assign(brought, { executions, deferrals, inARow: charged.length === 0 ? deferrals : 0, deferredSince: now });
+    for (const { reason, kind, count } of charged) brought.charged.set(reason, { kind, count });
+    if (stands !== 'waiting') brought.state = stands;
+    if (reason !== undefined) brought.reason = reason;
+    if (stands === 'succeeded') brought.result = result;
+    if (hasEnded(brought.state)) brought.endedAt = endedAt ?? now;
+    brought.acts = 1;
+    return receipt;
+  }
+
   // ── Workers ──
 
   join(id: number, { name, leaseFor, publishes }: NewWorker, now: number): void {
@@ -134,7 +153,10 @@ export class Model {
 
   // ── Claim ──
 
-  /** What was wrong with a claim. Between queues any turn is right; within one, only the exact order is. */
+  /**
+   * What was wrong with a claim. Between queues any turn is right; within one, only the exact order is, or, where it is fair,
+   * only the sources' turns, which are noted.
+   */
   objectionsTo(claimed: readonly number[], request: ClaimRequest, now: number): string[] {
     const open = this.tasks.filter((task) => isDue(task, now) && fits(task, request));
     const suspects = open.filter(({ suspect }) => suspect);
@@ -147,19 +169,59 @@ export class Model {
     if (claimed.length !== Math.min(request.limit, most)) {
       objections.push(`${claimed.length} were claimed, of ${most} that could be and ${request.limit} asked for`);
     }
-    for (const queue of new Set(open.map(({ given }) => given.queue))) {
-      const order = this.orders.get(queue) ?? 'fifo';
-      // Which of several go first is free when they were named; by chance it is no order that a model could check.
-      if (request.only || order === 'weighted_random') continue;
-      const inLine = open.filter(({ given }) => given.queue === queue).sort(COMPARE[order]);
-      const suspect = inLine.find((task) => task.suspect);
+    const due = this.tasks.filter((task) => isDue(task, now));
+    const { only, except } = request;
+    // Whom others may hide from the line for the length of this claim takes a place there before it or after it.
+    this.#see(due.filter(({ id }) => !except.includes(id) && !only?.includes(id)));
+    for (const { given } of due) this.#queues.get(given.queue)?.line?.maySee(given.source);
+    // Which of several go first is free when they were named, and is nobody's turn.
+    const inOrder = only ? [] : open;
+    for (const queue of new Set(inOrder.map(({ given }) => given.queue))) {
+      const { order, line } = this.#queue(queue);
+      const compare = order === 'weighted_random' ? undefined : COMPARE[order];
+      const inLine = inOrder.filter(({ given }) => given.queue === queue).sort(compare);
       const mayTakeSuspect = request.suspect && taken.every(({ given }) => given.queue === queue);
-      const expected = inLine.filter((task) => !task.suspect || (mayTakeSuspect && task === suspect));
       const got = claimed.filter((id) => inLine.some((task) => task.id === id));
+      if (line) objections.push(...line.objectionsTo(got, inLine, mayTakeSuspect, compare !== undefined));
+      // By chance it is no order that a model could check.
+      if (line || !compare) continue;
+      const suspect = inLine.find((task) => task.suspect);
+      const expected = inLine.filter((task) => !task.suspect || (mayTakeSuspect && task === suspect));
       const right = expected.slice(0, got.length).map(({ id }) => id);
       if (got.join() !== right.join()) objections.push(`${queue} (${order}) gave ${got} instead of ${right}`);
     }
+    this.#see(due.filter(({ id }) => !claimed.includes(id)));
     return objections;
+  }
+
+  // ── Queues ──
+
+  setUp(queue: string, settings: Partial<QueueSettings>, now: number): void {
+    const known = this.#queue(queue);
+    known.order = settings.order ?? known.order;
+    if (settings.fair === false) delete known.line;
+    if (!settings.fair || known.line) return;
+    const { line } = Object.assign(known, { line: new ModelLine() });
+    // Those that have fallen due stand in line already if a claim has met them, else from the next one on.
+    for (const { given } of this.tasks.filter((task) => task.given.queue === queue && isDue(task, now))) {
+      line.maySee(given.source);
+    }
+    this.#seeReady();
+  }
+
+  #queue(name: string): ModelQueue {
+    const queue = this.#queues.get(name) ?? { order: 'fifo' };
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  #seeReady(): void {
+    this.#see(this.tasks.filter(({ state }) => state === 'ready'));
+  }
+
+  /** A source takes its place in a fair queue's line when it first has a ready task there. */
+  #see(tasks: readonly ModelTask[]): void {
+    for (const { given } of tasks) this.#queues.get(given.queue)?.line?.see(given.source);
   }
 
   /** Takes a claim over, and answers what the worker should have been told. */
@@ -206,6 +268,7 @@ export class Model {
     if (decision.next !== 'succeeded') task.eventful += 1;
     task.settledBy = lease.token;
     task.written.set(lease.token, JSON.stringify(decision));
+    this.#seeReady();
     return { answers: ['settled'], state: task.state };
   }
 
@@ -315,6 +378,7 @@ export class Model {
     delete task.settledBy;
     if (hasEnded(to)) task.endedAt = now;
     else delete task.endedAt;
+    this.#seeReady();
   }
 
   /** A cancel of a running task: it changes the facts, once. */
@@ -364,6 +428,12 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
   lease?: ModelLease;
   /** The token of the last settlement, until anything else happens to the task. */
   settledBy?: string;
+}
+
+interface ModelQueue {
+  order: QueueOrder;
+  /** Only where it is fair. */
+  line?: ModelLine;
 }
 
 interface ModelLease {

@@ -3,6 +3,7 @@ import type { Milliseconds } from '../../src/duration.ts';
 import type { Because, Decision, Step } from '../../src/failure/decide.ts';
 import type { Failure, FailureKind } from '../../src/failure/outcome.ts';
 import type {
+  BroughtTask,
   Claimed,
   ClaimRequest,
   Move,
@@ -99,6 +100,11 @@ export class Scene {
   async enqueueOne(task: Partial<NewTask> = {}): Promise<number> {
     const [id] = await this.enqueue(task);
     return id as number;
+  }
+
+  async bring(...tasks: readonly Partial<BroughtTask>[]): Promise<number[]> {
+    const receipts = await this.store.tasks.bring(tasks.map(brought));
+    return receipts.map(({ id }) => id);
   }
 
   join(name = 'alice', worker: Partial<NewWorker> = {}): Promise<number> {
@@ -205,6 +211,19 @@ export function newTask(task: Partial<NewTask> = {}): NewTask {
     payload: '{}',
     idempotent: true,
     delay: 0,
+    ...task,
+  };
+}
+
+/** A task of another queue; it waits, and was never tried, unless `task` says otherwise. */
+export function brought(task: Partial<BroughtTask> = {}): BroughtTask {
+  return {
+    ...newTask(task),
+    stands: 'waiting',
+    executions: 0,
+    charged: [],
+    deferrals: 0,
+    by: { actor: 'maria' },
     ...task,
   };
 }

@@ -58,6 +58,17 @@ export function charged(count: number, reason = 'app.broke', kind: FailureKind =
   return { reason, kind, count };
 }
 
+/** What happens to a task that fails in the same way for ever: every delay, drawn with the same roll, and the end. */
+export function fateOf(policy: Policy, given: Partial<Failure>, roll: number) {
+  const delays: number[] = [];
+  for (let count = 0; ; count++) {
+    const before = count === 0 ? [] : [charged(count, given.reason, given.kind)];
+    const decision = decided(failed(given), policy, { executions: count + 1, charged: before }, roll);
+    if (decision.next !== 'scheduled') return { delays, end: decision.next };
+    delays.push(decision.after as number);
+  }
+}
+
 /** A decision as the tests look at it: every field that some decision has, `undefined` where this one has none. */
 export interface Seen {
   readonly next: Decision['next'];

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Failure } from '../../src/failure/outcome.ts';
-import { type Policy, standard } from '../../src/failure/policy.ts';
+import { standard } from '../../src/failure/policy.ts';
 import { presetFor, presets } from '../../src/failure/presets.ts';
-import { charged, decided, failed, HOUR } from './given.ts';
+import { charged, decided, failed, fateOf, HOUR } from './given.ts';
 
 const s = (...seconds: number[]) => seconds;
 const min = (...minutes: number[]) => minutes.map((m) => m * 60);
@@ -83,17 +83,6 @@ const JITTERS = {
   analysis: 0,
 } as const satisfies Record<keyof typeof presets, number | 'full'>;
 
-/** What happens to a task that fails in the same way for ever: every delay drawn with the same roll, and the end. */
-function run(policy: Policy, given: Partial<Failure>, roll: number) {
-  const delays: number[] = [];
-  for (let count = 0; ; count++) {
-    const before = count === 0 ? [] : [charged(count, given.reason, given.kind)];
-    const decision = decided(failed(given), policy, { executions: count + 1, charged: before }, roll);
-    if (decision.next !== 'scheduled') return { delays, end: decision.next };
-    delays.push(decision.after as number);
-  }
-}
-
 function bounds(ceiling: number, jitter: number | 'full'): [low: number, high: number] {
   return jitter === 'full' ? [0, ceiling] : [ceiling * (1 - jitter), ceiling * (1 + jitter)];
 }
@@ -101,7 +90,7 @@ function bounds(ceiling: number, jitter: number | 'full'): [low: number, high: n
 describe('the presets', () => {
   test.each(SCHEDULES)('%s answers a failure that is %s with its published schedule', (name, kind, seconds, end) => {
     const ceilings = seconds.map((each) => each * 1_000);
-    const [low, high] = [0, 0.999_999_999_999].map((roll) => run(presets[name], failures[kind], roll));
+    const [low, high] = [0, 0.999_999_999_999].map((roll) => fateOf(presets[name], failures[kind], roll));
     const jitter = JITTERS[name];
     expect(low).toEqual({ delays: ceilings.map((ceiling) => Math.round(bounds(ceiling, jitter)[0])), end });
     expect(high).toEqual({ delays: ceilings.map((ceiling) => Math.round(bounds(ceiling, jitter)[1])), end });

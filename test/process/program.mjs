@@ -121,6 +121,24 @@ const modes = {
     for (const claim of claims) say({ settled: (await claim.complete(options.name)).state });
   },
 
+  /** Claims through the store from each queue in turn, so many at a time, until it is told to end; settles nothing. */
+  async claimBatches({ store }) {
+    const worker = await store.tasks.join({ name: options.name, leaseFor: 600_000, publishes: {} });
+    let ended = false;
+    process.once('SIGTERM', () => {
+      ended = true;
+    });
+    say('claiming');
+    while (!ended) {
+      for (const [queue, limit] of Object.entries(options.limits)) {
+        const request = { worker, limit, queues: [queue], capabilities: {}, suspect: true, except: [] };
+        const { tasks } = await store.tasks.claim(request);
+        if (tasks.length > 0) say({ queue, batch: tasks.map(({ lease }) => lease.task) });
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  },
+
   /** Fills the disk, then frees some of it. */
   async fill(holdfast) {
     const padding = 'x'.repeat(20_000);

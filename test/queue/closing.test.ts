@@ -30,6 +30,7 @@ describe('after close', () => {
     ['queues', (holdfast) => holdfast.queues()],
     ['endWorker', (holdfast) => holdfast.endWorker(1)],
     ['setQueueOrder', (holdfast) => holdfast.setQueueOrder('q', 'lifo')],
+    ['setQueueFair', (holdfast) => holdfast.setQueueFair('q', true)],
     ['holdSource', (holdfast) => holdfast.holdSource('s')],
     ['releaseSource', (holdfast) => holdfast.releaseSource('s')],
     ['pauseQueue', (holdfast) => holdfast.pauseQueue('q')],

@@ -1,5 +1,5 @@
-import { lstatSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve, sep } from 'node:path';
+import { lstatSync, statSync } from 'node:fs';
+import { basename, join, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { presets } from '../../failure/presets.ts';
 import type { MoveInput } from '../../handlers/move.ts';
@@ -7,6 +7,7 @@ import type { Task } from '../../queue/task-view.ts';
 import { hasEnded } from '../../task.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
+import { sourceOfMove } from '../default-source.ts';
 import { EXIT } from '../exit-codes.ts';
 import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
 import { documentOf, taskJson } from '../json-shapes.ts';
@@ -70,7 +71,7 @@ async function record(
   const options = optionsFor(flags, holdfast.store.upkeep.now());
   // In one turn of the event loop, so that they share their commits. Nothing is moved before all are recorded.
   const receipts = await Promise.all(
-    moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOf(input) })),
+    moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOfMove(input) })),
   );
   if (!flags.detach) foreground.departure.listen();
   const tasks: Task[] = [];
@@ -165,24 +166,5 @@ function isFolder(path: string): boolean {
     return statSync(path).isDirectory();
   } catch {
     return false;
-  }
-}
-
-/**
- * The failure domain is the file system that it goes to: a disk that is full, or a share that is away, fails them all. Named
- * by the folder that it is mounted on, as far as device numbers tell.
- */
-function sourceOf({ to }: MoveInput): string {
-  let folder = nearestFolder(dirname(to));
-  const device = statSync(folder).dev;
-  while (dirname(folder) !== folder && statSync(dirname(folder)).dev === device) folder = dirname(folder);
-  return `fs:${visible(folder)}`.slice(0, 255);
-}
-
-function nearestFolder(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return dirname(path) === path ? path : nearestFolder(dirname(path));
   }
 }

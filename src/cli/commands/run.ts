@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type CommandInput, checkCommand, parseExitCodes } from '../../handlers/command.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
@@ -9,6 +9,7 @@ import { hasEnded } from '../../task.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { commandStatus } from '../command-status.ts';
+import { sourceOfCommand } from '../default-source.ts';
 import { EXIT } from '../exit-codes.ts';
 import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
 import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
@@ -108,7 +109,7 @@ async function record(
     // A worker that took it first would keep its output to itself. Should we be gone by then, it is the worker's.
     ...(contested && { delay: HEAD_START }),
     ...enqueueOptions(flags, SHELL_COMMAND, holdfast.store.upkeep.now()),
-    source: sourceOf(input),
+    source: sourceOfCommand(input),
     idempotent: flags.idempotent,
   });
   if (!flags.detach) foreground.departure.listen();
@@ -169,15 +170,6 @@ function commandFrom(cli: Cli, argv: readonly string[], flags: Flags): CommandIn
     ...(flags.killAfter !== undefined && { killAfterMs: span(flags.killAfter, '--kill-after') }),
   };
   return named(() => checkCommand(input));
-}
-
-/**
- * The program by its last name: what fails for one `rsync` often fails for the next. Which machine a command talks to,
- * only the command knows.
- */
-function sourceOf({ argv, shell }: CommandInput): string {
-  const program = shell ? 'sh' : basename(argv[0] as string);
-  return `cmd:${visible(program).slice(0, 200)}`;
 }
 
 function variable(text: string, environment: NodeJS.ProcessEnv): [string, string] {

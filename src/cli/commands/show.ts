@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { HistoryEntry } from '../../store/store.ts';
+import type { Brought, HistoryEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
@@ -13,6 +13,7 @@ import { nextSteps } from '../progress.ts';
 import { type Cell, table } from '../table.ts';
 import { findTask } from '../task-ids.ts';
 import {
+  broughtWords,
   endOf,
   lastDecision,
   numbered,
@@ -125,9 +126,20 @@ function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEn
 
 /** What it said stands below the row, in full: it is what a person came for. */
 function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): string[] {
+  if (entry.kind === 'act') return entry.brought ? broughtBelow(entry.brought) : [];
   const said = (one: HistoryEntry | undefined) => (one?.kind === 'execution' ? endOf(one).said : '');
   if (said(entry) === '') return [];
   return [`       ${said(entry) === said(before) ? 'same as before' : said(entry)}`];
+}
+
+/** What had been counted of it in another queue, and what it said there last. */
+function broughtBelow(brought: Brought): string[] {
+  const { reason, error } = brought;
+  const counted = broughtWords(brought);
+  const last = [reason ?? '', error ?? ''].filter((part) => part !== '').join(': ');
+  return [counted, last === '' ? '' : `last: ${visible(last)}`]
+    .filter((line) => line !== '')
+    .map((line) => `       ${line}`);
 }
 
 type Paint = (style: Style) => (text: string) => string;

@@ -15,6 +15,8 @@ export interface Queue {
   readonly id: number;
   readonly name: string;
   readonly ordering: QueueOrder;
+  /** 1 where its sources are served in turn. */
+  readonly fair: number;
   readonly paused_at: number | null;
 }
 
@@ -60,7 +62,10 @@ export class Catalogue {
     }
     const known = this.#queues.get(id);
     if (known) return known;
-    const row = this.#sql.get<Queue>('SELECT id, name, ordering, paused_at FROM hf_queues WHERE id = ?', id) as Queue;
+    const row = this.#sql.get<Queue>(
+      'SELECT id, name, ordering, fair, paused_at FROM hf_queues WHERE id = ?',
+      id,
+    ) as Queue;
     this.#queues.set(id, row);
     return row;
   }

@@ -37,7 +37,7 @@ export const UNTOUCHED: FactsRow = {
 const NONE: readonly never[] = [];
 
 /** How much of the last error travels with a retry. */
-const LONGEST_LAST_ERROR = 1_024;
+export const LONGEST_LAST_ERROR = 1_024;
 
 export class FactsTable {
   readonly #sql: Sql;

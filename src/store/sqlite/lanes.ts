@@ -1,7 +1,8 @@
 import type { QueueOrder } from '../../task.ts';
-import type { By } from '../store.ts';
+import type { By, QueueSettings } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
+import { Turns } from './turns.ts';
 
 /** Which kind of work a lane holds. 1 is kept for retries that will need a token of their source's budget. */
 export const TRACK = { fresh: 0, suspect: 2 } as const;
@@ -22,19 +23,19 @@ export interface Stream {
   readonly track: number;
 }
 
-/** Where a task stands: the smaller, the sooner. */
+/** Where a task stands in its lane, or a lane in the ring: the smaller, the sooner. */
 export interface Ranked {
   readonly order_key: number;
   readonly seq: number;
 }
 
-/** A lane's first task. */
+/** A lane in the ring: where its first task stands, or, in a fair queue, its source. */
 export interface Head extends Ranked {
   readonly lane: number;
   readonly source: string;
 }
 
-/** A lane that changed since the ring was last made to mirror it: its head before, and now as far as it is known. */
+/** A lane that changed since the ring was last made to mirror it: its first task before, and now as far as it is known. */
 interface Touched {
   readonly stream: Stream;
   readonly source: string;
@@ -42,6 +43,9 @@ interface Touched {
   readonly before: Ranked | undefined;
   now: Ranked | undefined | 'unknown';
 }
+
+/** A row of the ring. */
+type RingRow = [class_: number, track: number, orderKey: number, seq: number, lane: number, source: string];
 
 /** The most queue positions that priority leaves room for: about 34 years of milliseconds. */
 const PRIORITY_STEP = 2 ** 40;
@@ -55,14 +59,18 @@ const YEAR_2020 = Date.UTC(2020, 0, 1);
 export class Lanes {
   readonly #sql: Sql;
   readonly #catalogue: Catalogue;
+  readonly #turns: Turns;
   readonly #random: () => number;
   readonly #touched = new Map<number, Touched>();
+  /** Of weighted queues, until it is written down. */
+  readonly #lastKeys = new Map<number, number>();
   /** What enters its lane before these are next read: one insert for many. */
   #entering: number[] = [];
 
   constructor(sql: Sql, catalogue: Catalogue, random: () => number) {
     this.#sql = sql;
     this.#catalogue = catalogue;
+    this.#turns = new Turns(sql);
     this.#random = random;
   }
 
@@ -70,6 +78,8 @@ export class Lanes {
   forget(): void {
     this.#touched.clear();
     this.#entering = [];
+    this.#lastKeys.clear();
+    this.#turns.forget();
     this.#catalogue.forget();
   }
 
@@ -116,28 +126,51 @@ export class Lanes {
       last.seq,
     );
     const { ordering, id } = this.#catalogue.queueOfClass(stream.class);
-    if (ordering === 'weighted_random') {
-      this.#sql.run('UPDATE hf_queues SET last_key = max(last_key, ?) WHERE id = ?', last.order_key, id);
-    }
+    if (ordering === 'weighted_random') this.#lastKeys.set(id, Math.max(this.#lastKeyOf(id), last.order_key));
+  }
+
+  /** Sends a source to the back of the line of its fair queue, and answers the key of its lanes in the ring from now on. */
+  serve(queue: number, source: string): number {
+    return this.#turns.serve(queue, source);
   }
 
   /** Makes the ring mirror the lanes that were touched: once for each, however many tasks came and went. */
   flush(): void {
     this.#enter();
+    const rising: RingRow[] = [];
     for (const [lane, { stream, source, shut, before, now }] of this.#touched) {
       if (shut) continue;
       const head = now === 'unknown' ? this.#headOf(lane) : now;
-      if (head?.seq === before?.seq && head?.order_key === before?.order_key) continue;
-      if (before) this.#retire(stream, before);
-      if (head) this.#raise(stream, { order_key: head.order_key, seq: head.seq, lane, source });
+      if (!before && !head) continue;
+      const queue = this.#catalogue.queueOfClass(stream.class);
+      let was = before;
+      let is = head;
+      if (queue.fair === 1) {
+        // While it has tasks, only a turn of its source moves it.
+        if (before && head && !this.#turns.hasMoved(queue.id, source)) continue;
+        const turn = this.#turns.of(queue.id, source);
+        was = before && { order_key: turn.before as number, seq: lane };
+        is = head && { order_key: turn.now, seq: lane };
+      }
+      if (is?.seq === was?.seq && is?.order_key === was?.order_key) continue;
+      if (was) this.#retire(stream, was);
+      if (is) rising.push([stream.class, stream.track, is.order_key, is.seq, lane, source]);
     }
     this.#touched.clear();
+    for (const { class: id, track, lane, source, before, now } of this.#turns.write()) {
+      this.#retire({ class: id, track }, { order_key: before, seq: lane });
+      rising.push([id, track, now, lane, lane, source]);
+    }
+    this.#raise(rising);
+    this.#noteLastKeys();
   }
 
   /** Shuts a source: its lanes leave the ring, whatever they hold. */
   shut(source: string, { actor, note }: By, now: number): void {
     if (this.isShut(source)) return;
-    for (const { stream, head } of this.#headsOfSource(source)) this.#retire(stream, head);
+    for (const [id, track, order_key, seq] of this.#ringRowsOf(source)) {
+      this.#retire({ class: id, track }, { order_key, seq });
+    }
     this.#sql.run(
       'INSERT INTO hf_sources (name, shut_at, actor, note) VALUES (?, ?, ?, ?)',
       source,
@@ -150,7 +183,9 @@ export class Lanes {
   /** Opens a source: those of its lanes that hold anything join the ring. */
   open(source: string): void {
     if (this.#sql.run('DELETE FROM hf_sources WHERE name = ?', source).changes === 0) return;
-    for (const { stream, head } of this.#headsOfSource(source)) this.#raise(stream, head);
+    const rising = this.#ringRowsOf(source);
+    this.#turns.write();
+    this.#raise(rising);
   }
 
   isShut(source: string): boolean {
@@ -173,39 +208,71 @@ export class Lanes {
     this.#catalogue.queuesChanged();
   }
 
-  /** Sets a queue's order, and puts its ready tasks into it. */
-  reorder(queue: string, ordering: QueueOrder, places: (ids: readonly number[]) => readonly Place[]): void {
+  /** Sets up a queue, and puts its ready tasks into its order and its lanes into their line. */
+  setUp(queue: string, settings: Partial<QueueSettings>, places: (ids: readonly number[]) => readonly Place[]): void {
     const id = this.#catalogue.queueIdOf(queue);
-    if (this.#catalogue.queue(id).ordering === ordering) return;
+    const before = this.#catalogue.queue(id);
+    const { order = before.ordering, fair = before.fair === 1 } = settings;
+    if (before.ordering === order && (before.fair === 1) === fair) return;
     this.flush();
-    const all = places(
-      this.#sql.column<number>(
-        `SELECT abs(r.seq) AS id FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class
-         WHERE c.queue = ? ORDER BY id`,
-        id,
-      ),
-    );
-    this.#sql.run(
-      'DELETE FROM hf_ready WHERE lane IN (SELECT l.id FROM hf_lanes l JOIN hf_classes c ON c.id = l.class WHERE c.queue = ?)',
+    const lanes = this.#sql.rows<[class_: number, track: number, lane: number, source: string]>(
+      `SELECT a.class, a.track, a.lane, a.source FROM hf_active a JOIN hf_classes c ON c.id = a.class
+       WHERE c.queue = ? ORDER BY a.order_key, a.seq`,
       id,
     );
     this.#sql.run('DELETE FROM hf_active WHERE class IN (SELECT id FROM hf_classes WHERE queue = ?)', id);
-    this.#sql.run('UPDATE hf_queues SET ordering = ? WHERE id = ?', ordering, id);
+    this.#sql.run('UPDATE hf_queues SET ordering = ?, fair = ? WHERE id = ?', order, fair ? 1 : 0, id);
     this.#catalogue.queuesChanged();
-    for (const place of all) this.add(place);
+    if (!fair) this.#turns.clear(id);
+    if (order !== before.ordering) this.#reorder(id, places);
+    const rising = lanes.map(([group, track, lane, source]): RingRow => {
+      const { order_key, seq } = this.#ringKey(group, lane, source, this.#headOf(lane) as Ranked);
+      return [group, track, order_key, seq, lane, source];
+    });
+    this.#turns.write();
+    this.#raise(rising);
   }
 
-  #headsOfSource(source: string): { readonly stream: Stream; readonly head: Head }[] {
+  /** Puts the ready tasks of a queue into its new order, lane by lane; the ring is its caller's. */
+  #reorder(queue: number, places: (ids: readonly number[]) => readonly Place[]): void {
+    const rows = this.#sql.rows<[lane: number, id: number]>(
+      `SELECT r.lane, abs(r.seq) FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class
+       WHERE c.queue = ?`,
+      queue,
+    );
+    const { ordering } = this.#catalogue.queue(queue);
+    const all = places(rows.map(([, id]) => id));
+    this.#sql.run(
+      'DELETE FROM hf_ready WHERE lane IN (SELECT l.id FROM hf_lanes l JOIN hf_classes c ON c.id = l.class WHERE c.queue = ?)',
+      queue,
+    );
+    this.#sql.insertAll(
+      'hf_ready (lane, order_key, seq)',
+      3,
+      all.flatMap((place, n) => [rows[n]?.[0], this.#orderKey(place, ordering), seqOf(place.id, ordering)]),
+    );
+  }
+
+  /** What the ring holds of a source, or would if it were open. */
+  #ringRowsOf(source: string): RingRow[] {
     this.flush();
     return this.#sql
       .all<{ id: number; class: number; track: number }>(
         'SELECT id, class, track FROM hf_lanes WHERE source = ?',
         source,
       )
-      .flatMap(({ id: lane, class: group, track }) => {
+      .flatMap(({ id: lane, class: group, track }): RingRow[] => {
         const head = this.#headOf(lane);
-        return head ? [{ stream: { class: group, track }, head: { ...head, lane, source } }] : [];
+        if (!head) return [];
+        const { order_key, seq } = this.#ringKey(group, lane, source, head);
+        return [[group, track, order_key, seq, lane, source]];
       });
+  }
+
+  /** Where a lane stands in the ring. */
+  #ringKey(group: number, lane: number, source: string, head: Ranked): Ranked {
+    const queue = this.#catalogue.queueOfClass(group);
+    return queue.fair === 1 ? { order_key: this.#turns.of(queue.id, source).now, seq: lane } : head;
   }
 
   #enter(): void {
@@ -232,16 +299,8 @@ export class Lanes {
     );
   }
 
-  #raise({ class: id, track }: Stream, { order_key, seq, lane, source }: Head): void {
-    this.#sql.run(
-      'INSERT INTO hf_active (class, track, order_key, seq, lane, source) VALUES (?, ?, ?, ?, ?, ?)',
-      id,
-      track,
-      order_key,
-      seq,
-      lane,
-      source,
-    );
+  #raise(rows: readonly RingRow[]): void {
+    this.#sql.insertAll('hf_active (class, track, order_key, seq, lane, source)', 6, rows.flat());
   }
 
   #retire({ class: id, track }: Stream, { order_key, seq }: Ranked): void {
@@ -272,13 +331,26 @@ export class Lanes {
       case 'weighted_random': {
         // Exponential races from the last key claimed on: the one that comes first is drawn in proportion to its weight,
         // and what came earlier is not forgotten by what comes later.
-        const { last_key } = this.#sql.get<{ last_key: number }>(
-          'SELECT last_key FROM hf_queues WHERE id = ?',
-          this.#catalogue.queueOfClass(id).id,
-        ) as { last_key: number };
-        return last_key - Math.log(1 - this.#random()) / Math.max(1, priority);
+        const last = this.#lastKeyOf(this.#catalogue.queueOfClass(id).id);
+        return last - Math.log(1 - this.#random()) / Math.max(1, priority);
       }
     }
+  }
+
+  /** The last key claimed of a weighted queue. */
+  #lastKeyOf(queue: number): number {
+    const known = this.#lastKeys.get(queue);
+    if (known !== undefined) return known;
+    const [key = 0] = this.#sql.column<number>('SELECT last_key FROM hf_queues WHERE id = ?', queue);
+    this.#lastKeys.set(queue, key);
+    return key;
+  }
+
+  #noteLastKeys(): void {
+    for (const [queue, key] of this.#lastKeys) {
+      this.#sql.run('UPDATE hf_queues SET last_key = ? WHERE id = ? AND last_key < ?', key, queue, key);
+    }
+    this.#lastKeys.clear();
   }
 }
 

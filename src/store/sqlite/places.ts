@@ -138,6 +138,6 @@ export function placeOf(
 }
 
 /** A state change that the table of transitions does not have is a bug, and is not written. */
-export function mustBeLegal(from: TaskState | 'new', to: TaskState): void {
+export function mustBeLegal(from: TaskState | 'new' | 'elsewhere', to: TaskState): void {
   if (!isLegal(from, to)) throw new Error(`A task cannot go from ${from} to ${to}.`);
 }

@@ -2,6 +2,7 @@ import type { Because, ChargedCount } from '../../failure/decide.ts';
 import type { Failure } from '../../failure/outcome.ts';
 import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
 import type {
+  Brought,
   Counts,
   HistoryEntry,
   ListFilter,
@@ -102,12 +103,13 @@ export class SqliteRecords implements Records {
         conditions.push(`${column} IN (SELECT value FROM json_each(:${column}))`);
         values[column] = JSON.stringify(wanted);
       };
-      if (filter.states) conditions.push(membership(filter.states));
       among('state', filter.states);
       among('type', filter.types);
       among('queue', filter.queues);
       among('source', filter.sources);
       among('reason', filter.reasons);
+      const onlyStates = conditions.length === 2;
+      if (filter.states) conditions.push(`id IN (${standing(filter.states, onlyStates)})`);
       const where = conditions.join(' AND ');
       const takers = this.#takersOf(sql);
       return sql
@@ -184,10 +186,11 @@ export class SqliteRecords implements Records {
   queues(): Promise<readonly QueueRecord[]> {
     return this.#read((sql) =>
       sql
-        .all<QueueRow>('SELECT name, ordering, paused_at, actor, note FROM hf_queues ORDER BY name')
-        .map(({ name, ordering, paused_at: at, actor, note }) => ({
+        .all<QueueRow>('SELECT name, ordering, fair, paused_at, actor, note FROM hf_queues ORDER BY name')
+        .map(({ name, ordering, fair, paused_at: at, actor, note }) => ({
           name,
           order: ordering,
+          fair: fair === 1,
           ...(at !== null && { paused: { at, actor: actor ?? 'unknown', ...(note !== null && { note }) } }),
         })),
     );
@@ -262,28 +265,38 @@ interface ShutRow {
 interface QueueRow {
   readonly name: string;
   readonly ordering: QueueOrder;
+  readonly fair: number;
   readonly paused_at: number | null;
   readonly actor: string | null;
   readonly note: string | null;
 }
 
-/** The view computes a state by looking in every place; where the wanted states stand together, only they are looked at. */
-function membership(states: readonly TaskState[]): string {
-  const places = states.map((state) => {
-    switch (state) {
-      case 'running':
-        return 'id IN (SELECT id FROM hf_running)';
-      case 'scheduled':
-        return 'id IN (SELECT id FROM hf_scheduled)';
-      case 'ready':
-        return 'id IN (SELECT abs(seq) FROM hf_ready)';
-      case 'succeeded':
-        return "id IN (SELECT id FROM hf_resting WHERE state = 'succeeded')";
-      default:
-        return `id IN (SELECT id FROM hf_resting WHERE state <> 'succeeded' AND state = '${state}')`;
-    }
-  });
-  return `(${places.join(' OR ') || '0'})`;
+/**
+ * The ids of the tasks in these states. The view computes a state by looking in every place, so only those are looked at that
+ * stand where the wanted ones do; where nothing else is asked of them, no more than a page of each state.
+ */
+function standing(states: readonly TaskState[], aPageOfEach: boolean): string {
+  const page = aPageOfEach ? 'WHERE id < :before ORDER BY id DESC LIMIT :limit' : '';
+  return (
+    states.map((state) => `SELECT id FROM (SELECT id FROM (${PLACES[state]}) ${page})`).join(' UNION ALL ') || 'NULL'
+  );
+}
+
+/** Where the tasks of each state stand. */
+const PLACES: Readonly<Record<TaskState, string>> = {
+  running: 'SELECT id FROM hf_running',
+  scheduled: 'SELECT id FROM hf_scheduled',
+  ready: 'SELECT abs(seq) AS id FROM hf_ready',
+  succeeded: "SELECT id FROM hf_resting WHERE state = 'succeeded'",
+  held: atRest('held'),
+  needs_manual: atRest('needs_manual'),
+  dead: atRest('dead'),
+  cancelled: atRest('cancelled'),
+};
+
+/** By the index, which leaves out those that succeeded. */
+function atRest(state: TaskState): string {
+  return `SELECT id FROM hf_resting WHERE state <> 'succeeded' AND state = '${state}'`;
 }
 
 interface ExecutionRow {
@@ -309,8 +322,9 @@ interface ActRow {
   readonly actor: string;
   readonly verb: string;
   readonly note: string | null;
-  readonly from_state: TaskState;
+  readonly from_state: TaskState | 'elsewhere';
   readonly to_state: TaskState;
+  readonly brought: string | null;
 }
 
 function executionEntry(row: ExecutionRow): HistoryEntry {
@@ -339,6 +353,7 @@ function actEntry(row: ActRow): HistoryEntry {
     verb: row.verb,
     from: row.from_state,
     to: row.to_state,
+    ...(row.brought !== null && { brought: JSON.parse(row.brought) as Brought }),
     ...(row.note !== null && { note: row.note }),
   };
 }

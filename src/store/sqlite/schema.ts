@@ -7,6 +7,7 @@ import type { Sql } from './driver.ts';
  *
  * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). hf_active has a row for every
  * lane of an open source that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.
+ * In a fair queue the key is the source's turn, and seq the lane.
  */
 const FIRST = `
 CREATE TABLE hf_clock (
@@ -21,10 +22,12 @@ CREATE TABLE hf_queues (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   ordering TEXT NOT NULL DEFAULT 'fifo',
+  fair INTEGER NOT NULL DEFAULT 0,
   paused_at INTEGER,
   actor TEXT,
   note TEXT,
-  last_key REAL NOT NULL DEFAULT 0
+  last_key REAL NOT NULL DEFAULT 0,
+  last_turn INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE hf_sources (
@@ -116,6 +119,13 @@ CREATE TABLE hf_active (
   PRIMARY KEY (class, track, order_key, seq)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE hf_turns (
+  queue INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  turn INTEGER NOT NULL,
+  PRIMARY KEY (queue, source)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE hf_running (
   id INTEGER PRIMARY KEY,
   worker INTEGER NOT NULL,
@@ -180,7 +190,8 @@ CREATE TABLE hf_acts (
   verb TEXT NOT NULL,
   note TEXT,
   from_state TEXT NOT NULL,
-  to_state TEXT NOT NULL
+  to_state TEXT NOT NULL,
+  brought TEXT
 ) STRICT;
 CREATE INDEX hf_acts_task ON hf_acts (task);
 

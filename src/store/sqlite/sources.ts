@@ -1,5 +1,4 @@
-import type { QueueOrder } from '../../task.ts';
-import type { By, SourceStore } from '../store.ts';
+import type { By, QueueSettings, SourceStore } from '../store.ts';
 import type { Lanes } from './lanes.ts';
 import type { Places } from './places.ts';
 import type { Writer } from './writer.ts';
@@ -36,7 +35,7 @@ export class SqliteSources implements SourceStore {
     this.#notify();
   }
 
-  async setOrder(queue: string, order: QueueOrder): Promise<void> {
-    await this.#writer.write(() => this.#lanes.reorder(queue, order, (ids) => this.#places.placesOf(ids)));
+  async setUp(queue: string, settings: Partial<QueueSettings>): Promise<void> {
+    await this.#writer.write(() => this.#lanes.setUp(queue, settings, (ids) => this.#places.placesOf(ids)));
   }
 }

@@ -1,5 +1,6 @@
 import { isWaiting } from '../../task.ts';
 import type {
+  BroughtTask,
   Claim,
   ClaimRequest,
   Lease,
@@ -14,6 +15,7 @@ import type {
   Settlement,
   TaskStore,
 } from '../store.ts';
+import { Bringing } from './bringing.ts';
 import { Claiming, type ClaimingParts } from './claiming.ts';
 import type { Sql } from './driver.ts';
 import { Enqueuing } from './enqueuing.ts';
@@ -33,6 +35,7 @@ interface Parts extends ClaimingParts {
 /** The verbs over tasks: each one an operation of the writer. */
 export class SqliteTasks implements TaskStore {
   readonly enqueue: (tasks: readonly NewTask[]) => Promise<readonly Receipt[]>;
+  readonly bring: (tasks: readonly BroughtTask[]) => Promise<readonly Receipt[]>;
   readonly settle: (settlements: readonly Settlement[]) => Promise<readonly Settled[]>;
   readonly #sql: Sql;
   readonly #writer: Writer;
@@ -61,6 +64,12 @@ export class SqliteTasks implements TaskStore {
       // Who waits for work in this process may claim it in the very transaction that records it.
       () => notify(),
     );
+    const bringing = new Bringing(sql, enqueuing, places, facts);
+    this.bring = writer.gathering(
+      (tasks: readonly BroughtTask[], now) => bringing.bring(tasks, now),
+      () => notify(),
+      () => notify(),
+    );
     this.settle = writer.gathering(
       (settlements: readonly Settlement[], now) => settling.settle(settlements, now),
       (answers) => {
@@ -71,14 +80,7 @@ export class SqliteTasks implements TaskStore {
 
   join({ name, leaseFor, takes, publishes }: NewWorker): Promise<number> {
     return this.#writer.write((now) => {
-      for (const [type, published] of Object.entries(publishes)) {
-        this.#sql.run(
-          `INSERT INTO hf_types (type, published) VALUES (?, ?)
-           ON CONFLICT (type) DO UPDATE SET published = excluded.published WHERE published <> excluded.published`,
-          type,
-          published,
-        );
-      }
+      this.#publish(publishes);
       const { host, pid, pid_started, boot, pid_space } = ownIdentity();
       return this.#sql.run(
         `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, takes, host, pid, pid_started, boot, pid_space)
@@ -95,6 +97,21 @@ export class SqliteTasks implements TaskStore {
         pid_space,
       ).id;
     });
+  }
+
+  async publish(types: NewWorker['publishes']): Promise<void> {
+    await this.#writer.write(() => this.#publish(types));
+  }
+
+  #publish(types: NewWorker['publishes']): void {
+    for (const [type, published] of Object.entries(types)) {
+      this.#sql.run(
+        `INSERT INTO hf_types (type, published) VALUES (?, ?)
+         ON CONFLICT (type) DO UPDATE SET published = excluded.published WHERE published <> excluded.published`,
+        type,
+        published,
+      );
+    }
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {

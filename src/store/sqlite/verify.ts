@@ -6,7 +6,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     WITH places AS (
       SELECT id FROM hf_scheduled UNION ALL SELECT abs(seq) FROM hf_ready
       UNION ALL SELECT id FROM hf_running UNION ALL SELECT id FROM hf_resting)
-    SELECT t.id FROM hf_tasks t LEFT JOIN places p ON p.id = t.id GROUP BY t.id HAVING count(p.id) <> 1`,
+    SELECT id FROM hf_tasks WHERE id NOT IN (SELECT id FROM places)
+    UNION ALL SELECT id FROM places GROUP BY id HAVING count(*) > 1`,
   'has a place but no task': `
     SELECT id FROM hf_scheduled WHERE id NOT IN (SELECT id FROM hf_tasks)
     UNION ALL SELECT abs(seq) FROM hf_ready WHERE abs(seq) NOT IN (SELECT id FROM hf_tasks)
@@ -20,14 +21,20 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     LEFT JOIN hf_facts f ON f.task = t.id
     WHERE l.class <> t.class OR l.source <> t.source OR (l.track = 2) <> coalesce(f.suspect, 0)`,
   'is the head of a lane but not in the ring, or the other way round': `
-    WITH heads AS (
-      SELECT l.class, l.track, r.order_key, r.seq, l.id AS lane, l.source
+    WITH heads (class, track, order_key, seq, lane, source) AS (
+      SELECT l.class, l.track, iif(q.fair, t.turn + 0.0, r.order_key), iif(q.fair, l.id, r.seq), l.id AS lane, l.source
       FROM (SELECT lane, order_key, seq, row_number() OVER (PARTITION BY lane ORDER BY order_key, seq) AS place FROM hf_ready) r
-      JOIN hf_lanes l ON l.id = r.lane
+      JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
+      LEFT JOIN hf_turns t ON t.queue = q.id AND t.source = l.source
       WHERE r.place = 1 AND NOT EXISTS (SELECT 1 FROM hf_sources s WHERE s.name = l.source))
-    SELECT abs(seq) AS id FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
-    UNION ALL
-    SELECT abs(seq) FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM heads)`,
+    SELECT abs(r.seq) AS id FROM (
+      SELECT * FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
+      UNION ALL
+      SELECT * FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM heads)) wrong
+    LEFT JOIN hf_ready r ON r.lane = wrong.lane`,
+  'is of a source whose turn is later than any that its queue gave': `
+    SELECT abs(r.seq) AS id FROM hf_turns t JOIN hf_queues q ON q.id = t.queue JOIN hf_lanes l ON l.source = t.source
+    JOIN hf_ready r ON r.lane = l.id WHERE t.turn > q.last_turn`,
   'is leased to a worker that is not there': `
     SELECT id FROM hf_running WHERE worker NOT IN (SELECT id FROM hf_workers)`,
   'waits with a deadline that is not watched, or the other way round': `

@@ -1,15 +1,14 @@
 import { meets, type Needs } from '../../task.ts';
 import type { ClaimRequest, Takes } from '../store.ts';
-import type { Catalogue } from './catalogue.ts';
+import type { Catalogue, Queue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
-import { type Head, type Lanes, precedes, type Ranked, type Stream, TRACK } from './lanes.ts';
+import { type Front, Fronts } from './fronts.ts';
+import { type Head, type Lanes, precedes, type Ranked, TRACK } from './lanes.ts';
 
-/** The heads of one stream's lanes, the sooner first: as many of them as were read from the ring at once. */
-interface Front {
-  readonly stream: Stream;
-  heads: Head[];
-  /** Whether the ring may hold more. */
-  more: boolean;
+/** What one claim may take of one queue. */
+interface Line {
+  readonly queue: Queue;
+  readonly fronts: Fronts;
 }
 
 /** What one round over the queues may take. */
@@ -20,18 +19,27 @@ interface Allowance {
   readonly types?: readonly string[];
 }
 
-/** How many heads are read from the ring at once. */
-const MOST_HEADS = 128;
+/** The first tasks of a source's lane, in its turn. */
+interface Turn {
+  readonly front: Front;
+  readonly head: Head;
+  readonly tasks: readonly Ranked[];
+  given: number;
+}
 
 /** How many tasks of a lane are read at once while another lane's head bounds them. */
 const WHILE_BOUNDED = 8;
+
+/** In a fair queue a source gives one task a turn; where many lanes wait it gives some, for each turn has pages of its own. */
+const MANY_LANES = 1_000;
+const TASKS_A_TURN = { few: 1, many: 4 } as const;
 
 /** How a claim finds its tasks: it walks the heads of the lanes that its worker may take from, and never skips a task. */
 export class Walk {
   readonly #sql: Sql;
   readonly #catalogue: Catalogue;
   readonly #lanes: Lanes;
-  #turn = 0;
+  #rotation = 0;
 
   constructor(sql: Sql, catalogue: Catalogue, lanes: Lanes) {
     this.#sql = sql;
@@ -40,18 +48,18 @@ export class Walk {
   }
 
   /**
-   * The ids of the next tasks for a claim, taken out of their lanes: each queue's in its exact order, the queues in turn.
-   * Those beyond the request's limit are claimed ahead.
+   * The ids of the next tasks for a claim, taken out of their lanes: each queue's in its exact order, or, where it is fair,
+   * its sources in turn; the queues in turn. Those beyond the request's limit are claimed ahead.
    */
   take(request: ClaimRequest): number[] {
     this.#lanes.flush();
-    const queues = this.#streamsByQueue(request);
-    const first = this.#turn++ % Math.max(1, queues.length);
-    const turn = [...queues.slice(first), ...queues.slice(0, first)];
-    const taken = this.#takeRound(turn, { limit: request.limit, suspects: request.suspect ? 1 : 0 });
-    const { ahead } = request;
-    if (ahead && ahead.limit > 0 && taken.length === request.limit) {
-      taken.push(...this.#takeRound(turn, { limit: ahead.limit, suspects: 0, types: ahead.types }));
+    const { limit, ahead } = request;
+    const lines = this.#lines(request, limit + (ahead?.limit ?? 0));
+    const first = this.#rotation++ % Math.max(1, lines.length);
+    const rotated = [...lines.slice(first), ...lines.slice(0, first)];
+    const taken = this.#takeRound(rotated, { limit, suspects: request.suspect ? 1 : 0 });
+    if (ahead && ahead.limit > 0 && taken.length === limit) {
+      taken.push(...this.#takeRound(rotated, { limit: ahead.limit, suspects: 0, types: ahead.types }));
     }
     return taken;
   }
@@ -59,10 +67,9 @@ export class Walk {
   /** Whether a claim could be given anything but these tasks. A look: it takes nothing. */
   offersOthers(request: ClaimRequest, ids: readonly number[]): boolean {
     this.#lanes.flush();
-    const streams = this.#streamsByQueue(request).flat();
-    return streams
-      .filter(({ track }) => track !== TRACK.suspect || request.suspect)
-      .some(({ class: id, track }) =>
+    return this.#firsts(request)
+      .filter(({ stream }) => stream.track !== TRACK.suspect || request.suspect)
+      .some(({ stream: { class: id, track } }) =>
         this.#sql
           .column<number>(
             `SELECT abs(r.seq) AS id FROM hf_active a JOIN hf_ready r ON r.lane = a.lane
@@ -83,116 +90,147 @@ export class Walk {
   }
 
   /** A fair share of each queue, then whatever is left for those that have more. */
-  #takeRound(queues: readonly (readonly Stream[])[], allowance: Allowance): number[] {
+  #takeRound(lines: readonly Line[], allowance: Allowance): number[] {
     const { limit } = allowance;
-    const share = Math.ceil(limit / Math.max(1, queues.length));
+    const share = Math.ceil(limit / Math.max(1, lines.length));
     const taken: number[] = [];
-    for (const most of queues.length > 1 ? [share, limit] : [limit]) {
-      for (const streams of queues) {
-        if (taken.length < limit) this.#takeFrom(streams, Math.min(most, limit - taken.length), allowance, taken);
+    for (const most of lines.length > 1 ? [share, limit] : [limit]) {
+      for (const { queue, fronts } of lines) {
+        const enough = Math.min(limit, taken.length + most);
+        if (taken.length === enough) continue;
+        if (allowance.suspects <= 0) fronts.dropSuspects();
+        if (queue.fair === 1) this.#takeInTurn(queue.id, fronts, enough, allowance, taken);
+        else this.#takeInOrder(fronts, enough, allowance, taken);
       }
     }
     return taken;
   }
 
-  /** Merges the heads of one queue's streams: the smallest goes first, and its lane gives until another head is smaller. */
-  #takeFrom(streams: readonly Stream[], limit: number, allowance: Allowance, taken: number[]): void {
-    this.#lanes.flush();
-    const fronts = streams.map((stream) => this.#frontOf(stream, limit));
-    const enough = taken.length + limit;
+  /** Merges the lanes of one queue: the one whose head comes first gives until another's comes before its next. */
+  #takeInOrder(fronts: Fronts, enough: number, allowance: Allowance, taken: number[]): void {
     while (taken.length < enough) {
-      const [best, second] = this.#twoBest(fronts, allowance);
-      const head = best?.heads[0];
-      if (!best || !head) return;
-      const { type } = this.#catalogue.class(best.stream.class);
-      if (allowance.types && !allowance.types.includes(type)) return;
-      const suspect = best.stream.track === TRACK.suspect;
-      if (suspect) allowance.suspects -= 1;
-      const bound = sooner(best.heads[1], second?.heads[0]);
-      this.#takeHead(best, head, bound, suspect ? 1 : enough - taken.length, taken);
-      if (best.heads.length < 2 && best.more) this.#reload(best, limit);
+      const front = fronts.first;
+      if (!front || !this.#allows(front, allowance)) return;
+      const bound = fronts.bound();
+      const [head] = front.heads as [Head];
+      const suspect = front.stream.track === TRACK.suspect;
+      const left = suspect ? 1 : enough - taken.length;
+      const most = bound ? Math.min(left, WHILE_BOUNDED) : left;
+      const tasks = this.#tasksOf(head.lane, most + 1);
+      const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && bound && !precedes(task, bound)));
+      const count = beyond < 0 ? tasks.length : beyond;
+      for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
+      const next = tasks[count];
+      this.#lanes.cut(front.stream, head, tasks[count - 1] as Ranked, next);
+      fronts.moved([front], [next && { ...next, lane: head.lane, source: head.source }]);
+      if (suspect && --allowance.suspects <= 0) fronts.dropSuspects();
     }
   }
 
-  /** Takes the tasks of one lane that come before the bound, and puts its next head into its place. */
-  #takeHead(front: Front, head: Head, bound: Ranked | undefined, limit: number, taken: number[]): void {
-    const most = bound ? Math.min(limit, WHILE_BOUNDED) : limit;
-    const rows = this.#sql.rows<[order_key: number, seq: number]>(
-      'SELECT order_key, seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT ?',
-      head.lane,
-      most + 1,
+  /** Serves the sources of a fair queue in turn: one gives a few tasks, in its own order, and goes to the back of the line. */
+  #takeInTurn(queue: number, fronts: Fronts, enough: number, allowance: Allowance, taken: number[]): void {
+    const atOnce = fronts.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
+    while (taken.length < enough) {
+      const before = taken.length;
+      const firsts = fronts.firsts();
+      const lanes = firsts.map((front): Turn => {
+        const [head] = front.heads as [Head];
+        return { front, head, tasks: this.#tasksOf(head.lane, atOnce + 1), given: 0 };
+      });
+      const most = Math.min(enough, before + atOnce);
+      for (let lane = sooner(lanes, allowance); lane && taken.length < most; lane = sooner(lanes, allowance)) {
+        if (!this.#allows(lane.front, allowance)) break;
+        if (lane.front.stream.track === TRACK.suspect) allowance.suspects -= 1;
+        taken.push(Math.abs(lane.tasks[lane.given]?.seq as number));
+        lane.given += 1;
+      }
+      if (taken.length === before) return;
+      this.#serve(queue, fronts, lanes);
+      if (allowance.suspects <= 0) fronts.dropSuspects();
+    }
+  }
+
+  /** A source has had its turn: what it gave leaves its lanes, and all of them go to the back together. */
+  #serve(queue: number, fronts: Fronts, lanes: readonly Turn[]): void {
+    const [{ head: first }] = lanes as [Turn];
+    const order_key = this.#lanes.serve(queue, first.source);
+    const next = lanes.map(({ front, head, tasks, given }) => {
+      const last = tasks[given - 1];
+      if (last) this.#lanes.cut(front.stream, head, last, tasks[given]);
+      return tasks[given] && { ...head, order_key };
+    });
+    fronts.moved(
+      lanes.map(({ front }) => front),
+      next,
     );
-    let count = 0;
-    for (const [order_key, seq] of rows) {
-      if (count === most || (count > 0 && bound && !precedes({ order_key, seq }, bound))) break;
-      taken.push(Math.abs(seq));
-      count += 1;
-    }
-    const next = ranked(rows[count]);
-    this.#lanes.cut(front.stream, head, ranked(rows[count - 1]) as Ranked, next);
-    front.heads.shift();
-    if (next) insert(front, { ...next, lane: head.lane, source: head.source });
   }
 
-  /** The two fronts whose heads come first. */
-  #twoBest(fronts: readonly Front[], { suspects }: Allowance): [Front | undefined, Front | undefined] {
-    let best: Front | undefined;
-    let second: Front | undefined;
-    for (const front of fronts) {
-      const head = front.heads[0];
-      if (!head || (front.stream.track === TRACK.suspect && suspects <= 0)) continue;
-      if (!best || precedes(head, best.heads[0] as Head)) {
-        second = best;
-        best = front;
-      } else if (!second || precedes(head, second.heads[0] as Head)) second = front;
-    }
-    return [best, second];
+  #allows({ stream }: Front, { types }: Allowance): boolean {
+    return !types || types.includes(this.#catalogue.class(stream.class).type);
   }
 
-  #frontOf(stream: Stream, limit: number): Front {
-    const most = Math.min(limit + 1, MOST_HEADS);
-    const heads = this.#sql.all<Head>(
-      'SELECT order_key, seq, lane, source FROM hf_active WHERE class = ? AND track = ? ORDER BY order_key, seq LIMIT ?',
-      stream.class,
-      stream.track,
-      most,
+  #tasksOf(lane: number, most: number): Ranked[] {
+    return this.#sql
+      .rows<[order_key: number, seq: number]>(
+        'SELECT order_key, seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT ?',
+        lane,
+        most,
+      )
+      .map(([order_key, seq]) => ({ order_key, seq }));
+  }
+
+  /** What a claim of so many tasks may take from, by queue. */
+  #lines(request: ClaimRequest, limit: number): Line[] {
+    const byQueue = new Map<Queue, Front[]>();
+    for (const front of this.#firsts(request)) {
+      const queue = this.#catalogue.queueOfClass(front.stream.class);
+      const fronts = byQueue.get(queue);
+      if (fronts) fronts.push(front);
+      else byQueue.set(queue, [front]);
+    }
+    return [...byQueue].map(([queue, fronts]) => ({
+      queue,
+      fronts: new Fronts(this.#sql, this.#lanes, fronts, limit),
+    }));
+  }
+
+  /** The first lane of every class and track that this worker may take from: one probe each, however much they hold. */
+  #firsts(request: ClaimRequest): Front[] {
+    const rows = this.#sql.rows<
+      [class_: number, track: number, order_key: number, seq: number, lane: number, source: string]
+    >(
+      // With > the probe would read all lanes of the class and track that it comes from.
+      `WITH RECURSIVE firsts AS (
+         SELECT * FROM (
+           SELECT class, track, order_key, seq, lane, source FROM hf_active ORDER BY class, track, order_key, seq LIMIT 1)
+         UNION ALL
+         SELECT a.class, a.track, a.order_key, a.seq, a.lane, a.source FROM firsts f
+         JOIN hf_active a ON (a.class, a.track, a.order_key, a.seq) = (
+           SELECT class, track, order_key, seq FROM hf_active WHERE (class, track) >= (f.class, f.track + 1)
+           ORDER BY class, track, order_key, seq LIMIT 1))
+       SELECT * FROM firsts`,
     );
-    return { stream, heads, more: heads.length === most };
+    return rows
+      .filter(([id]) => this.admits(request, id))
+      .map(([id, track, order_key, seq, lane, source]) => ({
+        stream: { class: id, track },
+        heads: [{ order_key, seq, lane, source }],
+        more: true,
+        asked: 0,
+        changed: false,
+      }));
   }
+}
 
-  #reload(front: Front, limit: number): void {
-    this.#lanes.flush();
-    Object.assign(front, this.#frontOf(front.stream, limit));
+/** Of the lanes of a source, the one whose next task comes first. */
+function sooner(lanes: readonly Turn[], { suspects }: Allowance): Turn | undefined {
+  let first: Turn | undefined;
+  for (const lane of lanes) {
+    const task = lane.tasks[lane.given];
+    if (!task || (lane.front.stream.track === TRACK.suspect && suspects <= 0)) continue;
+    if (!first || precedes(task, first.tasks[first.given] as Ranked)) first = lane;
   }
-
-  /** The classes and tracks that have ready tasks and that this worker may take from, by queue. */
-  #streamsByQueue(request: ClaimRequest): Stream[][] {
-    const queues = new Map<number, Stream[]>();
-    for (const stream of this.#streams()) {
-      if (!this.admits(request, stream.class)) continue;
-      const { queue } = this.#catalogue.class(stream.class);
-      const streams = queues.get(queue);
-      if (streams) streams.push(stream);
-      else queues.set(queue, [stream]);
-    }
-    return [...queues.values()];
-  }
-
-  /** One probe for each class and track that has anything, however many tasks and lanes it has. */
-  #streams(): Stream[] {
-    const streams: Stream[] = [];
-    let at: Stream = { class: -1, track: -1 };
-    for (;;) {
-      const next = this.#sql.get<Stream>(
-        'SELECT class, track FROM hf_active WHERE (class, track) > (?, ?) ORDER BY class, track LIMIT 1',
-        at.class,
-        at.track,
-      );
-      if (!next) return streams;
-      streams.push(next);
-      at = next;
-    }
-  }
+  return first;
 }
 
 /** Whether a worker that takes these may run a task of this kind. */
@@ -206,19 +244,4 @@ export function takes(
     (!categories || categories.includes(task.category)) &&
     meets(capabilities, task.needs)
   );
-}
-
-/** A head that stands behind those that were read, where there may be more, is found when these are read. */
-function insert(front: Front, head: Head): void {
-  const at = front.heads.findIndex((other) => precedes(head, other));
-  if (at >= 0) front.heads.splice(at, 0, head);
-  else if (!front.more) front.heads.push(head);
-}
-
-function ranked(row: readonly [order_key: number, seq: number] | undefined): Ranked | undefined {
-  return row && { order_key: row[0], seq: row[1] };
-}
-
-function sooner(a: Ranked | undefined, b: Ranked | undefined): Ranked | undefined {
-  return a && b ? (precedes(a, b) ? a : b) : (a ?? b);
 }

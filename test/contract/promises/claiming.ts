@@ -282,7 +282,7 @@ function promisesOfOrder(scene: Scene): void {
     test.each([1, 7, 200])(
       'is exact across sources, types and categories, ties included, %i at a time',
       async (limit) => {
-        await scene.store.sources.setOrder('default', order as QueueOrder);
+        await scene.store.sources.setUp('default', { order: order as QueueOrder });
         const tasks = await enqueueCrowd();
         await expectOrder(await scene.join(), limit, tasks);
       },
@@ -290,13 +290,13 @@ function promisesOfOrder(scene: Scene): void {
 
     test('is exact for tasks that waited before the queue was given this order', async () => {
       const tasks = await enqueueCrowd();
-      await scene.store.sources.setOrder('default', 'weighted_random');
-      await scene.store.sources.setOrder('default', order as QueueOrder);
+      await scene.store.sources.setUp('default', { order: 'weighted_random' });
+      await scene.store.sources.setUp('default', { order: order as QueueOrder });
       await expectOrder(await scene.join(), 5, tasks);
     });
 
     test('is exact for tasks that were claimed and handed back in between', async () => {
-      await scene.store.sources.setOrder('default', order as QueueOrder);
+      await scene.store.sources.setUp('default', { order: order as QueueOrder });
       const tasks = await enqueueCrowd();
       const worker = await scene.join();
       for (const claimed of await scene.claim(worker, { limit: 50 })) await scene.settle(claimed, handedBack());
@@ -304,7 +304,7 @@ function promisesOfOrder(scene: Scene): void {
     });
 
     test('is exact for the tasks that a filter leaves', async () => {
-      await scene.store.sources.setOrder('default', order as QueueOrder);
+      await scene.store.sources.setUp('default', { order: order as QueueOrder });
       const tasks = await enqueueCrowd();
       const worker = await scene.join();
       const left = tasks.filter(({ type, category }) => type !== 'type-0' && category === 'category-1');
@@ -334,7 +334,7 @@ function promisesOfOrder(scene: Scene): void {
   });
 
   test.each(['fifo', 'lifo'] as const)('%s is exact for times of any age', async (order) => {
-    await scene.store.sources.setOrder('default', order);
+    await scene.store.sources.setUp('default', { order });
     const times = [0, Date.UTC(1999, 11, 31), Date.UTC(2020, 0, 1), scene.now(), Date.UTC(2262, 3, 11), -1];
     const ids = await scene.enqueue(...times.map((submittedAt) => ({ submittedAt })));
     const oldest = times.toSorted((a, b) => a - b).map((time) => ids[times.indexOf(time)]);
@@ -343,7 +343,7 @@ function promisesOfOrder(scene: Scene): void {
   });
 
   test('priority goes before age, were it thirty years', async () => {
-    await scene.store.sources.setOrder('default', 'priority');
+    await scene.store.sources.setUp('default', { order: 'priority' });
     const [old, young] = [Date.UTC(2020, 0, 2), Date.UTC(2050, 0, 1)];
     const ids = await scene.enqueue(
       { priority: 0, submittedAt: old },
@@ -366,7 +366,7 @@ function promisesOfOrder(scene: Scene): void {
   });
 
   test('is each queue’s own', async () => {
-    await scene.store.sources.setOrder('stack', 'lifo');
+    await scene.store.sources.setUp('stack', { order: 'lifo' });
     const worker = await scene.join();
     const a = await scene.enqueue({ queue: 'stack' }, { queue: 'stack' });
     const b = await scene.enqueue({ queue: 'line' }, { queue: 'line' });
@@ -391,7 +391,7 @@ function promisesOfOrder(scene: Scene): void {
     const worker = await scene.join();
     const [scheduled, held] = await scene.enqueue({ delay: 1_000, priority: 2 }, { priority: 3 });
     await scene.move(held as number, { verb: 'hold' });
-    await scene.store.sources.setOrder('default', 'priority');
+    await scene.store.sources.setUp('default', { order: 'priority' });
     const [low, high] = await scene.enqueue({ priority: 1 }, { priority: 4 });
     await scene.move(held as number, { verb: 'release' });
     scene.advance(1_000);
@@ -400,9 +400,9 @@ function promisesOfOrder(scene: Scene): void {
   });
 
   test('takes an order again that it has already', async () => {
-    await scene.store.sources.setOrder('default', 'lifo');
+    await scene.store.sources.setUp('default', { order: 'lifo' });
     const ids = await scene.enqueue({}, {});
-    await scene.store.sources.setOrder('default', 'lifo');
+    await scene.store.sources.setUp('default', { order: 'lifo' });
 
     expect(idsOf(await scene.claim(await scene.join()))).toEqual(ids.toReversed());
   });
@@ -413,7 +413,7 @@ function promisesOfOrder(scene: Scene): void {
     // The second handle has seen the queue in its first order.
     await second.tasks.enqueue([newTask()]);
     await second.tasks.claim(claimRequest(there));
-    await scene.store.sources.setOrder('default', 'lifo');
+    await scene.store.sources.setUp('default', { order: 'lifo' });
     const here = await scene.enqueue({}, {});
     const [last] = await second.tasks.enqueue([newTask()]);
 
@@ -424,7 +424,7 @@ function promisesOfOrder(scene: Scene): void {
 
 function promisesOfChance(scene: Scene): void {
   test('weighted_random gives a weight of 8 about eight times the share of a weight of 1', async () => {
-    await scene.store.sources.setOrder('default', 'weighted_random');
+    await scene.store.sources.setUp('default', { order: 'weighted_random' });
     const worker = await scene.join();
     const heavy = Array.from({ length: 1_000 }, (_, n) => ({ priority: 8, source: `h${n % 5}` }));
     const light = Array.from({ length: 1_000 }, (_, n) => ({ priority: 1, source: `l${n % 5}` }));
@@ -441,7 +441,7 @@ function promisesOfChance(scene: Scene): void {
   });
 
   test('weighted_random gives a priority of 0 the chance of 1, and lets none starve while others keep coming', async () => {
-    await scene.store.sources.setOrder('default', 'weighted_random');
+    await scene.store.sources.setUp('default', { order: 'weighted_random' });
     const worker = await scene.join();
     const light = await scene.enqueue(...Array.from({ length: 5 }, () => ({ priority: 0, source: 'light' })));
     const batch = Array.from({ length: 40 }, (_, n) => ({ priority: 8, source: `heavy-${n % 3}` }));
@@ -466,7 +466,7 @@ function promisesOfChance(scene: Scene): void {
   });
 
   test('weighted_random gives each task once, and every one', async () => {
-    await scene.store.sources.setOrder('default', 'weighted_random');
+    await scene.store.sources.setUp('default', { order: 'weighted_random' });
     const ids = await scene.enqueue(
       ...Array.from({ length: 60 }, (_, n) => ({ priority: n % 9, source: `s${n % 4}` })),
     );

@@ -22,6 +22,8 @@ export function promisesOfRecords(factory: StoreFactory): void {
     expect(await records.published('mail')).toBe('{"maxAttempts":2}');
     await scene.join('bob', { publishes: { mail: '{"maxAttempts":3}' } });
     expect(await records.published('mail')).toBe('{"maxAttempts":3}');
+    await scene.store.tasks.publish({ mail: '{"maxAttempts":4}' });
+    expect(await records.published('mail')).toBe('{"maxAttempts":4}');
     expect(await records.published('sms')).toBe('{}');
     expect(await records.published('Mail')).toBeUndefined();
   });

@@ -82,6 +82,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(await scene.store.records.queues()).toContainEqual({
       name: 'mail',
       order: 'fifo',
+      fair: false,
       paused: { at: scene.now(), ...eva },
     });
   });
@@ -149,7 +150,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     await scene.enqueue({ queue: 'a' }, { queue: 'a', type: 'other', source: 's' }, { queue: 'a', delay: 1_000 });
     await scene.enqueue({ queue: 'b', delay: 2_000 });
     await scene.start(worker, { queue: 'b' });
-    await scene.store.sources.setOrder('c', 'lifo');
+    await scene.store.sources.setUp('c', { order: 'lifo' });
 
     const c = { name: 'c', ready: 0, running: 0, scheduled: 0 };
     const looked = (exact: boolean, scheduledInB: number) =>

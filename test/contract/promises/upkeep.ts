@@ -34,7 +34,7 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
       ({ tasks }) => tasks.recover(worker, 1),
       ({ tasks }) => tasks.leave(worker),
       ({ tasks }) => tasks.move([claimed.lease.task], { actor: 'maria', verb: 'cancel' }),
-      ({ sources }) => sources.setOrder('default', 'lifo'),
+      ({ sources }) => sources.setUp('default', { order: 'lifo' }),
       ({ records }) => records.find(1),
       ({ records }) => records.findByKey('k'),
       ({ records }) => records.list({ limit: 1 }),
@@ -63,7 +63,7 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
 
   test.runIf(scene.hasSecond)('keeps everything over a restart', async () => {
     const worker = await scene.join('alice', { publishes: { mail: '{}' } });
-    await scene.store.sources.setOrder('default', 'lifo');
+    await scene.store.sources.setUp('default', { order: 'lifo' });
     const claimed = await scene.start(worker, { key: 'k', needs: { cpu: 1 } }).catch(() => undefined);
     expect(claimed).toBeUndefined();
     const running = await scene.start(worker);

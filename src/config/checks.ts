@@ -1,0 +1,184 @@
+import { formatDuration, type Milliseconds } from '../duration.ts';
+import { type Backoff, ceiling } from '../failure/backoff.ts';
+import { type Jitter, jittered } from '../failure/jitter.ts';
+import { isKind } from '../failure/outcome.ts';
+import type { Policy, RuleOptions } from '../failure/policy.ts';
+import type { Located, Problems } from './problems.ts';
+import { membersOf, type RetryBlock } from './retry.ts';
+import type { Node } from './source.ts';
+
+/*
+ * What can be read and yet cannot be meant. Only what a block itself says is held against it; what it takes from elsewhere is
+ * judged there. A slip that undoes what was written is refused; what merely goes unused is a warning.
+ */
+
+/** Looks for nonsense in one block, of which `policy` is what tasks would get. */
+export function checkBlock({ node, options }: RetryBlock, policy: Policy, problems: Problems): void {
+  const rulesNode = memberOf(node, 'rules')?.value;
+  checkNumbers(
+    { node, said: options, whole: policy, jitter: policy.jitter, giveUpAfter: policy.giveUpAfter },
+    problems,
+  );
+  for (const [name, rule] of Object.entries(options.rules ?? {})) {
+    const ruleNode = rulesNode && memberOf(rulesNode, name)?.value;
+    if (!ruleNode) continue;
+    const numbers = { ...policy, ...(policy.rules[name] ?? {}) };
+    checkNumbers(
+      { node: ruleNode, said: rule, whole: numbers, jitter: numbers.jitter, giveUpAfter: policy.giveUpAfter },
+      problems,
+    );
+    checkKind(name, rule, policy, ruleNode, problems);
+  }
+  if (options.maxExecutions !== undefined && options.maxExecutions < policy.maxAttempts) {
+    problems.warn(
+      memberOf(node, 'maxExecutions')?.value ?? node,
+      `maxExecutions ${options.maxExecutions} ends a task before its ${policy.maxAttempts} attempts are used.`,
+      `Write maxExecutions: ${policy.maxAttempts} or more.`,
+    );
+  }
+  if (options.maxRetryAfter !== undefined && policy.maxRetryAfter > policy.maxDeferredFor) {
+    problems.warn(
+      memberOf(node, 'maxRetryAfter')?.value ?? node,
+      `Asks of more than maxDeferredFor (${formatDuration(policy.maxDeferredFor)}) need a person all the same.`,
+      'Raise maxDeferredFor too.',
+    );
+  }
+}
+
+interface Numbers {
+  readonly node: Node;
+  /** What the block itself says. */
+  readonly said: RuleOptions;
+  /** What holds, with what it takes from elsewhere. */
+  readonly whole: { readonly maxAttempts: number; readonly backoff: Backoff };
+  readonly jitter: Jitter;
+  readonly giveUpAfter: Milliseconds | 'none';
+}
+
+function checkNumbers(numbers: Numbers, problems: Problems): void {
+  const { node, said, whole } = numbers;
+  const saysBackoff = said.backoff !== undefined;
+  const saysAttempts = said.maxAttempts !== undefined;
+  if (!saysBackoff && !saysAttempts) {
+    if (memberOf(node, 'giveUpAfter')) checkDeadline(numbers, problems);
+    return;
+  }
+  const { backoff, maxAttempts } = whole;
+  const attemptsAt = memberOf(node, 'maxAttempts')?.value ?? memberOf(node, 'backoff')?.value ?? node;
+  if (backoff.kind === 'none') {
+    if (saysAttempts && maxAttempts > 1) {
+      problems.warn(attemptsAt, `maxAttempts ${maxAttempts} goes unused: the backoff none never runs a second time.`);
+    }
+    return;
+  }
+  if (maxAttempts === 1) {
+    if (saysBackoff && saysAttempts && backoff.kind !== 'immediate') {
+      problems.warn(
+        memberOf(node, 'backoff')?.at ?? node,
+        'No delay ever happens: maxAttempts 1 is the first try alone.',
+        'Raise maxAttempts, or leave backoff out.',
+      );
+    }
+    return;
+  }
+  if (backoff.kind === 'schedule')
+    checkSchedule(backoff.delays, maxAttempts, saysBackoff && saysAttempts, attemptsAt, problems);
+  if (backoff.kind === 'exponential' && saysBackoff && saysAttempts) checkCap(backoff, maxAttempts, node, problems);
+  checkDeadline(numbers, problems);
+}
+
+/** "Three delays, three attempts": the first try counts, so the third delay would never happen. */
+function checkSchedule(
+  delays: readonly Milliseconds[],
+  maxAttempts: number,
+  together: boolean,
+  at: Located,
+  problems: Problems,
+): void {
+  const unused = delays.slice(maxAttempts - 1);
+  if (unused.length === 0) return;
+  const retries = maxAttempts - 1;
+  const message =
+    `The ${unused.length === 1 ? 'delay' : 'delays'} ${unused.map(formatDuration).join(', ')} never ${unused.length === 1 ? 'happens' : 'happen'}: ` +
+    `maxAttempts ${maxAttempts} is the first try and ${retries === 1 ? '1 retry' : `${retries} retries`}, and the schedule has ${delays.length} delays.`;
+  const suggestion = `Write maxAttempts: ${delays.length + 1}.`;
+  if (together) problems.refuse(at, message, suggestion);
+  else problems.warn(at, message, suggestion);
+}
+
+function checkCap(
+  backoff: Extract<Backoff, { kind: 'exponential' }>,
+  maxAttempts: number,
+  node: Node,
+  problems: Problems,
+): void {
+  const cap = memberOf(memberOf(memberOf(node, 'backoff')?.value, 'exponential')?.value, 'cap');
+  const longest = ceiling(backoff, maxAttempts - 1);
+  if (!cap || longest >= backoff.cap) return;
+  problems.warn(
+    cap.value,
+    `cap ${formatDuration(backoff.cap)} is never reached: the last of ${maxAttempts - 1} retries waits ${formatDuration(longest)}.`,
+  );
+}
+
+/** Delays at their shortest that do not fit before `giveUpAfter`. */
+function checkDeadline(
+  { node, whole: { backoff, maxAttempts }, jitter, giveUpAfter }: Numbers,
+  problems: Problems,
+): void {
+  if (giveUpAfter === 'none' || backoff.kind === 'none' || maxAttempts === 1) return;
+  const retries = Math.min(maxAttempts - 1, MOST_RETRIES_SUMMED);
+  let [passed, fitting] = [0, 0];
+  for (; fitting < retries; fitting++) {
+    passed += jittered(ceiling(backoff, fitting + 1), jitter, 0).low;
+    if (passed > giveUpAfter) break;
+  }
+  if (fitting === retries) return;
+  const at =
+    memberOf(node, 'giveUpAfter')?.value ??
+    memberOf(node, 'maxAttempts')?.value ??
+    memberOf(node, 'backoff')?.value ??
+    node;
+  const limit = `giveUpAfter ${formatDuration(giveUpAfter)}`;
+  if (fitting === 0) {
+    const first = formatDuration(ceiling(backoff, 1));
+    problems.refuse(
+      at,
+      `No retry fits into ${limit}: the first one waits ${first}.`,
+      'Raise giveUpAfter, or shorten the first delay.',
+    );
+    return;
+  }
+  problems.warn(
+    at,
+    `Only ${fitting} of ${maxAttempts - 1} retries fit into ${limit}.`,
+    `Raise giveUpAfter, or write maxAttempts: ${fitting + 1}.`,
+  );
+}
+
+const MOST_RETRIES_SUMMED = 10_000;
+
+function checkKind(name: string, rule: RuleOptions, policy: Policy, at: Node, problems: Problems): void {
+  if (
+    name === 'permanent' &&
+    policy.permanent === 'stop' &&
+    (rule.backoff ?? rule.jitter ?? rule.maxAttempts) !== undefined
+  ) {
+    problems.warn(
+      at,
+      'Permanent failures stop at once, so the numbers of this rule go unused.',
+      'Write permanent: retry beside `rules`, or name the reasons that are worth a retry.',
+    );
+  }
+  if (rule.charge !== undefined && isKind(name) && name !== 'rate_limited') {
+    problems.warn(
+      memberOf(at, 'charge')?.at ?? at,
+      `charge is about rate limits, and ${name} failures are none.`,
+      'Write it in the rule rate_limited.',
+    );
+  }
+}
+
+function memberOf(node: Node | undefined, name: string) {
+  return node && membersOf(node).find((entry) => entry.name === name);
+}

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+import { type ConfigProblem, InvalidConfigError, InvalidInputError } from '../errors.ts';
+import { type Classifier, classifierFrom } from '../failure/classify/rules.ts';
+import { type Layer, type Level, layersOf, policyFrom, presetLayer, UNSAID } from '../failure/layers.ts';
+import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
+import type { QueueSettings } from '../store/store.ts';
+import { checkBlock } from './checks.ts';
+import { refuseShadowed } from './classify-rules.ts';
+import { formatOf, type Sections, type WorkerSection } from './format.ts';
+import { meant } from './nearest-name.ts';
+import { type Located, Problems, quoted } from './problems.ts';
+import { KnownReasons } from './reasons.ts';
+import { type Backoffs, membersOf, type RetryBlock } from './retry.ts';
+import { type MapNode, readSource } from './source.ts';
+
+/** A configuration that was read, checked and found good. Plain data, but for the classifier and registered backoffs. */
+export interface Config {
+  /** As it was called when it was read. */
+  readonly file: string;
+  /** A hash of the text. */
+  readonly version: string;
+  readonly warnings: readonly ConfigProblem[];
+  /** What it says of policies: each list from the weakest to the strongest. */
+  readonly default: readonly Layer[];
+  readonly queues: ReadonlyMap<string, readonly Layer[]>;
+  readonly types: ReadonlyMap<string, readonly Layer[]>;
+  /** Names, and beginnings of names that end in `*`. */
+  readonly sources: ReadonlyMap<string, readonly Layer[]>;
+  readonly policies: ReadonlyMap<string, readonly Layer[]>;
+  /** How it sets up queues. */
+  readonly setUps: ReadonlyMap<string, Partial<QueueSettings>>;
+  readonly worker: Partial<WorkerSection>;
+  readonly classifier?: Classifier;
+}
+
+export interface ParseOptions {
+  /** What errors and origins call the text. Default `holdfast.yaml`. */
+  readonly file?: string;
+  /** Functions that the text may name: `backoff: { custom: NAME }`. */
+  readonly backoffs?: Backoffs;
+}
+
+/**
+ * Reads a configuration in YAML or JSON. All of it is checked before any of it counts.
+ * @throws InvalidConfigError with everything that is wrong.
+ */
+export function parseConfig(text: string, options: ParseOptions = {}): Config {
+  const { file = 'holdfast.yaml', backoffs = {} } = options;
+  const problems = new Problems();
+  const root = readSource(text, problems);
+  const sections = root && formatOf(backoffs).read(root, problems);
+  const reader = sections && new Reader(root, sections, file, problems);
+  const config = reader?.read();
+  if (problems.refused || !config) throw new InvalidConfigError(file, problems.all);
+  const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
+  return { ...config, file, version, warnings: problems.all };
+}
+
+/** What of a text is wrong or goes unused, without an error. */
+export function problemsOf(text: string, options: ParseOptions = {}): readonly ConfigProblem[] {
+  try {
+    return parseConfig(text, options).warnings;
+  } catch (error) {
+    if (error instanceof InvalidConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** From sections to layers. */
+class Reader {
+  readonly #sections: Partial<Sections>;
+  readonly #file: string;
+  readonly #problems: Problems;
+  readonly #reasons: KnownReasons;
+  /** Every name under `policies:`, also of those that were refused. */
+  readonly #named: readonly string[];
+  readonly #circles = new Set<Located>();
+
+  constructor(root: MapNode, sections: Partial<Sections>, file: string, problems: Problems) {
+    const policies = membersOf(root).find(({ name }) => name === 'policies')?.value;
+    this.#named = policies ? membersOf(policies).map(({ name }) => name) : [];
+    this.#sections = sections;
+    this.#file = file;
+    this.#problems = problems;
+    this.#reasons = new KnownReasons(
+      (sections.classify ?? []).map(({ rule }) => rule.reason),
+      sections.reasons,
+    );
+  }
+
+  read(): Omit<Config, 'file' | 'version' | 'warnings'> {
+    const {
+      defaults,
+      policies,
+      types,
+      sources,
+      queues,
+      classify = [],
+      worker = {},
+      retry_policies: legacy,
+    } = this.#sections;
+    for (const [name, { node }] of policies ?? []) this.#refuseHiding(name, node);
+    refuseShadowed(classify, this.#problems);
+    const ofDefault = this.#layers('default', defaults?.retry);
+    const read = {
+      default: ofDefault,
+      policies: this.#all('type', policies, (block) => block),
+      queues: this.#all('queue', queues, ({ retry }) => retry),
+      types: joined(
+        this.#all('type', legacy, (block) => block),
+        this.#all('type', types, ({ retry }) => retry),
+      ),
+      sources: this.#all('source', sources, ({ retry }) => retry),
+      setUps: setUpsOf(queues),
+      worker,
+      ...(classify.length > 0 &&
+        !this.#problems.refused && { classifier: classifierFrom(classify.map(({ rule }) => rule)) }),
+    };
+    this.#check(defaults?.retry, read.default);
+    for (const [name, block] of policies ?? []) this.#check(block, [...ofDefault, ...(read.policies.get(name) ?? [])]);
+    for (const [name, { retry }] of queues ?? []) this.#check(retry, [...ofDefault, ...(read.queues.get(name) ?? [])]);
+    for (const [name, { retry }] of sources ?? [])
+      this.#check(retry, [...ofDefault, ...(read.sources.get(name) ?? [])]);
+    for (const [name, { retry }] of types ?? []) {
+      this.#check(retry, layersOf(name, { ...UNSAID, default: ofDefault, type: read.types.get(name) ?? [] }));
+    }
+    return read;
+  }
+
+  #all<T>(level: Level, section: ReadonlyMap<string, T> | undefined, blockOf: (value: T) => RetryBlock | undefined) {
+    const layers = [...(section ?? [])].map(([name, value]) => [name, this.#layers(level, blockOf(value))] as const);
+    return new Map(layers.filter(([, each]) => each.length > 0));
+  }
+
+  /** A block's own layer over those that it extends. */
+  #layers(level: Level, block: RetryBlock | undefined, within: readonly string[] = []): readonly Layer[] {
+    if (!block) return [];
+    if (within.length === 0) this.#reasons.check(block, this.#problems);
+    const { options, places, node, extends: parent } = block;
+    const origin = { level, by: 'file', file: this.#file, line: node.line, column: node.column } as const;
+    const own: Layer = { options, bare: parent?.name === 'none', origin, places };
+    return [...(parent ? this.#extended(level, parent.name, parent.at, within) : []), own];
+  }
+
+  #extended(level: Level, name: string, at: Located, within: readonly string[]): readonly Layer[] {
+    if (name === 'none') return [];
+    if (within.includes(name)) {
+      this.#refuseCircle([...within.slice(within.indexOf(name)), name], at);
+      return [];
+    }
+    const block = this.#sections.policies?.get(name);
+    if (block) return this.#layers(level, block, [...within, name]);
+    const preset = presetNamed(name);
+    if (preset) return [presetLayer(preset, level, { file: this.#file, line: at.line, column: at.column })];
+    // One that is there and was refused is not unknown too; and those of other policies are told once, where they stand.
+    if (within.length === 0 && !this.#named.includes(name)) {
+      this.#problems.refuse(at, `There is no policy ${quoted(name)}.`, meant(name, [...this.#named, ...PRESET_NAMES]));
+    }
+    return [];
+  }
+
+  /** Told once for each policy in the circle, from wherever it was come to. */
+  #refuseCircle(names: readonly string[], at: Located): void {
+    if (this.#circles.has(at)) return;
+    this.#circles.add(at);
+    const what = `${names.map(quoted).join(' extends ')}: that has no end.`;
+    this.#problems.refuse(at, what, 'Let one of them extend a preset, or nothing.');
+  }
+
+  #refuseHiding(name: string, at: Located): void {
+    if (name === 'none')
+      this.#problems.refuse(at, "A policy cannot be called 'none': `extends: none` means that there is none.");
+    else if (presetNamed(name))
+      this.#problems.refuse(
+        at,
+        `${quoted(name)} is a preset, which a policy of that name would hide.`,
+        `Call it otherwise, and write extends: ${name}.`,
+      );
+  }
+
+  #check(block: RetryBlock | undefined, layers: readonly Layer[]): void {
+    if (!block) return;
+    try {
+      checkBlock(block, policyFrom(layers), this.#problems);
+    } catch (error) {
+      if (!(error instanceof InvalidInputError)) throw error;
+      // Where a part of it was refused, that is why it makes no policy.
+      if (!this.#problems.refused) this.#problems.refuse(block.node, error.message);
+    }
+  }
+}
+
+function joined(under: ReadonlyMap<string, readonly Layer[]>, over: ReadonlyMap<string, readonly Layer[]>) {
+  const names = new Set([...under.keys(), ...over.keys()]);
+  return new Map([...names].map((name) => [name, [...(under.get(name) ?? []), ...(over.get(name) ?? [])]] as const));
+}
+
+function setUpsOf(queues: Sections['queues'] = new Map()): Config['setUps'] {
+  const named = [...queues].map(([name, { retry: _, ...settings }]) => [name, settings] as const);
+  return new Map(named.filter(([, settings]) => Object.keys(settings).length > 0));
+}

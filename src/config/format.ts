@@ -1,0 +1,222 @@
+import type { QueueSettings } from '../store/store.ts';
+import { type Needs, QUEUE_ORDERS } from '../task.ts';
+import { CLASSIFY_RULE, REASON, type RuleBlock } from './classify-rules.ts';
+import { LEGACY_POLICY } from './legacy.ts';
+import { quoted } from './problems.ts';
+import { type Backoffs, type RetryBlock, retryShape } from './retry.ts';
+import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
+
+/** A whole file, read and not yet weighed. */
+export interface Sections {
+  readonly $schema: string;
+  readonly version: '1';
+  readonly defaults: { readonly retry?: RetryBlock };
+  readonly policies: ReadonlyMap<string, RetryBlock>;
+  readonly types: ReadonlyMap<string, { readonly retry?: RetryBlock }>;
+  readonly sources: ReadonlyMap<string, { readonly retry?: RetryBlock }>;
+  readonly queues: ReadonlyMap<string, Partial<QueueSettings> & { readonly retry?: RetryBlock }>;
+  readonly classify: readonly RuleBlock[];
+  readonly reasons: readonly string[];
+  readonly worker: Partial<WorkerSection>;
+  readonly retry_policies: ReadonlyMap<string, RetryBlock>;
+}
+
+/** What workers are like that are not told otherwise. */
+export interface WorkerSection {
+  readonly concurrency: number;
+  readonly queues: readonly string[];
+  readonly types: readonly string[];
+  readonly categories: readonly string[];
+  readonly capabilities: Needs;
+  readonly leaseFor: number;
+  readonly pollInterval: number;
+  readonly grace: number;
+  readonly claimAhead: boolean;
+}
+
+const UNDER_RETRY = Object.fromEntries(
+  ['maxAttempts', 'backoff', 'jitter', 'permanent', 'onExhausted', 'rules', 'giveUpAfter', 'timeout', 'extends'].map(
+    (each) => [each, `Write it under \`retry:\`.`],
+  ),
+);
+const LIMITS = 'limits of rate and concurrency have no engine.';
+const SOURCES = 'sources have no memory of their own.';
+
+/** The format of `holdfast.yaml`. */
+export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
+  const retry = field(retryShape(backoffs), 'How failures are answered: options, or the name of a policy.');
+  const own = (what: string, notYet: Readonly<Record<string, string>> = {}) =>
+    fields<{ retry: RetryBlock }>(what, { retry }, { instead: UNDER_RETRY, notYet });
+  return fields<Sections>(
+    'A configuration',
+    {
+      $schema: field(name(), 'Where editors find this schema; nothing else reads it.'),
+      version: field(VERSION, 'Of this format.', { byDefault: 1 }),
+      defaults: field(own('`defaults`'), 'What holds where nothing more specific says otherwise.', {
+        examples: [{ retry: { timeout: '30m' } }],
+      }),
+      policies: field(
+        record(retryShape(backoffs), '`policies`'),
+        'Policies with a name of their own, for `retry:` and `extends:`.',
+        {
+          examples: [{ patient: { extends: 'imap_mailbox', giveUpAfter: '48h' } }],
+        },
+      ),
+      types: field(
+        record(own('A type'), '`types`'),
+        'By type of task. What is said here counts before what the code of the type says.',
+        {
+          examples: [{ imap_mailbox: { retry: { maxAttempts: 9 } } }],
+        },
+      ),
+      sources: field(
+        record(
+          own('A source', {
+            gate: SOURCES,
+            breaker: SOURCES,
+            budget: SOURCES,
+            pace: SOURCES,
+            limits: LIMITS,
+            rate: LIMITS,
+            concurrency: LIMITS,
+            maxHeld: SOURCES,
+          }),
+          '`sources`',
+          ({ name: given, at }, problems) => {
+            if (!given.slice(0, -1).includes('*')) return true;
+            problems.refuse(
+              at,
+              `${quoted(given)} has a * before its end, and a source is matched by how its name begins.`,
+              'Write it as in imap:*.',
+            );
+            return false;
+          },
+        ),
+        'By source. imap:* is every source whose name begins so; an exact name counts before it, and the longest beginning before shorter ones.',
+        { examples: [{ 'imap:*': { retry: { maxAttempts: 9 } } }] },
+      ),
+      queues: field(
+        record(
+          fields<QueueSettings & { readonly retry: RetryBlock }>(
+            'A queue',
+            {
+              order: field(oneOf(QUEUE_ORDERS), 'Which ready task is next.', { byDefault: 'fifo' }),
+              fair: field(flag(), 'Whether its sources are served in turn; the order then holds inside each.', {
+                byDefault: false,
+              }),
+              retry,
+            },
+            {
+              instead: UNDER_RETRY,
+              notYet: {
+                limits: LIMITS,
+                rate: LIMITS,
+                concurrency: LIMITS,
+                pace: LIMITS,
+                retention: 'nothing is removed by age.',
+              },
+            },
+          ),
+          '`queues`',
+        ),
+        'By queue.',
+        { examples: [{ reports: { order: 'priority' } }] },
+      ),
+      classify: field(
+        listOf(CLASSIFY_RULE),
+        'What errors are, asked in this order and before everything that Holdfast knows; the first rule that matches speaks.',
+        {
+          examples: [[{ when: { status: 409, message: '(?i)closed' }, reason: 'order.closed', kind: 'permanent' }]],
+        },
+      ),
+      reasons: field(
+        listOf(REASON),
+        'The reasons that handlers give by themselves. Once there is a list, a rule for any other unknown reason is refused.',
+        {
+          examples: [['order.closed', 'stock.empty']],
+        },
+      ),
+      worker: field(WORKER, 'What workers are like that are not told otherwise.', { examples: [{ concurrency: 20 }] }),
+      retry_policies: field(
+        record(LEGACY_POLICY, '`retry_policies`'),
+        'A document of connectors, as it is. Each policy says everything: what it leaves out has its own defaults.',
+      ),
+    },
+    {
+      notYet: {
+        retention: 'nothing is removed by age.',
+        limits: LIMITS,
+        schedules: 'nothing is enqueued by the clock.',
+        alerts: 'nobody is told of anything.',
+      },
+      instead: {
+        retry: 'Write it under `defaults:`, or under a type, source or queue.',
+        rules: 'Rules for errors are under `classify:`, those of a policy under its `retry:`.',
+        templates: "Did you mean 'policies'?",
+        store: 'The store is named where Holdfast is opened, or by --store.',
+      },
+    },
+  );
+}
+
+const VERSION: Shape<'1'> = {
+  schema: { const: 1 },
+  read(node, problems) {
+    if (node.kind === 'scalar' && node.value === 1) return '1';
+    problems.refuse(node, `The only version of this format is 1, got ${shown(node)}.`, 'Write version: 1.');
+    return undefined;
+  },
+};
+
+const CAPABILITY: Shape<string | number | boolean> = {
+  schema: { type: ['string', 'number', 'boolean'] },
+  read(node, problems) {
+    const value = node.kind === 'scalar' ? node.value : null;
+    if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return value;
+    return typeof value === 'string'
+      ? name().read(node, problems)
+      : void problems.refuse(node, `A capability must be a number, a text, true or false, got ${shown(node)}.`);
+  },
+};
+
+const CAPABILITIES: Shape<Needs> = {
+  ...record(CAPABILITY, '`capabilities`'),
+  read(node, problems) {
+    const read = record(CAPABILITY, '`capabilities`').read(node, problems);
+    if (!read) return undefined;
+    if (read.size <= 64) return Object.fromEntries(read);
+    problems.refuse(node, `A worker may have at most 64 capabilities, got ${read.size}.`);
+    return undefined;
+  },
+};
+
+const WORKER = fields<WorkerSection>(
+  '`worker`',
+  {
+    concurrency: field(whole(1, 10_000), 'How many executions at a time.', { byDefault: 10 }),
+    queues: field(listOf(name()), 'Only tasks of these queues. Default: all.'),
+    types: field(listOf(name()), 'Only tasks of these types. Default: those that it has a definition of.'),
+    categories: field(listOf(name()), 'Only tasks of these categories. Default: all.'),
+    capabilities: field(CAPABILITIES, 'What it offers to tasks with needs.', {
+      examples: [{ cpu: 8, gpu: 'RTX5090' }],
+    }),
+    leaseFor: field(span(1_000), 'How long a silent worker keeps its tasks.', { byDefault: '30s' }),
+    pollInterval: field(span(1), 'How often it looks for work that nothing told it of.', { byDefault: '1s' }),
+    grace: field(span(), 'How long a handler has to end when its execution or the worker is stopped.', {
+      byDefault: '30s',
+    }),
+    claimAhead: field(
+      flag(),
+      'Whether tasks that were measured to be short are claimed before there is room for them.',
+      { byDefault: true },
+    ),
+  },
+  {
+    instead: {
+      name: "A worker's name is its process's own: --name, or `workerName` in code.",
+      maxTasks: 'It is said where a worker is started.',
+      lease: "Did you mean 'leaseFor'?",
+      poll: "Did you mean 'pollInterval'?",
+    },
+  },
+);

@@ -1,0 +1,84 @@
+import { stringify } from 'yaml';
+import type { Milliseconds } from '../duration.ts';
+import type { Backoff } from '../failure/backoff.ts';
+import type { Jitter } from '../failure/jitter.ts';
+import type { Policy, RuleOptions } from '../failure/policy.ts';
+import type { Json } from '../task.ts';
+
+/**
+ * A policy as it would stand under `policies:` or `retry:`: every value said, and nothing taken from elsewhere, so that reading
+ * it gives the same policy of the same version.
+ */
+export function printPolicy(policy: Policy): string {
+  return stringify(policyData(policy), { lineWidth: 120 });
+}
+
+/** As `printPolicy`, as data. */
+export function policyData(policy: Policy): { readonly [key: string]: Json } {
+  const { permanent, maxDeferrals, maxExecutions, retryAmbiguous } = policy;
+  return {
+    extends: 'none',
+    ...numbers(policy),
+    permanent,
+    rules: Object.fromEntries(Object.entries(policy.rules).map(([name, rule]) => [name, numbers(rule)])),
+    maxDeferrals,
+    maxDeferredFor: spanText(policy.maxDeferredFor),
+    maxRetryAfter: spanText(policy.maxRetryAfter),
+    giveUpAfter: spanText(policy.giveUpAfter),
+    timeout: spanText(policy.timeout),
+    maxExecutions,
+    retryAmbiguous,
+  };
+}
+
+function numbers({ maxAttempts, backoff, jitter, onExhausted, charge }: RuleOptions): { readonly [key: string]: Json } {
+  return {
+    ...(maxAttempts !== undefined && { maxAttempts }),
+    ...(backoff && { backoff: backoffData(backoff) }),
+    ...(jitter && { jitter: jitterData(jitter) }),
+    ...(onExhausted !== undefined && { onExhausted }),
+    ...(charge !== undefined && { charge }),
+  };
+}
+
+function backoffData(backoff: Backoff): Json {
+  switch (backoff.kind) {
+    case 'exponential':
+      return { exponential: { base: spanText(backoff.base), factor: backoff.factor, cap: spanText(backoff.cap) } };
+    case 'linear':
+      return { linear: { step: spanText(backoff.step), cap: spanText(backoff.cap) } };
+    case 'fixed':
+      return { fixed: spanText(backoff.delay) };
+    case 'schedule':
+      return { schedule: backoff.delays.map(spanText) };
+    case 'custom':
+      return { custom: backoff.name };
+    case 'immediate':
+    case 'none':
+      return backoff.kind;
+  }
+}
+
+function jitterData(jitter: Jitter): Json {
+  return jitter.kind === 'proportional' ? jitter.factor : jitter.kind;
+}
+
+const UNITS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1_000, 's'],
+  [1, 'ms'],
+] as const;
+
+/** Exactly, in as many units as it takes. */
+function spanText(span: Milliseconds | 'none'): string {
+  if (span === 'none') return span;
+  let rest = span;
+  const parts = UNITS.map(([size, unit]) => {
+    const amount = Math.floor(rest / size);
+    rest -= amount * size;
+    return amount > 0 ? `${amount}${unit}` : '';
+  });
+  return parts.join('') || '0s';
+}

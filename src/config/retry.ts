@@ -1,0 +1,365 @@
+import { formatDuration, type Milliseconds } from '../duration.ts';
+import { type Backoff, custom, immediate, none } from '../failure/backoff.ts';
+import type { Jitter } from '../failure/jitter.ts';
+import { type Place, placeKey } from '../failure/layers.ts';
+import { ENDS } from '../failure/outcome.ts';
+import type { PolicyOptions, RuleOptions } from '../failure/policy.ts';
+import { PRESET_NAMES } from '../failure/presets.ts';
+import { meant } from './nearest-name.ts';
+import { type Located, type Problems, quoted } from './problems.ts';
+import {
+  decimal,
+  type Fields,
+  field,
+  fields,
+  flag,
+  type JsonSchema,
+  listOf,
+  name,
+  oneOf,
+  orNone,
+  record,
+  type Shape,
+  shown,
+  span,
+  whole,
+} from './shapes.ts';
+import type { Entry, MapNode, Node } from './source.ts';
+
+/** Functions that a configuration may call by their names. */
+export type Backoffs = Readonly<Record<string, (retry: number) => Milliseconds>>;
+
+/** What one place in a file says of a policy. */
+export interface RetryBlock {
+  readonly node: Node;
+  readonly options: PolicyOptions;
+  readonly extends?: { readonly name: string; readonly at: Located };
+  readonly places: ReadonlyMap<string, Place>;
+}
+
+const HOUR = 3_600_000;
+
+interface Growth {
+  readonly base: Milliseconds;
+  readonly factor: number;
+  readonly cap: Milliseconds;
+}
+
+const CAP = field(span(), 'The longest delay, before jitter. At least as long as the first one.', { byDefault: '1h' });
+
+const EXPONENTIAL = fields<Growth>('exponential', {
+  base: field(span(), 'What the first retry waits.', { examples: ['5s', '2m'] }),
+  factor: field(decimal(1), 'By how much each delay is longer than the one before.', { byDefault: 2 }),
+  cap: CAP,
+});
+
+const LINEAR = fields<{ step: Milliseconds; cap: Milliseconds }>('linear', {
+  step: field(span(), 'What the first retry waits, and by how much each delay is longer than the one before.'),
+  cap: CAP,
+});
+
+const BACKOFF_KINDS = ['exponential', 'linear', 'fixed', 'schedule', 'custom'] as const;
+const BACKOFF_WORDS = { immediate, none } as const;
+
+/** Such as `{ exponential: { base: 5s, cap: 1h } }`, `{ schedule: [5m, 15m] }` or `none`. */
+function backoffShape(backoffs: Backoffs): Shape<Backoff> {
+  return {
+    schema: reference('backoff'),
+    read(node, problems) {
+      if (node.kind === 'scalar' && Object.hasOwn(BACKOFF_WORDS, String(node.value))) {
+        return BACKOFF_WORDS[node.value as keyof typeof BACKOFF_WORDS];
+      }
+      const [entry, second] = node.kind === 'map' ? node.entries : [];
+      if (!entry || second || !BACKOFF_KINDS.includes(entry.name as never)) {
+        refuseBackoff(node, problems);
+        return undefined;
+      }
+      return readBackoff(entry, backoffs, problems);
+    },
+  };
+}
+
+function backoffSchema(): JsonSchema {
+  const one = (kind: string, schema: JsonSchema, description: string) => ({
+    type: 'object',
+    additionalProperties: false,
+    required: [kind],
+    properties: { [kind]: { ...schema, description } },
+  });
+  return {
+    anyOf: [
+      one(
+        'exponential',
+        { ...EXPONENTIAL.schema, required: ['base'] },
+        'Retry k waits base × factor^(k−1), at most cap.',
+      ),
+      one('linear', { ...LINEAR.schema, required: ['step'] }, 'Retry k waits step × k, at most cap.'),
+      one('fixed', span().schema, 'Every retry waits the same.'),
+      one('schedule', listOf(span(), 1).schema, 'Retry k waits the k-th delay; after the last one, the last repeats.'),
+      one('custom', name().schema, 'A function that the program registered under this name.'),
+      {
+        enum: Object.keys(BACKOFF_WORDS),
+        description: '`immediate` retries at once; `none` never runs a second time.',
+      },
+    ],
+  };
+}
+
+function readBackoff({ name: kind, at, value }: Entry, backoffs: Backoffs, problems: Problems): Backoff | undefined {
+  switch (kind as (typeof BACKOFF_KINDS)[number]) {
+    case 'exponential': {
+      const { base, factor = 2, cap } = EXPONENTIAL.read(value, problems) ?? {};
+      const bounds = bounded(value, at, 'base', base, cap, problems);
+      return bounds && { kind: 'exponential', base: bounds.first, factor, cap: bounds.cap };
+    }
+    case 'linear': {
+      const { step, cap } = LINEAR.read(value, problems) ?? {};
+      const bounds = bounded(value, at, 'step', step, cap, problems);
+      return bounds && { kind: 'linear', step: bounds.first, cap: bounds.cap };
+    }
+    case 'fixed': {
+      const delay = span().read(value, problems);
+      return delay === undefined ? undefined : { kind: 'fixed', delay };
+    }
+    case 'schedule': {
+      const delays = listOf(span(), 1).read(value, problems);
+      return delays && { kind: 'schedule', delays };
+    }
+    case 'custom': {
+      const called = name().read(value, problems);
+      if (called === undefined) return undefined;
+      if (Object.hasOwn(backoffs, called)) return custom(called, backoffs[called] as Backoffs[string]);
+      const known = Object.keys(backoffs);
+      const hint =
+        known.length > 0
+          ? meant(called, known)
+          : `Register it: loadConfig(path, { backoffs: { ${JSON.stringify(called)}: (retry) => … } }).`;
+      problems.refuse(value, `No backoff is registered as ${quoted(called)}.`, hint);
+      return undefined;
+    }
+  }
+}
+
+/** The first delay and the cap, or undefined where one is missing, was refused, or contradicts the other. */
+function bounded(
+  node: Node,
+  at: Located,
+  what: 'base' | 'step',
+  first: Milliseconds | undefined,
+  cap: Milliseconds | undefined,
+  problems: Problems,
+) {
+  const said = (member: string) =>
+    node.kind === 'map' ? node.entries.find((entry) => entry.name === member) : undefined;
+  if (first === undefined) {
+    if (!said(what) && (node.kind === 'map' || (node.kind === 'scalar' && node.value === null))) {
+      problems.refuse(
+        at,
+        `${at.path.at(-1)} needs ${quoted(what)}, what the first retry waits.`,
+        `Write ${at.path.at(-1)}: { ${what}: 30s }.`,
+      );
+    }
+    return undefined;
+  }
+  if (cap === undefined) return said('cap') ? undefined : { first, cap: Math.max(HOUR, first) };
+  if (cap >= first) return { first, cap };
+  problems.refuse(
+    said('cap')?.value ?? node,
+    `cap ${formatDuration(cap)} is below ${what} ${formatDuration(first)}: every delay would be ${formatDuration(cap)}.`,
+    `Raise cap to at least ${formatDuration(first)}, or write fixed: ${formatDuration(cap)}.`,
+  );
+  return undefined;
+}
+
+function refuseBackoff(node: Node, problems: Problems): void {
+  const words = [...BACKOFF_KINDS, ...Object.keys(BACKOFF_WORDS)];
+  const example =
+    'Write { exponential: { base: 5s, cap: 1h } }, { schedule: [5m, 15m] }, { fixed: 30s }, immediate or none.';
+  if (node.kind === 'map') {
+    const strange = node.entries.find((entry) => !BACKOFF_KINDS.includes(entry.name as never));
+    if (strange)
+      problems.refuse(
+        strange.at,
+        `There is no backoff ${quoted(strange.name)}.`,
+        meant(strange.name, words, false) ?? example,
+      );
+    else problems.refuse(node, `A backoff is one of ${words.join(', ')}, got ${node.entries.length}.`, example);
+    return;
+  }
+  const like = node.kind === 'scalar' && typeof node.value === 'string' ? meant(node.value, words, false) : undefined;
+  problems.refuse(node, `A backoff is one of ${words.join(', ')}, got ${shown(node)}.`, like ?? example);
+}
+
+const JITTER_WORDS = ['none', 'full', 'equal'] as const;
+
+/** Such as `full`, `0.2` or `20%`. */
+const JITTER: Shape<Jitter> = {
+  schema: {
+    anyOf: [
+      {
+        enum: JITTER_WORDS,
+        description: '`full`: from nothing to the delay. `equal`: from half of the delay to all of it.',
+      },
+      { type: 'number', minimum: 0, maximum: 1, description: '± this part of the delay: 0.2 is ±20 %.' },
+      { type: 'string', pattern: '^(\\d{1,2}(\\.\\d+)?|100)%$', examples: ['20%'] },
+    ],
+  },
+  read(node, problems) {
+    const value = node.kind === 'scalar' ? node.value : undefined;
+    if (JITTER_WORDS.includes(value as never)) return { kind: value as (typeof JITTER_WORDS)[number] };
+    const percent = typeof value === 'string' ? /^(\d{1,3}(?:\.\d+)?)%$/.exec(value)?.[1] : undefined;
+    const factor = percent === undefined ? value : Number(percent) / 100;
+    if (typeof factor === 'number' && factor >= 0 && factor <= 1) return { kind: 'proportional', factor };
+    const meantPercent = typeof value === 'number' && value > 1 && value <= 100 ? `Write ${value}%.` : undefined;
+    const like = typeof value === 'string' ? meant(value, JITTER_WORDS, false) : undefined;
+    problems.refuse(
+      node,
+      `Jitter is none, full, equal, a part from 0 to 1, or a percentage, got ${shown(node)}.`,
+      like ?? meantPercent,
+    );
+    return undefined;
+  },
+};
+
+const INSTEAD = {
+  maxRetries: 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.',
+  retries: 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.',
+  max_retries: 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.',
+  attempts: "Did you mean 'maxAttempts'?",
+  delay: 'Write backoff: { fixed: 30s }.',
+  exponential: 'Write backoff: { exponential: { base: 5s, cap: 1h } }.',
+  schedule: 'Write backoff: { schedule: [5m, 15m] }.',
+  strategy: "This is the format of `retry_policies:`. Here it is 'backoff'.",
+  // biome-ignore lint/suspicious/noThenProperty: nobody awaits a list of hints
+  then: "Did you mean 'onExhausted'?",
+  within: "Did you mean 'giveUpAfter'?",
+  deadline: "A deadline is a task's own, said when it is enqueued. From its first execution on, 'giveUpAfter' counts.",
+  retryAfter: "Did you mean 'maxRetryAfter'?",
+} as const;
+
+function ruleFields(backoff: Shape<Backoff>): Fields<RuleOptions> {
+  return {
+    maxAttempts: field(whole(1), 'Charged executions, the first included: 4 is one try and three retries.', {
+      examples: [4],
+    }),
+    backoff: field(backoff, 'How long each retry waits, before jitter.', {
+      examples: [{ exponential: { base: '5s', cap: '1h' } }],
+    }),
+    jitter: field(JITTER, 'How a delay is spread, so that what failed together does not come back together.', {
+      examples: ['full', '20%'],
+    }),
+    onExhausted: field(oneOf(ENDS), "Where the policy's end leads."),
+    charge: field(flag(), 'false: a rate limit without a hint charges nobody. Only for rate limits.'),
+  };
+}
+
+type RetryOptions = Omit<PolicyOptions, 'rules'> & {
+  readonly extends?: string;
+  readonly rules?: Readonly<Record<string, RuleOptions>>;
+};
+
+function retryFields(
+  backoffs: Backoffs,
+): Fields<Omit<RetryOptions, 'rules'> & { readonly rules?: ReadonlyMap<string, RuleOptions> }> {
+  const { maxAttempts, backoff, jitter, onExhausted, ...ofRule } = ruleFields(backoffShape(backoffs));
+  const rule = fields<RuleOptions>(
+    'A rule',
+    { maxAttempts, backoff, jitter, onExhausted, charge: ofRule.charge },
+    {
+      instead: { ...INSTEAD, timeout: 'A time limit holds for all failures: write it beside `rules`.' },
+    },
+  );
+  return {
+    extends: field(
+      name(),
+      'A policy under `policies:`, or a preset such as imap_mailbox, whose values hold where this one says nothing. `none`: no rules are taken from underneath.',
+      { examples: ['imap_mailbox'] },
+    ),
+    maxAttempts: { ...maxAttempts, byDefault: 5 },
+    backoff: { ...backoff, byDefault: { exponential: { base: '1s', factor: 2, cap: '5m' } } },
+    jitter: { ...jitter, byDefault: 0.1 },
+    permanent: field(
+      oneOf(['stop', 'retry']),
+      '`stop` ends a permanent failure at once; `retry` treats it like any other.',
+      { byDefault: 'stop' },
+    ),
+    onExhausted: { ...onExhausted, byDefault: 'dead' },
+    rules: field(
+      record(rule, '`rules`'),
+      'Answers of their own, by reason (fs.locked), family (fs.*) or kind (transient, rate_limited, permanent, unknown). The most specific one counts.',
+      { examples: [{ rate_limited: { backoff: { fixed: '10m' } } }] },
+    ),
+    maxDeferrals: field(whole(0), 'How many deferrals in a row are granted before a person is asked.', {
+      byDefault: 100,
+    }),
+    maxDeferredFor: field(span(), 'How long deferrals in a row may put a task off before a person is asked.', {
+      byDefault: '24h',
+    }),
+    maxRetryAfter: field(span(), 'A longer ask of the other side needs a person.', { byDefault: '24h' }),
+    giveUpAfter: field(orNone(span()), 'No execution starts later than this after the first one.', {
+      byDefault: 'none',
+    }),
+    timeout: field(orNone(span(1)), 'How long one execution may run since its start or its last heartbeat.', {
+      byDefault: '1h',
+    }),
+    maxExecutions: field(whole(1), 'The last bound on executions of any outcome; beyond it a person is asked.', {
+      byDefault: 1_000,
+    }),
+    retryAmbiguous: field(flag(), 'Retry an ambiguous failure even if the task is not idempotent.', {
+      byDefault: false,
+    }),
+  };
+}
+
+/** `retry:`, or a named policy: options, or the name of what they would extend. */
+export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
+  const options = fields('A policy', retryFields(backoffs), { instead: INSTEAD });
+  return {
+    schema: reference('retry'),
+    read(node, problems) {
+      if (node.kind === 'scalar' && typeof node.value === 'string') {
+        return { node, options: {}, extends: { name: node.value, at: node }, places: new Map() };
+      }
+      const read = options.read(node, problems);
+      if (!read) return undefined;
+      const { extends: parent, rules, ...plain } = read;
+      const at = node.kind === 'map' ? node.entries.find((entry) => entry.name === 'extends')?.value : undefined;
+      return {
+        node,
+        options: { ...plain, ...(rules && { rules: Object.fromEntries(rules) }) },
+        ...(parent !== undefined && at && { extends: { name: parent, at } }),
+        places: placesIn(node),
+      };
+    },
+  };
+}
+
+/** What the JSON Schema of a file refers to by name. */
+export function definitions(): JsonSchema {
+  const options = fields('A policy', retryFields({}));
+  const byName = { type: 'string', description: 'The name of a policy or preset.', examples: PRESET_NAMES };
+  return { retry: { anyOf: [options.schema, byName] }, backoff: backoffSchema() };
+}
+
+function reference(name: 'retry' | 'backoff'): JsonSchema {
+  // Beside a bare $ref, draft 7 ignores everything else.
+  return { allOf: [{ $ref: `#/definitions/${name}` }] };
+}
+
+/** Where each value of a policy stands: its members, its rules, and theirs. */
+function placesIn(node: Node): ReadonlyMap<string, Place> {
+  const places = new Map<string, Place>();
+  for (const entry of membersOf(node)) {
+    places.set(placeKey([entry.name]), entry.at);
+    if (entry.name !== 'rules') continue;
+    for (const rule of membersOf(entry.value)) {
+      places.set(placeKey(['rules', rule.name]), rule.at);
+      for (const member of membersOf(rule.value)) places.set(placeKey(['rules', rule.name, member.name]), member.at);
+    }
+  }
+  return places;
+}
+
+export function membersOf(node: Node): MapNode['entries'] {
+  return node.kind === 'map' ? node.entries : [];
+}

@@ -1,0 +1,14 @@
+import { formatOf } from './format.ts';
+import { definitions } from './retry.ts';
+import type { JsonSchema } from './shapes.ts';
+
+/** The format of `holdfast.yaml` as JSON Schema, for editors. It is made from what reads the file. */
+export function jsonSchema(): JsonSchema {
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'holdfast.yaml',
+    description: 'What Holdfast does with failures, as data. See docs/policies.md.',
+    ...formatOf().schema,
+    definitions: definitions(),
+  };
+}

@@ -1,0 +1,323 @@
+import { duration, formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
+import { meant } from './nearest-name.ts';
+import { type Problems, quoted } from './problems.ts';
+import { type Entry, KINDS, type MapNode, type Node } from './source.ts';
+
+/** JSON Schema, draft 7, which editors read. */
+export interface JsonSchema {
+  readonly [keyword: string]: unknown;
+}
+
+/**
+ * What a value in a configuration may be: the one definition from which files are read and the JSON Schema is made.
+ * `read` answers undefined for what it refuses, after it has told the problem.
+ */
+export interface Shape<T> {
+  readonly schema: JsonSchema;
+  read(node: Node, problems: Problems): T | undefined;
+}
+
+/** A member of a map, as people read of it. */
+export interface Field<T> {
+  readonly shape: Shape<T>;
+  readonly says: string;
+  readonly byDefault?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+export function field<T>(shape: Shape<T>, says: string, more: Pick<Field<T>, 'byDefault' | 'examples'> = {}): Field<T> {
+  return { shape, says, ...more };
+}
+
+export function flag(): Shape<boolean> {
+  return {
+    schema: { type: 'boolean' },
+    read(node, problems) {
+      if (node.kind === 'scalar' && typeof node.value === 'boolean') return node.value;
+      const meantBy = ['yes', 'on'].includes(node.source)
+        ? 'true'
+        : ['no', 'off'].includes(node.source)
+          ? 'false'
+          : undefined;
+      problems.refuse(node, `It must be true or false, got ${shown(node)}.`, meantBy && `Write ${meantBy}.`);
+      return undefined;
+    },
+  };
+}
+
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Shape<number> {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return {
+    schema: { type: 'integer', minimum: least, ...(most !== Number.MAX_SAFE_INTEGER && { maximum: most }) },
+    read(node, problems) {
+      const value = node.kind === 'scalar' ? node.value : undefined;
+      if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most)
+        return value as number;
+      const unquoted = typeof value === 'string' && /^\d+$/.test(value) ? 'Write it without quotes.' : undefined;
+      problems.refuse(node, `It must be a whole number ${range}, got ${shown(node)}.`, unquoted);
+      return undefined;
+    },
+  };
+}
+
+export function decimal(least: number, most = Number.MAX_VALUE): Shape<number> {
+  const range = most === Number.MAX_VALUE ? `of at least ${least}` : `from ${least} to ${most}`;
+  return {
+    schema: { type: 'number', minimum: least, ...(most !== Number.MAX_VALUE && { maximum: most }) },
+    read(node, problems) {
+      const value = node.kind === 'scalar' ? node.value : undefined;
+      if (typeof value === 'number' && value >= least && value <= most) return value;
+      problems.refuse(node, `It must be a number ${range}, got ${shown(node)}.`);
+      return undefined;
+    },
+  };
+}
+
+export function oneOf<const T extends string>(allowed: readonly T[]): Shape<T> {
+  return {
+    schema: { enum: allowed },
+    read(node, problems) {
+      const value = node.kind === 'scalar' ? node.value : undefined;
+      if (allowed.includes(value as T)) return value as T;
+      const like = typeof value === 'string' ? meant(value, allowed, false) : undefined;
+      problems.refuse(node, `It must be one of ${allowed.join(', ')}, got ${shown(node)}.`, like);
+      return undefined;
+    },
+  };
+}
+
+const NAME_SCHEMA = { type: 'string', minLength: 1, maxLength: 255 };
+
+/** A name of up to 255 characters, as everywhere in Holdfast. */
+export function name(): Shape<string> {
+  return {
+    schema: NAME_SCHEMA,
+    read(node, problems) {
+      if (node.kind === 'scalar' && typeof node.value === 'string' && isName(node.value)) return node.value;
+      const quotes = node.kind === 'scalar' && typeof node.value !== 'string' && node.source !== '';
+      problems.refuse(
+        node,
+        `It must be a text of 1 to 255 characters without control characters, got ${shown(node)}.`,
+        quotes ? `Put it in quotes: '${node.source}'.` : undefined,
+      );
+      return undefined;
+    },
+  };
+}
+
+function isName(value: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point
+  return value !== '' && value.length <= 255 && !/[\u0000-\u001f\u007f]/.test(value) && value.isWellFormed();
+}
+
+const UNITS = String.raw`(\d+(\.\d+)?(ms|[smhdw]))+`;
+const ISO = String.raw`P(?=.)(\d+(\.\d+)?W)?(\d+(\.\d+)?D)?(T(?=.)(\d+(\.\d+)?H)?(\d+(\.\d+)?M)?(\d+(\.\d+)?S)?)?`;
+
+/**
+ * A duration with its unit. A bare number would be milliseconds to one reader and seconds to the next, so only 0 may stand
+ * alone.
+ */
+export function span(least: Milliseconds = 0): Shape<Milliseconds> {
+  return {
+    schema: {
+      anyOf: [
+        { type: 'string', pattern: `^(${UNITS}|${ISO})$`, examples: ['90s', '10m', '1h30m', '2d', 'PT15M'] },
+        { const: 0 },
+      ],
+    },
+    read(node, problems) {
+      const value = node.kind === 'scalar' ? node.value : undefined;
+      if (typeof value === 'number' && value > 0) {
+        problems.refuse(node, `${node.source} has no unit.`, `Write ${node.source}s for seconds, or ${node.source}ms.`);
+        return undefined;
+      }
+      const ms =
+        value === 0 || typeof value === 'string' ? milliseconds(value) : 'be a duration such as 90s, 10m or PT1H';
+      if (typeof ms === 'number' && ms >= least) return ms;
+      const must = typeof ms === 'string' ? ms : `be at least ${formatDuration(least)}`;
+      problems.refuse(
+        node,
+        `It must ${must}, got ${shown(node)}.`,
+        typeof value === 'string' ? respelt(value) : undefined,
+      );
+      return undefined;
+    },
+  };
+}
+
+function milliseconds(value: string | number): Milliseconds | string {
+  try {
+    return duration(value);
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    if (typeof value === 'string' && /^[\dPTWDHMS.hmsdw]+$/.test(value) && /\d{3}/.test(value)) {
+      return `be a duration of at most ten years (${formatDuration(LONGEST)})`;
+    }
+    return 'be a duration such as 90s, 10m or PT1H';
+  }
+}
+
+const SPELLINGS: readonly (readonly [spelling: RegExp, unit: string])[] = [
+  [/^(ms|msecs?|millis(econds)?)$/, 'ms'],
+  [/^(s|secs?|seconds?)$/, 's'],
+  [/^(m|mins?|minutes?)$/, 'm'],
+  [/^(h|hrs?|hours?)$/, 'h'],
+  [/^(d|days?)$/, 'd'],
+  [/^(w|wks?|weeks?)$/, 'w'],
+];
+
+/** `5 minutes`, `1 H` and `2mins` in the spelling that is understood. */
+function respelt(text: string): string | undefined {
+  const parts = [
+    ...text
+      .slice(0, 64)
+      .toLowerCase()
+      .matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g),
+  ];
+  const units = parts.map(([, amount, unit]) => {
+    const known = SPELLINGS.find(([spelling]) => spelling.test(unit as string));
+    return known && `${amount}${known[1]}`;
+  });
+  if (units.length === 0 || units.includes(undefined)) return undefined;
+  const written = units.join('');
+  return typeof milliseconds(written) === 'number' ? `Write ${written}.` : undefined;
+}
+
+/** What `shape` takes, or the word `none`. */
+export function orNone<T>(shape: Shape<T>): Shape<T | 'none'> {
+  return {
+    schema: { anyOf: [{ const: 'none' }, shape.schema] },
+    read(node, problems) {
+      if (node.kind === 'scalar' && node.value === 'none') return 'none';
+      if (node.kind === 'scalar' && node.value === null) {
+        problems.refuse(node, 'A value is missing here.', 'Write none for no limit.');
+        return undefined;
+      }
+      return shape.read(node, problems);
+    },
+  };
+}
+
+export function listOf<T>(shape: Shape<T>, least = 0): Shape<readonly T[]> {
+  return {
+    schema: { type: 'array', items: shape.schema, ...(least > 0 && { minItems: least }) },
+    read(node, problems) {
+      if (node.kind !== 'list' || node.items.length < least) {
+        const what = least === 0 ? 'a list' : `a list of at least ${least}`;
+        problems.refuse(
+          node,
+          `It must be ${what}, got ${shown(node)}.`,
+          node.kind === 'scalar' ? `Write [${node.source}].` : undefined,
+        );
+        return undefined;
+      }
+      return all(node.items.map((item) => shape.read(item, problems)));
+    },
+  };
+}
+
+/** One, or a list of at least one. */
+export function oneOrMore<T>(shape: Shape<T>): Shape<readonly T[]> {
+  const list = listOf(shape, 1);
+  return {
+    schema: { anyOf: [shape.schema, list.schema] },
+    read: (node, problems) => (node.kind === 'list' ? list.read(node, problems) : all([shape.read(node, problems)])),
+  };
+}
+
+/** A list with nothing in it that was refused. */
+function all<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {
+  return values.includes(undefined) ? undefined : (values as readonly T[]);
+}
+
+/** A map whose names are the reader's own. */
+export function record<T>(
+  shape: Shape<T>,
+  what: string,
+  check?: (entry: Entry, problems: Problems) => boolean,
+): Shape<ReadonlyMap<string, T>> {
+  return {
+    schema: { type: 'object', additionalProperties: shape.schema, propertyNames: NAME_SCHEMA },
+    read(node, problems) {
+      const entries = entriesOf(node, what, problems);
+      if (!entries) return undefined;
+      const values = new Map<string, T>();
+      for (const entry of entries) {
+        if (!isName(entry.name)) {
+          problems.refuse(entry.at, 'A name must have 1 to 255 characters, and no control characters.');
+          continue;
+        }
+        if (check && !check(entry, problems)) continue;
+        const value = shape.read(entry.value, problems);
+        if (value !== undefined) values.set(entry.name, value);
+      }
+      return values;
+    },
+  };
+}
+
+export type Fields<T> = { readonly [Name in keyof T]-?: Field<Exclude<T[Name], undefined>> };
+
+export interface Objections {
+  /** Names that will mean something one day, and what is missing until then. */
+  readonly notYet?: Readonly<Record<string, string>>;
+  /** What to say to names that people bring from elsewhere. */
+  readonly instead?: Readonly<Record<string, string>>;
+}
+
+/** A map whose names are ours. Missing ones are missing in what is read too. */
+export function fields<T extends object>(
+  what: string,
+  known: Fields<T>,
+  { notYet = {}, instead = {} }: Objections = {},
+): Shape<Partial<T>> {
+  const names = Object.keys(known);
+  return {
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: Object.fromEntries(names.map((each) => [each, schemaOf(known[each as keyof T])])),
+    },
+    read(node, problems) {
+      const entries = entriesOf(node, what, problems);
+      if (!entries) return undefined;
+      const values: Partial<T> = {};
+      for (const { name: given, at, value } of entries) {
+        if (Object.hasOwn(notYet, given)) {
+          problems.refuse(at, `${what} cannot have ${quoted(given)} yet: ${notYet[given]}`, 'Remove it until then.');
+        } else if (!Object.hasOwn(known, given)) {
+          const hint = Object.hasOwn(instead, given) ? instead[given] : meant(given, names);
+          problems.refuse(at, `${what} has no ${quoted(given)}.`, hint);
+        } else {
+          const read = known[given as keyof T].shape.read(value, problems);
+          if (read !== undefined) values[given as keyof T] = read as T[keyof T];
+        }
+      }
+      return values;
+    },
+  };
+}
+
+function schemaOf({ shape, says, byDefault, examples }: Field<unknown>): JsonSchema {
+  return {
+    ...shape.schema,
+    description: says,
+    ...(byDefault !== undefined && { default: byDefault }),
+    ...(examples && { examples }),
+  };
+}
+
+/** The members of a map; nothing at all is a map without members. */
+export function entriesOf(node: Node, what: string, problems: Problems): MapNode['entries'] | undefined {
+  if (node.kind === 'map') return node.entries;
+  if (node.kind === 'scalar' && node.value === null) return [];
+  problems.refuse(node, `${what} must be a map of names and values, got ${shown(node)}.`);
+  return undefined;
+}
+
+/** What was found instead, in a sentence. */
+export function shown(node: Node): string {
+  if (node.kind !== 'scalar') return KINDS[node.kind];
+  return node.value === null ? 'nothing' : quoted(typeof node.value === 'string' ? node.value : node.source);
+}

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { type FSWatcher, watch } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type DurationInput, duration } from '../duration.ts';
+import { InvalidConfigError } from '../errors.ts';
+import { harmless, type Logger, silent } from '../log.ts';
+import { refuseUnknown } from '../options.ts';
+import type { Config } from './config.ts';
+import { loadInto } from './load.ts';
+import type { Registry } from './registry.ts';
+
+export interface WatchOptions {
+  /** Told of each configuration that came into force. */
+  readonly onReload?: (config: Config) => void;
+  /** Told of each that was refused; the one before stays in force. */
+  readonly onRefused?: (error: InvalidConfigError) => void;
+  readonly log?: Logger;
+  /** How long a file must be left alone before it is read, since editors write in pieces. Default 100 ms. */
+  readonly quietFor?: DurationInput;
+  /** How often the file is looked at where the system tells of no changes, as on network shares. Default 5 s. */
+  readonly lookEvery?: DurationInput;
+}
+
+/** A file under watch. */
+export interface ConfigWatch {
+  /** Reads the file now, changed or not. Answers whether it came into force. */
+  reload(): Promise<boolean>;
+  close(): void;
+}
+
+const OPTIONS = ['onReload', 'onRefused', 'log', 'quietFor', 'lookEvery'];
+
+/**
+ * Keeps a registry at what a file says. The folder is watched and not the file, so that one that is replaced by a rename, as
+ * editors and deployments do it, is followed. It does not keep the process alive, and must be closed.
+ */
+export function watchConfig(path: string, registry: Registry, options: WatchOptions = {}): ConfigWatch {
+  refuseUnknown(options, OPTIONS, 'watchConfig');
+  const { quietFor = 100, lookEvery = '5s', log = silent, onReload, onRefused } = options;
+  const watched = new Watched(resolve(path), registry, harmless(log), onReload, onRefused);
+  return watched.start(duration(quietFor, 'quietFor'), duration(lookEvery, 'lookEvery'));
+}
+
+class Watched implements ConfigWatch {
+  readonly #path: string;
+  readonly #registry: Registry;
+  readonly #log: Logger;
+  readonly #onReload: WatchOptions['onReload'];
+  readonly #onRefused: WatchOptions['onRefused'];
+  /** Of what was read last, in force or not: the same text is not refused twice. */
+  #seen: string | undefined;
+  #watcher: FSWatcher | undefined;
+  #quiet: NodeJS.Timeout | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #reading: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(
+    path: string,
+    registry: Registry,
+    log: Logger,
+    onReload: WatchOptions['onReload'],
+    onRefused: WatchOptions['onRefused'],
+  ) {
+    this.#path = path;
+    this.#registry = registry;
+    this.#log = log;
+    this.#onReload = onReload;
+    this.#onRefused = onRefused;
+    this.#seen = registry.config?.version;
+  }
+
+  start(quietFor: number, lookEvery: number): this {
+    try {
+      // Whatever changes in the folder may have changed the file: a rename onto it, or a link that now leads elsewhere.
+      this.#watcher = watch(dirname(this.#path), { persistent: false }, () => {
+        this.#quiet?.refresh();
+        this.#quiet ??= setTimeout(() => this.#afterQuiet(), quietFor).unref();
+      });
+      this.#watcher.on('error', (error) =>
+        this.#log.warn(
+          { err: error, file: this.#path },
+          'The configuration is no longer watched; it is looked at instead',
+        ),
+      );
+    } catch (error) {
+      this.#log.warn({ err: error, file: this.#path }, 'The configuration cannot be watched; it is looked at instead');
+    }
+    this.#looking = setInterval(() => void this.#look(), lookEvery).unref();
+    // It may have changed since it was loaded.
+    void this.#look();
+    return this;
+  }
+
+  reload(): Promise<boolean> {
+    return this.#inTurn(() => this.#read());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watcher?.close();
+    clearTimeout(this.#quiet);
+    clearInterval(this.#looking);
+  }
+
+  #afterQuiet(): void {
+    this.#quiet = undefined;
+    void this.#look();
+  }
+
+  /** Reads the file if it says something new. */
+  #look(): Promise<boolean> {
+    return this.#inTurn(async () => ((await versionOf(this.#path)) === this.#seen ? false : this.#read()));
+  }
+
+  async #read(): Promise<boolean> {
+    if (this.#closed) return false;
+    this.#seen = await versionOf(this.#path);
+    try {
+      await loadInto(this.#registry, this.#path);
+    } catch (error) {
+      if (!(error instanceof InvalidConfigError)) throw error;
+      this.#log.error({ err: error, file: this.#path }, 'The configuration is refused; the one before stays in force');
+      this.#onRefused?.(error);
+      return false;
+    }
+    const config = this.#registry.config as Config;
+    this.#log.info({ file: this.#path, version: config.version }, 'The configuration is in force');
+    for (const { line, message } of config.warnings) this.#log.warn({ file: this.#path, line }, message);
+    this.#onReload?.(config);
+    return true;
+  }
+
+  /** One reading at a time, so that an older text never follows a newer one. */
+  #inTurn(read: () => Promise<boolean>): Promise<boolean> {
+    const turn = this.#reading.then(() => (this.#closed ? false : read()));
+    this.#reading = turn.catch(() => {});
+    return turn;
+  }
+}
+
+/** As `Config.version`; a word that no hash is where the file cannot be read. */
+async function versionOf(path: string): Promise<string> {
+  try {
+    return createHash('sha256')
+      .update(await readFile(path, 'utf8'))
+      .digest('hex')
+      .slice(0, 12);
+  } catch (error) {
+    return `unreadable: ${(error as NodeJS.ErrnoException).code}`;
+  }
+}

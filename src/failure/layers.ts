@@ -1,0 +1,197 @@
+import { definePolicy, type Policy, type PolicyOptions, type RuleOptions, standard } from './policy.ts';
+import { namedBy, nameOf, presetFor } from './presets.ts';
+
+/** What a policy is said about, from the least specific to the most: of two that say the same value, the later one counts. */
+export const LEVELS = ['default', 'queue', 'type', 'source', 'task'] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** Who said a value. */
+export interface Origin {
+  readonly level: Level;
+  /** `set` is said while the program runs; `published` by a worker of the type, in another process. */
+  readonly by: 'standard' | 'preset' | 'code' | 'published' | 'file' | 'set' | 'task';
+  /** Of the preset. */
+  readonly name?: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** A place in a file, counted from 1. */
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A part of a policy, as one of those who may say something said it. */
+export interface Layer {
+  readonly options: PolicyOptions;
+  /** Whether it brings all of its own rules and takes none from underneath, as presets and whole policies do. */
+  readonly bare: boolean;
+  readonly origin: Origin;
+  /** Where in its file each value stands, by `placeKey`. */
+  readonly places?: ReadonlyMap<string, Place>;
+}
+
+/** What is said of a task's policy beside the code of its type and the task itself; each list from the weakest to the strongest. */
+export interface Said {
+  readonly default: readonly Layer[];
+  readonly queue: readonly Layer[];
+  readonly type: readonly Layer[];
+  readonly source: readonly Layer[];
+}
+
+/** Where nobody said anything. */
+export const UNSAID: Said = { default: [], queue: [], type: [], source: [] };
+
+/** What the code of a type says: nothing, a whole policy, or options. */
+export type Code = Policy | PolicyOptions;
+
+/** Everything that is said of a task's policy but by the task itself, least specific first; without code, its type's preset. */
+export function layersOf(type: string, said: Said, code?: Code, by: 'code' | 'published' = 'code'): readonly Layer[] {
+  const ofType = code === undefined ? presetLayers(type) : [codeLayer(code, by)];
+  return [...said.default, ...said.queue, ...ofType, ...said.type, ...said.source];
+}
+
+function presetLayers(type: string): readonly Layer[] {
+  const preset = presetFor(type);
+  // A type without a preset of its name has what is underneath already.
+  return preset === standard && type !== 'standard' ? [] : [presetLayer(preset, 'type')];
+}
+
+/** A preset as a layer: it says what it names. */
+export function presetLayer(preset: Policy, level: Level, at?: Omit<Origin, 'level' | 'by' | 'name'>): Layer {
+  const name = nameOf(preset);
+  const origin: Origin = { level, by: 'preset', ...(name !== undefined && { name }), ...at };
+  return { options: namedBy(preset) ?? optionsOf(preset), bare: true, origin };
+}
+
+function codeLayer(code: Code, by: 'code' | 'published'): Layer {
+  const origin: Origin = { level: 'type', by };
+  if (!('version' in code)) return { options: code, bare: false, origin };
+  return namedBy(code as Policy) ? presetLayer(code as Policy, 'type') : wholeLayer(code as Policy, origin);
+}
+
+/** What a task itself says, as a layer. */
+export function ownLayer(retry: PolicyOptions): Layer {
+  const origin: Origin = { level: 'task', by: 'task' };
+  return 'version' in retry ? wholeLayer(retry as Policy, origin) : { options: retry, bare: false, origin };
+}
+
+/** A whole policy as a layer: nothing shows through it. */
+function wholeLayer(policy: Policy, origin: Origin): Layer {
+  return { options: optionsOf(policy), bare: true, origin };
+}
+
+function optionsOf({ version: _, ...options }: Policy): PolicyOptions {
+  return options;
+}
+
+/** The policy that layers come to, the first of them over `standard`. @throws InvalidInputError for a value that is refused. */
+export function policyFrom(layers: readonly Layer[]): Policy {
+  let policy = standard;
+  for (const { options, bare } of layers) {
+    policy = definePolicy(options, bare ? { ...policy, rules: {} } : policy);
+  }
+  return policy;
+}
+
+/** One value of a policy, and who said it. */
+export interface PolicyValue {
+  /** Such as `['maxAttempts']`, or `['rules', 'fs.locked', 'backoff']`. */
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly from: Origin;
+}
+
+/** A policy, and where each of its values came from. */
+export interface ExplainedPolicy {
+  readonly policy: Policy;
+  readonly values: readonly PolicyValue[];
+}
+
+/** As `policyFrom`, with who said what. */
+export function explainPolicy(layers: readonly Layer[]): ExplainedPolicy {
+  const policy = policyFrom(layers);
+  const said = new Origins();
+  said.add({ options: optionsOf(standard), bare: true, origin: { level: 'default', by: 'standard' } });
+  for (const layer of layers) said.add(layer);
+  return { policy, values: said.values(policy) };
+}
+
+/** Who said each value last. */
+class Origins {
+  readonly #of = new Map<string, Origin>();
+  readonly #rules = new Map<string, Map<keyof RuleOptions | '', Origin>>();
+
+  add(layer: Layer): void {
+    const { options, bare } = layer;
+    if (bare) this.#rules.clear();
+    for (const name of Object.keys(options).filter((key) => key !== 'rules' && options[key as never] !== undefined)) {
+      this.#of.set(name, originAt(layer, [name]));
+    }
+    if (options.backoff?.kind === 'schedule' && options.maxAttempts === undefined) {
+      this.#of.set('maxAttempts', originAt(layer, ['backoff']));
+    }
+    for (const [name, rule] of Object.entries(options.rules ?? {})) {
+      if (rule === undefined) continue;
+      const members = new Map<keyof RuleOptions | '', Origin>([['', originAt(layer, ['rules', name])]]);
+      for (const member of Object.keys(rule)) {
+        members.set(member as keyof RuleOptions, originAt(layer, ['rules', name, member]));
+      }
+      this.#rules.set(name, members);
+    }
+  }
+
+  values(policy: Policy): readonly PolicyValue[] {
+    const { rules, version: _, ...plain } = policy;
+    const values: PolicyValue[] = Object.entries(plain).map(([name, value]) => ({
+      path: [name],
+      value,
+      from: this.#of.get(name) as Origin,
+    }));
+    for (const [name, rule] of Object.entries(rules)) {
+      const origins = this.#rules.get(name) as Map<string, Origin>;
+      const members = Object.entries(rule).filter(([, value]) => value !== undefined);
+      if (members.length === 0) values.push({ path: ['rules', name], value: {}, from: origins.get('') as Origin });
+      for (const [member, value] of members) {
+        values.push({ path: ['rules', name, member], value, from: origins.get(member) as Origin });
+      }
+    }
+    return values;
+  }
+}
+
+/** Under which key `Layer.places` keeps the place of a value. */
+export function placeKey(path: readonly string[]): string {
+  return JSON.stringify(path);
+}
+
+function originAt({ origin, places }: Layer, path: readonly string[]): Origin {
+  for (let length = path.length; length > 0; length--) {
+    const place = places?.get(placeKey(path.slice(0, length)));
+    if (place) return { ...origin, ...place };
+  }
+  return origin;
+}
+
+/** Who said a value, in words: `holdfast.yaml:12`, `preset imap_mailbox`, `code`. */
+export function describeOrigin({ by, name, file, line }: Origin): string {
+  const at = file === undefined ? '' : line === undefined ? file : `${file}:${line}`;
+  switch (by) {
+    case 'standard':
+      return 'default';
+    case 'preset':
+      return at === '' ? `preset ${name ?? 'standard'}` : `preset ${name ?? 'standard'}, by ${at}`;
+    case 'code':
+      return 'code';
+    case 'published':
+      return 'code of its worker';
+    case 'file':
+      return at;
+    case 'set':
+      return 'set at run time';
+    case 'task':
+      return 'the task itself';
+  }
+}

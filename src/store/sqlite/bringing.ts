@@ -1,0 +1,113 @@
+import { hasEnded, type TaskState } from '../../task.ts';
+import type { Brought, BroughtTask, Receipt } from '../store.ts';
+import type { Sql } from './driver.ts';
+import type { Enqueuing } from './enqueuing.ts';
+import { type FactsRow, type FactsTable, LONGEST_LAST_ERROR, UNTOUCHED } from './facts.ts';
+import { type Found, mustBeLegal, type Places } from './places.ts';
+
+/** A task of another queue under the id that it got. */
+interface Arrival {
+  readonly id: number;
+  readonly task: BroughtTask;
+}
+
+/** Records tasks of another queue: as new ones first, so that keys mean the same, then as they stood there. */
+export class Bringing {
+  readonly #sql: Sql;
+  readonly #enqueuing: Enqueuing;
+  readonly #places: Places;
+  readonly #facts: FactsTable;
+
+  constructor(sql: Sql, enqueuing: Enqueuing, places: Places, facts: FactsTable) {
+    this.#sql = sql;
+    this.#enqueuing = enqueuing;
+    this.#places = places;
+    this.#facts = facts;
+  }
+
+  bring(tasks: readonly BroughtTask[], now: number): readonly Receipt[] {
+    const receipts = this.#enqueuing.enqueue(tasks, now);
+    const arrivals = tasks.flatMap((task, i): Arrival[] => {
+      const { id, created } = receipts[i] as Receipt;
+      return created ? [{ id, task }] : [];
+    });
+    const states = arrivals.map((arrival) => this.#stand(arrival));
+    const rests = arrivals.filter(({ task }) => task.stands !== 'waiting');
+    this.#sql.insertAll(
+      RESTING,
+      6,
+      rests.flatMap((one) => resting(one, now)),
+    );
+    this.#facts.writeAll(
+      arrivals.filter(({ task }) => isRemembered(task)).map(({ id, task }) => [id, factsOf(task, now)]),
+    );
+    this.#sql.insertAll(
+      ACTS,
+      9,
+      arrivals.flatMap((arrival, i) => act(arrival, states[i] as TaskState, now)),
+    );
+    return receipts;
+  }
+
+  /** As a new task it waits; one that did not wait elsewhere leaves that place again. */
+  #stand({ id, task: { stands } }: Arrival): TaskState {
+    const found = this.#places.find(id) as Found;
+    const to = stands === 'waiting' ? found.state : stands;
+    mustBeLegal('elsewhere', to);
+    if (stands !== 'waiting') this.#places.leave(found);
+    return to;
+  }
+}
+
+const RESTING = 'hf_resting (id, state, since, executions, reason, result)';
+
+function resting({ id, task }: Arrival, now: number): unknown[] {
+  const { stands, executions, reason, result, endedAt } = task;
+  // Of one that is held the facts know the reason, as of any that goes on.
+  const itsReason = stands === 'held' || stands === 'succeeded' ? null : (reason ?? null);
+  const since = stands !== 'waiting' && hasEnded(stands) ? (endedAt ?? now) : now;
+  return [id, stands, since, executions, itsReason, result ?? null];
+}
+
+/** As after a first success here, nothing more is remembered of a task that ended well and never failed. */
+function isRemembered({ stands, executions, charged, deferrals, error }: BroughtTask): boolean {
+  if (stands === 'succeeded') return charged.length > 0 || deferrals > 0 || error !== undefined;
+  return executions > 0 || error !== undefined;
+}
+
+/**
+ * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
+ * the clocks of `giveUpAfter` and `maxDeferredFor`.
+ */
+function factsOf({ stands, executions, charged, deferrals, reason, error }: BroughtTask, now: number): FactsRow {
+  const inARow = charged.length === 0 ? deferrals : 0;
+  return {
+    ...UNTOUCHED,
+    executions,
+    charged: JSON.stringify(charged),
+    deferrals,
+    in_a_row: inARow,
+    deferred_since: inARow > 0 ? now : null,
+    reason: stands === 'succeeded' ? null : (reason ?? null),
+    error: error?.slice(0, LONGEST_LAST_ERROR) ?? null,
+  };
+}
+
+const ACTS = 'hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state, brought)';
+
+function act({ id, task }: Arrival, to: TaskState, now: number): unknown[] {
+  const { actor, note } = task.by;
+  return [id, 0, now, actor, 'imported', note ?? null, 'elsewhere', to, broughtText(task)];
+}
+
+function broughtText({ executions, charged, deferrals, reason, error }: BroughtTask): string | null {
+  if (executions === 0 && reason === undefined && error === undefined) return null;
+  const brought: Brought = {
+    executions,
+    charged,
+    deferrals,
+    ...(reason !== undefined && { reason }),
+    ...(error !== undefined && { error: error.slice(0, LONGEST_LAST_ERROR) }),
+  };
+  return JSON.stringify(brought);
+}

@@ -1,0 +1,119 @@
+import type { Sql } from './driver.ts';
+
+/** The turn of a source in a fair queue: as the ring has it, and as it is to be. */
+interface Turn {
+  readonly queue: number;
+  readonly source: string;
+  /** Undefined for a source that has none yet. */
+  before: number | undefined;
+  now: number;
+}
+
+/** A lane that stands in the ring under a turn that its source has no more. */
+export interface Behind {
+  readonly class: number;
+  readonly track: number;
+  readonly lane: number;
+  readonly source: string;
+  readonly before: number;
+  readonly now: number;
+}
+
+/**
+ * The turns of the sources of fair queues: who was served longest ago comes first, and who is served goes to the back. A
+ * source that the queue has not seen goes to the back as well, or new ones without end would starve the others; one that
+ * comes back has kept its place.
+ */
+export class Turns {
+  readonly #sql: Sql;
+  readonly #known = new Map<string, Turn>();
+  readonly #last = new Map<number, number>();
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  forget(): void {
+    this.#known.clear();
+    this.#last.clear();
+  }
+
+  /** A source's turn. It is kept in mind, and written down by `write`. */
+  of(queue: number, source: string): Readonly<Turn> {
+    return this.#of(queue, source);
+  }
+
+  /** Sends a source to the back of its line, and answers its new turn. */
+  serve(queue: number, source: string): number {
+    const turn = this.#of(queue, source);
+    turn.now = this.#next(queue);
+    return turn.now;
+  }
+
+  hasMoved(queue: number, source: string): boolean {
+    const turn = this.#known.get(nameOf(queue, source));
+    return turn !== undefined && turn.now !== turn.before;
+  }
+
+  /** Begins a queue's line anew. */
+  clear(queue: number): void {
+    this.forget();
+    this.#sql.run('DELETE FROM hf_turns WHERE queue = ?', queue);
+  }
+
+  /** Writes down who was served, and answers those of their lanes that the ring still has under the turn before. */
+  write(): Behind[] {
+    if (this.#known.size === 0) return [];
+    const moved = [...this.#known.values()].filter(({ before, now }) => before !== now);
+    this.#sql.insertAll(
+      'hf_turns (queue, source, turn)',
+      3,
+      moved.flatMap(({ queue, source, now }) => [queue, source, now]),
+      'ON CONFLICT (queue, source) DO UPDATE SET turn = excluded.turn',
+    );
+    for (const [queue, last] of this.#last) {
+      this.#sql.run('UPDATE hf_queues SET last_turn = ? WHERE id = ? AND last_turn <> ?', last, queue, last);
+    }
+    const behind = this.#behind(moved.filter(({ before }) => before !== undefined));
+    this.forget();
+    return behind;
+  }
+
+  #behind(moved: readonly Turn[]): Behind[] {
+    if (moved.length === 0) return [];
+    return this.#sql.all<Behind>(
+      `SELECT l.class, l.track, l.id AS lane, l.source, j.value ->> 2 AS before, j.value ->> 3 AS now
+       FROM json_each(?) j
+       CROSS JOIN hf_lanes l ON l.source = j.value ->> 1
+       CROSS JOIN hf_active a ON a.class = l.class AND a.track = l.track AND a.order_key = j.value ->> 2 AND a.seq = l.id
+       CROSS JOIN hf_classes c ON c.id = l.class
+       WHERE c.queue = j.value ->> 0`,
+      JSON.stringify(moved.map(({ queue, source, before, now }) => [queue, source, before, now])),
+    );
+  }
+
+  #of(queue: number, source: string): Turn {
+    const name = nameOf(queue, source);
+    const known = this.#known.get(name);
+    if (known) return known;
+    const [before] = this.#sql.column<number>(
+      'SELECT turn FROM hf_turns WHERE queue = ? AND source = ?',
+      queue,
+      source,
+    );
+    const turn = { queue, source, before, now: before ?? this.#next(queue) };
+    this.#known.set(name, turn);
+    return turn;
+  }
+
+  #next(queue: number): number {
+    const last =
+      this.#last.get(queue) ?? this.#sql.column<number>('SELECT last_turn FROM hf_queues WHERE id = ?', queue)[0] ?? 0;
+    this.#last.set(queue, last + 1);
+    return last + 1;
+  }
+}
+
+function nameOf(queue: number, source: string): string {
+  return `${queue} ${source}`;
+}

@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import type { BroughtTask } from '../../../src/store/store.ts';
+import { brought, ended, failure, idsOf, retryIn, type StoreFactory, succeeded, useScene } from '../scene.ts';
+
+const LOCKED = { reason: 'fs.locked', kind: 'transient', count: 3 } as const;
+const TRIED = { executions: 4, charged: [LOCKED], reason: 'fs.locked', error: 'EBUSY: it is open' } as const;
+
+export function promisesOfBringing(factory: StoreFactory): void {
+  const scene = useScene(factory);
+
+  test('keeps where each task stood, what was counted of it, and that it was imported', async () => {
+    const now = scene.now();
+    const endedAt = now - 86_400_000;
+    const ids = await scene.bring(
+      { dueAt: now + 60_000, ...TRIED },
+      { ...TRIED },
+      { stands: 'held', ...TRIED },
+      { stands: 'needs_manual', ...TRIED },
+      { stands: 'dead', endedAt, ...TRIED },
+      { stands: 'cancelled', endedAt, reason: 'cancelled' },
+      { stands: 'succeeded', endedAt, executions: 1, result: '{"ok":true}' },
+    );
+
+    const records = await Promise.all(ids.map((id) => scene.find(id)));
+    expect(records.map(({ state }) => state)).toEqual([
+      ...['scheduled', 'ready', 'held', 'needs_manual', 'dead', 'cancelled', 'succeeded'],
+    ]);
+    for (const record of records.slice(0, 5)) {
+      expect(record).toMatchObject({ executions: 4, charged: [LOCKED], reason: 'fs.locked', deferrals: 0 });
+    }
+    expect(records[0]).toMatchObject({ dueAt: now + 60_000 });
+    expect(records.slice(4).map((record) => record.endedAt)).toEqual([endedAt, endedAt, endedAt]);
+    expect(records[6]).toMatchObject({ result: '{"ok":true}', executions: 1, charged: [] });
+    expect(records[6]).not.toHaveProperty('reason');
+
+    for (const [i, id] of ids.entries()) {
+      const [act, ...more] = await scene.store.records.history(id);
+      expect(more).toEqual([]);
+      expect(act).toMatchObject({ kind: 'act', verb: 'imported', actor: 'maria', from: 'elsewhere', at: now });
+      expect(act).toMatchObject({ to: records[i]?.state });
+    }
+  });
+
+  test('remembers beside the act what was brought, whatever is counted later', async () => {
+    const [tried, fresh] = await scene.bring({ ...TRIED, by: { actor: 'eva', note: 'old.json' } }, {});
+    await scene.settle(await scene.claimTask(await scene.join(), tried as number), retryIn(5_000));
+
+    expect(await scene.store.records.history(tried as number)).toMatchObject([
+      { verb: 'imported', actor: 'eva', note: 'old.json', brought: { ...TRIED, deferrals: 0 } },
+      { kind: 'execution', execution: 5 },
+    ]);
+    const [act] = await scene.store.records.history(fresh as number);
+    expect(act).not.toHaveProperty('brought');
+  });
+
+  test('lets the next failure count on from what was brought', async () => {
+    const [id] = (await scene.bring({ ...TRIED, deferrals: 1, executions: 6 })) as [number];
+    const claimed = await scene.claimTask(await scene.join(), id);
+
+    expect(claimed.lease.execution).toBe(7);
+    expect(claimed.lastError).toBe('EBUSY: it is open');
+    expect(claimed.facts).toMatchObject({
+      executions: 7,
+      charged: [LOCKED],
+      deferralsInARow: 0,
+      sinceFirstStartMs: 0,
+      suspect: false,
+    });
+    await scene.settle(claimed, retryIn(5_000));
+    expect(await scene.find(id)).toMatchObject({
+      state: 'scheduled',
+      executions: 7,
+      charged: [{ ...LOCKED, count: 4 }],
+    });
+  });
+
+  test('counts deferrals as a row where no failure was charged', async () => {
+    const [id] = (await scene.bring({ executions: 3, deferrals: 2, reason: 'explicit.later' })) as [number];
+    scene.advance(1_000);
+    const { facts } = await scene.claimTask(await scene.join(), id);
+
+    expect(facts).toMatchObject({ executions: 4, deferralsInARow: 2, deferredForMs: 1_000 });
+  });
+
+  test('counts what waits after a failure among the retrying, and what ended by its reason', async () => {
+    await scene.bring(
+      { delay: 60_000, ...TRIED },
+      { delay: 60_000 },
+      { stands: 'dead', reason: 'http.404' },
+      { stands: 'needs_manual', ...TRIED },
+    );
+
+    const counts = await scene.store.records.counts();
+    expect(counts.byState).toMatchObject({ scheduled: 2, dead: 1, needs_manual: 1 });
+    expect(counts.retrying).toBe(1);
+    expect(counts.byReason).toEqual([
+      { state: 'needs_manual', reason: 'fs.locked', count: 1 },
+      { state: 'dead', reason: 'http.404', count: 1 },
+    ]);
+  });
+
+  test('puts what waits into its queue’s order by when it was submitted, beside what is new', async () => {
+    const now = scene.now();
+    const [late] = await scene.enqueue({});
+    const [old, older] = await scene.bring({ submittedAt: now - 1_000 }, { submittedAt: now - 2_000 });
+    await scene.bring({ stands: 'held' }, { stands: 'dead', reason: 'x' }, { dueAt: now + 1 });
+
+    expect(idsOf(await scene.claim(await scene.join()))).toEqual([older, old, late]);
+  });
+
+  test('leaves what a key was brought or recorded with before as it is', async () => {
+    const [known] = await scene.enqueue({ key: 'k', payload: '1' });
+    const again: Partial<BroughtTask> = { stands: 'dead', ...TRIED };
+
+    const receipts = await scene.store.tasks.bring([
+      brought({ key: 'k', ...again }),
+      brought({ key: 'new', ...again }),
+      brought({ key: 'new' }),
+    ]);
+    expect(receipts.map(({ created }) => created)).toEqual([false, true, false]);
+    expect(receipts[0]?.id).toBe(known);
+    expect(receipts[2]?.id).toBe(receipts[1]?.id);
+    expect(await scene.find(known as number)).toMatchObject({ payload: '1', state: 'ready', charged: [] });
+    expect(await scene.store.records.history(known as number)).toEqual([]);
+    expect(await scene.stateOf(receipts[1]?.id as number)).toBe('dead');
+    expect(await scene.store.tasks.bring([brought({ key: 'new' })])).toEqual([{ ...receipts[1], created: false }]);
+  });
+
+  test('takes an empty batch, and a thousand at once', async () => {
+    expect(await scene.store.tasks.bring([])).toEqual([]);
+    const ids = await scene.bring(...Array.from({ length: 1_000 }, () => ({ ...TRIED })));
+    expect(new Set(ids).size).toBe(1_000);
+  });
+
+  describe('afterwards', () => {
+    test('an ended one can be retried in a new round, and one that needs a person be answered', async () => {
+      const [dead, asked] = (await scene.bring({ stands: 'dead', ...TRIED }, { stands: 'needs_manual', ...TRIED })) as [
+        number,
+        number,
+      ];
+      expect(await scene.move(dead, { verb: 'retry' })).toMatchObject({ moved: true, from: 'dead', to: 'ready' });
+      expect(await scene.find(dead)).toMatchObject({ executions: 4, charged: [] });
+      expect(await scene.move(asked, { verb: 'resolve', as: 'dead' })).toMatchObject({ moved: true, to: 'dead' });
+      expect(await scene.find(asked)).toMatchObject({ reason: 'fs.locked', charged: [LOCKED] });
+    });
+
+    test('a held one goes on at its time when it is released, with its counts', async () => {
+      const dueAt = scene.now() + 60_000;
+      const [id] = (await scene.bring({ stands: 'held', dueAt, ...TRIED })) as [number];
+      expect(await scene.move(id, { verb: 'release' })).toMatchObject({ moved: true, to: 'scheduled' });
+      expect(await scene.find(id)).toMatchObject({ dueAt, charged: [LOCKED] });
+    });
+
+    test('one whose deadline has passed is handed out to be ended, and one that had ended is not', async () => {
+      const deadline = scene.now() - 1;
+      const [waiting] = await scene.bring({ deadline, ...TRIED }, { stands: 'dead', deadline, ...TRIED });
+      const recovered = await scene.recover(await scene.join());
+
+      expect(recovered).toMatchObject([{ why: 'expiry', lease: { task: waiting } }]);
+      expect(recovered[0]?.facts.charged).toEqual([LOCKED]);
+      await scene.settle(recovered[0] as (typeof recovered)[number], ended('dead', 'deadline.passed'));
+    });
+
+    test('one succeeds, or fails anew, as any other does', async () => {
+      const [a, b] = (await scene.bring({ ...TRIED }, { ...TRIED })) as [number, number];
+      const worker = await scene.join();
+      await scene.settle(await scene.claimTask(worker, a), succeeded());
+      await scene.settle(await scene.claimTask(worker, b), ended('needs_manual'), {
+        report: { ranFor: 1, outcome: 'failure', failure: failure() },
+      });
+      expect(await scene.find(a)).toMatchObject({ state: 'succeeded', executions: 5 });
+      expect(await scene.find(b)).toMatchObject({ state: 'needs_manual', charged: [{ ...LOCKED, count: 4 }] });
+    });
+  });
+
+  test.runIf(factory.openSecond)('is seen by another process once it is acknowledged', async () => {
+    const second = await scene.openSecond();
+    const [id] = await scene.bring({ key: 'k', stands: 'dead', ...TRIED });
+
+    expect(await second.records.find(id as number)).toMatchObject({ key: 'k', state: 'dead', charged: [LOCKED] });
+    expect(await second.tasks.bring([brought({ key: 'k' })])).toEqual([{ id, created: false }]);
+  });
+}

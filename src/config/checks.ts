@@ -156,7 +156,8 @@ function checkDeadline(
   );
 }
 
-const MOST_RETRIES_SUMMED = 10_000;
+/** As many as a task has executions unless told otherwise. */
+const MOST_RETRIES_SUMMED = 1_000;
 
 function checkKind(name: string, rule: RuleOptions, policy: Policy, at: Node, problems: Problems): void {
   if (

@@ -186,8 +186,18 @@ function objectionTo(rule: ClassifyRule): string | undefined {
   }
 }
 
+const MOST_RULES = 500;
+
 /** A rule after one that matches whatever it matches would never speak. */
 export function refuseShadowed(blocks: readonly RuleBlock[], problems: Problems): void {
+  const [, ...more] = blocks.slice(MOST_RULES - 1);
+  if (more[0]) {
+    problems.refuse(
+      more[0].node,
+      `There are ${blocks.length} rules, and each error is held against them: ${MOST_RULES} are the most.`,
+    );
+    return;
+  }
   blocks.forEach(({ node, rule }, i) => {
     const earlier = blocks.slice(0, i).find((each) => covers(each.rule.when, rule.when));
     if (!earlier) return;

@@ -66,6 +66,9 @@ export function problemsOf(text: string, options: ParseOptions = {}): readonly C
   }
 }
 
+/** Nobody could tell any more what a longer row of them says. */
+const DEEPEST_EXTENDS = 8;
+
 /** From sections to layers. */
 class Reader {
   readonly #sections: Partial<Sections>;
@@ -75,6 +78,7 @@ class Reader {
   /** Every name under `policies:`, also of those that were refused. */
   readonly #named: readonly string[];
   readonly #circles = new Set<Located>();
+  #tooDeep = false;
 
   constructor(root: MapNode, sections: Partial<Sections>, file: string, problems: Problems) {
     const policies = membersOf(root).find(({ name }) => name === 'policies')?.value;
@@ -143,9 +147,13 @@ class Reader {
   }
 
   #extended(level: Level, name: string, at: Located, within: readonly string[]): readonly Layer[] {
-    if (name === 'none') return [];
+    if (name === 'none' || this.#problems.full) return [];
     if (within.includes(name)) {
       this.#refuseCircle([...within.slice(within.indexOf(name)), name], at);
+      return [];
+    }
+    if (within.length === DEEPEST_EXTENDS) {
+      this.#refuseDepth(at);
       return [];
     }
     const block = this.#sections.policies?.get(name);
@@ -165,6 +173,13 @@ class Reader {
     this.#circles.add(at);
     const what = `${names.map(quoted).join(' extends ')}: that has no end.`;
     this.#problems.refuse(at, what, 'Let one of them extend a preset, or nothing.');
+  }
+
+  /** Told once: whatever extends them is too deep as well. */
+  #refuseDepth(at: Located): void {
+    if (this.#tooDeep) return;
+    this.#tooDeep = true;
+    this.#problems.refuse(at, `More than ${DEEPEST_EXTENDS} policies extend one another here.`, 'Say it in fewer.');
   }
 
   #refuseHiding(name: string, at: Located): void {

@@ -25,6 +25,11 @@ export class Problems {
     this.#add('warning', at, message, suggestion);
   }
 
+  /** Whether more would not be told: then nothing that is costly needs to be looked for. */
+  get full(): boolean {
+    return this.#found.length >= MOST_PROBLEMS;
+  }
+
   get refused(): boolean {
     return this.#found.some(({ severity }) => severity === 'error');
   }
@@ -40,7 +45,7 @@ export class Problems {
   #add(severity: ConfigProblem['severity'], at: Located, message: string, suggestion: string | undefined): void {
     const { line, column } = at;
     const known = this.#found.some((each) => each.line === line && each.column === column && each.message === message);
-    if (known || this.#found.length >= MOST_PROBLEMS) return;
+    if (known || this.full) return;
     this.#found.push({
       severity,
       path: pathText(at.path),

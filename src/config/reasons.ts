@@ -31,6 +31,7 @@ export class KnownReasons {
   check({ node }: RetryBlock, problems: Problems): void {
     const rules = membersOf(node).find((entry) => entry.name === 'rules');
     for (const { name, at } of rules ? membersOf(rules.value) : []) {
+      if (problems.full) return;
       const objection = isKind(name) ? undefined : this.#objectionTo(name);
       if (objection) problems.refuse(at, ...objection);
     }
@@ -88,7 +89,7 @@ export class KnownReasons {
 
 /** A family of one's own may look a little like one of ours: only a single edit is surely a slip. */
 function slipOf(name: string, known: readonly string[]): string | undefined {
-  return known.find((each) => editsBetween(name, each) <= 1);
+  return known.find((each) => Math.abs(each.length - name.length) <= 1 && editsBetween(name, each) <= 1);
 }
 
 function familyOf(reason: string): string {

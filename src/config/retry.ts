@@ -317,6 +317,14 @@ export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
   return {
     schema: reference('retry'),
     read(node, problems) {
+      if (node.kind === 'scalar' && node.value === 'none') {
+        problems.refuse(
+          node,
+          'It could mean no retry, or a policy without rules.',
+          'For one try and no more, write { maxAttempts: 1 }.',
+        );
+        return undefined;
+      }
       if (node.kind === 'scalar' && typeof node.value === 'string') {
         return { node, options: {}, extends: { name: node.value, at: node }, places: new Map() };
       }

@@ -226,6 +226,18 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     "no policy 'imap_mailbx'",
     "'imap_mailbox'",
   ),
+  'a policy of no retry, or of no rules': one(
+    'types:\n  a: { retry: none }',
+    '2:15 error',
+    'no retry',
+    'maxAttempts: 1',
+  ),
+  'a long row of policies': one(
+    `policies:\n${Array.from({ length: 12 }, (_, i) => `  p${i}: ${i === 0 ? '{}' : `p${i - 1}`}`).join('\n')}\ntypes: { a: { retry: p3 } }`,
+    '3:7 error',
+    'extend one another',
+    'fewer',
+  ),
   'a policy that extends itself': one('policies:\n  a: { extends: a }', '2:17 error', 'has no end'),
   'policies in a circle': {
     text: 'policies:\n  a: { extends: b }\n  b: { extends: a }',

@@ -129,6 +129,36 @@ describe('no text crashes or hangs the loader', () => {
     fc.assert(fc.property(edited, expectProblems));
   });
 
+  test.each([
+    ['policies in a row', (i: number) => `  p${i}: { extends: p${i + 1} }`, 'policies:', 3_500],
+    ['policies that are not there', (i: number) => `  p${i}: { extends: q${i} }`, 'policies:', 3_500],
+    [
+      'rules of reasons of its own',
+      (i: number) => `      own${i}.reason${i}: {}`,
+      'types:\n  a:\n    retry:\n     rules:',
+      7_000,
+    ],
+    [
+      'rules about errors',
+      (i: number) => `  - { when: { status: 503, code: E${i} }, reason: a.b }`,
+      'classify:',
+      3_000,
+    ],
+    ['unknown names', (i: number) => `unknown${i}: 1`, 'version: 1', 8_000],
+    [
+      'attempts without end',
+      (i: number) => `  t${i}: { retry: { maxAttempts: 900000000, giveUpAfter: 9w } }`,
+      'types:',
+      3_000,
+    ],
+  ])(
+    'that has thousands of %s',
+    (_, line, head, count) => {
+      expectProblems([head, ...Array.from({ length: count }, (_, i) => line(i))].join('\n'));
+    },
+    30_000,
+  );
+
   test('that is long and repeats itself', () => {
     const pieces = [
       'a: ',

@@ -44,10 +44,11 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   return withStore(cli, {}, async (holdfast, { path }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
     const alive = workers.filter((worker) => isAlive(worker, now));
-    const ready = await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT });
+    // Where nobody works, nothing is said of types that nobody takes.
+    const ready = alive.some(worksAll) ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
     const attention = [
       ...attentionFrom(cli, counts, alive),
-      ...unclaimed(cli, ready, alive),
+      ...unclaimed(cli, ready),
       ...(await heldBack(cli, holdfast, now)),
     ];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
@@ -85,8 +86,7 @@ function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[])
 }
 
 /** Types of which something is ready while workers run that do not take it: a slip in a name, or a worker that is missing. */
-function unclaimed(cli: Cli, ready: readonly Task[], alive: readonly WorkerRecord[]): Attention[] {
-  if (!alive.some(worksAll)) return [];
+function unclaimed(cli: Cli, ready: readonly Task[]): Attention[] {
   const byType = new Map<string, number>();
   for (const { type, heldBy } of ready) {
     if (heldBy === 'no_worker') byType.set(type, (byType.get(type) ?? 0) + 1);

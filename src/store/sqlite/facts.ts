@@ -204,12 +204,12 @@ export function newRound(facts: FactsRow, executions: number): FactsRow {
   return { ...UNTOUCHED, executions: all, round_base: all };
 }
 
-/** When this round's first execution started; null where a deadline passed before there was one. */
+/** When this round's first execution here started; null where there was none, and a deadline passed. */
 function firstStart(
   facts: FactsRow,
   { execution, started_at }: { readonly execution: number; readonly started_at: number },
 ): number | null {
-  return facts.first_started_at ?? (execution > facts.round_base ? started_at : null);
+  return facts.first_started_at ?? (execution > facts.executions ? started_at : null);
 }
 
 function withCharge(json: string, reason: string, kind: ChargedCount['kind']): string {

@@ -90,11 +90,11 @@ function objectionTo(value: unknown, above: Above): Objection | undefined {
 }
 
 function objectionToObject(value: object, above: Above): Objection | undefined {
-  if (value instanceof Number || value instanceof String || value instanceof BigInt || value instanceof Symbol) {
-    return objectionTo(value.valueOf(), above);
-  }
+  const plain = Object.getPrototypeOf(value) === Object.prototype;
+  if (!plain && isBoxed(value)) return objectionTo(value.valueOf(), above);
   const { objects } = above;
-  const problem = foreign(value) ?? (objects.length >= DEEPEST ? `more than ${DEEPEST} levels` : undefined);
+  const problem =
+    (plain ? undefined : foreign(value)) ?? (objects.length >= DEEPEST ? `more than ${DEEPEST} levels` : undefined);
   if (problem !== undefined) return here(problem);
   if (objects.includes(value)) return here('a cycle');
 
@@ -102,6 +102,10 @@ function objectionToObject(value: object, above: Above): Objection | undefined {
   const objection = objectionToContent(value, above);
   objects.pop();
   return objection;
+}
+
+function isBoxed(value: object): boolean {
+  return value instanceof Number || value instanceof String || value instanceof BigInt || value instanceof Symbol;
 }
 
 /** What an object's `toJSON` answers is written as it stands: JSON does not ask that for its own `toJSON`. */
@@ -121,9 +125,11 @@ function objectionToMembers(value: object, above: Above): Objection | undefined 
     }
     return undefined;
   }
-  for (const [key, member] of Object.entries(value)) {
-    const objection = objectionToText(key) ?? within(key, objectionTo(member, above));
-    if (objection) return objection;
+  for (const key of Object.keys(value)) {
+    const ofName = objectionToText(key);
+    if (ofName) return ofName;
+    const ofMember = objectionTo((value as Record<string, unknown>)[key], above);
+    if (ofMember) return within(key, ofMember);
   }
   return undefined;
 }
@@ -150,7 +156,7 @@ function here(problem: string): Objection {
   return { problem, path: '' };
 }
 
-function within(key: string, objection: Objection | undefined): Objection | undefined {
+function within(key: string, objection: Objection): Objection {
   const member = /^[A-Za-z_$][\w$]{0,63}$/.test(key) ? `.${key}` : `[${show(key)}]`;
-  return objection && { ...objection, path: `${member}${objection.path}` };
+  return { ...objection, path: `${member}${objection.path}` };
 }

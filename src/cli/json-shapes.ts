@@ -87,7 +87,7 @@ function broughtJson({ executions, charged, deferrals, reason, error }: Brought)
 }
 
 export function failureJson(failure: Failure): object {
-  const { kind, reason, fault, ambiguous, retryAfterMs, code, name, message, evidence, word } = failure;
+  const { kind, reason, fault, ambiguous, retryAfterMs, code, name, message, evidence, fingerprint, word } = failure;
   return {
     kind,
     reason,
@@ -98,6 +98,7 @@ export function failureJson(failure: Failure): object {
     name,
     message,
     evidence: { rule: evidence.rule, field: evidence.field ?? null },
+    fingerprint: fingerprint ?? null,
     word: word ?? null,
   };
 }

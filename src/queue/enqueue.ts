@@ -99,6 +99,8 @@ export function taskMaker(
     options.idempotent === undefined
       ? (definition.idempotent ?? (unworked ? undefined : true))
       : trueOrFalse(options.idempotent);
+  // Every member is there before a copy is made: see `Writable`.
+  if (idempotent !== undefined) common.idempotent = idempotent !== false;
   const complete = (payload: string, read: unknown): NewTask => {
     const mayRunTwice = said(definition, 'idempotent', idempotent, read);
     const itsSource = said(definition, 'source', source, read);

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { LeaseLostError } from '../errors.ts';
+import { fingerprint } from '../failure/classify/fingerprint.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
@@ -189,13 +190,16 @@ export class Execution implements Limited {
 }
 
 function timedOut(limit: Milliseconds) {
+  const name = 'TimeoutError';
+  const message = `It ran longer than its time limit of ${limit} ms without a heartbeat.`;
   return {
     kind: 'transient',
     reason: 'timeout',
     fault: 'task',
     ambiguous: true,
-    name: 'TimeoutError',
-    message: `It ran longer than its time limit of ${limit} ms without a heartbeat.`,
+    name,
+    message,
     evidence: { rule: 'worker.timeout' },
+    fingerprint: fingerprint('timeout', name, message),
   } as const;
 }

@@ -122,7 +122,10 @@ export class Walk {
       for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
       const next = tasks[count];
       this.#lanes.cut(front.stream, head, tasks[count - 1] as Ranked, next);
-      fronts.moved([front], [next && { ...next, lane: head.lane, source: head.source }]);
+      fronts.moved(
+        [front],
+        [next && { order_key: next.order_key, seq: next.seq, lane: head.lane, source: head.source }],
+      );
       if (suspect && --allowance.suspects <= 0) fronts.dropSuspects();
     }
   }

@@ -130,6 +130,20 @@ describe.concurrent('holdfast queues', () => {
     });
   });
 
+  test('serves its sources in turn once it is told to be fair, and says so', async ({ project }) => {
+    for (const program of ['true', 'true', 'true', 'echo']) await project.run('run', '-b', '--', program);
+    expect((await project.run('queues', 'order', 'default', 'fifo', '--fair')).stdout).toBe(
+      '✓ default is fifo, fair from now on, and was fifo\n',
+    );
+    await project.run('worker', '--max-tasks', '2');
+    expect((await project.run('list', '--ids', 'state:succeeded')).stdout).toBe('4\n1\n');
+    expect((await project.json('queues')).document).toMatchObject({ items: [{ name: 'default', fair: true }] });
+    expect((await project.run('queues', 'order', 'default', 'fifo', '--exact')).stdout).toBe(
+      '✓ default is fifo from now on, and was fifo, fair\n',
+    );
+    expect(await project.run('queues', 'order', 'default', 'fifo', '--exact', '--fair')).toMatchObject({ exit: 2 });
+  });
+
   test('takes a name that it does not know for a slip, unless it is told --yes', async ({ project }) => {
     await project.run('run', '-b', '--queue', 'mail', '--', 'true');
     for (const args of [

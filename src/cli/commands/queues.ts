@@ -22,11 +22,14 @@ const MOST_SCHEDULED = 20_000;
 
 interface Flags {
   readonly note?: string;
+  readonly fair?: boolean;
+  readonly exact?: boolean;
 }
 
 /** A queue as this command shows it. */
 interface Queue extends QueueCounts {
   readonly order: QueueOrder;
+  readonly fair: boolean;
   readonly paused?: DoneBy;
 }
 
@@ -50,11 +53,17 @@ export function declare(command: Command): void {
     },
     {
       name: 'order',
-      arguments: `NAME ${QUEUE_ORDERS.join('|')}`,
+      arguments: `NAME ${QUEUE_ORDERS.join('|')} [--fair|--exact]`,
       summary: 'set the order of a queue; its waiting tasks are put into it',
       alsoCalled: ['sort', 'reorder'],
-      declare: (order) => order.argument('<name>').argument('<order>').addHelpText('after', ORDERS),
-      action: (cli, [name, order]) => reorder(cli, name as string, orderFrom(order as string)),
+      declare: (order) =>
+        order
+          .argument('<name>')
+          .argument('<order>')
+          .option('--fair', 'serve its sources in turn; the order then holds inside each source')
+          .option('--exact', 'the order holds over all of its sources, as unless set')
+          .addHelpText('after', ORDERS),
+      action: (cli, [name, order], flags) => reorder(cli, name as string, orderFrom(order as string), fairFrom(flags)),
     },
   ]);
   command.addHelpText(
@@ -85,6 +94,7 @@ async function queuesOf(holdfast: Holdfast): Promise<Queue[]> {
   const records = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
   return (await holdfast.store.records.countsByQueue(MOST_SCHEDULED)).map((counts) => ({
     order: 'fifo',
+    fair: false,
     ...records.get(counts.name),
     ...counts,
   }));
@@ -96,10 +106,10 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
     terminal.note('No queue was ever used.');
     return;
   }
-  const rows = queues.map(({ name, order, ready, running, scheduled, exact, paused }) => [
+  const rows = queues.map(({ name, order, fair, ready, running, scheduled, exact, paused }) => [
     { text: paused ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
     { text: visible(name) },
-    { text: order },
+    { text: wordsOf(order, fair) },
     { text: String(ready) },
     { text: String(running) },
     { text: exact ? String(scheduled) : `${scheduled}+` },
@@ -119,8 +129,8 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
   if (first) terminal.note(`Let one go on: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
 }
 
-function queueJson({ name, order, paused, ready, running, scheduled, exact }: Queue): object {
-  return { name, order, paused: doneByJson(paused), ready, running, scheduled: { value: scheduled, exact } };
+function queueJson({ name, order, fair, paused, ready, running, scheduled, exact }: Queue): object {
+  return { name, order, fair, paused: doneByJson(paused), ready, running, scheduled: { value: scheduled, exact } };
 }
 
 // ── Change ──
@@ -162,19 +172,31 @@ async function resume(cli: Cli, name: string): Promise<number> {
   });
 }
 
-async function reorder(cli: Cli, name: string, order: QueueOrder): Promise<number> {
+async function reorder(cli: Cli, name: string, order: QueueOrder, asked: boolean | undefined): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
     if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'order'))) return EXIT.failed;
+    const fair = asked ?? before?.fair ?? false;
     await holdfast.setQueueOrder(name, order);
-    const changed = before?.order !== order;
+    if (asked !== undefined) await holdfast.setQueueFair(name, asked);
+    const [is, was] = [wordsOf(order, fair), before && wordsOf(before.order, before.fair)];
+    const changed = is !== was;
     tell(cli, 'order', await queueNamed(holdfast, name), {
       changed,
       glyph: cli.terminal.out.paint('ok', GLYPHS.succeeded),
-      words: changed ? `is ${order} from now on${before ? `, and was ${before.order}` : ''}` : `was ${order} already`,
+      words: changed ? `is ${is} from now on${was ? `, and was ${was}` : ''}` : `was ${is} already`,
     });
     return EXIT.done;
   });
+}
+
+function wordsOf(order: QueueOrder, fair: boolean): string {
+  return fair ? `${order}, fair` : order;
+}
+
+function fairFrom({ fair, exact }: Flags): boolean | undefined {
+  if (fair && exact) throw usage('a queue is either --fair or --exact, not both');
+  return fair || exact ? fair === true : undefined;
 }
 
 interface Telling {

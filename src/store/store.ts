@@ -168,8 +168,8 @@ export interface ClaimRequest extends Takes {
   /** Not these tasks: their earlier execution still runs in the claiming process. */
   readonly except: readonly number[];
   /**
-   * Up to so many more after the limit is reached, as long as the next ones in order are of these types, may run twice, have
-   * no deadline and are no suspects: for a worker that is about to have room for them.
+   * Up to so many more after the limit is reached, if all up to there are of these types, and as long as the next ones in order
+   * are too, may run twice, have no deadline and are no suspects: for a worker that is about to have room for them.
    */
   readonly ahead?: { readonly limit: number; readonly types: readonly string[] };
 }
@@ -286,7 +286,7 @@ export type Moved =
 // ── Sources and queues ───────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface SourceStore {
-  /** Shuts a source: none of its tasks is claimed. Touches the source and not its tasks. */
+  /** Shuts a source: none of its tasks is claimed from now on. Touches the source and not its tasks. */
   hold(source: string, by: By): Promise<void>;
   release(source: string): Promise<void>;
   /** Pauses a queue: none of its tasks is claimed. */

@@ -39,6 +39,11 @@ export class Ahead {
     return this.#waiting.slice(this.#next).map((claimed) => ({ claimed, abort: abort(claimed) }));
   }
 
+  /** Whether a task of this type is among them. */
+  holds(type: string): boolean {
+    return this.#waiting.slice(this.#next).some((claimed) => claimed.type === type);
+  }
+
   add(all: readonly Claimed[]): void {
     if (all.length === 0) return;
     if (this.size === 0) this.#movedAt = this.#options.clock.monotonic();

@@ -42,6 +42,12 @@ export class Foresight {
     known.average += (ranFor - known.average) * (ranFor > known.average ? UP : DOWN);
   }
 
+  /** Whether executions of this type were measured, and take so little time that more may be claimed ahead. */
+  isShort(type: string): boolean {
+    const known = this.#measured.get(type);
+    return known !== undefined && known.seen >= ENOUGH && known.average <= LONGEST;
+  }
+
   /** What was measured holds no longer: what was claimed ahead had to wait. */
   doubt(): void {
     this.#measured.clear();
@@ -49,9 +55,7 @@ export class Foresight {
 
   /** What to claim ahead where so many wait already; undefined while there are plenty, or nothing is known to be short. */
   request(waiting: number): { readonly limit: number; readonly types: readonly string[] } | undefined {
-    const short = [...this.#measured].filter(
-      ([type, { average, seen }]) => seen >= ENOUGH && average <= LONGEST && this.#permits(type),
-    );
+    const short = [...this.#measured].filter(([type]) => this.isShort(type) && this.#permits(type));
     if (short.length === 0) return undefined;
     const slowest = Math.max(SHORTEST, ...short.map(([, { average }]) => average));
     const enough = Math.min(MOST_TASKS, Math.floor((MOST_WORK * this.#slots) / slowest));

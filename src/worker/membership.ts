@@ -42,6 +42,7 @@ export class Membership {
   readonly #heartbeat: Heartbeat;
   #id: number | undefined;
   #joining: Promise<number> | undefined;
+  #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: MembershipOptions) {
@@ -74,6 +75,20 @@ export class Membership {
       this.#joining = undefined;
     });
     return this.#joining;
+  }
+
+  /** Whether the lease may have run out since it was last renewed: after a sleep, or while the store cannot be reached. */
+  get mayHaveLapsed(): boolean {
+    const { clock, leaseFor } = this.#options;
+    return clock.monotonic() - this.#renewedAt >= leaseFor;
+  }
+
+  /** Renews now, and hears what was lost. Does not reject: what could not be renewed is tried again at the next beat. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#beat().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
   }
 
   /** The store does not know this id any more. Meanwhile the worker may have joined anew. */

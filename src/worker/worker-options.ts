@@ -30,8 +30,10 @@ export interface WorkerOptions {
   readonly only?: readonly number[];
   /**
    * Whether tasks are claimed before there is room for them, so that many share a transaction: only of types whose executions
-   * were measured to be short (10 ms), and at most about 50 ms of work for each slot, which is how long a task of higher
-   * priority may then wait. What may not run twice is never claimed ahead. Default true.
+   * were measured to be short (10 ms), while nothing else runs, and at most about 50 ms of work for each slot. So long may a task
+   * of higher priority wait, and what was claimed begins although its source or queue was shut meanwhile. What then takes longer
+   * than was measured is handed back when the first such execution ends, or after a second. What must not run twice, has a
+   * deadline, or was lost before is never claimed ahead. Default true.
    */
   readonly claimAhead?: boolean;
   /**

@@ -338,7 +338,11 @@ export class Worker implements AsyncDisposable {
     if (!claimAhead || this.#only || this.#stopping || maxTasks !== Number.POSITIVE_INFINITY || most < concurrency) {
       return undefined;
     }
-    return this.#foresight.request(this.#ahead.size);
+    const request = this.#foresight.request(this.#ahead.size);
+    // What waits behind a long one would wait long.
+    const slow =
+      request && this.#executions.all.some(({ ended, claimed }) => !ended && !request.types.includes(claimed.type));
+    return slow ? undefined : request;
   }
 
   /** Whether there is anything to claim for. */
@@ -379,7 +383,9 @@ export class Worker implements AsyncDisposable {
       // Nothing is handed out before it is decided about what has expired.
       if (expired) await this.#recover();
       if (!known || expired) continue;
-      this.#ahead.add(tasks.slice(asked));
+      const beyond = tasks.slice(asked);
+      if (this.#stopping) for (const claimed of beyond) this.#handBack(claimed, SHUT_DOWN);
+      else this.#ahead.add(beyond);
       return { asked, given: tasks.slice(0, asked), ...(nextDueIn !== undefined && { nextDueIn }) };
     }
   }
@@ -419,8 +425,12 @@ export class Worker implements AsyncDisposable {
     execution.start();
   }
 
-  /** Fills the free slots with what was claimed ahead. */
+  /** Fills the free slots with what was claimed ahead, unless its leases may have run out while this process was asleep. */
   #beginAhead(): void {
+    if (this.#ahead.size > 0 && this.#membership.mayHaveLapsed) {
+      void this.#inBackground(this.#membership.refresh()).then(() => this.#wakeup.call());
+      return;
+    }
     while (this.#ahead.size > 0 && this.#freeSlots() > 0) this.#begin(this.#ahead.take() as Claimed);
   }
 
@@ -437,7 +447,7 @@ export class Worker implements AsyncDisposable {
     const policy = outcome.kind === 'success' ? execution.policy : this.#policyFor(claimed);
     const told = this.#told.get(execution) ?? NOBODY;
     if (execution.ended) this.#executions.end(execution);
-    this.#foresight.note(claimed.type, elapsed);
+    this.#measure(claimed.type, elapsed);
     const ending = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
     this.#settler
       .settle(claimed, policy, ending, () => this.#stuck.add(execution))
@@ -455,6 +465,13 @@ export class Worker implements AsyncDisposable {
     this.#beginAhead();
     // In the same turn as the settlement, so that the claim it leads to shares its transaction.
     if (this.#hasRoom) this.#wakeup.call();
+  }
+
+  /** What takes longer than it was thought to is not left to wait here. */
+  #measure(type: string, elapsed: Milliseconds): void {
+    this.#foresight.note(type, elapsed);
+    if (this.#ahead.size === 0 || this.#foresight.isShort(type) || !this.#ahead.holds(type)) return;
+    this.#ahead.handBackAll('It was claimed ahead, and those before it take longer than they did.');
   }
 
   /** The execution is settled, or never will be from here. */

@@ -1149,7 +1149,200 @@ const OTHERS: readonly Case[] = [
   ],
 ];
 
+/** Met when real libraries were provoked (`npm run errors:live`). */
+const PROVOKED: readonly Case[] = [
+  [
+    'node-fetch 2, TLS to a plain port',
+    named(
+      'FetchError',
+      'request to https://x/ failed, reason: write EPROTO 80:error:0A00010B:SSL routines::wrong version',
+      {
+        type: 'system',
+        errno: 'EPROTO',
+        code: 'EPROTO',
+      },
+    ),
+    'permanent tls.handshake',
+  ],
+  [
+    'ofetch, stopped',
+    named('FetchError', '[POST] "http://x/": <no response> This operation was aborted', {
+      cause: new DOMException('This operation was aborted', 'AbortError'),
+    }),
+    'transient abort',
+  ],
+  [
+    'undici, no HTTP',
+    named('HTTPParserError', 'Response does not match the HTTP/1.1 protocol'),
+    'unknown net.protocol',
+  ],
+  [
+    'HTTP/2, what was pending when nobody listened',
+    thrown('Error', 'The pending stream has been canceled', { code: 'ERR_HTTP2_STREAM_CANCEL', cause: refused }),
+    'transient net.refused',
+  ],
+  [
+    'HTTP/2, a peer that speaks HTTP/1',
+    thrown('NghttpError', 'Protocol error', { code: 'ERR_HTTP2_ERROR', errno: -505 }),
+    'unknown net.protocol',
+  ],
+  [
+    'azure tables',
+    named('RestError', '{"odata.error":{}}', {
+      statusCode: 409,
+      details: { odataError: { code: 'EntityAlreadyExists' } },
+      response: { status: 409 },
+    }),
+    'permanent conflict',
+  ],
+  [
+    'minio',
+    named('S3Error', 'Valid and authorized credentials required', { code: 'AccessDenied' }),
+    'permanent auth.forbidden',
+  ],
+  ['grammy', new Error("Request to 'sendMessage' timed out after 0.2 seconds"), 'transient timeout'],
+  [
+    'nodemailer, STARTTLS refused',
+    thrown('Error', 'Error upgrading connection with STARTTLS: 502 5.5.1 no', {
+      code: 'ETLS',
+      response: '502 5.5.1 no',
+      responseCode: 502,
+    }),
+    'permanent tls.handshake',
+  ],
+  [
+    'nodemailer, STARTTLS not now',
+    thrown('Error', 'Error upgrading connection with STARTTLS: 454 TLS not available', {
+      code: 'ETLS',
+      response: '454 4.7.0 TLS not available due to temporary reason',
+      responseCode: 454,
+    }),
+    'transient smtp.4xx',
+  ],
+  [
+    'emailjs, greylisting',
+    thrown('SMTPError', "bad response on command 'RCPT': Greylisted", { code: 2, smtp: '451 4.7.1 Greylisted\n' }),
+    'transient smtp.4xx',
+  ],
+  [
+    'emailjs, a login that was refused',
+    thrown('SMTPError', 'authorization.failed', {
+      code: 3,
+      previous: thrown('SMTPError', 'bad response', {
+        code: 2,
+        smtp: '535 5.7.8 Authentication credentials invalid\n',
+      }),
+    }),
+    'permanent auth.invalid',
+  ],
+  [
+    'emailjs, a login that is for later',
+    thrown('SMTPError', 'authorization.failed', {
+      code: 3,
+      previous: thrown('SMTPError', 'bad response', { code: 2, smtp: '454 4.7.0 Temporary authentication failure\n' }),
+    }),
+    'transient smtp.4xx',
+  ],
+  [
+    'emailjs, silence',
+    thrown('SMTPError', 'timedout while connecting to smtp server', { code: 4 }),
+    'transient net.timeout',
+  ],
+  [
+    'imap, a directory that is away',
+    thrown('Error', 'Temporary authentication failure', {
+      type: 'no',
+      textCode: 'UNAVAILABLE',
+      source: 'authentication',
+    }),
+    'transient imap.unavailable',
+  ],
+  ['POP3, in use', new Error('[IN-USE] Do you have another POP session running?'), 'transient imap.in_use'],
+  ['POP3, for now', new Error('-ERR [SYS/TEMP] try again'), 'transient imap.unavailable'],
+  ['POP3, too soon', new Error('[LOGIN-DELAY] minimum time between mail checks violation'), 'rate_limited throttled'],
+  [
+    'ssh2, another host key',
+    thrown('Error', 'Host denied (verification failed)', { level: 'handshake', fatal: true }),
+    'permanent tls.certificate',
+  ],
+  ['fs-extra', new SyntaxError('/app/a.json: Unexpected end of JSON input'), 'unknown data.parse'],
+  [
+    'clickhouse, a table',
+    thrown('ClickHouseError', "Unknown table expression identifier 'x'.", { code: '60', type: 'UNKNOWN_TABLE' }),
+    'permanent db.schema',
+  ],
+  [
+    'clickhouse, memory',
+    thrown('ClickHouseError', 'Memory limit (total) exceeded.', { code: '241', type: 'MEMORY_LIMIT_EXCEEDED' }),
+    'transient db.resources',
+  ],
+  [
+    'neo4j, silence',
+    named('Neo4jError', 'Connection acquisition timed out in 2000 ms. Pool status: Active conn count = 0', {
+      code: 'N/A',
+      retriable: false,
+      retryable: false,
+    }),
+    'transient db.connection',
+  ],
+  [
+    'neo4j, whatever else',
+    named('Neo4jError', 'x', { code: 'N/A', retriable: false, retryable: false }),
+    'unknown unknown',
+  ],
+  ['ldapts, an entry', named('NoSuchObjectError', ' Code: 0x20', { code: 32 }), 'permanent not_found'],
+  ['ldapts, busy', named('BusyError', 'The server is busy. Code: 0x33', { code: 51 }), 'transient db.unavailable'],
+  [
+    'ldapts, reset',
+    new Error('Socket error. Message type: BindRequest (0x60)\nread ECONNRESET'),
+    'transient net.reset',
+  ],
+  [
+    'kafkajs, a wrong call',
+    named('KafkaJSNonRetriableError', 'Invalid topic', { retriable: false }),
+    'permanent explicit.permanent',
+  ],
+  [
+    'kafkajs, what it would not repeat',
+    named('KafkaJSNonRetriableError', 'x', { retriable: false, cause: new Error('x') }),
+    'unknown unknown',
+  ],
+  [
+    'ws, a frame that is none',
+    thrown('RangeError', 'Invalid WebSocket frame: RSV1 must be clear', { code: 'WS_ERR_UNEXPECTED_RSV_1' }),
+    'unknown net.protocol',
+  ],
+  [
+    'ws, a message that is too large',
+    thrown('RangeError', 'Max payload size exceeded', { code: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' }),
+    'permanent too_large',
+  ],
+  ['mqtt', new Error('connack timeout'), 'transient net.timeout'],
+  ['rhea', named('ProtocolError', 'Invalid protocol header for AMQP: 48545450'), 'unknown net.protocol'],
+  ['amqplib, no AMQP', new Error('Frame size 1668246885 exceeds maxFrameSize 67108864'), 'unknown net.protocol'],
+  ['amqplib, a host', new Error('Expected ConnectionOpenOk; got <ConnectionClose channel:0>'), 'unknown mq.rejected'],
+  ['opossum, taken', thrown('Error', 'Semaphore locked', { code: 'ESEMLOCKED' }), 'transient resource.limit'],
+  [
+    'opossum, shut down',
+    thrown('Error', 'The circuit has been shutdown.', { code: 'ESHUTDOWN' }),
+    'unknown net.closed_client',
+  ],
+  [
+    'class-validator, deeper down',
+    [{ property: 'people', children: [{ property: '0', children: [], constraints: { isInt: 'x' } }] }],
+    'permanent validation',
+  ],
+  [
+    'csv-parse',
+    thrown('CsvError', 'Invalid Record Length: expect 2, got 1 on line 2', {
+      code: 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH',
+    }),
+    'unknown data.parse',
+  ],
+];
+
 describe.each([
+  ['libraries that were provoked', PROVOKED],
   ['clients of HTTP', HTTP_CLIENTS],
   ['services', SERVICES],
   ['services, told in other ways', MORE_SERVICES],
@@ -1160,5 +1353,26 @@ describe.each([
     const failure = classify(error, { now });
     expect(`${failure.kind} ${failure.reason}`, JSON.stringify(failure.evidence)).toBe(expected);
     expect(failure.retryAfterMs).toBe(waitMs);
+  });
+});
+
+describe('whether the effect may have happened', () => {
+  const ambiguous = (error: unknown) => classify(error, { now }).ambiguous;
+
+  test('is told by the status, whatever the body calls the failure', () => {
+    const body = { error: { type: 'no_shard_available_action_exception' } };
+    expect(ambiguous(named('ResponseError', 'x', { meta: { statusCode: 503, body }, ...answered(503, body) }))).toBe(
+      false,
+    );
+    expect(ambiguous(named('ResponseError', 'x', answered(500, body)))).toBe(true);
+  });
+
+  test('is not known where a client only says that the network failed', () => {
+    expect(ambiguous(named('PostmarkError', 'fetch failed', { statusCode: 0 }))).toBe(true);
+  });
+
+  test('is out of the question while a handshake is waited for', () => {
+    for (const text of ['Opening handshake has timed out', 'connack timeout', 'Timed out while waiting for handshake'])
+      expect(ambiguous(new Error(text)), text).toBe(false);
   });
 });

@@ -72,6 +72,26 @@ describe('how long to wait', () => {
     expect(wait({ status: 403, headers })).toBe(12_000);
   });
 
+  test('stands in headers that keep a store of their own beside it', () => {
+    // Azure's and gRPC's are objects whose own fields are no headers; node-fetch's have a number, its size.
+    class Kept {
+      readonly size = 1;
+      readonly _headersMap = new Map([['retry-after', { name: 'retry-after', value: '3' }]]);
+      get(name: string): string | undefined {
+        return this._headersMap.get(name)?.value;
+      }
+    }
+    class Listed extends Kept {
+      *[Symbol.iterator](): Generator<[string, string]> {
+        for (const { name, value } of this._headersMap.values()) yield [name, value];
+      }
+    }
+    for (const headers of [new Kept(), new Listed()]) {
+      const error = Object.assign(new Error('x'), { response: { status: 429, headers } });
+      expect(classify(error, { now }).retryAfterMs).toBe(3_000);
+    }
+  });
+
   test('stands in headers that are a list of pairs', () => {
     expect(wait(limited([['Retry-After', '5']]))).toBe(5_000);
   });

@@ -121,6 +121,25 @@ describe('while the store refuses', () => {
     second.close();
   });
 
+  test('one outcome, its neighbours are written all the same', async () => {
+    const work = defineTask('work', { run: () => 'done' });
+    const { kit, second } = await withTrouble([work], { concurrency: 5 });
+    await kit.drain();
+    const receipts = await kit.holdfast.enqueueAll(work, Array(5).fill(null));
+    const ids = receipts.map(({ id }) => id);
+    second.exec(
+      `CREATE TRIGGER refuse BEFORE INSERT ON hf_resting WHEN new.id = ${ids[2]} BEGIN SELECT raise(ABORT, 'not now'); END`,
+    );
+    await kit.advance('1s');
+    const found = await Promise.all(ids.map((id) => kit.holdfast.get(id)));
+    expect(found.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'running', 'succeeded', 'succeeded']);
+
+    second.exec(relent);
+    await kit.advance('5s');
+    expect(await kit.holdfast.get(ids[2] as number)).toMatchObject({ state: 'succeeded', executions: 1 });
+    second.close();
+  });
+
   test('no more is begun than could be written', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const { kit, second } = await withTrouble([work], { concurrency: 3 });

@@ -1,3 +1,4 @@
+import type { Writable } from '../../writable.ts';
 import type { Failure, Outcome } from '../outcome.ts';
 import { parseSignal, type Signal } from '../signals.ts';
 import { clean, describe } from './describe.ts';
@@ -109,8 +110,6 @@ type What = Pick<Failure, 'kind' | 'reason' | 'fault' | 'ambiguous'>;
 
 const UNKNOWN: What = { kind: 'unknown', reason: 'unknown', fault: 'task', ambiguous: false };
 const NO_EVIDENCE = { rule: 'none' };
-
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 function failureWith(
   what: What,

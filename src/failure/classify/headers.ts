@@ -15,10 +15,13 @@ export class HeaderBag {
 
   constructor(headers: object) {
     try {
-      const any = collect(headers, this.#kept);
-      const get = any ? undefined : read(headers, 'get');
-      // gRPC's Metadata and others only answer when asked by name.
-      if (typeof get === 'function') this.#get = (name) => get.call(headers, name);
+      collect(headers, this.#kept);
+      if (this.#kept.size > 0) return;
+      // gRPC's Metadata only answers when asked by name; Azure's and node-fetch's headers tell what they have by and by.
+      const get = read(headers, 'get');
+      if (typeof get !== 'function') return;
+      this.#get = (name) => get.call(headers, name);
+      collectPairs(headers, this.#kept);
     } catch {
       // Somebody else's object refused to be read, and what cannot be read asks for nothing.
     }
@@ -41,32 +44,36 @@ export class HeaderBag {
   }
 }
 
-/** Keeps what is wanted, and says whether there was anything. */
-function collect(headers: object, kept: Map<string, string>): boolean {
-  let looked = 0;
-  let any = false;
-  const keep = (key: unknown, value: unknown) => {
-    looked += 1;
-    // A method is no header.
-    if (typeof key !== 'string' || typeof value === 'function') return;
-    any = true;
-    if (key.length > LONGEST_NAME) return;
-    const name = key.toLowerCase();
-    const first = WANTED.test(name) ? text(value) : undefined;
-    if (first !== undefined && !kept.has(name)) kept.set(name, first);
-  };
+function collect(headers: object, kept: Map<string, string>): void {
   if (headers instanceof Headers || headers instanceof Map || Array.isArray(headers)) {
-    for (const pair of headers as Iterable<unknown>) {
-      keep(read(pair, 0), read(pair, 1));
-      if (looked === MOST_HEADERS) break;
-    }
-  } else {
-    for (const key in headers) {
-      keep(key, read(headers, key));
-      if (looked === MOST_HEADERS) break;
-    }
+    collectPairs(headers, kept);
+    return;
   }
-  return any;
+  let looked = 0;
+  for (const key in headers) {
+    keep(kept, key, read(headers, key));
+    looked += 1;
+    if (looked === MOST_HEADERS) break;
+  }
+}
+
+/** The same of what lists its headers as pairs. */
+function collectPairs(headers: object, kept: Map<string, string>): void {
+  if (typeof read(headers, Symbol.iterator) !== 'function') return;
+  let looked = 0;
+  for (const pair of headers as Iterable<unknown>) {
+    keep(kept, read(pair, 0), read(pair, 1));
+    looked += 1;
+    if (looked === MOST_HEADERS) break;
+  }
+}
+
+/** Keeps the first value of a header that somebody asks for. */
+function keep(kept: Map<string, string>, key: unknown, value: unknown): void {
+  if (typeof key !== 'string' || key.length > LONGEST_NAME) return;
+  const name = key.toLowerCase();
+  const first = WANTED.test(name) ? text(value) : undefined;
+  if (first !== undefined && !kept.has(name)) kept.set(name, first);
 }
 
 function text(value: unknown): string | undefined {

@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../../duration.ts';
+import type { Writable } from '../../writable.ts';
 import { REASONS } from './reasons.ts';
 import { asStatus, recognise } from './recognise.ts';
 import { waitAskedFor } from './retry-after.ts';
@@ -33,6 +34,8 @@ function stronger(outer: Judged | undefined, inner: Judged | undefined): Judged 
   // Why it was told to stop, where that was a time limit.
   if (outer.verdict.reason === 'abort' && outer.strength === 'hint' && /timeout$/.test(inner.verdict.reason))
     return inner;
+  // "The network failed" is what a client says where it does not know; its cause may.
+  if (outer.verdict.reason === 'net.failed' && outer.strength === 'hint' && inner.strength === 'hint') return inner;
   if (weight(inner) > weight(outer))
     return outer.strength === 'status' || outer.strength === 'said' ? unlessForbidden(outer, inner) : inner;
   const hidden =
@@ -91,12 +94,13 @@ function own(node: Node, now: number): Judged | undefined {
   if (!told) return undefined;
   const verdict = asStatus(told.finding.verdict, seen);
   const wait = waitAskedFor(seen, now, { kind: kindOf(verdict), reason: verdict.reason });
-  return {
+  const judged: Writable<Judged> = {
     verdict,
     strength: told.finding.strength ?? 'code',
     rule: told.rule,
     field: `${node.path}${told.finding.field}`,
     node,
-    ...(wait !== undefined && { retryAfterMs: wait }),
   };
+  if (wait !== undefined) judged.retryAfterMs = wait;
+  return judged;
 }

@@ -57,7 +57,7 @@ const NETWORK: readonly (readonly [RegExp, Answer])[] = [
   [/\bconnection closed before message completed\b|\btcp connect error: Connection reset\b/, 'net.reset'],
   [/\btcp connect error: .*\btimed out\b/i, 'net.timeout'],
   [
-    /^(?:(?:opening )?handshake (?:has )?timed out|timed out while waiting for (?:handshake|server)|timeout \((?:control|data) socket\)|greeting never received|(?:socket|connect(?:ion)?|headers|body|keepalive|read|idle socket) time(?:d )?-?out\b|connection timed out|the request timed out\.?$|timeout awaiting '|no response from server)/i,
+    /^(?:timeout \((?:control|data) socket\)|(?:socket|connect(?:ion)?|headers|body|keepalive|read|idle socket) time(?:d )?-?out\b|connection timed out|the request timed out\.?$|timeout awaiting '|no response from server)/i,
     'net.timeout',
   ],
   [
@@ -79,6 +79,14 @@ const NETWORK: readonly (readonly [RegExp, Answer])[] = [
   [/^All configured authentication methods failed$/, 'auth.invalid'],
   [/^(?:No SFTP connection available|Not connected)\b/, 'net.reset unknown'],
   [/^WebSocket is not open\b/, 'net.reset unknown'],
+];
+
+/** While connecting, before anything was asked. */
+const BEFORE: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /^(?:(?:opening )?handshake (?:has )?timed out|timed out while waiting for (?:handshake|server)|greeting never received|connack timeout$|timedout while connecting\b)/i,
+    { reason: 'net.timeout', ambiguous: false },
+  ],
 ];
 
 const DATABASES: readonly (readonly [RegExp, Answer])[] = [
@@ -123,6 +131,8 @@ const DATABASES: readonly (readonly [RegExp, Answer])[] = [
     /^no such (?:table|column|index|function): |^(?:relation|column) "[^"]{1,120}" (?:of relation "[^"]{1,120}" )?does not exist/,
     'db.schema',
   ],
+  [/^Connection acquisition timed out in \d+ ms\b/, { reason: 'db.connection', ambiguous: false }],
+  [/^Server responded HTTP\b/, 'net.protocol'],
   [/^password authentication failed for user\b/, 'auth.invalid'],
   [/^SASL: SCRAM-[A-Z-]+: client password must be/, 'code.bug'],
   [/^database disk image is malformed|^file is not a database/, 'db.corrupt'],
@@ -152,13 +162,15 @@ const OTHER: readonly (readonly [RegExp, Answer])[] = [
     'throttled',
   ],
   [
-    /^(?:the |this )?(?:request|operation|call|task|job|query|command|execution|action|step|function|navigation|promise|attempt|upload|download)?(?: has)?\s?timed out(?: after\b|\.|$| while| waiting)/i,
+    /^(?:the |this )?(?:request|operation|call|task|job|query|command|execution|action|step|function|navigation|promise|attempt|upload|download)?(?: to '?[\w./]{1,60}'?)?(?: has)?\s?timed out(?: after\b|\.|$| while| waiting)/i,
     'timeout',
   ],
   [
     /^(?:timeout (?:of|after) \d+|timeout(?: \d+ ?ms)? exceeded|operation timeout|request timeout|timeout error|async-lock timed out|timeout while |timed out after \d+)/i,
     'timeout',
   ],
+  [/^Max greeting lines exceeded$|^Frame size \d+ exceeds maxFrameSize\b/, 'net.protocol'],
+  [/^Expected ConnectionOpenOk; got <ConnectionClose\b/, 'mq.rejected unknown'],
   [/^dest already exists\.?$/, 'fs.dest_exists'],
   [/^(?:schema is invalid: |strict mode: |no schema with key or ref )/, 'code.bug'],
   [/^Cannot find (?:module|package) '/, 'code.bug'],
@@ -169,7 +181,7 @@ const OTHER: readonly (readonly [RegExp, Answer])[] = [
   ],
   [/^Invalid string length$/, 'too_large'],
   [
-    /\bis not valid JSON\b|\b(?:in|after) JSON at position \d|^Unexpected end of JSON input|^JSON(?:\.parse| Parse error)\b|^(?:Unterminated string|Bad (?:control character|escaped character|Unicode escape)) in (?:string literal in )?JSON|^invalid json (?:response body|received)/i,
+    /\bis not valid JSON\b|\b(?:in|after) JSON at position \d|\bUnexpected end of JSON input$|^JSON(?:\.parse| Parse error)\b|^(?:Unterminated string|Bad (?:control character|escaped character|Unicode escape)) in (?:string literal in )?JSON|^invalid json (?:response body|received)/i,
     'data.parse',
   ],
 ];
@@ -192,7 +204,7 @@ class Templates {
 }
 
 /** Each alternative of a template by itself. */
-const ALL = [...DATABASES, ...NETWORK, ...BROKERS, ...OTHER].flatMap(([{ source }, answer]) =>
+const ALL = [...BEFORE, ...DATABASES, ...NETWORK, ...BROKERS, ...OTHER].flatMap(([{ source }, answer]) =>
   source.split(/\|(?=\^|\\b)/).map((part) => [new RegExp(part), answer] as const),
 );
 const isAnchored = ([{ source }]: readonly [RegExp, Answer]) => source.startsWith('^');
@@ -220,7 +232,7 @@ const PHRASE_ALONE = new Map([
 
 /** `connect ECONNREFUSED 127.0.0.1:80` and `ENOENT: no such file or directory, open 'x'`. */
 const CALL_AND_CODE =
-  /(?:^|[:\-.'] )(connect|read|write|bind|listen|accept|shutdown|send|recv|getaddrinfo|query[A-Z]\w{0,9}|spawn(?:Sync)? \S{1,200}|spawn|open|rename|unlink|mkdir|rmdir|copyfile|stat|lstat|scandir) (E[A-Z0-9_]{2,20})\b/;
+  /(?:^|\n|[:\-.'] )(connect|read|write|bind|listen|accept|shutdown|send|recv|getaddrinfo|query[A-Z]\w{0,9}|spawn(?:Sync)? \S{1,200}|spawn|open|rename|unlink|mkdir|rmdir|copyfile|stat|lstat|scandir) (E[A-Z0-9_]{2,20})\b/;
 const CODE_AND_CALL = /^(E[A-Z0-9]{2,18}): [^,]{3,80}(?:, (\w{2,20})\b|$)/;
 
 export function byMessage(seen: Seen): Finding | undefined {

@@ -17,7 +17,18 @@ type Row = readonly [kind: FailureKind, fault: Fault, meaning: string, traps?: s
 
 /** May have had its effect although no answer came, or because the answer tells of an earlier try. */
 const MAYBE_DONE = new Set<string>([
-  ...['net.reset', 'net.timeout', 'timeout', 'abort', 'http.5xx', 'http.408', 'fs.io', 'db.connection', 'db.timeout'],
+  ...[
+    'net.reset',
+    'net.timeout',
+    'net.failed',
+    'timeout',
+    'abort',
+    'http.5xx',
+    'http.408',
+    'fs.io',
+    'db.connection',
+    'db.timeout',
+  ],
   ...['db.unique', 'mq.connection', 'grpc.unknown', 'grpc.internal', 'process.killed', 'browser.closed', 'data.parse'],
   ...['process.crashed', 'resource.memory', 'api.unavailable'],
 ]);

@@ -17,7 +17,8 @@ import { byHttp, mayOutrank } from './http.ts';
 import { read } from './inspect.ts';
 import { byMessage } from './messages.ts';
 import { Seen } from './seen.ts';
-import { type Finding, found, kindOf, type Strength, type Verdict } from './verdict.ts';
+import { byStatus } from './status.ts';
+import { type Finding, found, kindOf, type Strength, type Verdict, verdictOf } from './verdict.ts';
 
 /** What one error says of itself, and which family says so. */
 export interface Told {
@@ -53,6 +54,11 @@ function underWord(
 export function asStatus(verdict: Verdict, seen: Seen): Verdict {
   const { status } = seen;
   if (status === undefined) return verdict;
+  // The status tells whether the request was taken on at all.
+  if (verdict.reason === 'http.5xx' && verdict.ambiguous === undefined && status.number >= 500) {
+    const { ambiguous } = verdictOf(byStatus(status.number));
+    if (ambiguous !== undefined) return { ...verdict, ambiguous };
+  }
   if (verdict.reason === 'throttled' && status.number === 429) return { ...verdict, reason: 'http.429' };
   return verdict.reason === 'not_found' && status.number === 404 ? { ...verdict, reason: 'http.404' } : verdict;
 }

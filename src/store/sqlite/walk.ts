@@ -17,6 +17,8 @@ interface Allowance {
   suspects: number;
   /** Only tasks of these types, and none behind a task of another. Absent: any. */
   readonly types?: readonly string[];
+  /** The classes that gave something. */
+  readonly classes: Set<number>;
 }
 
 /** The first tasks of a source's lane, in its turn. */
@@ -57,9 +59,11 @@ export class Walk {
     const lines = this.#lines(request, limit + (ahead?.limit ?? 0));
     const first = this.#rotation++ % Math.max(1, lines.length);
     const rotated = [...lines.slice(first), ...lines.slice(0, first)];
-    const taken = this.#takeRound(rotated, { limit, suspects: request.suspect ? 1 : 0 });
-    if (ahead && ahead.limit > 0 && taken.length === limit) {
-      taken.push(...this.#takeRound(rotated, { limit: ahead.limit, suspects: 0, types: ahead.types }));
+    const classes = new Set<number>();
+    const taken = this.#takeRound(rotated, { limit, suspects: request.suspect ? 1 : 0, classes });
+    const others = [...classes].some((id) => !ahead?.types.includes(this.#catalogue.class(id).type));
+    if (ahead && ahead.limit > 0 && taken.length === limit && !others) {
+      taken.push(...this.#takeRound(rotated, { limit: ahead.limit, suspects: 0, types: ahead.types, classes }));
     }
     return taken;
   }
@@ -120,6 +124,7 @@ export class Walk {
       const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && bound && !precedes(task, bound)));
       const count = beyond < 0 ? tasks.length : beyond;
       for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
+      allowance.classes.add(front.stream.class);
       const next = tasks[count];
       this.#lanes.cut(front.stream, head, tasks[count - 1] as Ranked, next);
       fronts.moved(
@@ -145,6 +150,7 @@ export class Walk {
         if (!this.#allows(lane.front, allowance)) break;
         if (lane.front.stream.track === TRACK.suspect) allowance.suspects -= 1;
         taken.push(Math.abs(lane.tasks[lane.given]?.seq as number));
+        allowance.classes.add(lane.front.stream.class);
         lane.given += 1;
       }
       if (taken.length === before) return;

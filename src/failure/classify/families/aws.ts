@@ -147,6 +147,7 @@ const NAMES: Table = {
   MessageRejected: 'validation',
   MailFromDomainNotVerifiedException: 'auth.forbidden',
   InvalidObjectState: 'conflict',
+  NotFound: 'not_found',
   NotImplemented: 'not_implemented',
   MethodNotAllowed: 'http.4xx',
   ProvisionedConcurrencyConfigNotFoundException: 'not_found',
@@ -205,6 +206,8 @@ function isAws(seen: Seen): boolean {
     seen.get('$metadata') !== undefined ||
     seen.get('$fault') !== undefined ||
     seen.get('tryNextLink') !== undefined ||
+    // minio's client.
+    seen.is('S3Error') ||
     (seen.get('requestId') !== undefined && seen.get('retryDelay') !== undefined)
   );
 }

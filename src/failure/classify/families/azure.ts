@@ -1,4 +1,4 @@
-import { readText } from '../inspect.ts';
+import { read, readText } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, lookUp, type Table } from '../verdict.ts';
 
@@ -88,8 +88,12 @@ export const azure: Family = { name: 'azure', asked: ['answered', 'coded'], vend
 
 function byCode(seen: Seen): Finding | undefined {
   if (!seen.is(...CLASSES) && seen.in('details', 'errorCode') === undefined) return undefined;
+  const details = seen.get('details');
   const coded =
-    lookUp(CODES, seen.code, 'code') ?? lookUp(CODES, readText(seen.get('details'), 'errorCode'), 'details.errorCode');
+    lookUp(CODES, seen.code, 'code') ??
+    lookUp(CODES, readText(details, 'errorCode'), 'details.errorCode') ??
+    // Tables speak OData.
+    lookUp(CODES, readText(read(details, 'odataError'), 'code'), 'details.odataError.code');
   if (coded?.verdict.reason === 'data.parse' || coded?.verdict.reason === 'net.failed') {
     // The client's own word. The answer's status, or the system's code below, says more.
     return seen.status === undefined ? { ...coded, strength: 'hint' } : undefined;

@@ -40,6 +40,7 @@ const CODES: Table = {
   TooManyRedirects: 'http.redirect',
   ECONNCLOSED: 'net.reset',
   ECONNECTION: 'net.reset',
+  ESEMLOCKED: 'resource.limit',
   EOPENBREAKER: { reason: 'api.unavailable', ambiguous: false },
 };
 
@@ -76,6 +77,8 @@ const NAMES: Table = {
   NoLivingConnectionsError: 'net.failed',
   MaxRedirectsError: 'http.redirect',
   ParseError: 'data.parse',
+  HTTPParserError: 'net.protocol',
+  ProtocolError: 'net.protocol',
 };
 
 /** Why a web socket was closed (RFC 6455), where somebody throws the event or copies its code. */
@@ -106,6 +109,7 @@ export const clients: Family = {
 
 function byShape(seen: Seen): Finding | undefined {
   if (seen.get('isAxiosError') === true) return byAxios(seen);
+  if (typeof seen.code === 'string' && seen.code.startsWith('WS_ERR_')) return byWebSocket(seen.code);
   if (seen.get('wasClean') !== undefined) return lookUp(CLOSED, seen.code, 'code');
   switch (seen.get('type')) {
     case 'request-timeout':
@@ -132,6 +136,13 @@ function byShape(seen: Seen): Finding | undefined {
     return found('net.timeout', 'code');
   }
   return undefined;
+}
+
+/** ws throws RangeErrors for what the other side sent. */
+function byWebSocket(code: string): Finding {
+  if (code.endsWith('_LENGTH') && code.startsWith('WS_ERR_UNSUPPORTED_')) return found('too_large', 'code');
+  if (code === 'WS_ERR_TOO_MANY_BUFFERED_PARTS') return found('too_large', 'code');
+  return found(code === 'WS_ERR_INVALID_UTF8' ? 'data.parse permanent' : 'net.protocol', 'code');
 }
 
 /** axios has one code for several things, and another for its time limit that the system has for resets. */

@@ -108,6 +108,82 @@ const NAMES: Table = {
   RateLimitedError: 'throttled',
 };
 
+/** ClickHouse, by the name of its code. */
+const CLICKHOUSE: Table = {
+  UNKNOWN_TABLE: 'db.schema',
+  UNKNOWN_DATABASE: 'db.schema',
+  UNKNOWN_IDENTIFIER: 'db.schema',
+  UNKNOWN_FUNCTION: 'db.schema',
+  UNKNOWN_SETTING: 'db.schema',
+  SYNTAX_ERROR: 'db.schema',
+  NO_SUCH_COLUMN_IN_TABLE: 'db.schema',
+  NUMBER_OF_ARGUMENTS_DOESNT_MATCH: 'db.schema',
+  ILLEGAL_TYPE_OF_ARGUMENT: 'db.schema',
+  TABLE_ALREADY_EXISTS: 'conflict',
+  DATABASE_ALREADY_EXISTS: 'conflict',
+  TYPE_MISMATCH: 'db.data',
+  CANNOT_PARSE_TEXT: 'db.data',
+  CANNOT_PARSE_NUMBER: 'db.data',
+  CANNOT_PARSE_DATETIME: 'db.data',
+  CANNOT_PARSE_INPUT_ASSERTION_FAILED: 'db.data',
+  INCORRECT_DATA: 'db.data',
+  VIOLATED_CONSTRAINT: 'db.constraint',
+  AUTHENTICATION_FAILED: 'auth.invalid',
+  UNKNOWN_USER: 'auth.invalid',
+  WRONG_PASSWORD: 'auth.invalid',
+  REQUIRED_PASSWORD: 'auth.invalid',
+  ACCESS_DENIED: 'auth.forbidden',
+  READONLY: 'auth.forbidden',
+  QUOTA_EXCEEDED: 'quota.exhausted rate_limited',
+  TOO_MANY_SIMULTANEOUS_QUERIES: 'db.resources',
+  TOO_MANY_PARTS: 'db.resources',
+  MEMORY_LIMIT_EXCEEDED: 'db.resources',
+  NOT_ENOUGH_SPACE: 'fs.no_space',
+  TIMEOUT_EXCEEDED: 'db.timeout',
+  TOO_SLOW: 'db.timeout',
+  QUERY_WAS_CANCELLED: 'db.timeout',
+  SOCKET_TIMEOUT: 'db.connection',
+  NETWORK_ERROR: 'db.connection',
+  ALL_CONNECTION_TRIES_FAILED: 'db.connection',
+  TABLE_IS_READ_ONLY: 'db.unavailable',
+  KEEPER_EXCEPTION: 'db.unavailable',
+  NO_ZOOKEEPER: 'db.unavailable',
+  ALL_REPLICAS_ARE_STALE: 'db.unavailable',
+  TOO_FEW_LIVE_REPLICAS: 'db.unavailable',
+  UNKNOWN_STATUS_OF_INSERT: { reason: 'db.timeout', ambiguous: true },
+  QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING: 'db.locked',
+};
+
+/** Result codes of LDAP (RFC 4511). */
+const LDAP: Table = {
+  1: 'db.internal',
+  2: 'net.protocol',
+  3: 'db.timeout',
+  4: 'too_large',
+  7: 'auth.invalid',
+  8: 'auth.invalid',
+  11: 'db.resources',
+  13: 'tls.handshake',
+  16: 'db.schema',
+  17: 'db.schema',
+  19: 'db.constraint',
+  20: 'conflict',
+  21: 'db.data',
+  32: 'not_found',
+  34: 'validation',
+  48: 'auth.invalid',
+  49: 'auth.invalid',
+  50: 'auth.forbidden',
+  51: 'db.unavailable',
+  52: 'db.unavailable',
+  53: 'unknown',
+  64: 'db.schema',
+  65: 'db.constraint',
+  66: 'conflict',
+  67: 'db.schema',
+  68: 'conflict',
+};
+
 export const databases: Family = { name: 'databases', asked: ['coded', 'numbered'], names: NAMES, sense: byCode };
 
 function byCode(seen: Seen): Finding | undefined {
@@ -118,8 +194,11 @@ function byCode(seen: Seen): Finding | undefined {
       const answer = NEO4J.find(([prefix]) => code.startsWith(prefix))?.[1];
       return answer && found(answer, 'code');
     }
-    return undefined;
+    return seen.is('ClickHouseError') ? lookUp(CLICKHOUSE, seen.get('type'), 'type') : undefined;
   }
+  // ldapts and ldapjs.
+  if (/ Code: 0x[0-9a-f]+$/i.test(seen.message) || seen.get('lde_message') !== undefined)
+    return lookUp(LDAP, code, 'code');
   return seen.is('ResponseError') && seen.get('coordinator') !== undefined
     ? lookUp(CASSANDRA, seen.number('code'), 'code')
     : undefined;

@@ -71,6 +71,7 @@ function byReply(seen: Seen): Finding | undefined {
 }
 
 function bySsh(level: string, seen: Seen): Finding | undefined {
+  if (seen.message.startsWith('Host denied')) return found('tls.certificate', 'message');
   // The socket's own code says more than "client-socket".
   return typeof seen.code === 'string' && /^E[A-Z]+$/.test(seen.code) ? undefined : lookUp(SSH_LEVELS, level, 'level');
 }

@@ -1,3 +1,4 @@
+import { read } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
@@ -47,6 +48,15 @@ const CODES: Table = {
   MissingServerExtension: 'not_implemented',
 };
 
+/** Response codes of POP3 (RFC 2449 and 3206), which stand before the text. */
+const POP3: Table = {
+  'IN-USE': 'imap.in_use',
+  'LOGIN-DELAY': 'throttled',
+  'SYS/TEMP': 'imap.unavailable',
+  'SYS/PERM': 'imap.no',
+  AUTH: 'auth.invalid',
+};
+
 const TOO_MANY =
   /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl/i;
 const BAD_LOGIN =
@@ -57,7 +67,8 @@ export const imap: Family = { name: 'imap', asked: ['coded', 'bare'], codes: COD
 function byResponse(seen: Seen): Finding | undefined {
   const code = seen.text('serverResponseCode');
   const status = seen.text('responseStatus');
-  if (code === undefined && status === undefined && seen.get('authenticationFailed') !== true) return bySource(seen);
+  if (code === undefined && status === undefined && seen.get('authenticationFailed') !== true)
+    return bySource(seen) ?? byPop3(seen);
   // An alert has no meaning of its own: its text has.
   const known = lookUp(RESPONSE_CODES, code?.toUpperCase(), 'serverResponseCode');
   if (known) return known;
@@ -72,17 +83,24 @@ function byResponse(seen: Seen): Finding | undefined {
 
 /** node-imap tells by `source` whether it was the socket, the login, or a time limit; the text may name a code. */
 function bySource(seen: Seen): Finding | undefined {
-  switch (seen.get('source')) {
+  const source = seen.get('source');
+  const code = seen.get('textCode');
+  const known = source === undefined ? undefined : lookUp(RESPONSE_CODES, read(code, 'key') ?? code, 'textCode');
+  if (known) return known;
+  switch (source) {
     case 'authentication':
       return TOO_MANY.test(seen.message) ? found('throttled', 'message') : found('auth.invalid', 'source');
     case 'timeout':
     case 'timeout-auth':
       return found('net.timeout', 'source');
-    case 'protocol': {
-      const code = seen.get('textCode');
-      return lookUp(RESPONSE_CODES, code, 'textCode') ?? found('imap.no', 'source');
-    }
+    case 'protocol':
+      return found('imap.no', 'source');
     default:
       return undefined;
   }
+}
+
+function byPop3({ message }: Seen): Finding | undefined {
+  const code = /^(?:-ERR )?\[([A-Z]+(?:[-/][A-Z]+)?)\] /.exec(message)?.[1];
+  return lookUp(POP3, code, 'message', 'message');
 }

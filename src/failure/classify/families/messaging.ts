@@ -195,6 +195,9 @@ function byKafka(seen: Seen): Finding | undefined {
   if (seen.name.startsWith('KafkaJS')) {
     const typed = lookUp(KAFKA, seen.get('type'), 'type');
     if (typed) return typed;
+    // Its own complaint about what it was given. With a cause it is a wrapper for whatever it would not repeat.
+    if (seen.name === 'KafkaJSNonRetriableError' && seen.get('cause') == null && seen.get('originalError') == null)
+      return found('explicit.permanent', 'name');
     return seen.name === 'KafkaJSSASLAuthenticationError' ? found('auth.invalid', 'name') : undefined;
   }
   // node-rdkafka's LibrdKafkaError.

@@ -71,9 +71,8 @@ const HTTP: Table = {
   ERR_HTTP2_GOAWAY_SESSION: 'net.reset',
   ERR_HTTP2_SESSION_ERROR: 'net.reset',
   ERR_HTTP2_INVALID_SESSION: 'net.reset',
-  ERR_HTTP2_STREAM_CANCEL: 'abort',
   ERR_HTTP2_STREAM_ERROR: 'net.reset',
-  ERR_HTTP2_ERROR: 'net.reset',
+  ERR_HTTP2_ERROR: 'net.protocol',
   ERR_HTTP2_MAX_PENDING_SETTINGS_ACK: 'net.protocol',
   ERR_QUIC_CONNECTION_FAILED: 'net.failed',
   ERR_INVALID_URL: 'validation',
@@ -99,6 +98,8 @@ export const network: Family = {
   name: 'network',
   asked: ['system', 'coded'],
   codes: { ...DNS, ...CERTIFICATES, ...HTTP },
+  // What was pending when the session ended; the cause says why it did.
+  vagueCodes: { ERR_HTTP2_STREAM_CANCEL: 'abort' },
   sense: byPrefix,
 };
 

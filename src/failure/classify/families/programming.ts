@@ -70,7 +70,11 @@ export const programming: Family = {
 
 /** Node's own complaints about arguments, states and cryptography. */
 function byPrefix({ code }: Seen): Finding | undefined {
-  if (typeof code !== 'string' || !code.startsWith('ERR_')) return undefined;
+  if (typeof code !== 'string') return undefined;
+  // csv-parse.
+  if (code.startsWith('CSV_'))
+    return found(/^CSV_(?:INVALID_OPTION|OPTION_)/.test(code) ? 'code.bug' : 'data.parse', 'code');
+  if (!code.startsWith('ERR_')) return undefined;
   if (code.startsWith('ERR_INVALID_') && !/^ERR_INVALID_(?:URL|PROTOCOL|DOMAIN)/.test(code))
     return found('code.bug', 'code');
   if (code.startsWith('ERR_OSSL_')) {

@@ -1,5 +1,5 @@
 import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
 /** Enhanced codes (RFC 3463) that say more than the reply code before them. */
 const ENHANCED: Table = {
@@ -68,7 +68,7 @@ const TOO_FAST =
 
 export const smtp: Family = {
   name: 'smtp',
-  asked: ['system', 'coded', 'bare'],
+  asked: ['system', 'coded', 'numbered', 'bare'],
   codes: CODES,
   vagueCodes: VAGUE,
   sense: byReply,
@@ -76,7 +76,9 @@ export const smtp: Family = {
 
 function byReply(seen: Seen): Finding | undefined {
   const reply = seen.number('responseCode');
-  if (reply === undefined) return byTimeLimit(seen);
+  if (reply === undefined) return byTimeLimit(seen) ?? byEmailJs(seen);
+  // STARTTLS was refused, by whatever number.
+  if (seen.code === 'ETLS' && reply >= 500) return found('tls.handshake', 'code');
   const response = (seen.text('response') ?? seen.message).slice(0, 1_024);
   return { ...found(byNumbers(reply, response), 'responseCode') };
 }
@@ -99,6 +101,25 @@ function byNumbers(reply: number, response: string): Answer {
     return enhanced === undefined || enhanced.startsWith('5.1.') ? 'smtp.recipient' : 'smtp.5xx';
   }
   return reply >= 500 ? 'smtp.5xx' : 'net.protocol';
+}
+
+/** emailjs numbers its steps, and keeps what the server said. */
+const EMAILJS: Table = {
+  1: { reason: 'net.refused', ambiguous: false },
+  3: 'auth.invalid',
+  4: { reason: 'net.timeout', ambiguous: false },
+  6: 'net.reset',
+  10: 'not_implemented',
+  11: 'auth.invalid',
+};
+
+function byEmailJs(seen: Seen): Finding | undefined {
+  if (!seen.is('SMTPError')) return undefined;
+  const said = /^(\d{3})[ -](.*)/.exec((seen.text('smtp') ?? '').slice(0, 1_024));
+  if (said) return found(byNumbers(Number(said[1]), said[2] as string), 'smtp');
+  // A login that failed for another reason says so in what came before.
+  if (seen.code === 3 && seen.in('previous', 'smtp') !== undefined) return undefined;
+  return lookUp(EMAILJS, seen.code, 'code');
 }
 
 /** nodemailer says which of its time limits it was. */

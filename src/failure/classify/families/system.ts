@@ -135,7 +135,8 @@ export const system: Family = {
 function byCall(seen: Seen): Finding | undefined {
   const { code, syscall } = seen;
   if (typeof code !== 'string') return undefined;
-  if (syscall === '') return code === 'ETIMEDOUT' ? byHelper(seen) : undefined;
+  if (code === 'EPROTO') return byOpenSsl(seen);
+  if (syscall === '') return byHelper(seen);
   if (syscall.startsWith('spawn') || syscall === 'execve' || syscall === 'posix_spawn')
     return lookUp(AT_SPAWN, code, 'code');
   if (syscall === 'connect') {
@@ -145,16 +146,22 @@ function byCall(seen: Seen): Finding | undefined {
   if (SOCKET_CALLS.includes(syscall)) return lookUp(AT_SOCKET, code, 'code');
   if (WINDOWS_CALLS.includes(syscall) && Object.hasOwn(ON_WINDOWS, code) && isWindows(seen))
     return lookUp(ON_WINDOWS, code, 'code');
-  // OpenSSL's alert 80 is the peer's own trouble.
-  if (code === 'EPROTO' && seen.message.includes('SSL routines')) {
-    return found(seen.message.includes('alert internal error') ? 'tls.handshake transient' : 'tls.handshake', 'code');
-  }
   return undefined;
 }
 
-/** opossum and other helpers call a time limit of any work by the network's code. */
-function byHelper(seen: Seen): Finding | undefined {
-  return /^Timed out after \d+ ?ms$/.test(seen.message) ? found('timeout', 'message') : undefined;
+/** Node gives OpenSSL's refusals one code; clients that copy it leave out the call. */
+function byOpenSsl({ message }: Seen): Finding | undefined {
+  if (!message.includes('SSL routines')) return undefined;
+  // Alert 80 is the peer's own trouble.
+  return found(message.includes('alert internal error') ? 'tls.handshake transient' : 'tls.handshake', 'code');
+}
+
+/** opossum and other helpers call what they do themselves by codes of the system. */
+function byHelper({ code, message }: Seen): Finding | undefined {
+  if (code === 'ETIMEDOUT' && /^Timed out after \d+ ?ms$/.test(message)) return found('timeout', 'message');
+  if (code === 'ESHUTDOWN' && message === 'The circuit has been shutdown.')
+    return found('net.closed_client', 'message');
+  return undefined;
 }
 
 function isWindows(seen: Seen): boolean {

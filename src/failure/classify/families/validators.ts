@@ -45,9 +45,11 @@ export const validators: Family = {
 
 /** Validators share no class, but all of them list what is wrong. */
 function byShape(seen: Seen): Finding | undefined {
-  // class-validator throws a list of these.
-  if (seen.get('constraints') !== undefined && typeof seen.get('property') === 'string')
-    return found('validation', 'constraints');
+  // class-validator throws a list of these; what is wrong deeper down stands in `children`.
+  if (typeof seen.get('property') === 'string') {
+    const field = ['constraints', 'children'].find((name) => seen.get(name) !== undefined);
+    if (field !== undefined) return found('validation', field);
+  }
   if (seen.is('ZodError', '$ZodError', 'ValiError')) return found('validation', 'name');
   if (seen.get('isJoi') === true) return found('validation', 'isJoi');
   if (!seen.is('ValidationError', 'Error', 'TypeError', 'AssertionError', 'StructError')) return undefined;

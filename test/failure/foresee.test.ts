@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decide } from '../../src/failure/decide.ts';
+import { failureOf, foresee, scheduleOf, UNTRIED } from '../../src/failure/foresee.ts';
+import { definePolicy, type Policy } from '../../src/failure/policy.ts';
+import { presets } from '../../src/failure/presets.ts';
+import { outcomes, policies, rolls } from '../property/policies.ts';
+import { fateOf, HOUR, MINUTE, SECOND } from './given.ts';
+
+const failing = (name: string) => ({ kind: 'failure', failure: failureOf(name) }) as const;
+const nominal = (policy: Policy, name: string) =>
+  scheduleOf(policy, failing(name)).retries.map((retry) => retry.nominal);
+
+describe('what is foreseen', () => {
+  test('is what is decided, between bounds that hold for every roll of the dice', () => {
+    fc.assert(
+      fc.property(policies, outcomes, rolls, (some, outcome, roll) => {
+        const policy = definePolicy({ giveUpAfter: 'none' }, some);
+        const decision = decide(UNTRIED, outcome, policy, roll);
+        const { decision: foreseen, delay } = foresee(UNTRIED, outcome, policy);
+        expect([foreseen.next, foreseen.because.step]).toEqual([decision.next, decision.because.step]);
+        expect(foreseen.because.policyVersion).toBe(policy.version);
+        if (decision.next !== 'scheduled' || foreseen.next !== 'scheduled') return;
+        expect(foreseen.charge).toEqual(decision.charge);
+        expect(decision.after).toBeGreaterThanOrEqual(delay?.low as number);
+        expect(decision.after).toBeLessThanOrEqual(delay?.high as number);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('does not depend on the dice where it is near the time to give up', () => {
+    const policy = definePolicy({
+      backoff: { kind: 'fixed', delay: HOUR },
+      jitter: { kind: 'equal' },
+      giveUpAfter: HOUR,
+    });
+    expect(foresee(UNTRIED, failing('timeout'), policy)).toMatchObject({
+      decision: { next: 'scheduled' },
+      delay: { nominal: HOUR, low: HOUR / 2, high: HOUR },
+    });
+  });
+});
+
+describe('a schedule', () => {
+  test('has the delays of the documents, and their ends', () => {
+    expect(nominal(presets.analysis, 'unknown')).toEqual([300 * SECOND, 900 * SECOND, 3_600 * SECOND]);
+    expect(nominal(presets.fileMove, 'fs.permission')).toEqual([MINUTE, 2 * MINUTE]);
+    expect(nominal(presets.fileMove, 'fs.dest_exists')).toEqual([]);
+    expect(nominal(presets.imapMailbox, 'transient')).toHaveLength(6);
+    expect(scheduleOf(presets.fileMove, failing('fs.permission')).end).toMatchObject({ next: 'needs_manual' });
+    expect(scheduleOf(presets.analysis, failing('unknown')).end).toMatchObject({ next: 'dead', because: { count: 4 } });
+  });
+
+  test('is what happens to a task that fails like that for ever, for every preset', () => {
+    for (const preset of Object.values(presets)) {
+      const still = definePolicy({ ...preset, jitter: { kind: 'none' } });
+      const { delays, end } = fateOf(still, { reason: 'app.broke', kind: 'transient' }, 0);
+      const { retries, end: last } = scheduleOf(preset, failing('transient'));
+      expect([retries.map((retry) => retry.nominal), last?.next]).toEqual([delays, end]);
+    }
+  });
+
+  test('adds up, and stops where the policy gives up', () => {
+    const policy = definePolicy({
+      maxAttempts: 9,
+      backoff: { kind: 'fixed', delay: HOUR },
+      jitter: { kind: 'none' },
+      giveUpAfter: 3 * HOUR,
+    });
+    const { retries, end } = scheduleOf(policy, failing('timeout'));
+    expect(retries.map(({ cumulative }) => cumulative)).toEqual([HOUR, 2 * HOUR, 3 * HOUR]);
+    expect(end).toMatchObject({ next: 'dead', because: { step: 'give_up_after' } });
+  });
+
+  test('of what is not counted ends with the last deferral', () => {
+    const { retries, end } = scheduleOf(presets.standard, failing('rate_limited'));
+    expect(retries.every(({ charge }) => charge === 'deferrals')).toBe(true);
+    expect(end).toMatchObject({ next: 'needs_manual' });
+  });
+
+  test('has an end in sight, however far the end of the policy is', () => {
+    const policy = definePolicy({ maxAttempts: 1_000_000, maxExecutions: 1_000_000, backoff: { kind: 'immediate' } });
+    const { retries, end } = scheduleOf(policy, failing('timeout'));
+    expect([retries.length, end]).toEqual([1_000, undefined]);
+  });
+});

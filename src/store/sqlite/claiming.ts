@@ -98,35 +98,29 @@ export class Claiming {
 
   claim(request: ClaimRequest, now: number): Claim {
     if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: false };
-    if (this.#anyExpired(now)) return this.#answer([], now);
-    this.#places.promote(now, MOST_PROMOTED);
+    const waiting = this.#waiting();
+    if (waiting.deadline <= now) return answer([], waiting, now);
+    if (waiting.due <= now) this.#places.promote(now, MOST_PROMOTED);
     const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
-    return this.#answer(this.#lease(ids, request, now), now);
+    const tasks = this.#lease(ids, request, now);
+    const changed = waiting.due <= now || tasks.some(({ deadline }) => deadline !== undefined);
+    return answer(tasks, changed ? this.#waiting() : waiting, now);
   }
 
   /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
   lookFirst(request: ClaimRequest, now: number): Claim | undefined {
     if (!this.#reaper.knows(request.worker)) return undefined;
-    const ready = this.#sql.get('SELECT 1 FROM hf_active LIMIT 1');
-    const due = this.#sql.get('SELECT 1 FROM hf_scheduled WHERE run_at <= ? LIMIT 1', now);
-    return (ready || due) && !this.#anyExpired(now) ? undefined : this.#answer([], now);
+    const waiting = this.#waiting();
+    const any = waiting.due <= now || this.#sql.get('SELECT 1 FROM hf_active LIMIT 1') !== undefined;
+    return any && waiting.deadline > now ? undefined : answer([], waiting, now);
   }
 
-  #anyExpired(now: number): boolean {
-    return this.#sql.get('SELECT 1 FROM hf_deadlines WHERE deadline <= ? LIMIT 1', now) !== undefined;
-  }
-
-  #answer(tasks: Claimed[], now: number): Claim {
+  /** When the next scheduled task falls due, and the next waiting one meets its deadline. */
+  #waiting(): Waiting {
     const { due, deadline } = this.#sql.get<{ due: number | null; deadline: number | null }>(
       'SELECT (SELECT min(run_at) FROM hf_scheduled) AS due, (SELECT min(deadline) FROM hf_deadlines) AS deadline',
     ) as { due: number | null; deadline: number | null };
-    const next = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
-    return {
-      known: true,
-      tasks,
-      expired: deadline !== null && deadline <= now,
-      ...(Number.isFinite(next) && { nextDueIn: Math.max(0, next - now) }),
-    };
+    return { due: due ?? Number.POSITIVE_INFINITY, deadline: deadline ?? Number.POSITIVE_INFINITY };
   }
 
   recover(worker: number, limit: number, now: number): readonly Recovered[] {
@@ -230,11 +224,13 @@ export class Claiming {
       return this.claimed(row, { execution, token, revision: 0, started_at: now, cancel: 0 }, remembered, now);
     });
     // Nearly all are new, and differ in nothing but their ids.
-    this.#sql.run(
-      `INSERT INTO hf_running (id, worker, execution, token, started_at)
-       SELECT value, :worker, 1, :token, :now FROM json_each(:ids)`,
-      { worker: request.worker, token, now, ids: JSON.stringify(fresh) },
-    );
+    if (fresh.length > 0) {
+      this.#sql.run(
+        `INSERT INTO hf_running (id, worker, execution, token, started_at)
+         SELECT value, :worker, 1, :token, :now FROM json_each(:ids)`,
+        { worker: request.worker, token, now, ids: JSON.stringify(fresh) },
+      );
+    }
     this.#sql.insertAll('hf_running (id, worker, execution, token, started_at, deadline, unique_while)', 7, others);
     return claimed;
   }
@@ -315,4 +311,18 @@ export class Claiming {
     }
     return ids;
   }
+}
+
+/** Infinity where there is none. */
+interface Waiting {
+  readonly due: number;
+  readonly deadline: number;
+}
+
+function answer(tasks: Claimed[], { due, deadline }: Waiting, now: number): Claim {
+  const next = Math.min(due, deadline);
+  const expired = deadline <= now;
+  return Number.isFinite(next)
+    ? { known: true, tasks, expired, nextDueIn: Math.max(0, next - now) }
+    : { known: true, tasks, expired };
 }

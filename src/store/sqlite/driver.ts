@@ -74,10 +74,8 @@ export class Sql {
     return handle instanceof this.#driver.constructor;
   }
 
-  /** How many rows this connection has changed since it was opened. */
-  totalChanges(): number {
-    return this.get<{ n: number }>('SELECT total_changes() AS n')?.n ?? 0;
-  }
+  /** Rises with the rows that were changed through `run` and `insertAll`. */
+  changed = 0;
 
   exec(script: string): void {
     this.#driver.exec(script);
@@ -85,6 +83,7 @@ export class Sql {
 
   run(text: string, ...values: unknown[]): { readonly changes: number; readonly id: number } {
     const { changes, lastInsertRowid } = this.#prepare(text).run(...values);
+    this.changed += changes;
     return { changes, id: Number(lastInsertRowid) };
   }
 
@@ -107,6 +106,7 @@ export class Sql {
       const end = at + rows * columns;
       const whole = at === 0 && end === values.length;
       this.#inserting(into, rows, columns, onConflict).run(whole ? values : values.slice(at, end));
+      this.changed += rows;
       at = end;
     }
   }

@@ -35,8 +35,8 @@ const MOST_AT_ONCE = 500;
 
 /**
  * Group commit: what is asked for in one turn of the event loop shares a transaction, and the calls of one verb share its
- * statements. Nobody is answered before it is durable. Each operation stands under its own savepoint, so that one that fails
- * undoes nothing of its neighbours.
+ * statements. Nobody is answered before it is durable. Where something fails, the transaction is made again with a savepoint for
+ * each operation, so that what fails undoes nothing of its neighbours.
  */
 export class Writer {
   readonly #sql: Sql;
@@ -123,13 +123,20 @@ export class Writer {
 
   async #commit(batch: readonly Operation[]): Promise<void> {
     const started = performance.now();
+    // Hardly anything ever fails, so savepoints are made when something has, to find what cannot be done.
+    let guarded = false;
     for (;;) {
       try {
-        for (const answer of this.#attempt(batch)) answer();
+        for (const answer of this.#attempt(batch, guarded)) answer();
         return;
       } catch (error) {
         this.#rollBack();
-        if (!isBusy(error) || performance.now() - started > PATIENCE_MS) {
+        const busy = isBusy(error);
+        if (!busy && !guarded) {
+          guarded = true;
+          continue;
+        }
+        if (!busy || performance.now() - started > PATIENCE_MS) {
           const told = storeError(error, this.#path);
           for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(told);
           return;
@@ -140,39 +147,44 @@ export class Writer {
   }
 
   /** Runs a transaction, and returns the answers to give once it is known to be durable. */
-  #attempt(batch: readonly Operation[]): (() => void)[] {
+  #attempt(batch: readonly Operation[], guarded: boolean): (() => void)[] {
     this.#sql.run('BEGIN IMMEDIATE');
     const now = this.#clock.tick(this.#sql);
-    const before = this.#sql.totalChanges();
-    const answers = batch.flatMap((operation) => this.#runAll(operation, operation.calls, now));
-    this.#clock.note(this.#sql, this.#sql.totalChanges() !== before);
+    const before = this.#sql.changed;
+    const answers = batch.flatMap((operation) =>
+      guarded ? this.#runApart(operation, operation.calls, now) : [this.#run(operation, operation.calls, now)],
+    );
+    this.#clock.note(this.#sql, this.#sql.changed !== before);
     this.#sql.run('COMMIT');
     return answers;
   }
 
+  /** Runs the calls of a verb together. */
+  #run(operation: Operation, calls: readonly Call[], now: number): () => void {
+    const all = operation.run(
+      calls.flatMap(({ items }) => items),
+      now,
+    );
+    this.#cached.flush();
+    return () => {
+      operation.onDurable?.(all);
+      let from = 0;
+      for (const { items, resolve } of calls) {
+        resolve(all.slice(from, from + items.length) as never);
+        from += items.length;
+      }
+    };
+  }
+
   /** Runs the calls of a verb together; if that fails, one by one, to find the one that cannot be done. */
-  #runAll(operation: Operation, calls: readonly Call[], now: number): (() => void)[] {
+  #runApart(operation: Operation, calls: readonly Call[], now: number): (() => void)[] {
     try {
-      const all = this.#guarded(() =>
-        operation.run(
-          calls.flatMap(({ items }) => items),
-          now,
-        ),
-      );
-      const answer = () => {
-        operation.onDurable?.(all);
-        let from = 0;
-        for (const { items, resolve } of calls) {
-          resolve(all.slice(from, from + items.length) as never);
-          from += items.length;
-        }
-      };
-      return [answer];
+      return [this.#guarded(() => this.#run(operation, calls, now))];
     } catch (error) {
       // A busy, full or failing disk ends the whole transaction, and SQLite may have undone it already.
       if (isBusy(error) || !this.#sql.inTransaction) throw error;
       const [only, ...others] = calls;
-      if (others.length > 0) return calls.flatMap((call) => this.#runAll(operation, [call], now));
+      if (others.length > 0) return calls.flatMap((call) => this.#runApart(operation, [call], now));
       const told = storeError(error, this.#path);
       return [() => only?.reject(told)];
     }
@@ -182,7 +194,6 @@ export class Writer {
     this.#sql.run('SAVEPOINT operation');
     try {
       const value = run();
-      this.#cached.flush();
       this.#sql.run('RELEASE operation');
       return value;
     } catch (error) {

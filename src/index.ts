@@ -57,6 +57,8 @@ export type { Logger } from './log.ts';
 export type { TaskToBring } from './queue/bring.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
+export type { Explanation, PossibleStep } from './queue/explain.ts';
+export type { ExplainedFailure } from './queue/explain-failure.ts';
 export {
   type Act,
   Holdfast,
@@ -66,6 +68,7 @@ export {
   type PolicyQuestion,
   type ResolveOptions,
 } from './queue/holdfast.ts';
+export type { Check, Holder } from './queue/readiness.ts';
 export type { Task } from './queue/task-view.ts';
 export type { SqliteHandle, Within } from './queue/within.ts';
 export type {

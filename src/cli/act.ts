@@ -10,6 +10,11 @@ export const GLOBAL_FLAGS: readonly {
   readonly help: string;
 }[] = [
   { flags: '-s, --store <path>', attribute: 'store', help: 'the store: a path or file:// URL (HOLDFAST_STORE)' },
+  {
+    flags: '-c, --config <file>',
+    attribute: 'config',
+    help: 'the policies: holdfast.yaml or .json (default: the one here, then your own)',
+  },
   { flags: '--json', attribute: 'json', help: 'one JSON document on stdout' },
   { flags: '-q, --quiet', attribute: 'quiet', help: 'no progress and no hints' },
   { flags: '-v, --verbose', attribute: 'verbose', help: 'say more; twice: for a bug report' },

@@ -1,5 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
+import { dirname } from 'node:path';
+import { type ConfigLocation, locateConfig, mayBeConfig } from './config-location.ts';
 import { usage } from './problem.ts';
 import { locateStore, type StoreLocation, type Surroundings } from './store-location.ts';
 import { Terminal } from './terminal.ts';
@@ -8,6 +10,7 @@ import { quoted } from './visible.ts';
 /** The flags that every command takes. */
 export interface GlobalFlags {
   readonly store?: string;
+  readonly config?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: number;
@@ -22,11 +25,13 @@ export class Cli {
   readonly environment: NodeJS.ProcessEnv;
   readonly yes: boolean;
   readonly #store: string | undefined;
+  readonly #config: string | undefined;
 
   constructor(flags: GlobalFlags) {
     this.environment = process.env;
     this.yes = flags.yes ?? false;
     this.#store = flags.store;
+    this.#config = flags.config;
     this.terminal = new Terminal({
       stdout: process.stdout,
       stderr: process.stderr,
@@ -63,9 +68,27 @@ export class Cli {
     return locateStore(this.#store, around);
   }
 
-  /** A command to type next. It names the store if this one was told its store by a flag. */
+  /** The configuration that holds here, if there is one. Nothing is read yet. @throws Problem for a flag that says nothing. */
+  config(): ConfigLocation | undefined {
+    return locateConfig(this.#config, {
+      environment: this.environment,
+      cwd: this.cwd,
+      home: homedir(),
+      project: this.#project(),
+      isFile: mayBeConfig,
+    });
+  }
+
+  #project(): string | undefined {
+    const { path, origin } = this.location();
+    return origin === 'project' ? dirname(dirname(path)) : undefined;
+  }
+
+  /** A command to type next. It names the store and the configuration if this one was told them by flags. */
   command(words: string): string {
-    return this.#store === undefined ? `holdfast ${words}` : `holdfast -s ${quoted(this.#store)} ${words}`;
+    const store = this.#store === undefined ? '' : `-s ${quoted(this.#store)} `;
+    const config = this.#config === undefined ? '' : `-c ${quoted(this.#config)} `;
+    return `holdfast ${store}${config}${words}`;
   }
 
   /** Who takes an operator's step, for the task's history. */

@@ -12,6 +12,7 @@ import { EXIT } from './exit-codes.ts';
 import { Nudge } from './nudge.ts';
 import { withStore } from './open-store.ts';
 import { OutputLog } from './output-log.ts';
+import { PolicyBook } from './policy-book.ts';
 import { Progress } from './progress.ts';
 import { SHELL_COMMAND } from './task-text.ts';
 import { taskTypes } from './task-types.ts';
@@ -56,7 +57,7 @@ export function withForeground<T>(
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
-  return withStore(cli, { ...options, tasks, log }, (holdfast) =>
+  return withStore(cli, { ...options, tasks, log, purpose: 'work' }, (holdfast) =>
     use({ holdfast, brakes, departure: new Departure(brakes, terminal) }),
   );
 }
@@ -98,14 +99,15 @@ export async function workHere(
     ownNote: TAKEN,
     many: tasks.length > 1,
     endsOnStdout: options.endsOnStdout ?? false,
+    policies: new PolicyBook(holdfast),
   });
   try {
     const watch = await Watch.start(holdfast, tasks, isOver);
     for (const task of tasks.filter(isOver)) progress.over(task, await holdfast.history(task.id));
-    progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.store.upkeep.now());
+    await progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.store.upkeep.now());
     if (watch.open.length > 0) await work(cli, foreground, watch, progress, options);
     for (const change of await watch.look()) progress.change(change);
-    if (departure.left) progress.detached(watch.open);
+    if (departure.left) await progress.detached(watch.open);
     return { tasks: watch.tasks, left: departure.left, detached: departure.left && watch.open.length > 0 };
   } finally {
     departure.end();

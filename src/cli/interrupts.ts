@@ -12,7 +12,10 @@ const PATIENCE_MS = 1_000;
  * Calls back for an interrupt, and for a second one. Until this is called, and after what it returns is called, an interrupt
  * ends the process as usual.
  */
-export function onInterrupt(listener: (times: number, signal: Interrupt) => void): () => void {
+export function onInterrupt(
+  listener: (times: number, signal: Interrupt) => void,
+  signals: readonly Interrupt[] = SIGNALS,
+): () => void {
   let times = 0;
   let last: { readonly signal: Interrupt; readonly at: number } | undefined;
   const hear = (signal: Interrupt) => {
@@ -26,9 +29,9 @@ export function onInterrupt(listener: (times: number, signal: Interrupt) => void
     last = { signal, at };
     listener(times, signal);
   };
-  for (const signal of SIGNALS) process.on(signal, hear);
+  for (const signal of signals) process.on(signal, hear);
   return () => {
-    for (const signal of SIGNALS) process.off(signal, hear);
+    for (const signal of signals) process.off(signal, hear);
   };
 }
 

@@ -3,10 +3,13 @@ import { dirname } from 'node:path';
 import type { Logger } from '../log.ts';
 import { type Holdfast, openHoldfast } from '../queue/holdfast.ts';
 import { sqlite } from '../store/sqlite/index.ts';
-import type { AnyTask } from '../worker/define-task.ts';
+import type { Configuration } from '../worker/configuration.ts';
+import { type AnyTask, defineTask } from '../worker/define-task.ts';
 import type { Cli } from './cli.ts';
 import { Problem } from './problem.ts';
+import { partOf, readConfig } from './read-config.ts';
 import type { StoreLocation } from './store-location.ts';
+import { OWN_TYPES } from './task-text.ts';
 import { visible } from './visible.ts';
 
 export interface OpenOptions {
@@ -14,6 +17,13 @@ export interface OpenOptions {
   readonly create?: boolean;
   readonly tasks?: readonly AnyTask[];
   readonly log?: Logger;
+  /** For commands that read it themselves, or need none. Default: the one that holds here, without what it says of workers. */
+  readonly config?: Configuration | undefined;
+  /**
+   * What the configuration is for. To look (default): one that is refused is told and left out, so that a slip in it blinds
+   * nobody. To explain: it ends the command. To work: it ends the command, and what it says of queues is put in place.
+   */
+  readonly purpose?: 'look' | 'explain' | 'work';
 }
 
 /** Opens the store, hands it to `use`, and closes it however that ends. */
@@ -27,13 +37,33 @@ export async function withStore<T>(
   if (cli.terminal.verbose > 0) cli.terminal.note(`store ${visible(path)} (${location.origin})`);
   if (options.create) makeRoom(path);
   else refuseMissing(location);
-  const { create: _, ...rest } = options;
-  const holdfast = await openHoldfast({ store: sqlite(path), ...rest });
+  const { create: _, purpose = 'look', config: given, tasks = OWN_TYPES.map(known), ...rest } = options;
+  const config = 'config' in options ? given : await configurationFor(cli, purpose);
+  const holdfast = await openHoldfast({ store: sqlite(path), ...rest, tasks, ...(config && { config }) });
   try {
     return await use(holdfast, location);
   } finally {
     await holdfast.close();
   }
+}
+
+async function configurationFor(cli: Cli, purpose: OpenOptions['purpose']): Promise<Configuration | undefined> {
+  const found = await readConfig(cli);
+  if (!found) return undefined;
+  if (!found.refused) return partOf(found.registry, purpose === 'work');
+  if (purpose !== 'look') throw found.refused;
+  cli.terminal.note(
+    `${visible(found.refused.file)} is refused, so it is left out here; what is wrong: ${cli.command('policies validate')}`,
+  );
+  return undefined;
+}
+
+/** What is known of our own types without what runs them: their presets, which nobody needs to publish for us. */
+function known(type: string): AnyTask {
+  const run = () => {
+    throw new Error('This command works no tasks.');
+  };
+  return defineTask(type, { run });
 }
 
 function makeRoom(path: string): void {

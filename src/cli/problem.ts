@@ -1,6 +1,6 @@
-import { type ErrorCode, HoldfastError, StoreError } from '../errors.ts';
+import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, StoreError } from '../errors.ts';
 import { EXIT, exitOf } from './exit-codes.ts';
-import { visibleLines } from './visible.ts';
+import { visible, visibleLines } from './visible.ts';
 
 /** `not_found`: a name of which the store knows nothing. `unexpected`: not foreseen, so a bug of ours or a machine that fails. */
 export type ProblemCode = ErrorCode | 'not_found' | 'unexpected';
@@ -53,6 +53,7 @@ export function usage(what: string, options: ProblemOptions = {}): Problem {
 /** Whatever was thrown, as a problem. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  if (error instanceof InvalidConfigError) return problemOfConfig(error);
   if (error instanceof HoldfastError) {
     const retryable = error instanceof StoreError && error.retryable;
     return new Problem(error.code, error.message, { cause: error, retryable });
@@ -65,6 +66,31 @@ export function problemOf(error: unknown): Problem {
   });
 }
 
+/** Each thing that is wrong stands on a line that editors can follow, all of them at once. */
+function problemOfConfig(error: InvalidConfigError): Problem {
+  const { file, problems } = error;
+  const found = problems.filter(({ severity }) => severity === 'error').length;
+  return new Problem('invalid_config', `${visible(file)} is refused: ${found} ${found === 1 ? 'error' : 'errors'}`, {
+    why: problems.map((one) => configProblemLine(file, one)),
+    hints: ['nothing of it is in force; mend it, and look again: holdfast policies validate'],
+    cause: error,
+  });
+}
+
+/** `holdfast.yaml:12:9  error  types.order.retry  …  Did you mean …?` */
+export function configProblemLine(file: string, problem: ConfigProblem): string {
+  const { severity, line, column, path, value, message, suggestion } = problem;
+  const about = path === '' ? '' : `${path}: `;
+  const got = value === '' || message.includes(value) ? '' : ` (${value})`;
+  const next = suggestion === undefined ? '' : ` ${suggestion}`;
+  return visible(`${file}:${line}:${column}  ${severity.padEnd(7)}  ${about}${message}${got}${next}`);
+}
+
+export function configProblemJson(problem: ConfigProblem): object {
+  const { severity, path, line, column, value, message, suggestion } = problem;
+  return { severity, path, line, column, value, message, suggestion: suggestion ?? null };
+}
+
 /** For a terminal: one line what, then why, then what next, and the exit code at the end. */
 export function problemLines(problem: Problem): string[] {
   const [what = '', ...more] = visibleLines(problem.message);
@@ -75,6 +101,7 @@ export function problemLines(problem: Problem): string[] {
 
 /** RFC 9457, with our code, exit code, hints and whether the same call may succeed later. */
 export function problemJson(problem: Problem): object {
+  const { cause } = problem;
   return {
     type: `urn:holdfast:problem:${problem.code}`,
     code: problem.code,
@@ -83,6 +110,7 @@ export function problemJson(problem: Problem): object {
     exit: problem.exit,
     hints: problem.hints,
     retryable: problem.retryable,
+    ...(cause instanceof InvalidConfigError && { file: cause.file, problems: cause.problems.map(configProblemJson) }),
   };
 }
 

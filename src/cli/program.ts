@@ -24,6 +24,7 @@ interface Entry {
 const WORK = 'Do durable work';
 const LOOK = 'Look';
 const ACT = 'Act';
+const POLICIES = 'Policies';
 const OTHER = 'Other';
 
 const ENTRIES: readonly Entry[] = [
@@ -99,6 +100,13 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/show.ts'),
   },
   {
+    name: 'explain',
+    group: LOOK,
+    arguments: 'ID|--error JSON',
+    summary: 'why a task does not run, what happens next, and what if it fails',
+    load: () => import('./commands/explain.ts'),
+  },
+  {
     name: 'logs',
     group: LOOK,
     arguments: 'ID [-f]',
@@ -162,8 +170,15 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/release.ts'),
   },
   {
+    name: 'policies',
+    group: POLICIES,
+    arguments: '[show|validate|diff|schedule|test]',
+    summary: 'how failures are answered, and who says so; checks and tests of it',
+    load: () => import('./commands/policies.ts'),
+  },
+  {
     name: 'classify',
-    group: OTHER,
+    group: POLICIES,
     arguments: '[MESSAGE] [--type TYPE]',
     summary: 'what kind of failure an error is (JSON on stdin, or a message)',
     load: () => import('./commands/classify.ts'),
@@ -268,7 +283,7 @@ function wordsOf(args: readonly string[]): string[] {
   for (let i = 0; i < args.length && words.length < 2; i += 1) {
     const arg = args[i] as string;
     if (arg === '--') break;
-    if (arg === '-s' || arg === '--store') i += 1;
+    if (['-s', '--store', '-c', '--config'].includes(arg)) i += 1;
     else if (!arg.startsWith('-')) words.push(arg);
     else if (words.length > 0) break;
   }
@@ -310,6 +325,7 @@ Exit codes (run has its own: holdfast run --help)
 ${codes.join('\n')}
 
 The store is the nearest .holdfast/ folder upwards, else your own (~/.local/state/holdfast).
+Policies are read from holdfast.yaml, .yml or .json here or beside .holdfast/, else from ~/.config/holdfast/config.yaml.
 IDs are numbers (12, #12) or keys. Durations: 90s, 10m, 1h30m, 2d. Times: 14:30, tomorrow 9:00, +2h, 2026-01-31T09:00Z.
 `;
 }

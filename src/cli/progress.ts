@@ -5,13 +5,13 @@ import { hasEnded } from '../task.ts';
 import { adviceFor, answersTo } from './advice.ts';
 import type { Cli } from './cli.ts';
 import { GLYPHS } from './glyphs.ts';
+import type { PolicyBook } from './policy-book.ts';
 import {
   endOf,
   glyphOf,
   isAmbiguous,
   lastDecision,
   numbered,
-  policyOf,
   policyWords,
   reasoning,
   shownState,
@@ -34,6 +34,7 @@ export interface ProgressOptions {
   readonly many: boolean;
   /** Whether the last line of a task is the command's result, and not progress. */
   readonly endsOnStdout: boolean;
+  readonly policies: PolicyBook;
 }
 
 /** From more tasks than this a line each would only scroll away. */
@@ -64,9 +65,9 @@ export class Progress {
   }
 
   /** A line for each task, or one for a crowd. */
-  start(tasks: readonly Task[], now: number): void {
+  async start(tasks: readonly Task[], now: number): Promise<void> {
     if (tasks.length <= MOST_HEADERS) {
-      for (const task of tasks) this.#header(task, now);
+      for (const task of tasks) await this.#header(task, now);
       return;
     }
     const running = this.#cli.terminal.err.paint('active', GLYPHS.running);
@@ -74,10 +75,11 @@ export class Progress {
   }
 
   /** `▶ #41 rsync -a ./out/ nas:/backup/   up to 8 tries, …`. */
-  #header(task: Task, now: number): void {
+  async #header(task: Task, now: number): Promise<void> {
     const { err } = this.#cli.terminal;
+    const { answer } = await this.#options.policies.answerTo(task);
     const parts = [
-      policyWords(policyOf(task)),
+      policyWords(answer),
       ...(task.dueAt && task.dueAt.getTime() > now
         ? [`${task.executions > 0 ? 'next' : 'first'} try ${until(task.dueAt.getTime(), now)}`]
         : []),
@@ -107,12 +109,15 @@ export class Progress {
   }
 
   /** What is left of the tasks that a person walked away from. */
-  detached(open: readonly Task[]): void {
+  async detached(open: readonly Task[]): Promise<void> {
     const [first] = open;
     if (!first) return;
     if (open.length > 1) this.#note(`detached. ${open.length} tasks stay on disk.`);
     else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);
-    else this.#note(`detached. #${first.id} stays on disk (${triesUsed(first)}).`);
+    else {
+      const used = triesUsed(first, await this.#options.policies.answerTo(first));
+      this.#note(`detached. #${first.id} stays on disk (${used}).`);
+    }
     const resume = this.#cli.command(open.length > 1 ? 'resume' : `resume ${first.id}`);
     this.#note(`  continue here  ${resume}        in the background  ${this.#cli.command('worker')}`);
   }

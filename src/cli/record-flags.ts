@@ -51,8 +51,13 @@ export function addRecordFlags(command: Command, attemptTimeout = ATTEMPT_TIMEOU
  * What the flags say of a task of this type.
  * @throws Problem naming the flag and its value.
  */
-export function enqueueOptions(flags: RecordFlags, type: string, now: number, chosen?: Policy): EnqueueOptions {
-  const layer = policyLayer(flags, presetFor(type), chosen);
+export function enqueueOptions(
+  flags: RecordFlags,
+  type: string,
+  now: number,
+  { chosen, ofType = presetFor(type) }: { readonly chosen?: Policy | undefined; readonly ofType?: Policy } = {},
+): EnqueueOptions {
+  const layer = policyLayer(flags, ofType, chosen);
   return {
     ...(flags.key !== undefined && { key: nameFlag(flags.key, '--key') }),
     ...(flags.queue !== undefined && { queue: nameFlag(flags.queue, '--queue') }),

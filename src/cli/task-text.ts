@@ -2,12 +2,12 @@ import { formatDuration } from '../duration.ts';
 import { type Backoff, describeBackoff } from '../failure/backoff.ts';
 import type { Because, ChargedCount } from '../failure/decide.ts';
 import type { Jitter } from '../failure/jitter.ts';
-import { answerFor, definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
-import { presetFor } from '../failure/presets.ts';
+import type { Policy } from '../failure/policy.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { Brought, HistoryEntry } from '../store/store.ts';
 import { GLYPHS, type ShownState } from './glyphs.ts';
 import { plural } from './plural.ts';
+import type { Answered } from './policy-book.ts';
 import type { Style } from './terminal.ts';
 import { quoted, visible } from './visible.ts';
 
@@ -70,30 +70,17 @@ export function stateWords(state: ShownState): string {
   return state === 'needs_manual' ? 'needs a person' : state;
 }
 
-/** The policy that answers a task's failures, as far as this process can know: other types may be defined otherwise elsewhere. */
-export function policyOf(task: { readonly type: string; readonly retry?: PolicyOptions }): Policy {
-  const ofType = presetFor(task.type);
-  try {
-    return task.retry ? definePolicy(task.retry, ofType) : ofType;
-  } catch {
-    // A newer version may have written options that this one does not know; a list must show the rest all the same.
-    return ofType;
-  }
-}
-
 /** `2/8`: failures charged, and the limit that they count against. Without the limit for types that we know nothing of. */
-export function triesOf(task: Task): string {
-  if (!(OWN_TYPES as readonly string[]).includes(task.type)) return String(task.attempts);
-  const policy = policyOf(task);
-  const last = task.attemptsByReason.find(({ reason }) => reason === task.reason);
-  const limit = last ? answerFor(policy, last.reason, last.kind).maxAttempts : policy.maxAttempts;
-  return `${task.attempts}/${limit}`;
+export function triesOf(task: Task, { answer, known }: Answered): string {
+  return known ? `${task.attempts}/${answer.maxAttempts}` : String(task.attempts);
 }
 
-/** `up to 8 tries, exponential 5s ×2 ≤ 1h, full jitter`. */
-export function policyWords(policy: Policy): string {
-  if (policy.maxAttempts === 1 || policy.backoff.kind === 'none') return 'one try';
-  return `up to ${policy.maxAttempts} tries, ${spreadWords(policy.backoff, policy.jitter)}`;
+/** `up to 8 tries, exponential 5s ×2 ≤ 1h, full jitter`. A rule is named: `up to 10 tries by the rule fs.locked, …`. */
+export function policyWords(answer: Answered['answer'] | Policy): string {
+  const { maxAttempts, backoff, jitter } = answer;
+  const rule = 'rule' in answer && answer.rule !== 'policy' ? ` by the rule ${visible(answer.rule)}` : '';
+  if (maxAttempts === 1 || backoff.kind === 'none') return `one try${rule}`;
+  return `up to ${maxAttempts} tries${rule}, ${spreadWords(backoff, jitter)}`;
 }
 
 function spreadWords(backoff: Backoff, jitter: Jitter): string {
@@ -107,6 +94,11 @@ function spreadWords(backoff: Backoff, jitter: Jitter): string {
     case 'equal':
       return `${words}, ${jitter.kind} jitter`;
   }
+}
+
+/** `±10%`, `full`, `none`. */
+export function jitterWords(jitter: Jitter): string {
+  return jitter.kind === 'proportional' ? `±${Math.round(jitter.factor * 100)}%` : jitter.kind;
 }
 
 type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
@@ -143,8 +135,8 @@ export function endOf(entry: Pick<ExecutionEntry, 'failure' | 'message'>): {
 }
 
 /** `2 of 8 tries used`. */
-export function triesUsed(task: Task): string {
-  const [used, limit] = triesOf(task).split('/');
+export function triesUsed(task: Task, answered: Answered): string {
+  const [used, limit] = triesOf(task, answered).split('/');
   return limit === undefined ? `${used} tries used` : `${used} of ${limit} tries used`;
 }
 

@@ -1,8 +1,11 @@
+import type { Config } from '../config/config.ts';
 import { formatDuration } from '../duration.ts';
+import type { InvalidConfigError } from '../errors.ts';
 import { decodeJson } from '../json.ts';
 import type { WorkerEvent } from '../worker/worker.ts';
 import { GLYPHS } from './glyphs.ts';
 import { becauseJson, failureJson } from './json-shapes.ts';
+import { configProblemJson, configProblemLine } from './problem.ts';
 import { endOf, OWN_TYPES, OWN_TYPES_TEXT, stateWords, styleOf, summaryOf } from './task-text.ts';
 import type { Terminal } from './terminal.ts';
 import { clockTime } from './times.ts';
@@ -47,6 +50,27 @@ export class WorkerReport {
     const error = thrown instanceof Error ? thrown.message : null;
     const words = () => `${this.#glyph('dead')} ${visible(error === null ? message : `${message}: ${error}`)}`;
     this.#tell('trouble', { level, message, error }, words);
+  }
+
+  /** A configuration that came into force; undefined where it was asked to read one, and there is none. */
+  configured(config: Pick<Config, 'file' | 'version' | 'warnings'> | undefined): void {
+    const { file = null, version = null, warnings = [] } = config ?? {};
+    this.#tell('config', { file, version, warnings: warnings.map(configProblemJson) }, () =>
+      file === null
+        ? `${this.#glyph('held')} SIGHUP: no configuration was there when it started, so there is none to read again`
+        : [
+            `${this.#glyph('succeeded')} policies of ${visible(file)} (${version}) are in force`,
+            ...warnings.map((one) => configProblemLine(file, one)),
+          ].join('\n  '),
+    );
+  }
+
+  /** The one before goes on. Each thing that is wrong is told, so that nobody has to look elsewhere. */
+  configRefused({ file, problems }: InvalidConfigError): void {
+    const lines = problems.map((problem) => configProblemLine(file, problem));
+    this.#tell('config_refused', { file, problems: problems.map(configProblemJson) }, () =>
+      [`${this.#glyph('dead')} ${visible(file)} is refused; the one before stays in force`, ...lines].join('\n  '),
+    );
   }
 
   event(event: WorkerEvent): void {

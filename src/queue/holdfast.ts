@@ -8,6 +8,7 @@ import {
   TaskNotFoundError,
   WorkerNotFoundError,
 } from '../errors.ts';
+import { UNTRIED } from '../failure/foresee.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import { DEFAULT_SIZE_LIMIT, encodeJson } from '../json.ts';
@@ -32,7 +33,7 @@ import type {
   World,
 } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
-import { type Configuration, UNCONFIGURED } from '../worker/configuration.ts';
+import { type Configuration, outcomeBy, UNCONFIGURED } from '../worker/configuration.ts';
 import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
 import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
@@ -40,6 +41,9 @@ import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
+import { type Explanation, explain } from './explain.ts';
+import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
+import { factsOf } from './round.ts';
 import { type Task, taskFrom } from './task-view.ts';
 import { recordAtOnce, type SqliteHandle, type Within } from './within.ts';
 
@@ -400,6 +404,43 @@ export class Holdfast implements AsyncDisposable {
     return explainedPolicyFor(asked, definition, this.#configuration, published);
   }
 
+  /**
+   * Why a task is where it is, what happens next, and what would follow from its next failure: as data, and as one text that is
+   * the same wherever it is shown. By the policy of today.
+   * @throws TaskNotFoundError.
+   */
+  async explain(idOrKey: number | string): Promise<Explanation> {
+    const task = await this.get(idOrKey);
+    const history = await this.history(task.id);
+    const { source, queue } = task;
+    const shut = (await this.sources()).find(({ name }) => name === source);
+    const itsQueue = (await this.queues()).find(({ name }) => name === queue);
+    return explain({
+      now: this.store.upkeep.now(),
+      task,
+      history,
+      policy: await this.policyFor(task),
+      workers: await this.workers(),
+      ...(shut && { shut }),
+      ...(itsQueue && { queue: itsQueue }),
+    });
+  }
+
+  /**
+   * What would happen if a task failed with this error: what it would be recognised as, the rule that answers, the count, the
+   * delay and its jitter, and what ends it. Asks the same `classify` and `decide` as a worker. The task is one of this store,
+   * or what it would be called, at its first execution.
+   * @throws TaskNotFoundError.
+   */
+  async explainError(thrown: unknown, subject: number | string | PolicyQuestion): Promise<ExplainedFailure> {
+    const now = this.store.upkeep.now();
+    const task = typeof subject === 'object' ? undefined : await this.get(subject);
+    const question = task ?? (subject as PolicyQuestion);
+    const facts = task ? factsOf(task, await this.history(task.id), now) : UNTRIED;
+    const outcome = outcomeBy(this.#configuration)(thrown, { now, type: question.type });
+    return explainFailure(facts, outcome, await this.policyFor(question));
+  }
+
   /** The workers that share this store. */
   workers(): Promise<readonly WorkerRecord[]> {
     return this.store.records.workers();
@@ -418,8 +459,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Shuts a source by hand: none of its tasks starts until it is released, however many there are. Those that run go on.
-   * Holding one that is held changes nothing.
+   * Shuts a source by hand: none of its tasks is claimed until it is released, however many there are. What runs goes on, and so
+   * does what a worker had claimed ahead by then: see `WorkerOptions.claimAhead`. Holding one that is held changes nothing.
    */
   async holdSource(source: string, act: Act = {}): Promise<void> {
     await this.store.sources.hold(name(source, 'source'), by(act, 'holdSource'));
@@ -430,7 +471,10 @@ export class Holdfast implements AsyncDisposable {
     await this.store.sources.release(name(source, 'source'));
   }
 
-  /** Pauses a queue: nothing of it starts, on any worker, until it is resumed. Tasks may still be enqueued. */
+  /**
+   * Pauses a queue: no worker claims anything of it until it is resumed. What was claimed by then, ahead too, goes on. Tasks may
+   * still be enqueued.
+   */
   async pauseQueue(queue: string, act: Act = {}): Promise<void> {
     await this.store.sources.pause(name(queue, 'queue'), by(act, 'pauseQueue'));
   }

@@ -2,14 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { commandStatus } from '../../src/cli/command-status.ts';
 import { EXIT, exitOf } from '../../src/cli/exit-codes.ts';
 import { exitOfTasks } from '../../src/cli/foreground.ts';
+import { PolicyBook } from '../../src/cli/policy-book.ts';
 import { Problem, problemJson, problemLines, problemOf } from '../../src/cli/problem.ts';
 import { commandsLike, nearest } from '../../src/cli/suggest.ts';
-import { endOf, isAmbiguous, numbered, reasoning, summaryOf, triesOf } from '../../src/cli/task-text.ts';
+import { endOf, isAmbiguous, numbered, policyWords, reasoning, summaryOf, triesOf } from '../../src/cli/task-text.ts';
 import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal.ts';
 import { ago, clockTime, rfc3339, until } from '../../src/cli/times.ts';
 import { ERROR_CODES, StoreError } from '../../src/errors.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
+import { openHoldfast } from '../../src/queue/holdfast.ts';
 import type { Task } from '../../src/queue/task-view.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { HistoryEntry } from '../../src/store/store.ts';
 import type { Json } from '../../src/task.ts';
 
@@ -306,16 +309,27 @@ describe('a task in words', () => {
     expect([...numbered(history).values()]).toEqual([1, 2, 2, 1]);
   });
 
-  test('tries are counted against the limit of the rule that governs them', () => {
+  test('tries are counted against the limit of the rule that governs them', async () => {
+    const holdfast = await openHoldfast({ store: sqlite(':memory:') });
+    const policies = new PolicyBook(holdfast);
+    const tries = async (task: Task) => triesOf(task, await policies.answerTo(task));
     const task = {
       type: 'file_move',
+      queue: 'default',
+      source: 'fs:/',
       attempts: 2,
       reason: 'fs.locked',
       attemptsByReason: [{ reason: 'fs.locked', kind: 'transient', count: 2 }],
     } as unknown as Task;
-    expect(triesOf(task)).toBe('2/10');
-    expect(triesOf({ ...task, retry: { maxAttempts: 4, rules: { 'fs.locked': { maxAttempts: 4 } } } })).toBe('2/4');
-    expect(triesOf({ ...task, type: 'payout.send' })).toBe('2');
+    expect(await tries(task)).toBe('2/10');
+    expect(await tries({ ...task, retry: { maxAttempts: 4, rules: { 'fs.locked': { maxAttempts: 4 } } } })).toBe('2/4');
+    expect(await tries({ ...task, type: 'payout.send' })).toBe('2');
+    expect(policyWords((await policies.answerTo(task)).answer)).toBe(
+      'up to 10 tries by the rule fs.locked, exponential 5m ×2 ≤ 1d',
+    );
+    // Written by a version that knew more.
+    expect(await tries({ ...task, retry: { maxPatience: 3 } as object })).toBe('2/10');
+    await holdfast.close();
   });
 
   test('only what waits for a person for that reason is ambiguous', () => {

@@ -51,7 +51,7 @@ describe.concurrent('holdfast workers', () => {
     expect([exit, stdout.replaceAll(/\s+/g, ' ').trim()]).toEqual([
       0,
       expect.stringMatching(
-        /^ID NAME WHERE JOINED LEASE RUNNING TAKES ▶ 1 w1 pid \d+ \S+ ends in \d+s 1 shell_command, file_move; queues mail, default$/,
+        /^ID NAME WHERE JOINED LEASE RUNNING TAKES ▶ 1 w1 pid \d+ \S+ ends in \d+s 1 shell_command, file_move, http_delivery; queues mail, default$/,
       ),
     ]);
     expect((await project.json('workers')).document).toMatchObject({
@@ -64,7 +64,7 @@ describe.concurrent('holdfast workers', () => {
           running: 1,
           alive: true,
           takes: {
-            types: ['shell_command', 'file_move'],
+            types: ['shell_command', 'file_move', 'http_delivery'],
             queues: ['mail', 'default'],
             categories: null,
             capabilities: {},

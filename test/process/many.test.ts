@@ -37,7 +37,8 @@ test('four workers and an enqueuer share a file: 20,000 tasks, each executed onc
 
   const enqueuer = run('enqueue', path, { tasks: 20_000, input: { how: 'quick', witness } });
   await enqueuer.endsWell();
-  const settled = () => workers.flatMap(({ said }) => said).filter((one) => Object.hasOwn(Object(one), 'settled'));
+  // What was claimed ahead may be handed back unbegun, which is told as well.
+  const settled = () => workers.flatMap(({ said }) => said).filter((one) => Object(one).state === 'succeeded');
   await new Promise<void>((done) => {
     const look = () => {
       // A worker says little else than what it settled, so most looks need not read it all.
@@ -52,8 +53,7 @@ test('four workers and an enqueuer share a file: 20,000 tasks, each executed onc
 
   const starts = readFileSync(witness, 'utf8').trim().split('\n');
   expect(starts).toHaveLength(20_000);
-  expect(new Set(starts).size).toBe(20_000);
-  expect(starts.every((line) => line.endsWith(' 1'))).toBe(true);
+  expect(new Set(starts.map((line) => line.split(' ')[0])).size).toBe(20_000);
   expect(settled()).toHaveLength(20_000);
   // All of them had their share, and none had anything to complain of.
   for (const { said } of workers) {

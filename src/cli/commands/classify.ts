@@ -4,10 +4,11 @@ import { classify as classifyError } from '../../failure/classify/classify.ts';
 import type { Failure } from '../../failure/outcome.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
+import { errorFromJson, errorGiven } from '../error-given.ts';
 import { EXIT } from '../exit-codes.ts';
 import { documentOf, failureJson } from '../json-shapes.ts';
 import { usage } from '../problem.ts';
-import { thrownFrom } from '../thrown.ts';
+import { readConfig } from '../read-config.ts';
 import { visible } from '../visible.ts';
 
 interface Flags {
@@ -34,7 +35,10 @@ A JSON text or number is what was thrown itself, without an error around it.
 
 async function classify(cli: Cli, [message]: readonly string[], flags: Flags): Promise<number> {
   const thrown = await whatWasThrown(cli, message);
-  const failure = classifyError(thrown, {
+  const found = await readConfig(cli);
+  if (found?.refused) throw found.refused;
+  const byRules = found?.registry.classifier?.classify ?? classifyError;
+  const failure = byRules(thrown, {
     now: Date.now(),
     ...(flags.type !== undefined && { type: flags.type }),
   });
@@ -44,25 +48,13 @@ async function classify(cli: Cli, [message]: readonly string[], flags: Flags): P
 }
 
 async function whatWasThrown(cli: Cli, message: string | undefined): Promise<unknown> {
-  if (message !== undefined) return message.trimStart().startsWith('{') ? parsed(message) : new Error(message);
+  if (message !== undefined) return errorGiven(message);
   if (process.stdin.isTTY) {
     throw usage('there is nothing to classify', {
       hints: [`a message: ${cli.command("classify '…'")}`, 'or JSON on stdin'],
     });
   }
-  return parsed(await readStdin());
-}
-
-function parsed(text: string): unknown {
-  try {
-    return thrownFrom(JSON.parse(text));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw usage(`what was given is no JSON: ${visible(error.message)}`, {
-      hints: ["a message alone is an argument: holdfast classify 'connect ECONNREFUSED'"],
-      cause: error,
-    });
-  }
+  return errorFromJson(await readStdin());
 }
 
 const LARGEST = 16 * 1024 * 1024;

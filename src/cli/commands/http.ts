@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Policy } from '../../failure/policy.ts';
 import type { HttpResult } from '../../handlers/http.ts';
 import {
   checkHttp,
@@ -108,10 +109,11 @@ async function record(
 ): Promise<number> {
   const { holdfast } = foreground;
   const contested = !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
+  const { policy } = await holdfast.policyFor({ type: HTTP_DELIVERY });
   const { id, created } = await holdfast.enqueue<unknown>(HTTP_DELIVERY, input, {
     // Our environment has its secrets; a worker's may not. Should we be gone by then, it is the worker's.
     ...(contested && { delay: HEAD_START }),
-    ...optionsFrom(flags, holdfast.store.upkeep.now()),
+    ...optionsFrom(flags, holdfast.store.upkeep.now(), policy),
   });
   if (!flags.detach) foreground.departure.listen();
   const task = await holdfast.get(id);
@@ -159,8 +161,8 @@ async function document(cli: Cli, holdfast: Holdfast, task: Task, end: object): 
 }
 
 /** The time limit of an attempt is the request's own here, so that it ends as the network's failure and not as our worker's. */
-function optionsFrom({ attemptTimeout: _, ...flags }: Flags, now: number) {
-  return enqueueOptions(flags, HTTP_DELIVERY, now);
+function optionsFrom({ attemptTimeout: _, ...flags }: Flags, now: number, ofType?: Policy) {
+  return enqueueOptions(flags, HTTP_DELIVERY, now, ofType && { ofType });
 }
 
 // ── What is recorded ──

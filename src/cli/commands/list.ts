@@ -6,6 +6,7 @@ import type { Cli } from '../cli.ts';
 import { type Filter, parseFilter } from '../filter.ts';
 import { documentOf, taskJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
+import { PolicyBook } from '../policy-book.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
 import { usage } from '../problem.ts';
 import { type Cell, table } from '../table.ts';
@@ -104,7 +105,8 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
   }
   const now = holdfast.store.upkeep.now();
   const rows: Cell[][] = [];
-  for (const task of tasks) rows.push(await rowOf(cli, holdfast, task, now));
+  const policies = new PolicyBook(holdfast);
+  for (const task of tasks) rows.push(await rowOf(cli, holdfast, policies, task, now));
   const columns = [
     { title: ' ' },
     { title: '#' },
@@ -120,7 +122,7 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
     terminal.note(`${tasks.length} of ${total ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
 }
 
-async function rowOf(cli: Cli, holdfast: Holdfast, task: Task, now: number): Promise<Cell[]> {
+async function rowOf(cli: Cli, holdfast: Holdfast, policies: PolicyBook, task: Task, now: number): Promise<Cell[]> {
   const { out } = cli.terminal;
   const state = shownState(task);
   const troubled = task.reason !== undefined && state !== 'succeeded';
@@ -132,7 +134,7 @@ async function rowOf(cli: Cli, holdfast: Holdfast, task: Task, now: number): Pro
     { text: summaryOf(task) },
     { text: visible(task.source), paint: (text) => out.paint('idle', text) },
     { text: troubled ? visible(task.reason ?? '') : '' },
-    { text: triesOf(task) },
+    { text: triesOf(task, await policies.answerTo(task)) },
     { text: whenOf(task, now) },
     { text: [how, said].filter((part) => part !== '').join(': ') },
   ];

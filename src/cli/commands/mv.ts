@@ -1,6 +1,7 @@
 import { lstatSync, statSync } from 'node:fs';
 import { basename, join, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
+import type { Policy } from '../../failure/policy.ts';
 import { presets } from '../../failure/presets.ts';
 import type { MoveInput } from '../../handlers/move.ts';
 import type { Task } from '../../queue/task-view.ts';
@@ -68,7 +69,8 @@ async function record(
   if (flags.key !== undefined && !(await holdfast.store.records.findByKey(flags.key, FILE_MOVE))) {
     refuseMissing((moves[0] as MoveInput).from);
   }
-  const options = optionsFor(flags, holdfast.store.upkeep.now());
+  const { policy } = await holdfast.policyFor({ type: FILE_MOVE });
+  const options = optionsFor(flags, holdfast.store.upkeep.now(), policy);
   // In one turn of the event loop, so that they share their commits. Nothing is moved before all are recorded.
   const receipts = await Promise.all(
     moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOfMove(input) })),
@@ -102,8 +104,9 @@ function document(cli: Cli, tasks: readonly Task[], end: object): void {
   if (cli.terminal.json) cli.terminal.document(documentOf('mv', { ...end, items: tasks.map(taskJson) }));
 }
 
-function optionsFor(flags: Flags, now: number) {
-  return enqueueOptions(flags, FILE_MOVE, now, flags.plain ? presets.fileMovePlain : undefined);
+function optionsFor(flags: Flags, now: number, ofType?: Policy) {
+  const chosen = flags.plain ? presets.fileMovePlain : undefined;
+  return enqueueOptions(flags, FILE_MOVE, now, { chosen, ...(ofType && { ofType }) });
 }
 
 // ── What is recorded ──

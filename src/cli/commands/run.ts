@@ -105,10 +105,11 @@ async function record(
 ): Promise<number> {
   const { holdfast } = foreground;
   const contested = !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
+  const { policy } = await holdfast.policyFor({ type: SHELL_COMMAND });
   const { id, created } = await holdfast.enqueue<unknown>(SHELL_COMMAND, input, {
     // A worker that took it first would keep its output to itself. Should we be gone by then, it is the worker's.
     ...(contested && { delay: HEAD_START }),
-    ...enqueueOptions(flags, SHELL_COMMAND, holdfast.store.upkeep.now()),
+    ...enqueueOptions(flags, SHELL_COMMAND, holdfast.store.upkeep.now(), { ofType: policy }),
     source: sourceOfCommand(input),
     idempotent: flags.idempotent,
   });

@@ -9,6 +9,7 @@ import type { Cli } from '../cli.ts';
 import { GLYPHS } from '../glyphs.ts';
 import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
+import { type Answered, PolicyBook } from '../policy-book.ts';
 import { nextSteps } from '../progress.ts';
 import { type Cell, table } from '../table.ts';
 import { findTask } from '../task-ids.ts';
@@ -17,7 +18,6 @@ import {
   endOf,
   lastDecision,
   numbered,
-  policyOf,
   policyWords,
   reasoning,
   SHELL_COMMAND,
@@ -53,9 +53,10 @@ async function page(
   history: readonly HistoryEntry[],
 ): Promise<readonly string[]> {
   const now = holdfast.store.upkeep.now();
+  const { answer } = await new PolicyBook(holdfast).answerTo(task);
   return [
-    title(cli, task, now),
-    ...facts(task, now),
+    title(cli, task, answer, now),
+    ...facts(task, answer, now),
     ...whatHappened(cli, task, history, now),
     ...reasonWhy(history),
     ...(await whatNext(cli, holdfast, task, history)),
@@ -66,14 +67,14 @@ async function page(
 }
 
 /** `#41 rsync …  ↻ retrying, attempt 3 of 8 in 4m10s (14:28:39)`. */
-function title({ terminal }: Cli, task: Task, now: number): string {
+function title({ terminal }: Cli, task: Task, answer: Answered['answer'], now: number): string {
   const state = shownState(task);
   const words = terminal.out.paint(styleOf(state), `${GLYPHS[state]} ${stateWords(state)}`);
-  return `${terminal.out.paint('strong', `#${task.id}`)} ${summaryOf(task)}  ${words}${titleMore(task, now)}`;
+  return `${terminal.out.paint('strong', `#${task.id}`)} ${summaryOf(task)}  ${words}${titleMore(task, answer, now)}`;
 }
 
-function titleMore(task: Task, now: number): string {
-  const attempt = `attempt ${task.attempts + 1} of ${policyOf(task).maxAttempts}`;
+function titleMore(task: Task, { maxAttempts }: Answered['answer'], now: number): string {
+  const attempt = `attempt ${task.attempts + 1} of ${maxAttempts}`;
   if (task.dueAt) {
     const at = task.dueAt.getTime();
     return at <= now ? `, ${attempt} is due` : `, ${attempt} ${until(at, now)} (${clockTime(at, now)})`;
@@ -87,7 +88,7 @@ function titleMore(task: Task, now: number): string {
   return task.state === 'ready' ? `, ${attempt} is due` : '';
 }
 
-function facts(task: Task, now: number): string[] {
+function facts(task: Task, answer: Answered['answer'], now: number): string[] {
   const { key, unique, queue, source, priority, category, needs, submittedAt, deadline, idempotent } = task;
   const first = [
     `type ${visible(task.type)}`,
@@ -101,7 +102,7 @@ function facts(task: Task, now: number): string[] {
   ];
   const second = [
     `recorded ${clockTime(submittedAt.getTime(), now)}`,
-    policyWords(policyOf(task)),
+    policyWords(answer),
     ...(deadline ? [`until ${clockTime(deadline.getTime(), now)}`] : []),
     ...(idempotent ? [] : ['running it twice does harm']),
   ];

@@ -12,6 +12,7 @@ import { GLYPHS, type ShownState } from '../glyphs.ts';
 import { documentOf, workerJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
 import { plural } from '../plural.ts';
+import { type FoundConfig, readConfig } from '../read-config.ts';
 import { stateWords, styleOf } from '../task-text.ts';
 import type { Style } from '../terminal.ts';
 import { ago, rfc3339, until } from '../times.ts';
@@ -28,7 +29,7 @@ interface Flags {
 
 /** Something that a person should look at: what, why it matters, and the command that leads there. */
 interface Attention {
-  readonly kind: 'needs_manual' | 'dead' | 'no_worker' | 'source_shut' | 'queue_paused';
+  readonly kind: 'needs_manual' | 'dead' | 'no_worker' | 'source_shut' | 'queue_paused' | 'config_refused';
   readonly count: number;
   readonly reason?: string;
   readonly text: string;
@@ -41,12 +42,14 @@ export function declare(command: Command): void {
 }
 
 async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<number> {
-  return withStore(cli, {}, async (holdfast, { path }) => {
+  const config = await readConfig(cli);
+  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
     const alive = workers.filter((worker) => isAlive(worker, now));
     // Where nobody works, nothing is said of types that nobody takes.
     const ready = alive.some(worksAll) ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
     const attention = [
+      ...refusedConfig(cli, config),
       ...attentionFrom(cli, counts, alive),
       ...unclaimed(cli, ready),
       ...(await heldBack(cli, holdfast, now)),
@@ -58,6 +61,18 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
     else screen(cli, path, counts, alive, attention, now);
     return exit;
   });
+}
+
+/**
+ * The configuration is looked at here, for a worker that refused it can only say so in its own log: the store has no place for
+ * it. A worker that follows another file is not seen.
+ */
+function refusedConfig(cli: Cli, config: FoundConfig | undefined): Attention[] {
+  if (!config?.refused) return [];
+  const { file, problems } = config.refused;
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const what = `${visible(file)} is refused (${plural(errors, 'error', 'errors')}): workers keep what they had, and none starts with it`;
+  return [{ kind: 'config_refused', count: errors, text: what, command: cli.command('policies validate') }];
 }
 
 function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[]): Attention[] {
@@ -126,6 +141,7 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   no_worker: [GLYPHS.held, 'waiting'],
   source_shut: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
+  config_refused: [GLYPHS.dead, styleOf('dead')],
 };
 
 function screen(

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
-import { formatDuration } from '../../duration.ts';
+import { duration, formatDuration } from '../../duration.ts';
 import { StoreError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Worker, WorkerOptions } from '../../worker/worker.ts';
@@ -9,12 +9,14 @@ import { act } from '../act.ts';
 import { Brakes } from '../brakes.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { followConfig, onTerminal } from '../follow-config.ts';
 import { type Interrupt, onInterrupt } from '../interrupts.ts';
 import { span } from '../moment.ts';
 import { withStore } from '../open-store.ts';
 import { OutputLog } from '../output-log.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
 import { Problem, problemOf, usage } from '../problem.ts';
+import { readConfig } from '../read-config.ts';
 import { taskTypes } from '../task-types.ts';
 import { visible } from '../visible.ts';
 import { WorkerReport } from '../worker-report.ts';
@@ -51,6 +53,8 @@ export function declare(command: Command): void {
 It works shell_command and file_move tasks until SIGTERM or Ctrl-C. Then it takes no more, lets what runs finish for the
 grace, and hands back the rest, uncounted. A second signal stops everything at once.
 On a terminal it prints lines to read; else, and with --json, JSON lines.
+Its configuration is followed: a changed file answers the next failure of tasks that wait already. Without a terminal SIGHUP
+reads it again at once (on one, it means that the terminal was closed). One that is refused leaves the one before in force.
 
 Exit codes
   0   stopped, drained, or done with --max-tasks
@@ -63,19 +67,24 @@ Exit codes
 }
 
 async function work(cli: Cli, flags: Flags): Promise<number> {
-  const options = configured(() => optionsFrom(flags));
+  const found = await readConfig(cli);
+  if (found?.refused) throw problemOf(found.refused).endingWith(EXIT.badConfig);
+  const options = configured(() => optionsFrom(flags, found?.registry.worker));
   const brakes = new Brakes();
   const report = new WorkerReport(cli.terminal, options.name);
   const trouble = new Trouble(report);
   const output = new OutputLog(cli.location().path, trouble.log);
   const tasks = taskTypes({ environment: cli.environment, brakes, output });
-  return withStore(cli, { create: true, tasks, log: trouble.log }, async (holdfast, { path }) => {
+  const config = found?.registry;
+  return withStore(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, { path }) => {
     const worker = configured(() => holdfast.worker({ ...options, onEvent: (event) => report.event(event) }));
     const stopLooking = trouble.watch(path);
+    const stopFollowing = followConfig(found, report);
     report.up(path);
     try {
       await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
     } finally {
+      stopFollowing();
       stopLooking();
     }
     report.ended();
@@ -98,11 +107,14 @@ async function untilEnded(worker: Worker, { brakes, report, trouble, drain, grac
     killTimer ??= setTimeout(() => brakes.killNow(), grace * KILL_AT);
     return worker.stop();
   };
-  const stopHearing = onInterrupt((times: number, signal: Interrupt) => {
-    report.stopping(signal, times > 1 ? 0 : grace);
-    void stop();
-    if (times > 1) void atOnce(worker, brakes);
-  });
+  const stopHearing = onInterrupt(
+    (times: number, signal: Interrupt) => {
+      report.stopping(signal, times > 1 ? 0 : grace);
+      void stop();
+      if (times > 1) void atOnce(worker, brakes);
+    },
+    onTerminal() ? undefined : ['SIGINT', 'SIGTERM'],
+  );
   trouble.onFatal = () => void stop();
   // Nobody reads its lines any more; what runs must not be left without its worker for that.
   const gone = () => void stop();
@@ -127,10 +139,14 @@ async function atOnce(worker: Worker, brakes: Brakes): Promise<void> {
 
 type Options = WorkerOptions & { readonly name: string; readonly grace: number };
 
-function optionsFrom({ concurrency, queues, grace, poll, lease, name, maxTasks }: Flags): Options {
+/** What the flags say; the worker itself lays them over what a configuration says of workers. */
+function optionsFrom(
+  { concurrency, queues, grace, poll, lease, name, maxTasks }: Flags,
+  configured: WorkerOptions = {},
+): Options {
   return {
     name: name ?? `${hostname()}-${process.pid}`,
-    grace: grace === undefined ? GRACE_MS : span(grace, '--grace'),
+    grace: grace === undefined ? duration(configured.grace ?? GRACE_MS) : span(grace, '--grace'),
     ...(concurrency !== undefined && { concurrency: wholeNumberFlag(concurrency, '--concurrency', 1, 10_000) }),
     ...(queues !== undefined && { queues: queues.split(',').map((queue) => queue.trim()) }),
     ...(poll !== undefined && { pollInterval: spanOf(poll, '--poll', 1) }),

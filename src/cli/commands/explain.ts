@@ -1,0 +1,152 @@
+import type { Command } from 'commander';
+import { describeOrigin } from '../../failure/layers.ts';
+import type { Explanation, PossibleStep } from '../../queue/explain.ts';
+import type { ExplainedFailure } from '../../queue/explain-failure.ts';
+import type { Task } from '../../queue/task-view.ts';
+import { act } from '../act.ts';
+import { adviceFor } from '../advice.ts';
+import type { Cli } from '../cli.ts';
+import { errorGiven } from '../error-given.ts';
+import { EXIT } from '../exit-codes.ts';
+import { becauseJson, documentOf, failureJson, taskJson } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { withPolicies } from '../policies-here.ts';
+import { usage } from '../problem.ts';
+import { findTask } from '../task-ids.ts';
+import { glyphOf, shownState, styleOf } from '../task-text.ts';
+import { quoted, visibleLines } from '../visible.ts';
+
+interface Flags {
+  readonly error?: string;
+  readonly type?: string;
+}
+
+export function declare(command: Command): void {
+  command
+    .argument('[id]')
+    .option('--error <json>', 'what if it failed like this? A message, or an error as JSON, as `classify` takes it')
+    .option('--type <type>', 'with --error: of a task of this type, at its first try')
+    .addHelpText(
+      'after',
+      `
+Says why a task is where it is, what must hold before it starts, what would follow from its next failure, and what happens next.
+With --error: what kind of failure that is, which rule answers it, how it counts, the delay and its jitter, and what ends it.
+It asks the very code that workers ask, by the policies that hold here and now.
+
+  holdfast explain 12
+  holdfast explain 12 --error 'connect ECONNREFUSED 10.0.0.5:5432'
+  holdfast explain --type imap_mailbox --error '{"status": 429, "headers": {"retry-after": "120"}}'`,
+    );
+  act<Flags>(command, (cli, [id], flags) => explain(cli, id, flags));
+}
+
+async function explain(cli: Cli, id: string | undefined, { error, type }: Flags): Promise<number> {
+  if (id === undefined && error === undefined) {
+    throw usage('there is nothing to explain', {
+      hints: [`a task: ${cli.command('explain ID')}`, `an error: ${cli.command("explain --type TYPE --error '…'")}`],
+    });
+  }
+  if (id !== undefined && type !== undefined) throw usage('a task has its type: --type is for an error without a task');
+  if (error === undefined) return explainTask(cli, id as string);
+  if (type === '') throw usage('--type is empty');
+  const thrown = errorGiven(error);
+  if (id === undefined) return explainErrorOf(cli, thrown, type ?? 'task');
+  return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
+    const task = await findTask(cli, holdfast, id);
+    printError(cli, await holdfast.explainError(thrown, task.id), task);
+    return EXIT.done;
+  });
+}
+
+/** Of a type there may be no store yet; then nobody has published anything of it. */
+async function explainErrorOf(cli: Cli, thrown: unknown, type: string): Promise<number> {
+  return withPolicies(cli, async ({ explainError }) => {
+    printError(cli, await explainError(thrown, { type }), undefined);
+    return EXIT.done;
+  });
+}
+
+async function explainTask(cli: Cli, id: string): Promise<number> {
+  return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
+    const { id: number } = await findTask(cli, holdfast, id);
+    const explanation = await holdfast.explain(number);
+    if (cli.terminal.json) cli.terminal.document(documentOf('explain', explanationJson(cli, explanation)));
+    else print(cli, explanation);
+    return EXIT.done;
+  });
+}
+
+function print(cli: Cli, { task, text, steps }: Explanation): void {
+  const { terminal } = cli;
+  const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+  const [headline = '', ...lines] = visibleLines(text);
+  terminal.result(`${glyph} ${headline}`);
+  for (const line of lines) terminal.result(line);
+  const advice = task.state === 'needs_manual' ? adviceFor(task.reason) : undefined;
+  if (advice !== undefined) terminal.result(`  advice  ${advice}`);
+  const width = Math.max(0, ...steps.map(({ words }) => words.length));
+  for (const [i, step] of steps.entries()) {
+    terminal.result(`  ${i === 0 ? 'change' : '      '}  ${step.words.padEnd(width)}  ${commandOf(cli, task, step)}`);
+  }
+}
+
+function commandOf(cli: Cli, { id }: Task, { verb, as, name = '' }: PossibleStep): string {
+  switch (verb) {
+    case 'resolve':
+      return cli.command(`resolve ${id} --as ${as}`);
+    case 'releaseSource':
+      return cli.command(`sources release ${quoted(name)}`);
+    case 'resumeQueue':
+      return cli.command(`queues resume ${quoted(name)}`);
+    case 'work':
+      return cli.command('worker');
+    case 'retry':
+    case 'release':
+    case 'cancel':
+      return cli.command(`${verb} ${id}`);
+  }
+}
+
+function printError(cli: Cli, explained: ExplainedFailure, task: Task | undefined): void {
+  const { terminal } = cli;
+  if (terminal.json) {
+    terminal.document(
+      documentOf('explain.error', { task: task ? taskJson(task) : null, ...explainedFailureJson(explained) }),
+    );
+    return;
+  }
+  for (const line of visibleLines(explained.text)) terminal.result(line);
+}
+
+function explanationJson(cli: Cli, explanation: Explanation): object {
+  const { task, headline, heldBy, checks, because, nextFailure, next, steps, text } = explanation;
+  return {
+    task: taskJson(task),
+    headline,
+    held_by: heldBy,
+    checks,
+    because: because ? becauseJson(because) : null,
+    next_failure: nextFailure ? explainedFailureJson(nextFailure) : null,
+    next,
+    steps: steps.map((step) => ({ words: step.words, command: commandOf(cli, task, step) })),
+    text,
+  };
+}
+
+function explainedFailureJson({ failure, outcome, rule, from, decision, delay, ends, text }: ExplainedFailure): object {
+  return {
+    outcome,
+    failure: failure ? failureJson(failure) : null,
+    rule,
+    from: describeOrigin(from),
+    next: decision.next,
+    reason: decision.next === 'succeeded' ? null : decision.reason,
+    charge: 'charge' in decision ? decision.charge.to : 'nobody',
+    delay_ms: delay?.nominal ?? null,
+    min_ms: delay?.low ?? null,
+    max_ms: delay?.high ?? null,
+    because: becauseJson(decision.because),
+    ends,
+    text,
+  };
+}

@@ -1,0 +1,174 @@
+import type { Command } from 'commander';
+import { describeOrigin, type ExplainedPolicy } from '../../failure/layers.ts';
+import { PRESET_NAMES } from '../../failure/presets.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { documentOf } from '../json-shapes.ts';
+import { type NamedPolicy, namedPolicy } from '../named-policy.ts';
+import { plural } from '../plural.ts';
+import { type PoliciesHere, withPolicies } from '../policies-here.ts';
+import { diff, validate } from '../policy-files.ts';
+import { schedule } from '../policy-schedule.ts';
+import { testExamples } from '../policy-tests.ts';
+import { pathWords, valueJson, valueWords } from '../policy-text.ts';
+import { usage } from '../problem.ts';
+import { declareSubcommands } from '../subcommands.ts';
+import { table } from '../table.ts';
+import { findTask } from '../task-ids.ts';
+import { policyWords } from '../task-text.ts';
+import { visible } from '../visible.ts';
+
+interface Flags {
+  readonly effective?: string;
+  readonly reason?: string;
+}
+
+export function declare(command: Command): void {
+  declareSubcommands<Flags>(command, list, [
+    {
+      name: 'show',
+      arguments: '[NAME] [--effective TYPE|ID]',
+      summary: 'each value of a policy, and who said it',
+      declare: (show) =>
+        show.argument('[name]').option('--effective <type|id>', 'what holds for tasks of a type, or for one task'),
+      action: (cli, [name], flags) => show(cli, name, flags),
+    },
+    {
+      name: 'validate',
+      arguments: '[FILE]',
+      summary: 'everything that is wrong with a configuration (default: the one that holds here)',
+      alsoCalled: ['check', 'lint', 'verify'],
+      declare: (validate) => validate.argument('[file]'),
+      action: (cli, [file]) => validate(cli, file),
+    },
+    {
+      name: 'diff',
+      arguments: '[A] B',
+      summary: 'what is different for which tasks in two files (default A: the one that holds here)',
+      alsoCalled: ['compare'],
+      declare: (diff) => diff.argument('<a>').argument('[b]'),
+      action: (cli, [a, b]) => diff(cli, a as string, b),
+    },
+    {
+      name: 'schedule',
+      arguments: 'NAME [--reason REASON]',
+      summary: 'every delay of a policy, type or preset, and when it gives up',
+      alsoCalled: ['delays', 'table', 'plan'],
+      declare: (schedule) =>
+        schedule
+          .argument('<name>')
+          .option('--reason <reason>', 'for failures of this reason, kind, or family such as fs.*'),
+      action: (cli, [name], { reason }) => schedule(cli, name as string, reason),
+    },
+    {
+      name: 'test',
+      arguments: 'FILE',
+      summary: 'whether the examples in a file are answered as they should be',
+      alsoCalled: ['run'],
+      declare: (test) => test.argument('<file>'),
+      action: (cli, [file]) => testExamples(cli, file as string),
+    },
+  ]);
+  command.addHelpText(
+    'after',
+    `
+Lists what the configuration that holds here speaks of, and the presets. A policy is called by its name under \`policies:\`, by a
+type, or by a preset. docs/policies.md has the format of configurations and of examples.
+
+Exit codes
+  0  it holds
+  3  nothing is called so, or there is no configuration
+  6  a configuration is refused, or an example is answered otherwise`,
+  );
+}
+
+// ── List ──
+
+async function list(cli: Cli): Promise<number> {
+  return withPolicies(cli, async (here) => {
+    const { config } = here.registry;
+    const names = [...new Set([...(config?.policies.keys() ?? []), ...(config?.types.keys() ?? []), ...PRESET_NAMES])];
+    const policies = await Promise.all(names.map((name) => namedPolicy(here, name)));
+    const { terminal } = cli;
+    if (terminal.json) {
+      const items = policies.map(({ kind, name, policy }) => ({ name, kind, version: policy.version }));
+      terminal.document(documentOf('policies', { config: config ? configJson(config) : null, items }));
+      return EXIT.done;
+    }
+    const rows = policies.map(({ name, kind, policy }) => [
+      { text: visible(name) },
+      { text: kind },
+      { text: policyWords(policy) },
+      { text: policy.onExhausted },
+      { text: Object.keys(policy.rules).map(visible).join(' ') },
+    ]);
+    const columns = [
+      { title: 'NAME' },
+      { title: 'IS A' },
+      { title: 'ANSWERS BY', least: 30 },
+      { title: 'THEN' },
+      { title: 'RULES', least: 8 },
+    ];
+    for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+    terminal.note(
+      config
+        ? `By ${visible(config.file)} (${config.version})${config.warnings.length > 0 ? `, with ${plural(config.warnings.length, 'warning', 'warnings')}: ${cli.command('policies validate')}` : ''}`
+        : 'No configuration holds here: these are the presets as they are.',
+    );
+    return EXIT.done;
+  });
+}
+
+function configJson({ file, version, warnings }: NonNullable<PoliciesHere['registry']['config']>): object {
+  return { file, version, warnings: warnings.length };
+}
+
+// ── Show ──
+
+async function show(cli: Cli, name: string | undefined, { effective }: Flags): Promise<number> {
+  if (name !== undefined && effective !== undefined) {
+    throw usage('NAME is a policy as it is called, and --effective what holds for tasks: choose one');
+  }
+  if (name === undefined && effective === undefined) return list(cli);
+  return withPolicies(cli, async (here) => {
+    const shown =
+      name === undefined ? await effectivePolicy(cli, here, effective as string) : await namedPolicy(here, name);
+    if (cli.terminal.json) cli.terminal.document(documentOf('policies.show', shownJson(shown)));
+    else print(cli, shown);
+    return EXIT.done;
+  });
+}
+
+type Shown = Omit<NamedPolicy, 'kind'> & { readonly kind: NamedPolicy['kind'] | 'task' };
+
+/** `12`, `#12` and keys are tasks where there is one; everything else is a type. */
+async function effectivePolicy(cli: Cli, here: PoliciesHere, of: string): Promise<Shown> {
+  const { holdfast } = here;
+  if (of === '') throw usage('--effective is empty');
+  if (/^#?\d+$/.test(of)) {
+    if (!holdfast)
+      throw usage(`there is no store here, so no task ${visible(of)}`, { hints: ['a type: --effective TYPE'] });
+    const task = await findTask(cli, holdfast, of);
+    return { kind: 'task', name: `#${task.id} ${task.type}`, ...(await here.policyFor(task)) };
+  }
+  const task = await holdfast?.find(of);
+  if (task) return { kind: 'task', name: `#${task.id} ${task.type}`, ...(await here.policyFor(task)) };
+  return { kind: 'type', name: of, ...(await here.policyFor({ type: of })) };
+}
+
+function print({ terminal }: Cli, { kind, name, policy, values }: Shown): void {
+  terminal.result(
+    `${terminal.out.paint('strong', visible(name))} (${kind})  ${policyWords(policy)}  version ${policy.version}`,
+  );
+  const rows = values.map(({ path, value, from }) => [
+    { text: pathWords(path) },
+    { text: valueWords(path, value) },
+    { text: visible(describeOrigin(from)), paint: (text: string) => terminal.out.paint('idle', text) },
+  ]);
+  const columns = [{ title: 'VALUE' }, { title: 'IS', least: 16 }, { title: 'SAID BY', least: 12 }];
+  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+}
+
+function shownJson({ kind, name, policy, values }: Shown & ExplainedPolicy): object {
+  return { name, kind, version: policy.version, values: values.map(valueJson) };
+}

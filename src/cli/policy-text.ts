@@ -1,0 +1,46 @@
+import { formatDuration } from '../duration.ts';
+import { type Backoff, describeBackoff } from '../failure/backoff.ts';
+import type { Jitter } from '../failure/jitter.ts';
+import { describeOrigin, type PolicyValue } from '../failure/layers.ts';
+import { jitterWords } from './task-text.ts';
+import { visible } from './visible.ts';
+
+/** The options that are spans of time. */
+const SPANS = ['maxDeferredFor', 'maxRetryAfter', 'giveUpAfter', 'timeout', 'leaseFor', 'pollInterval', 'grace'];
+
+/** A value of a policy as people write it. Safe to print. */
+export function valueWords(path: readonly string[], value: unknown): string {
+  const name = path.at(-1) ?? '';
+  if (value === undefined) return 'nothing';
+  if (typeof value === 'number' && SPANS.includes(name)) return formatDuration(value);
+  if (name === 'backoff') return visible(describeBackoff(value as Backoff));
+  if (name === 'jitter') return jitterWords(value as Jitter);
+  return visible(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** `rules fs.locked maxAttempts`. Safe to print. */
+export function pathWords(path: readonly string[]): string {
+  return visible(path.join(' '));
+}
+
+export function valueJson({ path, value, from }: PolicyValue): object {
+  const { level, by, name, file, line, column } = from;
+  return {
+    path,
+    value: plain(value),
+    from: {
+      text: describeOrigin(from),
+      level,
+      by,
+      name: name ?? null,
+      file: file ?? null,
+      line: line ?? null,
+      column: column ?? null,
+    },
+  };
+}
+
+/** Without functions. */
+function plain(value: unknown): unknown {
+  return value === undefined ? null : JSON.parse(JSON.stringify(value));
+}

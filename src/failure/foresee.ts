@@ -1,0 +1,127 @@
+import type { Milliseconds } from '../duration.ts';
+import { REASONS, type ReasonInfo } from './classify/reasons.ts';
+import { type Charge, type Decision, decide, type Facts } from './decide.ts';
+import { type Failure, isKind, type Outcome } from './outcome.ts';
+import { definePolicy, type Policy, type RuleOptions } from './policy.ts';
+
+/** What would be decided: the decision with the dice in the middle, and the delay without dice. */
+export interface Foreseen {
+  readonly decision: Decision;
+  /** Before jitter, and between which bounds it would be drawn; absent where the task does not go on. */
+  readonly delay?: { readonly nominal: Milliseconds; readonly low: Milliseconds; readonly high: Milliseconds };
+}
+
+/** What `decide` would say of an outcome. Pure, and by the same code. */
+export function foresee(facts: Facts, outcome: Outcome, policy: Policy): Foreseen {
+  const plain = decide(facts, outcome, unjittered(policy), 0);
+  if (plain.next !== 'scheduled')
+    return { decision: { ...plain, because: { ...plain.because, policyVersion: policy.version } } };
+  const { untilDeadlineMs: _, ...unbound } = facts;
+  const drawn = decide(unbound, outcome, endless(policy), MIDDLE);
+  const { low, high } = drawn.because.jitter ?? { low: plain.after, high: plain.after };
+  const jitter = { low, high, roll: MIDDLE };
+  const because = { ...plain.because, jitter, policyVersion: policy.version };
+  return { decision: { ...plain, because }, delay: { nominal: plain.after, low, high } };
+}
+
+/** A failure of which only the reason, a kind, or a family such as `fs.*` is known. What is said besides goes over what is known of it. */
+export function failureOf(name: string, said: Partial<Failure> = {}): Failure {
+  const reason = isKind(name) ? 'unknown' : name.replace(/\*$/, 'any');
+  const known = Object.hasOwn(REASONS, reason) ? (REASONS as Readonly<Record<string, ReasonInfo>>)[reason] : undefined;
+  return {
+    kind: isKind(name) ? name : (known?.kind ?? 'unknown'),
+    reason,
+    fault: known?.fault ?? 'task',
+    ambiguous: known?.ambiguous ?? false,
+    name: 'Error',
+    message: '',
+    evidence: { rule: 'none' },
+    ...said,
+  };
+}
+
+/** One delay of a schedule. */
+export interface ForeseenRetry {
+  /** Counted from 1. */
+  readonly retry: number;
+  readonly nominal: Milliseconds;
+  readonly low: Milliseconds;
+  readonly high: Milliseconds;
+  /** All delays up to this one, before jitter. */
+  readonly cumulative: Milliseconds;
+  readonly charge: Charge['to'];
+}
+
+/** No schedule is longer than the last bound of all policies is by default. */
+const LONGEST_SCHEDULE = 1_000;
+
+/**
+ * Every delay of a task that ends in the same way for ever, as if its executions took no time, and the decision that ends it.
+ * The end is missing where the policy goes on after 1,000 retries.
+ */
+export function scheduleOf(
+  policy: Policy,
+  outcome: Outcome,
+): { readonly retries: readonly ForeseenRetry[]; readonly end?: Decision } {
+  const retries: ForeseenRetry[] = [];
+  let facts = UNTRIED;
+  while (retries.length < LONGEST_SCHEDULE) {
+    const { decision, delay } = foresee(facts, outcome, policy);
+    if (decision.next !== 'scheduled' || !delay) return { retries, end: decision };
+    const cumulative = facts.sinceFirstStartMs + delay.nominal;
+    retries.push({ retry: retries.length + 1, ...delay, cumulative, charge: decision.charge.to });
+    facts = later(facts, decision.charge, delay.nominal);
+  }
+  return { retries };
+}
+
+/** A task at its first execution. */
+export const UNTRIED: Facts = {
+  executions: 1,
+  charged: [],
+  deferralsInARow: 0,
+  deferredForMs: 0,
+  recoveriesAgoMs: [],
+  suspect: false,
+  idempotent: true,
+  cancelRequested: false,
+  sinceFirstStartMs: 0,
+};
+
+const MIDDLE = 0.5;
+
+/** The facts at the next execution, a delay after this one. */
+function later(facts: Facts, charge: Charge, delay: Milliseconds): Facts {
+  const deferred = charge.to === 'deferrals';
+  return {
+    ...facts,
+    executions: facts.executions + 1,
+    charged:
+      charge.to === 'task' ? [...facts.charged, { reason: charge.reason, kind: charge.kind, count: 1 }] : facts.charged,
+    deferralsInARow: deferred ? facts.deferralsInARow + 1 : 0,
+    deferredForMs: deferred ? facts.deferredForMs + delay : 0,
+    sinceFirstStartMs: facts.sinceFirstStartMs + delay,
+  };
+}
+
+const withoutJitter = new WeakMap<Policy, Policy>();
+
+function unjittered(policy: Policy): Policy {
+  let plain = withoutJitter.get(policy);
+  if (!plain) {
+    const none = { kind: 'none' } as const;
+    const still = ([name, rule]: [string, RuleOptions]) => [name, { ...rule, jitter: none }] as const;
+    plain = definePolicy({
+      ...policy,
+      jitter: none,
+      rules: Object.fromEntries(Object.entries(policy.rules).map(still)),
+    });
+    withoutJitter.set(policy, plain);
+  }
+  return plain;
+}
+
+/** The dice must not end what goes on without them. */
+function endless(policy: Policy): Policy {
+  return policy.giveUpAfter === 'none' ? policy : definePolicy({ ...policy, giveUpAfter: 'none' });
+}

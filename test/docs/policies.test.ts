@@ -1,0 +1,58 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect } from 'vitest';
+import { PRESET_NAMES } from '../../src/failure/presets.ts';
+import { test } from '../process/cli-process.ts';
+
+async function blocks(page: string, language: string): Promise<readonly string[]> {
+  const text = await readFile(page, 'utf8');
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code]) => code as string);
+}
+
+describe('docs/policies.md', () => {
+  test('has configurations that are good, and examples that hold by the first of them', async ({ project }) => {
+    const yaml = await blocks('docs/policies.md', 'yaml');
+    const examples = yaml.filter((text) => text.includes('\ntests:\n'));
+    const configurations = yaml.filter((text) => !examples.includes(text));
+    expect([examples.length, configurations.length > 4]).toEqual([1, true]);
+    for (const [i, text] of configurations.entries()) {
+      const file = project.write(`example-${i}.yaml`, text);
+      expect(await project.run('policies', 'validate', file)).toMatchObject({ exit: 0 });
+    }
+    project.write('holdfast.yaml', configurations[0] as string);
+    project.write('policies.test.yaml', examples[0] as string);
+    expect(await project.run('policies', 'test', 'policies.test.yaml')).toMatchObject({
+      exit: 0,
+      stdout: '4 examples hold by holdfast.yaml\n',
+    });
+  });
+
+  test('shows commands that there are', async ({ project }) => {
+    const configurations = await blocks('docs/policies.md', 'yaml');
+    project.write('holdfast.yaml', configurations[0] as string);
+    project.write('new.yaml', configurations[0] as string);
+    const [shell = ''] = await blocks('docs/policies.md', 'sh');
+    const lines = shell.split('\n').filter((line) => line.startsWith('holdfast policies') && !line.includes(' test '));
+    expect(lines.length).toBeGreaterThan(4);
+    for (const line of lines) {
+      const words = line
+        .replace(/ {2,}#.*/, '')
+        .split(' ')
+        .slice(1);
+      expect([line, (await project.run(...words)).exit]).toEqual([line, 0]);
+    }
+  });
+});
+
+describe('docs/coming-from', () => {
+  test('has a page for each of the five systems, and names presets that there are', async () => {
+    const pages = (await readdir('docs/coming-from')).filter((name) => name !== 'README.md');
+    expect(pages.length).toBe(5);
+    for (const page of pages) {
+      const text = await readFile(`docs/coming-from/${page}`, 'utf8');
+      const [, named = ''] = /The presets? (?:is|are) (.*?)[.:;]/s.exec(text) ?? [];
+      const names = [...named.matchAll(/`([a-z_]+)`/g)].map(([, name]) => name);
+      expect(names.length).toBeGreaterThan(0);
+      expect(names.filter((name) => !PRESET_NAMES.includes(name as string))).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,403 @@
+import { describe, expect, test } from 'vitest';
+import { Registry } from '../../src/config/registry.ts';
+import {
+  defineTask,
+  exponential,
+  Failed,
+  fixed,
+  NeedsManual,
+  openHoldfast,
+  PermanentFailure,
+  RetryLater,
+  TaskNotFoundError,
+} from '../../src/index.ts';
+import { explain } from '../../src/queue/explain.ts';
+import type { Known } from '../../src/queue/readiness.ts';
+import { factsOf } from '../../src/queue/round.ts';
+import type { Task } from '../../src/queue/task-view.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
+import { TASK_STATES } from '../../src/task.ts';
+import { gate, type Kit, useKits } from '../worker/scene.ts';
+
+const kits = useKits();
+
+const MINUTE = 60_000;
+const none = { kind: 'none' } as const;
+
+/** Fails in the way that its input names. */
+const push = defineTask<{ how?: string }>('push', {
+  retry: {
+    maxAttempts: 4,
+    backoff: exponential({ base: '5m', cap: '1h' }),
+    jitter: none,
+    rules: { 'fs.locked': { maxAttempts: 10, backoff: fixed('1m') } },
+  },
+  run({ how }) {
+    switch (how) {
+      case 'locked':
+        throw Object.assign(new Error('busy'), { code: 'EBUSY', syscall: 'rename' });
+      case 'broken':
+        throw new Failed('It broke.', { reason: 'app.broke' });
+      case 'later':
+        throw new RetryLater('10m');
+      case 'gone':
+        throw new PermanentFailure('It is gone.', { reason: 'app.gone' });
+      case 'person':
+        throw new NeedsManual('Is that right?');
+      default:
+        return null;
+    }
+  },
+});
+
+async function opened(): Promise<Kit> {
+  return kits({ tasks: [push] });
+}
+
+/** The text without the numbers of tasks and the names of workers. */
+async function textOf({ holdfast }: Kit, id: number): Promise<string> {
+  return (await holdfast.explain(id)).text.replaceAll(/worker-\d+/g, 'w1');
+}
+
+describe('explain', () => {
+  test('of a ready task that nothing holds says that it waits for its turn', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
+    kit.clock.moveTo(kit.clock.now() + 60 * MINUTE);
+    const explanation = await kit.holdfast.explain(id);
+    expect(explanation).toMatchObject({
+      heldBy: [],
+      headline: `#${id} push is ready: it is due, nothing holds it, and it waits for its turn.`,
+    });
+    expect(explanation.next).toBe('A worker takes it as soon as it has a free slot.');
+  });
+
+  test('of a task that is not due says when it is, and what would hold it then', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(
+      push,
+      {},
+      { delay: '1h', deadline: new Date(kit.clock.now() + 180 * MINUTE) },
+    );
+    await kit.holdfast.holdSource('push', { actor: 'eva', note: 'maintenance' });
+    expect(await textOf(kit, id)).toBe(
+      [
+        `#${id} push waits for the time that it was recorded for: it is due in 1h.`,
+        '  due     in 1h',
+        '  source  push is shut by eva just now: maintenance   ← this would hold it',
+        '  queue   default is not paused',
+        '  worker  w1 takes it',
+        '  fails   if it fails: again after 5m; it ends after 4 tries: dead; at its deadline, in 3h: dead',
+        '  next    When it is due, it goes on when its source is released. It ends if it has not started when its deadline comes, in 3h.',
+      ].join('\n'),
+    );
+  });
+
+  test('of a retry says why it failed, which attempt is next, and what follows if it fails like that again', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'locked' });
+    await kit.advance('90s');
+    const explanation = await kit.holdfast.explain(id);
+    expect(explanation.headline).toBe(`#${id} push is retrying: attempt 3 is due in 30s.`);
+    expect(explanation.because).toMatchObject({ step: 'retry', rule: 'fs.locked', count: 2, limit: 10 });
+    expect(explanation.text).toContain(
+      '  why     fs.locked: attempt 2 of 10 failed; next try in 1m (fixed 1m, retry 2). (30s ago on ',
+    );
+    expect(explanation.text).toContain(
+      '  fails   if it fails with fs.locked again, by the rule fs.locked: again after 1m; it ends after 10 tries under fs.locked: dead',
+    );
+    expect(explanation.nextFailure?.decision.because).toMatchObject({ count: 3 });
+    expect(explanation.steps.map(({ verb }) => verb)).toEqual(['retry', 'cancel']);
+  });
+
+  test('of a last try says that the next failure ends it', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'broken' });
+    await kit.advance('20m');
+    expect(await textOf(kit, id)).toContain(
+      'if it fails with app.broke again: dead. app.broke: attempt 4 of 4 failed.',
+    );
+  });
+
+  test('of a deferral says that it was put off, and that nothing was counted', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'later' });
+    await kit.advance('11m');
+    const { headline, task, text } = await kit.holdfast.explain(id);
+    expect(headline).toBe(`#${id} push was put off: it is due in 9m.`);
+    expect(text).toContain('Nothing is charged.');
+    expect(factsOf(task, await kit.holdfast.history(id), kit.clock.now())).toMatchObject({
+      executions: 3,
+      charged: [],
+      deferralsInARow: 2,
+      deferredForMs: 11 * MINUTE,
+      sinceFirstStartMs: 11 * MINUTE,
+    });
+  });
+
+  test('of a task behind a source that is shut says who shut it, since when, and how to open it', async () => {
+    const kit = await opened();
+    await kit.holdfast.holdSource('imap:A', { actor: 'eva' });
+    const { id } = await kit.holdfast.enqueue(push, {}, { source: 'imap:A' });
+    await kit.advance('31m');
+    const { headline, heldBy, steps, text } = await kit.holdfast.explain(id);
+    expect(headline).toBe(`#${id} push is held: it is due, and may not start: imap:A is shut by eva 31m ago.`);
+    expect(heldBy).toEqual(['source_held']);
+    expect(text).toContain('  source  imap:A is shut by eva 31m ago   ← this holds it');
+    expect(steps[0]).toEqual({ words: 'open its source', verb: 'releaseSource', name: 'imap:A' });
+  });
+
+  test('of a task in a queue that is paused says so, beside whatever else holds it', async () => {
+    const kit = await opened();
+    await kit.holdfast.pauseQueue('mail', { actor: 'eva', note: 'moving house' });
+    const { id } = await kit.holdfast.enqueue('nobody.has.it', {}, { queue: 'mail' });
+    await kit.drain();
+    const { heldBy, next, text } = await kit.holdfast.explain(id);
+    expect(heldBy).toEqual(['queue_paused', 'no_worker']);
+    expect(next).toBe('It goes on when its queue is resumed, and a worker runs that takes it.');
+    expect(text).toContain('  queue   mail is paused by eva just now: moving house   ← this holds it');
+    expect(text).toContain('  worker  1 worker runs, and does not take the type nobody.has.it   ← this holds it');
+  });
+
+  test('of a task that no worker takes says what is missing', async () => {
+    const kit = await kits({
+      tasks: [push],
+      worker: { queues: ['default'], categories: ['small'], capabilities: { cpu: 2 } },
+    });
+    const lackOf = async (options: object) => {
+      const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h', ...options });
+      return (await kit.holdfast.explain(id)).checks.find(({ name }) => name === 'worker');
+    };
+    expect(await lackOf({ category: 'small', needs: { cpu: 2 } })).toMatchObject({ ok: true });
+    expect(await lackOf({ queue: 'mail' })).toMatchObject({ text: '1 worker runs, and does not take the queue mail' });
+    expect(await lackOf({ category: 'big' })).toMatchObject({
+      text: '1 worker runs, and does not take the category big',
+    });
+    expect(await lackOf({})).toMatchObject({ text: '1 worker runs, and does not take what has no category' });
+    expect(await lackOf({ category: 'small', needs: { cpu: 4 } })).toMatchObject({
+      text: '1 worker runs, and does not take what needs {"cpu":4}',
+    });
+  });
+
+  test('of a due task where nobody works says that no worker is running', async () => {
+    const holdfast = await openHoldfast({ store: sqlite(':memory:') });
+    const { id } = await holdfast.enqueue('anything', {});
+    const { headline, heldBy, steps } = await holdfast.explain(id);
+    expect(headline).toBe(`#${id} anything is held: it is due, and may not start: no worker is running.`);
+    expect(heldBy).toEqual(['no_worker']);
+    expect(steps[0]).toMatchObject({ verb: 'work' });
+    await holdfast.close();
+  });
+
+  test('of a task that an operator holds says who put it aside, and why', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
+    await kit.holdfast.hold(id, { actor: 'eva', note: 'ask Max' });
+    await kit.advance('2h');
+    const { headline, heldBy, next, steps } = await kit.holdfast.explain(id);
+    expect(headline).toBe(`#${id} push is held: eva put it aside 2h ago: ask Max.`);
+    expect(heldBy).toEqual(['operator']);
+    expect(next).toBe('It goes on when it is released. Until then nothing happens to it.');
+    expect(steps.map(({ verb }) => verb)).toEqual(['release', 'cancel']);
+  });
+
+  test('of a running task says where, for how long, and what happens to a silent one', async () => {
+    const passing = gate();
+    const slow = defineTask('slow', { retry: { timeout: '30m' }, run: () => passing.passed });
+    const kit = await kits({ tasks: [slow], workerName: 'w7' });
+    const { id } = await kit.holdfast.enqueue(slow, {});
+    await kit.seen(({ kind }) => kind === 'started');
+    kit.clock.moveTo(kit.clock.now() + 12_000);
+    const running = await kit.holdfast.explain(id);
+    expect(running.headline).toBe(`#${id} slow is running on w7 for 12s.`);
+    expect(running.next).toBe('Its worker says how it ended. It is stopped after 30m of silence.');
+
+    await kit.holdfast.cancel(id, { actor: 'eva' });
+    const cancelled = await kit.holdfast.explain(id);
+    expect(cancelled.headline).toBe(`#${id} slow is running on w7 for 12s, and was asked to stop.`);
+    expect(cancelled.next).toContain('If it succeeds all the same it has succeeded; else it is cancelled.');
+    expect(cancelled.nextFailure?.decision).toMatchObject({ next: 'cancelled' });
+    passing.open();
+    await kit.drain();
+  });
+
+  test('of a running task whose worker is silent says that it is taken over', () => {
+    const { headline, next } = explain(
+      known({ state: 'running', running: { worker: 'w1', since: new Date(0), cancelRequested: false } }),
+    );
+    expect(headline).toBe('#7 push is running on w1 for 1h.');
+    expect(next).toContain('another worker takes the task over');
+  });
+
+  test('of a task that needs a person says what is asked, and how it can be answered', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'person' });
+    await kit.drain();
+    const { headline, steps, nextFailure } = await kit.holdfast.explain(id);
+    expect(headline).toBe(`#${id} push needs a person: The handler asked for a person.`);
+    expect(steps.map(({ verb, as }) => [verb, as])).toEqual([
+      ['resolve', 'succeeded'],
+      ['retry', undefined],
+      ['resolve', 'dead'],
+    ]);
+    expect(nextFailure).toBeUndefined();
+  });
+
+  test('of a task whose effect may have happened asks to look first', async () => {
+    const charge = defineTask('charge', {
+      idempotent: false,
+      run() {
+        throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET', syscall: 'read' });
+      },
+    });
+    const kit = await kits({ tasks: [charge] });
+    const { id } = await kit.holdfast.enqueue(charge, {});
+    await kit.drain();
+    const { next, steps } = await kit.holdfast.explain(id);
+    expect(next).toContain('look whether it happened');
+    expect(steps.map(({ words }) => words)).toEqual(['it happened', 'it did not', 'give up']);
+  });
+
+  test('of a dead task says what ended it, and of one that was given up, who', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'gone' });
+    const { id: other } = await kit.holdfast.enqueue(push, { how: 'person' });
+    await kit.drain();
+    await kit.holdfast.resolve(other, { as: 'dead', actor: 'eva' });
+    expect((await kit.holdfast.explain(id)).headline).toBe(
+      `#${id} push is dead: The handler said that retrying cannot help.`,
+    );
+    const { headline, next } = await kit.holdfast.explain(other);
+    expect(headline).toBe(`#${other} push is dead: eva gave it up just now.`);
+    expect(next).toBe('Nothing happens by itself. A retry starts a new round, with all counts at zero.');
+  });
+
+  test('of a cancelled task says who cancelled it, or which one is there in its stead', async () => {
+    const kit = await opened();
+    const unique = { key: 'k', while: 'waiting', onConflict: 'replace' } as const;
+    const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
+    const { id: replaced } = await kit.holdfast.enqueue(push, {}, { delay: '1h', unique });
+    const { id: newer } = await kit.holdfast.enqueue(push, {}, { delay: '1h', unique });
+    await kit.holdfast.cancel(id, { actor: 'eva', note: 'no longer needed' });
+    expect((await kit.holdfast.explain(id)).headline).toBe(
+      `#${id} push is cancelled: eva cancelled it just now: no longer needed.`,
+    );
+    expect((await kit.holdfast.explain(replaced)).headline).toBe(
+      `#${replaced} push is cancelled: Task #${newer} has its unique key, and is there in its stead.`,
+    );
+  });
+
+  test('of a task that has succeeded says after how many attempts, or who said so', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, {});
+    const { id: other } = await kit.holdfast.enqueue(push, { how: 'person' });
+    await kit.drain();
+    await kit.holdfast.resolve(other, { as: 'succeeded', actor: 'eva' });
+    expect(await textOf(kit, id)).toBe(
+      `#${id} push has succeeded just now, at the first try.\n  next    Nothing: it is done.`,
+    );
+    expect((await kit.holdfast.explain(other)).headline).toBe(`#${other} push has succeeded just now: eva said so.`);
+  });
+
+  test('counts a new round from zero', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'gone' });
+    await kit.drain();
+    await kit.holdfast.retry(id);
+    const { task } = await kit.holdfast.explain(id);
+    const facts = factsOf(task, await kit.holdfast.history(id), kit.clock.now());
+    expect(facts).toMatchObject({ executions: 1, charged: [], sinceFirstStartMs: 0 });
+    await kit.drain();
+  });
+
+  test.each(TASK_STATES)('has a word, a next thing and a text for %s, even where nothing else is known', (state) => {
+    const { headline, next, text, steps } = explain(known({ state }));
+    expect(headline).toMatch(/^#7 push \S.+\.$/);
+    expect(next).toMatch(/\.$/);
+    expect(text.startsWith(headline)).toBe(true);
+    expect(steps.length > 0).toBe(state !== 'succeeded');
+  });
+
+  test('takes a key, and says which task there is not', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, {}, { key: 'k', delay: '1h' });
+    expect((await kit.holdfast.explain('k')).task.id).toBe(id);
+    await expect(kit.holdfast.explain(99)).rejects.toThrow(TaskNotFoundError);
+  });
+});
+
+describe('explainError', () => {
+  const refused = Object.assign(new Error('no'), { code: 'ECONNREFUSED', syscall: 'connect' });
+
+  test('says what an error would be, which rule answers, how it counts, when it is tried again, and what ends it', async () => {
+    const config = new Registry();
+    config.load(
+      'types: { push: { retry: { rules: { net.*: { maxAttempts: 12, backoff: { fixed: 10m }, jitter: 20% } } } } }',
+    );
+    const kit = await kits({ tasks: [push], config });
+    const explained = await kit.holdfast.explainError(refused, { type: 'push' });
+    expect(explained.text).toBe(
+      [
+        'failure  net.refused (transient, fault of the source) by system, read in code',
+        'rule     net.* (holdfast.yaml:1)',
+        'count    1 of 12, counted under net.*',
+        'then     again after 10m (fixed 10m, retry 1), drawn from 8m to 12m',
+        'ends     after 12 tries under net.*: dead',
+      ].join('\n'),
+    );
+    expect(explained).toMatchObject({
+      rule: 'net.*',
+      delay: { nominal: 10 * MINUTE, low: 8 * MINUTE, high: 12 * MINUTE },
+    });
+  });
+
+  test('goes on from what was counted of a task', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'broken' });
+    await kit.advance('20m');
+    const { decision, text } = await kit.holdfast.explainError(refused, id);
+    expect(decision).toMatchObject({ next: 'dead', because: { step: 'max_attempts', count: 4, limit: 4 } });
+    expect(text).toContain('count    4 of 4\nthen     dead: net.refused: attempt 4 of 4 failed.');
+  });
+
+  test('knows what charges nobody', async () => {
+    const kit = await opened();
+    const limited = Object.assign(new Error('slow down'), { status: 429, headers: { 'retry-after': '120' } });
+    const { text } = await kit.holdfast.explainError(limited, { type: 'push' });
+    expect(text).toContain('count    not counted; put off 1 of at most 100 times in a row');
+    expect(text).toContain('ends     after 100 times in a row, or 1d of them: needs_manual');
+    const { text: later, failure } = await kit.holdfast.explainError(new RetryLater('10m'), { type: 'push' });
+    expect(failure).toBeUndefined();
+    expect(later).toContain('outcome  deferral');
+    expect(later).toContain('then     again after 10m (asked for 10m), no jitter');
+  });
+});
+
+/** A task of this form an hour after the epoch, and nothing else. */
+function known(task: Partial<Task>): Known {
+  return {
+    now: 60 * MINUTE,
+    task: {
+      id: 7,
+      type: 'push',
+      state: 'ready',
+      queue: 'default',
+      source: 'push',
+      priority: 0,
+      input: null,
+      idempotent: true,
+      submittedAt: new Date(0),
+      createdAt: new Date(0),
+      executions: 1,
+      attempts: 0,
+      attemptsByReason: [],
+      deferrals: 0,
+      recoveries: 0,
+      suspect: false,
+      ...task,
+    },
+    history: [],
+    policy: new Registry().policyFor({ type: 'push' }),
+    workers: [],
+  };
+}

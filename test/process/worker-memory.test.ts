@@ -30,14 +30,15 @@ test('memory stays flat over ten thousand tasks', async () => {
     collectGarbage();
     return process.memoryUsage().heapUsed;
   };
-  await round(1_000);
+  // By then what is learned once is learned.
+  await round(TASKS_A_ROUND);
   const before = await round(1_000);
 
   await round(TASKS_A_ROUND);
   await round(TASKS_A_ROUND);
   const after = await round(1_000);
 
-  expect((await holdfast.counts()).byState).toMatchObject({ succeeded: 13_000 });
+  expect((await holdfast.counts()).byState).toMatchObject({ succeeded: 17_000 });
   expect(after - before).toBeLessThan(MOST_GROWTH);
   await holdfast.close();
 }, 60_000);

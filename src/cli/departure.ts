@@ -1,10 +1,13 @@
 import { systemClock } from '../clock.ts';
 import type { Brakes } from './brakes.ts';
 import { onInterrupt } from './interrupts.ts';
+import { unwritable } from './problem.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Readers that went away: `| head`, and a terminal that was closed. */
-export const GONE = ['EPIPE', 'EIO', 'ECONNRESET'];
+/** Whether the reader of stdout went away: `| head`, and a terminal that was closed. A disk says EIO too, when it fails. */
+export function readerIsGone({ code = '' }: NodeJS.ErrnoException): boolean {
+  return code === 'EPIPE' || code === 'ECONNRESET' || (code === 'EIO' && process.stdout.isTTY);
+}
 
 /** Most commands have ended by then; of the others a person is told. */
 const STOPS_SOON_MS = 300;
@@ -29,8 +32,10 @@ export class Departure {
   /** From here on an interrupt no longer ends the process by itself. */
   listen(): void {
     if (this.#endings.length > 0) return;
+    let told = false;
     const broken = (error: NodeJS.ErrnoException) => {
-      if (!GONE.includes(error.code ?? '')) this.#terminal.warn(`stdout cannot be written: ${error.message}`);
+      if (!readerIsGone(error) && !told) this.#terminal.warn(unwritable(error));
+      told = true;
       this.#leave();
     };
     process.stdout.on('error', broken);

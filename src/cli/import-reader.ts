@@ -245,9 +245,11 @@ function parse(line: number, text: string, objections: Objection[]): object | un
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return object(`each line is one task, an object such as {"type": "…", "payload": …}, got ${show(value)}`);
   }
-  const [twisted] = /\d{16}/.test(text) ? scanJson(text).twisted : [];
-  if (twisted === undefined) return value;
-  return object(`the number ${twisted.token} is larger than JavaScript can hold: write it as a text`, twisted.at);
+  const { twice, twisted } = scanJson(text);
+  if (twice !== undefined) return object(`the member "${visible(twice.name)}" is given twice`, twice.at);
+  const [number] = twisted;
+  if (number === undefined) return value;
+  return object(`the number ${number.token} is larger than JavaScript can hold: write it as a text`, number.at);
 }
 
 /** An objection of the library, in the words of the file. */
@@ -290,5 +292,7 @@ function placed(text: string, objection: Objection & { readonly member: string }
 
 /** Characters, as an editor counts them. */
 function columnOf(text: string, at: number): number {
-  return Array.from(text.slice(0, at)).length + 1;
+  let column = 1;
+  for (const _ of text.slice(0, at)) column += 1;
+  return column;
 }

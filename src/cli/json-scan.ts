@@ -4,9 +4,18 @@ export interface Scan {
   readonly members: ReadonlyMap<string, number>;
   /** Whole numbers that JavaScript cannot hold: it would make others of them. */
   readonly twisted: readonly { readonly token: string; readonly at: number }[];
+  /** The first member that its object has already, by its second place: JavaScript would keep the last and tell nobody. */
+  readonly twice?: { readonly name: string; readonly at: number };
   /** Where it is no JSON, and what should stand there. */
   readonly wrong?: { readonly at: number; readonly expected: string };
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON has none in its strings
+const PLAIN = /[^"\\\u0000-\u001f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+const SPACE = /[ \t\r\n]*/y;
+const WORD = /true|false|null/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /** Deeper than anything that is taken. */
 const DEEPEST = 2_000;
@@ -20,7 +29,7 @@ export function scanJson(text: string): Scan {
     if (!(error instanceof Wrong)) throw error;
     return { members, twisted, wrong: { at: error.at, expected: error.message } };
   }
-  return { members, twisted };
+  return { members, twisted, ...(scanner.twice && { twice: scanner.twice }) };
 }
 
 class Wrong extends Error {
@@ -35,6 +44,7 @@ class Wrong extends Error {
 class Scanner {
   readonly members = new Map<string, number>();
   readonly twisted: { token: string; at: number }[] = [];
+  twice: { name: string; at: number } | undefined;
   readonly #text: string;
   #at = 0;
 
@@ -53,17 +63,20 @@ class Scanner {
     if (first === '{') this.#object(depth);
     else if (first === '[') this.#list(depth);
     else if (first === '"') this.#string();
-    else if (!this.#take(/true|false|null/y)) this.#number();
+    else if (!this.#take(WORD)) this.#number();
   }
 
   #object(depth: number): void {
     this.#at += 1;
     if (this.#is('}')) return;
+    const names = new Set<string>();
     do {
       this.#next();
       const at = this.#at;
-      const name = this.#string();
-      if (depth === 0) this.members.set(name, at);
+      const name = JSON.parse(this.#string()) as string;
+      if (names.has(name)) this.twice ??= { name, at };
+      else if (depth === 0) this.members.set(name, at);
+      names.add(name);
       if (!this.#is(':')) this.#fail('a colon');
       this.#value(depth + 1);
     } while (this.#is(','));
@@ -78,18 +91,21 @@ class Scanner {
     if (!this.#is(']')) this.#fail('a comma or ]');
   }
 
+  /** With its quotes. Piece by piece: one expression for all of it would need a stack as deep as the text is long. */
   #string(): string {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON has none in its strings
-    const inside = this.#take(/"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/y);
-    if (inside === undefined) return this.#fail('a text in double quotes');
+    const from = this.#at;
+    if (this.#text[from] !== '"') this.#fail('a text in double quotes');
+    this.#at += 1;
+    do this.#take(PLAIN);
+    while (this.#take(ESCAPE) !== undefined);
     if (this.#text[this.#at] !== '"')
       this.#fail(this.#at < this.#text.length ? 'an escape, as \\n is one' : 'a closing "');
     this.#at += 1;
-    return JSON.parse(`${inside}"`) as string;
+    return this.#text.slice(from, this.#at);
   }
 
   #number(): void {
-    const token = this.#take(/-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y);
+    const token = this.#take(NUMBER);
     if (token === undefined) this.#fail('a value');
     else if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) {
       this.twisted.push({ token, at: this.#at - token.length });
@@ -98,7 +114,7 @@ class Scanner {
 
   /** The next character that is no space. */
   #next(): string | undefined {
-    this.#take(/[ \t\r\n]*/y);
+    this.#take(SPACE);
     return this.#text[this.#at];
   }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
 import { Cli } from './cli.ts';
-import { GONE } from './departure.ts';
-import { problemOf } from './problem.ts';
+import { readerIsGone } from './departure.ts';
+import { outputFailed, problemOf } from './problem.ts';
 import { flagsAmong, problemOfCommander, problemOfCrash, programFor } from './program.ts';
 import { report } from './report.ts';
 
@@ -13,7 +13,7 @@ await main(process.argv.slice(2));
 
 /** Reads the arguments, does what they say, and sets the exit code. Nothing that is thrown gets past it. */
 async function main(args: readonly string[]): Promise<void> {
-  survivePipes();
+  survivePipes(args);
   const { terminal } = new Cli(flagsAmong(args));
   // Thrown where nobody waits for it: nothing is known of what else is going on, so nothing else is done.
   process.on('uncaughtException', (error) => {
@@ -31,12 +31,20 @@ async function main(args: readonly string[]): Promise<void> {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-/** A reader that went away is no error. Who writes for long, or works, listens too, and ends by itself. */
-function survivePipes(): void {
+/**
+ * A reader that went away is no error; a full disk is, and is told of on stderr, with --json too. Who writes for long, or works,
+ * listens too, and ends by itself: then all that is left is that nothing which was lost ends as done.
+ */
+function survivePipes(args: readonly string[]): void {
   process.stderr.on('error', () => {});
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (process.stdout.listenerCount('error') > 1) return;
-    if (!GONE.includes(error.code ?? '')) throw error;
+    const gone = readerIsGone(error);
+    const problem = problemOfCrash(outputFailed(error), args);
+    if (process.stdout.listenerCount('error') > 1) {
+      if (!gone) process.once('exit', () => (process.exitCode ||= problem.exit));
+      return;
+    }
+    if (!gone) report(problem, new Cli({ ...flagsAmong(args), json: false }).terminal);
     process.exit();
   });
 }

@@ -2,8 +2,11 @@ import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, 
 import { EXIT, exitOf } from './exit-codes.ts';
 import { visible, visibleLines } from './visible.ts';
 
-/** `not_found`: a name of which the store knows nothing. `unexpected`: not foreseen, so a bug of ours or a machine that fails. */
-export type ProblemCode = ErrorCode | 'not_found' | 'unexpected';
+/**
+ * `not_found`: a name of which the store knows nothing. `output_failed`: stdout took no more. `unexpected`: not foreseen, so a bug
+ * of ours or a machine that fails.
+ */
+export type ProblemCode = ErrorCode | 'not_found' | 'output_failed' | 'unexpected';
 
 export interface ProblemOptions {
   /** Sentences, a line each. */
@@ -42,7 +45,7 @@ export class Problem extends Error {
 
 function exitOfCode(code: ProblemCode): number {
   if (code === 'not_found') return EXIT.notFound;
-  return code === 'unexpected' ? EXIT.failed : exitOf(code);
+  return code === 'output_failed' || code === 'unexpected' ? EXIT.failed : exitOf(code);
 }
 
 /** A flag or argument that cannot be what was meant. */
@@ -64,6 +67,20 @@ export function problemOf(error: unknown): Problem {
     hints: ['the same command with -vv shows where it happened'],
     cause: error,
   });
+}
+
+/** A full disk under stdout, for example. */
+export function outputFailed(error: NodeJS.ErrnoException): Problem {
+  return new Problem('output_failed', unwritable(error), {
+    why: ['What was recorded stays recorded: holdfast list shows it.'],
+    cause: error,
+  });
+}
+
+/** `the output cannot be written: no space left on device (ENOSPC)`. */
+export function unwritable({ code = '', message, syscall }: NodeJS.ErrnoException): string {
+  const said = message.replace(`${code}: `, '').replace(new RegExp(`, ${syscall}$`), '');
+  return `the output cannot be written: ${said}${code === '' ? '' : ` (${code})`}`;
 }
 
 /** Each thing that is wrong stands on a line that editors can follow, all of them at once. */
@@ -136,5 +153,6 @@ const TITLES: Readonly<Record<ProblemCode, string>> = {
   store_unavailable: 'Store is not there',
   store_io: 'Disk failed under the store',
   closed: 'Already closed',
+  output_failed: 'Output cannot be written',
   unexpected: 'Unexpected failure',
 };

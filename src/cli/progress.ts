@@ -210,7 +210,7 @@ export class Progress {
     const { stdout } = Object(result) as { stdout?: unknown };
     if (typeof stdout !== 'string' || stdout === '' || this.#options.endsOnStdout) return;
     const { terminal } = this.#cli;
-    (terminal.json ? terminal.err : terminal.out).raw(stdout);
+    (terminal.json ? terminal.err : terminal.out).printed(stdout);
     if (Buffer.byteLength(stdout) >= KEPT_BYTES) terminal.warn('  only the end of its output was kept by its worker');
   }
 

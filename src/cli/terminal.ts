@@ -1,4 +1,5 @@
 import { inAscii } from './glyphs.ts';
+import { visibleOutput } from './visible.ts';
 
 /** What colours mean here. Each comes with a glyph or a word, so that nothing depends on seeing them. */
 export type Style = 'ok' | 'active' | 'idle' | 'waiting' | 'human' | 'dead' | 'strong';
@@ -52,11 +53,16 @@ export class Channel {
     this.raw(`${this.#ascii ? inAscii(text) : text}\n`);
   }
 
-  /** Writes as it is: JSON, and what a command says. */
+  /** Writes as it is: JSON, and what a command says that runs in the foreground. */
   raw(chunk: string | Uint8Array): void {
     if (chunk.length === 0) return;
     this.atLineStart = typeof chunk === 'string' ? chunk.endsWith('\n') : chunk.at(-1) === 10;
     this.#sink.write(chunk);
+  }
+
+  /** Writes what a task printed elsewhere or before: as it is, but to a terminal nothing that it would obey. */
+  printed(text: string): void {
+    this.raw(this.isTerminal ? visibleOutput(text, this.#colour) : text);
   }
 
   paint(style: Style, text: string): string {

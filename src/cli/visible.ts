@@ -11,6 +11,24 @@ export function visible(text: string): string {
   return text.replace(UNSAFE, (character) => SHORT[character] ?? spelled(character));
 }
 
+/** What sets a colour or a weight. Not what hides (8), and nothing that is spelled in any other way. */
+const COLOUR = String.raw`\u001b\[(?:;|(?:0?[0-79]|2[1-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7]|[34]8;(?:5|2;\d{1,3};\d{1,3});\d{1,3})(?=[;m]))*m`;
+const UNSAFE_BUT_LINES = new RegExp(`${COLOUR}|(?![\\n\\r\\t])${UNSAFE.source}`, 'gu');
+
+/**
+ * What a task printed, as lines that a terminal may show: colours pass, and end with it; everything else that it would obey is
+ * spelled out as by `visible`. Without `colour` they are left out.
+ */
+export function visibleOutput(text: string, colour: boolean): string {
+  let coloured = false;
+  const shown = text.replace(UNSAFE_BUT_LINES, (found) => {
+    if (found.length < 3) return spelled(found);
+    coloured = !/^.\[0*m$/s.test(found);
+    return colour ? found : '';
+  });
+  return colour && coloured ? shown.replace(/\n?$/, (end) => `\u001b[0m${end}`) : shown;
+}
+
 /** The lines of a text, each made visible. A final line end makes no empty line. */
 export function visibleLines(text: string): string[] {
   return text

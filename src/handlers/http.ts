@@ -198,8 +198,18 @@ class Attempt {
       });
       const abort = () => sending.destroy(stop.reason);
       sending.once('socket', (socket) => socket.once(secure ? 'secureConnect' : 'connect', onConnected));
-      sending.once('close', () => stop.removeEventListener('abort', abort));
+      sending.once('close', () => {
+        stop.removeEventListener('abort', abort);
+        // Without a word: nothing happens if it was answered or failed before.
+        reject(
+          stop.aborted ? stop.reason : this.#understood(asGoodAsNone('The connection was closed without an answer')),
+        );
+      });
       sending.once('response', resolve);
+      sending.once('upgrade', (answer, socket) => {
+        socket.destroy();
+        reject(this.#switched(answer));
+      });
       sending.on('error', (error) => reject(stop.aborted ? stop.reason : this.#understood(error)));
       if (stop.aborted) abort();
       else stop.addEventListener('abort', abort, { once: true });
@@ -212,8 +222,16 @@ class Attempt {
     const { code = '' } = error;
     if (!this.#sent && CUT_OFF.includes(code)) error.syscall = 'connect';
     if (!this.#sent || !code.startsWith('HPE_') || mayBeRepeated(this.#input)) return error;
-    // An answer that nobody can read is as good as none.
-    return Object.assign(new Error(`The answer is no HTTP: ${error.message}`), { code: 'ECONNRESET', syscall: 'read' });
+    return asGoodAsNone(`The answer is no HTTP: ${error.message}`);
+  }
+
+  /** 101, for which nobody asked. Node hands over the connection and forgets the request. */
+  #switched({ headers: { upgrade } }: IncomingMessage): Error {
+    const protocol = upgrade === undefined ? '' : ` (${this.#resolved.hide(upgrade).slice(0, 100)})`;
+    const what = `101 Switching Protocols: the server changed to another protocol${protocol}, which answers no delivery.`;
+    return mayBeRepeated(this.#input)
+      ? new Failed(what, { kind: 'unknown', reason: 'net.protocol' })
+      : asGoodAsNone(what);
   }
 
   #leadsOn({ statusCode = 0, headers: { location } }: IncomingMessage): boolean {
@@ -309,6 +327,11 @@ const CUT_OFF = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'];
 function seesOther(status: number, method: string): boolean {
   if (status === 303) return method !== 'GET' && method !== 'HEAD';
   return (status === 301 || status === 302) && method === 'POST';
+}
+
+/** Who sees it knows no more than after a lost connection: it may have been done. */
+function asGoodAsNone(why: string): Error {
+  return Object.assign(new Error(why), { code: 'ECONNRESET', syscall: 'read' });
 }
 
 function timedOut(missing: 'connection' | 'answer', ms: Milliseconds): Error {

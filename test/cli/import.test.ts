@@ -224,6 +224,26 @@ describe('the lines of a stream', () => {
   });
 });
 
+test.each([
+  ['a member', '{"type":"t","key":"k1","key":"k2"}', 'key', 24],
+  ['a member that is null at last', '{"type":"t","key":"k1","note":"a","note":null}', 'note', 35],
+  ['a member of its payload', '{"type":"t","key":"k1","payload":{"é🎉":1,"é🎉":2}}', 'é🎉', 42],
+])('a line that gives %s twice is refused, and the place of the second is told', async (_, text, member, column) => {
+  expect(await read(text)).toEqual({
+    objections: [{ line: 1, column, code: 'invalid_input', text: `the member "${member}" is given twice` }],
+  });
+});
+
+test('a refused line of ten million characters is refused with its place', async () => {
+  const long = 'x'.repeat(10_000_000);
+  expect(await read(`{"type":"t","key":"k","payload":"${long}","nothing":1}`)).toMatchObject({
+    objections: [{ line: 1, column: long.length + 36, member: 'nothing' }],
+  });
+  expect(await read(`{"type":"t","payload":"${long}`)).toMatchObject({
+    objections: [{ line: 1, code: 'invalid_input' }],
+  });
+});
+
 describe('a look at JSON', () => {
   test('says that it is none exactly where JSON.parse says so', () => {
     const broken = fc.tuple(
@@ -255,6 +275,20 @@ describe('a look at JSON', () => {
       ['d', 58],
     ]);
     expect(twisted).toEqual([{ token: '9007199254740993', at: 10 }]);
+  });
+
+  test('takes a text of any length, of plain characters or of escapes', () => {
+    for (const long of ['x'.repeat(12_000_000), '\\n'.repeat(6_000_000), '\\u00e9x'.repeat(1_500_000)]) {
+      expect(scanJson(`{"a":"${long}"}`).wrong).toBeUndefined();
+      expect(scanJson(`{"a":"${long}\\q"}`).wrong?.at).toBe(long.length + 6);
+      expect(scanJson(`{"a":"${long}`).wrong).toEqual({ at: long.length + 6, expected: 'a closing "' });
+    }
+  });
+
+  test('finds the second of two members of one name, in any object, however it is written', () => {
+    expect(scanJson('{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}').twice).toBeUndefined();
+    expect(scanJson('{"a":1,"\\u0061":2,"a":3}').twice).toEqual({ name: 'a', at: 7 });
+    expect(scanJson('{"p":[{"__proto__":1,"__proto__":2}]}').twice).toEqual({ name: '__proto__', at: 21 });
   });
 
   test('does not go deeper than anything that is taken', () => {

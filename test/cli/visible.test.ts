@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { inAscii } from '../../src/cli/glyphs.ts';
 import { table } from '../../src/cli/table.ts';
+import { Terminal } from '../../src/cli/terminal.ts';
 import { quoted, visible, visibleLines } from '../../src/cli/visible.ts';
 import { cut, padded, widthOf } from '../../src/cli/width.ts';
 
@@ -49,6 +50,51 @@ describe('text of a task on a terminal', () => {
 
   test('our own signs have a form in ASCII, and a file name keeps its letters', () => {
     expect(inAscii('✓ ↻ ✕ ⚑ → × ≤ café')).toBe('+ ~ x ! -> x <= café');
+  });
+});
+
+describe('what a task printed, on a terminal', () => {
+  const shown = (text: string, { isTTY = true, color = true } = {}) => {
+    let written = '';
+    const write = (chunk: string | Uint8Array) => {
+      written += chunk;
+    };
+    const stdout = { isTTY, write };
+    const { out } = new Terminal({
+      ...{ stdout, stderr: stdout, stdin: {}, environment: {}, platform: 'linux' },
+      ...{ json: false, quiet: false, verbose: 0, color, input: true },
+    });
+    out.printed(text);
+    expect(out.atLineStart).toBe(text.endsWith('\n'));
+    return written;
+  };
+
+  test.each([
+    ['its lines and tabs stay', 'a\tb\r\n10 %\r20 %\n', 'a\tb\r\n10 %\r20 %\n'],
+    ['a title is spelled out', `${ESC}]0;owned\u0007`, String.raw`\x1b]0;owned\x07`],
+    ['what clears it and moves the cursor too', `${ESC}[2J${ESC}[H`, String.raw`\x1b[2J\x1b[H`],
+    ['C1 controls too', '\u009b31m\u0090', String.raw`\x9b31m\x90`],
+    ['writing turned round too', 'txt.\u202eexe\n', 'txt.\\u202eexe\n'],
+    ['a backspace too', 'ab\b\u007f', String.raw`ab\x08\x7f`],
+    ['what is only like a colour too', `${ESC}[>4;2m${ESC}[31${ESC}[38;5m`, String.raw`\x1b[>4;2m\x1b[31\x1b[38;5m`],
+    ['hidden writing is shown', `${ESC}[8mx${ESC}[0;8m`, String.raw`\x1b[8mx\x1b[0;8m`],
+    [
+      'colours pass',
+      `${ESC}[01;31mred${ESC}[0m ${ESC}[38;5;8mx${ESC}[m\n`,
+      `${ESC}[01;31mred${ESC}[0m ${ESC}[38;5;8mx${ESC}[m\n`,
+    ],
+    ['no colour goes on after it', `${ESC}[38;2;1;2;3mred\n`, `${ESC}[38;2;1;2;3mred${ESC}[0m\n`],
+  ])('%s', (_, text, expected) => {
+    expect(shown(text)).toBe(expected);
+  });
+
+  test('has no colours where none are wanted', () => {
+    expect(shown(`${ESC}[31mred${ESC}[0m\n`, { color: false })).toBe('red\n');
+  });
+
+  test('passes as it is where nobody looks at it', () => {
+    const text = `${ESC}[2J\u009b\u202e\b\n`;
+    expect(shown(text, { isTTY: false })).toBe(text);
   });
 });
 

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { classify } from '../../src/failure/classify/classify.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
 import { type HttpOptions, type HttpResult, type HttpTask, http } from '../../src/handlers/http.ts';
 import { checkHttp, type HttpInput } from '../../src/handlers/http-input.ts';
+import { gate } from '../worker/scene.ts';
 import { type Answering, serve, serveSocket } from './loopback.ts';
 
 type More = Partial<HttpInput> & { readonly options?: Partial<HttpOptions>; readonly task?: Partial<HttpTask> };
@@ -214,6 +216,23 @@ describe('a failure', () => {
     expect(await failureOf(send('GET', url))).toMatchObject({ reason: 'net.protocol' });
   });
 
+  test('after the request was sent is ambiguous: a switch to another protocol, whose connection is closed', async () => {
+    const closed = gate();
+    const { url } = await serveSocket((socket) => {
+      socket.once('close', closed.open);
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhi'),
+      );
+    });
+    const failure = await failureOf(send('POST', url));
+    expect(failure).toMatchObject({ reason: 'net.reset', ambiguous: true });
+    expect(failure.message).toBe(
+      '101 Switching Protocols: the server changed to another protocol (websocket), which answers no delivery.',
+    );
+    await closed.passed;
+    expect(await failureOf(send('GET', url))).toMatchObject({ reason: 'net.protocol', message: failure.message });
+  });
+
   test('before the request was sent is not: nobody listens', async () => {
     const { url } = await serveSocket(() => {});
     // Port 9 of the loopback network; the one above shows that connecting works.
@@ -250,6 +269,44 @@ describe('a failure', () => {
     await expect(send('POST', server.url, { task: { signal: stop.signal } })).rejects.toBe(enough);
     await expect(send('POST', server.url, { task: { signal: stop.signal } })).rejects.toBe(enough);
     expect(server.heard).toHaveLength(1);
+  });
+
+  const stages: readonly (readonly [string, string, (socket: Socket, reached: () => void) => void])[] = [
+    ['the encryption begins', 'https:', (socket, reached) => socket.once('data', reached)],
+    ['nothing was answered', 'http:', (socket, reached) => socket.once('data', reached)],
+    [
+      'only headers of no answer came',
+      'http:',
+      (socket, reached) => socket.once('data', () => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n', reached)),
+    ],
+  ];
+
+  test.each(stages)('is the reason of the signal, and closes the connection, when %s', async (_, protocol, answer) => {
+    const [stop, enough, closed] = [new AbortController(), new Error('enough'), gate()];
+    const { url } = await serveSocket((socket) => {
+      socket.once('close', closed.open);
+      answer(socket, () => stop.abort(enough));
+    });
+    const sending = send('POST', url.replace('http:', protocol), { task: { signal: stop.signal } });
+    await expect(sending).rejects.toBe(enough);
+    await closed.passed;
+  });
+
+  test('is the reason of the signal while a name is looked up, and within a body', async () => {
+    const [asking, reading, enough] = [new AbortController(), new AbortController(), new Error('enough')];
+    const lookup = () => {
+      queueMicrotask(() => asking.abort(enough));
+      return never;
+    };
+    const unnamed = send('POST', 'http://slow.test/', { task: { signal: asking.signal }, options: { lookup } });
+    await expect(unnamed).rejects.toBe(enough);
+    const server = await serve((_, response) => void response.write('and now …'));
+    const heartbeat = vi
+      .fn()
+      .mockImplementationOnce(() => {})
+      .mockImplementation(() => reading.abort(enough));
+    await expect(send('GET', server.url, { task: { signal: reading.signal, heartbeat } })).rejects.toBe(enough);
+    expect(heartbeat).toHaveBeenCalledTimes(2);
   });
 });
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect } from 'vitest';
-import { type Project, test } from './cli-process.ts';
+import { describe, expect, onTestFinished } from 'vitest';
+import { Project, test } from './cli-process.ts';
 
 interface Shown {
   readonly task: Record<string, unknown>;
@@ -158,6 +158,34 @@ describe.concurrent('a reader that goes away', () => {
     const list = project.start(['list']);
     list.child.stdout?.destroy();
     expect(await list.ended).toMatchObject({ exit: 0, stderr: '' });
+  });
+});
+
+describe.concurrent('a full disk under stdout', () => {
+  const intoFull = { under: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'] };
+
+  test.each([
+    ['a result', ['list'], 1],
+    ['a document', ['list', '--json'], 1],
+    ['the refusal of a document', ['show', '99', '--json'], 1],
+    ['help', ['--help'], 1],
+    ['what a run says of its task', ['run', '-b', '--', 'true'], 125],
+    ['the document of a run', ['run', '--json', '--', 'true'], 125],
+  ])('is told of, for %s', async (_, args, code) => {
+    const project = new Project();
+    onTestFinished(() => project.remove());
+    await project.run('run', '-b', '--', 'true');
+    const { exit, stderr } = await project.start(args, intoFull).ended;
+    expect(exit).toBe(code);
+    expect(stderr).toMatch(/^error: the output cannot be written: no space left on device \(ENOSPC\)$/m);
+    expect(stderr).not.toContain('foresee');
+  });
+
+  test('detaches a run whose output is lost, and is told of once', async ({ project }) => {
+    const run = project.start(['run', '--', 'sh', '-c', 'while :; do echo y; done'], intoFull);
+    const { exit, stderr } = await run.ended;
+    expect(exit).toBe(75);
+    expect(stderr.match(/the output cannot be written: no space left on device \(ENOSPC\)/g)).toHaveLength(1);
   });
 });
 

@@ -49,6 +49,20 @@ describe.concurrent('holdfast logs', () => {
     expect((await project.run('logs', '99')).exit).toBe(3);
   });
 
+  test('shows a terminal nothing that it would obey, and passes the bytes as they are elsewhere', async ({
+    project,
+  }) => {
+    project.script('lively', String.raw`printf '\033]0;owned\007\033[2J\033[31mred\033[0m\302\233\n'`);
+    await project.run('run', '--', './lively');
+    expect((await project.run('logs', '1')).stdout).toBe('\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u001b[0m\u009b\n');
+    const onTerminal = ['sh', '-c', 'exec script -qec "$*" /dev/null', 'sh'];
+    for (const command of ['logs', 'wait']) {
+      const { stdout } = await project.start([command, '1'], { under: onTerminal }).ended;
+      for (const lively of ['\u001b]', '\u001b[2J', '\u0007', '\u009b']) expect(stdout).not.toContain(lively);
+      if (command === 'logs') expect(stdout).toContain('\\x1b]0;owned\\x07\\x1b[2J\u001b[31mred\u001b[0m\\x9b');
+    }
+  });
+
   test('says all of it in one JSON document, at the end', async ({ project }) => {
     project.script('parts', ...TWO_PARTS);
     const running = project.start(['run', '--', './parts']);

@@ -134,6 +134,49 @@ describe('close', () => {
     expect((await refused(() => (seen as Holdfast).counts())).code).toBe('closed');
   });
 
+  /** A holdfast at work on a task that ends when it is told to stop, and heeds nothing else. */
+  async function atWork() {
+    const started = gate();
+    const endless = defineTask('endless', {
+      run: (_: unknown, { signal }) =>
+        new Promise<never>((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+          started.open();
+        }),
+    });
+    const holdfast = await openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [endless] });
+    const { id } = await holdfast.enqueue(endless, null);
+    holdfast.work({ grace: '1h' });
+    await started.passed;
+    return { holdfast, id };
+  }
+
+  test('stops its workers with the grace that it is given instead of theirs', async () => {
+    const { holdfast, id } = await atWork();
+    await holdfast.close({ grace: 0 });
+    const again = await openFile();
+    expect(await again.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
+    await again.close();
+  });
+
+  test('is hurried by a second call with a shorter grace', async () => {
+    const { holdfast, id } = await atWork();
+    const closed = holdfast.close();
+    await Promise.all([holdfast.close({ grace: 0 }), closed]);
+    const again = await openFile();
+    expect(await again.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
+    await again.close();
+  });
+
+  test('refuses what it does not know, and stays open', async () => {
+    const holdfast = await openFile();
+    const unknown = { force: true } as object;
+    expect(await refused(() => holdfast.close(unknown))).toMatchObject({ code: 'invalid_input' });
+    expect(await refused(() => holdfast.close({ grace: '-1s' }))).toMatchObject({ code: 'invalid_input' });
+    expect(await holdfast.counts()).toMatchObject({ due: 0 });
+    await holdfast.close();
+  });
+
   test('stops its workers and waits for what they run', async () => {
     const holdfast = await openFile();
     const { id } = await holdfast.enqueue(work, null);

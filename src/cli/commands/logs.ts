@@ -40,6 +40,7 @@ export function declare(command: Command): void {
       `
 What a command wrote to stdout goes to stdout, what it wrote to stderr to stderr, whoever runs it and wherever. Of each task
 the last 256 KiB or more are kept, in a folder beside the store (holdfast.db.logs).
+On a terminal colours pass, and other control characters are spelled out, as in \\x1b; elsewhere the text passes as it is.
 With --json one document, at the end. Other tasks than commands print nothing: \`holdfast show ID\` tells how they went.`,
     );
   act<Flags>(command, async (cli, [id], flags) => {
@@ -199,7 +200,7 @@ class Logs {
   #print(piece: Printed): void {
     const { terminal } = this.#cli;
     if (terminal.json) this.#gathered.push(piece);
-    else (piece.stream === 'stdout' ? terminal.out : terminal.err).raw(piece.text);
+    else (piece.stream === 'stdout' ? terminal.out : terminal.err).printed(piece.text);
   }
 
   #nothing(): void {

@@ -52,11 +52,14 @@ export const CONFIG_PLACES = [
   'config.yaml in ~/.config/holdfast (XDG_CONFIG_HOME)',
 ] as const;
 
-/** Whether a file can be read there. What may not even be looked at counts as one, so that it is told and not left out. */
+/**
+ * Whether a file is there. In a folder into which this user may not look, such as another user's home, there is none for it; one
+ * that stands in plain sight and may not be read counts, so that it is told and not left out.
+ */
 export function mayBeConfig(path: string): boolean {
   try {
     return statSync(path).isFile();
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  } catch {
+    return false;
   }
 }

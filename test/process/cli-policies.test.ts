@@ -26,6 +26,13 @@ describe.concurrent('a configuration', () => {
     expect(told).toContain(`config ${project.path('holdfast.yaml')} (folder)`);
   });
 
+  test('in a home into which this user may not look is none', async ({ project }) => {
+    const under = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'];
+    const started = project.start(['classify', 'boom'], { under, env: { HOME: '/root' } });
+    const { exit, stderr } = await started.ended;
+    expect([exit, stderr]).toEqual([0, '']);
+  });
+
   test('is the one that --config names, wherever that stands among the words', async ({ project }) => {
     project.write('holdfast.yaml', BROKEN);
     const other = project.write('other.json', '{"types": {"shell_command": {"retry": {"maxAttempts": 1}}}}');

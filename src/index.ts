@@ -53,7 +53,7 @@ export {
   RetryLater,
   type SignalOptions,
 } from './failure/signals.ts';
-export type { Logger } from './log.ts';
+export { LOG_EVENTS, LOG_LEVELS, type LogEvent, type Logger, type LogLevel } from './log.ts';
 export type { TaskToBring } from './queue/bring.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
@@ -70,7 +70,7 @@ export {
 } from './queue/holdfast.ts';
 export type { Check, Holder } from './queue/readiness.ts';
 export type { Task } from './queue/task-view.ts';
-export type { SqliteHandle, Within } from './queue/within.ts';
+export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type {
   Brought,
   BroughtTask,
@@ -79,6 +79,7 @@ export type {
   HeldBy,
   HistoryEntry,
   Lease,
+  PrunedTask,
   QueueRecord,
   QueueSettings,
   Receipt,
@@ -106,4 +107,6 @@ export {
 } from './task.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';
 export { defineTask, type RunningTask, type TaskDefinition, type TaskOptions } from './worker/define-task.ts';
+export { type JsonLogOptions, jsonLog } from './worker/json-log.ts';
+export type { KeepForInput, RetentionOptions } from './worker/retention-options.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

@@ -4,10 +4,55 @@ export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** Whether lines of a level are written at all. Where it says no, they are not even made. Default: all are. */
+  isLevelEnabled?(level: LogLevel): boolean;
+}
+
+/** From the least to the most urgent. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * What a line is about, in its field `event`: each thing that happens to a task is one of these, and is logged once. Of those that
+ * begin with `ended.` there is exactly one in each round of a task; docs/logs.md says who writes which.
+ */
+export const LOG_EVENTS = [
+  'started.initial',
+  'started.retry',
+  'started.deferral',
+  'started.recovery',
+  'started.again',
+  'waiting.retry',
+  'waiting.deferral',
+  'waiting.recovery',
+  'waiting.handed_back',
+  'needs_manual',
+  'ended.succeeded',
+  'ended.dead',
+  'ended.cancelled',
+  'lease_lost',
+  'cancel_requested',
+  'retried',
+  'held',
+  'released',
+  'pruned',
+] as const;
+export type LogEvent = (typeof LOG_EVENTS)[number];
+
+/** A line that is about to be logged. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly fields: { readonly event: LogEvent; readonly [name: string]: unknown };
+  readonly message: string;
 }
 
 /** Writes nowhere. */
-export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, isLevelEnabled: () => false };
+
+/** Whether a line of this level would be written. */
+export function isEnabled(log: Logger, level: LogLevel): boolean {
+  return log.isLevelEnabled?.(level) ?? true;
+}
 
 /** A logger that adds the same fields to every line. */
 export function withFields(log: Logger, fields: object): Logger {
@@ -16,6 +61,7 @@ export function withFields(log: Logger, fields: object): Logger {
     info: (more, message) => log.info({ ...fields, ...more }, message),
     warn: (more, message) => log.warn({ ...fields, ...more }, message),
     error: (more, message) => log.error({ ...fields, ...more }, message),
+    isLevelEnabled: (level) => isEnabled(log, level),
   };
 }
 
@@ -35,5 +81,12 @@ export function harmless(log: Logger): Logger {
     info: (fields, message) => quietly(() => log.info(fields, message)),
     warn: (fields, message) => quietly(() => log.warn(fields, message)),
     error: (fields, message) => quietly(() => log.error(fields, message)),
+    isLevelEnabled(level) {
+      try {
+        return isEnabled(log, level);
+      } catch {
+        return true;
+      }
+    },
   };
 }

@@ -80,7 +80,7 @@ const ENTRIES: readonly Entry[] = [
   {
     name: 'status',
     group: LOOK,
-    arguments: '[--check]',
+    arguments: '[--check|--summary]',
     summary: 'one screen: is anything wrong, what to do first',
     load: () => import('./commands/status.ts'),
   },
@@ -182,6 +182,13 @@ const ENTRIES: readonly Entry[] = [
     arguments: '[MESSAGE] [--type TYPE]',
     summary: 'what kind of failure an error is (JSON on stdin, or a message)',
     load: () => import('./commands/classify.ts'),
+  },
+  {
+    name: 'db',
+    group: OTHER,
+    arguments: '[prune]',
+    summary: 'what the store is; removes ended tasks whose time is up',
+    load: () => import('./commands/db.ts'),
   },
   {
     name: 'version',

@@ -4,12 +4,14 @@ import { type Classifier, classifierFrom } from '../failure/classify/rules.ts';
 import { type Layer, type Level, layersOf, policyFrom, presetLayer, UNSAID } from '../failure/layers.ts';
 import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
 import type { QueueSettings } from '../store/store.ts';
+import type { RetentionOptions } from '../worker/retention-options.ts';
 import { checkBlock } from './checks.ts';
 import { refuseShadowed } from './classify-rules.ts';
 import { formatOf, type Sections, type WorkerSection } from './format.ts';
 import { meant } from './nearest-name.ts';
 import { type Located, Problems, quoted } from './problems.ts';
 import { KnownReasons } from './reasons.ts';
+import { type RetentionBlock, retentionOptions } from './retention.ts';
 import { type Backoffs, membersOf, type RetryBlock } from './retry.ts';
 import { type MapNode, readSource } from './source.ts';
 
@@ -29,7 +31,8 @@ export interface Config {
   readonly policies: ReadonlyMap<string, readonly Layer[]>;
   /** How it sets up queues. */
   readonly setUps: ReadonlyMap<string, Partial<QueueSettings>>;
-  readonly worker: Partial<WorkerSection>;
+  /** What it says of workers, and what they remove. */
+  readonly worker: Partial<WorkerSection> & { readonly retention?: RetentionOptions };
   readonly classifier?: Classifier;
 }
 
@@ -101,6 +104,7 @@ class Reader {
       queues,
       classify = [],
       worker = {},
+      retention,
       retry_policies: legacy,
     } = this.#sections;
     for (const [name, { node }] of policies ?? []) this.#refuseHiding(name, node);
@@ -116,7 +120,7 @@ class Reader {
       ),
       sources: this.#all('source', sources, ({ retry }) => retry),
       setUps: setUpsOf(queues),
-      worker,
+      worker: { ...worker, ...(retention && { retention: this.#retention(retention) }) },
       ...(classify.length > 0 &&
         !this.#problems.refused && { classifier: classifierFrom(classify.map(({ rule }) => rule)) }),
     };
@@ -129,6 +133,13 @@ class Reader {
       this.#check(retry, layersOf(name, { ...UNSAID, default: ofDefault, type: read.types.get(name) ?? [] }));
     }
     return read;
+  }
+
+  #retention(block: RetentionBlock): RetentionOptions {
+    for (const { reasons } of Object.values(block)) {
+      for (const { name, at } of reasons) this.#reasons.checkName(name, at, this.#problems);
+    }
+    return retentionOptions(block);
   }
 
   #all<T>(level: Level, section: ReadonlyMap<string, T> | undefined, blockOf: (value: T) => RetryBlock | undefined) {

@@ -3,6 +3,7 @@ import { type Needs, QUEUE_ORDERS } from '../task.ts';
 import { CLASSIFY_RULE, REASON, type RuleBlock } from './classify-rules.ts';
 import { LEGACY_POLICY } from './legacy.ts';
 import { quoted } from './problems.ts';
+import { RETENTION, type RetentionBlock } from './retention.ts';
 import { type Backoffs, type RetryBlock, retryShape } from './retry.ts';
 import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
 
@@ -18,6 +19,7 @@ export interface Sections {
   readonly classify: readonly RuleBlock[];
   readonly reasons: readonly string[];
   readonly worker: Partial<WorkerSection>;
+  readonly retention: RetentionBlock;
   readonly retry_policies: ReadonlyMap<string, RetryBlock>;
 }
 
@@ -113,7 +115,7 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
                 rate: LIMITS,
                 concurrency: LIMITS,
                 pace: LIMITS,
-                retention: 'nothing is removed by age.',
+                retention: 'tasks are removed by state and reason, under `retention:`, and alike in all queues.',
               },
             },
           ),
@@ -137,6 +139,11 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
         },
       ),
       worker: field(WORKER, 'What workers are like that are not told otherwise.', { examples: [{ concurrency: 20 }] }),
+      retention: field(
+        RETENTION,
+        'How long tasks are kept that came to rest. Once an hour a worker removes those whose time is up, with all that belongs to them.',
+        { examples: [{ succeeded: '7d', dead: { default: '30d', 'fs.locked': '90d' }, needs_manual: 'never' }] },
+      ),
       retry_policies: field(
         record(LEGACY_POLICY, '`retry_policies`'),
         'A document of connectors, as it is. Each policy says everything: what it leaves out has its own defaults.',
@@ -144,7 +151,6 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
     },
     {
       notYet: {
-        retention: 'nothing is removed by age.',
         limits: LIMITS,
         schedules: 'nothing is enqueued by the clock.',
         alerts: 'nobody is told of anything.',

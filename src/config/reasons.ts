@@ -2,11 +2,14 @@ import { REASONS } from '../failure/classify/reasons.ts';
 import { FAILURE_KINDS, isKind, isReason } from '../failure/outcome.ts';
 import { editsBetween } from '../nearest.ts';
 import { likeName } from './nearest-name.ts';
-import { type Problems, quoted } from './problems.ts';
+import { type Located, type Problems, quoted } from './problems.ts';
 import { membersOf, type RetryBlock } from './retry.ts';
 
 /** What decisions are about that no classifier gives: a handler's own word, and what happens to a worker. */
 const OF_THE_ENGINE = ['explicit.later', 'worker.lost', 'worker.interrupted', 'deadline.passed'];
+
+/** With which tasks come to rest besides, though no rule of a policy meets them. */
+const OF_THE_END = ['worker.crash_loop', 'cancelled', 'unique.superseded'];
 
 const LISTED = 'A reason of your own is listed under `reasons:`.';
 
@@ -35,6 +38,12 @@ export class KnownReasons {
       const objection = isKind(name) ? undefined : this.#objectionTo(name);
       if (objection) problems.refuse(at, ...objection);
     }
+  }
+
+  /** Refuses the name of a reason or family with which no task comes to rest. */
+  checkName(name: string, at: Located, problems: Problems): void {
+    const objection = OF_THE_END.includes(name) || name === 'unique.*' ? undefined : this.#objectionTo(name);
+    if (objection) problems.refuse(at, ...objection);
   }
 
   #objectionTo(name: string): Objection | undefined {

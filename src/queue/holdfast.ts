@@ -37,6 +37,7 @@ import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from '../worker/configuration.ts';
 import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
 import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
+import { parseRetention, type RetentionOptions } from '../worker/retention-options.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
@@ -44,9 +45,10 @@ import { Claims } from './claims.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
 import { type Explanation, explain } from './explain.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
+import { removeOld } from './pruning.ts';
 import { factsOf } from './round.ts';
 import { type Task, taskFrom } from './task-view.ts';
-import { recordAtOnce, type SqliteHandle, type Within } from './within.ts';
+import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
 
 export interface HoldfastOptions {
   /** `sqlite('tasks.db')`, or another store. */
@@ -263,9 +265,13 @@ export class Holdfast implements AsyncDisposable {
    * Enqueues inside a transaction of yours, so that your rows and the task exist together or not at all:
    * `db.transaction(() => { …; holdfast.within(db).enqueue(task, input); }).immediate()`. The handle is a Database of the very
    * better-sqlite3 that Holdfast uses, open on the store's file, with `synchronous = FULL` unless the store's durability is less.
+   * On PostgreSQL it is a client of pg, or a transaction of Drizzle, Kysely, Knex, Prisma or postgres.js, and what is answered
+   * is to be awaited before the commit.
    * @throws InvalidInputError for any other handle, with what to do about it; StoreError where the store has no such thing.
    */
-  within(handle: SqliteHandle): Within<Receipt> {
+  within(handle: SqliteHandle): Within<Receipt>;
+  within(handle: PostgresHandle): Within<Promise<Receipt>>;
+  within(handle: SqliteHandle | PostgresHandle): Within<Receipt | Promise<Receipt>> {
     this.#refuseClosed();
     if (!this.store.within) {
       throw new StoreError(
@@ -278,7 +284,7 @@ export class Holdfast implements AsyncDisposable {
       enqueue: (task, input, options = {}) => {
         this.#refuseClosed();
         const made = this.#makerFor(task, 'enqueue')(options)(input);
-        return recordAtOnce(enqueuer, made, typeof task === 'string' ? task : task.type);
+        return recordWithin(enqueuer, made, typeof task === 'string' ? task : task.type);
       },
     };
   }
@@ -513,6 +519,17 @@ export class Holdfast implements AsyncDisposable {
   /** The queues that were ever used, and how they are set up. */
   queues(): Promise<readonly QueueRecord[]> {
     return this.store.records.queues();
+  }
+
+  /**
+   * Removes now all tasks whose time is up, with everything that belongs to them, and answers how many. Workers do so by
+   * themselves; this is for programs whose workers end too soon to get far. Nobody else waits for it longer than 50 ms.
+   * Without a retention it is the configured one, else 30 days, and `needs_manual` never. What has not ended is never touched.
+   * @throws InvalidInputError naming what it cannot use of a retention, before anything is removed.
+   */
+  async prune(retention?: RetentionOptions): Promise<number> {
+    this.#refuseClosed();
+    return removeOld(this.store.upkeep, parseRetention(retention ?? this.#configuration.worker.retention));
   }
 
   /** Where the store is and how it keeps its word. */

@@ -10,7 +10,19 @@ export interface SqliteHandle {
   readonly inTransaction: boolean;
 }
 
-/** Enqueues on a handle of the caller's. On SQLite the answer is a receipt, at once. */
+/**
+ * A connection to PostgreSQL in a transaction of the caller's: a client of pg, or the transaction that Drizzle, Kysely, Knex,
+ * Prisma or postgres.js hand out.
+ */
+export type PostgresHandle =
+  | { query(...args: never[]): unknown }
+  | { execute(...args: never[]): unknown }
+  | { executeQuery(...args: never[]): unknown }
+  | { raw(...args: never[]): unknown }
+  | { $queryRawUnsafe(...args: never[]): unknown }
+  | { unsafe(...args: never[]): unknown };
+
+/** Enqueues on a handle of the caller's. On SQLite the answer is a receipt, at once; on PostgreSQL the promise of one. */
 export interface Within<Answer> {
   /**
    * Records a task on that handle, as `enqueue` does: inside its transaction if one is open, so that the task exists exactly if
@@ -22,8 +34,13 @@ export interface Within<Answer> {
   enqueue<Input>(task: TaskDefinition<Input, unknown> | string, input: Input, options?: EnqueueOptions): Answer;
 }
 
-/** The receipt of one task that is ready to be recorded. */
-export function recordAtOnce(enqueuer: Enqueuer, made: NewTask | Promise<NewTask>, type: string): Receipt {
+/** The receipt of one task, at once where the store answers at once. */
+export function recordWithin(
+  enqueuer: Enqueuer,
+  made: NewTask | Promise<NewTask>,
+  type: string,
+): Receipt | Promise<Receipt> {
+  if (enqueuer.waits) return recordLater(enqueuer, made);
   if (!(made instanceof Promise)) return enqueuer.enqueue([made])[0] as Receipt;
   // Whatever it comes to, nobody waits for it.
   made.catch(() => {});
@@ -31,4 +48,12 @@ export function recordAtOnce(enqueuer: Enqueuer, made: NewTask | Promise<NewTask
     `The schema of '${type}' answers with a promise, and no transaction can wait for it, so nothing was enqueued. ` +
       'Check what takes time before the transaction, and give the type a schema that answers at once.',
   );
+}
+
+async function recordLater(
+  enqueuer: Enqueuer & { readonly waits: true },
+  made: NewTask | Promise<NewTask>,
+): Promise<Receipt> {
+  const [receipt] = await enqueuer.enqueue([await made]);
+  return receipt as Receipt;
 }

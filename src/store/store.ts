@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
+import type { RemovableState, Retention } from '../retention.ts';
 import type { BroughtState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 
 /**
@@ -15,17 +16,17 @@ export interface Store {
   readonly upkeep: Upkeep;
   /**
    * Enqueues on a handle of the caller's, inside its transaction if one is open, else in one of its own. Where the database
-   * answers at once, so does this; one across a network will answer promises. Absent: the store cannot.
+   * answers at once, so does this; one across a network answers promises. Absent: the store cannot.
    * @throws InvalidInputError or StoreError for a handle on which the task would be lost, or would not be this store's.
    */
   within?(handle: unknown): Enqueuer;
 }
 
-/** What enqueues at once. */
-export interface Enqueuer {
-  /** As in `TaskStore`; what was written counts when the transaction commits, and is undone where this throws. */
-  enqueue(tasks: readonly NewTask[]): readonly Receipt[];
-}
+/** What enqueues on a caller's handle. As in `TaskStore`; what was written counts when the transaction commits. */
+export type Enqueuer =
+  /** At once; what it wrote is undone where this throws. */
+  | { readonly waits: false; enqueue(tasks: readonly NewTask[]): readonly Receipt[] }
+  | { readonly waits: true; enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> };
 
 /** What opens a store: `sqlite('tasks.db')` returns one. Opening it is what touches the disk. */
 export interface StoreOpener {
@@ -471,8 +472,61 @@ interface Upkeep {
   onWork(listener: () => void): () => void;
   /** Every broken invariant that is found, as sentences; none in a sound store. */
   verify(): Promise<readonly string[]>;
+  /** How many tasks `prune` would remove at this moment, by state and reason: first what succeeded, then the most frequent. */
+  prunable(retention: Retention): Promise<readonly PruneCount[]>;
+  /**
+   * Removes some of the tasks whose time is up, each with everything that belongs to it, so that its key is free again. Nobody
+   * else waits for it longer than 50 ms. It goes through the tasks by id, from `after` on; nothing needs to be remembered of
+   * a call whose process died. What has not ended is never touched, but for `needs_manual` where the retention names a time.
+   */
+  prune(retention: Retention, after?: number): Promise<Pruned>;
+  /**
+   * Forgets some of the names that no task uses any more, where there are very many of them. Answers how many; 0 when it is
+   * done. Nothing that it forgets has to be there: a name that comes back is made anew.
+   */
+  tidy(): Promise<number>;
+  /** Whether a chore is this caller's to do now: true for one of all processes, once in so long. */
+  takeTurn(chore: string, every: Milliseconds): Promise<boolean>;
+  /**
+   * Steps that operators took, and those that followed from unique keys, which nobody's log was told of yet: each is handed
+   * out to one of all processes, once, oldest first. Without what settlements tell by their answers, what was brought, and
+   * what is older than a day.
+   */
+  takeSteps(limit: number): Promise<readonly StepTaken[]>;
   /** Finishes what was called and lets go of the database. Calls after it are refused. */
   close(): Promise<void>;
+}
+
+/** How many tasks of a state have come to rest for a reason; it is absent where there was none, as for those that succeeded. */
+export interface PruneCount {
+  readonly state: RemovableState;
+  readonly reason?: string;
+  readonly count: number;
+}
+
+export interface PrunedTask {
+  readonly id: number;
+  readonly type: string;
+  readonly state: RemovableState;
+  readonly reason?: string;
+}
+
+export interface Pruned {
+  readonly removed: readonly PrunedTask[];
+  /** Where to go on; absent when all were looked at. */
+  readonly next?: number;
+}
+
+/** A step in the history of a task, and whose it is. */
+export interface StepTaken extends By {
+  readonly task: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly at: number;
+  readonly verb: string;
+  readonly from: TaskState;
+  readonly to: TaskState;
 }
 
 export interface StoreDescription {

@@ -6,6 +6,7 @@ import { type Holdfast, type HoldfastOptions, openWith } from '../queue/holdfast
 import { show } from '../show.ts';
 import { sqlite } from '../store/sqlite/index.ts';
 import type { StoreOpener } from '../store/store.ts';
+import { defineTask } from '../worker/define-task.ts';
 import type { Worker, WorkerEvent, WorkerOptions } from '../worker/worker.ts';
 import { dice } from './dice.ts';
 import { VirtualClock } from './virtual-clock.ts';
@@ -53,9 +54,13 @@ const OPTIONS = [
   'patienceMs',
 ];
 
+/** What a kit without tasks has to do: a worker needs a type, and nobody enqueues this one. */
+const NOTHING = defineTask('holdfast.testing.nothing', { run() {} });
+
 /**
  * Opens Holdfast for a test, on a clock that stands still and dice that are seeded. A handler that waits should wait on
  * `clock.sleep`; one that hangs is noticed after `patienceMs` of real time, and the clock moves on.
+ * Without `tasks` it is for claims by hand: its worker takes nothing, and only looks for what others lost.
  */
 export async function openTestHoldfast(options: TestOptions = {}): Promise<TestHoldfast> {
   refuseUnknown(options, OPTIONS, 'openTestHoldfast');
@@ -65,7 +70,8 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
   if (!Number.isFinite(seed)) throw new InvalidInputError(`seed must be a number, got ${show(seed)}.`);
   const patience = duration(patienceMs, 'patienceMs');
   if (workerOptions !== undefined) refuseUnknown(workerOptions, Object.keys(Object(workerOptions)), 'worker');
-  const holdfast = await openWith({ ...rest, store }, { clock, random: dice(seed) });
+  const tasks = rest.tasks?.length === 0 ? undefined : rest.tasks;
+  const holdfast = await openWith({ ...rest, tasks: tasks ?? [NOTHING], store }, { clock, random: dice(seed) });
   const events: WorkerEvent[] = [];
   const worker = await closingAfterFailure(holdfast, () =>
     holdfast.work({

@@ -2,9 +2,10 @@ import type { Milliseconds } from '../duration.ts';
 import type { Decision } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
-import { type Logger, silent } from '../log.ts';
-import type { Claimed } from '../store/store.ts';
+import { isEnabled, type Logger, type LogLine } from '../log.ts';
+import type { Claimed, StepTaken } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
+import { levelOf, lineOf, lineOfStep } from './log-lines.ts';
 
 /**
  * What a worker tells of: each execution's start, then its settlement. What it decides about tasks that others lost, and
@@ -40,7 +41,7 @@ export class Announcer {
   }
 
   tell(event: WorkerEvent): void {
-    if (this.#log !== silent) this.#write(event);
+    if (isEnabled(this.#log, levelOf(event))) this.#write(lineOf(event, this.#worker));
     const report = (error: unknown) => this.#log.error({ err: error, worker: this.#worker }, 'onEvent threw');
     try {
       // Its type says that it answers nothing, which an async function satisfies; its rejection would end the process.
@@ -51,20 +52,12 @@ export class Announcer {
     }
   }
 
-  #write(event: WorkerEvent): void {
-    const { lease, type } = event.task;
-    const fields = { task: lease.task, type, execution: lease.execution, worker: this.#worker };
-    switch (event.kind) {
-      case 'started':
-        this.#log.debug(fields, 'started');
-        return;
-      case 'stale':
-        this.#log.warn(fields, 'The lease had ended; the outcome was kept as evidence');
-        return;
-      case 'settled': {
-        const { decision, state, ranFor } = event;
-        this.#log.info({ ...fields, state, ranFor, because: decision.because }, decision.because.text);
-      }
-    }
+  /** A step that somebody took, in whatever process. */
+  tellStep(step: StepTaken): void {
+    this.#write(lineOfStep(step));
+  }
+
+  #write({ level, fields, message }: LogLine): void {
+    this.#log[level](fields, message);
   }
 }

@@ -2,6 +2,8 @@ import type { Milliseconds } from '../duration.ts';
 
 /** A type whose executions take longer than this on average is not claimed ahead. */
 const LONGEST: Milliseconds = 10;
+/** And one whose executions take longer than this does not keep what was claimed ahead: giving back costs an execution each. */
+const FAR_TOO_LONG: Milliseconds = 50;
 /** What is claimed ahead is at most so much work for each slot, as far as was measured. */
 const MOST_WORK: Milliseconds = 50;
 /** And at most so many tasks. */
@@ -46,6 +48,12 @@ export class Foresight {
   isShort(type: string): boolean {
     const known = this.#measured.get(type);
     return known !== undefined && known.seen >= ENOUGH && known.average <= LONGEST;
+  }
+
+  /** Whether executions of this type take so long that what waits for its turn is better claimed by somebody else. */
+  isLong(type: string): boolean {
+    const known = this.#measured.get(type);
+    return known !== undefined && known.average > FAR_TOO_LONG;
   }
 
   /** What was measured holds no longer: what was claimed ahead had to wait. */

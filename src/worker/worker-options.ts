@@ -2,10 +2,11 @@ import { type DurationInput, duration, type Milliseconds } from '../duration.ts'
 import { InvalidInputError } from '../errors.ts';
 import { list, name, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
-import type { Takes } from '../store/store.ts';
+import type { PrunedTask, Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
 import { checkNeeds, trueOrFalse } from './define-task.ts';
 import type { WorkerEvent } from './events.ts';
+import { parseRetention, type RetentionOptions } from './retention-options.ts';
 
 export interface WorkerOptions {
   /** Shown to people. Default: `workerName` of the opener, `worker-PID` unless said. */
@@ -41,6 +42,14 @@ export interface WorkerOptions {
    * may be told first. What it throws is logged and goes no further.
    */
   readonly onEvent?: (event: WorkerEvent) => void;
+  /**
+   * When tasks that came to rest are removed: `{ succeeded: '7d', dead: { default: '30d', 'fs.locked': '90d' } }`. Once an hour one
+   * of all workers does so, by what it is told, so tell all of them the same; one with `only` leaves it to others. Default:
+   * 30 days, and `needs_manual` never.
+   */
+  readonly retention?: RetentionOptions;
+  /** Told of what was removed because its time was up, some tasks at a time. What it throws is logged and goes no further. */
+  readonly onRemoved?: (tasks: readonly PrunedTask[]) => void;
 }
 
 const OPTIONS = [
@@ -57,6 +66,8 @@ const OPTIONS = [
   'only',
   'claimAhead',
   'onEvent',
+  'retention',
+  'onRemoved',
 ];
 
 /** The options of a worker, read and with their defaults. */
@@ -72,6 +83,7 @@ export interface WorkerSettings {
   /** Infinity where there is no end. */
   readonly maxTasks: number;
   readonly onEvent?: (event: WorkerEvent) => void;
+  readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
 }
 
 const SHORTEST_LEASE: Milliseconds = 1_000;
@@ -91,10 +103,14 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
     grace = '30s',
     claimAhead = true,
     onEvent,
+    onRemoved = () => {},
   } = options;
-  if (onEvent !== undefined && typeof onEvent !== 'function') {
-    throw new InvalidInputError(`onEvent must be a function, got ${show(onEvent)}.`);
+  for (const [called, value] of Object.entries({ onEvent, onRemoved })) {
+    if (value !== undefined && typeof value !== 'function') {
+      throw new InvalidInputError(`${called} must be a function, got ${show(value)}.`);
+    }
   }
+  parseRetention(options.retention);
   const id = (value: unknown, what: string) => wholeNumber(value, what, 1);
   return {
     ...(options.name !== undefined && { name: name(options.name, 'name') }),
@@ -112,6 +128,7 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
     grace: duration(grace, 'grace'),
     maxTasks: options.maxTasks === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.maxTasks, 'maxTasks', 1),
     ...(onEvent !== undefined && { onEvent }),
+    onRemoved,
   };
 }
 

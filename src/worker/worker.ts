@@ -4,10 +4,11 @@ import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, Store, Takes, World } from '../store/store.ts';
+import type { Claimed, PrunedTask, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
 import { Ahead } from './ahead.ts';
 import { Asking } from './asking.ts';
+import { Chores } from './chores.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
@@ -19,6 +20,7 @@ import { Membership } from './membership.ts';
 import { claimedUnder, policyFor, publications } from './policy-for.ts';
 import { recover } from './recovery.ts';
 import { endingOf } from './result.ts';
+import { parseRetention } from './retention-options.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { TimeLimits } from './time-limits.ts';
 import { Wakeup } from './wakeup.ts';
@@ -84,6 +86,7 @@ export class Worker implements AsyncDisposable {
   readonly #limits: TimeLimits;
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
+  readonly #chores: Chores;
   readonly #executions = new Executions();
   /** Who hears what comes of an execution. */
   readonly #told = new WeakMap<Execution, Waiter<Finished>>();
@@ -131,7 +134,10 @@ export class Worker implements AsyncDisposable {
       publishes: () => publications(tasks, this.#configuration),
       held: () => [...this.#leased(), ...this.#ahead.held],
       inBackground: (beat) => this.#inBackground(beat),
-      afterBeat: () => this.#recoverUnasked(),
+      afterBeat: () => {
+        this.#recoverUnasked();
+        this.#lookForChores();
+      },
     });
     this.#host = {
       clock: world.clock,
@@ -150,6 +156,15 @@ export class Worker implements AsyncDisposable {
       clock: world.clock,
       handBack: (claimed, why) => this.#handBack(claimed, why),
       onStuck: () => this.#foresight.doubt(),
+    });
+    this.#chores = new Chores({
+      upkeep: store.upkeep,
+      clock: world.clock,
+      log: this.#log,
+      announcer: this.#announcer,
+      worker: this.name,
+      retention: () => parseRetention(options.retention ?? this.#configuration.worker.retention),
+      onRemoved: (tasks) => this.#tellRemoved(tasks),
     });
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -219,7 +234,7 @@ export class Worker implements AsyncDisposable {
 
   /** @internal For the testing kit: whether it waits for nothing but its handlers, the clock and news. */
   get resting(): boolean {
-    return !this.#asking.underWay && (!this.#looping || this.#wakeup.asleep);
+    return !this.#asking.underWay && this.#chores.resting && (!this.#looping || this.#wakeup.asleep);
   }
 
   /** @internal How many handlers run whose executions are not settled. */
@@ -265,7 +280,10 @@ export class Worker implements AsyncDisposable {
     let recovered = false;
     while (!this.#stopping) {
       try {
-        if (!recovered) await this.#joinAndRecover();
+        if (!recovered) {
+          await this.#joinAndRecover();
+          this.#lookForChores();
+        }
         recovered = true;
         if (await this.#round()) return undefined;
         pause = FIRST_PAUSE;
@@ -470,7 +488,7 @@ export class Worker implements AsyncDisposable {
   /** What takes longer than it was thought to is not left to wait here. */
   #measure(type: string, elapsed: Milliseconds): void {
     this.#foresight.note(type, elapsed);
-    if (this.#ahead.size === 0 || this.#foresight.isShort(type) || !this.#ahead.holds(type)) return;
+    if (this.#ahead.size === 0 || !this.#foresight.isLong(type) || !this.#ahead.holds(type)) return;
     this.#ahead.handBackAll('It was claimed ahead, and those before it take longer than they did.');
   }
 
@@ -510,12 +528,29 @@ export class Worker implements AsyncDisposable {
     });
   }
 
+  /** One that is there for certain tasks leaves to others what is done for all. */
+  #lookForChores(): void {
+    if (!this.#only && !this.#stopping) this.#chores.look();
+  }
+
+  #tellRemoved(tasks: readonly PrunedTask[]): void {
+    const report = (error: unknown) => this.#log.error({ err: error, worker: this.name }, 'onRemoved threw');
+    try {
+      // It may be asynchronous, whatever its type says.
+      const answer: unknown = this.#settings.onRemoved(tasks);
+      if (answer instanceof Promise) answer.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  }
+
   /** A worker that nobody started, and that holds nothing, does not keep its process alive. */
   #restIfIdle(): void {
     if (this.#looping || this.#executions.unsettled > 0) return;
     this.#membership.rest();
     this.#limits.rest();
     this.#ahead.rest();
+    void this.#chores.rest();
   }
 
   #inBackground<T>(work: Promise<T>): Promise<T> {
@@ -546,6 +581,7 @@ export class Worker implements AsyncDisposable {
     this.#membership.rest();
     this.#limits.rest();
     this.#ahead.rest();
+    await this.#chores.rest();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
     await this.#membership.leave();
     this.#context.onEnd?.(this);

@@ -52,11 +52,38 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   // Names
   'an unknown section': one('tpyes: {}', '1:1 error', "no 'tpyes'", "'types'"),
   'a policy at the top': one('retry: {}', '1:1 error', "no 'retry'", 'under `defaults:`'),
-  'a retention without its engine': one(
-    'version: 1\nretention: { dead: 30d }',
-    '2:1 error',
+  'a retention of a queue': one(
+    'queues:\n  mail: { retention: 7d }',
+    '2:11 error',
     "cannot have 'retention' yet",
     'until then',
+  ),
+  'a retention that is one time': one('retention: 30d', '1:12 error', 'must be a map'),
+  'a retention of a state that is called otherwise': one(
+    'retention: { failed: 30d }',
+    '1:14 error',
+    "no 'failed'",
+    "'dead'",
+  ),
+  'a retention of what has not ended': one('retention: { held: 1d }', '1:14 error', "no 'held'", 'cancel it first'),
+  'a retention without a unit': one('retention: { dead: 30 }', '1:20 error', 'no unit', '30s'),
+  'a retention that means for ever': one('retention: { dead: none }', '1:20 error', 'or never', 'Write never'),
+  'a retention of successes by reason': one(
+    'retention: { succeeded: { fs.locked: 1d } }',
+    '1:25 error',
+    'has no reason',
+    'succeeded: 7d',
+  ),
+  'a retention of a reason with a slip': one(
+    'retention: { dead: { fs.lokced: 90d } }',
+    '1:22 error',
+    "Unknown reason 'fs.lokced'",
+    "'fs.locked'",
+  ),
+  'a retention of a name that is no reason': one(
+    'retention: { dead: { EACCES: 90d } }',
+    '1:22 error',
+    "a family (fs.*) or default, got 'EACCES'",
   ),
   'limits of a queue without their engine': one(
     'queues:\n  bulk:\n    concurrency: 3',
@@ -316,7 +343,7 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
 
   // Together
   'many things at once': {
-    text: 'tpyes: {}\ntypes:\n  a:\n    retry: { maxAttempts: 0, jitter: 20 }\nqueues: { q: { order: x } }\nretention: 1d',
+    text: 'tpyes: {}\ntypes:\n  a:\n    retry: { maxAttempts: 0, jitter: 20 }\nqueues: { q: { order: x } }\nlimits: {}',
     problems: [
       ['1:1 error', "no 'tpyes'"],
       ['4:27 error', 'at least 1'],

@@ -151,6 +151,28 @@ types:
   });
 });
 
+test('how long tasks are kept is said to workers as code would say it', () => {
+  const day = 86_400_000;
+  const said = registryOf(`
+retention:
+  succeeded: 7d
+  dead: { default: 30d, fs.locked: 90d, http.*: 14d, order.closed: 1d }
+  cancelled: { unique.superseded: 0 }
+  needs_manual: never
+worker: { concurrency: 4 }
+`);
+  expect(said.worker).toEqual({
+    concurrency: 4,
+    retention: {
+      succeeded: 7 * day,
+      dead: { default: 30 * day, 'fs.locked': 90 * day, 'http.*': 14 * day, 'order.closed': day },
+      cancelled: { 'unique.superseded': 0 },
+      needs_manual: { default: 'never' },
+    },
+  });
+  expect(registryOf('version: 1').worker).toEqual({});
+});
+
 describe('what is set at run time', () => {
   test.each<[string, Target]>([
     ['everything', 'default'],

@@ -5,6 +5,7 @@ import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
 import { promisesOfLeases } from './promises/leases.ts';
 import { promisesOfMoving } from './promises/moving.ts';
+import { promisesOfPruning } from './promises/pruning.ts';
 import { promisesOfRecords } from './promises/records.ts';
 import { promisesOfRecovery } from './promises/recovery.ts';
 import { promisesOfSettling } from './promises/settling.ts';
@@ -29,6 +30,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
     describe('time', () => promisesOfTime(factory));
+    describe('pruning', () => promisesOfPruning(factory));
     describe('upkeep', () => promisesOfUpkeep(factory));
   });
 }

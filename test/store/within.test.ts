@@ -189,7 +189,7 @@ test('the clock goes on from where the store has come, though the wall clock was
   const given = { type: 'mail', queue: 'q', source: 's', priority: 0, payload: '{}', delay: 0 };
   const before = store.upkeep.now();
   world.clock.jumpWall(-3_600_000);
-  const [receipt] = store.within?.(db).enqueue([given]) ?? [];
+  const [receipt] = (store.within?.(db).enqueue([given]) ?? []) as readonly Receipt[];
 
   const record = await store.records.find((receipt as Receipt).id);
   expect(record?.createdAt).toBeGreaterThanOrEqual(before);

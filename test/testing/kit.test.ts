@@ -121,6 +121,25 @@ describe('a kit is deterministic', () => {
   });
 });
 
+describe('a kit without tasks', () => {
+  test('is for claims by hand: its worker takes nothing, and looks for what others lost', async () => {
+    const kit = await open({ worker: { leaseFor: '30s' } });
+    const { id } = await kit.holdfast.enqueue('analysis', null);
+    await kit.drain();
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready' });
+
+    const lost = await kit.holdfast.claim({ leaseFor: '10s' });
+    await kit.advance('1m');
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', executions: 1 });
+    const claim = await kit.holdfast.claim();
+    await claim?.fail(new Error('No.'));
+
+    const due = new Date(kit.clock.now() + 300_000);
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'scheduled', attempts: 1, dueAt: due });
+    await expect(lost?.complete()).rejects.toMatchObject({ code: 'lease_lost' });
+  });
+});
+
 describe('time in a kit', () => {
   test('stands still until it is moved', async () => {
     const kit = await open({ tasks: [defineTask('work', { run() {} })], start: new Date('2030-05-05T05:05:05Z') });

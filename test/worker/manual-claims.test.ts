@@ -572,6 +572,7 @@ describe('the rows of workers', () => {
   test('are not written again by claims that find nothing', async () => {
     const path = join(folder(), 'tasks.db');
     const kit = await byHand(undefined, { store: sqlite(path) });
+    await kit.drain();
     await kit.holdfast.claim();
     const watcher = new Database(path, { readonly: true });
     const version = () => watcher.pragma('data_version', { simple: true });

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { Counts, SourceCounts, WorkerRecord } from '../../store/store.ts';
@@ -12,6 +12,7 @@ import { GLYPHS, type ShownState } from '../glyphs.ts';
 import { documentOf, workerJson } from '../json-shapes.ts';
 import { withStore } from '../open-store.ts';
 import { plural } from '../plural.ts';
+import { printSummary } from '../queue-summary.ts';
 import { type FoundConfig, readConfig } from '../read-config.ts';
 import { stateWords, styleOf } from '../task-text.ts';
 import type { Style } from '../terminal.ts';
@@ -25,6 +26,7 @@ const MOST_LOOKED_AT = 1_000;
 
 interface Flags {
   readonly check?: boolean;
+  readonly summary?: boolean;
 }
 
 /** Something that a person should look at: what, why it matters, and the command that leads there. */
@@ -37,11 +39,18 @@ interface Attention {
 }
 
 export function declare(command: Command): void {
-  command.option('--check', 'for monitoring: exit 8 with a line for each thing that needs attention');
+  command
+    .option('--check', 'for monitoring: exit 8 with a line for each thing that needs attention')
+    .addOption(
+      new Option('--summary', 'totals by state, and what needs a person, by reason and with what to do').conflicts(
+        'check',
+      ),
+    );
   act<Flags>(command, status);
 }
 
 async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<number> {
+  if (flags.summary) return summary(cli);
   const config = await readConfig(cli);
   return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
@@ -60,6 +69,21 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
     } else if (flags.check) for (const { text } of attention) cli.terminal.result(text);
     else screen(cli, path, counts, alive, attention, now);
     return exit;
+  });
+}
+
+async function summary(cli: Cli): Promise<number> {
+  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+    const [counts, now] = [await holdfast.counts(), holdfast.store.upkeep.now()];
+    const behind = await heldBack(cli, holdfast, now);
+    printSummary(
+      cli,
+      path,
+      counts,
+      behind.map(({ text }) => text),
+      now,
+    );
+    return EXIT.done;
   });
 }
 

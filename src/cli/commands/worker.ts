@@ -14,6 +14,7 @@ import { type Interrupt, onInterrupt } from '../interrupts.ts';
 import { span } from '../moment.ts';
 import { withStore } from '../open-store.ts';
 import { OutputLog } from '../output-log.ts';
+import { removeOutput } from '../output-removal.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
 import { Problem, problemOf, usage } from '../problem.ts';
 import { readConfig } from '../read-config.ts';
@@ -77,7 +78,13 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
   const tasks = taskTypes({ environment: cli.environment, brakes, output });
   const config = found?.registry;
   return withStore(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, { path }) => {
-    const worker = configured(() => holdfast.worker({ ...options, onEvent: (event) => report.event(event) }));
+    const worker = configured(() =>
+      holdfast.worker({
+        ...options,
+        onEvent: (event) => report.event(event),
+        onRemoved: (removed) => removeOutput(path, removed),
+      }),
+    );
     const stopLooking = trouble.watch(path);
     const stopFollowing = followConfig(found, report);
     report.up(path);
@@ -185,7 +192,9 @@ class Trouble {
       report.trouble(level, message, err);
       if (err instanceof StoreError && !err.retryable) this.#end(problemOf(err));
     };
-    this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error') };
+    // What is news of tasks is told by its events; another worker's log may have what operators did.
+    const isLevelEnabled = (level: string) => level === 'warn' || level === 'error';
+    this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error'), isLevelEnabled };
   }
 
   /** SQLite goes on with a file that was removed or replaced (by a backup, say), where nobody records anything any more. */

@@ -56,10 +56,7 @@ export class Catalogue {
   }
 
   queue(id: number): Queue {
-    if (this.#version !== this.#clock.catalogue) {
-      this.#queues.clear();
-      this.#version = this.#clock.catalogue;
-    }
+    this.#heed();
     const known = this.#queues.get(id);
     if (known) return known;
     const row = this.#sql.get<Queue>(
@@ -70,10 +67,18 @@ export class Catalogue {
     return row;
   }
 
-  /** Other processes keep the queues in mind: they learn from the catalogue's number that these are new ones. */
-  queuesChanged(): void {
+  /** Other processes keep queues and lanes in mind: they learn from the catalogue's number that these are other ones. */
+  changed(): void {
     this.#sql.run('UPDATE hf_clock SET catalogue = catalogue + 1 WHERE id = 1');
     this.#clock.catalogue += 1;
+  }
+
+  #heed(): void {
+    if (this.#version === this.#clock.catalogue) return;
+    this.#version = this.#clock.catalogue;
+    this.#queues.clear();
+    this.#laneIds.clear();
+    this.#lanesKnown = 0;
   }
 
   classIdOf(queue: string, type: string, category: string | undefined, needs: Needs | undefined): number {
@@ -111,6 +116,7 @@ export class Catalogue {
   }
 
   laneIdOf(group: number, track: number, source: string): number {
+    this.#heed();
     const stream = group * 4 + track;
     const ofStream = this.#laneIds.get(stream) ?? new Map<string, number>();
     const known = ofStream.get(source);

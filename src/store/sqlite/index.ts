@@ -4,12 +4,14 @@ import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
 import { Catalogue } from './catalogue.ts';
+import { Chores } from './chores.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
 import { isBusy, readOnly, storeError } from './failures.ts';
 import { Handed } from './handed.ts';
 import { Lanes } from './lanes.ts';
 import { Places } from './places.ts';
+import { Pruning } from './pruning.ts';
 import { Reaper } from './reaper.ts';
 import { reader, SqliteRecords } from './records.ts';
 import { migrate, SCHEMA } from './schema.ts';
@@ -104,6 +106,8 @@ function build(sql: Sql, path: string, world: World): Store {
   const handed = new Handed();
   const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now };
   const tasks = new SqliteTasks(parts, () => wake.call());
+  const pruning = new Pruning(sql, writer, read, now);
+  const chores = new Chores(sql, writer, catalogue, read, now);
   const within = new Within({ sql, path, clock, random: world.random, isClosed: () => closed });
 
   return {
@@ -122,6 +126,11 @@ function build(sql: Sql, path: string, world: World): Store {
       now: () => clock.read(),
       onWork: (listener) => wake.listen(listener),
       verify: () => read(brokenInvariants),
+      prunable: (retention) => pruning.prunable(retention),
+      prune: (retention, after) => pruning.prune(retention, after),
+      tidy: () => chores.tidy(),
+      takeTurn: (chore, every) => chores.takeTurn(chore, every),
+      takeSteps: (limit) => chores.takeSteps(limit),
       async close() {
         if (closed) return;
         closed = true;

@@ -200,12 +200,12 @@ export class Lanes {
       note ?? null,
       this.#catalogue.queueIdOf(queue),
     );
-    this.#catalogue.queuesChanged();
+    this.#catalogue.changed();
   }
 
   resume(queue: string): void {
     this.#sql.run('UPDATE hf_queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = ?', queue);
-    this.#catalogue.queuesChanged();
+    this.#catalogue.changed();
   }
 
   /** Sets up a queue, and puts its ready tasks into its order and its lanes into their line. */
@@ -222,7 +222,7 @@ export class Lanes {
     );
     this.#sql.run('DELETE FROM hf_active WHERE class IN (SELECT id FROM hf_classes WHERE queue = ?)', id);
     this.#sql.run('UPDATE hf_queues SET ordering = ?, fair = ? WHERE id = ?', order, fair ? 1 : 0, id);
-    this.#catalogue.queuesChanged();
+    this.#catalogue.changed();
     if (!fair) this.#turns.clear(id);
     if (order !== before.ordering) this.#reorder(id, places);
     const rising = lanes.map(([group, track, lane, source]): RingRow => {

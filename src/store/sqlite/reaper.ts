@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
+import { isProvablyDead, type ProcessIdentity } from '../liveness.ts';
 import type { Sql } from './driver.ts';
-import { isProvablyDead, type ProcessIdentity } from './liveness.ts';
 
 interface WorkerRow extends ProcessIdentity {
   readonly id: number;

@@ -15,9 +15,9 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
+import { takes } from '../takes.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
-import { takes } from './walk.ts';
 
 /** Runs a read and puts SQLite's failures into words. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;

@@ -240,8 +240,19 @@ LEFT JOIN hf_sources o ON o.name = t.source
 LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
+/** Chores that processes share, and the last of the acts of which a log was told. */
+const SECOND = `
+CREATE TABLE hf_chores (
+  name TEXT PRIMARY KEY,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE hf_clock ADD COLUMN acts_told INTEGER NOT NULL DEFAULT 0;
+UPDATE hf_clock SET acts_told = (SELECT coalesce(max(id), 0) FROM hf_acts);
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST];
+const STEPS: readonly string[] = [FIRST, SECOND];
 
 export const SCHEMA = STEPS.length;
 

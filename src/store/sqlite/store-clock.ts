@@ -22,7 +22,7 @@ export class StoreClock {
   /** From here this process counts on by its monotonic clock while the wall clock is behind. */
   #anchor: { readonly now: number; readonly monotonic: Milliseconds } | undefined;
   #noted: Noted = { high: 0, ahead: 0, catalogue: 0 };
-  /** Raised by whoever changes what others keep in memory: the orders of queues. */
+  /** Raised by whoever changes what others keep in memory: queues and lanes. */
   catalogue = 0;
 
   constructor(clock: Clock) {

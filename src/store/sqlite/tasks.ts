@@ -1,4 +1,5 @@
 import { isWaiting } from '../../task.ts';
+import { ownIdentity } from '../liveness.ts';
 import type {
   BroughtTask,
   Claim,
@@ -19,7 +20,6 @@ import { Bringing } from './bringing.ts';
 import { Claiming, type ClaimingParts } from './claiming.ts';
 import type { Sql } from './driver.ts';
 import { Enqueuing } from './enqueuing.ts';
-import { ownIdentity } from './liveness.ts';
 import { Moving } from './moving.ts';
 import type { Reaper } from './reaper.ts';
 import type { Read } from './records.ts';

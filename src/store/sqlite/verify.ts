@@ -56,6 +56,11 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       WHERE coalesce(state, 'held') = 'held' AND running IS NULL OR scope = 'unfinished' AND (running IS NOT NULL OR state = 'needs_manual'))
     SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM hf_unique)
     UNION ALL SELECT task FROM (SELECT type, key, task FROM hf_unique EXCEPT SELECT * FROM entitled)`,
+  'was removed and left something behind': `
+    SELECT id FROM (
+      SELECT task AS id FROM hf_facts UNION SELECT task FROM hf_executions UNION SELECT task FROM hf_acts
+      UNION SELECT task FROM hf_keys UNION SELECT task FROM hf_unique)
+    WHERE id NOT IN (SELECT id FROM hf_tasks)`,
   'runs without its lease saying how long it has its unique key': `
     SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.unique_while IS NOT r.unique_while`,
 };

@@ -1,5 +1,5 @@
-import { meets, type Needs } from '../../task.ts';
-import type { ClaimRequest, Takes } from '../store.ts';
+import type { ClaimRequest } from '../store.ts';
+import { takes } from '../takes.ts';
 import type { Catalogue, Queue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { type Front, Fronts } from './fronts.ts';
@@ -240,17 +240,4 @@ function sooner(lanes: readonly Turn[], { suspects }: Allowance): Turn | undefin
     if (!first || precedes(task, first.tasks[first.given] as Ranked)) first = lane;
   }
   return first;
-}
-
-/** Whether a worker that takes these may run a task of this kind. */
-export function takes(
-  { types, queues, categories, capabilities }: Takes,
-  task: { readonly queue: string; readonly type: string; readonly category: string; readonly needs: Needs },
-): boolean {
-  return (
-    (!types || types.includes(task.type)) &&
-    (!queues || queues.includes(task.queue)) &&
-    (!categories || categories.includes(task.category)) &&
-    meets(capabilities, task.needs)
-  );
 }

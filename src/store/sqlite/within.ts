@@ -86,7 +86,8 @@ export class Within {
 }
 
 /** One handle, and what it takes to enqueue on it. */
-class Borrowed implements Enqueuer {
+class Borrowed {
+  readonly waits = false;
   readonly #handle: Handle;
   readonly #parts: Parts;
   readonly #sql: Sql;

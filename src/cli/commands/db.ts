@@ -1,0 +1,172 @@
+import { statSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { RemovableState, Retention } from '../../retention.ts';
+import type { PruneCount, PrunedTask } from '../../store/store.ts';
+import { parseRetention } from '../../worker/retention-options.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { GLYPHS } from '../glyphs.ts';
+import { documentOf } from '../json-shapes.ts';
+import { withStore } from '../open-store.ts';
+import { removeOutput } from '../output-removal.ts';
+import { plural } from '../plural.ts';
+import { ProgressBar } from '../progress-bar.ts';
+import { Prompt } from '../prompt.ts';
+import { type PruneFlags, pruneSelection } from '../prune-selection.ts';
+import { readConfig } from '../read-config.ts';
+import { declareSubcommands } from '../subcommands.ts';
+import { table } from '../table.ts';
+import { stateWords, styleOf } from '../task-text.ts';
+import { visible } from '../visible.ts';
+
+interface Flags extends PruneFlags {
+  readonly dryRun?: boolean;
+}
+
+/** Between two batches others have the store. */
+const PAUSE_MS = 5;
+
+export function declare(command: Command): void {
+  declareSubcommands<Flags>(command, show, [
+    {
+      name: 'prune',
+      arguments: '[--older-than 30d] [--state STATES] [--reason REASONS] [--dry-run]',
+      summary: 'remove ended tasks whose time is up, with all that belongs to them',
+      alsoCalled: ['clean', 'cleanup', 'purge', 'delete', 'remove', 'gc'],
+      declare: (prune) =>
+        prune
+          .option('--older-than <duration>', 'that ended so long ago (default: by the retention that is configured)')
+          .option('--state <states>', 'only succeeded, dead, cancelled or needs_manual; separated by commas')
+          .option('--reason <reasons>', 'only with these reasons (fs.locked) or families (fs.*); separated by commas')
+          .option('--dry-run', 'only count what would be removed')
+          .addHelpText('after', PRUNE_HELP),
+      action: (cli, _, flags) => prune(cli, flags),
+    },
+  ]);
+  command.addHelpText('after', '\nTells where the store is and what it is.');
+}
+
+const PRUNE_HELP = `
+Workers do the same by themselves, once an hour: under \`retention:\` in the configuration stands after which time; 30 days
+where nothing is said. What has not ended is never removed. What needs a person is removed only where it is named: by
+--state needs_manual with --older-than, or by a time in the configuration.
+The keys of removed tasks are free again. The file keeps its size; what became free in it is used for new tasks.`;
+
+// ── The store ──
+
+async function show(cli: Cli): Promise<number> {
+  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+    const { kind, schema, durability, driver } = holdfast.describe();
+    const bytes = statSync(path).size;
+    const { terminal } = cli;
+    if (terminal.json) {
+      terminal.document(documentOf('db', { store: path, kind, schema_version: schema, durability, driver, bytes }));
+      return EXIT.done;
+    }
+    terminal.result(`Store       ${visible(path)}`);
+    terminal.result(`Size        ${(bytes / 1_000_000).toFixed(1)} MB`);
+    terminal.result(`Schema      ${schema}`);
+    terminal.result(`Durability  ${durability}`);
+    terminal.result(`Driver      ${driver}`);
+    return EXIT.done;
+  });
+}
+
+// ── Prune ──
+
+async function prune(cli: Cli, flags: Flags): Promise<number> {
+  const config = await readConfig(cli);
+  // By a file that cannot be read nobody knows what is to be kept.
+  if (config?.refused) throw config.refused;
+  const selection = pruneSelection(flags, parseRetention(config?.registry.worker.retention));
+  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+    const found = await holdfast.store.upkeep.prunable(selection);
+    if (flags.dryRun) {
+      tell(cli, found, true);
+      return EXIT.done;
+    }
+    if (!(await mayGoOn(cli, found))) return EXIT.failed;
+    tell(cli, await removeAll(cli, holdfast, path, selection, totalOf(found)), false);
+    return EXIT.done;
+  });
+}
+
+/** In a script it was written down; a person is asked once more, for nothing brings these tasks back. */
+async function mayGoOn(cli: Cli, found: readonly PruneCount[]): Promise<boolean> {
+  const total = totalOf(found);
+  if (total === 0 || cli.yes || !cli.terminal.mayAsk) return true;
+  using prompt = new Prompt();
+  const open = found.filter(({ state }) => state === 'needs_manual').reduce((sum, { count }) => sum + count, 0);
+  const of = open === 0 ? '' : `, of which ${open} still ${open === 1 ? 'needs' : 'need'} a person`;
+  if (await prompt.confirm(`Remove ${plural(total, 'task', 'tasks')}${of}, for good?`)) return true;
+  cli.terminal.note('Nothing was changed.');
+  return false;
+}
+
+async function removeAll(
+  cli: Cli,
+  holdfast: Holdfast,
+  path: string,
+  selection: Retention,
+  expected: number,
+): Promise<readonly PruneCount[]> {
+  const { upkeep } = holdfast.store;
+  const bar = new ProgressBar(cli.terminal, cli.environment);
+  const counts = new Map<string, { state: RemovableState; reason?: string; count: number }>();
+  let [after, done]: [number | undefined, number] = [undefined, 0];
+  do {
+    const { removed, next } = await upkeep.prune(selection, after);
+    if (removed.length > 0) forgetOutput(cli, path, removed);
+    for (const { state, reason } of removed) {
+      const name = `${state} ${reason ?? ''}`;
+      const counted = counts.get(name) ?? { state, ...(reason !== undefined && { reason }), count: 0 };
+      counted.count += 1;
+      counts.set(name, counted);
+    }
+    done += removed.length;
+    bar.update(expected === 0 ? undefined : Math.min(1, done / expected), () => `${done} removed`);
+    after = next;
+    if (removed.length > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  } while (after !== undefined);
+  bar.clear();
+  while ((await upkeep.tidy()) > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  return [...counts.values()].sort(
+    (a, b) => Number(b.state === 'succeeded') - Number(a.state === 'succeeded') || b.count - a.count,
+  );
+}
+
+/** What commands printed is no part of the store: where its files cannot be removed, their tasks are gone all the same. */
+function forgetOutput({ terminal }: Cli, path: string, removed: readonly PrunedTask[]): void {
+  try {
+    removeOutput(path, removed);
+  } catch (error) {
+    terminal.warn(`what removed tasks printed is still there: ${visible((error as Error).message)}`);
+  }
+}
+
+function tell({ terminal }: Cli, counts: readonly PruneCount[], dryRun: boolean): void {
+  const total = totalOf(counts);
+  if (terminal.json) {
+    const items = counts.map(({ state, reason, count }) => ({ state, reason: reason ?? null, count }));
+    terminal.document(documentOf('db.prune', { exit: EXIT.done, dry_run: dryRun, total, items }));
+    return;
+  }
+  const { out } = terminal;
+  if (total > 0) {
+    const rows = counts.map(({ state, reason = '', count }) => [
+      { text: GLYPHS[state], paint: (text: string) => out.paint(styleOf(state), text) },
+      { text: stateWords(state) },
+      { text: visible(reason) },
+      { text: String(count) },
+    ]);
+    const columns = [{ title: '' }, { title: 'STATE' }, { title: 'REASON', least: 12 }, { title: 'TASKS' }];
+    for (const line of table(columns, rows, out.columns)) terminal.result(line);
+  }
+  const what = plural(total, 'task', 'tasks');
+  terminal.result(dryRun ? `Would remove ${what}; nothing was changed.` : `Removed ${what}.`);
+}
+
+function totalOf(counts: readonly PruneCount[]): number {
+  return counts.reduce((sum, { count }) => sum + count, 0);
+}

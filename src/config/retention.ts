@@ -1,0 +1,107 @@
+import { type KeepFor, REMOVABLE_STATES } from '../retention.ts';
+import { isReasonOrFamily, type RetentionOptions } from '../worker/retention-options.ts';
+import { type Located, type Problems, quoted } from './problems.ts';
+import { entriesOf, field, fields, type Shape, span } from './shapes.ts';
+import type { Node } from './source.ts';
+
+/** What a file says of the tasks of one state, and where it names reasons. */
+interface StateBlock {
+  readonly keep: Readonly<Record<string, KeepFor>>;
+  readonly reasons: readonly { readonly name: string; readonly at: Located }[];
+}
+
+export type RetentionBlock = Partial<Record<(typeof REMOVABLE_STATES)[number], StateBlock>>;
+
+const time = span();
+
+/** How long, or `never` for what is not removed. */
+const KEEP: Shape<KeepFor> = {
+  schema: { anyOf: [{ const: 'never' }, time.schema] },
+  read(node, problems) {
+    const value = node.kind === 'scalar' ? node.value : undefined;
+    if (value === 'never') return 'never';
+    const forever = value === null || value === false || ['none', 'forever', 'always', 'off'].includes(String(value));
+    if (!forever) return time.read(node, problems);
+    problems.refuse(node, 'It must be a time such as 30d, or never.', 'Write never for what is not removed.');
+    return undefined;
+  },
+};
+
+const ONE_TIME: Shape<StateBlock> = {
+  schema: KEEP.schema,
+  read(node, problems) {
+    if (node.kind === 'map') {
+      problems.refuse(node, 'What succeeded has no reason, so it has one time.', 'Write it as in succeeded: 7d.');
+      return undefined;
+    }
+    return plain(node, problems);
+  },
+};
+
+const BY_REASON: Shape<StateBlock> = {
+  schema: {
+    anyOf: [
+      KEEP.schema,
+      {
+        type: 'object',
+        additionalProperties: KEEP.schema,
+        propertyNames: { type: 'string', minLength: 1, maxLength: 255 },
+      },
+    ],
+  },
+  read(node, problems) {
+    if (node.kind !== 'map') return plain(node, problems);
+    const keep: Record<string, KeepFor> = {};
+    const reasons: { name: string; at: Located }[] = [];
+    for (const { name, at, value } of entriesOf(node, 'A state', problems) ?? []) {
+      const read = KEEP.read(value, problems);
+      if (!isReasonOrFamily(name)) {
+        problems.refuse(at, `A time is for a reason (fs.locked), a family (fs.*) or default, got ${quoted(name)}.`);
+      } else if (read !== undefined) {
+        keep[name] = read;
+        if (name !== 'default') reasons.push({ name, at });
+      }
+    }
+    return { keep, reasons };
+  },
+};
+
+function plain(node: Node, problems: Problems): StateBlock | undefined {
+  const read = KEEP.read(node, problems);
+  return read === undefined ? undefined : { keep: { default: read }, reasons: [] };
+}
+
+const OTHERWISE_CALLED = Object.fromEntries([
+  ...['completed', 'complete', 'done', 'success'].map((name) => [name, "Did you mean 'succeeded'?"]),
+  ...['failed', 'abandoned', 'discarded', 'quarantined'].map((name) => [name, "Did you mean 'dead'?"]),
+  ['default', `Each state has a time of its own: ${REMOVABLE_STATES.join(', ')}.`],
+  ...['scheduled', 'ready', 'running', 'held'].map((name) => [
+    name,
+    'What has not ended is never removed: cancel it first.',
+  ]),
+]);
+
+/** When tasks that came to rest are removed. */
+export const RETENTION: Shape<RetentionBlock> = fields<Required<RetentionBlock>>(
+  '`retention`',
+  {
+    succeeded: field(ONE_TIME, 'What succeeded.', { byDefault: '30d' }),
+    dead: field(BY_REASON, 'What its policy ended: one time, or by reason, family and default.', { byDefault: '30d' }),
+    cancelled: field(BY_REASON, 'What was cancelled, or gave way to another with its unique key.', {
+      byDefault: '30d',
+    }),
+    needs_manual: field(BY_REASON, 'What waits for a person. It has not ended, so think twice.', {
+      byDefault: 'never',
+    }),
+  },
+  { instead: OTHERWISE_CALLED },
+);
+
+/** As code would say it. */
+export function retentionOptions(block: RetentionBlock): RetentionOptions {
+  const { succeeded, ...others } = block;
+  return {
+    ...(succeeded?.keep.default !== undefined && { succeeded: succeeded.keep.default }),
+    ...Object.fromEntries(Object.entries(others).map(([state, { keep }]) => [state, keep])),
+  };
+}

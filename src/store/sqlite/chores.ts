@@ -1,0 +1,116 @@
+import type { Milliseconds } from '../../duration.ts';
+import type { StepTaken } from '../store.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Sql } from './driver.ts';
+import type { Read } from './records.ts';
+import type { Writer } from './writer.ts';
+
+/** So many lanes and turns that hold nothing are kept: making them anew costs more than they do. */
+const MOST_IDLE = 10_000;
+
+/** How many a transaction forgets. */
+const AT_ONCE = 1_000;
+
+/** Older steps are no news. */
+const NEWS_FOR_MS = 24 * 3_600_000;
+
+type StepRow = Omit<StepTaken, 'note'> & { readonly act: number; readonly note: string | null };
+
+/** What is done for all processes by one of them. */
+export class Chores {
+  readonly #sql: Sql;
+  readonly #writer: Writer;
+  readonly #catalogue: Catalogue;
+  readonly #read: Read;
+  readonly #now: () => number;
+
+  constructor(sql: Sql, writer: Writer, catalogue: Catalogue, read: Read, now: () => number) {
+    this.#sql = sql;
+    this.#writer = writer;
+    this.#catalogue = catalogue;
+    this.#read = read;
+    this.#now = now;
+  }
+
+  /** Most who ask come too early, and find that out without a lock. */
+  async takeTurn(chore: string, every: Milliseconds): Promise<boolean> {
+    const due = await this.#read((sql) => {
+      const [at] = sql.column<number>('SELECT at FROM hf_chores WHERE name = ?', chore);
+      return at === undefined || this.#now() - at >= every;
+    });
+    if (!due) return false;
+    const taken = await this.#writer.write((now) =>
+      this.#sql.run(
+        `INSERT INTO hf_chores (name, at) VALUES (:chore, :now)
+         ON CONFLICT (name) DO UPDATE SET at = :now WHERE at <= :now - :every`,
+        { chore, now, every },
+      ),
+    );
+    return taken.changes > 0;
+  }
+
+  async takeSteps(limit: number): Promise<readonly StepTaken[]> {
+    const { steps, told, last } = await this.#read((sql) => this.#untold(sql, limit));
+    if (last === told) return [];
+    const taken = await this.#writer.write(() =>
+      this.#sql.run('UPDATE hf_clock SET acts_told = ? WHERE id = 1 AND acts_told = ?', last, told),
+    );
+    // Where somebody else was faster, they are theirs.
+    return taken.changes > 0 ? steps : [];
+  }
+
+  /** The steps after the last one that was told, and what is the last one then; looking for them takes no lock. */
+  #untold(
+    sql: Sql,
+    limit: number,
+  ): { readonly steps: readonly StepTaken[]; readonly told: number; readonly last: number } {
+    const [told = 0] = sql.column<number>('SELECT acts_told FROM hf_clock WHERE id = 1');
+    const [newest = told] = sql.column<number>('SELECT coalesce(max(id), 0) FROM hf_acts');
+    const rows = sql.all<StepRow>(
+      `SELECT a.id AS act, a.task, c.type, q.name AS queue, t.source, a.at, a.actor, a.verb, a.note,
+         a.from_state AS "from", a.to_state AS "to"
+       FROM hf_acts a JOIN hf_tasks t ON t.id = a.task JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue
+       WHERE a.id > ? AND a.id <= ? AND a.at >= ? AND a.from_state <> 'elsewhere' AND (a.from_state <> 'running' OR a.to_state = 'running')
+       ORDER BY a.id LIMIT ?`,
+      told,
+      newest,
+      this.#now() - NEWS_FOR_MS,
+      limit,
+    );
+    const steps = rows.map(({ act: _, note, ...step }) => ({ ...step, ...(note !== null && { note }) }));
+    const last = rows.length < limit ? newest : (rows.at(-1) as StepRow).act;
+    return { steps, told, last: Math.max(told, last) };
+  }
+
+  tidy(): Promise<number> {
+    return this.#writer.write(() => {
+      const lanes = this.#forgetLanes();
+      return lanes > 0 ? lanes : this.#forgetTurns();
+    });
+  }
+
+  #forgetLanes(): number {
+    const [lanes = 0] = this.#sql.column<number>('SELECT count(*) FROM hf_lanes');
+    if (lanes <= MOST_IDLE) return 0;
+    const { changes } = this.#sql.run(
+      `DELETE FROM hf_lanes WHERE id IN (
+         SELECT id FROM hf_lanes l WHERE NOT EXISTS (SELECT 1 FROM hf_ready r WHERE r.lane = l.id) LIMIT ?)`,
+      Math.min(AT_ONCE, lanes - MOST_IDLE),
+    );
+    // Other processes keep the numbers of lanes in mind, which may now be given to others.
+    if (changes > 0) this.#catalogue.changed();
+    return changes;
+  }
+
+  /** A source without a lane had nothing to be claimed for long: it goes to the back of the line when it comes back. */
+  #forgetTurns(): number {
+    const [turns = 0] = this.#sql.column<number>('SELECT count(*) FROM hf_turns');
+    if (turns <= MOST_IDLE) return 0;
+    return this.#sql.run(
+      `DELETE FROM hf_turns WHERE (queue, source) IN (
+         SELECT queue, source FROM hf_turns t WHERE NOT EXISTS (
+           SELECT 1 FROM hf_lanes l JOIN hf_classes c ON c.id = l.class WHERE l.source = t.source AND c.queue = t.queue) LIMIT ?)`,
+      Math.min(AT_ONCE, turns - MOST_IDLE),
+    ).changes;
+  }
+}

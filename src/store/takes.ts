@@ -1,0 +1,15 @@
+import { meets, type Needs } from '../task.ts';
+import type { Takes } from './store.ts';
+
+/** Whether a worker that takes these may run a task of this kind. */
+export function takes(
+  { types, queues, categories, capabilities }: Takes,
+  task: { readonly queue: string; readonly type: string; readonly category: string; readonly needs: Needs },
+): boolean {
+  return (
+    (!types || types.includes(task.type)) &&
+    (!queues || queues.includes(task.queue)) &&
+    (!categories || categories.includes(task.category)) &&
+    meets(capabilities, task.needs)
+  );
+}

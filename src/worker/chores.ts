@@ -1,0 +1,120 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+import { isEnabled, type Logger } from '../log.ts';
+import type { RemovableState, Retention } from '../retention.ts';
+import type { PrunedTask, Store } from '../store/store.ts';
+import type { Announcer } from './events.ts';
+
+/** So often one of all workers removes what is old. */
+const EVERY: Milliseconds = 3_600_000;
+
+/** How long others have the store to themselves at least, between two batches. */
+const SHORTEST_PAUSE: Milliseconds = 5;
+
+const STEPS_AT_ONCE = 100;
+
+export interface ChoresOptions {
+  readonly upkeep: Store['upkeep'];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly announcer: Announcer;
+  readonly worker: string;
+  /** What is to be kept today. */
+  readonly retention: () => Retention;
+  readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
+}
+
+/**
+ * What one worker does for all that share the store: it removes tasks whose time is up, and logs the steps that operators took
+ * elsewhere. Nothing waits for it, and a store that cannot be asked is asked again the next time.
+ */
+export class Chores {
+  readonly #options: ChoresOptions;
+  #logging: Promise<void> | undefined;
+  #pruning: Promise<void> | undefined;
+  #resting = true;
+  #pausing = false;
+  #endPause = () => {};
+
+  constructor(options: ChoresOptions) {
+    this.#options = options;
+  }
+
+  /** Looks whether there is something to do, and begins with it. */
+  look(): void {
+    this.#resting = false;
+    this.#logging ??= this.#safely(this.#logSteps(), 'What operators did could not be read; trying again').finally(
+      () => {
+        this.#logging = undefined;
+      },
+    );
+    this.#pruning ??= this.#safely(this.#prune(), 'Old tasks could not be removed; trying again').finally(() => {
+      this.#pruning = undefined;
+    });
+  }
+
+  /** Whether it does nothing, or waits for the clock. */
+  get resting(): boolean {
+    return this.#logging === undefined && (this.#pruning === undefined || this.#pausing);
+  }
+
+  /** Ends with the batch that is under way. */
+  async rest(): Promise<void> {
+    this.#resting = true;
+    this.#endPause();
+    await Promise.all([this.#logging, this.#pruning]);
+  }
+
+  async #safely(work: Promise<void>, trouble: string): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      const { log, worker } = this.#options;
+      log.error({ err: error, worker }, trouble);
+    }
+  }
+
+  /** A log that takes no such lines leaves them to the log of another worker. */
+  async #logSteps(): Promise<void> {
+    const { upkeep, log, announcer } = this.#options;
+    while (isEnabled(log, 'info') && !this.#resting) {
+      const steps = await upkeep.takeSteps(STEPS_AT_ONCE);
+      for (const step of steps) announcer.tellStep(step);
+      if (steps.length < STEPS_AT_ONCE) return;
+    }
+  }
+
+  async #prune(): Promise<void> {
+    const { upkeep, clock, log, worker, retention, onRemoved } = this.#options;
+    if (!(await upkeep.takeTurn('retention', EVERY))) return;
+    const counts: Partial<Record<RemovableState, number>> = {};
+    let after: number | undefined;
+    // Who took the turn removes something, however soon it is told to rest.
+    do {
+      const began = clock.monotonic();
+      const { removed, next } = await upkeep.prune(retention(), after);
+      for (const { state } of removed) counts[state] = (counts[state] ?? 0) + 1;
+      if (removed.length > 0) onRemoved(removed);
+      after = next;
+      if (next !== undefined) await this.#pause(clock.monotonic() - began);
+    } while (after !== undefined && !this.#resting);
+    while (!this.#resting && (await upkeep.tidy()) > 0) await this.#pause(SHORTEST_PAUSE);
+    if (Object.keys(counts).length === 0) return;
+    log.info({ event: 'pruned', worker, removed: counts }, 'Removed tasks whose time was up');
+  }
+
+  /** Others have the store for at least as long as it was taken from them. */
+  async #pause(time: Milliseconds): Promise<void> {
+    this.#pausing = true;
+    await new Promise<void>((resolve) => {
+      const stop = this.#options.clock.after(Math.max(time, SHORTEST_PAUSE), resolve);
+      this.#endPause = () => {
+        stop();
+        resolve();
+      };
+      if (this.#resting) this.#endPause();
+    });
+    this.#endPause = () => {};
+    this.#pausing = false;
+  }
+}

@@ -1,0 +1,73 @@
+import { type DurationInput, duration } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
+import { isReason } from '../failure/outcome.ts';
+import { refuseUnknown } from '../options.ts';
+import { type KeepFor, REMOVABLE_STATES, type RemovableState, type Retention } from '../retention.ts';
+import { show } from '../show.ts';
+
+/** How long, or `never` for what is not removed. */
+export type KeepForInput = DurationInput | 'never';
+
+/**
+ * When tasks that came to rest are removed, with everything that belongs to them: by state, and in a state by reason (`fs.locked`)
+ * or family of reasons (`fs.*`), else by its `default`. What is left out stays as it is: 30 days, and `needs_manual` never.
+ */
+export type RetentionOptions = {
+  /** What succeeded has no reason. */
+  readonly succeeded?: KeepForInput;
+} & {
+  readonly [State in Exclude<RemovableState, 'succeeded'>]?: KeepForInput | Readonly<Record<string, KeepForInput>>;
+};
+
+const THIRTY_DAYS = 30 * 86_400_000;
+
+/** What holds where nothing else is said. */
+const DEFAULT_RETENTION: Retention = {
+  succeeded: { default: THIRTY_DAYS },
+  dead: { default: THIRTY_DAYS },
+  cancelled: { default: THIRTY_DAYS },
+  needs_manual: { default: 'never' },
+};
+
+/**
+ * Reads a retention over the default one.
+ * @throws InvalidInputError naming the state or reason, and showing the value.
+ */
+export function parseRetention(given: RetentionOptions = {}): Retention {
+  refuseUnknown(given, REMOVABLE_STATES, 'retention');
+  const read = REMOVABLE_STATES.map((state) => {
+    const said = given[state];
+    return [state, { ...DEFAULT_RETENTION[state], ...(said !== undefined && times(state, said)) }];
+  });
+  return Object.fromEntries(read);
+}
+
+function times(state: RemovableState, said: NonNullable<RetentionOptions['dead']>): Readonly<Record<string, KeepFor>> {
+  if (typeof said !== 'object') return { default: keptFor(said, `retention.${state}`) };
+  if (state === 'succeeded') {
+    throw new InvalidInputError(
+      `retention.succeeded must be a time, for what succeeded has no reason, got ${show(said)}.`,
+    );
+  }
+  refuseUnknown(said, Object.keys(Object(said)), `retention.${state}`);
+  return Object.fromEntries(
+    Object.entries(said).map(([reason, time]) => {
+      if (!isReasonOrFamily(reason)) {
+        throw new InvalidInputError(
+          `retention.${state} is by reason ('fs.locked'), family ('fs.*') or 'default', got ${show(reason)}.`,
+        );
+      }
+      return [reason, keptFor(time, `retention.${state}['${reason}']`)];
+    }),
+  );
+}
+
+function keptFor(value: KeepForInput, what: string): KeepFor {
+  return value === 'never' ? value : duration(value, what);
+}
+
+/** `default` has the form of a reason. A family is the first word of a reason. */
+export function isReasonOrFamily(name: string): boolean {
+  if (!name.endsWith('.*')) return isReason(name);
+  return isReason(name.slice(0, -2)) && name.indexOf('.') === name.length - 2;
+}

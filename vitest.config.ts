@@ -2,10 +2,12 @@ import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
 /** Tests that spawn real processes or need `dist`. */
-const SLOW = ['test/process/**/*.test.ts', 'test/docs/**/*.test.ts'];
+const SLOW = ['test/process/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/postgres/cluster.test.ts'];
 
 export default defineConfig({
   test: {
+    // For all projects: one server, which starts when the first test asks for it.
+    globalSetup: ['test/postgres/global-setup.ts'],
     reporters: ['default', new SummaryReporter()],
     projects: [
       {

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import type { Milliseconds } from '../../duration.ts';
+import { keepFor, type RemovableState, type Retention } from '../../retention.ts';
+import type { PruneCount, Pruned, PrunedTask, StepTaken } from '../store.ts';
+import type { Database } from './database.ts';
+
+/** What is done for all processes by one of them. */
+export class Chores {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async prunable(retention: Retention): Promise<readonly PruneCount[]> {
+    const rows = await this.#database.call<readonly Ripe[] | null>('ripe', [await this.#limitsOf(retention)]);
+    return (rows ?? []).map(({ state, reason, count }) =>
+      reason === null ? { state, count } : { state, reason, count },
+    );
+  }
+
+  async prune(retention: Retention, after = 0): Promise<Pruned> {
+    const { removed, next } = await this.#database.call<{
+      removed: readonly (Omit<PrunedTask, 'reason'> & { reason: string | null })[] | null;
+      next: number | null;
+    }>('prune', [randomUUID(), await this.#limitsOf(retention), after]);
+    const tasks = (removed ?? []).map(({ reason, ...task }) => (reason === null ? task : { ...task, reason }));
+    return next === null ? { removed: tasks } : { removed: tasks, next };
+  }
+
+  tidy(): Promise<number> {
+    return this.#database.call('tidy', []);
+  }
+
+  takeTurn(chore: string, every: Milliseconds): Promise<boolean> {
+    return this.#database.call('take_turn', [randomUUID(), chore, every]);
+  }
+
+  async takeSteps(limit: number): Promise<readonly StepTaken[]> {
+    const rows = await this.#database.call<readonly (Omit<StepTaken, 'note'> & { note: string | null })[] | null>(
+      'take_steps',
+      [randomUUID(), limit],
+    );
+    return (rows ?? []).map(({ note, ...step }) => (note === null ? step : { ...step, note }));
+  }
+
+  /** How long each state and reason that is there is kept. */
+  async #limitsOf(retention: Retention): Promise<string> {
+    const there = await this.#database.call<readonly { state: RemovableState; reason: string | null }[] | null>(
+      'rested',
+      [],
+    );
+    const limits = [{ state: 'succeeded' as const, reason: null }, ...(there ?? [])].flatMap(({ state, reason }) => {
+      const kept = keepFor(retention, state, reason ?? undefined);
+      return kept === 'never' ? [] : [[state, reason, kept]];
+    });
+    return JSON.stringify(limits);
+  }
+}
+
+interface Ripe {
+  readonly state: RemovableState;
+  readonly reason: string | null;
+  readonly count: number;
+}

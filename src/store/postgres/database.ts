@@ -1,0 +1,221 @@
+import type { Milliseconds } from '../../duration.ts';
+import { ClosedError, StoreError } from '../../errors.ts';
+import { borrow, type OwnPool, type PgPool, unheard } from './client.ts';
+import { isBusy, isLost, storeError } from './failures.ts';
+import type { Time } from './time.ts';
+
+/** For what touches everything: migrations, a new order for a queue, checks. */
+export const LONG_ANSWER_WITHIN_MS: Milliseconds = 600_000;
+
+/** How long a call is made again from when it failed first, before its caller hears of it; and while the store is opened. */
+const PATIENCE_MS = 30_000;
+const OPENING_PATIENCE_MS = 3_000;
+
+/** Nobody waits for what is merely told. */
+const TOLD_WITHIN_MS: Milliseconds = 2_000;
+
+/** The first pause before it is made again; it doubles up to the longest, and each is drawn from nothing up to its length. */
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+
+export interface Call {
+  /** Default: the store's `answerWithin`. */
+  readonly within?: Milliseconds;
+  /** What it is made with, instead of its values, once nothing is known of what became of it. */
+  readonly again?: readonly unknown[];
+  /** Told before the call is made once more, after nothing is known of what became of it. */
+  readonly onAgain?: () => void;
+}
+
+/** How to come to a database, and what people call it. */
+export interface Way {
+  readonly pool: PgPool;
+  /** The pool, where it is the store's to end. */
+  readonly own?: OwnPool;
+  /** For people: without a password. */
+  readonly where: string;
+  /** After which an answer is not waited for any more, and its connection is taken for dead. */
+  readonly answerWithin: Milliseconds;
+  /** How long a connection is waited for. */
+  readonly connectionWithin: Milliseconds;
+}
+
+/**
+ * The way to the database. Every statement stands alone: no session is relied on, so any pooler may be between. A connection
+ * on which something was left unanswered is never used again.
+ */
+export class Database {
+  readonly schema: string;
+  readonly #way: Way;
+  readonly #time: Time;
+  /** As the server says. */
+  version = 'unknown';
+  durability = 'unknown';
+  /** Tells this store from every other, and from itself before a backup was restored. */
+  epoch = '';
+  #patience = OPENING_PATIENCE_MS;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+  #running = 0;
+  #onIdle = () => {};
+
+  constructor(way: Way, schema: string, time: Time) {
+    this.#way = way;
+    this.schema = schema;
+    this.#time = time;
+    // A connection that breaks while nobody uses it is replaced at the next use.
+    way.pool.on?.('error', unheard);
+  }
+
+  get where(): string {
+    return this.#way.where;
+  }
+
+  /** @throws ClosedError after it was closed. */
+  refuseClosed(): void {
+    if (this.#closing) throw new ClosedError('The store');
+  }
+
+  /**
+   * Calls one of our functions and answers what it returns, made of JSON. Made again while the database is away or busy: every
+   * function may be called twice.
+   */
+  async call<Answer>(name: string, values: readonly unknown[], options: Call = {}): Promise<Answer> {
+    const list = values.map((_, i) => `$${i + 1}`).join();
+    return this.ask(`SELECT ${this.schema}.${name}(${list})::text AS answer`, values, options);
+  }
+
+  /** The rows of a query, each as an object, its numbers as numbers whatever the pool makes of them. */
+  async rows<Row>(text: string, values: readonly unknown[] = [], options: Call = {}): Promise<readonly Row[]> {
+    return this.ask(`SELECT coalesce(json_agg(x), '[]')::text AS answer FROM (${text}) x`, values, options);
+  }
+
+  /** A query whose only row has `answer`, a text made of JSON. */
+  async ask<Answer>(text: string, values: readonly unknown[], options: Call = {}): Promise<Answer> {
+    if (this.#closed) throw new ClosedError('The store');
+    const { within = this.#way.answerWithin, again = values, onAgain } = options;
+    let these = values;
+    return this.#patiently(
+      async () => {
+        const [row] = await this.#once(text, these, within);
+        // What returns nothing answers an empty text.
+        return JSON.parse((row as { answer: string | null }).answer || 'null') as Answer;
+      },
+      () => {
+        these = again;
+        onAgain?.();
+      },
+    );
+  }
+
+  /** Makes a statement whose answer nobody needs; false where it could not be made. */
+  async tell(text: string, values: readonly unknown[]): Promise<boolean> {
+    if (this.#closed) return false;
+    const { pool, connectionWithin } = this.#way;
+    const within = Math.min(TOLD_WITHIN_MS, connectionWithin);
+    try {
+      await this.#counted(() => borrow(pool, within, (client) => client.query({ text, values, query_timeout: within })));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Statements that belong together, on one connection. All of them are made again where one fails on its way. */
+  session<T>(work: (query: Query) => Promise<T>, within = this.#way.answerWithin): Promise<T> {
+    return this.#patiently(() =>
+      borrow(this.#way.pool, this.#way.connectionWithin, (client) =>
+        work(async (text, values = []) => (await client.query({ text, values, query_timeout: within })).rows),
+      ),
+    );
+  }
+
+  /**
+   * Learns what the server is, and what its time is.
+   * @throws StoreError where its transactions would not see what others commit meanwhile, without which nothing is right.
+   */
+  async begin(): Promise<void> {
+    const { version, durability, isolation, now, epoch } = await this.ask<{
+      version: string;
+      durability: string;
+      isolation: string;
+      now: number;
+      epoch: string;
+    }>(
+      `SELECT json_build_object('version', current_setting('server_version'), 'durability',
+         CASE WHEN current_setting('fsync') = 'off' OR current_setting('synchronous_commit') = 'off' THEN 'process' ELSE 'full' END,
+         'isolation', current_setting('transaction_isolation'),
+         'now', ${this.schema}.now_ms(), 'epoch', (SELECT epoch FROM ${this.schema}.meta))::text AS answer`,
+      [],
+    );
+    if (isolation !== 'read committed') {
+      throw new StoreError(
+        'store_unsupported',
+        `Transactions of ${this.where} are '${isolation}' by default, and Holdfast's have to be 'read committed'. Set it for the role that connects: ALTER ROLE … SET default_transaction_isolation = 'read committed'.`,
+      );
+    }
+    this.version = version;
+    this.durability = durability;
+    this.epoch = epoch;
+    this.#time.learn(now);
+    this.#patience = PATIENCE_MS;
+  }
+
+  /** Refuses what comes from now on, waits for what was asked, and lets go of the connections. May be called again. */
+  close(asked: Promise<void> = Promise.resolve()): Promise<void> {
+    this.#closing ??= this.#close(asked);
+    return this.#closing;
+  }
+
+  async #close(asked: Promise<void>): Promise<void> {
+    await asked;
+    this.#closed = true;
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    // A connection of the store's own may break even after that.
+    if (this.#way.own) await this.#way.own.end();
+    else this.#way.pool.removeListener?.('error', unheard);
+  }
+
+  #patiently<T>(work: () => Promise<T>, onAgain = () => {}): Promise<T> {
+    return this.#counted(async () => {
+      let failing: Milliseconds | undefined;
+      for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+        try {
+          return await work();
+        } catch (error) {
+          const lost = isLost(error);
+          failing ??= performance.now();
+          const patience = lost ? this.#patience : PATIENCE_MS;
+          if (!(lost || isBusy(error)) || performance.now() - failing > patience) throw storeError(error, this.where);
+          if (lost) onAgain();
+        }
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * pause));
+      }
+    });
+  }
+
+  /** The pool is not ended before this has. */
+  async #counted<T>(work: () => Promise<T>): Promise<T> {
+    this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      if (this.#running === 0) this.#onIdle();
+    }
+  }
+
+  #once(text: string, values: readonly unknown[], within: Milliseconds): Promise<readonly unknown[]> {
+    return borrow(this.#way.pool, this.#way.connectionWithin, async (client) => {
+      await this.#time.set?.(client, within);
+      return (await client.query({ text, values, query_timeout: within })).rows;
+    });
+  }
+}
+
+/** Makes a statement on a connection that is held. */
+export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly unknown[]>;

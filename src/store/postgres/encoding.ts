@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import type { Decision } from '../../failure/decide.ts';
+import type { BroughtTask, Lease, NewTask, Report, Settlement } from '../store.ts';
+
+/** How much of the last error travels with a retry. */
+export const LONGEST_LAST_ERROR = 1_024;
+
+/** Guards the leases of one claim. */
+export function newToken(): string {
+  return randomUUID();
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** A token as it goes to the database; one that was never ours is nobody's. */
+export function tokenOf({ token }: Pick<Lease, 'token'>): string {
+  return UUID.test(token) ? token : '00000000-0000-0000-0000-000000000000';
+}
+
+/** Tasks as `enqueue_tasks` takes them: what many have in common is said once. */
+export interface Enqueued {
+  readonly groups: string;
+  readonly tasks: string;
+  /** Whether any has a key or unique key. */
+  readonly keyed: boolean;
+}
+
+export function enqueued(tasks: readonly (NewTask | BroughtTask)[]): Enqueued {
+  const groups: string[][] = [];
+  const numbers = new Map<string, number>();
+  let keyed = false;
+  const list = tasks.map((task) => {
+    const group = [task.queue, task.type, task.category ?? '', canonical(task.needs), task.source];
+    const name = group.join('\0');
+    let number = numbers.get(name);
+    if (number === undefined) {
+      number = groups.push(group) - 1;
+      numbers.set(name, number);
+    }
+    const unique = 'unique' in task ? task.unique : undefined;
+    if (task.key !== undefined || unique !== undefined) keyed = true;
+    return {
+      g: number,
+      p: task.priority,
+      b: task.payload,
+      i: task.idempotent,
+      d: task.delay,
+      da: task.dueAt,
+      sa: task.submittedAt,
+      dl: task.deadline,
+      k: task.key,
+      po: task.policy,
+      uk: unique?.key,
+      uw: unique?.while,
+      uc: unique?.onConflict,
+    };
+  });
+  return { groups: JSON.stringify(groups), tasks: JSON.stringify(list), keyed };
+}
+
+/** Needs as they are compared. */
+function canonical(needs: NewTask['needs'] = {}): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(needs).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+/** First executions that succeeded and said nothing: they go without most of what others bring. */
+export function isPlain({ lease, decision, report }: Settlement): boolean {
+  return decision.next === 'succeeded' && lease.execution === 1 && report.message === undefined;
+}
+
+/** A settlement as `settle_items` takes it. */
+export function item({ lease, revision, decision, result, report }: Settlement): object {
+  const charge = 'charge' in decision ? decision.charge : ({ to: 'nobody' } as const);
+  return {
+    id: lease.task,
+    x: lease.execution,
+    t: tokenOf(lease),
+    r: revision,
+    n: decision.next,
+    a: decision.next === 'scheduled' ? Math.ceil(decision.after) : undefined,
+    s: decision.next === 'scheduled' && decision.suspect,
+    c: charge.to,
+    cr: charge.to === 'task' ? charge.reason : undefined,
+    ck: charge.to === 'task' ? charge.kind : undefined,
+    u: report.unbegun === true,
+    re: reasonOf(decision),
+    er: report.failure?.message.slice(0, LONGEST_LAST_ERROR),
+    rs: result,
+    pl: false,
+    oc: report.outcome,
+    f: report.failure && JSON.stringify(report.failure),
+    m: report.message,
+    b: JSON.stringify(decision.because),
+    rf: ranFor(report),
+  };
+}
+
+export function ranFor(report: Report): number {
+  return Math.round(report.ranFor);
+}
+
+function reasonOf(decision: Decision): string | undefined {
+  return decision.next === 'succeeded' ? undefined : decision.reason;
+}

@@ -1,0 +1,217 @@
+import { createHash } from 'node:crypto';
+import { type DurationInput, duration, type Milliseconds } from '../../duration.ts';
+import { InvalidInputError } from '../../errors.ts';
+import { oneOf, refuseUnknown } from '../../options.ts';
+import { show } from '../../show.ts';
+import type { Store, StoreOpener, World } from '../store.ts';
+import { Chores } from './chores.ts';
+import { Classes } from './classes.ts';
+import { loadPg, type PgClient, type PgLibrary, type PgPool } from './client.ts';
+import { Database, type Way } from './database.ts';
+import { migrate, SCHEMA } from './migrate.ts';
+import { Reaper } from './reaper.ts';
+import { PostgresRecords } from './records.ts';
+import { PostgresSources } from './sources.ts';
+import { PostgresTasks } from './tasks.ts';
+import { installVirtualClock, timeFor } from './time.ts';
+import { brokenInvariants } from './verify.ts';
+import { Wake } from './wake.ts';
+import { Within } from './within.ts';
+import { quoted } from './writer.ts';
+
+export type { PgPool, PgPoolClient, PgQuery } from './client.ts';
+
+export interface PostgresOptions {
+  /** The schema of Holdfast's tables; made where it does not exist. Default: `holdfast`. */
+  readonly schema?: string;
+  /**
+   * `auto` (default): brings the tables up to date when the store is opened. `never`: refuses to open where they are not, so
+   * that a role may do with the rights that docs/postgres.md lists.
+   */
+  readonly migrate?: 'auto' | 'never';
+  /**
+   * Whether to hear of work from other processes by LISTEN, over a connection of its own. Default: yes, if a test shows that
+   * it works; behind a pooler that shares connections by transaction it does not, and polling finds the work.
+   */
+  readonly listen?: boolean;
+  /** The most connections of the store's own pool, besides the one that listens. Default 10. */
+  readonly connections?: number;
+  /**
+   * How long an answer of the database is waited for. Then its connection is given up, and the call made again over another
+   * one. Default 30 s.
+   */
+  readonly answerWithin?: DurationInput;
+}
+
+const OPTIONS = ['schema', 'migrate', 'listen', 'connections', 'answerWithin'];
+
+const DEFAULT_ANSWER_WITHIN: DurationInput = '30s';
+
+/** A connection is waited for so long, unless even an answer is given less time. */
+const CONNECTION_WITHIN_MS: Milliseconds = 10_000;
+
+/** PostgreSQL cuts longer names, and two schemas would become one. */
+const LONGEST_NAME = 63;
+
+/**
+ * A store in a PostgreSQL database, for any number of processes on any number of machines. It takes a connection string, or a
+ * pool of `pg` that stays the caller's to end. Nothing is connected before Holdfast opens it.
+ * @throws InvalidInputError for a connection or option that it cannot use.
+ */
+export function postgres(connection: string | PgPool, options: PostgresOptions = {}): StoreOpener {
+  refuseUnknown(options, OPTIONS, 'postgres');
+  const { schema = 'holdfast', migrate: mode = 'auto', listen = true, connections = 10 } = options;
+  if (typeof connection === 'string') refuseNoUrl(connection);
+  else if (typeof Object(connection).connect !== 'function') {
+    throw new InvalidInputError(
+      `postgres needs a connection string such as 'postgres://user@host/database', or a Pool of pg, got ${show(connection)}.`,
+    );
+  }
+  oneOf(mode, ['auto', 'never'], 'migrate');
+  if (
+    typeof schema !== 'string' ||
+    schema === '' ||
+    schema.includes('\0') ||
+    Buffer.byteLength(schema) > LONGEST_NAME
+  ) {
+    throw new InvalidInputError(`schema must be a name of 1 to ${LONGEST_NAME} bytes, got ${show(schema)}.`);
+  }
+  if (typeof listen !== 'boolean') throw new InvalidInputError(`listen must be true or false, got ${show(listen)}.`);
+  if (!(Number.isInteger(connections) && connections >= 1)) {
+    throw new InvalidInputError(`connections must be a whole number of at least 1, got ${show(connections)}.`);
+  }
+  const answerWithin = duration(options.answerWithin ?? DEFAULT_ANSWER_WITHIN, 'answerWithin');
+  if (answerWithin === 0) throw new InvalidInputError('answerWithin must be longer than 0.');
+  return {
+    kind: 'postgres',
+    open: (world) => openPostgres(connection, { schema, mode, listen, connections, answerWithin }, world),
+  };
+}
+
+/** Its text is not shown: there may be a password anywhere in what is no URL. */
+function refuseNoUrl(connection: string): void {
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(connection) ?? [];
+  if (/^postgres(?:ql)?$/.test(scheme ?? '') && URL.canParse(connection)) return;
+  const got = scheme === undefined ? 'another text' : `one that begins with ${scheme}://`;
+  throw new InvalidInputError(
+    `postgres needs a connection string such as 'postgres://user@host/database', whose special characters are written as in a URL (%40 for @), got ${got}.`,
+  );
+}
+
+interface Settings {
+  readonly schema: string;
+  readonly mode: 'auto' | 'never';
+  readonly listen: boolean;
+  readonly connections: number;
+  readonly answerWithin: Milliseconds;
+}
+
+async function openPostgres(connection: string | PgPool, settings: Settings, world: World): Promise<Store> {
+  const schema = quoted(settings.schema);
+  const { connect, ...way } = await wayTo(connection, settings);
+  const time = timeFor(world.clock, schema);
+  const database = new Database(way, schema, time);
+  try {
+    await migrate(database, settings.mode);
+    if (time.set) await installVirtualClock(database);
+    await database.begin();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return build(database, time, world, settings.listen ? connect : undefined, settings.schema);
+}
+
+/** Makes a connection besides the pool's. */
+type Connect = () => PgClient;
+
+async function wayTo(
+  connection: string | PgPool,
+  { connections, answerWithin }: Settings,
+): Promise<Way & { readonly connect?: Connect }> {
+  const connectionWithin = Math.min(CONNECTION_WITHIN_MS, answerWithin);
+  if (typeof connection !== 'string') {
+    const { Client, options } = connection as Partial<{ Client: PgLibrary['Client']; options: object }>;
+    const way = { pool: connection, where: 'the database of the pool', answerWithin, connectionWithin };
+    return Client && options ? { ...way, connect: () => new Client(options) } : way;
+  }
+  const { Pool, Client } = await loadPg();
+  const config = {
+    connectionString: connection,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+    connectionTimeoutMillis: connectionWithin,
+    application_name: 'holdfast',
+    // A connection that nobody uses keeps no process alive.
+    allowExitOnIdle: true,
+    max: connections,
+  };
+  const connect = () => new Client(config);
+  refuseUnreadable(connect);
+  const own = new Pool(config);
+  return { pool: own, own, where: nameOf(connection), answerWithin, connectionWithin, connect };
+}
+
+/** What is thrown may hold the password, so it is no cause of what is told. */
+function refuseUnreadable(connect: Connect): void {
+  try {
+    connect();
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    throw new InvalidInputError(`The connection string cannot be read: ${said}.`);
+  }
+}
+
+/** What people call a database: where it is, and nothing of who connects. */
+function nameOf(connection: string): string {
+  const { host, pathname, searchParams } = new URL(connection);
+  return `postgres://${searchParams.get('host') ?? host}${pathname}`;
+}
+
+/** A name that no schema's can break or be too long for. */
+function channelOf(schema: string): string {
+  return `holdfast_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`;
+}
+
+function build(
+  database: Database,
+  time: ReturnType<typeof timeFor>,
+  world: World,
+  connect: Connect | undefined,
+  schema: string,
+): Store {
+  const wake = new Wake(database, connect, channelOf(schema));
+  const notify = () => wake.call();
+  const classes = new Classes(database);
+  const reaper = new Reaper(database, world.clock);
+  const tasks = new PostgresTasks({ database, classes, time, reaper, notify });
+  const chores = new Chores(database);
+  const callersOwn = new Within(database);
+  return {
+    tasks,
+    sources: new PostgresSources(database, notify),
+    records: new PostgresRecords(database),
+    within: (handle) => callersOwn.of(handle),
+    upkeep: {
+      describe: () => ({
+        kind: 'postgres',
+        where: database.where,
+        schema: SCHEMA,
+        durability: database.durability,
+        driver: `pg, PostgreSQL ${database.version}`,
+      }),
+      now: () => time.now(),
+      onWork: (listener) => wake.listen(listener),
+      verify: () => brokenInvariants(database),
+      prunable: (retention) => chores.prunable(retention),
+      prune: (retention, after) => chores.prune(retention, after),
+      tidy: () => chores.tidy(),
+      takeTurn: (chore, every) => chores.takeTurn(chore, every),
+      takeSteps: (limit) => chores.takeSteps(limit),
+      async close() {
+        wake.close();
+        await database.close(tasks.drained());
+      },
+    },
+  };
+}

@@ -1,0 +1,350 @@
+import type { Because, ChargedCount } from '../../failure/decide.ts';
+import type { Failure } from '../../failure/outcome.ts';
+import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
+import type {
+  Brought,
+  Counts,
+  HistoryEntry,
+  ListFilter,
+  QueueCounts,
+  QueueRecord,
+  Records,
+  SourceCounts,
+  SourceRecord,
+  Takes,
+  TaskRecord,
+  WorkerRecord,
+} from '../store.ts';
+import { takes } from '../takes.ts';
+import type { Database } from './database.ts';
+
+interface ViewRow {
+  readonly id: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly state: TaskState;
+  readonly priority: number;
+  readonly category: string | null;
+  readonly needs: string | null;
+  readonly key: string | null;
+  readonly unique_key: string | null;
+  readonly unique_while: UniqueScope | null;
+  readonly payload: string;
+  readonly result: string | null;
+  readonly policy: string | null;
+  readonly idempotent: boolean;
+  readonly submitted_at: number;
+  readonly created_at: number;
+  readonly due_at: number | null;
+  readonly deadline: number | null;
+  readonly ended_at: number | null;
+  readonly executions: number;
+  readonly charged: readonly ChargedCount[] | null;
+  readonly deferrals: number;
+  readonly recoveries: number;
+  readonly suspect: boolean;
+  readonly reason: string | null;
+  readonly held_by: 'source_held' | 'queue_paused' | null;
+  readonly worker: string | null;
+  readonly running_since: number | null;
+  readonly cancel_requested: boolean;
+}
+
+export class PostgresRecords implements Records {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async find(id: number): Promise<TaskRecord | undefined> {
+    const [found] = await this.#records(this.#in('SELECT * FROM $.holdfast_tasks WHERE id = $1'), [id]);
+    return found;
+  }
+
+  async findByKey(key: string, type?: string): Promise<TaskRecord | undefined> {
+    const [found] = await this.#records(
+      this.#in(`SELECT * FROM $.holdfast_tasks WHERE id = (
+        SELECT max(task) FROM $.keys WHERE key = $1 AND ($2::text IS NULL OR type = $2))`),
+      [key, type ?? null],
+    );
+    return found;
+  }
+
+  list(filter: ListFilter): Promise<readonly TaskRecord[]> {
+    const { states = TASK_STATES, types, queues, sources, reasons, before, limit } = filter;
+    const values: unknown[] = [before ?? Number.MAX_SAFE_INTEGER, limit];
+    const among = (column: string, wanted: readonly string[] | undefined): string => {
+      if (!wanted) return '';
+      values.push(JSON.stringify(wanted));
+      return ` AND ${column} IN (SELECT json_array_elements_text($${values.length}::json))`;
+    };
+    const classes =
+      types || queues
+        ? ` AND t.class IN (SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${among('c.type', types)}${among('q.name', queues)})`
+        : '';
+    const reason = among('t.reason', reasons);
+    const inSources = among('source', sources);
+    const ofBody = sources ? ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${inSources})` : '';
+    // A page of each place, the newest first, is all that can be on the page.
+    const page = (table: string, state: string, more: string) =>
+      `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${reason}${more} ORDER BY t.id DESC LIMIT $2)`;
+    const pages = states.map((state) => {
+      if (state === 'succeeded') return page('succeeded', 'true', inSources);
+      const table = isLive(state) ? 'live' : 'ended';
+      return page(table, `t.state = '${state}'`, isLive(state) ? ofBody : inSources);
+    });
+    if (pages.length === 0) return Promise.resolve([]);
+    return this.#records(
+      this.#in(`SELECT v.* FROM $.holdfast_tasks v WHERE v.id = ANY(ARRAY(
+        SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT $2)) ORDER BY v.id DESC`),
+      values,
+    );
+  }
+
+  async history(id: number): Promise<readonly HistoryEntry[]> {
+    const rows = await this.#database.rows<EventRow>(
+      this.#in(`SELECT id, to_json(e) AS execution, NULL::json AS act FROM $.executions e WHERE task = $1
+        UNION ALL SELECT id, NULL, to_json(a) FROM $.acts a WHERE task = $1 ORDER BY id`),
+      [id],
+    );
+    return rows.map(({ execution, act }) => (execution ? executionEntry(execution) : actEntry(act as ActRow)));
+  }
+
+  async counts(): Promise<Counts> {
+    const rows = await this.#database.rows<{ state: TaskState; n: number }>(
+      this.#in(`SELECT state, count(*) AS n FROM $.live GROUP BY state
+        UNION ALL SELECT state, count(*) FROM $.ended GROUP BY state UNION ALL SELECT 'succeeded', count(*) FROM $.succeeded`),
+    );
+    const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
+    for (const { state, n } of rows) byState[state] += n;
+    const [more] = await this.#database.rows<{ retrying: number; overdue: number; next: number | null }>(
+      this.#in(`SELECT count(*) FILTER (WHERE reason IS NOT NULL) AS retrying, count(*) FILTER (WHERE run_at <= $.now_ms()) AS overdue,
+        min(run_at) AS next FROM $.live WHERE state = 'scheduled'`),
+    );
+    const { retrying, overdue, next } = more as { retrying: number; overdue: number; next: number | null };
+    const byReason = await this.#database.rows<Counts['byReason'][number]>(
+      this.#in(`SELECT state, coalesce(reason, 'unknown') AS reason, count(*) AS count FROM $.ended
+        WHERE state IN ('needs_manual', 'dead') GROUP BY state, coalesce(reason, 'unknown') ORDER BY state COLLATE "C" DESC, 3 DESC, coalesce(reason, 'unknown') COLLATE "C"`),
+    );
+    return { byState, retrying, due: byState.ready + overdue, byReason, ...(next !== null && { nextDueAt: next }) };
+  }
+
+  async workers(): Promise<readonly WorkerRecord[]> {
+    const rows = await this.#database.rows<Omit<WorkerRecord, 'takes'> & { takes: string }>(
+      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes,
+        (SELECT count(*) FROM $.live r WHERE r.worker = w.id AND r.state = 'running') AS running
+        FROM $.workers w WHERE NOT w.gone ORDER BY w.id`),
+    );
+    return rows.map((row) => ({ ...row, takes: JSON.parse(row.takes) as Takes }));
+  }
+
+  async sources(): Promise<readonly SourceRecord[]> {
+    const rows = await this.#database.rows<{ name: string; shut_at: number; actor: string; note: string | null }>(
+      this.#in('SELECT name, shut_at, actor, note FROM $.sources ORDER BY name COLLATE "C"'),
+    );
+    return rows.map(({ name, shut_at, actor, note }) => ({
+      name,
+      shutAt: shut_at,
+      actor,
+      ...(note !== null && { note }),
+    }));
+  }
+
+  async queues(): Promise<readonly QueueRecord[]> {
+    const rows = await this.#database.rows<QueueRow>(
+      this.#in('SELECT name, ordering, fair, paused_at, actor, note FROM $.queues ORDER BY name COLLATE "C"'),
+    );
+    return rows.map(({ name, ordering, fair, paused_at: at, actor, note }) => ({
+      name,
+      order: ordering,
+      fair,
+      ...(at !== null && { paused: { at, actor: actor ?? 'unknown', ...(note !== null && { note }) } }),
+    }));
+  }
+
+  countsBySource(most: number): Promise<readonly SourceCounts[]> {
+    return this.#database.rows(
+      this.#in(`WITH load (name, ready, running) AS (
+          SELECT l.source, t.ready, t.running FROM (
+            SELECT lane, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'running') AS running
+            FROM $.live WHERE state IN ('ready', 'running') GROUP BY lane) t JOIN $.lanes l ON l.id = t.lane
+          UNION ALL SELECT name, 0, 0 FROM $.sources)
+        SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
+        ORDER BY name IN (SELECT name FROM $.sources) DESC, 2 DESC, 3 DESC, name COLLATE "C"
+        LIMIT $1 + (SELECT count(*) FROM $.sources)`),
+      [most],
+    );
+  }
+
+  async countsByQueue(most: number): Promise<readonly QueueCounts[]> {
+    const rows = await this.#database.rows<QueueCounts>(
+      this.#in(`WITH soon AS (SELECT class FROM $.live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT $1),
+        load (class, ready, running, scheduled) AS (
+          SELECT class, count(*) FILTER (WHERE state = 'ready'), count(*) FILTER (WHERE state = 'running'), 0
+          FROM $.live WHERE state IN ('ready', 'running') GROUP BY class
+          UNION ALL SELECT class, 0, 0, count(*) FROM soon GROUP BY class),
+        totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
+          FROM load JOIN $.classes c ON c.id = load.class GROUP BY c.queue)
+        SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled,
+          NOT EXISTS (SELECT 1 FROM $.live WHERE state = 'scheduled' OFFSET $1 LIMIT 1) AS exact
+        FROM $.queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name COLLATE "C"`),
+      [most],
+    );
+    return rows;
+  }
+
+  async sourceNames(): Promise<readonly string[]> {
+    const rows = await this.#database.rows<{ source: string }>(
+      this.#in(
+        'SELECT source FROM (SELECT DISTINCT source FROM $.lanes WHERE was_active) s ORDER BY source COLLATE "C"',
+      ),
+    );
+    return rows.map(({ source }) => source);
+  }
+
+  async published(type: string): Promise<string | undefined> {
+    const [row] = await this.#database.rows<{ published: string }>(
+      this.#in('SELECT published FROM $.types WHERE type = $1'),
+      [type],
+    );
+    return row?.published;
+  }
+
+  async #records(text: string, values: readonly unknown[]): Promise<readonly TaskRecord[]> {
+    const rows = await this.#database.rows<ViewRow>(text, values);
+    const takers = rows.some(({ state, held_by }) => state === 'ready' && held_by === null) ? await this.#takers() : [];
+    return rows.map((row) => recordOf(row, takers));
+  }
+
+  /** What the workers take whose lease has not run out. */
+  async #takers(): Promise<readonly Takes[]> {
+    const rows = await this.#database.rows<{ takes: string }>(
+      this.#in('SELECT takes FROM $.workers WHERE NOT gone AND lease_until > $.now_ms()'),
+    );
+    return rows.map(({ takes: text }) => JSON.parse(text) as Takes);
+  }
+
+  /** `$.` stands for the schema. */
+  #in(text: string): string {
+    return text.replaceAll('$.', () => `${this.#database.schema}.`);
+  }
+}
+
+function isLive(state: TaskState): boolean {
+  return state === 'scheduled' || state === 'ready' || state === 'running' || state === 'held';
+}
+
+interface QueueRow {
+  readonly name: string;
+  readonly ordering: QueueOrder;
+  readonly fair: boolean;
+  readonly paused_at: number | null;
+  readonly actor: string | null;
+  readonly note: string | null;
+}
+
+interface EventRow {
+  readonly execution: ExecutionRow | null;
+  readonly act: ActRow | null;
+}
+
+interface ExecutionRow {
+  readonly execution: number;
+  readonly late: boolean;
+  readonly worker: string;
+  readonly started_at: number;
+  readonly ended_at: number;
+  readonly outcome: string;
+  readonly next: string;
+  readonly after_ms: number | null;
+  readonly charge: 'task' | 'deferrals' | 'recoveries' | 'nobody';
+  readonly failure: string | null;
+  readonly message: string | null;
+  readonly because: string;
+}
+
+interface ActRow {
+  readonly at: number;
+  readonly actor: string;
+  readonly verb: string;
+  readonly note: string | null;
+  readonly from_state: TaskState | 'elsewhere';
+  readonly to_state: TaskState;
+  readonly brought: string | null;
+}
+
+function executionEntry(row: ExecutionRow): HistoryEntry {
+  return {
+    kind: 'execution',
+    execution: row.execution,
+    worker: row.worker,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    outcome: row.outcome,
+    next: row.next,
+    charge: row.charge,
+    because: JSON.parse(row.because) as Because,
+    late: row.late,
+    ...(row.after_ms !== null && { after: row.after_ms }),
+    ...(row.failure !== null && { failure: JSON.parse(row.failure) as Failure }),
+    ...(row.message !== null && { message: row.message }),
+  };
+}
+
+function actEntry(row: ActRow): HistoryEntry {
+  return {
+    kind: 'act',
+    at: row.at,
+    actor: row.actor,
+    verb: row.verb,
+    from: row.from_state,
+    to: row.to_state,
+    ...(row.brought !== null && { brought: JSON.parse(row.brought) as Brought }),
+    ...(row.note !== null && { note: row.note }),
+  };
+}
+
+function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
+  const needs = row.needs === null ? undefined : (JSON.parse(row.needs) as Needs);
+  const kind = { queue: row.queue, type: row.type, category: row.category ?? '', needs: needs ?? {} };
+  const heldBy =
+    row.held_by ?? (row.state === 'ready' && !takers.some((worker) => takes(worker, kind)) ? 'no_worker' : null);
+  return {
+    id: row.id,
+    type: row.type,
+    state: row.state,
+    queue: row.queue,
+    source: row.source,
+    priority: row.priority,
+    payload: row.payload,
+    idempotent: row.idempotent,
+    submittedAt: row.submitted_at,
+    createdAt: row.created_at,
+    executions: row.executions,
+    charged: row.charged ?? [],
+    deferrals: row.deferrals,
+    recoveries: row.recoveries,
+    suspect: row.suspect,
+    ...(row.category !== null && { category: row.category }),
+    ...(needs !== undefined && { needs }),
+    ...(row.key !== null && { key: row.key }),
+    ...(row.unique_key !== null &&
+      row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
+    ...(row.result !== null && { result: row.result }),
+    ...(row.policy !== null && { policy: row.policy }),
+    ...(row.due_at !== null && { dueAt: row.due_at }),
+    ...(row.deadline !== null && { deadline: row.deadline }),
+    ...(row.ended_at !== null && { endedAt: row.ended_at }),
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(heldBy !== null && { heldBy }),
+    ...(row.running_since !== null && {
+      running: {
+        worker: row.worker ?? 'a worker that left',
+        since: row.running_since,
+        cancelRequested: row.cancel_requested,
+      },
+    }),
+  };
+}

@@ -1,0 +1,280 @@
+/**
+ * Enqueueing. What comes through a store's own connections goes straight into its lanes. What comes inside somebody's own
+ * transaction touches nothing that another one could have to wait for, however long it stays open: such a task is scheduled for
+ * now, and the next claim after its commit puts it into its lane.
+ */
+export const ENQUEUE = `
+CREATE TYPE new_task AS (
+  g integer, p integer, b text, i boolean, d bigint, da bigint, sa bigint, dl bigint, k text, po text,
+  uk text, uw text, uc text
+);
+
+-- The class and the fresh lane of each (queue, type, category, needs, source), made where they are missing.
+CREATE FUNCTION places_of(p_groups json, p_lanes boolean, OUT classes integer[], OUT lanes bigint[], OUT orders text[], OUT last_keys double precision[], OUT types text[], OUT sources text[])
+LANGUAGE plpgsql AS $$
+BEGIN
+  FOR attempt IN 1..2 LOOP
+    SELECT array_agg(c.id ORDER BY g.n), array_agg(l.id ORDER BY g.n), array_agg(q.ordering ORDER BY g.n),
+      array_agg(q.last_key ORDER BY g.n), array_agg(g.v ->> 1 ORDER BY g.n), array_agg(g.v ->> 4 ORDER BY g.n)
+    INTO classes, lanes, orders, last_keys, types, sources
+    FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
+    LEFT JOIN queues q ON q.name = g.v ->> 0
+    LEFT JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
+    LEFT JOIN lanes l ON p_lanes AND l.source = g.v ->> 4 AND l.class = c.id AND l.track = 0;
+    EXIT WHEN array_position(classes, NULL) IS NULL AND (NOT p_lanes OR array_position(lanes, NULL) IS NULL);
+    INSERT INTO queues (name) SELECT DISTINCT g ->> 0 FROM json_array_elements(p_groups) g
+      WHERE NOT EXISTS (SELECT 1 FROM queues WHERE name = g ->> 0) ORDER BY 1 ON CONFLICT DO NOTHING;
+    INSERT INTO classes (queue, type, category, needs)
+      SELECT DISTINCT q.id, g ->> 1, g ->> 2, g ->> 3 FROM json_array_elements(p_groups) g JOIN queues q ON q.name = g ->> 0
+      WHERE NOT EXISTS (SELECT 1 FROM classes c
+        WHERE c.queue = q.id AND c.type = g ->> 1 AND c.category = g ->> 2 AND c.needs = g ->> 3)
+      ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
+    IF p_lanes THEN
+      -- In a fair queue new sources line up as they come; else in one order, so that no two calls wait for each other.
+      PERFORM lane_of(want.class, want.source, 0) FROM (
+        SELECT c.id AS class, g.v ->> 4 AS source FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
+        JOIN queues q ON q.name = g.v ->> 0
+        JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
+        ORDER BY CASE WHEN q.fair THEN g.n END, 2, 1) want;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Records tasks that have neither key nor unique key: one statement for all. Answers their ids in order.
+CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_lanes boolean, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  place record;
+  -- Variables of their own, for an element of such an array is found at once.
+  classes_ integer[];
+  lanes_ bigint[];
+  orders_ text[];
+  last_keys_ double precision[];
+  sources_ text[];
+  ids json;
+  woken bigint[];
+  keys double precision[];
+  seqs bigint[];
+BEGIN
+  SELECT * INTO place FROM places_of(p_groups, p_lanes);
+  classes_ := place.classes;
+  lanes_ := place.lanes;
+  orders_ := place.orders;
+  last_keys_ := place.last_keys;
+  sources_ := place.sources;
+  WITH given AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('bodies', 'id')) AS id, t.n, t.g, t.p, t.b, t.i, t.dl, t.po,
+      coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
+    FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
+      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
+  wide AS (
+    INSERT INTO bodies (id, source, priority, submitted_at, created_at, policy, payload)
+    SELECT id, sources_[g + 1], p, submitted_at, p_now, po, b FROM given),
+  narrow AS (
+    INSERT INTO live (id, class, lane, state, order_key, seq, run_at, deadline, idempotent, since)
+    SELECT id, classes_[g + 1], lanes_[g + 1],
+      CASE WHEN p_lanes AND run_at <= p_now THEN 'ready' ELSE 'scheduled' END,
+      order_key(orders_[g + 1], p, submitted_at, last_keys_[g + 1]),
+      CASE WHEN orders_[g + 1] = 'lifo' THEN -id ELSE id END, run_at, dl, i, p_now
+    FROM given
+    RETURNING lane, state, order_key, seq),
+  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM narrow WHERE state = 'ready' ORDER BY lane, order_key, seq)
+  SELECT (SELECT json_agg(json_build_array(id, true) ORDER BY n) FROM given),
+    (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
+  INTO ids, woken, keys, seqs;
+  PERFORM wake_lanes(woken, keys, seqs);
+  RETURN coalesce(ids, '[]');
+END $$;
+
+-- Records tasks one by one, for they may meet others with the same key or unique key, even of the same call.
+CREATE FUNCTION enqueue_keyed(p_groups json, p_tasks json, p_lanes boolean, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  place record;
+  classes_ integer[];
+  lanes_ bigint[];
+  orders_ text[];
+  last_keys_ double precision[];
+  types_ text[];
+  sources_ text[];
+  task record;
+  receipts json[] := '{}';
+  task_type text;
+  task_id bigint;
+  occupant bigint;
+  known bigint;
+  replaced_id bigint;
+  replaced_from text;
+  standing text;
+  task_key double precision;
+  task_seq bigint;
+  stands text;
+  is_held boolean;
+  woken bigint[] := '{}';
+  keys double precision[] := '{}';
+  seqs bigint[] := '{}';
+BEGIN
+  SELECT * INTO place FROM places_of(p_groups, p_lanes);
+  classes_ := place.classes;
+  lanes_ := place.lanes;
+  orders_ := place.orders;
+  last_keys_ := place.last_keys;
+  types_ := place.types;
+  sources_ := place.sources;
+  IF p_lanes AND json_array_length(p_tasks) > 1 THEN
+    -- Calls that bring several keys each take them in one order, or two could wait for each other.
+    PERFORM pg_advisory_xact_lock(lane_lock() + 1, bucket) FROM (
+      SELECT DISTINCT abs(hashtext(coalesce(t.k, '') || coalesce(t.uk, '')) % 64) AS bucket
+      FROM json_populate_recordset(NULL::new_task, p_tasks) t WHERE t.k IS NOT NULL OR t.uk IS NOT NULL ORDER BY 1) buckets;
+  END IF;
+  FOR task IN
+    SELECT t.*, coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
+    FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
+      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n) ORDER BY t.n
+  LOOP
+    task_type := types_[task.g + 1];
+    task_id := NULL;
+    replaced_id := NULL;
+    replaced_from := NULL;
+    is_held := false;
+    IF task.k IS NOT NULL THEN
+      SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
+      IF NOT FOUND THEN
+        task_id := nextval(pg_get_serial_sequence('bodies', 'id'));
+        INSERT INTO keys (type, key, task) VALUES (task_type, task.k, task_id) ON CONFLICT DO NOTHING;
+        IF NOT FOUND THEN
+          SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
+          task_id := NULL;
+        END IF;
+      END IF;
+      IF task_id IS NULL THEN
+        receipts := receipts || json_build_array(known, false);
+        CONTINUE;
+      END IF;
+    END IF;
+    task_id := coalesce(task_id, nextval(pg_get_serial_sequence('bodies', 'id')));
+    IF task.uk IS NOT NULL THEN
+      LOOP
+        INSERT INTO uniques (type, key, task) VALUES (task_type, task.uk, task_id) ON CONFLICT DO NOTHING;
+        EXIT WHEN FOUND;
+        SELECT u.task INTO occupant FROM uniques u WHERE u.type = task_type AND u.key = task.uk;
+        CONTINUE WHEN NOT FOUND;
+        IF task.uc = 'reject' THEN
+          RAISE EXCEPTION 'unique conflict' USING ERRCODE = 'HF001',
+            DETAIL = json_build_object('occupant', occupant, 'type', task_type, 'key', task.uk)::text;
+        END IF;
+        IF task.uc = 'replace' THEN
+          SELECT l.id, l.state INTO replaced_id, replaced_from FROM live l WHERE l.id = occupant FOR UPDATE;
+          -- It may have gone on while it was waited for.
+          CONTINUE WHEN NOT EXISTS (SELECT 1 FROM uniques u WHERE u.type = task_type AND u.key = task.uk AND u.task = occupant);
+        END IF;
+        EXIT WHEN task.uc = 'ignore' OR replaced_id IS NULL OR replaced_from = 'running';
+        DELETE FROM uniques u WHERE u.task = occupant;
+        PERFORM end_task(occupant, 'cancelled', 'unique.superseded', NULL, p_now);
+        INSERT INTO acts (task, at, actor, verb, note, from_state, to_state) VALUES (occupant, p_now, 'holdfast', 'supersede',
+          'Task #' || task_id || ' has its unique key, and is there in its stead.', replaced_from, 'cancelled');
+        is_held := replaced_from = 'held';
+        INSERT INTO uniques (type, key, task) VALUES (task_type, task.uk, task_id);
+        EXIT;
+      END LOOP;
+      IF NOT EXISTS (SELECT 1 FROM uniques u WHERE u.task = task_id) THEN
+        DELETE FROM keys k WHERE k.task = task_id;
+        receipts := receipts || json_build_array(occupant, false);
+        CONTINUE;
+      END IF;
+    END IF;
+    INSERT INTO bodies (id, source, priority, submitted_at, created_at, key, unique_key, unique_while, policy, payload)
+      VALUES (task_id, sources_[task.g + 1], task.p, task.submitted_at, p_now, task.k, task.uk, task.uw, task.po, task.b);
+    task_key := order_key(orders_[task.g + 1], task.p, task.submitted_at, last_keys_[task.g + 1]);
+    task_seq := CASE WHEN orders_[task.g + 1] = 'lifo' THEN -task_id ELSE task_id END;
+    standing := CASE WHEN task.run_at <= p_now THEN 'ready' ELSE 'scheduled' END;
+    stands := CASE WHEN is_held THEN 'held' WHEN p_lanes THEN standing ELSE 'scheduled' END;
+    INSERT INTO live (id, class, lane, state, order_key, seq, run_at, deadline, idempotent, unique_while, since)
+      VALUES (task_id, classes_[task.g + 1], lanes_[task.g + 1], stands, task_key, task_seq, task.run_at, task.dl,
+        task.i, task.uw, p_now);
+    IF is_held THEN
+      INSERT INTO acts (task, at, actor, verb, note, from_state, to_state) VALUES (task_id, p_now, 'holdfast', 'hold',
+        'It replaces #' || replaced_id || ', which was held.', standing, 'held');
+    ELSIF stands = 'ready' THEN
+      woken := woken || lanes_[task.g + 1];
+      keys := keys || task_key;
+      seqs := seqs || task_seq;
+    END IF;
+    receipts := receipts || CASE WHEN replaced_id IS NULL OR replaced_from = 'running' THEN json_build_array(task_id, true)
+      ELSE json_build_array(task_id, true, replaced_id) END;
+  END LOOP;
+  PERFORM wake_lanes(array_agg(lane), array_agg(key), array_agg(seq)) FROM (
+    SELECT DISTINCT ON (w.lane) w.lane, w.key, w.seq FROM unnest(woken, keys, seqs) w(lane, key, seq) ORDER BY w.lane, w.key, w.seq) entered;
+  RETURN array_to_json(receipts);
+END $$;
+
+-- Records tasks, once for each call however often it is made.
+CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  done json;
+BEGIN
+  SELECT answer INTO done FROM calls WHERE id = p_call;
+  IF FOUND THEN RETURN done; END IF;
+  done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, now_)
+    ELSE enqueue_plain(p_groups, p_tasks, p_lanes, now_) END;
+  IF p_call IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
+  RETURN done;
+END $$;
+
+-- Enqueues in the caller's own transaction, which goes on whatever is answered.
+CREATE FUNCTION enqueue_within(p_call json) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  conflict text;
+BEGIN
+  IF (p_call ->> 'epoch')::uuid <> (SELECT epoch FROM meta) THEN RETURN '{"elsewhere":true}'; END IF;
+  RETURN json_build_object('receipts',
+    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false));
+EXCEPTION WHEN SQLSTATE 'HF001' THEN
+  GET STACKED DIAGNOSTICS conflict = PG_EXCEPTION_DETAIL;
+  RETURN json_build_object('conflict', conflict::json);
+END $$;
+
+-- Moves a task that has not ended out of the live tables, as ended in this way.
+CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM need_day(p_now);
+  WITH gone AS (DELETE FROM live l WHERE l.id = p_id RETURNING l.*),
+  wide AS (DELETE FROM bodies b WHERE b.id = p_id RETURNING b.*),
+  done AS (
+    SELECT l.id, l.class, b.source, p_state AS state, p_now AS since, l.token, coalesce(p_reason, l.reason) AS reason,
+      p_result AS result, b.priority, b.submitted_at, b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key,
+      b.unique_while, b.policy, b.payload, l.executions, l.round_base, l.first_started_at, l.charged, l.deferrals, l.in_a_row,
+      l.deferred_since, l.recoveries, l.suspect, l.error, p_now AS stored_at
+    FROM gone l JOIN wide b ON b.id = l.id),
+  well AS (INSERT INTO succeeded SELECT * FROM done WHERE state = 'succeeded')
+  INSERT INTO ended SELECT * FROM done WHERE state <> 'succeeded';
+END $$;
+
+-- For other languages: enqueues in the caller's own transaction.
+CREATE FUNCTION enqueue(
+  type text, payload jsonb, queue text DEFAULT NULL, source text DEFAULT NULL, priority integer DEFAULT 0,
+  key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL, deadline timestamptz DEFAULT NULL
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  sorted text;
+BEGIN
+  IF type IS NULL OR type = '' OR length(type) > 256 THEN
+    RAISE EXCEPTION 'enqueue needs a type: a name of 1 to 256 characters.' USING ERRCODE = '22023';
+  END IF;
+  IF payload IS NULL THEN RAISE EXCEPTION 'enqueue needs a payload; null in JSON is written ''null''.' USING ERRCODE = '22023'; END IF;
+  IF octet_length(payload::text) > 1048576 THEN
+    RAISE EXCEPTION 'The payload has % bytes, and a task takes 1048576 at most. Store it elsewhere, and enqueue where it is.',
+      octet_length(payload::text) USING ERRCODE = '22023';
+  END IF;
+  IF coalesce(priority, 0) NOT BETWEEN 0 AND 4095 THEN
+    RAISE EXCEPTION 'priority must be from 0 to 4095, got %.', priority USING ERRCODE = '22023';
+  END IF;
+  IF delay < interval '0' THEN RAISE EXCEPTION 'delay must not be negative, got %.', delay USING ERRCODE = '22023'; END IF;
+  SELECT coalesce('{' || string_agg(to_json(n.key)::text || ':' || n.value::text, ',' ORDER BY n.key COLLATE "C") || '}', '{}') INTO sorted
+  FROM jsonb_each(needs) n;
+  RETURN enqueue_tasks(NULL,
+    json_build_array(json_build_array(coalesce(queue, 'default'), type, coalesce(category, ''), sorted, coalesce(source, type))),
+    json_build_array(json_build_object('g', 0, 'p', coalesce(priority, 0), 'b', payload::text, 'k', key,
+      'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch FROM deadline) * 1000)::bigint)),
+    key IS NOT NULL, false) -> 0 ->> 0;
+END $$;
+`;

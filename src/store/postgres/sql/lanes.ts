@@ -1,0 +1,95 @@
+/**
+ * Settings of every function. Their statements find rows by index, whatever the statistics say of a table that was empty a
+ * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown.
+ */
+export const SETTINGS = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off SET jit = off`;
+
+export const LANES = `
+-- The database's own clock, in milliseconds of the epoch. Only the testing kit replaces it.
+CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+  $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+-- Where a task stands in its queue: the smaller, the sooner. Weighted: exponential races from the last key claimed on, in
+-- which the one that comes first is drawn in proportion to its weight.
+CREATE FUNCTION order_key(ordering text, priority integer, submitted_at bigint, last_key double precision)
+RETURNS double precision LANGUAGE sql VOLATILE AS $$
+  SELECT CASE ordering
+    WHEN 'fifo' THEN submitted_at::double precision
+    WHEN 'lifo' THEN -submitted_at::double precision
+    WHEN 'priority' THEN -priority * 1099511627776::double precision
+      + least(greatest(submitted_at - 1577836800000, 0), 1099511627775)
+    ELSE last_key - ln(1 - random()) / greatest(1, priority)
+  END $$;
+
+-- Makes the lane of a class, source and track where it is missing.
+CREATE FUNCTION lane_of(p_class integer, p_source text, p_track integer) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  found_id bigint;
+BEGIN
+  SELECT id INTO found_id FROM lanes WHERE source = p_source AND class = p_class AND track = p_track;
+  IF found_id IS NOT NULL THEN RETURN found_id; END IF;
+  INSERT INTO lanes (class, source, track, rank, rank_seq)
+    SELECT p_class, p_source, p_track, coalesce(sibling.rank, nextval('turn')), 0
+    FROM (SELECT max(l.rank) AS rank FROM classes c JOIN classes o ON o.queue = c.queue
+      JOIN queues q ON q.id = c.queue AND q.fair JOIN lanes l ON l.source = p_source AND l.class = o.id
+      WHERE c.id = p_class) sibling
+    ON CONFLICT DO NOTHING;
+  SELECT id INTO found_id FROM lanes WHERE source = p_source AND class = p_class AND track = p_track;
+  RETURN found_id;
+END $$;
+
+-- Called when ready tasks were put into lanes, with the least key and seq of those of each. While the buckets of lanes are
+-- locked shared, no claim can find one of these lanes empty and put it to rest; one that did so before is seen here.
+CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  changing bigint[];
+BEGIN
+  IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
+    FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
+  SELECT array_agg(l.id ORDER BY l.id) INTO changing
+  FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
+  WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq);
+  IF changing IS NULL THEN RETURN; END IF;
+  PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
+  UPDATE lanes l SET
+    active = true, was_active = true,
+    low_key = CASE WHEN l.active THEN least(l.low_key, g.key) ELSE g.key END,
+    rank = CASE WHEN q.fair THEN l.rank WHEN l.active AND (l.rank, l.rank_seq) < (g.key, g.seq) THEN l.rank ELSE g.key END,
+    rank_seq = CASE WHEN q.fair THEN l.id WHEN l.active AND (l.rank, l.rank_seq) < (g.key, g.seq) THEN l.rank_seq ELSE g.seq END
+  FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq), classes c, queues q
+  WHERE l.id = g.id AND g.id = ANY(changing) AND c.id = l.class AND q.id = c.queue
+    AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
+    AND (NOT l.active OR g.key < l.low_key OR (NOT q.fair AND (g.key, g.seq) < (l.rank, l.rank_seq)));
+END $$;
+
+-- Called with active lanes, locked by the caller, from which tasks were taken up to a key: they get the rank of their first
+-- task, or are put to rest where none is left and nobody is about to add one.
+CREATE FUNCTION settle_lanes(p_lanes bigint[], p_from double precision[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  empty bigint[];
+  lane bigint;
+BEGIN
+  WITH heads AS MATERIALIZED (
+    SELECT g.id, g.low, h.order_key, h.seq FROM unnest(p_lanes, p_from) g(id, low)
+    LEFT JOIN LATERAL (SELECT t.order_key, t.seq FROM live t
+      WHERE t.lane = g.id AND t.state = 'ready' AND t.order_key >= g.low ORDER BY t.order_key, t.seq LIMIT 1) h ON true),
+  moved AS (
+    UPDATE lanes l SET
+      rank = CASE WHEN q.fair THEN l.rank ELSE h.order_key END,
+      rank_seq = CASE WHEN q.fair THEN l.id ELSE h.seq END,
+      low_key = h.order_key,
+      looked_at = CASE WHEN l.looked_at > p_now - 1000 THEN l.looked_at ELSE p_now END
+    FROM heads h, classes c, queues q
+    WHERE l.id = h.id AND h.order_key IS NOT NULL AND c.id = l.class AND q.id = c.queue)
+  SELECT array_agg(h.id) INTO empty FROM heads h WHERE h.order_key IS NULL;
+  FOREACH lane IN ARRAY coalesce(empty, '{}') LOOP
+    -- Who is about to add a task holds the bucket; then the lane stays awake, and a later claim looks again.
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(lane_lock(), (lane % 64)::integer);
+    UPDATE lanes l SET active = false WHERE l.id = lane
+      AND NOT EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready');
+    IF NOT FOUND THEN UPDATE lanes l SET low_key = '-infinity' WHERE l.id = lane; END IF;
+  END LOOP;
+END $$;
+`;

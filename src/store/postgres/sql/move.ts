@@ -1,0 +1,166 @@
+/** Operators' steps, and tasks that come from another queue. */
+export const MOVE = `
+-- Puts a task that has ended, or needs a person, among the live ones again: ready now, in a new round.
+CREATE FUNCTION begin_again(p_id bigint, p_from text, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  WITH well AS (DELETE FROM succeeded s WHERE s.id = p_id AND p_from = 'succeeded' RETURNING s.*),
+  ill AS (DELETE FROM ended e WHERE e.id = p_id AND p_from <> 'succeeded' RETURNING e.*),
+  past AS (SELECT * FROM well UNION ALL SELECT * FROM ill),
+  wide AS (
+    INSERT INTO bodies (id, source, priority, submitted_at, created_at, key, unique_key, unique_while, policy, payload)
+    SELECT id, source, priority, submitted_at, created_at, key, unique_key, unique_while, policy, payload FROM past)
+  INSERT INTO live (id, class, state, order_key, seq, run_at, deadline, idempotent, unique_while, since, executions, round_base)
+  SELECT p.id, p.class, 'scheduled', order_key(q.ordering, p.priority, p.submitted_at, q.last_key),
+    CASE WHEN q.ordering = 'lifo' THEN -p.id ELSE p.id END, p_now,
+    -- Who retries a task whose deadline has passed wants it all the same; it would only end again.
+    CASE WHEN p.deadline > p_now THEN p.deadline END, p.idempotent, p.unique_while, p_now, p.executions, p.executions
+  FROM past p JOIN classes c ON c.id = p.class JOIN queues q ON q.id = c.queue;
+END $$;
+
+-- Puts a waiting task into its lane.
+CREATE FUNCTION make_ready(p_id bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task record;
+BEGIN
+  UPDATE live l SET state = 'ready', since = p_now,
+    lane = lane_of(l.class, b.source, CASE WHEN l.suspect THEN 2 ELSE 0 END),
+    order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key) ELSE l.order_key END
+  FROM bodies b, classes c, queues q WHERE l.id = p_id AND b.id = l.id AND c.id = l.class AND q.id = c.queue
+  RETURNING l.lane, l.order_key, l.seq INTO task;
+  PERFORM wake_lanes(ARRAY[task.lane], ARRAY[task.order_key], ARRAY[task.seq]);
+END $$;
+
+CREATE FUNCTION move_task(p_id bigint, p_move json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  verb text := p_move ->> 'verb';
+  task record;
+  from_ text;
+  to_ text;
+  scope text;
+  due bigint;
+  occupant bigint;
+BEGIN
+  SELECT l.state, l.unique_while, l.run_at, l.cancel INTO task FROM live l WHERE l.id = p_id FOR UPDATE;
+  IF NOT FOUND THEN
+    SELECT e.state, e.unique_while, e.run_at, false AS cancel INTO task FROM ended e WHERE e.id = p_id FOR UPDATE;
+  END IF;
+  IF NOT FOUND THEN
+    SELECT s.state, s.unique_while, s.run_at, false AS cancel INTO task FROM succeeded s WHERE s.id = p_id FOR UPDATE;
+  END IF;
+  IF NOT FOUND THEN RETURN json_build_object('id', p_id, 'moved', false, 'why', 'missing'); END IF;
+  from_ := task.state;
+  scope := task.unique_while;
+  due := task.run_at;
+  IF from_ = 'running' THEN
+    IF verb <> 'cancel' THEN RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict'); END IF;
+    IF NOT task.cancel THEN
+      UPDATE live SET cancel = true, revision = revision + 1 WHERE id = p_id;
+      INSERT INTO acts (task, at, actor, verb, note, from_state, to_state)
+        VALUES (p_id, p_now, p_move ->> 'actor', verb, p_move ->> 'note', from_, from_);
+    END IF;
+    RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'requested');
+  END IF;
+  to_ := CASE verb
+    WHEN 'cancel' THEN CASE WHEN from_ NOT IN ('succeeded', 'dead', 'cancelled') THEN 'cancelled' END
+    WHEN 'retry' THEN CASE WHEN from_ NOT IN ('ready', 'held') THEN 'ready' END
+    WHEN 'hold' THEN CASE WHEN from_ IN ('scheduled', 'ready') THEN 'held' END
+    WHEN 'release' THEN CASE WHEN from_ = 'held' THEN CASE WHEN due > p_now THEN 'scheduled' ELSE 'ready' END END
+    WHEN 'resolve' THEN CASE WHEN from_ = 'needs_manual' THEN CASE p_move ->> 'as' WHEN 'retry' THEN 'ready' ELSE p_move ->> 'as' END END
+  END;
+  IF to_ IS NULL THEN RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict'); END IF;
+
+  IF from_ IN ('succeeded', 'dead', 'cancelled', 'needs_manual') AND to_ = 'ready' THEN
+    PERFORM begin_again(p_id, from_, p_now);
+    IF scope IS NOT NULL THEN
+      occupant := take_unique(p_id);
+      IF occupant IS NOT NULL THEN RAISE EXCEPTION 'occupied' USING ERRCODE = 'HF002', DETAIL = occupant::text; END IF;
+    END IF;
+    PERFORM make_ready(p_id, p_now);
+  ELSIF to_ = 'ready' THEN
+    IF verb = 'retry' THEN UPDATE live SET run_at = p_now WHERE id = p_id; END IF;
+    PERFORM make_ready(p_id, p_now);
+  ELSIF to_ IN ('scheduled', 'held') THEN
+    UPDATE live SET state = to_, since = p_now WHERE id = p_id;
+  ELSE
+    DELETE FROM uniques u WHERE u.task = p_id;
+    IF from_ = 'needs_manual' THEN
+      PERFORM need_day(p_now);
+      UPDATE ended SET state = to_, since = p_now, result = p_move ->> 'result', stored_at = p_now,
+        reason = CASE WHEN to_ = 'cancelled' THEN 'cancelled' ELSE reason END WHERE id = p_id;
+      IF to_ = 'succeeded' THEN
+        WITH gone AS (DELETE FROM ended WHERE id = p_id RETURNING *) INSERT INTO succeeded SELECT * FROM gone;
+      END IF;
+    ELSE
+      PERFORM end_task(p_id, to_, 'cancelled', NULL, p_now);
+    END IF;
+  END IF;
+  INSERT INTO acts (task, at, actor, verb, note, from_state, to_state)
+    VALUES (p_id, p_now, p_move ->> 'actor', verb, p_move ->> 'note', from_, to_);
+  RETURN json_build_object('id', p_id, 'moved', true, 'from', from_, 'to', to_);
+EXCEPTION WHEN SQLSTATE 'HF002' THEN
+  GET STACKED DIAGNOSTICS from_ = PG_EXCEPTION_DETAIL;
+  RETURN json_build_object('id', p_id, 'moved', false, 'from', task.state, 'why', 'conflict', 'occupiedBy', from_::bigint);
+END $$;
+
+CREATE FUNCTION move_tasks(p_call uuid, p_ids bigint[], p_move json) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  done json;
+  moved json[] := '{}';
+  id_ bigint;
+BEGIN
+  SELECT answer INTO done FROM calls WHERE id = p_call;
+  IF FOUND THEN RETURN done; END IF;
+  -- In one order, so that no two of them can wait for each other.
+  PERFORM 1 FROM live WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
+  PERFORM 1 FROM ended WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
+  FOREACH id_ IN ARRAY p_ids LOOP
+    moved := moved || move_task(id_, p_move, now_);
+  END LOOP;
+  done := array_to_json(moved);
+  INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
+  RETURN done;
+END $$;
+
+CREATE TYPE brought_task AS (
+  stands text, executions integer, charged jsonb, deferrals integer, in_a_row integer, reason text, error text, result text,
+  ended_at bigint, actor text, note text, brought text
+);
+
+-- Records tasks of another queue: as new ones first, so that keys mean the same, then as they stood there.
+CREATE FUNCTION bring_tasks(p_call uuid, p_groups json, p_tasks json, p_brought json) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  done json;
+  arrival record;
+  standing text;
+BEGIN
+  SELECT answer INTO done FROM calls WHERE id = p_call;
+  IF FOUND THEN RETURN done; END IF;
+  done := enqueue_keyed(p_groups, p_tasks, true, now_);
+  PERFORM need_day(now_);
+  FOR arrival IN
+    SELECT (r.v ->> 0)::bigint AS id, t.* FROM json_array_elements(done) WITH ORDINALITY r(v, n)
+    JOIN ROWS FROM (json_populate_recordset(NULL::brought_task, p_brought)) WITH ORDINALITY
+      t(stands, executions, charged, deferrals, in_a_row, reason, error, result, ended_at, actor, note, brought, n) ON t.n = r.n
+    WHERE (r.v ->> 1)::boolean ORDER BY r.n
+  LOOP
+    UPDATE live SET executions = arrival.executions, charged = nullif(arrival.charged, '[]'), deferrals = arrival.deferrals,
+      in_a_row = arrival.in_a_row, deferred_since = CASE WHEN arrival.in_a_row > 0 THEN now_ END, reason = arrival.reason, error = arrival.error
+    WHERE id = arrival.id RETURNING state INTO standing;
+    IF arrival.stands = 'held' THEN
+      UPDATE live SET state = 'held', since = now_ WHERE id = arrival.id;
+    ELSIF arrival.stands <> 'waiting' THEN
+      PERFORM end_task(arrival.id, arrival.stands, CASE WHEN arrival.stands = 'succeeded' THEN NULL ELSE arrival.reason END, arrival.result, now_);
+      IF arrival.ended_at IS NOT NULL AND arrival.stands <> 'needs_manual' THEN
+        UPDATE ended SET since = arrival.ended_at WHERE id = arrival.id;
+        UPDATE succeeded SET since = arrival.ended_at WHERE id = arrival.id;
+      END IF;
+    END IF;
+    INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought) VALUES (arrival.id, now_, arrival.actor, 'imported', true,
+      arrival.note, 'elsewhere', CASE WHEN arrival.stands = 'waiting' THEN standing ELSE arrival.stands END, arrival.brought);
+  END LOOP;
+  INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
+  RETURN done;
+END $$;
+`;

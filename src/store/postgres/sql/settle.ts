@@ -1,0 +1,226 @@
+/** The charges of a task that had none. */
+const FIRST_CHARGE = (item: string) =>
+  `jsonb_build_array(jsonb_build_object('reason', ${item}.cr, 'kind', ${item}.ck, 'count', 1))`;
+
+/**
+ * Settling: decisions are written, each guarded by its lease and the revision of the facts that it was made from. What a
+ * decision changes is written as deltas, so nobody needs to have the facts at hand.
+ */
+export const SETTLE = `
+CREATE TYPE settlement AS (
+  id bigint, x integer, t uuid, r integer, n text, a bigint, s boolean, c text, cr text, ck text, u boolean, re text,
+  er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint
+);
+
+-- One more charge under a reason and a kind, of a task that has some.
+CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  place integer;
+BEGIN
+  FOR place IN 0..jsonb_array_length(p_charged) - 1 LOOP
+    IF p_charged -> place ->> 'reason' = p_reason AND p_charged -> place ->> 'kind' = p_kind THEN
+      RETURN jsonb_set(p_charged, ARRAY[place::text, 'count'], to_jsonb((p_charged -> place ->> 'count')::integer + 1));
+    END IF;
+  END LOOP;
+  RETURN p_charged || jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1);
+END $$;
+
+-- The key of a task that enters a weighted queue anew.
+CREATE FUNCTION drawn_key(p_class integer, p_id bigint) RETURNS double precision LANGUAGE sql AS $$
+  SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key)
+  FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class
+$$;
+
+-- A task that is to wait again takes its unique key up again; where another one has it, that one's id is answered.
+CREATE FUNCTION take_unique(p_id bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  occupant bigint;
+BEGIN
+  INSERT INTO uniques (type, key, task)
+    SELECT c.type, b.unique_key, b.id FROM bodies b JOIN live l ON l.id = b.id JOIN classes c ON c.id = l.class WHERE b.id = p_id
+    ON CONFLICT DO NOTHING;
+  IF FOUND THEN RETURN NULL; END IF;
+  SELECT u.task INTO occupant FROM bodies b JOIN live l ON l.id = b.id JOIN classes c ON c.id = l.class
+    JOIN uniques u ON u.type = c.type AND u.key = b.unique_key WHERE b.id = p_id;
+  RETURN nullif(occupant, p_id);
+END $$;
+
+-- First executions that succeeded need nothing but their lease, and leave nothing but that they succeeded. Answers the rest.
+CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  settled bigint[];
+BEGIN
+  WITH gone AS (
+    DELETE FROM live l USING unnest(p_ids, p_tokens, p_results) g(id, token, result)
+    WHERE l.id = g.id AND l.token = g.token AND l.state = 'running' AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished'
+    RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error, g.result),
+  wide AS (
+    DELETE FROM bodies b USING gone l WHERE b.id = l.id
+    RETURNING l.id, l.class, b.source, l.token, l.result, b.priority, b.submitted_at,
+      b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key, b.unique_while, b.policy, b.payload, l.charged, l.deferrals, l.error),
+  kept AS (
+    INSERT INTO succeeded (id, class, source, state, since, token, result, priority, submitted_at, created_at, run_at, deadline,
+      idempotent, key, unique_key, unique_while, policy, payload, executions, charged, deferrals, error, stored_at)
+    SELECT id, class, source, 'succeeded', p_now, token, result, priority, submitted_at, created_at, run_at, deadline, idempotent, key,
+      unique_key, unique_while, policy, payload, 1, charged, deferrals, error, p_now FROM wide
+    RETURNING id)
+  SELECT array_agg(id) INTO settled FROM kept;
+  IF cardinality(settled) = cardinality(p_ids) THEN RETURN '{}'; END IF;
+  RETURN ARRAY(SELECT id FROM unnest(p_ids) id WHERE id <> ALL(coalesce(settled, '{}')));
+END $$;
+
+-- Each task at most once. Answers a list for each: where it is now, or why nothing was changed.
+CREATE FUNCTION settle_items(p_items json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  item record;
+  weighted integer[] := ARRAY(SELECT c.id FROM queues q JOIN classes c ON c.queue = q.id WHERE q.ordering = 'weighted_random');
+  yielding bigint[] := '{}';
+  yielded_to bigint[] := '{}';
+  occupant bigint;
+  answers json;
+  answered bigint[];
+  woken bigint[];
+  keys double precision[];
+  seqs bigint[];
+BEGIN
+  FOR item IN
+    SELECT l.id, l.unique_while, i.n FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
+    WHERE l.unique_while IS NOT NULL AND l.state = 'running' AND l.executions = i.x AND l.token = i.t
+      AND (i.n = 'succeeded' OR l.revision = i.r)
+    ORDER BY l.id FOR UPDATE OF l
+  LOOP
+    IF item.n = 'scheduled' THEN
+      IF item.unique_while = 'waiting' THEN
+        occupant := take_unique(item.id);
+        IF occupant IS NOT NULL THEN
+          yielding := yielding || item.id;
+          yielded_to := yielded_to || occupant;
+        END IF;
+      END IF;
+    ELSIF item.n <> 'needs_manual' OR item.unique_while = 'waiting' THEN
+      DELETE FROM uniques u WHERE u.task = item.id;
+    END IF;
+  END LOOP;
+
+  WITH held AS MATERIALIZED (
+    SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.suspect AS was_suspect, l.since, l.worker, l.lost_by,
+      l.executions, i.n <> 'succeeded' AND l.revision <> i.r AS differs, i.id = ANY(yielding) AS yields
+    FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
+    WHERE l.state = 'running' AND l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
+  fit AS MATERIALIZED (SELECT h.* FROM held h WHERE NOT h.differs),
+  again AS (
+    UPDATE live l SET
+      state = CASE WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END,
+      lane = CASE WHEN h.s = h.was_suspect THEN l.lane ELSE lane_of(l.class, (SELECT source FROM lanes WHERE id = l.lane), CASE WHEN h.s THEN 2 ELSE 0 END) END,
+      order_key = CASE WHEN l.class = ANY(weighted) AND h.a = 0 THEN drawn_key(l.class, l.id) ELSE l.order_key END,
+      run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
+      first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,
+      charged = CASE WHEN h.c <> 'task' THEN l.charged WHEN l.charged IS NULL THEN ${FIRST_CHARGE('h')} ELSE charged_more(l.charged, h.cr, h.ck) END,
+      deferrals = l.deferrals + CASE WHEN h.c = 'deferrals' THEN 1 ELSE 0 END,
+      in_a_row = CASE h.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN l.in_a_row + 1 ELSE l.in_a_row END,
+      deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now) ELSE l.deferred_since END,
+      recoveries = CASE WHEN h.c = 'recoveries' THEN l.recoveries || p_now ELSE l.recoveries END,
+      suspect = h.s, reason = h.re, error = coalesce(h.er, l.error)
+    FROM fit h WHERE l.id = h.id AND h.n = 'scheduled' AND NOT h.yields
+    RETURNING l.id, l.lane, l.state, l.order_key, l.seq),
+  gone AS (
+    DELETE FROM live l USING fit h WHERE l.id = h.id AND (h.n <> 'scheduled' OR h.yields)
+    RETURNING l, h.n, h.c, h.cr, h.ck, h.re, h.er, h.rs, h.u, h.yields, h.pl),
+  wide AS (
+    DELETE FROM bodies b USING gone g WHERE b.id = (g.l).id
+    RETURNING (g.l).id, (g.l).class, b.source, CASE WHEN g.yields THEN 'cancelled' ELSE g.n END AS state, p_now AS since,
+      CASE WHEN NOT g.yields THEN (g.l).token END AS token,
+      CASE WHEN g.yields THEN 'unique.superseded' WHEN g.n = 'succeeded' THEN NULL ELSE g.re END AS reason, g.rs AS result,
+      b.priority, b.submitted_at, b.created_at, (g.l).run_at, (g.l).deadline, (g.l).idempotent, b.key, b.unique_key,
+      b.unique_while, b.policy, b.payload, (g.l).executions, (g.l).round_base,
+      CASE WHEN g.u OR (g.l).why = 'expiry' THEN (g.l).first_started_at ELSE coalesce((g.l).first_started_at, (g.l).since) END AS first_started_at,
+      CASE WHEN g.c <> 'task' THEN (g.l).charged WHEN (g.l).charged IS NULL THEN ${FIRST_CHARGE('g')} ELSE charged_more((g.l).charged, g.cr, g.ck) END AS charged,
+      (g.l).deferrals + CASE WHEN g.c = 'deferrals' THEN 1 ELSE 0 END AS deferrals,
+      CASE g.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN (g.l).in_a_row + 1 ELSE (g.l).in_a_row END AS in_a_row,
+      CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now) ELSE (g.l).deferred_since END AS deferred_since,
+      CASE WHEN g.c = 'recoveries' THEN (g.l).recoveries || p_now ELSE (g.l).recoveries END AS recoveries,
+      false AS suspect, coalesce(g.er, (g.l).error) AS error, p_now AS stored_at),
+  well AS (INSERT INTO succeeded SELECT * FROM wide WHERE state = 'succeeded'),
+  ill AS (INSERT INTO ended SELECT * FROM wide WHERE state <> 'succeeded'),
+  acted AS (
+    INSERT INTO acts (task, at, actor, verb, note, told, from_state, to_state)
+    SELECT y.id, p_now, 'holdfast', 'supersede', 'Task #' || y.by || ' has its unique key, and is there in its stead.', true, 'running', 'cancelled'
+    FROM unnest(yielding, yielded_to) y(id, by)),
+  told AS (
+    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge, failure, message, because)
+    SELECT h.id, h.x, h.t, false, coalesce(h.lost_by, w.name, 'a worker that left'), h.since, p_now, h.oc, h.n,
+      CASE WHEN h.n = 'scheduled' THEN h.a END, h.c, h.f, h.m, h.b
+    FROM fit h LEFT JOIN workers w ON w.id = h.worker WHERE NOT h.pl),
+  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM again WHERE state = 'ready' ORDER BY lane, order_key, seq)
+  SELECT
+    (SELECT json_agg(CASE WHEN h.differs THEN json_build_array(h.id, 'changed')
+      ELSE json_build_array(h.id, 'settled', CASE WHEN h.yields THEN 'cancelled' WHEN h.n <> 'scheduled' THEN h.n WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END) END) FROM held h),
+    (SELECT array_agg(h.id) FROM held h),
+    (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
+  INTO answers, answered, woken, keys, seqs;
+  PERFORM wake_lanes(woken, keys, seqs);
+  RETURN coalesce(answers, '[]');
+END $$;
+
+-- What to tell a worker whose lease is gone: that its word was taken before, or that it came too late and is evidence.
+CREATE FUNCTION settle_late(p_item settlement, p_now bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  told record;
+BEGIN
+  SELECT x.late, x.next INTO told FROM (
+    SELECT false AS late, state AS next FROM ended WHERE id = p_item.id AND token = p_item.t AND executions = p_item.x
+    UNION ALL SELECT false, state FROM succeeded WHERE id = p_item.id AND token = p_item.t AND executions = p_item.x
+    UNION ALL SELECT late, next FROM executions WHERE task = p_item.id AND token = p_item.t AND execution = p_item.x) x
+  ORDER BY x.late LIMIT 1;
+  IF told.late IS FALSE AND told.next = p_item.n THEN RETURN 'already'; END IF;
+  IF told.late IS NOT TRUE AND (EXISTS (SELECT 1 FROM live WHERE id = p_item.id) OR EXISTS (SELECT 1 FROM ended WHERE id = p_item.id)
+    OR EXISTS (SELECT 1 FROM succeeded WHERE id = p_item.id)) THEN
+    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge, failure, message, because)
+    VALUES (p_item.id, p_item.x, p_item.t, true, 'a worker that left', p_now - p_item.rf, p_now, p_item.oc, p_item.n,
+      CASE WHEN p_item.n = 'scheduled' THEN p_item.a END, p_item.c, p_item.f, p_item.m, p_item.b);
+  END IF;
+  RETURN 'stale';
+END $$;
+
+-- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
+-- plain successes that were written are not named.
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_items json) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  rest bigint[];
+  items json := p_items;
+  answers json[];
+  written json;
+  named bigint[];
+  item settlement;
+BEGIN
+  PERFORM need_day(now_);
+  IF cardinality(p_ids) > 0 THEN
+    rest := settle_plain(p_ids, p_tokens, texts_of(p_results), now_);
+    IF cardinality(rest) > 0 THEN
+      SELECT json_agg(json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0, 'n', 'succeeded', 'c', 'nobody', 'rs', p_results ->> (g.n - 1)::integer,
+        'pl', true, 'oc', 'success', 'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf', (p_plain -> (g.n - 1)::integer ->> 1)::bigint))
+      INTO items FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest);
+      written := settle_items(items, now_);
+      answers := ARRAY(SELECT json_array_elements(written));
+      named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
+      FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, items) i WHERE i.id <> ALL(named) LOOP
+        answers := answers || json_build_array(item.id, settle_late(item, now_));
+      END LOOP;
+    END IF;
+  END IF;
+  IF p_items IS NOT NULL THEN
+    written := settle_items(p_items, now_);
+    named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
+    answers := answers || ARRAY(SELECT CASE WHEN a ->> 1 = 'changed' THEN (
+        SELECT json_build_array(l.id, 'changed', handed(l, b)) FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = (a ->> 0)::bigint)
+      ELSE a END FROM json_array_elements(written) a);
+    IF cardinality(named) < json_array_length(p_items) THEN
+      FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, p_items) i WHERE i.id <> ALL(named) LOOP
+        answers := answers || json_build_array(item.id, settle_late(item, now_));
+      END LOOP;
+    END IF;
+  END IF;
+  RETURN json_build_object('now', now_, 'answers', array_to_json(answers));
+END $$;
+`;

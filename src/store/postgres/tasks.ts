@@ -1,0 +1,526 @@
+import { randomUUID } from 'node:crypto';
+import { StoreError, UniqueConflictError } from '../../errors.ts';
+import type { ChargedCount, Facts } from '../../failure/decide.ts';
+import { isWaiting, type TaskState } from '../../task.ts';
+import type { Writable } from '../../writable.ts';
+import { ownIdentity } from '../liveness.ts';
+import type {
+  Brought,
+  BroughtTask,
+  Claim,
+  Claimed,
+  ClaimRequest,
+  Lease,
+  Move,
+  Moved,
+  NewTask,
+  NewWorker,
+  Receipt,
+  Recovered,
+  Renewal,
+  Settled,
+  Settlement,
+  TaskStore,
+} from '../store.ts';
+import type { Classes } from './classes.ts';
+import type { Database } from './database.ts';
+import { enqueued, isPlain, item, LONGEST_LAST_ERROR, newToken, ranFor, tokenOf } from './encoding.ts';
+import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
+import type { Reaper } from './reaper.ts';
+import type { Time } from './time.ts';
+import { Gathering, list } from './writer.ts';
+
+interface Parts {
+  readonly database: Database;
+  readonly classes: Classes;
+  readonly time: Time;
+  readonly reaper: Reaper;
+  /** Wakes whoever waits for work, here and elsewhere. */
+  readonly notify: () => void;
+}
+
+/** A task as `handed` writes it. */
+type HandedRow = [
+  id: number,
+  execution: number,
+  class_: number,
+  source: string,
+  priority: number,
+  submittedAt: number,
+  payload: string,
+  revision: number,
+  since: number,
+  deadline: number | null,
+  idempotent: boolean | null,
+  key: string | null,
+  policy: string | null,
+  cancel: boolean,
+  past: Past | null,
+];
+
+/** What is remembered of a task that did not simply succeed: times, and the counts of the present round. */
+interface Past {
+  readonly round_base: number;
+  readonly first_started_at: number | null;
+  readonly charged: readonly ChargedCount[] | null;
+  readonly in_a_row: number;
+  readonly deferred_since: number | null;
+  readonly recoveries: readonly number[] | null;
+  readonly suspect: boolean;
+  readonly error: string | null;
+  /** Its deadline passed while it waited, so this is no execution. */
+  readonly expired: boolean | null;
+}
+
+interface ClaimAnswer {
+  readonly known: boolean;
+  readonly now: number;
+  readonly expired: boolean;
+  readonly tasks?: readonly HandedRow[] | null;
+  readonly next?: number | null;
+}
+
+interface SettleAnswer {
+  readonly now: number;
+  readonly answers: readonly [id: number, answer: Settled['answer'], more?: TaskState | HandedRow][] | null;
+}
+
+type ReceiptRow = [id: number, created: boolean, replaced?: number];
+
+/** The verbs over tasks: each one a call of one function in the database. */
+export class PostgresTasks implements TaskStore {
+  readonly #parts: Parts;
+  readonly #enqueues: Gathering<NewTask, Receipt>;
+  readonly #settles: Gathering<Settlement, Settled>;
+  /** Of claims and recoveries whose answers were lost: asked again by the same token, they are handed out once more. */
+  readonly #unanswered = new Map<string, string>();
+  #rotation = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#enqueues = new Gathering(
+      (tasks) => this.#enqueue(tasks),
+      () => parts.notify(),
+    );
+    this.#settles = new Gathering(
+      (settlements) => this.#settle(settlements),
+      (answers) => {
+        if (answers.some((one) => one.answer === 'settled' && isWaiting(one.state))) parts.notify();
+      },
+    );
+  }
+
+  async enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
+    this.#parts.database.refuseClosed();
+    return tasks.length === 0 ? [] : this.#enqueues.call(tasks);
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+    this.#parts.database.refuseClosed();
+    return settlements.length === 0 ? [] : this.#settles.call(settlements);
+  }
+
+  /** Resolves when what was called has been answered. */
+  async drained(): Promise<void> {
+    await Promise.all([this.#enqueues.drained(), this.#settles.drained()]);
+  }
+
+  async bring(tasks: readonly BroughtTask[]): Promise<readonly Receipt[]> {
+    if (tasks.length === 0) return [];
+    const { groups, tasks: rows } = enqueued(tasks);
+    const answer = await this.#parts.database.call<readonly ReceiptRow[]>('bring_tasks', [
+      randomUUID(),
+      groups,
+      rows,
+      JSON.stringify(tasks.map(brought)),
+    ]);
+    this.#parts.notify();
+    return answer.map(receipt);
+  }
+
+  async join({ name, leaseFor, takes, publishes }: NewWorker): Promise<number> {
+    const { database } = this.#parts;
+    const { host, pid, pid_started: pidStarted, boot, pid_space: pidSpace } = ownIdentity();
+    await this.publish(publishes);
+    const worker = {
+      name,
+      leaseFor,
+      takes: JSON.stringify(takes ?? { capabilities: {} }),
+      host,
+      pid,
+      pidStarted,
+      boot,
+      pidSpace,
+    };
+    return database.call('join_worker', [randomUUID(), JSON.stringify(worker)]);
+  }
+
+  async publish(types: NewWorker['publishes']): Promise<void> {
+    if (Object.keys(types).length > 0) await this.#parts.database.call('publish', [JSON.stringify(types)]);
+  }
+
+  /** What is to be settled in this turn goes along: settling and claiming anew are one statement, and one commit. */
+  async claim(request: ClaimRequest): Promise<Claim> {
+    this.#parts.database.refuseClosed();
+    const asked = this.#asked(request);
+    await new Promise((resolve) => setImmediate(resolve));
+    const batches = this.#settles.takeWaiting();
+    if (batches.length > 0) {
+      const { round, later } = roundOf(batches.flatMap(({ items }) => items));
+      const claim = later.length === 0 ? await this.#settleAndClaim(batches, round, request.worker, asked) : undefined;
+      if (claim) return claim;
+      await this.#settles.answer(batches);
+    }
+    const answer = await this.#leasing<ClaimAnswer>(`claim ${request.worker}`, (token, again, onAgain) =>
+      this.#parts.database.call('claim', [JSON.stringify({ ...asked, again }), token], {
+        again: [JSON.stringify({ ...asked, again: true }), token],
+        onAgain,
+      }),
+    );
+    return this.#claimFrom(answer.token, answer.value);
+  }
+
+  /** Undefined where it could not be done together: then nothing is answered. */
+  async #settleAndClaim(
+    batches: ReturnType<Gathering<Settlement, Settled>['takeWaiting']>,
+    round: Round,
+    worker: number,
+    asked: object,
+  ): Promise<Claim | undefined> {
+    const { schema } = this.#parts.database;
+    const text = `SELECT json_build_array(${schema}.settle($1,$2,$3,$4,$5),${schema}.claim($6,$7))::text AS answer`;
+    let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
+    try {
+      const settling = settleValues(round);
+      told = await this.#leasing(`claim ${worker}`, (token, again, onAgain) =>
+        this.#parts.database.ask(text, [...settling, JSON.stringify({ ...asked, again }), token], {
+          again: [...settling, JSON.stringify({ ...asked, again: true }), token],
+          onAgain,
+        }),
+      );
+    } catch (error) {
+      // One of the two was refused, and each is told by itself; but if the database is away, it is so for both.
+      if (!(error instanceof StoreError && error.retryable)) return undefined;
+      for (const { reject } of batches) reject(error);
+      throw error;
+    }
+    const [settled, claimed] = told.value;
+    await this.#settles.answer(batches, (settlements) => this.#answersOf(round, settled, settlements.length));
+    return this.#claimFrom(told.token, claimed);
+  }
+
+  #asked({
+    worker,
+    limit,
+    types,
+    queues,
+    categories,
+    capabilities,
+    suspect,
+    only,
+    except,
+    ahead,
+  }: ClaimRequest): object {
+    return {
+      worker,
+      limit,
+      types,
+      queues,
+      categories,
+      capabilities,
+      suspect,
+      only,
+      except,
+      ahead: ahead?.limit,
+      aheadTypes: ahead?.types,
+      rotation: this.#rotation++ % 1_000_000,
+    };
+  }
+
+  async renew(worker: number, leases: readonly Lease[]): Promise<Renewal> {
+    const answer = await this.#parts.database.call<{
+      known: boolean;
+      now: number;
+      lost: number[] | null;
+      cancelled: number[] | null;
+    }>('renew', [
+      worker,
+      list(leases.map(({ task }) => task)),
+      list(leases.map(({ execution }) => execution)),
+      list(leases.map(tokenOf)),
+    ]);
+    this.#parts.time.learn(answer.now);
+    const these = (places: readonly number[] | null) => (places ?? []).map((place) => leases[place] as Lease);
+    return { known: answer.known, lost: these(answer.lost), cancelled: these(answer.cancelled) };
+  }
+
+  async recover(worker: number, limit: number): Promise<readonly Recovered[]> {
+    const { database, reaper } = this.#parts;
+    const gone = await reaper.goneFor(worker);
+    if (gone === undefined) return [];
+    const { token, value: rows } = await this.#leasing<
+      readonly [handed: HandedRow, why: 'loss' | 'expiry' | null, lostBy: string | null, published: string | null][]
+    >(`recover ${worker}`, (own) => database.call('take_over', [worker, JSON.stringify(gone), limit, own]));
+    const claimed = await this.#claimedFrom(
+      token,
+      rows.map(([handed]) => handed),
+      this.#parts.time.now(),
+    );
+    return rows.map(([, why, lostBy, published], i) => ({
+      ...(claimed[i] as Claimed),
+      why: why ?? 'loss',
+      ...(lostBy !== null && { lostBy }),
+      ...(published !== null && { published }),
+    }));
+  }
+
+  async leave(worker: number): Promise<void> {
+    await this.#parts.database.call('leave', [worker]);
+    this.#parts.notify();
+  }
+
+  async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {
+    const moved = await this.#parts.database.call<readonly Moved[]>('move_tasks', [
+      randomUUID(),
+      list(ids),
+      JSON.stringify(move),
+    ]);
+    if (moved.some((one) => one.moved && isWaiting(one.to))) this.#parts.notify();
+    return moved;
+  }
+
+  async #enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
+    const { groups, tasks: rows, keyed } = enqueued(tasks);
+    try {
+      const answer = await this.#parts.database.call<readonly ReceiptRow[]>('enqueue_tasks', [
+        randomUUID(),
+        groups,
+        rows,
+        keyed,
+        true,
+      ]);
+      return answer.map(receipt);
+    } catch (error) {
+      throw uniqueConflict(error) ?? error;
+    }
+  }
+
+  async #settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+    const answers = new Array<Settled>(settlements.length);
+    let left: readonly Numbered[] = settlements.map((settlement, i) => ({ settlement, i }));
+    while (left.length > 0) {
+      const { round, later } = roundOfNumbered(left);
+      const told = await this.#parts.database.call<SettleAnswer>('settle', settleValues(round));
+      const some = await this.#answersOf(round, told, settlements.length);
+      for (const { i } of round.values()) answers[i] = some[i] as Settled;
+      left = later;
+    }
+    return answers;
+  }
+
+  async #answersOf(round: Round, { now, answers: told }: SettleAnswer, count: number): Promise<readonly Settled[]> {
+    this.#parts.time.learn(now);
+    const answers = new Array<Settled>(count);
+    for (const { i } of round.values()) answers[i] = SUCCEEDED;
+    for (const [id, answer, more] of told ?? []) {
+      const { i, settlement } = round.get(id) as Numbered;
+      if (answer === 'settled') answers[i] = { answer, state: more as TaskState };
+      else if (answer === 'changed') {
+        const [claimed] = await this.#claimedFrom(settlement.lease.token, [more as HandedRow], now);
+        const { revision, facts } = claimed as Claimed;
+        answers[i] = { answer, revision, facts };
+      } else answers[i] = { answer };
+    }
+    return answers;
+  }
+
+  /**
+   * Asks for leases under a token of this asking. Where no answer comes, the next asking is this one once more, so that nothing
+   * stays leased to a worker that does not know of it.
+   */
+  async #leasing<T>(
+    what: string,
+    ask: (token: string, again: boolean, onAgain: () => void) => Promise<T>,
+  ): Promise<{ readonly token: string; readonly value: T }> {
+    const before = this.#unanswered.get(what);
+    const token = before ?? newToken();
+    this.#unanswered.delete(what);
+    try {
+      const value = await ask(token, before !== undefined, () => this.#unanswered.set(what, token));
+      this.#unanswered.delete(what);
+      return { token, value };
+    } catch (error) {
+      this.#unanswered.set(what, token);
+      throw error;
+    }
+  }
+
+  async #claimFrom(token: string, { known, now, expired, tasks, next }: ClaimAnswer): Promise<Claim> {
+    this.#parts.time.learn(now);
+    const claimed = await this.#claimedFrom(token, tasks ?? [], now);
+    const answer = { known, tasks: claimed, expired };
+    return typeof next === 'number' ? { ...answer, nextDueIn: Math.max(0, next - now) } : answer;
+  }
+
+  async #claimedFrom(token: string, rows: readonly HandedRow[], now: number): Promise<readonly Claimed[]> {
+    const { classes } = this.#parts;
+    if (rows.some(([, , id]) => !classes.knows(id))) await classes.learn();
+    return rows.map((row) => {
+      const [id, execution, class_, source, priority, submittedAt, payload, revision, , deadline] = row;
+      const [idempotent, key, policy, , past] = row.slice(10) as [
+        boolean | null,
+        string | null,
+        string | null,
+        boolean,
+        Past | null,
+      ];
+      const { type, queue, category } = classes.of(class_);
+      const claimed: Writable<Claimed> = {
+        lease: { task: id, execution, token },
+        revision,
+        type,
+        queue,
+        source,
+        priority,
+        payload,
+        submittedAt,
+        facts: factsOf(row, now),
+      };
+      if (idempotent === null) claimed.idempotenceUnsaid = true;
+      if (category !== '') claimed.category = category;
+      if (key !== null) claimed.key = key;
+      if (policy !== null) claimed.policy = policy;
+      if (deadline !== null) claimed.deadline = deadline;
+      if (past !== null && past.error !== null) claimed.lastError = past.error;
+      return claimed;
+    });
+  }
+}
+
+/** A settlement, and where its answer belongs. */
+interface Numbered {
+  readonly settlement: Settlement;
+  readonly i: number;
+}
+
+/** At most one settlement for each task, by its id. */
+type Round = ReadonlyMap<number, Numbered>;
+
+function roundOf(settlements: readonly Settlement[]) {
+  return roundOfNumbered(settlements.map((settlement, i) => ({ settlement, i })));
+}
+
+/** Of several words about one lease the first one counts: the others come later. */
+function roundOfNumbered(settlements: readonly Numbered[]): {
+  readonly round: Round;
+  readonly later: readonly Numbered[];
+} {
+  const round = new Map<number, Numbered>();
+  const later: Numbered[] = [];
+  for (const one of settlements) {
+    const { task } = one.settlement.lease;
+    if (round.has(task)) later.push(one);
+    else round.set(task, one);
+  }
+  return { round, later };
+}
+
+/** What the function `settle` takes: by id, so that no two statements wait for each other. */
+function settleValues(round: Round): readonly unknown[] {
+  const sorted = [...round.values()].map(({ settlement }) => settlement).sort((a, b) => a.lease.task - b.lease.task);
+  const plain = sorted.filter(isPlain);
+  const others = sorted.filter((settlement) => !isPlain(settlement));
+  return [
+    list(plain.map(({ lease }) => lease.task)),
+    list(plain.map(tokenOfSettlement)),
+    plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
+    JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
+    others.length > 0 ? JSON.stringify(others.map(item)) : null,
+  ];
+}
+
+function tokenOfSettlement({ lease }: Settlement): string {
+  return tokenOf(lease);
+}
+
+const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
+
+const UNTOUCHED: Past = {
+  round_base: 0,
+  first_started_at: null,
+  charged: null,
+  in_a_row: 0,
+  deferred_since: null,
+  recoveries: null,
+  suspect: false,
+  error: null,
+  expired: null,
+};
+
+const NONE: readonly never[] = [];
+
+/** Times become durations: what leaves the store carries no clock of its own. */
+function factsOf(row: HandedRow, now: number): Facts {
+  const [, execution, , , , , , , since, deadline, idempotent, , , cancel, remembered] = row;
+  const past = remembered ?? UNTOUCHED;
+  const started = past.first_started_at ?? (past.expired ? now : since);
+  const facts = {
+    executions: execution - past.round_base,
+    charged: past.charged ?? NONE,
+    deferralsInARow: past.in_a_row,
+    deferredForMs: past.deferred_since === null ? 0 : now - past.deferred_since,
+    recoveriesAgoMs: past.recoveries?.map((at) => now - at) ?? NONE,
+    suspect: past.suspect,
+    idempotent: idempotent !== false,
+    cancelRequested: cancel,
+    sinceFirstStartMs: now - started,
+  };
+  return deadline === null ? facts : { ...facts, untilDeadlineMs: deadline - now };
+}
+
+function receipt([id, created, replaced]: ReceiptRow): Receipt {
+  return replaced === undefined ? { id, created } : { id, created, replaced };
+}
+
+/**
+ * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
+ * the clocks of `giveUpAfter` and `maxDeferredFor`.
+ */
+function brought(task: BroughtTask): object {
+  const { stands, executions, charged, deferrals, reason, error, result, endedAt, by } = task;
+  return {
+    stands,
+    executions,
+    charged,
+    deferrals,
+    in_a_row: charged.length === 0 ? deferrals : 0,
+    reason: stands === 'succeeded' ? undefined : reason,
+    error: error?.slice(0, LONGEST_LAST_ERROR),
+    result,
+    ended_at: endedAt,
+    actor: by.actor,
+    note: by.note,
+    brought: broughtText(task),
+  };
+}
+
+function broughtText({ executions, charged, deferrals, reason, error }: BroughtTask): string | undefined {
+  if (executions === 0 && reason === undefined && error === undefined) return undefined;
+  const text: Brought = {
+    executions,
+    charged,
+    deferrals,
+    ...(reason !== undefined && { reason }),
+    ...(error !== undefined && { error: error.slice(0, LONGEST_LAST_ERROR) }),
+  };
+  return JSON.stringify(text);
+}
+
+/** What an enqueue with `reject` meets. */
+export function uniqueConflict(error: unknown): UniqueConflictError | undefined {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  if (codeOf(cause) !== UNIQUE_CONFLICT) return undefined;
+  const { detail } = cause as { detail: string };
+  const { occupant, type, key } = JSON.parse(detail) as { occupant: number; type: string; key: string };
+  return new UniqueConflictError(occupant, type, key);
+}

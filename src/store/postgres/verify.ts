@@ -1,0 +1,47 @@
+import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
+
+/** Each query finds rows that break an invariant; the sentence says which. $ stands for the schema. */
+const INVARIANTS: Readonly<Record<string, string>> = {
+  'stands in several places': `
+    SELECT id FROM (SELECT id FROM $.live UNION ALL SELECT id FROM $.ended UNION ALL SELECT id FROM $.succeeded) p
+    GROUP BY id HAVING count(*) > 1`,
+  'has a place but no payload, or the other way round': `
+    SELECT id FROM $.live FULL JOIN $.bodies USING (id) WHERE (live.class IS NULL) <> (bodies.payload IS NULL)`,
+  'stands in a lane of another class, source or track': `
+    SELECT t.id FROM $.live t JOIN $.bodies b ON b.id = t.id LEFT JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready'
+      AND (l.id IS NULL OR l.class <> t.class OR l.source <> b.source OR (l.track = 2) <> t.suspect)`,
+  'is ready, but its lane is at rest although its source is open': `
+    SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready' AND NOT l.active
+      AND NOT EXISTS (SELECT 1 FROM $.sources s WHERE s.name = l.source)`,
+  'stands before the rank of its lane': `
+    SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane JOIN $.classes c ON c.id = l.class JOIN $.queues q ON q.id = c.queue
+    WHERE t.state = 'ready' AND l.active AND NOT q.fair AND (t.order_key, t.seq) < (l.rank, l.rank_seq)
+      AND l.looked_at < $.now_ms() - 5000`,
+  'is leased to a worker that is not there': `
+    SELECT id FROM $.live WHERE state = 'running' AND worker NOT IN (SELECT id FROM $.workers)`,
+  'has a key that does not lead to it': `
+    SELECT t.id FROM (SELECT b.id, l.class, b.key FROM $.bodies b JOIN $.live l ON l.id = b.id
+      UNION ALL SELECT id, class, key FROM $.ended UNION ALL SELECT id, class, key FROM $.succeeded) t
+    JOIN $.classes c ON c.id = t.class LEFT JOIN $.keys k ON k.key = t.key AND k.type = c.type
+    WHERE t.key IS NOT NULL AND k.task IS DISTINCT FROM t.id`,
+  'has a unique key to itself that it should not have, or the other way round': `
+    WITH tasks AS (SELECT b.id, l.class, b.unique_key AS key, b.unique_while AS scope, l.state FROM $.bodies b JOIN $.live l ON l.id = b.id
+      UNION ALL SELECT id, class, unique_key, unique_while, state FROM $.ended),
+    entitled AS (SELECT c.type, t.key, t.id FROM tasks t JOIN $.classes c ON c.id = t.class WHERE t.key IS NOT NULL
+      AND (t.state IN ('scheduled', 'ready', 'held') OR t.scope = 'unfinished' AND t.state IN ('running', 'needs_manual')))
+    SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM $.uniques) a
+    UNION ALL SELECT task FROM (SELECT type, key, task FROM $.uniques EXCEPT SELECT * FROM entitled) b`,
+};
+
+/** Every broken invariant, as a sentence that names a task; none in a sound store. */
+export async function brokenInvariants(database: Database): Promise<readonly string[]> {
+  const broken: string[] = [];
+  for (const [sentence, query] of Object.entries(INVARIANTS)) {
+    const text = query.replaceAll('$.', `${database.schema}.`);
+    const rows = await database.rows<{ id: number }>(`SELECT id FROM (${text}) broken ORDER BY id LIMIT 5`, [], {
+      within: LONG_ANSWER_WITHIN_MS,
+    });
+    broken.push(...rows.map(({ id }) => `Task #${id} ${sentence}.`));
+  }
+  return broken;
+}

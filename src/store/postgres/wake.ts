@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import type { Milliseconds } from '../../duration.ts';
+import type { PgClient } from './client.ts';
+import type { Database } from './database.ts';
+
+/** Other processes are told at most this often: a NOTIFY takes a lock that all of the server's commits share. */
+const TOLD_EVERY_MS: Milliseconds = 100;
+
+/** How long the test of a new listener waits to hear of itself. */
+const HEARD_WITHIN_MS: Milliseconds = 2_000;
+
+/** A listener that was lost is made anew after this, doubling up to the longest; so is one that heard nothing. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 60_000;
+
+/**
+ * Tells listeners when work may have become ready: at once for what this process wrote, and by LISTEN for what others did. A
+ * pooler may swallow what is listened for, so a new listener tests whether it hears of itself; where it does not, polling
+ * finds the work.
+ */
+export class Wake {
+  readonly #database: Database;
+  readonly #connect: (() => PgClient) | undefined;
+  readonly #channel: string;
+  readonly #listeners = new Set<() => void>();
+  /** What others are told by, so that nobody wakes for his own. */
+  readonly #self = randomUUID();
+  /** Listens, or is about to. */
+  #ear: Ear | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #telling: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #pause = FIRST_PAUSE_MS;
+  #closed = false;
+
+  /** `connect`: absent where nobody is to listen. */
+  constructor(database: Database, connect: (() => PgClient) | undefined, channel: string) {
+    this.#database = database;
+    this.#connect = connect;
+    this.#channel = channel;
+  }
+
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    this.#start();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this.#stop();
+    };
+  }
+
+  /** Wakes everyone who listens in this process, and, now and then, those in others. */
+  call(): void {
+    this.#wake();
+    if (this.#closed || this.#telling) return;
+    const wait = this.#toldAt + TOLD_EVERY_MS - performance.now();
+    if (wait <= 0) this.#tell();
+    else this.#telling = setTimeout(() => this.#tell(), wait);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#telling);
+    this.#listeners.clear();
+    this.#stop();
+  }
+
+  #wake(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  #tell(): void {
+    this.#telling = undefined;
+    this.#toldAt = performance.now();
+    void this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, this.#self]);
+  }
+
+  #start(): void {
+    if (!this.#connect || this.#ear || this.#closed || this.#listeners.size === 0) return;
+    clearTimeout(this.#retry);
+    const ear = new Ear(this.#connect, this.#channel, {
+      heard: (payload) => {
+        if (payload !== this.#self) this.#wake();
+      },
+      lost: () => {
+        if (this.#ear !== ear) return;
+        this.#ear = undefined;
+        this.#retry = setTimeout(() => this.#start(), this.#pause).unref();
+        this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
+      },
+    });
+    this.#ear = ear;
+    void this.#test(ear);
+  }
+
+  async #test(ear: Ear): Promise<void> {
+    const probe = randomUUID();
+    const answer = await ear.hears(probe, () =>
+      this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, probe]),
+    );
+    if (this.#ear !== ear || !answer) return;
+    this.#pause = FIRST_PAUSE_MS;
+    // What was told while nobody listened.
+    this.#wake();
+  }
+
+  #stop(): void {
+    clearTimeout(this.#retry);
+    const ear = this.#ear;
+    this.#ear = undefined;
+    ear?.close();
+  }
+}
+
+interface Hearer {
+  heard(payload: string): void;
+  /** It hears nothing any more, or never did. */
+  lost(): void;
+}
+
+/** A connection that listens. */
+class Ear {
+  readonly #hearer: Hearer;
+  readonly #listening: string;
+  readonly #client: PgClient;
+  #probe = '';
+  #answer: (hears: boolean) => void = () => {};
+  #isClosed = false;
+
+  constructor(connect: () => PgClient, channel: string, hearer: Hearer) {
+    this.#hearer = hearer;
+    this.#listening = `LISTEN ${channel}`;
+    this.#client = connect();
+    this.#client.on('error', () => this.close());
+    this.#client.on('end', () => this.close());
+    this.#client.on('notification', ({ payload = '' }) => {
+      if (payload === this.#probe) this.#answer(true);
+      else hearer.heard(payload);
+    });
+  }
+
+  /** Connects, and finds out whether what `tell` sends comes back. One that hears nothing is closed. */
+  async hears(probe: string, tell: () => Promise<boolean>): Promise<boolean> {
+    this.#probe = probe;
+    const heard = new Promise<boolean>((resolve) => {
+      this.#answer = resolve;
+    });
+    try {
+      await Promise.race([this.#client.connect(), heard]);
+      // That a process listens is no reason for it to go on.
+      this.#client.unref();
+      await this.#client.query({ text: this.#listening, query_timeout: HEARD_WITHIN_MS });
+    } catch {
+      // Polling finds the work until the database is there again.
+      this.close();
+    }
+    const timer = setTimeout(() => this.close(), HEARD_WITHIN_MS).unref();
+    if (this.#isClosed || !(await tell())) this.close();
+    const answer = await heard;
+    clearTimeout(timer);
+    return answer;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#answer(false);
+    // Its connection is of no use any more, whether it can be ended in good order or not.
+    this.#client.unref();
+    void this.#client.end().catch(() => {});
+    this.#hearer.lost();
+  }
+}

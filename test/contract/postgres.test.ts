@@ -1,0 +1,31 @@
+import { afterAll, beforeAll } from 'vitest';
+import { postgres } from '../../src/store/postgres/index.ts';
+import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
+import { describeModel } from './describe-model.ts';
+import { describeStore } from './describe-store.ts';
+import { virtualWorld } from './virtual-world.ts';
+
+let databases: TestDatabases;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  databases = await openDatabases(async (url) => {
+    const store = await postgres(url).open(virtualWorld());
+    await store.upkeep.close();
+  });
+});
+afterAll(() => databases.close());
+
+const factory = {
+  async open(world: Parameters<ReturnType<typeof postgres>['open']>[0]) {
+    database = await databases.take();
+    return postgres(database.url).open(world);
+  },
+  openSecond: (world: Parameters<ReturnType<typeof postgres>['open']>[0]) => postgres(database.url).open(world),
+  async close() {
+    database.drop();
+  },
+};
+
+describeStore('postgres', factory);
+describeModel('postgres', factory, { runs: 60 });

@@ -1,0 +1,261 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { postgres } from '../../src/store/postgres/index.ts';
+import type { Claimed, Store } from '../../src/store/store.ts';
+import {
+  brought,
+  cancelled,
+  claimRequest,
+  deferredFor,
+  ended,
+  handedBack,
+  LEASE,
+  newTask,
+  retryIn,
+  settlement,
+  succeeded,
+} from '../contract/scene.ts';
+import { virtualWorld } from '../contract/virtual-world.ts';
+import { ask } from '../postgres/ask.ts';
+import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
+import { type Loss, startProxy, type TestProxy } from '../postgres/proxy.ts';
+
+/*
+ * A statement is carried out and its answer is lost, or it never arrives: whoever asked cannot tell which. Either way a call
+ * answers as if nothing had happened, and what it does is done once.
+ */
+
+let databases: TestDatabases;
+let database: TestDatabase;
+let proxy: TestProxy;
+let world: ReturnType<typeof virtualWorld>;
+let store: Store;
+
+beforeAll(async () => {
+  databases = await openDatabases(async (url) => {
+    await (await postgres(url).open(virtualWorld())).upkeep.close();
+  });
+});
+afterAll(() => databases.close());
+
+beforeEach(async () => {
+  database = await databases.take();
+  proxy = await startProxy(database.url);
+  world = virtualWorld();
+  store = await postgres(proxy.url(database.url)).open(world);
+});
+afterEach(async () => {
+  try {
+    expect(await store.upkeep.verify()).toEqual([]);
+  } finally {
+    await store.upkeep.close();
+    await proxy.close();
+    database.drop();
+  }
+});
+
+const count = async (of: string): Promise<number> => {
+  const [row] = await ask(database.directUrl, `SELECT count(*)::int AS count FROM holdfast.${of}`);
+  return row?.count as number;
+};
+const join = () => store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+const enqueue = (n: number) => store.tasks.enqueue(Array.from({ length: n }, () => newTask()));
+const claim = async (worker: number, request = {}): Promise<readonly Claimed[]> =>
+  (await store.tasks.claim(claimRequest(worker, request))).tasks;
+const by = { actor: 'maria' };
+
+async function started(): Promise<{ readonly worker: number; readonly task: Claimed }> {
+  await enqueue(1);
+  const worker = await join();
+  const [task] = await claim(worker);
+  return { worker, task: task as Claimed };
+}
+
+describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
+  /** Makes the call while a statement that has this text, or its answer, is lost. */
+  async function losing<T>(text: string, call: () => Promise<T>): Promise<T> {
+    const lost = proxy.lose(loss, text);
+    const answer = await call();
+    await lost;
+    return answer;
+  }
+
+  test('enqueue records its tasks once', async () => {
+    const receipts = await losing('.enqueue_tasks(', () => enqueue(3));
+    expect(receipts.map(({ created }) => created)).toEqual([true, true, true]);
+    expect(await count('bodies')).toBe(3);
+  });
+
+  test('calls of enqueue that share a statement record each task once', async () => {
+    const receipts = await losing('.enqueue_tasks(', () => Promise.all([enqueue(1), enqueue(2), enqueue(1)]));
+    expect(new Set(receipts.flat().map(({ id }) => id)).size).toBe(4);
+    expect(await count('bodies')).toBe(4);
+  });
+
+  test('enqueue with a key and unique keys answers what it did the first time', async () => {
+    const { tasks } = store;
+    const unique = (onConflict: 'reject' | 'replace') => ({ key: 'u', while: 'unfinished', onConflict }) as const;
+    const [first] = await losing('.enqueue_tasks(', () =>
+      tasks.enqueue([newTask({ key: 'k', unique: unique('reject') })]),
+    );
+    expect(first).toEqual({ id: expect.any(Number), created: true });
+    expect(await losing('.enqueue_tasks(', () => tasks.enqueue([newTask({ key: 'k' })]))).toEqual([
+      { id: first?.id, created: false },
+    ]);
+    const [second] = await losing('.enqueue_tasks(', () => tasks.enqueue([newTask({ unique: unique('replace') })]));
+    expect(second).toMatchObject({ created: true, replaced: first?.id });
+    await expect(
+      losing('.enqueue_tasks(', () => tasks.enqueue([newTask({ unique: unique('reject') })])),
+    ).rejects.toMatchObject({ code: 'unique_conflict', task: second?.id });
+    expect(await count('bodies')).toBe(1);
+  });
+
+  test('bring records its tasks once', async () => {
+    const receipts = await losing('.bring_tasks(', () => store.tasks.bring([brought(), brought({ stands: 'held' })]));
+    expect(receipts.map(({ created }) => created)).toEqual([true, true]);
+    expect([await count('bodies'), await count('acts')]).toEqual([2, 2]);
+  });
+
+  test('join makes one worker', async () => {
+    const worker = await losing('.join_worker(', join);
+    expect((await store.records.workers()).map(({ id }) => id)).toEqual([worker]);
+  });
+
+  test('publish publishes', async () => {
+    await losing('.publish(', () => store.tasks.publish({ mail: '{"a":1}' }));
+    expect(await store.records.published('mail')).toBe('{"a":1}');
+  });
+
+  test('claim leases what it answers, and nothing else', async () => {
+    await enqueue(10);
+    const worker = await join();
+    const claimed = await losing('.claim(', () => claim(worker, { limit: 3 }));
+    expect(claimed).toHaveLength(3);
+    expect(await count("live WHERE state = 'running'")).toBe(3);
+    expect(claimed.every(({ lease }) => lease.execution === 1)).toBe(true);
+    // The next claim is a new one.
+    expect(await claim(worker, { limit: 3 })).toHaveLength(3);
+    expect(await count("live WHERE state = 'running'")).toBe(6);
+  });
+
+  test('claim that finds nothing is asked once more', async () => {
+    const worker = await join();
+    expect(await losing('.claim(', () => claim(worker))).toEqual([]);
+  });
+
+  test('settle and claim in one statement are both done once', async () => {
+    await enqueue(4);
+    const worker = await join();
+    const [first] = await claim(worker, { limit: 1 });
+    const [settled, claimed] = await losing('.claim(', () =>
+      Promise.all([store.tasks.settle([settlement(first as Claimed, succeeded())]), claim(worker, { limit: 2 })]),
+    );
+    expect(['settled', 'already']).toContain(settled[0]?.answer);
+    expect(claimed).toHaveLength(2);
+    expect([await count("live WHERE state = 'running'"), await count('succeeded')]).toEqual([2, 1]);
+  });
+
+  test('renew renews', async () => {
+    const { worker, task } = await started();
+    expect(await losing('.renew(', () => store.tasks.renew(worker, [task.lease]))).toEqual({
+      known: true,
+      lost: [],
+      cancelled: [],
+    });
+  });
+
+  test.each([
+    ['succeeded', succeeded(), 'succeeded', 0],
+    ['a failure that waits', retryIn(60_000), 'scheduled', 1],
+    ['a deferral', deferredFor(60_000), 'scheduled', 1],
+    ['handed back', handedBack(), 'ready', 1],
+    ['dead', ended('dead'), 'dead', 1],
+    ['needs_manual', ended('needs_manual'), 'needs_manual', 1],
+    ['cancelled', cancelled(), 'cancelled', 1],
+  ])('settle writes its decision once: %s', async (_, decision, state, entries) => {
+    const { task } = await started();
+    const [answer] = await losing('.settle(', () => store.tasks.settle([settlement(task, decision)]));
+    expect(['settled', 'already']).toContain(answer?.answer);
+    const { task: id } = task.lease;
+    const record = await store.records.find(id);
+    expect(record?.state).toBe(state);
+    expect(await store.records.history(id)).toHaveLength(entries);
+    expect(record?.deferrals).toBe(decision.next === 'scheduled' && decision.charge.to === 'deferrals' ? 1 : 0);
+  });
+
+  test('settle of facts that changed is told so', async () => {
+    const { task } = await started();
+    await store.tasks.move([task.lease.task], { ...by, verb: 'cancel' });
+    const [answer] = await losing('.settle(', () => store.tasks.settle([settlement(task, retryIn(1_000))]));
+    expect(answer).toMatchObject({ answer: 'changed', facts: { cancelRequested: true } });
+  });
+
+  test('recover hands out what was lost, and what is too late, once', async () => {
+    const [alice, bob] = [await join(), await join()];
+    await enqueue(4);
+    expect(await claim(alice, { limit: 3 })).toHaveLength(3);
+    await store.tasks.leave(alice);
+    await store.tasks.enqueue([newTask({ delay: 60_000, deadline: store.upkeep.now() + 1_000 })]);
+    world.clock.advance(2_000);
+    await store.tasks.renew(bob, []);
+    const recovered = await losing('.take_over(', () => store.tasks.recover(bob, 10));
+    expect(recovered.map(({ why }) => why).sort()).toEqual(['expiry', 'loss', 'loss', 'loss']);
+    expect(await store.tasks.recover(bob, 10)).toEqual([]);
+    expect(await count("live WHERE state = 'running'")).toBe(4);
+  });
+
+  test('move takes its step once', async () => {
+    const [receipt] = await enqueue(1);
+    const ids = [receipt?.id as number];
+    const steps = [
+      ['hold', { moved: true, from: 'ready', to: 'held' }],
+      ['release', { moved: true, from: 'held', to: 'ready' }],
+      ['cancel', { moved: true, from: 'ready', to: 'cancelled' }],
+      ['retry', { moved: true, from: 'cancelled', to: 'ready' }],
+    ] as const;
+    for (const [verb, answer] of steps) {
+      expect(await losing('.move_tasks(', () => store.tasks.move(ids, { ...by, verb }))).toEqual([
+        { id: ids[0], ...answer },
+      ]);
+    }
+    expect(await store.records.history(ids[0] as number)).toHaveLength(steps.length);
+  });
+
+  test('sources and queues are held, paused and set up', async () => {
+    const { sources, records } = store;
+    await losing('.hold_source(', () => sources.hold('imap:INBOX', by));
+    await losing('.pause_queue(', () => sources.pause('default', by));
+    await losing('.set_up_queue(', () => sources.setUp('default', { order: 'lifo', fair: true }));
+    expect(await records.sources()).toMatchObject([{ name: 'imap:INBOX', actor: 'maria' }]);
+    expect(await records.queues()).toMatchObject([{ order: 'lifo', fair: true, paused: { actor: 'maria' } }]);
+    await losing('.release_source(', () => sources.release('imap:INBOX'));
+    await losing('.resume_queue(', () => sources.resume('default'));
+    expect(await records.sources()).toEqual([]);
+    expect((await records.queues())[0]).not.toHaveProperty('paused');
+  });
+
+  test('leave takes the worker away', async () => {
+    const worker = await join();
+    await losing('.leave(', () => store.tasks.leave(worker));
+    expect(await store.records.workers()).toEqual([]);
+  });
+
+  test('prune says everything that it removed', async () => {
+    await enqueue(3);
+    const worker = await join();
+    const claimed = await claim(worker);
+    await store.tasks.settle(claimed.map((task) => settlement(task, succeeded())));
+    world.clock.advance(10_000);
+    const retention = { succeeded: { default: 1_000 }, dead: {}, cancelled: {}, needs_manual: {} };
+    const { removed } = await losing('.prune(', () => store.upkeep.prune(retention));
+    expect(removed.map(({ id }) => id)).toEqual(claimed.map(({ lease }) => lease.task));
+    expect(await count('succeeded')).toBe(0);
+  });
+
+  test('a turn that was taken is told to its taker, and steps are told to somebody', async () => {
+    expect(await losing('.take_turn(', () => store.upkeep.takeTurn('prune', 60_000))).toBe(true);
+    const [receipt] = await enqueue(1);
+    await store.tasks.move([receipt?.id as number], { ...by, verb: 'cancel' });
+    expect(await losing('.take_steps(', () => store.upkeep.takeSteps(10))).toMatchObject([{ verb: 'cancel' }]);
+    expect(await store.upkeep.takeSteps(10)).toEqual([]);
+  });
+});

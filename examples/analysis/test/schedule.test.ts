@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { StoreOpener } from 'holdfast';
+import { InvalidConfigError, loadConfig, parseConfig } from 'holdfast/config';
+import { sqlite } from 'holdfast/sqlite';
+import { openTestHoldfast, type TestOptions } from 'holdfast/testing';
+import { afterEach, describe, expect, test } from 'vitest';
+import { analysisTask } from '../analysis.js';
+import { validate } from '../validate.js';
+
+const positions = fileURLToPath(new URL('../positions', import.meta.url));
+const config = await loadConfig(fileURLToPath(new URL('../holdfast.yaml', import.meta.url)));
+const task = analysisTask(positions);
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+/** Every store that keeps the schedule; each is opened empty. */
+const STORES: readonly [name: string, open: () => StoreOpener | Promise<StoreOpener>][] = [
+  ['SQLite in memory', () => sqlite(':memory:')],
+  ['SQLite in a file', () => sqlite(join(newFolder(), 'analysis.db'))],
+];
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-analysis-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+async function open(options: TestOptions) {
+  const kit = await openTestHoldfast({ tasks: [task], config, patienceMs: 20_000, ...options });
+  closing.push(() => kit.close());
+  return kit;
+}
+
+describe.each(STORES)('on %s', (_, store) => {
+  test('an analysis that fails waits 300, 900 and 3,600 s, each to the millisecond, and is dead at the fourth', async () => {
+    const kit = await open({ store: await store() });
+    expect(await validate(kit, task)).toEqual({
+      rows: [
+        { attempt: 1, state: 'scheduled', attempts: 1, delay: 300, verdict: 'ok' },
+        { attempt: 2, state: 'scheduled', attempts: 2, delay: 900, verdict: 'ok' },
+        { attempt: 3, state: 'scheduled', attempts: 3, delay: 3_600, verdict: 'ok' },
+        { attempt: 4, state: 'dead', attempts: 4, delay: undefined, verdict: 'ok' },
+      ],
+      error: 'ERR_VALIDATION: Position FAKE_POSITION_DOES_NOT_EXIST does not exist.',
+      ok: true,
+    });
+  });
+});
+
+test('the schedule ends where an analysis succeeds', async () => {
+  const kit = await open({});
+  const { id } = await kit.holdfast.enqueue(task, { position: 'ACME' });
+  await kit.advance('1d');
+  expect(await kit.holdfast.get(id)).toMatchObject({
+    state: 'succeeded',
+    result: { value: 2_200, profit: 170 },
+    attempts: 0,
+    executions: 1,
+  });
+});
+
+test('a validation of another schedule says what is wrong with it', async () => {
+  const other = join(newFolder(), 'holdfast.yaml');
+  writeFileSync(other, 'types: { analysis: { retry: { backoff: { schedule: [5m, 10m] } } } }');
+  const kit = await open({ config: await loadConfig(other) });
+  const { rows, ok } = await validate(kit, task);
+  expect(ok).toBe(false);
+  expect(rows.map(({ verdict }) => verdict)).toEqual([
+    'ok',
+    'delay should be 900',
+    expect.stringContaining('state should be scheduled'),
+    expect.stringContaining('executed 3 times by now'),
+  ]);
+});
+
+test('a validation takes no store that has tasks', async () => {
+  const kit = await open({});
+  await kit.holdfast.enqueue(task, { position: 'ACME' });
+  await expect(validate(kit, task)).rejects.toThrow('The validation moves its clock: give it a new one.');
+});
+
+test('a schedule with a delay that would never happen is refused', () => {
+  const text = 'types: { analysis: { retry: { maxAttempts: 3, backoff: { schedule: [5m, 15m, 60m] } } } }';
+  expect(() => parseConfig(text)).toThrow(InvalidConfigError);
+});
+
+test('a type called analysis has four attempts and the three delays, where no file says so', async () => {
+  const kit = await openTestHoldfast({ tasks: [task] });
+  closing.push(() => kit.close());
+  const { policy } = await kit.holdfast.policyFor({ type: 'analysis' });
+  expect(policy).toMatchObject({
+    maxAttempts: 4,
+    backoff: { kind: 'schedule', delays: [300_000, 900_000, 3_600_000] },
+    permanent: 'retry',
+    onExhausted: 'dead',
+  });
+});

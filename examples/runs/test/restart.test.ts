@@ -1,0 +1,63 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openHoldfast } from 'holdfast';
+import { sqlite } from 'holdfast/sqlite';
+import { expect, test } from 'vitest';
+import type { Answer } from '../service.js';
+import { askedFor, Daemon, newFolder, openService, runOf } from './scene.js';
+
+/** A spool with one run, a service that answers it so, and how a daemon is started for both. */
+async function prepare(answers: readonly Answer[]) {
+  const folder = newFolder();
+  const [spool, store] = [join(folder, 'spool'), join(folder, 'runs.db')];
+  mkdirSync(spool);
+  writeFileSync(join(spool, 'r-1.json'), JSON.stringify(runOf('r-1', '2026-01-01', 'web')));
+  const { service, url } = await openService({ 'r-1': answers });
+  const start = () => new Daemon(['--spool', spool, '--service', url, '--store', store]);
+  return { service, store, start };
+}
+
+test('a run whose daemon was killed over it goes to the next daemon, and nothing is counted', async () => {
+  const { service, store, start } = await prepare(['silence', { verdict: 'passed' }]);
+  const killed = start();
+  await askedFor(service, 'r-1', 1);
+  await killed.end('SIGKILL');
+
+  const next = start();
+  await next.says('r-1: processed');
+  await next.end('SIGTERM');
+
+  const holdfast = await openHoldfast({ store: sqlite(store) });
+  const found = await holdfast.get('r-1');
+  expect(found).toMatchObject({ state: 'succeeded', attempts: 0, executions: 2, recoveries: 0 });
+  await holdfast.close();
+});
+
+test('a retry that waits outlives its daemon, with its count and its time', async () => {
+  const { store, start } = await prepare([{ status: 503 }, { verdict: 'passed' }]);
+  const killed = start();
+  await killed.says('next try in 1m');
+  const holdfast = await openHoldfast({ store: sqlite(store) });
+  const waiting = await holdfast.get('r-1');
+  await killed.end('SIGKILL');
+  expect(await holdfast.get('r-1')).toEqual(waiting);
+  expect(waiting).toMatchObject({ state: 'scheduled', attempts: 1 });
+
+  const next = start();
+  // Nobody waits for a minute: an operator makes it due.
+  await holdfast.retry(waiting.id);
+  await next.says('r-1: processed, at retry 1');
+  expect(await holdfast.get('r-1')).toMatchObject({ state: 'succeeded', attempts: 1, executions: 2 });
+  await holdfast.close();
+});
+
+test('a daemon that is told to stop ends in good order', async () => {
+  const { service, store, start } = await prepare([{ verdict: 'passed' }]);
+  const daemon = start();
+  await daemon.says('r-1: processed');
+  expect(await daemon.end('SIGTERM')).toEqual([0, null]);
+  const holdfast = await openHoldfast({ store: sqlite(store) });
+  expect(await holdfast.workers()).toEqual([]);
+  expect(service.asked).toEqual(['r-1']);
+  await holdfast.close();
+});

@@ -1,0 +1,93 @@
+import { describe, expect } from 'vitest';
+import { tasksFrom } from '../pending-moves.js';
+import { summaryOf } from '../summary.js';
+import { RETENTION, tidy } from '../tidy.js';
+import { test } from './scene.ts';
+
+const DAY = 86_400_000;
+
+describe('moves that have ended', () => {
+  test('are removed by a run 30 days after, when they succeeded or were abandoned, and not before', async ({
+    scene,
+  }) => {
+    const [moved, abandoned] = [scene.move('moved'), scene.move('abandoned')];
+    scene.lock('inbox/abandoned');
+    const queue = await scene.queue();
+    await queue.untilOver(abandoned);
+    await queue.run(moved);
+
+    await queue.later('29d');
+    expect(await queue.run()).toMatchObject({ removed: 0 });
+    expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ succeeded: 1, abandoned: 1 });
+
+    await queue.later('1d');
+    expect(await queue.run()).toMatchObject({ removed: 2 });
+    expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ total: 0 });
+  });
+
+  test('stay when they need a person, and while they wait, however old they are', async ({ scene }) => {
+    const [taken, waiting] = [scene.move('taken'), scene.move('waiting')];
+    scene.write('done/taken', 'theirs');
+    scene.lock('inbox/waiting');
+    const queue = await scene.queue();
+    await queue.run(taken, waiting);
+
+    await queue.later('400d');
+
+    expect(await tidy(queue.kit.holdfast, [])).toMatchObject({ removed: 0 });
+    expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ needsManual: 1, pending: 1 });
+  });
+
+  test('are kept as long as a run is told, by state', async ({ scene }) => {
+    const [moved, abandoned] = [scene.move('moved'), scene.move('abandoned')];
+    scene.lock('inbox/abandoned');
+    const queue = await scene.queue();
+    await queue.untilOver(abandoned);
+    await queue.run(moved);
+    await queue.later('8d');
+
+    const run = await tidy(queue.kit.holdfast, [], { retention: { ...RETENTION, succeeded: '7d' } });
+
+    expect(run).toMatchObject({ removed: 1 });
+    expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ succeeded: 0, abandoned: 1 });
+  });
+
+  test('are removed by one run, however many they are', async ({ scene }) => {
+    const queue = await scene.queue();
+    const ended = { status: 'succeeded', finished_at: '2025-11-01T00:00:00Z' };
+    const items = Array.from({ length: 5_000 }, (_, index) => ({
+      src: `inbox/${index}`,
+      dest: `done/${index}`,
+      ...ended,
+    }));
+    await queue.kit.holdfast.bring(tasksFrom({ items }, scene.folder));
+
+    expect(await queue.run()).toEqual({ succeeded: 0, removed: 5_000 });
+    expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ total: 0 });
+  });
+
+  test('are forgotten by then: an abandoned move of a plan starts anew', async ({ scene }) => {
+    const move = scene.move('abandoned');
+    const unlock = scene.lock('inbox/abandoned');
+    const queue = await scene.queue();
+    await queue.untilOver(move);
+    unlock();
+    expect(await queue.run(move)).toMatchObject({ succeeded: 0 });
+    await queue.later(30 * DAY);
+    await queue.run();
+
+    expect(await queue.run(move)).toMatchObject({ succeeded: 1 });
+  });
+
+  test('leave a queue that moves a file every day with those of 30 days', async ({ scene }) => {
+    const queue = await scene.queue();
+    const sizes = [];
+    for (let day = 0; day < 90; day += 1) {
+      await queue.run(scene.move(`${day}.txt`));
+      sizes.push((await summaryOf(queue.kit.holdfast)).total);
+      await queue.later(DAY);
+    }
+    expect(Math.max(...sizes)).toBe(30);
+    expect(sizes.at(-1)).toBe(30);
+  });
+});

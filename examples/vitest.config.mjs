@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+/** The tests of the examples. They import Holdfast as its users do, so `dist` must have been built. */
+export default defineConfig({
+  test: {
+    include: ['examples/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});

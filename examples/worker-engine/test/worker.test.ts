@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { openHoldfast } from 'holdfast';
+import { sqlite } from 'holdfast/sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+const WORKER = fileURLToPath(new URL('../worker.js', import.meta.url));
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-engine-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test('a worker takes what other processes enqueue, the highest priority first, until Ctrl+C ends it in good order', async () => {
+  const path = join(folder, 'tasks.db');
+  const child = spawn(process.execPath, [WORKER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
+  try {
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const next = async () => (await lines.next()).value;
+    expect(await next()).toBe('The worker is started.');
+
+    const holdfast = await openHoldfast({ store: sqlite(path) });
+    expect(await holdfast.workers()).toMatchObject([
+      { name: 'worker-001', pid: child.pid, takes: { types: ['greet'], capabilities: { cpu: 8, gpu: 'RTX5090' } } },
+    ]);
+    await holdfast.enqueueAll('greet', [{ name: 'later' }, { name: 'sooner' }], (_, n) => ({ priority: n }));
+    expect([await next(), await next()]).toEqual(['Hello, sooner!', 'Hello, later!']);
+
+    child.kill('SIGINT');
+    expect(await next()).toBe('The worker has stopped.');
+    expect(await ended).toEqual([0, null]);
+    expect((await holdfast.counts()).byState).toMatchObject({ succeeded: 2 });
+    expect(await holdfast.workers()).toEqual([]);
+    await holdfast.close();
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+  }
+});

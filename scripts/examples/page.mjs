@@ -1,0 +1,60 @@
+// @ts-check
+import { splitTest } from './promises.mjs';
+
+/** @typedef {import('./systems.mjs').System & { readonly promises: readonly import('./promises.mjs').Promised[] }} Covered */
+
+const INTRODUCTION = `# What is covered of five systems
+
+Holdfast answers the documents of five systems. Each of their statements is proven by a test of an example that does the same
+work, or left, with the reason: answered in another way, or not yet. This page is made from the \`promises.yaml\` of each example
+by \`node scripts/examples.mjs\`, which runs all of it.
+`;
+
+/**
+ * docs/systems.md: for each document, what is proven where, and what is left and why.
+ * @param {readonly Covered[]} systems
+ */
+export function systemsPage(systems) {
+  return `${[INTRODUCTION, ...systems.map(section)].join('\n')}`;
+}
+
+/** @param {Covered} system */
+function section({ title, page, example, later, promises }) {
+  const words = `[Its words beside ours](coming-from/${page}).`;
+  if (later !== undefined) return `## ${title}\n\n${later} ${words}\n`;
+  const proven = promises.filter(({ test }) => test !== undefined);
+  const left = promises.filter((promised) => promised.left !== undefined);
+  const parts = [
+    `## ${title}\n\n[The example](../examples/${example}/README.md). ${words} Of ${promises.length} promises ${proven.length} are proven, and ${left.length} are left.`,
+    ...grouped(proven).map(([heading, entries]) => `### ${title}: ${heading}\n\n${entries.map(provenLine).join('\n')}`),
+  ];
+  if (left.length > 0) parts.push(`### ${title}: what is left, and why\n\n${left.map(leftLine).join('\n')}`);
+  return `${parts.join('\n\n')}\n`;
+}
+
+/** @param {readonly import('./promises.mjs').Promised[]} promises */
+function grouped(promises) {
+  /** @type {Map<string, import('./promises.mjs').Promised[]>} */
+  const groups = new Map();
+  for (const promised of promises) {
+    const group = groups.get(promised.section) ?? [];
+    groups.set(promised.section, [...group, promised]);
+  }
+  return [...groups];
+}
+
+/** @param {import('./promises.mjs').Promised} promised */
+function provenLine({ promise, test = '' }) {
+  const { file, name } = splitTest(test);
+  return `- ${promise} [${escaped(name.replaceAll(' > ', ' › '))}](../${file})`;
+}
+
+/** @param {import('./promises.mjs').Promised} promised */
+function leftLine({ promise, section, left }) {
+  return `- ${promise} (${section}) **Left:** ${left}`;
+}
+
+/** @param {string} text */
+function escaped(text) {
+  return text.replaceAll(/[[\]*_`<>]/g, '\\$&');
+}

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 export const HERE = fileURLToPath(new URL('.', import.meta.url));
 
 /** No program takes longer than this. */
-const LONGEST_MS = 15 * 60_000;
+const LONGEST_MS = 30 * 60_000;
 
 const running = new Set();
 
@@ -41,9 +41,9 @@ export function runHoldfast(name, options) {
   return run('holdfast.mjs', [name, JSON.stringify(options)]);
 }
 
-/** The same, to exchange messages with. `next()` is its next message, `end()` ends it and waits. */
-export function talkTo(name, options) {
-  const child = fork(`${HERE}holdfast.mjs`, [name, JSON.stringify(options)], { cwd: HERE });
+/** A system's program, to exchange messages with. `next()` is its next message, `end()` ends it and waits. */
+export function talkTo(system, name, options) {
+  const child = fork(`${HERE}${system}.mjs`, [name, JSON.stringify(options)], { cwd: HERE });
   const ended = new Promise((resolve) => child.once('exit', resolve));
   return {
     next: () =>

@@ -1,16 +1,20 @@
 // From single results to figures: medians over the rounds, and ratios within the run.
 
+/** The floor of the store that is measured. */
+const FLOOR = 'floor';
+
 /** The system that each scenario's figure is a ratio of, and the scenario in which that one has its own. */
 const BASES = {
-  'enqueue one by one': ['floor-sqlite', 'enqueue one by one'],
-  'enqueue concurrent': ['floor-sqlite', 'enqueue'],
-  'enqueue bulk': ['floor-sqlite', 'enqueue'],
-  drain: ['floor-sqlite', 'drain'],
-  fail: ['floor-sqlite', 'fail'],
-  processes: ['floor-sqlite', 'drain'],
-  sources: ['floor-sqlite', 'drain'],
+  'enqueue one by one': [FLOOR, 'enqueue one by one'],
+  'enqueue concurrent': [FLOOR, 'enqueue'],
+  'enqueue bulk': [FLOOR, 'enqueue'],
+  drain: [FLOOR, 'drain'],
+  fail: [FLOOR, 'fail'],
+  processes: [FLOOR, 'drain'],
+  sources: [FLOOR, 'drain'],
   'idle in process': ['one-row commit', 'idle in process'],
   'idle across processes': ['one-row commit', 'idle across processes'],
+  'trickle across processes': ['one-row commit', 'trickle across processes'],
   depth: ['holdfast', 'depth alone'],
 };
 
@@ -43,13 +47,18 @@ export function combine(results) {
 }
 
 /** Each row with its ratio to what it is measured by: of rates, or of the p50 where it is a latency. */
-export function withRatios(rows) {
+export function withRatios(rows, floor) {
   return rows.map((row) => {
-    const [system, scenario] = BASES[row.scenario] ?? [];
+    const [system, scenario] = baseOf(row, floor);
     const base = rows.find((other) => other.system === system && other.scenario === scenario);
     const ratio = base && base !== row ? ratioOf(row, base) : undefined;
     return ratio === undefined ? row : { ...row, ratio, of: system === row.system ? scenario : system };
   });
+}
+
+function baseOf({ scenario }, floor) {
+  const [system, ...rest] = BASES[scenario] ?? [];
+  return [system === FLOOR ? floor : system, ...rest];
 }
 
 /** How many times the other's figure this one's is. */

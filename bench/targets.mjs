@@ -1,29 +1,44 @@
 // What the figures should reach. A report and no test: the machine is never quiet.
 import { ratioOf } from './figures.mjs';
 
-const FLOOR = 'floor-sqlite';
 const MILLION = 1_000_000;
 
-/** `row` and `of` name a row by system, scenario and concurrency. */
-const TARGETS = [
-  { row: ['holdfast', 'drain', 100], of: [FLOOR, 'drain', 100], atLeast: 0.6 },
-  { row: ['holdfast', 'drain', 100], of: ['plainjob', 'drain', 100], atLeast: 4 },
-  { row: ['holdfast', 'drain', 1], of: [FLOOR, 'drain', 100], atLeast: 0.4 },
-  { row: ['holdfast', 'enqueue concurrent', 100], of: [FLOOR, 'enqueue', 100], atLeast: 0.6 },
-  { row: ['holdfast', 'enqueue bulk', 1], of: [FLOOR, 'enqueue', 100], atLeast: 0.6 },
-  { row: ['holdfast', 'fail', 100], of: [FLOOR, 'fail', 100], atLeast: 0.4 },
-  { row: ['holdfast', 'idle in process', 1], of: ['one-row commit', 'idle in process', 1], atMost: 2 },
-  { row: ['holdfast', 'idle across processes', 1], figure: 'p50_ms', atMost: 10 },
-  { row: ['holdfast', 'processes', 10], figure: 'executed_once', is: true },
-  { row: ['holdfast', 'processes', 10], figure: 'complaints', is: 0 },
-  { row: ['holdfast', 'depth', 100], of: ['holdfast', 'depth alone', 100], atLeast: 0.8, size: MILLION },
-  { row: ['holdfast', 'memory', 100], figure: 'peak_mb', atMost: 150, size: MILLION },
-];
+/** For each store. `row` and `of` name a row by system, scenario and concurrency. */
+const TARGETS = { sqlite: targetsOfSqlite('floor-sqlite'), postgres: targetsOfPostgres('floor-postgres') };
+
+function targetsOfSqlite(floor) {
+  return [
+    { row: ['holdfast', 'drain', 100], of: [floor, 'drain', 100], atLeast: 0.6 },
+    { row: ['holdfast', 'drain', 100], of: ['plainjob', 'drain', 100], atLeast: 4 },
+    { row: ['holdfast', 'drain', 1], of: [floor, 'drain', 100], atLeast: 0.4 },
+    { row: ['holdfast', 'enqueue concurrent', 100], of: [floor, 'enqueue', 100], atLeast: 0.6 },
+    { row: ['holdfast', 'enqueue bulk', 1], of: [floor, 'enqueue', 100], atLeast: 0.6 },
+    { row: ['holdfast', 'fail', 100], of: [floor, 'fail', 100], atLeast: 0.4 },
+    { row: ['holdfast', 'idle in process', 1], of: ['one-row commit', 'idle in process', 1], atMost: 2 },
+    { row: ['holdfast', 'idle across processes', 1], figure: 'p50_ms', atMost: 10 },
+    { row: ['holdfast', 'processes', 10], figure: 'executed_once', is: true },
+    { row: ['holdfast', 'processes', 10], figure: 'complaints', is: 0 },
+    { row: ['holdfast', 'depth', 100], of: ['holdfast', 'depth alone', 100], atLeast: 0.8, size: MILLION },
+    { row: ['holdfast', 'memory', 100], figure: 'peak_mb', atMost: 150, size: MILLION },
+  ];
+}
+
+function targetsOfPostgres(floor) {
+  return [
+    { row: ['holdfast', 'drain', 100], of: [floor, 'drain', 100], atLeast: 0.6 },
+    { row: ['holdfast', 'drain', 100], of: ['graphile-worker', 'drain', 100], atLeast: 1.5 },
+    { row: ['holdfast', 'fail', 100], of: [floor, 'fail', 100], atLeast: 0.4 },
+    { row: ['holdfast', 'idle across processes', 1], figure: 'p50_ms', atMost: 20 },
+    { row: ['holdfast', 'processes', 10], figure: 'executed_once', is: true },
+    { row: ['holdfast', 'processes', 10], figure: 'complaints', is: 0 },
+    { row: ['holdfast', 'depth', 100], of: ['holdfast', 'depth alone', 100], atLeast: 0.8, size: MILLION },
+  ];
+}
 
 /** A verdict on every target whose figures this run has; `met` is null where the run was too small to say. */
-export function verdicts(rows) {
+export function verdicts(rows, store) {
   const find = (wanted) => wanted && rows.find((row) => String(nameOf(row)) === String(wanted));
-  return TARGETS.flatMap((target) => {
+  return TARGETS[store].flatMap((target) => {
     const row = find(target.row);
     const of = find(target.of);
     if (!row || (target.of && !of)) return [];

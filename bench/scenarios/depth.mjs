@@ -1,38 +1,24 @@
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { runHoldfast } from '../child.mjs';
-import {
-  copyOfBuilt,
-  countingNoop,
-  drainRate,
-  expectEqual,
-  fill,
-  inFolder,
-  resultOf,
-  withHoldfast,
-} from '../store.mjs';
+import { expectEqual } from '../measuring.mjs';
+import { atCopyOf, atNewStore } from '../places.mjs';
+import { countingNoop, drainRate, fill, resultOf, withHoldfast } from '../store.mjs';
 
 const CONCURRENCY = 100;
 const DAY_MS = 86_400_000;
 
 export const programs = {
   /** The drain of one source: alone, and beside a million of everything that must cost it nothing. */
-  async depth({ dir, n, size, round }) {
-    const alone = () => inFolder(dir, (folder) => drainOneSource('depth alone', join(folder, 'tasks.db'), n, 0));
-    const beside = () =>
-      inFolder(dir, async (folder) => {
-        const path = join(folder, 'tasks.db');
-        await copyOfBuilt('deep', { dir, size }, path);
-        return drainOneSource('depth', path, n, size);
-      });
+  async depth({ n, size, round, ...options }) {
+    const alone = () => atNewStore(options, (address) => drainOneSource('depth alone', address, n, 0));
+    const beside = () => atCopyOf('deep', { size, ...options }, (address) => drainOneSource('depth', address, n, size));
     const results = [];
     for (const measure of round % 2 === 0 ? [alone, beside] : [beside, alone]) results.push(...(await measure()));
     return results;
   },
 
-  async 'one source'({ path, n, scenario, size }) {
+  async 'one source'({ address, n, scenario, size }) {
     const noop = countingNoop();
-    return withHoldfast({ path, tasks: [noop.task] }, async (holdfast) => {
+    return withHoldfast({ address, tasks: [noop.task] }, async (holdfast) => {
       await fill(holdfast, noop.task, n, { source: 'open' });
       const figures = await drainRate(holdfast, noop, n, CONCURRENCY);
       return [resultOf(scenario, holdfast, { ...figures, size })];
@@ -43,10 +29,10 @@ export const programs = {
    * A million scheduled, a million ended, a million ready behind a shut source, and 100,000 shut sources with a ready task
    * each: all of the same type and queue as what is drained, all older, and all made by the calls that a program would use.
    */
-  async 'build deep'({ path, size }) {
+  async 'build deep'({ address, size }) {
     const { task } = countingNoop();
     // The disk is waited for when the file is closed.
-    await withHoldfast({ path, tasks: [task], durability: 'process' }, async (holdfast) => {
+    await withHoldfast({ address, tasks: [task], durability: 'process' }, async (holdfast) => {
       await fill(holdfast, task, size);
       await holdfast.worker({ concurrency: CONCURRENCY }).drain();
       await holdfast.holdSource('shut');
@@ -60,18 +46,10 @@ export const programs = {
       expectEqual(succeeded, size, 'ended tasks');
       expectEqual(ready, size + sources.length, 'ready tasks');
     });
-    leaveNoFreePages(path);
   },
 };
 
-/** What making it has left free would spare the drain the growth of the file, and so flatter it. */
-function leaveNoFreePages(path) {
-  const database = new Database(path);
-  database.exec('VACUUM');
-  database.close();
-}
-
 /** In a process of its own, so that each finds code that never ran. */
-function drainOneSource(scenario, path, n, size) {
-  return runHoldfast('one source', { path, n, scenario, size });
+function drainOneSource(scenario, address, n, size) {
+  return runHoldfast('one source', { address, n, scenario, size });
 }

@@ -4,9 +4,9 @@ export const programs = Object.fromEntries(
   [1, 10, 100].map((concurrency) => [`drain ${concurrency}`, (options) => drain(options, concurrency)]),
 );
 
-async function drain({ dir, n }, concurrency) {
+async function drain({ n, ...options }, concurrency) {
   const noop = countingNoop();
-  return inStore({ dir, tasks: [noop.task] }, async (holdfast) => {
+  return inStore({ ...options, tasks: [noop.task] }, async (holdfast) => {
     await fill(holdfast, noop.task, n);
     return [resultOf('drain', holdfast, await drainRate(holdfast, noop, n, concurrency))];
   });

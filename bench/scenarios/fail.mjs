@@ -1,12 +1,13 @@
 import { defineTask, immediate } from '../../dist/index.js';
-import { expectEqual, fill, inStore, rateOf, resultOf } from '../store.mjs';
+import { expectEqual, rateOf } from '../measuring.mjs';
+import { fill, inStore, resultOf } from '../store.mjs';
 
 const CONCURRENCY = 100;
 const FAILURES = 2;
 
 export const programs = {
   /** Each task fails twice, then succeeds: all of its executions are judged, and kept in its history. */
-  async fail({ dir, n }) {
+  async fail({ n, ...options }) {
     let runs = 0;
     const flaky = defineTask('flaky', {
       retry: { maxAttempts: 5, backoff: immediate, jitter: { kind: 'none' } },
@@ -16,7 +17,7 @@ export const programs = {
       },
     });
     const count = Math.floor(n / (FAILURES + 1));
-    return inStore({ dir, tasks: [flaky] }, async (holdfast) => {
+    return inStore({ ...options, tasks: [flaky] }, async (holdfast) => {
       await fill(holdfast, flaky, count);
       const executions = count * (FAILURES + 1);
       const rate = await rateOf(executions, () => holdfast.worker({ concurrency: CONCURRENCY }).drain());

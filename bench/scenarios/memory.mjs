@@ -1,30 +1,26 @@
-import { join } from 'node:path';
 import { runHoldfast } from '../child.mjs';
-import { copyOfBuilt, countingNoop, drainRate, fill, inFolder, resultOf, withHoldfast } from '../store.mjs';
+import { atCopyOf } from '../places.mjs';
+import { countingNoop, drainRate, fill, resultOf, withHoldfast } from '../store.mjs';
 
 const CONCURRENCY = 100;
 
 export const programs = {
   /** The peak of a process that does nothing but drain a million tasks that others enqueued. */
-  memory({ dir, size }) {
-    return inFolder(dir, async (folder) => {
-      const path = join(folder, 'tasks.db');
-      await copyOfBuilt('million', { dir, size }, path);
-      return runHoldfast('drain and weigh', { path, size });
-    });
+  memory({ size, ...options }) {
+    return atCopyOf('million', { size, ...options }, (address) => runHoldfast('drain and weigh', { address, size }));
   },
 
-  async 'drain and weigh'({ path, size }) {
+  async 'drain and weigh'({ address, size }) {
     const noop = countingNoop();
-    return withHoldfast({ path, tasks: [noop.task] }, async (holdfast) => {
+    return withHoldfast({ address, tasks: [noop.task] }, async (holdfast) => {
       const at_start_mb = peakMb();
       const figures = await drainRate(holdfast, noop, size, CONCURRENCY);
       return [resultOf('memory', holdfast, { ...figures, size, at_start_mb, peak_mb: peakMb() })];
     });
   },
 
-  async 'build million'({ path, size }) {
-    await withHoldfast({ path, durability: 'process' }, (holdfast) => fill(holdfast, 'noop', size));
+  async 'build million'({ address, size }) {
+    await withHoldfast({ address, durability: 'process' }, (holdfast) => fill(holdfast, 'noop', size));
   },
 };
 

@@ -10,6 +10,8 @@ export interface TestProxy {
   url(direct: string): string;
   /** Loses the next statement that has this text, or the answer to it, once. Resolves when it did. */
   lose(what: Loss, text: string): Promise<void>;
+  /** Freezes the connection over which this text is said next, with it. Resolves when it did. */
+  delay(text: string): Promise<void>;
   /** Passes nothing on, in no direction, over the connections that stand; what is said is kept. */
   freeze(): void;
   /** The same for those that come, too. */
@@ -38,9 +40,7 @@ export async function startProxy(serverUrl: string): Promise<TestProxy> {
   let accepted = 0;
   const server = createServer((client) => {
     accepted += 1;
-    const connection = new Connection(client, connect(Number(port), hostname), state);
-    connections.add(connection);
-    client.once('close', () => connections.delete(connection));
+    connections.add(new Connection(client, connect(Number(port), hostname), state));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -54,6 +54,7 @@ export async function startProxy(serverUrl: string): Promise<TestProxy> {
   return {
     url: (direct) => Object.assign(new URL(direct), { host: `127.0.0.1:${own}` }).href,
     lose: (what, text) => new Promise((resolve) => state.losses.push({ what, text, onLost: resolve })),
+    delay: (text) => new Promise((resolve) => state.losses.push({ what: 'time', text, onLost: resolve })),
     freeze,
     swallow() {
       state.swallows = true;
@@ -68,7 +69,7 @@ export async function startProxy(serverUrl: string): Promise<TestProxy> {
       return accepted;
     },
     get standing() {
-      return connections.size;
+      return [...connections].filter(({ stands }) => stands).length;
     },
     kept: () =>
       new Promise((resolve) => {
@@ -84,7 +85,7 @@ export async function startProxy(serverUrl: string): Promise<TestProxy> {
 }
 
 interface State {
-  losses: { readonly what: Loss; readonly text: string; readonly onLost: () => void }[];
+  losses: { readonly what: Loss | 'time'; readonly text: string; readonly onLost: () => void }[];
   swallows: boolean;
   onKept: () => void;
 }
@@ -107,8 +108,13 @@ class Connection {
     this.#isFrozen = state.swallows;
     client.on('error', () => {}).on('data', (said) => this.#pass(() => this.#ask(said)));
     server.on('error', () => {}).on('data', (said) => this.#pass(() => this.#answer(said)));
-    client.on('end', () => this.#pass(() => server.end())).on('close', () => server.destroy());
+    // What a client said before it went away may still arrive.
+    client.on('close', () => this.#pass(() => server.end()));
     server.on('end', () => this.#pass(() => client.end())).on('close', () => this.#pass(() => client.destroy()));
+  }
+
+  get stands(): boolean {
+    return !this.#client.destroyed;
   }
 
   cut(): void {
@@ -141,8 +147,12 @@ class Connection {
       loss?.onLost();
     };
     if (loss?.what === 'answer') this.#onAnswered = lost;
+    if (loss?.what === 'time') {
+      this.freeze();
+      loss.onLost();
+    }
     if (loss?.what === 'statement') lost();
-    else this.#server.write(said);
+    else this.#pass(() => this.#server.write(said));
   }
 
   #answer(said: Buffer): void {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { systemClock } from '../../src/clock.ts';
 import { type PgPool, type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
 import type { Store } from '../../src/store/store.ts';
-import { claimRequest, idsOf, LEASE, newTask, settlement, succeeded } from '../contract/scene.ts';
+import { claimRequest, idsOf, LEASE, lost, newTask, settlement, succeeded } from '../contract/scene.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 import { startProxy, type TestProxy } from '../postgres/proxy.ts';
@@ -121,6 +121,53 @@ describe.each([
     await expect(store.tasks.enqueue([newTask()])).rejects.toMatchObject({ code: 'closed' });
   });
 });
+
+describe('a statement that arrives after it was made again', () => {
+  /** Makes the call while a statement that has this text is kept, and passes it on once the call was answered over another connection. */
+  async function overtaken<T>(text: string, call: () => Promise<T>): Promise<T> {
+    const delayed = proxy.delay(text);
+    const answer = await call();
+    await delayed;
+    proxy.thaw();
+    // The server ends its side when it has done what it was told.
+    await expect.poll(() => ask(database.directUrl, others)).toHaveLength(proxy.standing);
+    return answer;
+  }
+
+  test('does nothing once more: enqueue', async () => {
+    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    await overtaken('.enqueue_tasks(', () => store.tasks.enqueue([newTask()]));
+    expect(await store.records.list({ limit: 10 })).toHaveLength(1);
+  });
+
+  test('does nothing once more: claim', async () => {
+    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    await store.tasks.enqueue(Array.from({ length: 10 }, () => newTask()));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    const { tasks } = await overtaken('.claim(', () => store.tasks.claim(claimRequest(worker, { limit: 3 })));
+    expect(tasks).toHaveLength(3);
+    expect(await store.records.list({ limit: 10, states: ['running'] })).toHaveLength(3);
+  });
+
+  test('does nothing once more: recover', async () => {
+    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const join = (name: string) => store.tasks.join({ name, leaseFor: LEASE, publishes: {} });
+    const [alice, bob] = [await join('alice'), await join('bob')];
+    await store.tasks.enqueue(Array.from({ length: 10 }, () => newTask()));
+    await store.tasks.claim(claimRequest(alice, { limit: 6 }));
+    await store.tasks.leave(alice);
+    await store.tasks.renew(bob, []);
+    await overtaken('.take_over(', async () => {
+      const recovered = await store.tasks.recover(bob, 2);
+      expect(recovered).toHaveLength(2);
+      await store.tasks.settle(recovered.map((task) => settlement(task, lost('free'))));
+    });
+    expect(await ask(database.directUrl, `SELECT id FROM holdfast.live WHERE worker = ${bob}`)).toEqual([]);
+  });
+});
+
+const others =
+  "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
 
 const terminateOthers =
   'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';

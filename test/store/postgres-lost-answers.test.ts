@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { postgres } from '../../src/store/postgres/index.ts';
 import type { Claimed, Store } from '../../src/store/store.ts';
@@ -257,5 +258,79 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     await store.tasks.move([receipt?.id as number], { ...by, verb: 'cancel' });
     expect(await losing('.take_steps(', () => store.upkeep.takeSteps(10))).toMatchObject([{ verb: 'cancel' }]);
     expect(await store.upkeep.takeSteps(10)).toEqual([]);
+  });
+});
+
+describe('where the statement is still under way when it is made again', () => {
+  /** Makes the call while somebody holds a lock that it needs, and cuts its connection; then both of its statements go on. */
+  async function interrupted<T>(lock: string, call: () => Promise<T>): Promise<T> {
+    const holder = new pg.Client({ connectionString: database.directUrl });
+    await holder.connect();
+    await holder.query(`BEGIN; SET search_path = holdfast; ${lock}`);
+    const waiting = () =>
+      ask(
+        database.directUrl,
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+    const answer = call();
+    await expect.poll(waiting).toHaveLength(1);
+    proxy.cut();
+    await expect.poll(waiting).toHaveLength(2);
+    await holder.query('COMMIT');
+    await holder.end();
+    return answer;
+  }
+
+  const CALLS = 'LOCK TABLE calls IN SHARE MODE';
+
+  test('enqueue, bring and join record once', async () => {
+    expect(await interrupted(CALLS, () => enqueue(2))).toMatchObject([{ created: true }, { created: true }]);
+    const keyed = () => store.tasks.enqueue([newTask({ key: 'k' })]);
+    expect(await interrupted(CALLS, keyed)).toMatchObject([{ created: true }]);
+    expect(await interrupted(CALLS, () => store.tasks.bring([brought()]))).toMatchObject([{ created: true }]);
+    await interrupted(CALLS, join);
+    expect([await count('bodies'), await count('acts'), await count('workers')]).toEqual([4, 1, 1]);
+  });
+
+  test('claim leases what it answers, and nothing else', async () => {
+    await enqueue(10);
+    const worker = await join();
+    const claimed = await interrupted('SELECT 1 FROM workers FOR UPDATE', () => claim(worker, { limit: 3 }));
+    expect(claimed).toHaveLength(3);
+    expect(await count("live WHERE state = 'running'")).toBe(3);
+  });
+
+  test('recover hands out what was lost, and what is too late, once', async () => {
+    const [alice, bob] = [await join(), await join()];
+    await enqueue(2);
+    await claim(alice);
+    await store.tasks.leave(alice);
+    await store.tasks.enqueue([newTask({ delay: 60_000, deadline: store.upkeep.now() + 1_000 })]);
+    world.clock.advance(2_000);
+    const recovered = await interrupted(`SELECT 1 FROM workers WHERE id = ${bob} FOR UPDATE`, () =>
+      store.tasks.recover(bob, 10),
+    );
+    expect(recovered).toHaveLength(3);
+    expect(await count("live WHERE state = 'running'")).toBe(3);
+  });
+
+  test('settle writes its decision once', async () => {
+    for (const decision of [succeeded(), retryIn(60_000), ended('dead')]) {
+      const { task } = await started();
+      const [answer] = await interrupted('SELECT 1 FROM live FOR UPDATE', () =>
+        store.tasks.settle([settlement(task, decision)]),
+      );
+      expect(['settled', 'already']).toContain(answer?.answer);
+      expect((await store.records.find(task.lease.task))?.state).toBe(decision.next);
+      expect(await store.records.history(task.lease.task)).toHaveLength(decision.next === 'succeeded' ? 0 : 1);
+    }
+  });
+
+  test('move takes its step once', async () => {
+    const [receipt] = await enqueue(1);
+    const ids = [receipt?.id as number];
+    const hold = () => store.tasks.move(ids, { ...by, verb: 'hold' });
+    expect(await interrupted('SELECT 1 FROM live FOR UPDATE', hold)).toMatchObject([{ moved: true, to: 'held' }]);
+    expect(await store.records.history(ids[0] as number)).toHaveLength(1);
   });
 });

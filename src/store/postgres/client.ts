@@ -57,7 +57,7 @@ export async function loadPg(): Promise<PgLibrary> {
   }
 }
 
-/** Somebody else has to have a listener, or an emitter would end the process: whoever waits for the statement is told anyway. */
+/** Listens to errors that are told otherwise: one that nobody listens to would end the process. */
 export const unheard = (): void => {};
 
 /**

@@ -16,7 +16,7 @@ const TOLD_WITHIN_MS: Milliseconds = 2_000;
 
 /** The first pause before it is made again; it doubles up to the longest, and each is drawn from nothing up to its length. */
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 1_000;
+export const LONGEST_PAUSE_MS = 1_000;
 
 export interface Call {
   /** Default: the store's `answerWithin`. */
@@ -53,6 +53,8 @@ export class Database {
   durability = 'unknown';
   /** Tells this store from every other, and from itself before a backup was restored. */
   epoch = '';
+  /** How often it could not be reached, or gave no answer. */
+  losses = 0;
   #patience = OPENING_PATIENCE_MS;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -114,7 +116,9 @@ export class Database {
     const { pool, connectionWithin } = this.#way;
     const within = Math.min(TOLD_WITHIN_MS, connectionWithin);
     try {
-      await this.#counted(() => borrow(pool, within, (client) => client.query({ text, values, query_timeout: within })));
+      await this.#counted(() =>
+        borrow(pool, within, (client) => client.query({ text, values, query_timeout: within })),
+      );
       return true;
     } catch {
       return false;
@@ -189,6 +193,7 @@ export class Database {
         } catch (error) {
           const lost = isLost(error);
           failing ??= performance.now();
+          if (lost) this.losses += 1;
           const patience = lost ? this.#patience : PATIENCE_MS;
           if (!(lost || isBusy(error)) || performance.now() - failing > patience) throw storeError(error, this.where);
           if (lost) onAgain();

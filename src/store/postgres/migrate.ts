@@ -13,7 +13,7 @@ import { SOURCES } from './sql/sources.ts';
 import { STORAGE, TABLES } from './sql/tables.ts';
 import { VIEWS } from './sql/views.ts';
 
-export interface Step {
+interface Step {
   readonly sql: string;
   /** The oldest schema whose versions may go on writing. */
   readonly leastWriter: number;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import { isProvablyDead, type ProcessIdentity } from '../liveness.ts';
-import type { Database } from './database.ts';
+import { type Database, LONGEST_PAUSE_MS } from './database.ts';
 
 interface Other extends ProcessIdentity {
   readonly id: number;
@@ -14,18 +14,31 @@ interface Other extends ProcessIdentity {
 /** A worker whose leases end, whether it is known to be dead, and the end of its lease as it was seen. */
 export type Gone = readonly [worker: number, isDead: boolean, leaseUntil: number];
 
+/** A lease that has run out, and until when it must stay so to be taken for lost. */
+interface Watched {
+  readonly leaseUntil: number;
+  readonly until: Milliseconds;
+}
+
 /** A lease is renewed three times in its length, so a living worker is heard of within a third of it. */
 const RENEWALS_PER_LEASE = 3;
+
+/** For so many leases after the database was away, one that has run out may have done so because of that. */
+const LEASES_AFTER_LOSS = 2;
 
 /**
  * Finds the workers whose leases ended without a word. One that left, or whose process on this host is provably dead, loses
  * them at once; any other only after this process has itself watched its lease expired and unrenewed for one interval of its
- * own monotonic clock, so that a database that was away, or a clock that jumped, robs nobody.
+ * own monotonic clock, so that a clock that jumped robs nobody. Where the database was away a living worker renews within that
+ * interval as well, or, if it was about to, after the pause between two repeats, which is then waited for besides.
  */
 export class Reaper {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #watched = new Map<number, { leaseUntil: number; since: Milliseconds }>();
+  readonly #watched = new Map<number, Watched>();
+  #losses = 0;
+  /** When it was last seen that the database had been away. */
+  #awayAt: Milliseconds = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, clock: Clock) {
     this.#database = database;
@@ -39,6 +52,7 @@ export class Reaper {
       [worker],
     );
     if (!known) return undefined;
+    this.#noteLosses();
     const gone: Gone[] = [];
     for (const other of workers ?? []) {
       const isDead = isProvablyDead(other);
@@ -52,11 +66,21 @@ export class Reaper {
       this.#watched.delete(id);
       return false;
     }
+    const now = this.#clock.monotonic();
     const watched = this.#watched.get(id);
-    if (watched?.leaseUntil !== leaseUntil) {
-      this.#watched.set(id, { leaseUntil, since: this.#clock.monotonic() });
-      return false;
-    }
-    return this.#clock.monotonic() - watched.since >= leaseFor / RENEWALS_PER_LEASE;
+    if (watched?.leaseUntil === leaseUntil) return now >= watched.until;
+    const wasAway = now - this.#awayAt < LEASES_AFTER_LOSS * leaseFor;
+    const watchFor = leaseFor / RENEWALS_PER_LEASE + (wasAway ? LONGEST_PAUSE_MS : 0);
+    this.#watched.set(id, { leaseUntil, until: now + watchFor });
+    return false;
+  }
+
+  #noteLosses(): void {
+    const { losses } = this.#database;
+    if (losses === this.#losses) return;
+    this.#losses = losses;
+    this.#awayAt = this.#clock.monotonic();
+    // While it was away nobody could renew what was watched.
+    this.#watched.clear();
   }
 }

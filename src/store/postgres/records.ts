@@ -105,7 +105,7 @@ export class PostgresRecords implements Records {
 
   async history(id: number): Promise<readonly HistoryEntry[]> {
     const rows = await this.#database.rows<EventRow>(
-      this.#in(`SELECT id, to_json(e) AS execution, NULL::json AS act FROM $.executions e WHERE task = $1
+      this.#in(`SELECT id, to_json(e) AS execution, NULL::json AS act FROM (SELECT * FROM $.executions UNION ALL SELECT * FROM $.old_executions) e WHERE task = $1
         UNION ALL SELECT id, NULL, to_json(a) FROM $.acts a WHERE task = $1 ORDER BY id`),
       [id],
     );

@@ -123,7 +123,7 @@ BEGIN
     SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(used) AND active FOR NO KEY UPDATE SKIP LOCKED) own;
     IF cardinality(mine) = cardinality(used) THEN
       SELECT array_agg(id ORDER BY array_position(picked, id)) INTO taken FROM (
-        SELECT id FROM live WHERE id = ANY(picked) AND state = 'ready' FOR UPDATE SKIP LOCKED) own;
+        SELECT id FROM live WHERE id = ANY(picked) AND state IS NOT DISTINCT FROM 'ready' FOR UPDATE SKIP LOCKED) own;
       taken := coalesce(taken, '{}');
       IF cardinality(taken) = cardinality(picked) THEN RETURN taken; END IF;
       EXIT;
@@ -237,7 +237,7 @@ BEGIN
   FOR task IN
     SELECT l.id, l.suspect FROM json_array_elements_text(p_request -> 'only') WITH ORDINALITY o(id, n)
     JOIN live l ON l.id = o.id::bigint JOIN lanes a ON a.id = l.lane
-    WHERE l.state = 'ready' AND l.class = ANY(classes_) AND l.id <> ALL(p_except)
+    WHERE l.state IS NOT DISTINCT FROM 'ready' AND l.class = ANY(classes_) AND l.id <> ALL(p_except)
       AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = a.source)
     ORDER BY o.n FOR UPDATE OF l SKIP LOCKED
   LOOP
@@ -310,6 +310,8 @@ BEGIN
     -- The answer to this very claim was lost: what it leased is handed out once more. It may be at work still, and then has
     -- this worker locked.
     PERFORM 1 FROM workers WHERE id = worker_ FOR UPDATE;
+    -- Or it may come yet, and then finds that it was given up.
+    INSERT INTO calls (id, at, answer) VALUES (p_token, now_, 'null') ON CONFLICT DO NOTHING;
     SELECT json_agg(handed(l, b) ORDER BY l.order_key, l.seq) INTO tasks
     FROM live l JOIN bodies b ON b.id = l.id WHERE l.worker = worker_ AND l.state = 'running' AND l.token = p_token;
     IF tasks IS NOT NULL THEN RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks, 'next', now_); END IF;
@@ -325,6 +327,9 @@ BEGIN
   IF cardinality(ids) > 0 THEN
     PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone FOR KEY SHARE;
     IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
+    IF NOT (p_request ->> 'again')::boolean AND EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN
+      RETURN json_build_object('known', true, 'now', now_, 'expired', false);
+    END IF;
     WITH leased AS MATERIALIZED (
       UPDATE live l SET state = 'running', since = now_, worker = worker_, token = p_token, revision = 0, cancel = false,
         why = NULL, lost_by = NULL, executions = l.executions + 1

@@ -243,7 +243,7 @@ BEGIN
     SELECT l.id, l.class, b.source, p_state AS state, p_now AS since, l.token, coalesce(p_reason, l.reason) AS reason,
       p_result AS result, b.priority, b.submitted_at, b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key,
       b.unique_while, b.policy, b.payload, l.executions, l.round_base, l.first_started_at, l.charged, l.deferrals, l.in_a_row,
-      l.deferred_since, l.recoveries, l.suspect, l.error, p_now AS stored_at
+      l.deferred_since, l.recoveries, l.suspect, l.error
     FROM gone l JOIN wide b ON b.id = l.id),
   well AS (INSERT INTO succeeded SELECT * FROM done WHERE state = 'succeeded')
   INSERT INTO ended SELECT * FROM done WHERE state <> 'succeeded';

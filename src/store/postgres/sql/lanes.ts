@@ -1,6 +1,8 @@
 /**
  * Settings of every function. Their statements find rows by index, whatever the statistics say of a table that was empty a
- * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown.
+ * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown. For the same reason a statement that
+ * has ids says nothing from which an index on a state could be used: `state IS NOT DISTINCT FROM 'ready'`, or a lease's token,
+ * which only running tasks have.
  */
 export const SETTINGS = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off SET jit = off`;

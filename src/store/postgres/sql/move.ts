@@ -85,7 +85,7 @@ BEGIN
     DELETE FROM uniques u WHERE u.task = p_id;
     IF from_ = 'needs_manual' THEN
       PERFORM need_day(p_now);
-      UPDATE ended SET state = to_, since = p_now, result = p_move ->> 'result', stored_at = p_now,
+      UPDATE ended SET state = to_, since = p_now, result = p_move ->> 'result',
         reason = CASE WHEN to_ = 'cancelled' THEN 'cancelled' ELSE reason END WHERE id = p_id;
       IF to_ = 'succeeded' THEN
         WITH gone AS (DELETE FROM ended WHERE id = p_id RETURNING *) INSERT INTO succeeded SELECT * FROM gone;
@@ -151,11 +151,8 @@ BEGIN
     IF arrival.stands = 'held' THEN
       UPDATE live SET state = 'held', since = now_ WHERE id = arrival.id;
     ELSIF arrival.stands <> 'waiting' THEN
-      PERFORM end_task(arrival.id, arrival.stands, CASE WHEN arrival.stands = 'succeeded' THEN NULL ELSE arrival.reason END, arrival.result, now_);
-      IF arrival.ended_at IS NOT NULL AND arrival.stands <> 'needs_manual' THEN
-        UPDATE ended SET since = arrival.ended_at WHERE id = arrival.id;
-        UPDATE succeeded SET since = arrival.ended_at WHERE id = arrival.id;
-      END IF;
+      PERFORM end_task(arrival.id, arrival.stands, CASE WHEN arrival.stands = 'succeeded' THEN NULL ELSE arrival.reason END, arrival.result,
+        CASE WHEN arrival.stands <> 'needs_manual' THEN coalesce(arrival.ended_at, now_) ELSE now_ END);
     END IF;
     INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought) VALUES (arrival.id, now_, arrival.actor, 'imported', true,
       arrival.note, 'elsewhere', CASE WHEN arrival.stands = 'waiting' THEN standing ELSE arrival.stands END, arrival.brought);

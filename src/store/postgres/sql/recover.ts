@@ -34,7 +34,7 @@ BEGIN
   SELECT json_agg(g.n - 1) FILTER (WHERE l.id IS NULL), json_agg(g.n - 1) FILTER (WHERE l.cancel)
   INTO gone, cancelled
   FROM unnest(p_ids, p_executions, p_tokens) WITH ORDINALITY g(id, execution, token, n)
-  LEFT JOIN live l ON l.id = g.id AND l.state = 'running' AND l.worker = p_worker AND l.executions = g.execution AND l.token = g.token;
+  LEFT JOIN live l ON l.id = g.id AND l.worker = p_worker AND l.executions = g.execution AND l.token = g.token;
   RETURN json_build_object('known', known, 'now', now_, 'lost', gone, 'cancelled', cancelled);
 END $$;
 
@@ -60,6 +60,7 @@ BEGIN
   IF NOT FOUND THEN RETURN '[]'; END IF;
   -- Where the answer to this very call was lost, what it took over is handed out once more.
   ids := ARRAY(SELECT id FROM live WHERE worker = p_taker AND state = 'running' AND token = p_token ORDER BY id);
+  IF EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN RETURN taken_over(ids); END IF;
   FOR lost IN
     SELECT w.*, (g ->> 1)::boolean AS is_dead FROM json_array_elements(p_gone) g JOIN workers w ON w.id = (g ->> 0)::bigint
     WHERE w.gone OR (g ->> 1)::boolean OR w.lease_until = (g ->> 2)::bigint ORDER BY w.id FOR UPDATE OF w
@@ -86,9 +87,16 @@ BEGIN
       WHERE l.id = ANY(more) AND l.lane IS NULL AND b.id = l.id;
   END IF;
   ids := ids || coalesce(more, '{}');
-  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published) ORDER BY array_position(ids, l.id))
+  IF ids <> '{}' THEN INSERT INTO calls (id, at, answer) VALUES (p_token, now_, 'null'); END IF;
+  RETURN taken_over(ids);
+END $$;
+
+-- What is handed out of tasks that were taken over.
+CREATE FUNCTION taken_over(p_ids bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published) ORDER BY array_position(p_ids, l.id))
     FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class LEFT JOIN types t ON t.type = c.type
-    WHERE l.id = ANY(ids)), '[]');
+    WHERE l.id = ANY(p_ids)), '[]');
 END $$;
 
 -- A worker leaves. What it still holds can be taken over at once.

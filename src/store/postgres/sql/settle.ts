@@ -52,7 +52,7 @@ DECLARE
 BEGIN
   WITH gone AS (
     DELETE FROM live l USING unnest(p_ids, p_tokens, p_results) g(id, token, result)
-    WHERE l.id = g.id AND l.token = g.token AND l.state = 'running' AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished'
+    WHERE l.id = g.id AND l.token = g.token AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished'
     RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error, g.result),
   wide AS (
     DELETE FROM bodies b USING gone l WHERE b.id = l.id
@@ -60,9 +60,9 @@ BEGIN
       b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key, b.unique_while, b.policy, b.payload, l.charged, l.deferrals, l.error),
   kept AS (
     INSERT INTO succeeded (id, class, source, state, since, token, result, priority, submitted_at, created_at, run_at, deadline,
-      idempotent, key, unique_key, unique_while, policy, payload, executions, charged, deferrals, error, stored_at)
+      idempotent, key, unique_key, unique_while, policy, payload, executions, charged, deferrals, error)
     SELECT id, class, source, 'succeeded', p_now, token, result, priority, submitted_at, created_at, run_at, deadline, idempotent, key,
-      unique_key, unique_while, policy, payload, 1, charged, deferrals, error, p_now FROM wide
+      unique_key, unique_while, policy, payload, 1, charged, deferrals, error FROM wide
     RETURNING id)
   SELECT array_agg(id) INTO settled FROM kept;
   IF cardinality(settled) = cardinality(p_ids) THEN RETURN '{}'; END IF;
@@ -85,7 +85,7 @@ DECLARE
 BEGIN
   FOR item IN
     SELECT l.id, l.unique_while, i.n FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
-    WHERE l.unique_while IS NOT NULL AND l.state = 'running' AND l.executions = i.x AND l.token = i.t
+    WHERE l.unique_while IS NOT NULL AND l.executions = i.x AND l.token = i.t
       AND (i.n = 'succeeded' OR l.revision = i.r)
     ORDER BY l.id FOR UPDATE OF l
   LOOP
@@ -106,7 +106,7 @@ BEGIN
     SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.suspect AS was_suspect, l.since, l.worker, l.lost_by,
       l.executions, i.n <> 'succeeded' AND l.revision <> i.r AS differs, i.id = ANY(yielding) AS yields
     FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
-    WHERE l.state = 'running' AND l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
+    WHERE l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
   fit AS MATERIALIZED (SELECT h.* FROM held h WHERE NOT h.differs),
   again AS (
     UPDATE live l SET
@@ -139,7 +139,7 @@ BEGIN
       CASE g.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN (g.l).in_a_row + 1 ELSE (g.l).in_a_row END AS in_a_row,
       CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now) ELSE (g.l).deferred_since END AS deferred_since,
       CASE WHEN g.c = 'recoveries' THEN (g.l).recoveries || p_now ELSE (g.l).recoveries END AS recoveries,
-      false AS suspect, coalesce(g.er, (g.l).error) AS error, p_now AS stored_at),
+      false AS suspect, coalesce(g.er, (g.l).error) AS error),
   well AS (INSERT INTO succeeded SELECT * FROM wide WHERE state = 'succeeded'),
   ill AS (INSERT INTO ended SELECT * FROM wide WHERE state <> 'succeeded'),
   acted AS (

@@ -134,10 +134,9 @@ CREATE TABLE ended (
   deferred_since bigint,
   recoveries bigint[],
   suspect boolean NOT NULL DEFAULT false,
-  error text,
-  stored_at bigint NOT NULL
+  error text
 );
-CREATE TABLE succeeded (LIKE ended INCLUDING DEFAULTS INCLUDING CONSTRAINTS) PARTITION BY RANGE (stored_at);
+CREATE TABLE succeeded (LIKE ended INCLUDING DEFAULTS INCLUDING CONSTRAINTS) PARTITION BY RANGE (since);
 CREATE INDEX succeeded_id ON succeeded (id);
 ALTER TABLE ended ADD PRIMARY KEY (id);
 CREATE INDEX ended_state ON ended (state, id);
@@ -177,6 +176,9 @@ CREATE TABLE executions (
   because text NOT NULL
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX executions_task ON executions (task);
+-- What is left of days whose partitions were dropped: the history of tasks that are still there.
+CREATE TABLE old_executions (LIKE executions INCLUDING DEFAULTS);
+CREATE INDEX old_executions_task ON old_executions (task);
 
 CREATE TABLE acts (
   id bigint NOT NULL DEFAULT nextval('history_id') PRIMARY KEY,
@@ -213,9 +215,11 @@ CREATE TABLE types (
   published text NOT NULL
 );
 
--- The days of which \`succeeded\` and \`executions\` have partitions, counted from the epoch.
+-- The days of which \`succeeded\` and \`executions\` have partitions, counted from the epoch; and whether these were dropped.
 CREATE TABLE days (
-  day integer PRIMARY KEY
+  day integer PRIMARY KEY,
+  succeeded_dropped boolean NOT NULL DEFAULT false,
+  executions_dropped boolean NOT NULL DEFAULT false
 );
 
 -- What calls did that may have to be repeated because their answer was lost.

@@ -1,14 +1,16 @@
 // Kills workers with SIGKILL at random moments while they execute and settle, and checks what a witness file, written by the
 // handlers outside the database, says against what the database says.
 //   npm run kill-test -- [--kills 200] [--seed N]
-import { spawn } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { defineTask, fixed, openHoldfast } from '../dist/index.js';
 import { sqlite } from '../dist/store/sqlite/index.js';
+import { dice } from './kill-test/dice.mjs';
+import { ENDED, noteAnswers, openWitness, readWitness, startedAgain } from './kill-test/witness.mjs';
+import { startWorker } from './kill-test/worker-process.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -19,20 +21,18 @@ const { values } = parseArgs({
   },
 });
 
-const ENDED = ['succeeded', 'dead', 'cancelled'];
 /** Tasks that stand ready before each worker starts, so that it has something to be killed at. */
 const BACKLOG = 30;
 
-function types(witness) {
-  const note = (line) => appendFileSync(witness, `${line}\n`);
+function types(note) {
   const retry = { maxAttempts: 3, backoff: fixed('1ms'), jitter: { kind: 'none' } };
   return [
     defineTask('work', {
       retry,
       async run({ ms, failures }, task) {
-        note(`start ${task.id} ${task.execution}`);
+        note('start', task.id, task.execution);
         await new Promise((resolve) => setTimeout(resolve, ms));
-        note(`end ${task.id} ${task.execution}`);
+        note('end', task.id, task.execution);
         if (task.attempt <= failures) throw new Error('asked to fail');
         return { ms };
       },
@@ -49,16 +49,9 @@ function types(witness) {
 
 /** A worker process: works until nothing is left that could run, then exits by itself. */
 async function work(path, witness) {
-  const holdfast = await openHoldfast({ store: sqlite(path), tasks: types(witness) });
-  const worker = holdfast.work({
-    concurrency: 4,
-    pollInterval: '20ms',
-    onEvent(event) {
-      if (event.kind === 'started') return;
-      const { task, execution } = event.task.lease;
-      appendFileSync(witness, `answered ${task} ${execution} ${event.kind === 'settled' ? event.state : 'stale'}\n`);
-    },
-  });
+  const note = openWitness(witness);
+  const holdfast = await openHoldfast({ store: sqlite(path), tasks: types(note) });
+  const worker = holdfast.work({ concurrency: 4, pollInterval: '20ms', onEvent: noteAnswers(note) });
   process.stdout.write('working\n');
   for (;;) {
     await worker.drain();
@@ -69,19 +62,12 @@ async function work(path, witness) {
   await holdfast.close();
 }
 
-function startWorker(path, witness) {
-  const args = [fileURLToPath(import.meta.url), '--worker', path, '--witness', witness];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
-  const working = new Promise((resolve) => child.stdout.once('data', resolve));
-  return { child, exited, working: Promise.race([working, exited]) };
-}
+const start = (path, witness) => startWorker(fileURLToPath(import.meta.url), ['--worker', path, '--witness', witness]);
 
 async function killMany(kills, random) {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-kill-'));
   const [path, witness] = [join(folder, 'tasks.db'), join(folder, 'witness.log')];
-  appendFileSync(witness, '');
-  const holdfast = await openHoldfast({ store: sqlite(path), tasks: types(witness) });
+  const holdfast = await openHoldfast({ store: sqlite(path), tasks: types(openWitness(witness)) });
   const acknowledged = [];
   let killed = 0;
   for (let round = 0; killed < kills && round < kills * 3; round++) {
@@ -90,13 +76,13 @@ async function killMany(kills, random) {
       const input = { ms: Math.floor(random() * 15), failures: random() < 0.2 ? Math.floor(random() * 4) : 0 };
       acknowledged.push((await holdfast.enqueue('work', input)).id);
     }
-    const { child, exited, working } = startWorker(path, witness);
+    const { child, exited, working } = start(path, witness);
     await working;
     await new Promise((resolve) => setTimeout(resolve, random() * 60));
     child.kill('SIGKILL');
     if ((await exited).signal === 'SIGKILL') killed += 1;
   }
-  const { exited } = startWorker(path, witness);
+  const { exited } = start(path, witness);
   const { code } = await exited;
   const violations = code === 0 ? [] : [`The last worker, which nobody killed, ended with ${code}.`];
   violations.push(...(await holdfast.store.upkeep.verify()));
@@ -108,46 +94,31 @@ async function killMany(kills, random) {
       violations.push(`#${id} is ${task.state} (${task.reason}), which is neither an end nor a crash loop.`);
     }
   }
-  const seen = readWitness(witness, violations);
+  const lines = readWitness(witness);
+  violations.push(...startedAgain(lines));
+  const seen = (wanted) => lines.filter(({ what }) => what === wanted);
+  const ended = new Set(seen('end').map(({ task }) => task));
   for (const [id, task] of tasks) {
-    if (task?.state === 'succeeded' && !seen.ended.has(id))
+    if (task?.state === 'succeeded' && !ended.has(id))
       violations.push(`#${id} succeeded, and its handler never ended.`);
   }
   const byState = (await holdfast.counts()).byState;
   await holdfast.close();
   rmSync(folder, { recursive: true });
-  return { killed, tasks: tasks.size, starts: seen.starts, answered: seen.answered, byState, violations };
-}
-
-/** Nothing may start that was answered before: not the same execution again, and no execution after a final answer. */
-function readWitness(witness, violations) {
-  const answered = new Map();
-  const ended = new Set();
-  let starts = 0;
-  for (const line of readFileSync(witness, 'utf8').trim().split('\n')) {
-    const [what, id, execution, state] = line.split(' ');
-    if (what === 'end') ended.add(Number(id));
-    if (what === 'answered' && state !== 'stale') answered.set(id, { execution: Number(execution), state });
-    if (what !== 'start') continue;
-    starts += 1;
-    const before = answered.get(id);
-    if (!before) continue;
-    if (ENDED.includes(before.state)) violations.push(`#${id} started again after it was ${before.state}.`);
-    if (Number(execution) <= before.execution) violations.push(`#${id} ran execution ${execution} twice.`);
-  }
-  return { starts, answered: answered.size, ended };
+  const answered = new Set(seen('answered').map(({ task }) => task)).size;
+  return { killed, tasks: tasks.size, starts: seen('start').length, answered, byState, violations };
 }
 
 async function poison() {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-poison-'));
   const [path, witness] = [join(folder, 'tasks.db'), join(folder, 'witness.log')];
-  const holdfast = await openHoldfast({ store: sqlite(path), tasks: types(witness) });
+  const holdfast = await openHoldfast({ store: sqlite(path), tasks: types(openWitness(witness)) });
   const bad = (await holdfast.enqueue('poison', {})).id;
   const healthy = [];
   for (let i = 0; i < 50; i++) healthy.push((await holdfast.enqueue('work', { ms: 2, failures: 0 })).id);
   let deaths = 0;
   for (let lives = 0; lives < 60; lives++) {
-    const { exited } = startWorker(path, witness);
+    const { exited } = start(path, witness);
     if ((await exited).code === 0) break;
     deaths += 1;
   }
@@ -165,17 +136,6 @@ async function poison() {
   await holdfast.close();
   rmSync(folder, { recursive: true });
   return { deaths, executions: task.executions, succeeded, violations };
-}
-
-/** mulberry32, so that a seed gives the same tasks and pauses again; where in them a kill falls is the machine's. */
-function dice(seed) {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 if (values.worker) {

@@ -26,7 +26,7 @@ if (['submit', 'work'].includes(command) && values.url === undefined) {
   throw new Error(`${command} takes --url, for what it keeps must outlive it: --url analysis.db.`);
 }
 const task = analysisTask(values.positions);
-const store = await storeCalled(values.store, values.url);
+const store = storeCalled(values.store, values.url);
 const options = { store, tasks: [task], config: await loadConfig(values.config) };
 
 switch (command) {

@@ -476,7 +476,7 @@ interface Upkeep {
   prunable(retention: Retention): Promise<readonly PruneCount[]>;
   /**
    * Removes some of the tasks whose time is up, each with everything that belongs to it, so that its key is free again. Nobody
-   * else waits for it longer than 50 ms. It goes through the tasks by id, from `after` on; nothing needs to be remembered of
+   * else waits for it longer than 50 ms. It goes through the tasks in an order of its own, from `after` on; nothing needs to be remembered of
    * a call whose process died. What has not ended is never touched, but for `needs_manual` where the retention names a time.
    */
   prune(retention: Retention, after?: number): Promise<Pruned>;

@@ -13,7 +13,7 @@ import { startProxy, type TestProxy } from '../postgres/proxy.ts';
  */
 
 const world = { clock: systemClock, random: Math.random };
-const ANSWER_WITHIN = 400;
+const ANSWER_WITHIN = 800;
 
 let databases: TestDatabases;
 let database: TestDatabase;
@@ -35,6 +35,8 @@ beforeEach(async () => {
   pools = [];
 });
 afterEach(async () => {
+  // From here on their connections may break without a store that listens.
+  for (const pool of pools) pool.on('error', () => {});
   for (const store of stores) {
     expect(await store.upkeep.verify()).toEqual([]);
     await store.upkeep.close();
@@ -73,17 +75,16 @@ async function runOne(store: Store): Promise<number> {
 
 describe.each([
   ['a pool of its own', () => proxy.url(database.url)],
-  ['a pool of the caller', () => newPool()],
+  ['a pool of the caller', (max?: number) => newPool({ max })],
 ])('over %s', (_, connection) => {
   test('a call that is not answered is made again over a new connection, and the old one is given up', async () => {
-    const store = await open(connection(), { answerWithin: ANSWER_WITHIN, listen: false });
+    const store = await open(connection(1), { answerWithin: ANSWER_WITHIN, connections: 1, listen: false });
     await store.tasks.enqueue([newTask()]);
     const before = proxy.accepted;
-    expect(proxy.standing).toBe(1);
     proxy.freeze();
     expect(await store.tasks.enqueue([newTask()])).toMatchObject([{ created: true }]);
     expect(await store.records.list({ limit: 10 })).toHaveLength(2);
-    expect(proxy.accepted).toBe(before + 1);
+    expect([proxy.accepted, proxy.standing]).toEqual([before + 1, 1]);
   });
 
   test('a server that says nothing for a while is waited for', async () => {

@@ -195,6 +195,8 @@ describe('migration', () => {
       { sql: 'ALTER TABLE acts ADD COLUMN more text;', leastWriter: 1 },
     ];
     const pool = new pg.Pool({ connectionString: database.directUrl });
+    // Databases are dropped under their connections.
+    pool.on('error', () => {});
     const way = { pool, where: 'the database', answerWithin: 30_000, connectionWithin: 10_000 };
     const next = new Database(way, '"holdfast"', timeFor(systemClock, '"holdfast"'));
     const reader = new pg.Client({ connectionString: database.directUrl });

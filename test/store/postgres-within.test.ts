@@ -152,6 +152,21 @@ test('a worker runs what was committed, and nobody waits for a transaction that 
   expect(ran).toEqual([2, 1]);
 });
 
+test('a pool of one connection, which the transaction holds, is enough', async () => {
+  const single = new pg.Pool({ connectionString: database.url, max: 1 });
+  single.on('error', () => {});
+  const own = await openHoldfast({ store: postgres(single) });
+  const client = await single.connect();
+  await client.query('BEGIN');
+  const { created } = await own.within(client).enqueue('new type', {});
+  await client.query('COMMIT');
+  client.release();
+  expect(created).toBe(true);
+  expect(await own.list()).toHaveLength(1);
+  await own.close();
+  await single.end();
+});
+
 describe('from plain SQL', () => {
   test('a task is enqueued with a type and a payload, and everything else by name', async () => {
     const { rows } = await pool.query(`select holdfast.enqueue('mail', '{"a":1}') as id`);

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StoreOpener } from 'holdfast';
 import { InvalidConfigError, loadConfig, parseConfig } from 'holdfast/config';
+import { postgres } from 'holdfast/postgres';
 import { sqlite } from 'holdfast/sqlite';
 import { openTestHoldfast, type TestOptions } from 'holdfast/testing';
 import { afterEach, describe, expect, test } from 'vitest';
+import { startCluster } from '../../../test/postgres/cluster.mjs';
 import { analysisTask } from '../analysis.js';
 import { validate } from '../validate.js';
 
@@ -24,7 +26,15 @@ afterEach(async () => {
 const STORES: readonly [name: string, open: () => StoreOpener | Promise<StoreOpener>][] = [
   ['SQLite in memory', () => sqlite(':memory:')],
   ['SQLite in a file', () => sqlite(join(newFolder(), 'analysis.db'))],
+  ['PostgreSQL', () => postgresOnItsOwn()],
 ];
+
+/** A server of its own, which ends with the test. */
+async function postgresOnItsOwn(): Promise<StoreOpener> {
+  const cluster = await startCluster({ fsync: false });
+  closing.push(() => cluster.stop());
+  return postgres(cluster.url('postgres'));
+}
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-analysis-'));

@@ -5,7 +5,8 @@ import { isAnswer, NoConnection } from './failures.ts';
 export interface PgPool {
   connect(): Promise<PgPoolClient>;
   on?(event: 'error', listener: () => void): unknown;
-  removeListener?(event: 'error', listener: () => void): unknown;
+  on?(event: 'connect', listener: (client: PgPoolClient) => void): unknown;
+  removeListener?(event: 'error' | 'connect', listener: (client: PgPoolClient) => void): unknown;
 }
 
 /** What a pool has besides, where it is one of `pg`. */
@@ -59,6 +60,12 @@ export async function loadPg(): Promise<PgLibrary> {
 
 /** Listens to errors that are told otherwise: one that nobody listens to would end the process. */
 export const unheard = (): void => {};
+
+/** A connection may end in the very turn in which it was made, before whoever asked for it can listen: so long this does. */
+export const hearOut = (client: PgPoolClient): void => {
+  client.on('error', unheard);
+  setImmediate(() => client.removeListener('error', unheard));
+};
 
 /**
  * Lends a connection of the pool. One on which something was left unanswered, or that broke, is never used again.

@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
-import { borrow, type OwnPool, type PgPool, unheard } from './client.ts';
+import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
 import { isBusy, isLost, storeError } from './failures.ts';
 import type { Time } from './time.ts';
 
@@ -40,6 +40,13 @@ export interface Way {
   readonly connectionWithin: Milliseconds;
 }
 
+/** What a pool of `pg` says of itself. */
+interface PoolCounts {
+  readonly idleCount: number;
+  readonly totalCount: number;
+  readonly options: { readonly max: number };
+}
+
 /**
  * The way to the database. Every statement stands alone: no session is relied on, so any pooler may be between. A connection
  * on which something was left unanswered is never used again.
@@ -67,10 +74,19 @@ export class Database {
     this.#time = time;
     // A connection that breaks while nobody uses it is replaced at the next use.
     way.pool.on?.('error', unheard);
+    way.pool.on?.('connect', hearOut);
   }
 
   get where(): string {
     return this.#way.where;
+  }
+
+  /** Whether a connection can be had although the caller holds one of its own pool, as far as that pool tells. */
+  get canSpareConnection(): boolean {
+    const { own, pool } = this.#way;
+    if (own) return true;
+    const { idleCount, totalCount, options } = pool as Partial<PoolCounts>;
+    return Number(idleCount) > 0 || Number(totalCount) < Number(options?.max);
   }
 
   /** @throws ClosedError after it was closed. */
@@ -180,8 +196,9 @@ export class Database {
       });
     }
     // A connection of the store's own may break even after that.
-    if (this.#way.own) await this.#way.own.end();
-    else this.#way.pool.removeListener?.('error', unheard);
+    if (this.#way.own) return this.#way.own.end();
+    this.#way.pool.removeListener?.('error', unheard);
+    this.#way.pool.removeListener?.('connect', hearOut);
   }
 
   #patiently<T>(work: () => Promise<T>, onAgain = () => {}): Promise<T> {

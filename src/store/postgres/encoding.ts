@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision } from '../../failure/decide.ts';
-import type { BroughtTask, Lease, NewTask, Report, Settlement } from '../store.ts';
+import type { Brought, BroughtTask, Lease, NewTask, Report, Settlement } from '../store.ts';
 
 /** How much of the last error travels with a retry. */
-export const LONGEST_LAST_ERROR = 1_024;
+const LONGEST_LAST_ERROR = 1_024;
 
 /** Guards the leases of one claim. */
 export function newToken(): string {
@@ -101,4 +101,38 @@ export function ranFor(report: Report): number {
 
 function reasonOf(decision: Decision): string | undefined {
   return decision.next === 'succeeded' ? undefined : decision.reason;
+}
+
+/**
+ * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
+ * the clocks of `giveUpAfter` and `maxDeferredFor`.
+ */
+export function brought(task: BroughtTask): object {
+  const { stands, executions, charged, deferrals, reason, error, result, endedAt, by } = task;
+  return {
+    stands,
+    executions,
+    charged,
+    deferrals,
+    in_a_row: charged.length === 0 ? deferrals : 0,
+    reason: stands === 'succeeded' ? undefined : reason,
+    error: error?.slice(0, LONGEST_LAST_ERROR),
+    result,
+    ended_at: endedAt,
+    actor: by.actor,
+    note: by.note,
+    brought: broughtText(task),
+  };
+}
+
+function broughtText({ executions, charged, deferrals, reason, error }: BroughtTask): string | undefined {
+  if (executions === 0 && reason === undefined && error === undefined) return undefined;
+  const text: Brought = {
+    executions,
+    charged,
+    deferrals,
+    ...(reason !== undefined && { reason }),
+    ...(error !== undefined && { error: error.slice(0, LONGEST_LAST_ERROR) }),
+  };
+  return JSON.stringify(text);
 }

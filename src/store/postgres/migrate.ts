@@ -109,13 +109,16 @@ async function versionOf(query: Query, schema: string): Promise<Found> {
   return JSON.parse((row as { answer: string }).answer) as Found;
 }
 
-/** Whether there is a table of this name, quoted where it has to be. */
+/**
+ * Whether there is a table of this name, quoted where it has to be. The catalog is read for it: names alone are looked up in
+ * what a connection remembers, where what others committed while it waited for a lock may be missing.
+ */
 export async function isThere(query: Query, name: string): Promise<boolean> {
-  return (await query('SELECT 1 WHERE to_regclass($1) IS NOT NULL', [name])).length > 0;
+  return (await query('SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass($1)', [name])).length > 0;
 }
 
 async function isSchema(query: Query, schema: string): Promise<boolean> {
-  return (await query('SELECT 1 WHERE to_regnamespace($1) IS NOT NULL', [schema])).length > 0;
+  return (await query('SELECT 1 FROM pg_catalog.pg_namespace WHERE oid = to_regnamespace($1)', [schema])).length > 0;
 }
 
 function refuseTooNew({ version, least_writer }: Found, target: number, where: string): void {

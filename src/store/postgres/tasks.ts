@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
-import type { ChargedCount, Facts } from '../../failure/decide.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
-import type { Writable } from '../../writable.ts';
 import { ownIdentity } from '../liveness.ts';
 import type {
-  Brought,
   BroughtTask,
   Claim,
   Claimed,
@@ -24,9 +21,11 @@ import type {
 } from '../store.ts';
 import type { Classes } from './classes.ts';
 import type { Database } from './database.ts';
-import { enqueued, isPlain, item, LONGEST_LAST_ERROR, newToken, ranFor, tokenOf } from './encoding.ts';
+import { brought, enqueued, newToken, tokenOf } from './encoding.ts';
 import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
+import { claimedFrom, type HandedRow } from './handed.ts';
 import type { Reaper } from './reaper.ts';
+import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './rounds.ts';
 import type { Time } from './time.ts';
 import { Gathering, list } from './writer.ts';
 
@@ -37,39 +36,6 @@ interface Parts {
   readonly reaper: Reaper;
   /** Wakes whoever waits for work, here and elsewhere. */
   readonly notify: () => void;
-}
-
-/** A task as `handed` writes it. */
-type HandedRow = [
-  id: number,
-  execution: number,
-  class_: number,
-  source: string,
-  priority: number,
-  submittedAt: number,
-  payload: string,
-  revision: number,
-  since: number,
-  deadline: number | null,
-  idempotent: boolean | null,
-  key: string | null,
-  policy: string | null,
-  cancel: boolean,
-  past: Past | null,
-];
-
-/** What is remembered of a task that did not simply succeed: times, and the counts of the present round. */
-interface Past {
-  readonly round_base: number;
-  readonly first_started_at: number | null;
-  readonly charged: readonly ChargedCount[] | null;
-  readonly in_a_row: number;
-  readonly deferred_since: number | null;
-  readonly recoveries: readonly number[] | null;
-  readonly suspect: boolean;
-  readonly error: string | null;
-  /** Its deadline passed while it waited, so this is no execution. */
-  readonly expired: boolean | null;
 }
 
 interface ClaimAnswer {
@@ -261,7 +227,8 @@ export class PostgresTasks implements TaskStore {
     const { token, value: rows } = await this.#leasing<
       readonly [handed: HandedRow, why: 'loss' | 'expiry' | null, lostBy: string | null, published: string | null][]
     >(`recover ${worker}`, (own) => database.call('take_over', [worker, JSON.stringify(gone), limit, own]));
-    const claimed = await this.#claimedFrom(
+    const claimed = await claimedFrom(
+      this.#parts.classes,
       token,
       rows.map(([handed]) => handed),
       this.#parts.time.now(),
@@ -326,7 +293,7 @@ export class PostgresTasks implements TaskStore {
       const { i, settlement } = round.get(id) as Numbered;
       if (answer === 'settled') answers[i] = { answer, state: more as TaskState };
       else if (answer === 'changed') {
-        const [claimed] = await this.#claimedFrom(settlement.lease.token, [more as HandedRow], now);
+        const [claimed] = await claimedFrom(this.#parts.classes, settlement.lease.token, [more as HandedRow], now);
         const { revision, facts } = claimed as Claimed;
         answers[i] = { answer, revision, facts };
       } else answers[i] = { answer };
@@ -357,167 +324,20 @@ export class PostgresTasks implements TaskStore {
 
   async #claimFrom(token: string, { known, now, expired, tasks, next }: ClaimAnswer): Promise<Claim> {
     this.#parts.time.learn(now);
-    const claimed = await this.#claimedFrom(token, tasks ?? [], now);
+    const claimed = await claimedFrom(this.#parts.classes, token, tasks ?? [], now);
     const answer = { known, tasks: claimed, expired };
     return typeof next === 'number' ? { ...answer, nextDueIn: Math.max(0, next - now) } : answer;
   }
-
-  async #claimedFrom(token: string, rows: readonly HandedRow[], now: number): Promise<readonly Claimed[]> {
-    const { classes } = this.#parts;
-    if (rows.some(([, , id]) => !classes.knows(id))) await classes.learn();
-    return rows.map((row) => {
-      const [id, execution, class_, source, priority, submittedAt, payload, revision, , deadline] = row;
-      const [idempotent, key, policy, , past] = row.slice(10) as [
-        boolean | null,
-        string | null,
-        string | null,
-        boolean,
-        Past | null,
-      ];
-      const { type, queue, category } = classes.of(class_);
-      const claimed: Writable<Claimed> = {
-        lease: { task: id, execution, token },
-        revision,
-        type,
-        queue,
-        source,
-        priority,
-        payload,
-        submittedAt,
-        facts: factsOf(row, now),
-      };
-      if (idempotent === null) claimed.idempotenceUnsaid = true;
-      if (category !== '') claimed.category = category;
-      if (key !== null) claimed.key = key;
-      if (policy !== null) claimed.policy = policy;
-      if (deadline !== null) claimed.deadline = deadline;
-      if (past !== null && past.error !== null) claimed.lastError = past.error;
-      return claimed;
-    });
-  }
-}
-
-/** A settlement, and where its answer belongs. */
-interface Numbered {
-  readonly settlement: Settlement;
-  readonly i: number;
-}
-
-/** At most one settlement for each task, by its id. */
-type Round = ReadonlyMap<number, Numbered>;
-
-function roundOf(settlements: readonly Settlement[]) {
-  return roundOfNumbered(settlements.map((settlement, i) => ({ settlement, i })));
-}
-
-/** Of several words about one lease the first one counts: the others come later. */
-function roundOfNumbered(settlements: readonly Numbered[]): {
-  readonly round: Round;
-  readonly later: readonly Numbered[];
-} {
-  const round = new Map<number, Numbered>();
-  const later: Numbered[] = [];
-  for (const one of settlements) {
-    const { task } = one.settlement.lease;
-    if (round.has(task)) later.push(one);
-    else round.set(task, one);
-  }
-  return { round, later };
-}
-
-/** What the function `settle` takes: by id, so that no two statements wait for each other. */
-function settleValues(round: Round): readonly unknown[] {
-  const sorted = [...round.values()].map(({ settlement }) => settlement).sort((a, b) => a.lease.task - b.lease.task);
-  const plain = sorted.filter(isPlain);
-  const others = sorted.filter((settlement) => !isPlain(settlement));
-  return [
-    list(plain.map(({ lease }) => lease.task)),
-    list(plain.map(tokenOfSettlement)),
-    plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
-    JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
-    others.length > 0 ? JSON.stringify(others.map(item)) : null,
-  ];
-}
-
-function tokenOfSettlement({ lease }: Settlement): string {
-  return tokenOf(lease);
 }
 
 const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
-
-const UNTOUCHED: Past = {
-  round_base: 0,
-  first_started_at: null,
-  charged: null,
-  in_a_row: 0,
-  deferred_since: null,
-  recoveries: null,
-  suspect: false,
-  error: null,
-  expired: null,
-};
-
-const NONE: readonly never[] = [];
-
-/** Times become durations: what leaves the store carries no clock of its own. */
-function factsOf(row: HandedRow, now: number): Facts {
-  const [, execution, , , , , , , since, deadline, idempotent, , , cancel, remembered] = row;
-  const past = remembered ?? UNTOUCHED;
-  const started = past.first_started_at ?? (past.expired ? now : since);
-  const facts = {
-    executions: execution - past.round_base,
-    charged: past.charged ?? NONE,
-    deferralsInARow: past.in_a_row,
-    deferredForMs: past.deferred_since === null ? 0 : now - past.deferred_since,
-    recoveriesAgoMs: past.recoveries?.map((at) => now - at) ?? NONE,
-    suspect: past.suspect,
-    idempotent: idempotent !== false,
-    cancelRequested: cancel,
-    sinceFirstStartMs: now - started,
-  };
-  return deadline === null ? facts : { ...facts, untilDeadlineMs: deadline - now };
-}
 
 function receipt([id, created, replaced]: ReceiptRow): Receipt {
   return replaced === undefined ? { id, created } : { id, created, replaced };
 }
 
-/**
- * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
- * the clocks of `giveUpAfter` and `maxDeferredFor`.
- */
-function brought(task: BroughtTask): object {
-  const { stands, executions, charged, deferrals, reason, error, result, endedAt, by } = task;
-  return {
-    stands,
-    executions,
-    charged,
-    deferrals,
-    in_a_row: charged.length === 0 ? deferrals : 0,
-    reason: stands === 'succeeded' ? undefined : reason,
-    error: error?.slice(0, LONGEST_LAST_ERROR),
-    result,
-    ended_at: endedAt,
-    actor: by.actor,
-    note: by.note,
-    brought: broughtText(task),
-  };
-}
-
-function broughtText({ executions, charged, deferrals, reason, error }: BroughtTask): string | undefined {
-  if (executions === 0 && reason === undefined && error === undefined) return undefined;
-  const text: Brought = {
-    executions,
-    charged,
-    deferrals,
-    ...(reason !== undefined && { reason }),
-    ...(error !== undefined && { error: error.slice(0, LONGEST_LAST_ERROR) }),
-  };
-  return JSON.stringify(text);
-}
-
 /** What an enqueue with `reject` meets. */
-export function uniqueConflict(error: unknown): UniqueConflictError | undefined {
+function uniqueConflict(error: unknown): UniqueConflictError | undefined {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (codeOf(cause) !== UNIQUE_CONFLICT) return undefined;
   const { detail } = cause as { detail: string };

@@ -37,7 +37,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
 export async function brokenInvariants(database: Database): Promise<readonly string[]> {
   const broken: string[] = [];
   for (const [sentence, query] of Object.entries(INVARIANTS)) {
-    const text = query.replaceAll('$.', `${database.schema}.`);
+    const text = query.replaceAll('$.', () => `${database.schema}.`);
     const rows = await database.rows<{ id: number }>(`SELECT id FROM (${text}) broken ORDER BY id LIMIT 5`, [], {
       within: LONG_ANSWER_WITHIN_MS,
     });

@@ -83,9 +83,12 @@ export class Within {
     };
   }
 
-  /** What is new of queues and types is made known outside of the transaction: inside of it, others would wait for its end. */
+  /**
+   * What is new of queues and types is made known outside of the transaction: inside of it, others would wait for its end. But
+   * where that transaction holds the pool's last connection, there is no other way.
+   */
   async #makeKnown(groups: string): Promise<void> {
-    if (this.#known.has(groups)) return;
+    if (this.#known.has(groups) || !this.#database.canSpareConnection) return;
     await this.#database.ask(`SELECT 'null' AS answer FROM ${this.#database.schema}.places_of($1, false)`, [groups]);
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.add(groups);

@@ -49,7 +49,8 @@ BEGIN
   IF FOUND THEN RETURN done; END IF;
   SELECT min(day) INTO old_day FROM days WHERE NOT succeeded_dropped AND (day + 1) * 86400000::bigint <= now_ - kept;
   IF old_day IS NOT NULL THEN
-    SELECT json_agg(json_build_object('id', s.id, 'type', c.type, 'state', s.state, 'reason', s.reason) ORDER BY s.id), array_agg(s.id), max(s.id)
+    SELECT json_agg(json_build_object('id', s.id, 'type', c.type, 'state', s.state, 'reason', s.reason) ORDER BY s.id),
+      array_agg(s.id), max(s.id)
     INTO removed, ids, looked FROM (
       SELECT id, class, state, reason FROM succeeded WHERE id > p_after
         AND since >= old_day * 86400000::bigint AND since < (old_day + 1) * 86400000::bigint ORDER BY id LIMIT 2000) s
@@ -91,7 +92,8 @@ CREATE FUNCTION drop_succeeded(p_day integer) RETURNS boolean LANGUAGE plpgsql A
 DECLARE
   first bigint := p_day * 86400000::bigint;
 BEGIN
-  DELETE FROM keys k USING succeeded s WHERE s.since >= first AND s.since < first + 86400000 AND s.key IS NOT NULL AND k.task = s.id;
+  DELETE FROM keys k USING succeeded s WHERE s.since >= first AND s.since < first + 86400000 AND s.key IS NOT NULL
+    AND k.task = s.id;
   PERFORM drop_day(p_day, 'succeeded');
   UPDATE days SET succeeded_dropped = true WHERE day = p_day;
   RETURN true;
@@ -124,7 +126,7 @@ DECLARE
   forgotten integer;
 BEGIN
   FOR ahead IN 0..2 LOOP PERFORM need_day(now_ + ahead * 86400000::bigint); END LOOP;
-  DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE at < now_ - 3600000 ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED);
+  DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE at < now_ - 900000 ORDER BY at LIMIT 5000 FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS forgotten = ROW_COUNT;
   IF drop_executions(now_) THEN forgotten := forgotten + 1; END IF;
   RETURN forgotten;
@@ -137,12 +139,14 @@ DECLARE
 BEGIN
   SELECT answer INTO steps FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN steps; END IF;
-  UPDATE acts SET told = true WHERE id IN (SELECT id FROM acts WHERE NOT told AND at < now_ - 86400000 ORDER BY id LIMIT p_limit FOR UPDATE SKIP LOCKED);
+  UPDATE acts SET told = true WHERE id IN (SELECT id FROM acts WHERE NOT told AND at < now_ - 86400000
+    ORDER BY id LIMIT p_limit FOR UPDATE SKIP LOCKED);
   WITH news AS (
     UPDATE acts SET told = true WHERE id IN (
       SELECT id FROM acts WHERE NOT told AND at >= now_ - 86400000 ORDER BY id LIMIT p_limit FOR UPDATE SKIP LOCKED)
     RETURNING id, task, at, actor, verb, note, from_state, to_state)
-  SELECT json_agg(json_build_object('task', n.task, 'type', t.type, 'queue', t.queue, 'source', t.source, 'at', n.at, 'actor', n.actor,
+  SELECT json_agg(json_build_object('task', n.task, 'type', t.type, 'queue', t.queue, 'source', t.source, 'at', n.at,
+    'actor', n.actor,
     'verb', n.verb, 'note', n.note, 'from', n.from_state, 'to', n.to_state) ORDER BY n.id)
   INTO steps FROM news n JOIN holdfast_tasks t ON t.id = n.task;
   IF steps IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, steps); END IF;

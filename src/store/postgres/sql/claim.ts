@@ -12,7 +12,8 @@ END $$;
 
 -- The lanes that come first, at most so many, or of so many sources in a fair queue; and where the next one behind them stands. Those that others hold are left out
 -- where they are asked for spared; then all are locked.
-CREATE FUNCTION first_lanes(p_classes integer[], p_fair boolean, p_most integer, p_spared boolean, OUT lanes_ bigint[], OUT next_rank double precision, OUT next_seq bigint)
+CREATE FUNCTION first_lanes(p_classes integer[], p_fair boolean, p_most integer, p_spared boolean, OUT lanes_ bigint[],
+  OUT next_rank double precision, OUT next_seq bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
   IF p_spared THEN
@@ -22,7 +23,8 @@ BEGIN
       ORDER BY l.rank, l.rank_seq LIMIT p_most FOR NO KEY UPDATE OF l SKIP LOCKED) x;
     RETURN;
   END IF;
-  SELECT array_agg(id ORDER BY n) FILTER (WHERE n <= p_most), max(rank) FILTER (WHERE n > p_most), max(rank_seq) FILTER (WHERE n > p_most)
+  SELECT array_agg(id ORDER BY n) FILTER (WHERE n <= p_most), max(rank) FILTER (WHERE n > p_most),
+    max(rank_seq) FILTER (WHERE n > p_most)
   INTO lanes_, next_rank, next_seq FROM (
     SELECT x.id, x.rank, x.rank_seq, CASE WHEN p_fair THEN dense_rank() OVER (ORDER BY x.rank)
       ELSE row_number() OVER (ORDER BY x.rank, x.rank_seq) END AS n FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
@@ -52,13 +54,15 @@ DECLARE
   more bigint[];
   lane_ bigint;
 BEGIN
+  IF p_most <= 0 THEN RETURN '{}'; END IF;
   IF p_suspect THEN
     SELECT array_agg(l.id) INTO suspects FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
       SELECT l.id FROM lanes l WHERE l.class = c.id AND l.track = 2 AND l.active
         AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
       ORDER BY l.rank, l.rank_seq LIMIT 1 + cardinality(p_except)) l;
   END IF;
-  IF p_fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_classes) AND l.track IN (0, 2) AND l.active LIMIT 1000) many) >= 1000 THEN
+  IF p_fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_classes) AND l.track IN (0, 2)
+    AND l.active LIMIT 1000) many) >= 1000 THEN
     at_once := 4;
   END IF;
   LOOP
@@ -67,7 +71,8 @@ BEGIN
     IF p_fair AND found.lanes_ IS NOT NULL THEN
       -- All lanes of a source have its turn together.
       SELECT array_agg(l.id) || coalesce(suspects, '{}') INTO candidates FROM lanes l
-      WHERE l.source = ANY(ARRAY(SELECT f.source FROM lanes f WHERE f.id = ANY(found.lanes_))) AND l.class = ANY(p_classes) AND l.track = 0 AND l.active;
+      WHERE l.source = ANY(ARRAY(SELECT f.source FROM lanes f WHERE f.id = ANY(found.lanes_))) AND l.class = ANY(p_classes)
+        AND l.track = 0 AND l.active;
     END IF;
     IF candidates = '{}' THEN
       EXIT WHEN spared;
@@ -78,7 +83,8 @@ BEGIN
       PERFORM 1 FROM lanes WHERE id = candidates[1] AND active FOR NO KEY UPDATE SKIP LOCKED;
       SELECT array_agg(id ORDER BY order_key, seq) INTO more FROM (
         SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = candidates[1] AND t.state = 'ready'
-          AND t.order_key >= (SELECT CASE WHEN l.looked_at > p_now - 1000 THEN l.low_key ELSE '-infinity' END FROM lanes l WHERE l.id = candidates[1])
+          AND t.order_key >= (SELECT CASE WHEN l.looked_at > p_now - 1000 THEN l.low_key ELSE '-infinity' END FROM lanes l
+            WHERE l.id = candidates[1])
           AND t.id <> ALL(p_except)
         ORDER BY t.order_key, t.seq LIMIT p_most FOR UPDATE SKIP LOCKED) first;
       IF more IS NULL THEN PERFORM rest_lanes(candidates, p_now); END IF;
@@ -149,6 +155,7 @@ DECLARE
   mine bigint[];
 BEGIN
   SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active FOR NO KEY UPDATE SKIP LOCKED) own;
+  IF mine IS NULL THEN RETURN; END IF;
   PERFORM settle_lanes(mine, array_fill('-infinity'::double precision, ARRAY[cardinality(mine)]), p_now);
 END $$;
 
@@ -169,24 +176,37 @@ END $$;
 CREATE FUNCTION promote(p_now bigint, p_most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   due bigint[];
+  mine bigint[];
   woken bigint[];
   keys double precision[];
   seqs bigint[];
 BEGIN
   SELECT array_agg(id) INTO due FROM (
-    SELECT id FROM live WHERE state = 'scheduled' AND run_at <= p_now ORDER BY run_at, id LIMIT p_most FOR UPDATE SKIP LOCKED) first;
+    SELECT id FROM live WHERE state = 'scheduled' AND run_at <= p_now ORDER BY run_at, id LIMIT p_most
+      FOR UPDATE SKIP LOCKED) first;
   IF due IS NULL THEN RETURN; END IF;
   IF EXISTS (SELECT 1 FROM live WHERE id = ANY(due) AND lane IS NULL) THEN
     PERFORM lane_of(missing.class, missing.source, missing.track) FROM (
       SELECT DISTINCT l.class, b.source, CASE WHEN l.suspect THEN 2 ELSE 0 END AS track
       FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 2, 1, 3) missing;
+    -- Its queue may have got another order since it was enqueued.
     UPDATE live l SET lane = (SELECT a.id FROM lanes a
-        WHERE a.source = b.source AND a.class = l.class AND a.track = CASE WHEN l.suspect THEN 2 ELSE 0 END)
-      FROM bodies b WHERE l.id = ANY(due) AND l.lane IS NULL AND b.id = l.id;
+        WHERE a.source = b.source AND a.class = l.class AND a.track = CASE WHEN l.suspect THEN 2 ELSE 0 END),
+      order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key),
+      seq = CASE WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
+      FROM bodies b, classes c, queues q
+      WHERE l.id = ANY(due) AND l.lane IS NULL AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
+  END IF;
+  IF current_setting('holdfast.woke', true) = 'yes' THEN
+    -- This transaction holds lanes, so it may wait for no others: what stands in those is left to the next claim.
+    SELECT array_agg(id) INTO mine FROM (
+      SELECT id FROM lanes WHERE id IN (SELECT lane FROM live WHERE id = ANY(due)) FOR NO KEY UPDATE SKIP LOCKED) own;
+    due := ARRAY(SELECT id FROM live WHERE id = ANY(due) AND lane = ANY(mine));
   END IF;
   WITH risen AS (
     UPDATE live l SET state = 'ready', since = p_now,
-      order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key) ELSE l.order_key END
+      order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at,
+        q.last_key) ELSE l.order_key END
     FROM classes c, queues q, bodies b
     WHERE l.id = ANY(due) AND c.id = l.class AND q.id = c.queue AND b.id = l.id
     RETURNING l.lane, l.order_key, l.seq),
@@ -303,6 +323,7 @@ DECLARE
   mine bigint[];
   are_unique boolean;
   had_deadline boolean := false;
+  has_expired boolean := false;
 BEGIN
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
@@ -314,10 +335,12 @@ BEGIN
     INSERT INTO calls (id, at, answer) VALUES (p_token, now_, 'null') ON CONFLICT DO NOTHING;
     SELECT json_agg(handed(l, b) ORDER BY l.order_key, l.seq) INTO tasks
     FROM live l JOIN bodies b ON b.id = l.id WHERE l.worker = worker_ AND l.state = 'running' AND l.token = p_token;
-    IF tasks IS NOT NULL THEN RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks, 'next', now_); END IF;
+    IF tasks IS NOT NULL THEN RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks,
+      'next', now_); END IF;
   END IF;
   SELECT run_at INTO due FROM live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT 1;
-  SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready') ORDER BY deadline, id LIMIT 1;
+  SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready') ORDER BY deadline,
+    id LIMIT 1;
   IF expiring <= now_ THEN
     RETURN json_build_object('known', true, 'now', now_, 'next', least(due, expiring), 'expired', true);
   END IF;
@@ -333,28 +356,33 @@ BEGIN
     WITH leased AS MATERIALIZED (
       UPDATE live l SET state = 'running', since = now_, worker = worker_, token = p_token, revision = 0, cancel = false,
         why = NULL, lost_by = NULL, executions = l.executions + 1
-      WHERE l.id = ANY(ids) RETURNING l),
+      -- One whose deadline has passed may have come since that was looked for.
+      WHERE l.id = ANY(ids) AND (l.deadline IS NULL OR l.deadline > now_) RETURNING l),
     by_lane AS (SELECT (l).lane, max((l).order_key) AS key FROM leased GROUP BY 1)
     SELECT (SELECT json_agg(handed(d.l, b) ORDER BY array_position(ids, b.id)) FROM leased d JOIN bodies b ON b.id = (d.l).id),
       (SELECT bool_or((l).unique_while = 'waiting') FROM leased), (SELECT bool_or((l).deadline IS NOT NULL) FROM leased),
+      (SELECT count(*) < cardinality(ids) FROM leased),
       array_agg(lane), array_agg(key)
-    INTO tasks, are_unique, had_deadline, lanes_, last_keys FROM by_lane;
+    INTO tasks, are_unique, had_deadline, has_expired, lanes_, last_keys FROM by_lane;
     IF are_unique THEN
       DELETE FROM uniques u USING live l WHERE l.id = ANY(ids) AND l.unique_while = 'waiting' AND u.task = l.id;
     END IF;
     PERFORM served(ids, lanes_, now_);
-    SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(lanes_) AND active FOR NO KEY UPDATE SKIP LOCKED) own;
+    SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(lanes_)
+      AND active FOR NO KEY UPDATE SKIP LOCKED) own;
     IF mine IS NOT NULL THEN
       -- What was passed over may be taken later, so nothing is known of where a lane begins then.
       PERFORM settle_lanes(mine, (SELECT array_agg(CASE WHEN cardinality(excepted) > 0 OR p_request ->> 'only' IS NOT NULL
-        THEN '-infinity' ELSE last_keys[array_position(lanes_, m)] END ORDER BY n) FROM unnest(mine) WITH ORDINALITY o(m, n)), now_);
+        THEN '-infinity' ELSE last_keys[array_position(lanes_, m)] END ORDER BY n) FROM unnest(mine) WITH ORDINALITY o(m,
+          n)), now_);
     END IF;
   END IF;
   IF due <= now_ THEN SELECT run_at INTO due FROM live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT 1; END IF;
   IF had_deadline THEN
-    SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready') ORDER BY deadline, id LIMIT 1;
+    SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready')
+      ORDER BY deadline, id LIMIT 1;
   END IF;
-  RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks, 'next', least(due, expiring));
+  RETURN json_build_object('known', true, 'now', now_, 'expired', has_expired, 'tasks', tasks, 'next', least(due, expiring));
 END $$;
 
 -- Notes what the order of queues must know of a claim: the last key of weighted ones, and in fair ones whose turn it was.
@@ -365,16 +393,20 @@ DECLARE
 BEGIN
   FOR queue_ IN
     SELECT q.id, q.fair, q.ordering FROM queues q WHERE (q.fair OR q.ordering = 'weighted_random')
-      AND EXISTS (SELECT 1 FROM unnest(p_lanes) p(lane) JOIN lanes l ON l.id = p.lane JOIN classes c ON c.id = l.class WHERE c.queue = q.id)
+      AND EXISTS (SELECT 1 FROM unnest(p_lanes) p(lane) JOIN lanes l ON l.id = p.lane JOIN classes c ON c.id = l.class
+        WHERE c.queue = q.id)
     ORDER BY q.id
   LOOP
     IF queue_.ordering = 'weighted_random' THEN
+      -- Where somebody else is at it, that one notes a key as good as this.
       UPDATE queues q SET last_key = greatest(q.last_key, (SELECT max(t.order_key) FROM live t JOIN classes c ON c.id = t.class
-        WHERE t.id = ANY(p_ids) AND c.queue = queue_.id)) WHERE q.id = queue_.id;
+        WHERE t.id = ANY(p_ids) AND c.queue = queue_.id))
+      WHERE q.id = (SELECT id FROM queues WHERE id = queue_.id FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
     IF queue_.fair THEN
       SELECT array_agg(x.source ORDER BY x.last) INTO sources_ FROM (
-        SELECT a.source, max(i.n) AS last FROM unnest(p_ids) WITH ORDINALITY i(id, n) JOIN live t ON t.id = i.id JOIN lanes a ON a.id = t.lane
+        SELECT a.source, max(i.n) AS last FROM unnest(p_ids) WITH ORDINALITY i(id, n) JOIN live t ON t.id = i.id
+          JOIN lanes a ON a.id = t.lane
         JOIN classes c ON c.id = a.class WHERE c.queue = queue_.id GROUP BY a.source) x;
       WITH turns AS MATERIALIZED (SELECT source, nextval('turn') AS next FROM unnest(sources_) source),
       own AS MATERIALIZED (

@@ -34,4 +34,5 @@ BEGIN
   IF p_parent NOT IN ('succeeded', 'executions') THEN RAISE EXCEPTION 'There are no days of %.', p_parent; END IF;
   EXECUTE format('DROP TABLE IF EXISTS %I', p_parent || to_char(to_timestamp(p_day * 86400.0) AT TIME ZONE 'UTC', '_YYYYMMDD'));
 END $$;
+REVOKE ALL ON FUNCTION drop_day(integer, text), add_day(integer) FROM PUBLIC;
 `;

@@ -10,9 +10,15 @@ CREATE TYPE new_task AS (
 );
 
 -- The class and the fresh lane of each (queue, type, category, needs, source), made where they are missing.
-CREATE FUNCTION places_of(p_groups json, p_lanes boolean, OUT classes integer[], OUT lanes bigint[], OUT orders text[], OUT last_keys double precision[], OUT types text[], OUT sources text[])
+CREATE FUNCTION places_of(p_groups json, p_lanes boolean, OUT classes integer[], OUT lanes bigint[], OUT orders text[],
+  OUT last_keys double precision[], OUT types text[], OUT sources text[])
 LANGUAGE plpgsql AS $$
 BEGIN
+  IF p_lanes THEN
+    -- Their order stays as it is read here until this is committed.
+    PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, id) FROM (
+      SELECT id FROM queues WHERE name IN (SELECT g ->> 0 FROM json_array_elements(p_groups) g) ORDER BY id) known;
+  END IF;
   FOR attempt IN 1..2 LOOP
     SELECT array_agg(c.id ORDER BY g.n), array_agg(l.id ORDER BY g.n), array_agg(q.ordering ORDER BY g.n),
       array_agg(q.last_key ORDER BY g.n), array_agg(g.v ->> 1 ORDER BY g.n), array_agg(g.v ->> 4 ORDER BY g.n)
@@ -22,6 +28,8 @@ BEGIN
     LEFT JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
     LEFT JOIN lanes l ON p_lanes AND l.source = g.v ->> 4 AND l.class = c.id AND l.track = 0;
     EXIT WHEN array_position(classes, NULL) IS NULL AND (NOT p_lanes OR array_position(lanes, NULL) IS NULL);
+    -- Calls that make lanes do so one after the other: in a fair queue new sources line up as they come.
+    IF p_lanes THEN PERFORM pg_advisory_xact_lock(lane_lock(), 65); END IF;
     INSERT INTO queues (name) SELECT DISTINCT g ->> 0 FROM json_array_elements(p_groups) g
       WHERE NOT EXISTS (SELECT 1 FROM queues WHERE name = g ->> 0) ORDER BY 1 ON CONFLICT DO NOTHING;
     INSERT INTO classes (queue, type, category, needs)
@@ -30,7 +38,6 @@ BEGIN
         WHERE c.queue = q.id AND c.type = g ->> 1 AND c.category = g ->> 2 AND c.needs = g ->> 3)
       ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
     IF p_lanes THEN
-      -- In a fair queue new sources line up as they come; else in one order, so that no two calls wait for each other.
       PERFORM lane_of(want.class, want.source, 0) FROM (
         SELECT c.id AS class, g.v ->> 4 AS source FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
         JOIN queues q ON q.name = g.v ->> 0
@@ -77,7 +84,8 @@ BEGIN
       CASE WHEN orders_[g + 1] = 'lifo' THEN -id ELSE id END, run_at, dl, i, p_now
     FROM given
     RETURNING lane, state, order_key, seq),
-  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM narrow WHERE state = 'ready' ORDER BY lane, order_key, seq)
+  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM narrow WHERE state = 'ready' ORDER BY lane,
+    order_key, seq)
   SELECT (SELECT json_agg(json_build_array(id, true) ORDER BY n) FROM given),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
   INTO ids, woken, keys, seqs;
@@ -108,9 +116,7 @@ DECLARE
   task_seq bigint;
   stands text;
   is_held boolean;
-  woken bigint[] := '{}';
-  keys double precision[] := '{}';
-  seqs bigint[] := '{}';
+  entered bigint[] := '{}';
 BEGIN
   SELECT * INTO place FROM places_of(p_groups, p_lanes);
   classes_ := place.classes;
@@ -119,11 +125,15 @@ BEGIN
   last_keys_ := place.last_keys;
   types_ := place.types;
   sources_ := place.sources;
-  IF p_lanes AND json_array_length(p_tasks) > 1 THEN
-    -- Calls that bring several keys each take them in one order, or two could wait for each other.
+  IF p_lanes THEN
+    -- Calls that bring several keys each take them in one order, or two could wait for each other; and before them the tasks
+    -- that they may replace, for who has those locked may be after the keys.
     PERFORM pg_advisory_xact_lock(lane_lock() + 1, bucket) FROM (
-      SELECT DISTINCT abs(hashtext(coalesce(t.k, '') || coalesce(t.uk, '')) % 64) AS bucket
-      FROM json_populate_recordset(NULL::new_task, p_tasks) t WHERE t.k IS NOT NULL OR t.uk IS NOT NULL ORDER BY 1) buckets;
+      SELECT DISTINCT abs(hashtext(name) % 64) AS bucket FROM json_populate_recordset(NULL::new_task, p_tasks) t,
+        unnest(ARRAY[t.k, t.uk]) name WHERE name IS NOT NULL ORDER BY 1) buckets;
+    PERFORM 1 FROM live WHERE id IN (
+      SELECT u.task FROM json_populate_recordset(NULL::new_task, p_tasks) t
+      JOIN uniques u ON u.key = t.uk AND u.type = types_[t.g + 1] WHERE t.uc = 'replace') ORDER BY id FOR UPDATE;
   END IF;
   FOR task IN
     SELECT t.*, coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
@@ -194,20 +204,21 @@ BEGIN
       INSERT INTO acts (task, at, actor, verb, note, from_state, to_state) VALUES (task_id, p_now, 'holdfast', 'hold',
         'It replaces #' || replaced_id || ', which was held.', standing, 'held');
     ELSIF stands = 'ready' THEN
-      woken := woken || lanes_[task.g + 1];
-      keys := keys || task_key;
-      seqs := seqs || task_seq;
+      entered := entered || task_id;
     END IF;
     receipts := receipts || CASE WHEN replaced_id IS NULL OR replaced_from = 'running' THEN json_build_array(task_id, true)
       ELSE json_build_array(task_id, true, replaced_id) END;
   END LOOP;
-  PERFORM wake_lanes(array_agg(lane), array_agg(key), array_agg(seq)) FROM (
-    SELECT DISTINCT ON (w.lane) w.lane, w.key, w.seq FROM unnest(woken, keys, seqs) w(lane, key, seq) ORDER BY w.lane, w.key, w.seq) entered;
+  -- One that was replaced in this very call is there no more.
+  PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
+    SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(entered) AND state IS NOT DISTINCT FROM 'ready'
+    ORDER BY lane, order_key, seq) ready;
   RETURN array_to_json(receipts);
 END $$;
 
 -- Records tasks, once for each call however often it is made.
-CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean) RETURNS json
+  LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   done json;
@@ -234,7 +245,8 @@ EXCEPTION WHEN SQLSTATE 'HF001' THEN
 END $$;
 
 -- Moves a task that has not ended out of the live tables, as ended in this way.
-CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void
+  LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM need_day(p_now);
   WITH gone AS (DELETE FROM live l WHERE l.id = p_id RETURNING l.*),
@@ -252,7 +264,8 @@ END $$;
 -- For other languages: enqueues in the caller's own transaction.
 CREATE FUNCTION enqueue(
   type text, payload jsonb, queue text DEFAULT NULL, source text DEFAULT NULL, priority integer DEFAULT 0,
-  key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL, deadline timestamptz DEFAULT NULL
+  key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL,
+    deadline timestamptz DEFAULT NULL
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   sorted text;
@@ -260,7 +273,8 @@ BEGIN
   IF type IS NULL OR type = '' OR length(type) > 256 THEN
     RAISE EXCEPTION 'enqueue needs a type: a name of 1 to 256 characters.' USING ERRCODE = '22023';
   END IF;
-  IF payload IS NULL THEN RAISE EXCEPTION 'enqueue needs a payload; null in JSON is written ''null''.' USING ERRCODE = '22023'; END IF;
+  IF payload IS NULL THEN RAISE EXCEPTION 'enqueue needs a payload; null in JSON is written ''null''.'
+    USING ERRCODE = '22023'; END IF;
   IF octet_length(payload::text) > 1048576 THEN
     RAISE EXCEPTION 'The payload has % bytes, and a task takes 1048576 at most. Store it elsewhere, and enqueue where it is.',
       octet_length(payload::text) USING ERRCODE = '22023';
@@ -269,12 +283,14 @@ BEGIN
     RAISE EXCEPTION 'priority must be from 0 to 4095, got %.', priority USING ERRCODE = '22023';
   END IF;
   IF delay < interval '0' THEN RAISE EXCEPTION 'delay must not be negative, got %.', delay USING ERRCODE = '22023'; END IF;
-  SELECT coalesce('{' || string_agg(to_json(n.key)::text || ':' || n.value::text, ',' ORDER BY n.key COLLATE "C") || '}', '{}') INTO sorted
+  SELECT coalesce('{' || string_agg(to_json(n.key)::text || ':' || n.value::text, ',' ORDER BY n.key COLLATE "C") || '}',
+    '{}') INTO sorted
   FROM jsonb_each(needs) n;
   RETURN enqueue_tasks(NULL,
     json_build_array(json_build_array(coalesce(queue, 'default'), type, coalesce(category, ''), sorted, coalesce(source, type))),
     json_build_array(json_build_object('g', 0, 'p', coalesce(priority, 0), 'b', payload::text, 'k', key,
-      'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch FROM deadline) * 1000)::bigint)),
+      'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch
+        FROM deadline) * 1000)::bigint)),
     key IS NOT NULL, false) -> 0 ->> 0;
 END $$;
 `;

@@ -31,14 +31,31 @@ DECLARE
 BEGIN
   SELECT id INTO found_id FROM lanes WHERE source = p_source AND class = p_class AND track = p_track;
   IF found_id IS NOT NULL THEN RETURN found_id; END IF;
-  INSERT INTO lanes (class, source, track, rank, rank_seq)
-    SELECT p_class, p_source, p_track, coalesce(sibling.rank, nextval('turn')), 0
-    FROM (SELECT max(l.rank) AS rank FROM classes c JOIN classes o ON o.queue = c.queue
-      JOIN queues q ON q.id = c.queue AND q.fair JOIN lanes l ON l.source = p_source AND l.class = o.id
-      WHERE c.id = p_class) sibling
+  INSERT INTO lanes (class, source, track) VALUES (p_class, p_source, p_track)
     ON CONFLICT DO NOTHING;
   SELECT id INTO found_id FROM lanes WHERE source = p_source AND class = p_class AND track = p_track;
   RETURN found_id;
+END $$;
+
+-- Lanes that get their first tasks. In a fair queue their sources go to the back of the line, or have their turn already.
+CREATE FUNCTION begin_lanes(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  fresh bigint[] := ARRAY(SELECT l.id FROM unnest(p_lanes) WITH ORDINALITY g(id, n) JOIN lanes l ON l.id = g.id
+    WHERE NOT l.was_active ORDER BY g.n);
+BEGIN
+  IF fresh = '{}' THEN RETURN; END IF;
+  UPDATE lanes l SET was_active = true, rank = coalesce(x.turn, l.rank) FROM (
+    SELECT first.id, CASE WHEN first.fair THEN nextval('turn') END AS turn FROM (
+      SELECT DISTINCT ON (c.queue, f.source) f.id, q.fair, g.n
+      FROM unnest(fresh) WITH ORDINALITY g(id, n) JOIN lanes f ON f.id = g.id JOIN classes c ON c.id = f.class JOIN queues q ON q.id = c.queue
+      WHERE NOT EXISTS (SELECT 1 FROM lanes s JOIN classes o ON o.id = s.class WHERE s.source = f.source AND o.queue = c.queue AND s.was_active)
+      ORDER BY c.queue, f.source, g.n) first
+    ORDER BY first.n) x
+  WHERE l.id = x.id AND NOT l.was_active;
+  UPDATE lanes l SET was_active = true, rank = CASE WHEN q.fair THEN (
+      SELECT max(s.rank) FROM lanes s JOIN classes o ON o.id = s.class WHERE s.source = l.source AND o.queue = c.queue AND s.was_active)
+    ELSE l.rank END
+  FROM classes c, queues q WHERE l.id = ANY(fresh) AND NOT l.was_active AND c.id = l.class AND q.id = c.queue;
 END $$;
 
 -- Called when ready tasks were put into lanes, with the least key and seq of those of each. While the buckets of lanes are
@@ -50,13 +67,14 @@ BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
+  PERFORM begin_lanes(p_lanes);
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
   WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq);
   IF changing IS NULL THEN RETURN; END IF;
   PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
   UPDATE lanes l SET
-    active = true, was_active = true,
+    active = true,
     low_key = CASE WHEN l.active THEN least(l.low_key, g.key) ELSE g.key END,
     rank = CASE WHEN q.fair THEN l.rank WHEN l.active AND (l.rank, l.rank_seq) < (g.key, g.seq) THEN l.rank ELSE g.key END,
     rank_seq = CASE WHEN q.fair THEN l.id WHEN l.active AND (l.rank, l.rank_seq) < (g.key, g.seq) THEN l.rank_seq ELSE g.seq END

@@ -17,17 +17,14 @@ BEGIN
   FROM past p JOIN classes c ON c.id = p.class JOIN queues q ON q.id = c.queue;
 END $$;
 
--- Puts a waiting task into its lane.
+-- Puts a waiting task into its lane, which is to be woken.
 CREATE FUNCTION make_ready(p_id bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  task record;
 BEGIN
   UPDATE live l SET state = 'ready', since = p_now,
     lane = lane_of(l.class, b.source, CASE WHEN l.suspect THEN 2 ELSE 0 END),
-    order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key) ELSE l.order_key END
-  FROM bodies b, classes c, queues q WHERE l.id = p_id AND b.id = l.id AND c.id = l.class AND q.id = c.queue
-  RETURNING l.lane, l.order_key, l.seq INTO task;
-  PERFORM wake_lanes(ARRAY[task.lane], ARRAY[task.order_key], ARRAY[task.seq]);
+    order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key)
+      ELSE l.order_key END
+  FROM bodies b, classes c, queues q WHERE l.id = p_id AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
 END $$;
 
 CREATE FUNCTION move_task(p_id bigint, p_move json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
@@ -65,7 +62,8 @@ BEGIN
     WHEN 'retry' THEN CASE WHEN from_ NOT IN ('ready', 'held') THEN 'ready' END
     WHEN 'hold' THEN CASE WHEN from_ IN ('scheduled', 'ready') THEN 'held' END
     WHEN 'release' THEN CASE WHEN from_ = 'held' THEN CASE WHEN due > p_now THEN 'scheduled' ELSE 'ready' END END
-    WHEN 'resolve' THEN CASE WHEN from_ = 'needs_manual' THEN CASE p_move ->> 'as' WHEN 'retry' THEN 'ready' ELSE p_move ->> 'as' END END
+    WHEN 'resolve' THEN CASE WHEN from_ = 'needs_manual' THEN CASE p_move ->> 'as' WHEN 'retry' THEN 'ready'
+      ELSE p_move ->> 'as' END END
   END;
   IF to_ IS NULL THEN RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict'); END IF;
 
@@ -111,12 +109,24 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  -- In one order, so that no two of them can wait for each other.
+  -- In one order, so that no two of them can wait for each other, wherever the tasks are put by then.
+  PERFORM pg_advisory_xact_lock(lane_lock() + 3, bucket) FROM (
+    SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(p_ids) id ORDER BY 1) buckets;
+  IF p_move ->> 'verb' IN ('retry', 'resolve') THEN
+    -- The order in which what has ended lines up again stays as it is until this is committed.
+    PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, queue) FROM (
+      SELECT DISTINCT c.queue FROM classes c JOIN (SELECT class FROM ended WHERE id = ANY(p_ids)
+        UNION ALL SELECT class FROM succeeded WHERE id = ANY(p_ids)) past ON past.class = c.id ORDER BY 1) queues;
+  END IF;
   PERFORM 1 FROM live WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
   PERFORM 1 FROM ended WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
   FOREACH id_ IN ARRAY p_ids LOOP
     moved := moved || move_task(id_, p_move, now_);
   END LOOP;
+  -- Lanes come last, all at once: who holds one waits for no task.
+  PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
+    SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
+    ORDER BY lane, order_key, seq) entered;
   done := array_to_json(moved);
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
@@ -146,15 +156,18 @@ BEGIN
     WHERE (r.v ->> 1)::boolean ORDER BY r.n
   LOOP
     UPDATE live SET executions = arrival.executions, charged = nullif(arrival.charged, '[]'), deferrals = arrival.deferrals,
-      in_a_row = arrival.in_a_row, deferred_since = CASE WHEN arrival.in_a_row > 0 THEN now_ END, reason = arrival.reason, error = arrival.error
+      in_a_row = arrival.in_a_row, deferred_since = CASE WHEN arrival.in_a_row > 0 THEN now_ END, reason = arrival.reason,
+        error = arrival.error
     WHERE id = arrival.id RETURNING state INTO standing;
     IF arrival.stands = 'held' THEN
       UPDATE live SET state = 'held', since = now_ WHERE id = arrival.id;
     ELSIF arrival.stands <> 'waiting' THEN
-      PERFORM end_task(arrival.id, arrival.stands, CASE WHEN arrival.stands = 'succeeded' THEN NULL ELSE arrival.reason END, arrival.result,
+      PERFORM end_task(arrival.id, arrival.stands, CASE WHEN arrival.stands = 'succeeded' THEN NULL
+        ELSE arrival.reason END, arrival.result,
         CASE WHEN arrival.stands <> 'needs_manual' THEN coalesce(arrival.ended_at, now_) ELSE now_ END);
     END IF;
-    INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought) VALUES (arrival.id, now_, arrival.actor, 'imported', true,
+    INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought) VALUES (arrival.id, now_,
+      arrival.actor, 'imported', true,
       arrival.note, 'elsewhere', CASE WHEN arrival.stands = 'waiting' THEN standing ELSE arrival.stands END, arrival.brought);
   END LOOP;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);

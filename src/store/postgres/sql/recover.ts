@@ -9,7 +9,8 @@ BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done #>> '{}'; END IF;
   INSERT INTO workers (name, joined_at, lease_for, lease_until, takes, host, pid, pid_started, boot, pid_space)
-  VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint, p_worker ->> 'takes',
+  VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint,
+    p_worker ->> 'takes',
     p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace')
   RETURNING id INTO joined;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, to_json(joined));
@@ -22,7 +23,8 @@ CREATE FUNCTION publish(p_types json) RETURNS void LANGUAGE sql SET search_path 
 $$;
 
 -- Extends a worker's lease. Answers which of the leases that it believes in are gone, and which it is to cancel.
-CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[]) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[]) RETURNS json
+  LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   known boolean;
@@ -67,12 +69,14 @@ BEGIN
   LOOP
     WITH taken AS (
       UPDATE live SET worker = p_taker, token = p_token, why = coalesce(why, 'loss'), lost_by = coalesce(lost_by, lost.name)
-      WHERE id IN (SELECT id FROM live WHERE worker = lost.id AND state = 'running' ORDER BY id LIMIT p_limit - cardinality(ids) FOR UPDATE SKIP LOCKED)
+      WHERE id IN (SELECT id FROM live WHERE worker = lost.id AND state = 'running'
+        ORDER BY id LIMIT p_limit - cardinality(ids) FOR UPDATE SKIP LOCKED)
       RETURNING id)
     SELECT array_agg(id ORDER BY id) INTO more FROM taken;
     ids := ids || coalesce(more, '{}');
     IF lost.gone OR lost.is_dead OR now_ - lost.lease_until > 86400000 THEN
-      DELETE FROM workers w WHERE w.id = lost.id AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running');
+      DELETE FROM workers w WHERE w.id = lost.id AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id
+        AND l.state = 'running');
     END IF;
   END LOOP;
   WITH expired AS (
@@ -94,7 +98,8 @@ END $$;
 -- What is handed out of tasks that were taken over.
 CREATE FUNCTION taken_over(p_ids bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published) ORDER BY array_position(p_ids, l.id))
+  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published)
+    ORDER BY array_position(p_ids, l.id))
     FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class LEFT JOIN types t ON t.type = c.type
     WHERE l.id = ANY(p_ids)), '[]');
 END $$;

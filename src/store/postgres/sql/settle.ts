@@ -46,7 +46,8 @@ BEGIN
 END $$;
 
 -- First executions that succeeded need nothing but their lease, and leave nothing but that they succeeded. Answers the rest.
-CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_now bigint) RETURNS bigint[]
+  LANGUAGE plpgsql AS $$
 DECLARE
   settled bigint[];
 BEGIN
@@ -57,11 +58,13 @@ BEGIN
   wide AS (
     DELETE FROM bodies b USING gone l WHERE b.id = l.id
     RETURNING l.id, l.class, b.source, l.token, l.result, b.priority, b.submitted_at,
-      b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key, b.unique_while, b.policy, b.payload, l.charged, l.deferrals, l.error),
+      b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key, b.unique_while, b.policy, b.payload,
+        l.charged, l.deferrals, l.error),
   kept AS (
     INSERT INTO succeeded (id, class, source, state, since, token, result, priority, submitted_at, created_at, run_at, deadline,
       idempotent, key, unique_key, unique_while, policy, payload, executions, charged, deferrals, error)
-    SELECT id, class, source, 'succeeded', p_now, token, result, priority, submitted_at, created_at, run_at, deadline, idempotent, key,
+    SELECT id, class, source, 'succeeded', p_now, token, result, priority, submitted_at, created_at, run_at, deadline,
+      idempotent, key,
       unique_key, unique_while, policy, payload, 1, charged, deferrals, error FROM wide
     RETURNING id)
   SELECT array_agg(id) INTO settled FROM kept;
@@ -111,14 +114,17 @@ BEGIN
   again AS (
     UPDATE live l SET
       state = CASE WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END,
-      lane = CASE WHEN h.s = h.was_suspect THEN l.lane ELSE lane_of(l.class, (SELECT source FROM lanes WHERE id = l.lane), CASE WHEN h.s THEN 2 ELSE 0 END) END,
+      lane = CASE WHEN h.s = h.was_suspect THEN l.lane ELSE lane_of(l.class, (SELECT source FROM lanes WHERE id = l.lane),
+        CASE WHEN h.s THEN 2 ELSE 0 END) END,
       order_key = CASE WHEN l.class = ANY(weighted) AND h.a = 0 THEN drawn_key(l.class, l.id) ELSE l.order_key END,
       run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
       first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,
-      charged = CASE WHEN h.c <> 'task' THEN l.charged WHEN l.charged IS NULL THEN ${FIRST_CHARGE('h')} ELSE charged_more(l.charged, h.cr, h.ck) END,
+      charged = CASE WHEN h.c <> 'task' THEN l.charged WHEN l.charged IS NULL THEN ${FIRST_CHARGE('h')}
+        ELSE charged_more(l.charged, h.cr, h.ck) END,
       deferrals = l.deferrals + CASE WHEN h.c = 'deferrals' THEN 1 ELSE 0 END,
       in_a_row = CASE h.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN l.in_a_row + 1 ELSE l.in_a_row END,
-      deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now) ELSE l.deferred_since END,
+      deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now)
+        ELSE l.deferred_since END,
       recoveries = CASE WHEN h.c = 'recoveries' THEN l.recoveries || p_now ELSE l.recoveries END,
       suspect = h.s, reason = h.re, error = coalesce(h.er, l.error)
     FROM fit h WHERE l.id = h.id AND h.n = 'scheduled' AND NOT h.yields
@@ -133,32 +139,40 @@ BEGIN
       CASE WHEN g.yields THEN 'unique.superseded' WHEN g.n = 'succeeded' THEN NULL ELSE g.re END AS reason, g.rs AS result,
       b.priority, b.submitted_at, b.created_at, (g.l).run_at, (g.l).deadline, (g.l).idempotent, b.key, b.unique_key,
       b.unique_while, b.policy, b.payload, (g.l).executions, (g.l).round_base,
-      CASE WHEN g.u OR (g.l).why = 'expiry' THEN (g.l).first_started_at ELSE coalesce((g.l).first_started_at, (g.l).since) END AS first_started_at,
-      CASE WHEN g.c <> 'task' THEN (g.l).charged WHEN (g.l).charged IS NULL THEN ${FIRST_CHARGE('g')} ELSE charged_more((g.l).charged, g.cr, g.ck) END AS charged,
+      CASE WHEN g.u OR (g.l).why = 'expiry' THEN (g.l).first_started_at ELSE coalesce((g.l).first_started_at,
+        (g.l).since) END AS first_started_at,
+      CASE WHEN g.c <> 'task' THEN (g.l).charged WHEN (g.l).charged IS NULL THEN ${FIRST_CHARGE('g')}
+        ELSE charged_more((g.l).charged, g.cr, g.ck) END AS charged,
       (g.l).deferrals + CASE WHEN g.c = 'deferrals' THEN 1 ELSE 0 END AS deferrals,
       CASE g.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN (g.l).in_a_row + 1 ELSE (g.l).in_a_row END AS in_a_row,
-      CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now) ELSE (g.l).deferred_since END AS deferred_since,
+      CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now)
+        ELSE (g.l).deferred_since END AS deferred_since,
       CASE WHEN g.c = 'recoveries' THEN (g.l).recoveries || p_now ELSE (g.l).recoveries END AS recoveries,
       false AS suspect, coalesce(g.er, (g.l).error) AS error),
   well AS (INSERT INTO succeeded SELECT * FROM wide WHERE state = 'succeeded'),
   ill AS (INSERT INTO ended SELECT * FROM wide WHERE state <> 'succeeded'),
   acted AS (
     INSERT INTO acts (task, at, actor, verb, note, told, from_state, to_state)
-    SELECT y.id, p_now, 'holdfast', 'supersede', 'Task #' || y.by || ' has its unique key, and is there in its stead.', true, 'running', 'cancelled'
+    SELECT y.id, p_now, 'holdfast', 'supersede', 'Task #' || y.by || ' has its unique key, and is there in its stead.',
+      true, 'running', 'cancelled'
     FROM unnest(yielding, yielded_to) y(id, by)),
   told AS (
-    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge, failure, message, because)
+    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge,
+      failure, message, because)
     SELECT h.id, h.x, h.t, false, coalesce(h.lost_by, w.name, 'a worker that left'), h.since, p_now, h.oc, h.n,
       CASE WHEN h.n = 'scheduled' THEN h.a END, h.c, h.f, h.m, h.b
     FROM fit h LEFT JOIN workers w ON w.id = h.worker WHERE NOT h.pl),
-  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM again WHERE state = 'ready' ORDER BY lane, order_key, seq)
+  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM again WHERE state = 'ready' ORDER BY lane,
+    order_key, seq)
   SELECT
     (SELECT json_agg(CASE WHEN h.differs THEN json_build_array(h.id, 'changed')
-      ELSE json_build_array(h.id, 'settled', CASE WHEN h.yields THEN 'cancelled' WHEN h.n <> 'scheduled' THEN h.n WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END) END) FROM held h),
+      ELSE json_build_array(h.id, 'settled', CASE WHEN h.yields THEN 'cancelled' WHEN h.n <> 'scheduled'
+        THEN h.n WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END) END) FROM held h),
     (SELECT array_agg(h.id) FROM held h),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
   INTO answers, answered, woken, keys, seqs;
   PERFORM wake_lanes(woken, keys, seqs);
+  IF woken IS NOT NULL THEN PERFORM set_config('holdfast.woke', 'yes', true); END IF;
   RETURN coalesce(answers, '[]');
 END $$;
 
@@ -173,9 +187,11 @@ BEGIN
     UNION ALL SELECT late, next FROM executions WHERE task = p_item.id AND token = p_item.t AND execution = p_item.x) x
   ORDER BY x.late LIMIT 1;
   IF told.late IS FALSE AND told.next = p_item.n THEN RETURN 'already'; END IF;
-  IF told.late IS NOT TRUE AND (EXISTS (SELECT 1 FROM live WHERE id = p_item.id) OR EXISTS (SELECT 1 FROM ended WHERE id = p_item.id)
+  IF told.late IS NOT TRUE AND (EXISTS (SELECT 1 FROM live WHERE id = p_item.id) OR EXISTS (SELECT 1 FROM ended
+    WHERE id = p_item.id)
     OR EXISTS (SELECT 1 FROM succeeded WHERE id = p_item.id)) THEN
-    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge, failure, message, because)
+    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge,
+      failure, message, because)
     VALUES (p_item.id, p_item.x, p_item.t, true, 'a worker that left', p_now - p_item.rf, p_now, p_item.oc, p_item.n,
       CASE WHEN p_item.n = 'scheduled' THEN p_item.a END, p_item.c, p_item.f, p_item.m, p_item.b);
   END IF;
@@ -184,7 +200,8 @@ END $$;
 
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named.
-CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_items json) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_items json) RETURNS json
+  LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   rest bigint[];
@@ -195,11 +212,18 @@ DECLARE
   item settlement;
 BEGIN
   PERFORM need_day(now_);
+  IF p_items IS NOT NULL THEN
+    -- In one order over all of them, so that nobody who locks several can wait for this while this waits for them.
+    PERFORM 1 FROM live WHERE id = ANY(p_ids || ARRAY(SELECT (i ->> 'id')::bigint FROM json_array_elements(p_items) i))
+      ORDER BY id FOR UPDATE;
+  END IF;
   IF cardinality(p_ids) > 0 THEN
     rest := settle_plain(p_ids, p_tokens, texts_of(p_results), now_);
     IF cardinality(rest) > 0 THEN
-      SELECT json_agg(json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0, 'n', 'succeeded', 'c', 'nobody', 'rs', p_results ->> (g.n - 1)::integer,
-        'pl', true, 'oc', 'success', 'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf', (p_plain -> (g.n - 1)::integer ->> 1)::bigint))
+      SELECT json_agg(json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0, 'n', 'succeeded', 'c', 'nobody', 'rs',
+        p_results ->> (g.n - 1)::integer,
+        'pl', true, 'oc', 'success', 'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf',
+          (p_plain -> (g.n - 1)::integer ->> 1)::bigint))
       INTO items FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest);
       written := settle_items(items, now_);
       answers := ARRAY(SELECT json_array_elements(written));
@@ -213,7 +237,8 @@ BEGIN
     written := settle_items(p_items, now_);
     named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
     answers := answers || ARRAY(SELECT CASE WHEN a ->> 1 = 'changed' THEN (
-        SELECT json_build_array(l.id, 'changed', handed(l, b)) FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = (a ->> 0)::bigint)
+        SELECT json_build_array(l.id, 'changed', handed(l, b)) FROM live l JOIN bodies b ON b.id = l.id
+          WHERE l.id = (a ->> 0)::bigint)
       ELSE a END FROM json_array_elements(written) a);
     IF cardinality(named) < json_array_length(p_items) THEN
       FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, p_items) i WHERE i.id <> ALL(named) LOOP

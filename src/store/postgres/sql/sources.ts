@@ -8,7 +8,8 @@ BEGIN
     rank = CASE WHEN q.fair THEN l.rank ELSE coalesce(h.order_key, l.rank) END,
     rank_seq = CASE WHEN q.fair THEN l.id ELSE coalesce(h.seq, 0) END, low_key = coalesce(h.order_key, '-infinity')
   FROM unnest(p_lanes) g(id) LEFT JOIN LATERAL (
-    SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' ORDER BY t.order_key, t.seq LIMIT 1) h ON true,
+    SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' ORDER BY t.order_key, t.seq LIMIT 1) h
+      ON true,
     classes c, queues q
   WHERE l.id = g.id AND c.id = l.class AND q.id = c.queue;
 END $$;
@@ -43,14 +44,20 @@ DECLARE
   lanes_ bigint[];
 BEGIN
   INSERT INTO queues (name) VALUES (p_queue) ON CONFLICT DO NOTHING;
-  SELECT * INTO before FROM queues WHERE name = p_queue FOR UPDATE;
+  -- Nobody enqueues with the order before, and what was enqueued with it is seen.
+  PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;
+  SELECT * INTO before FROM queues WHERE name = p_queue FOR NO KEY UPDATE;
   IF before.ordering = coalesce(p_order, before.ordering) AND before.fair = coalesce(p_fair, before.fair) THEN RETURN; END IF;
   UPDATE queues SET ordering = coalesce(p_order, before.ordering), fair = coalesce(p_fair, before.fair) WHERE id = before.id;
   IF p_order <> before.ordering THEN
-    UPDATE live l SET order_key = order_key(p_order, b.priority, b.submitted_at, before.last_key), seq = CASE WHEN p_order = 'lifo' THEN -l.id ELSE l.id END
-    FROM bodies b WHERE b.id = l.id AND l.class IN (SELECT id FROM classes WHERE queue = before.id);
+    WITH theirs AS MATERIALIZED (
+      SELECT id FROM live WHERE class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY id FOR UPDATE)
+    UPDATE live l SET order_key = order_key(p_order, b.priority, b.submitted_at, before.last_key),
+      seq = CASE WHEN p_order = 'lifo' THEN -l.id ELSE l.id END
+    FROM theirs t JOIN bodies b ON b.id = t.id WHERE l.id = t.id;
   END IF;
-  SELECT array_agg(l.id ORDER BY l.rank, l.rank_seq) INTO lanes_ FROM lanes l WHERE l.class IN (SELECT id FROM classes WHERE queue = before.id);
+  SELECT array_agg(l.id ORDER BY l.rank, l.rank_seq) INTO lanes_ FROM lanes l WHERE l.class IN (SELECT id FROM classes
+    WHERE queue = before.id);
   IF p_fair AND NOT before.fair THEN
     -- Who stands first has the first turn; all lanes of a source have the same one.
     PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;

@@ -3,8 +3,10 @@ export const VIEWS = `
 CREATE VIEW holdfast_tasks AS
 SELECT l.id, c.type, q.name AS queue, b.source, l.state, b.priority, nullif(c.category, '') AS category,
   nullif(c.needs, '{}') AS needs, b.key, b.unique_key, b.unique_while, b.payload, NULL::text AS result, b.policy,
-  coalesce(l.idempotent, true) AS idempotent, b.submitted_at, b.created_at, CASE WHEN l.state = 'scheduled' THEN l.run_at END AS due_at,
-  l.deadline, NULL::bigint AS ended_at, l.executions, l.charged, l.deferrals, coalesce(cardinality(l.recoveries), 0) AS recoveries,
+  coalesce(l.idempotent, true) AS idempotent, b.submitted_at, b.created_at, CASE WHEN l.state = 'scheduled'
+    THEN l.run_at END AS due_at,
+  l.deadline, NULL::bigint AS ended_at, l.executions, l.charged, l.deferrals, coalesce(cardinality(l.recoveries),
+    0) AS recoveries,
   l.suspect, l.reason, CASE WHEN l.state = 'ready' THEN
     CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
   w.name AS worker, CASE WHEN l.state = 'running' THEN l.since END AS running_since, l.cancel AS cancel_requested

@@ -1,0 +1,241 @@
+/**
+ * A storm over one database: everything that a store can do, at once, over connections of many stores, drawn at random. Then the
+ * wind drops, everything is worked off, and what went wrong is told: tasks that two held, tasks that nobody could claim, words
+ * about leases that were not true, calls that failed, invariants that broke.
+ */
+const TYPES = ['mail', 'scan'];
+const QUEUES = ['plain', 'fair', 'changing'];
+const ORDERS = ['fifo', 'lifo', 'priority', 'weighted_random'];
+const SOURCES = ['a', 'b', 'c', 'd', 'e', 'f'];
+const LEASE_MS = 600_000;
+const BECAUSE = { step: 'retry', rule: 'policy', policyVersion: 'storm', text: 'The dice fell so.' };
+const BY = { actor: 'storm' };
+const RETENTION = { succeeded: { default: 50 }, dead: { default: 50 }, cancelled: { default: 50 }, needs_manual: {} };
+/** Passes in which nothing is claimed although tasks wait, after which they count as stuck. */
+const IDLE_PASSES = 500;
+
+/**
+ * Lets `rounds` acts of each actor pass, one actor for each of `stores` (at least 7), and answers what went wrong: nothing, as sentences.
+ * `random` draws what is done; what meets what is the database's affair.
+ */
+export async function storm({ stores, rounds, random, reorders }) {
+  const watch = new Watch();
+  watch.reorders = reorders;
+  const actors = stores.map((store, i) => ACTORS[i % ACTORS.length](store, random, watch));
+  await Promise.all(
+    actors.map(async (act) => {
+      for (let round = 0; round < rounds; round++) await watch.guarded(act);
+    }),
+  );
+  await watch.guarded(() => calm(stores[0]));
+  await watch.guarded(() => workOff(stores, watch));
+  for (const broken of await stores[0].upkeep.verify()) watch.wrong.push(broken);
+  return { wrong: watch.wrong, claimed: watch.claimed, enqueued: watch.enqueued };
+}
+
+/** What everybody knows of who holds what, as far as the database has answered. */
+class Watch {
+  wrong = [];
+  claimed = 0;
+  enqueued = 0;
+  ids = [];
+  reorders = false;
+  #held = new Map();
+
+  took({ lease }) {
+    this.claimed += 1;
+    const before = this.#held.get(lease.task);
+    if (before !== undefined)
+      this.wrong.push(`Task #${lease.task} was leased as ${lease.execution} while ${before} was.`);
+    this.#held.set(lease.task, lease.execution);
+  }
+
+  /** Called before it is asked for: its answer may come after that of whoever takes it next. */
+  letsGo({ lease }) {
+    this.#held.delete(lease.task);
+  }
+
+  async guarded(act) {
+    try {
+      await act();
+    } catch (error) {
+      if (error.code !== 'unique_conflict')
+        this.wrong.push(`${error.code}: ${error.message} ${error.cause?.message ?? ''}`);
+    }
+  }
+}
+
+const pick = (random, from) => from[Math.floor(random() * from.length)];
+
+function draw(random) {
+  const task = {
+    type: pick(random, TYPES),
+    queue: pick(random, QUEUES),
+    source: pick(random, SOURCES),
+    priority: Math.floor(random() * 10),
+    payload: '{}',
+    idempotent: true,
+    delay: random() < 0.3 ? Math.floor(random() * 30) : 0,
+  };
+  if (random() < 0.3) task.key = `k${Math.floor(random() * 300)}`;
+  if (random() < 0.3) {
+    task.unique = {
+      key: `u${Math.floor(random() * 8)}`,
+      while: pick(random, ['unfinished', 'waiting']),
+      onConflict: pick(random, ['ignore', 'replace', 'replace', 'reject']),
+    };
+  }
+  return task;
+}
+
+function producer(store, random, watch) {
+  return async () => {
+    const tasks = Array.from({ length: 1 + Math.floor(random() * 6) }, () => draw(random));
+    for (const { id, created } of await store.tasks.enqueue(tasks)) {
+      if (!created) continue;
+      watch.enqueued += 1;
+      watch.ids.push(id);
+    }
+  };
+}
+
+function requestOf(worker, limit) {
+  return { worker, limit, capabilities: {}, suspect: true, except: [] };
+}
+
+function decided(random) {
+  const roll = random();
+  const failed = {
+    reason: 'fs.locked',
+    because: BECAUSE,
+    charge: { to: 'task', reason: 'fs.locked', kind: 'transient' },
+  };
+  if (roll < 0.55) return { next: 'succeeded', because: BECAUSE };
+  if (roll < 0.7) return { next: 'scheduled', after: Math.floor(random() * 20), suspect: false, ...failed };
+  if (roll < 0.8) return { next: 'scheduled', after: 0, suspect: true, ...failed, charge: { to: 'nobody' } };
+  if (roll < 0.9) return { next: 'needs_manual', ...failed };
+  return { next: 'dead', ...failed };
+}
+
+const SUCCESS = { next: 'succeeded', because: BECAUSE };
+
+async function settle(store, claimed, decide, watch) {
+  for (const one of claimed) watch.letsGo(one);
+  const settlements = claimed.map(({ lease, revision }) => {
+    const decision = decide();
+    return {
+      lease,
+      revision,
+      decision,
+      report: { ranFor: 1, outcome: decision.next === 'succeeded' ? 'success' : 'loss' },
+    };
+  });
+  const answers = await store.tasks.settle(settlements);
+  const changed = claimed.flatMap((one, i) =>
+    answers[i].answer === 'changed' ? [{ ...one, revision: answers[i].revision }] : [],
+  );
+  answers.forEach(({ answer }, i) => {
+    if (answer === 'stale' || answer === 'already') watch.wrong.push(`Task #${claimed[i].lease.task} was ${answer}.`);
+  });
+  if (changed.length > 0) await settle(store, changed, () => SUCCESS, watch);
+}
+
+function worker(store, random, watch) {
+  let id;
+  return async () => {
+    id ??= await store.tasks.join({ name: 'worker', leaseFor: LEASE_MS, publishes: {} });
+    const { tasks } = await store.tasks.claim(requestOf(id, 1 + Math.floor(random() * 12)));
+    for (const task of tasks) watch.took(task);
+    if (random() < 0.1)
+      await store.tasks.renew(
+        id,
+        tasks.map(({ lease }) => lease),
+      );
+    // Settling and claiming anew meet in one statement.
+    const settling = settle(store, tasks, () => decided(random), watch);
+    const more = random() < 0.5 ? await store.tasks.claim(requestOf(id, 3)) : { tasks: [] };
+    for (const task of more.tasks) watch.took(task);
+    await settling;
+    await settle(store, more.tasks, () => decided(random), watch);
+  };
+}
+
+/** Claims and leaves without a word; and takes over what others of its kind left. */
+function quitter(store, random, watch) {
+  return async () => {
+    const id = await store.tasks.join({ name: 'quitter', leaseFor: LEASE_MS, publishes: {} });
+    const { tasks } = await store.tasks.claim(requestOf(id, 4));
+    for (const task of tasks) watch.took(task);
+    const lost = await store.tasks.recover(id, 10);
+    for (const task of lost) watch.took(task);
+    await settle(store, lost, () => decided(random), watch);
+    for (const task of tasks) watch.letsGo(task);
+    await store.tasks.leave(id);
+  };
+}
+
+function operator(store, random, watch) {
+  return async () => {
+    const ids = Array.from({ length: 1 + Math.floor(random() * 20) }, () => pick(random, watch.ids)).filter(Boolean);
+    const roll = random();
+    const verb = pick(random, ['hold', 'release', 'release', 'retry', 'cancel']);
+    if (roll < 0.1) await store.tasks.move([...new Set(ids)], { verb: 'resolve', as: 'retry', ...BY });
+    else if (roll < 0.7) await store.tasks.move([...new Set(ids)], { verb, ...BY });
+    else if (roll < 0.85) await store.sources.hold(pick(random, SOURCES), BY);
+    else for (const source of SOURCES) await store.sources.release(source);
+  };
+}
+
+function keeper(store, random, { reorders }) {
+  return async () => {
+    const roll = random();
+    if (roll < 0.25 && reorders)
+      await store.sources.setUp('changing', { order: pick(random, ORDERS), fair: random() < 0.5 });
+    else if (roll < 0.35) await store.sources.setUp('fair', { fair: true });
+    else if (roll < 0.45) await store.sources.pause(pick(random, QUEUES), BY);
+    else if (roll < 0.65) for (const queue of QUEUES) await store.sources.resume(queue);
+    else if (roll < 0.8) await store.upkeep.prune(RETENTION);
+    else if (roll < 0.9) await store.upkeep.takeSteps(20);
+    else await store.upkeep.tidy();
+  };
+}
+
+const ACTORS = [worker, producer, operator, keeper, quitter, worker, producer];
+
+/** Nothing is held, paused or shut any more. */
+async function calm(store) {
+  for (const source of SOURCES) await store.sources.release(source);
+  for (const queue of QUEUES) await store.sources.resume(queue);
+  const held = await store.records.list({ states: ['held'], limit: 10_000 });
+  await store.tasks.move(
+    held.map(({ id }) => id),
+    { verb: 'release', ...BY },
+  );
+}
+
+/** Claims and settles from all stores until nothing waits. */
+async function workOff(stores, watch) {
+  const ids = await Promise.all(
+    stores.map((store) => store.tasks.join({ name: 'last', leaseFor: LEASE_MS, publishes: {} })),
+  );
+  for (let idle = 0; ; idle++) {
+    const some = await Promise.all(
+      stores.map(async (store, i) => {
+        const lost = await store.tasks.recover(ids[i], 100);
+        const { tasks } = await store.tasks.claim(requestOf(ids[i], 50));
+        for (const task of [...lost, ...tasks]) watch.took(task);
+        await settle(store, [...lost, ...tasks], () => SUCCESS, watch);
+        return lost.length + tasks.length;
+      }),
+    );
+    if (some.some((count) => count > 0)) idle = 0;
+    const { ready, scheduled, running } = (await stores[0].records.counts()).byState;
+    if (ready + scheduled + running === 0) return;
+    if (idle === IDLE_PASSES) {
+      watch.wrong.push(
+        `${ready} ready, ${scheduled} scheduled and ${running} running tasks are left that nobody can claim.`,
+      );
+      return;
+    }
+  }
+}

@@ -9,7 +9,7 @@ export const GLOBAL_FLAGS: readonly {
   readonly attribute: keyof GlobalFlags;
   readonly help: string;
 }[] = [
-  { flags: '-s, --store <path>', attribute: 'store', help: 'the store: a path or file:// URL (HOLDFAST_STORE)' },
+  { flags: '-s, --store <store>', attribute: 'store', help: 'the store: a path, or postgres://… (HOLDFAST_STORE)' },
   {
     flags: '-c, --config <file>',
     attribute: 'config',

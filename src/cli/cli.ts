@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { dirname } from 'node:path';
 import { type ConfigLocation, locateConfig, mayBeConfig } from './config-location.ts';
+import { configuredStore } from './configured-store.ts';
 import { usage } from './problem.ts';
-import { locateStore, type StoreLocation, type Surroundings } from './store-location.ts';
+import { locateStore, projectOf, type StoreLocation, type Surroundings, withoutPassword } from './store-location.ts';
 import { Terminal } from './terminal.ts';
 import { quoted } from './visible.ts';
 
@@ -55,17 +55,11 @@ export class Cli {
     }
   }
 
-  /** Where the store is. @throws Problem for what cannot be one. */
-  location(): StoreLocation {
-    const around: Surroundings = {
-      environment: this.environment,
-      cwd: this.cwd,
-      home: homedir(),
-      platform: process.platform,
-      ownerOf: ownerOfFolder,
-      user: process.getuid?.() ?? null,
-    };
-    return locateStore(this.#store, around);
+  /** Where the store is. @throws Problem for what cannot be one; InvalidConfigError where a configuration should say it and cannot. */
+  async location(): Promise<StoreLocation> {
+    const told = this.#store !== undefined || this.environment.HOLDFAST_STORE;
+    const config = told ? undefined : this.config();
+    return locateStore(this.#store, this.#around, config && (await configuredStore(config)));
   }
 
   /** The configuration that holds here, if there is one. Nothing is read yet. @throws Problem for a flag that says nothing. */
@@ -74,19 +68,25 @@ export class Cli {
       environment: this.environment,
       cwd: this.cwd,
       home: homedir(),
-      project: this.#project(),
+      project: projectOf(this.#store, this.#around),
       isFile: mayBeConfig,
     });
   }
 
-  #project(): string | undefined {
-    const { path, origin } = this.location();
-    return origin === 'project' ? dirname(dirname(path)) : undefined;
+  get #around(): Surroundings {
+    return {
+      environment: this.environment,
+      cwd: this.cwd,
+      home: homedir(),
+      platform: process.platform,
+      ownerOf: ownerOfFolder,
+      user: process.getuid?.() ?? null,
+    };
   }
 
   /** A command to type next. It names the store and the configuration if this one was told them by flags. */
   command(words: string): string {
-    const store = this.#store === undefined ? '' : `-s ${quoted(this.#store)} `;
+    const store = this.#store === undefined ? '' : `-s ${quoted(withoutPassword(this.#store))} `;
     const config = this.#config === undefined ? '' : `-c ${quoted(this.#config)} `;
     return `holdfast ${store}${config}${words}`;
   }

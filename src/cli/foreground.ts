@@ -42,7 +42,7 @@ export interface Foreground {
 }
 
 /** Opens the store for a command that works tasks itself, and shows what their commands say as they say it. */
-export function withForeground<T>(
+export async function withForeground<T>(
   cli: Cli,
   options: { readonly create: boolean },
   use: (foreground: Foreground) => Promise<T>,
@@ -53,7 +53,7 @@ export function withForeground<T>(
   const tasks = taskTypes({
     environment: cli.environment,
     brakes,
-    output: new OutputLog(cli.location().path, log),
+    output: new OutputLog(await cli.location(), log),
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
@@ -192,7 +192,10 @@ function killAfterOf({ type, input }: Task): number {
   return typeof killAfterMs === 'number' ? killAfterMs : DEFAULT_KILL_AFTER_MS;
 }
 
-/** What goes wrong beside the tasks is for people: a store that cannot be written just now, a lease that was lost. */
+/**
+ * What goes wrong beside the tasks is for people: a store that cannot be written just now, a lease that was lost. What becomes of
+ * tasks is told by their progress.
+ */
 function troubleLog(terminal: Terminal): Logger {
   const say = (fields: object, message: string) => {
     const { err } = fields as { err?: unknown };
@@ -201,5 +204,10 @@ function troubleLog(terminal: Terminal): Logger {
   const whisper = (fields: object, message: string) => {
     if (terminal.verbose > 1) say(fields, message);
   };
-  return { debug: whisper, info: whisper, warn: say, error: say };
+  const tell = (fields: object, message: string) => {
+    const { event = 'lease_lost' } = fields as { event?: unknown };
+    if (event === 'lease_lost') say(fields, message);
+    else whisper(fields, message);
+  };
+  return { debug: whisper, info: whisper, warn: tell, error: tell };
 }

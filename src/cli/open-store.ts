@@ -1,14 +1,17 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Logger } from '../log.ts';
 import { type Holdfast, openHoldfast } from '../queue/holdfast.ts';
 import { sqlite } from '../store/sqlite/index.ts';
+import type { StoreOpener } from '../store/store.ts';
 import type { Configuration } from '../worker/configuration.ts';
 import { type AnyTask, defineTask } from '../worker/define-task.ts';
 import type { Cli } from './cli.ts';
+import { makeFolders } from './make-folders.ts';
 import { Problem } from './problem.ts';
 import { partOf, readConfig } from './read-config.ts';
-import type { StoreLocation } from './store-location.ts';
+import { problemAt } from './server-problem.ts';
+import type { FileStore, StoreLocation } from './store-location.ts';
 import { OWN_TYPES } from './task-text.ts';
 import { visible } from './visible.ts';
 
@@ -32,19 +35,31 @@ export async function withStore<T>(
   options: OpenOptions,
   use: (holdfast: Holdfast, location: StoreLocation) => Promise<T>,
 ): Promise<T> {
-  const location = cli.location();
-  const { path } = location;
-  if (cli.terminal.verbose > 0) cli.terminal.note(`store ${visible(path)} (${location.origin})`);
-  if (options.create) makeRoom(path);
-  else refuseMissing(location);
-  const { create: _, purpose = 'look', config: given, tasks = OWN_TYPES.map(known), ...rest } = options;
+  const location = await cli.location();
+  if (cli.terminal.verbose > 0) cli.terminal.note(`store ${visible(location.name)} (${location.origin})`);
+  const { create = false, purpose = 'look', config: given, tasks = OWN_TYPES.map(known), ...rest } = options;
+  const store = await storeAt(location, create);
   const config = 'config' in options ? given : await configurationFor(cli, purpose);
-  const holdfast = await openHoldfast({ store: sqlite(path), ...rest, tasks, ...(config && { config }) });
+  const opening = openHoldfast({ store, ...rest, tasks, ...(config && { config }) });
+  const holdfast = await opening.catch((error) => {
+    throw location.kind === 'postgres' ? problemAt(location, cli, error) : error;
+  });
   try {
     return await use(holdfast, location);
   } finally {
     await holdfast.close();
   }
+}
+
+/** What opens the store. A file is made where `create` says so; what only looks leaves a database as it is, too. */
+async function storeAt(location: StoreLocation, create: boolean): Promise<StoreOpener> {
+  if (location.kind === 'postgres') {
+    const { postgres } = await import('../store/postgres/index.ts');
+    return postgres(location.url, { migrate: create ? 'auto' : 'never' });
+  }
+  if (create) makeRoom(location.path);
+  else refuseMissing(location);
+  return sqlite(location.path);
 }
 
 async function configurationFor(cli: Cli, purpose: OpenOptions['purpose']): Promise<Configuration | undefined> {
@@ -80,19 +95,7 @@ function makeRoom(path: string): void {
   }
 }
 
-/** Step by step: Node's own recursive `mkdir` never comes back from a place like /proc. */
-function makeFolders(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(folder) !== folder) makeFolders(dirname(folder));
-  try {
-    // Payloads may hold secrets, so a folder of our making is its owner's alone.
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !statSync(folder).isDirectory()) throw error;
-  }
-}
-
-function refuseMissing({ path, origin }: StoreLocation): void {
+function refuseMissing({ path, origin }: FileStore): void {
   try {
     if (statSync(path).isFile()) return;
   } catch (error) {
@@ -117,6 +120,7 @@ function refuseMissing({ path, origin }: StoreLocation): void {
 const WHENCE: Readonly<Record<StoreLocation['origin'], string>> = {
   '--store': 'That is what --store says.',
   HOLDFAST_STORE: 'That is what HOLDFAST_STORE says.',
+  config: 'That is what `store:` of the configuration says.',
   project: 'That is where the nearest .holdfast folder keeps it.',
   state: "There is no .holdfast folder here or above, so it is the user's own.",
 };

@@ -1,11 +1,9 @@
 import {
   closeSync,
   fstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -14,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import type { Logger } from '../log.ts';
+import { makeOutputFolder, type OutputFolder, type OutputPlace, outputFolder } from './output-home.ts';
 
 export type Stream = 'stdout' | 'stderr';
 
@@ -29,25 +28,25 @@ export interface Printed {
 /** Of each task at least the last so many bytes are kept, and at most about twice as many: in two files that take turns. */
 const PART_BYTES = 256 * 1024;
 
-/** So many files are kept beside a store, the ones written last. */
+/** So many files are kept of a store, the ones written last. */
 const MOST_FILES = 2_000;
 
 /** How many files a process makes before it looks again whether there are too many. */
 const FILES_BETWEEN_LOOKS = 100;
 
 /**
- * What commands print, kept beside the store for `holdfast logs`: JSON lines in a file for each task, which replaces the one
+ * What commands print, kept for `holdfast logs`: JSON lines in a file for each task, which replaces the one
  * before it when it is full. It is no part of the store: whatever goes wrong here is no task's failure, and told once.
  */
 export class OutputLog {
-  readonly #store: string;
+  readonly #place: OutputPlace;
   readonly #log: Logger;
-  #folder: Folder | undefined;
+  #folder: OutputFolder | undefined;
   #made = 0;
   #told = false;
 
-  constructor(store: string, log: Logger) {
-    this.#store = store;
+  constructor(place: OutputPlace, log: Logger) {
+    this.#place = place;
     this.#log = log;
   }
 
@@ -79,7 +78,7 @@ export class OutputLog {
   }
 
   #append(id: number, lines: string): void {
-    this.#folder ??= makeFolder(this.#store);
+    this.#folder ??= makeOutputFolder(this.#place);
     const { folder, mode } = this.#folder;
     const { current, old } = filesOf(folder, id);
     const size = sizeOf(current);
@@ -99,20 +98,6 @@ export class OutputLog {
   }
 }
 
-interface Folder {
-  readonly folder: string;
-  /** Of the files in it. */
-  readonly mode: number;
-}
-
-/** Who may read the store may read what its commands print, and nobody else. */
-function makeFolder(store: string): Folder {
-  const mode = statSync(store).mode & 0o666;
-  const folder = folderOf(store);
-  mkdirSync(folder, { recursive: true, mode: mode | 0o100 | ((mode & 0o444) >> 2) });
-  return { folder, mode };
-}
-
 /** Reads what was kept of a task, and each time it is asked what came since. */
 export class OutputReader {
   readonly #folder: string;
@@ -122,8 +107,8 @@ export class OutputReader {
   /** Whether something before, or between two looks, was not kept. */
   incomplete = false;
 
-  constructor(store: string, task: number) {
-    this.#folder = folderOf(store);
+  constructor(place: OutputPlace, task: number) {
+    this.#folder = outputFolder(place);
     this.#task = task;
   }
 
@@ -221,11 +206,6 @@ function prune(folder: string): void {
     .map((path) => ({ path, at: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .sort((a, b) => a.at - b.at);
   for (const { path } of oldest.slice(0, names.length - MOST_FILES)) rmSync(path, { force: true });
-}
-
-/** The same for all who reach the store, by whichever link. */
-function folderOf(store: string): string {
-  return `${realpathSync(store)}.logs`;
 }
 
 function filesOf(folder: string, id: number): { readonly current: string; readonly old: string } {

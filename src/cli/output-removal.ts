@@ -1,13 +1,14 @@
-import { readdirSync, realpathSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { type OutputPlace, outputFolder } from './output-home.ts';
 
 /** The files of `OutputLog`: one for each task, and the one before it. */
 const FILE = /^(\d+)(?:\.old)?\.jsonl$/;
 
 /** Removes what was kept of the output of tasks that are gone. Where nothing was kept, there is nothing to do. */
-export function removeOutput(store: string, tasks: readonly { readonly id: number }[]): void {
+export function removeOutput(place: OutputPlace, tasks: readonly { readonly id: number }[]): void {
   const gone = new Set(tasks.map(({ id }) => id));
-  const folder = `${realpathSync(store)}.logs`;
+  const folder = outputFolder(place);
   for (const name of namesIn(folder)) {
     const id = FILE.exec(name)?.[1];
     if (id !== undefined && gone.has(Number(id))) rmSync(join(folder, name), { force: true });

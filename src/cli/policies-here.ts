@@ -8,6 +8,7 @@ import type { Holdfast, PolicyQuestion } from '../queue/holdfast.ts';
 import type { Cli } from './cli.ts';
 import { withStore } from './open-store.ts';
 import { readConfig } from './read-config.ts';
+import { NoStore } from './server-problem.ts';
 
 /** The policies that hold here: by the configuration, and by what workers published in the store, if there is one. */
 export interface PoliciesHere {
@@ -20,15 +21,20 @@ export interface PoliciesHere {
 /** Policies can be asked for before there is any store. @throws InvalidConfigError where the configuration is refused. */
 export async function withPolicies<T>(cli: Cli, use: (here: PoliciesHere) => Promise<T>): Promise<T> {
   const registry = await registryHere(cli);
-  if (existsSync(cli.location().path)) {
-    return withStore(cli, { purpose: 'explain' }, (holdfast) =>
-      use({
-        registry,
-        holdfast,
-        policyFor: (question) => holdfast.policyFor(question),
-        explainError: (thrown, question) => holdfast.explainError(thrown, question),
-      }),
-    );
+  const location = await cli.location();
+  if (location.kind === 'postgres' || existsSync(location.path)) {
+    try {
+      return await withStore(cli, { purpose: 'explain' }, (holdfast) =>
+        use({
+          registry,
+          holdfast,
+          policyFor: (question) => holdfast.policyFor(question),
+          explainError: (thrown, question) => holdfast.explainError(thrown, question),
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof NoStore)) throw error;
+    }
   }
   const policyFor = async (question: PolicyQuestion) => registry.policyFor(question);
   return use({

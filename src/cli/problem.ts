@@ -27,11 +27,11 @@ export class Problem extends Error {
   readonly retryable: boolean;
 
   constructor(code: ProblemCode, what: string, options: ProblemOptions = {}) {
-    super(what, 'cause' in options ? { cause: options.cause } : undefined);
+    super(withoutPasswords(what), 'cause' in options ? { cause: options.cause } : undefined);
     this.name = 'Problem';
     this.code = code;
-    this.why = options.why ?? [];
-    this.hints = options.hints ?? [];
+    this.why = (options.why ?? []).map(withoutPasswords);
+    this.hints = (options.hints ?? []).map(withoutPasswords);
     this.exit = options.exit ?? exitOfCode(code);
     this.retryable = options.retryable ?? false;
   }
@@ -41,6 +41,11 @@ export class Problem extends Error {
     const { code, message, why, hints, retryable } = this;
     return new Problem(code, message, { why, hints, retryable, exit, cause: this.cause });
   }
+}
+
+/** The address of a store may have been typed where something else was meant. */
+function withoutPasswords(text: string): string {
+  return text.replaceAll(/(postgres(?:ql)?:\/\/[^\s:@/]*):[^\s@]*@/gi, '$1@');
 }
 
 function exitOfCode(code: ProblemCode): number {

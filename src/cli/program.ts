@@ -331,7 +331,8 @@ function footer(): string {
 Exit codes (run has its own: holdfast run --help)
 ${codes.join('\n')}
 
-The store is the nearest .holdfast/ folder upwards, else your own (~/.local/state/holdfast).
+The store is what --store, HOLDFAST_STORE or store: of the configuration says: a path, or postgres://user@host/database, whose
+password PGPASSWORD or ~/.pgpass may have. Else it is the nearest .holdfast/ folder upwards, else ~/.local/state/holdfast.
 Policies are read from holdfast.yaml, .yml or .json here or beside .holdfast/, else from ~/.config/holdfast/config.yaml.
 IDs are numbers (12, #12) or keys. Durations: 90s, 10m, 1h30m, 2d. Times: 14:30, tomorrow 9:00, +2h, 2026-01-31T09:00Z.
 `;

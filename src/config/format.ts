@@ -6,11 +6,13 @@ import { quoted } from './problems.ts';
 import { RETENTION, type RetentionBlock } from './retention.ts';
 import { type Backoffs, type RetryBlock, retryShape } from './retry.ts';
 import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
+import { STORE } from './store.ts';
 
 /** A whole file, read and not yet weighed. */
 export interface Sections {
   readonly $schema: string;
   readonly version: '1';
+  readonly store: string;
   readonly defaults: { readonly retry?: RetryBlock };
   readonly policies: ReadonlyMap<string, RetryBlock>;
   readonly types: ReadonlyMap<string, { readonly retry?: RetryBlock }>;
@@ -54,6 +56,11 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
     {
       $schema: field(name(), 'Where editors find this schema; nothing else reads it.'),
       version: field(VERSION, 'Of this format.', { byDefault: 1 }),
+      store: field(
+        STORE,
+        'Where the command line has its store: a path, from the folder of this file, or postgres://user@host/database. A program names its own. --store and HOLDFAST_STORE count before it.',
+        { examples: ['./tasks.db', 'postgres://app@db.example/app'] },
+      ),
       defaults: field(own('`defaults`'), 'What holds where nothing more specific says otherwise.', {
         examples: [{ retry: { timeout: '30m' } }],
       }),
@@ -159,7 +166,6 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
         retry: 'Write it under `defaults:`, or under a type, source or queue.',
         rules: 'Rules for errors are under `classify:`, those of a policy under its `retry:`.',
         templates: "Did you mean 'policies'?",
-        store: 'The store is named where Holdfast is opened, or by --store.',
       },
     },
   );

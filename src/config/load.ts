@@ -38,7 +38,7 @@ function unreadable(file: string, cause: unknown): InvalidConfigError {
 }
 
 /** As people call it: from where they are, if it is in there. */
-function nameOfFile(path: string): string {
+export function nameOfFile(path: string): string {
   const near = relative('.', path);
   return near === '' || near.startsWith('..') ? path : near;
 }

@@ -7,17 +7,25 @@ import type { WorkerEvent } from './events.ts';
 
 type Settled = Extract<WorkerEvent, { kind: 'settled' }>;
 
-/** What happens to tasks is news and not trouble, whatever it is: who wants to be woken by some of it branches on `event`. */
-export function levelOf({ kind }: WorkerEvent): LogLevel {
-  switch (kind) {
+/** How urgent it is: an error where a person should look, a warning for an execution that failed or was lost, else news. */
+export function levelOf(event: WorkerEvent): LogLevel {
+  switch (event.kind) {
     case 'started':
       return 'debug';
     case 'settled':
-      return 'info';
+      return SETTLED[eventOf(event)] ?? 'info';
     case 'stale':
       return 'warn';
   }
 }
+
+/** What is no news. */
+const SETTLED: { readonly [event in LogEvent]?: LogLevel } = {
+  'waiting.retry': 'warn',
+  'waiting.recovery': 'warn',
+  needs_manual: 'error',
+  'ended.dead': 'error',
+};
 
 /** The line of what a worker did. Payloads and results are never in it. */
 export function lineOf(event: WorkerEvent, worker: string): LogLine {

@@ -21,13 +21,14 @@ const folder = useFolder();
 function stage() {
   const store = join(folder(), 'tasks.db');
   writeFileSync(store, '');
+  const place = { kind: 'file', path: store } as const;
   const warnings: unknown[] = [];
   const log = { ...silent, warn: (fields: object) => void warnings.push(fields) };
   const keeper = (id: number, execution = 1) => {
-    const keep = new OutputLog(store, log).keeper({ id, execution });
+    const keep = new OutputLog(place, log).keeper({ id, execution });
     return (stream: Stream, text: string | Buffer) => keep(stream, Buffer.from(text));
   };
-  return { store, logs: `${store}.logs`, warnings, keeper, reader: (id = 1) => new OutputReader(store, id) };
+  return { store, logs: `${store}.logs`, warnings, keeper, reader: (id = 1) => new OutputReader(place, id) };
 }
 
 const textOf = (printed: readonly { readonly text: string }[]) => printed.map(({ text }) => text).join('');
@@ -66,7 +67,7 @@ describe('what a command printed', () => {
     const { store, keeper } = stage();
     keeper(1)('stdout', 'a');
     symlinkSync(store, join(folder(), 'link.db'));
-    expect(textOf(new OutputReader(join(folder(), 'link.db'), 1).news())).toBe('a');
+    expect(textOf(new OutputReader({ kind: 'file', path: join(folder(), 'link.db') }, 1).news())).toBe('a');
   });
 
   test('may be read by those who may read the store, and by nobody else', () => {
@@ -75,6 +76,14 @@ describe('what a command printed', () => {
     keeper(1)('stdout', 'a');
     expect(statSync(logs).mode & 0o777).toBe(0o750);
     expect(statSync(join(logs, '1.jsonl')).mode & 0o777).toBe(0o640);
+  });
+
+  test('is kept for this user alone where the store is on a server', () => {
+    const place = { kind: 'postgres', output: join(folder(), 'state', 'output', 'db') } as const;
+    new OutputLog(place, silent).keeper({ id: 1, execution: 1 })('stdout', Buffer.from('a'));
+    expect(textOf(new OutputReader(place, 1).news())).toBe('a');
+    expect(statSync(place.output).mode & 0o777).toBe(0o700);
+    expect(statSync(join(place.output, '1.jsonl')).mode & 0o777).toBe(0o600);
   });
 });
 

@@ -106,7 +106,10 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['list --limit 0', '--limit must be a whole number from 1 to 1000'],
     ['list --limit 5 --all', '--all and --limit contradict each other'],
     ['list --before yesterday', '--before must be a whole number'],
-    ['list -s postgres://host/db', '--store cannot be postgres://…: this version opens files only'],
+    [
+      'list -s mysql://eva:secret@host/db',
+      '--store cannot be mysql://…: a store is a file, or a database of PostgreSQL',
+    ],
     ['show', "missing required argument 'id'"],
     ['show 1 2', 'too many arguments'],
     ['resolve 1 --no-input', '--as is missing'],
@@ -129,6 +132,9 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['queues order mail prioriti', 'did you mean "priority"?'],
     ['workers kill w1', 'did you mean: holdfast workers end?'],
     ['workers end', "missing required argument 'workers'"],
+    ['list postgres://eva:secret@host/db', 'postgres://eva@host/db'],
+    ['postgres://eva:secret@host/db', 'there is no command "postgres://eva@host/db"'],
+    ['status --stor=postgres://eva:secret@host/db', "unknown option '--stor=postgres://eva@host/db'"],
     ['logs', "missing required argument 'id'"],
     ['logs 1 --execution last', '--execution must be a whole number'],
     ['import', "missing required argument 'file'"],
@@ -142,6 +148,7 @@ describe('what cannot be meant is refused before anything is opened', () => {
     expect(said).toContain(why);
     expect(said.trimEnd()).toMatch(/^error: .*\(exit 2\)$/s);
     expect(said).not.toMatch(/\n\s+at /);
+    expect(said).not.toContain('secret');
   });
 
   test('in JSON with --json, wherever it stands', async () => {

@@ -117,7 +117,11 @@ export class Model {
     if (!receipt.created || !brought) return receipt;
     Object.assign(brought, { executions, deferrals, inARow: charged.length === 0 ? deferrals : 0, deferredSince: now });
     for (const { reason, kind, count } of charged) brought.charged.set(reason, { kind, count });
-    if (stands !== 'waiting') brought.state = stands;
+    if (stands !== 'waiting') {
+      brought.state = stands;
+      // It may have stood in line for a moment.
+      this.#queues.get(task.queue)?.line?.maySee(task.source);
+    }
     if (reason !== undefined) brought.reason = reason;
     if (stands === 'succeeded') brought.result = result;
     if (hasEnded(brought.state)) brought.endedAt = endedAt ?? now;

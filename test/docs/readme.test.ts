@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ask } from '../postgres/ask.ts';
+import { openDatabases } from '../postgres/databases.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -12,13 +14,13 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 
 describe('the README', () => {
   let folder: string;
+  let readme: string;
   let examples: readonly string[];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'holdfast-readme-'));
-    examples = [...(await readFile(join(root, 'README.md'), 'utf8')).matchAll(/^```js\n(.*?)^```/gms)].map(
-      ([, code]) => code as string,
-    );
+    readme = await readFile(join(root, 'README.md'), 'utf8');
+    examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code as string);
     const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root });
     const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
@@ -37,6 +39,22 @@ describe('the README', () => {
     const { stdout, stderr } = await run(process.execPath, ['five.js'], { cwd: folder });
     expect(stdout).toBe('Hello, world!\n');
     expect(stderr).toBe('');
+  });
+
+  test('has an example and a statement for PostgreSQL that do what they say on a real server', async () => {
+    const databases = await openDatabases(async () => {});
+    const { url } = await databases.take();
+    await symlink(join(root, 'node_modules/pg'), join(folder, 'node_modules/pg'));
+    const example = examples.find((code) => code.includes('holdfast/postgres')) as string;
+    await writeFile(join(folder, 'shared.js'), example.replace(/postgres:\/\/[^']*/, url));
+    expect(await run(process.execPath, ['shared.js'], { cwd: folder })).toEqual({ stdout: '', stderr: '' });
+    const [, statement = ''] = /^```sql\n(.*?)^```/ms.exec(readme) ?? [];
+    await ask(url, statement);
+    expect(await ask(url, 'SELECT type, payload FROM holdfast.holdfast_tasks ORDER BY id')).toEqual([
+      { type: 'resize', payload: '"a.png"' },
+      { type: 'resize', payload: '"a.png"' },
+    ]);
+    await databases.close();
   });
 
   test('has examples that strict TypeScript takes as they stand, without types of better-sqlite3 or Node', async () => {
@@ -67,9 +85,8 @@ describe('the README', () => {
   });
 
   test('names commands that package.json has', async () => {
-    const text = await readFile(join(root, 'README.md'), 'utf8');
     const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: object };
-    const named = [...text.matchAll(/npm (?:run )?([a-z-]+)/g)].map(([, name]) => name as string);
+    const named = [...readme.matchAll(/npm (?:run )?([a-z-]+)/g)].map(([, name]) => name as string);
     expect(named.filter((name) => !['ci', 'i'].includes(name) && !(name in scripts))).toEqual([]);
     expect(named.length).toBeGreaterThan(2);
   });

@@ -20,6 +20,8 @@ export interface StartOptions {
   readonly uid?: number;
   /** Before the program: `strace …`. */
   readonly under?: readonly string[];
+  /** Another installation's command. */
+  readonly command?: string;
 }
 
 /** A real `holdfast` process. Nobody sleeps: one waits for what it says, or for its end. */
@@ -32,7 +34,10 @@ export class HoldfastProcess {
   #heard = () => {};
 
   constructor(args: readonly string[], cwd: string, options: StartOptions = {}) {
-    const [program, ...rest] = [...(options.under ?? []), process.execPath, COMMAND, ...args] as [string, ...string[]];
+    const [program, ...rest] = [...(options.under ?? []), process.execPath, options.command ?? COMMAND, ...args] as [
+      string,
+      ...string[],
+    ];
     this.child = spawn(program, rest, {
       cwd: options.cwd ?? cwd,
       env: environment(cwd, options.env),

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { BROUGHT_STATES, type ChargedCount, defineTask, type PayloadError, type TaskToBring } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast } from '../../src/testing/index.ts';
+import { aStore } from '../a-store.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
 
 watchRejections();
@@ -21,7 +22,7 @@ const checked = defineTask('checked', { input: z.string().refine(async (text) =>
 
 let kit: TestHoldfast;
 beforeEach(async () => {
-  kit = await openTestHoldfast({ tasks: [work, typed, checked], worker: { types: ['work'] } });
+  kit = await openTestHoldfast({ store: aStore(), tasks: [work, typed, checked], worker: { types: ['work'] } });
 });
 afterEach(async () => {
   expect(await kit.holdfast.store.upkeep.verify()).toEqual([]);

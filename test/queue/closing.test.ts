@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defineTask, type Holdfast, openHoldfast } from '../../src/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { gate, useFolder } from '../worker/scene.ts';
 import { refused, watchRejections } from './refused.ts';
 
@@ -9,7 +10,7 @@ watchRejections();
 const folder = useFolder();
 
 const work = defineTask('work', { run: () => 'done' });
-const openFile = () => openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [work] });
+const openFile = () => openHoldfast({ store: aStore(join(folder(), 'tasks.db')), tasks: [work] });
 
 describe('after close', () => {
   const calls: readonly [string, (holdfast: Holdfast) => unknown][] = [
@@ -79,7 +80,7 @@ describe('after close', () => {
         return (await holdfast.get(child.id)).input;
       },
     });
-    const holdfast = await openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [parent] });
+    const holdfast = await openHoldfast({ store: aStore(join(folder(), 'tasks.db')), tasks: [parent] });
     const { id } = await holdfast.enqueue(parent, null);
     holdfast.work();
     await started.passed;
@@ -144,7 +145,7 @@ describe('close', () => {
           started.open();
         }),
     });
-    const holdfast = await openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [endless] });
+    const holdfast = await openHoldfast({ store: aStore(join(folder(), 'tasks.db')), tasks: [endless] });
     const { id } = await holdfast.enqueue(endless, null);
     holdfast.work({ grace: '1h' });
     await started.passed;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { defineTask, type Holdfast, openHoldfast } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { gate } from '../worker/scene.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
 
@@ -11,7 +11,7 @@ let holdfast: Holdfast;
 let before: number;
 const work = defineTask('work', { run() {} });
 beforeAll(async () => {
-  holdfast = await openHoldfast({ store: sqlite(':memory:'), tasks: [work] });
+  holdfast = await openHoldfast({ store: aStore(), tasks: [work] });
 });
 afterAll(() => holdfast.close());
 const countOf = async () => Object.values((await holdfast.counts()).byState).reduce((sum, n) => sum + n, 0);
@@ -89,7 +89,7 @@ describe('enqueueAll', () => {
   });
 
   test('of what is still being checked when Holdfast closes is recorded before the end', async () => {
-    const store = sqlite(':memory:');
+    const store = aStore();
     const slow = gate();
     const input = z.string().refine(() => slow.passed.then(() => true));
     const task = defineTask('checked', { input, run() {} });
@@ -177,7 +177,7 @@ describe('enqueueAll refuses', () => {
 });
 
 test('what no schema has to wait for goes to the store in the turn of its call', async () => {
-  const own = await openHoldfast({ store: sqlite(':memory:') });
+  const own = await openHoldfast({ store: aStore() });
   const reached = vi.spyOn(own.store.tasks, 'enqueue');
   const checked = defineTask('checked', { input: z.string(), source: (text) => text, run() {} });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { custom, defineTask, type EnqueueOptions, type Holdfast, openHoldfast } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
 
 watchRejections();
@@ -9,7 +9,7 @@ let holdfast: Holdfast;
 let before: number;
 const work = defineTask('work', { run() {} });
 beforeAll(async () => {
-  holdfast = await openHoldfast({ store: sqlite(':memory:'), tasks: [work] });
+  holdfast = await openHoldfast({ store: aStore(), tasks: [work] });
 });
 afterAll(() => holdfast.close());
 beforeEach(async () => {
@@ -160,7 +160,7 @@ describe('a payload', () => {
   });
 
   test('is measured in bytes of UTF-8, not in characters', async () => {
-    const limited = await openHoldfast({ store: sqlite(':memory:'), maxPayloadBytes: 100 });
+    const limited = await openHoldfast({ store: aStore(), maxPayloadBytes: 100 });
     expect(await limited.enqueue('work', '€'.repeat(32))).toMatchObject({ created: true });
     expect(await refused(() => limited.enqueue('work', '€'.repeat(33)))).toMatchObject({
       code: 'payload_too_large',

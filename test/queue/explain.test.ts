@@ -15,8 +15,8 @@ import { explain } from '../../src/queue/explain.ts';
 import type { Known } from '../../src/queue/readiness.ts';
 import { factsOf } from '../../src/queue/round.ts';
 import type { Task } from '../../src/queue/task-view.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
 import { TASK_STATES } from '../../src/task.ts';
+import { aStore } from '../a-store.ts';
 import { gate, type Kit, useKits } from '../worker/scene.ts';
 
 const kits = useKits();
@@ -180,7 +180,7 @@ describe('explain', () => {
   });
 
   test('of a due task where nobody works says that no worker is running', async () => {
-    const holdfast = await openHoldfast({ store: sqlite(':memory:') });
+    const holdfast = await openHoldfast({ store: aStore() });
     const { id } = await holdfast.enqueue('anything', {});
     const { headline, heldBy, steps } = await holdfast.explain(id);
     expect(headline).toBe(`#${id} anything is held: it is due, and may not start: no worker is running.`);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defineTask, exponential, type Holdfast, openHoldfast, presets } from '../../src/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
+import { aStore } from '../a-store.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
 
 watchRejections();
@@ -14,7 +15,7 @@ const BAD_NAMES = ['', TOO_LONG, 'a\nb', 'a\u0000b', '\u007f', '\ud800'];
 const badNames = BAD_NAMES.map((name): [string, unknown] => [JSON.stringify(name), name]);
 
 describe('openHoldfast refuses', () => {
-  const open = (options: object) => refused(() => openHoldfast({ store: sqlite(':memory:'), ...options } as never));
+  const open = (options: object) => refused(() => openHoldfast({ store: aStore(), ...options } as never));
 
   test.each(nonsense(['an object', 'a hostile object', 'an invalid Date', 'a function']))(
     '%s for its options',
@@ -170,7 +171,7 @@ describe('defineTask', () => {
 describe('a worker refuses', () => {
   let holdfast: Holdfast;
   beforeAll(async () => {
-    holdfast = await openHoldfast({ store: sqlite(':memory:'), tasks: [work] });
+    holdfast = await openHoldfast({ store: aStore(), tasks: [work] });
   });
   afterAll(() => holdfast.close());
   const make = (options: unknown) => refused(() => holdfast.worker(options as never));
@@ -243,7 +244,7 @@ describe('a worker refuses', () => {
   });
 
   test('to work where there is no type to work', async () => {
-    const empty = await openHoldfast({ store: sqlite(':memory:') });
+    const empty = await openHoldfast({ store: aStore() });
     expect(await refused(() => empty.work())).toMatchObject({
       code: 'unknown_type',
       message: expect.stringContaining('open Holdfast with the `tasks`'),
@@ -268,15 +269,16 @@ describe('openTestHoldfast refuses', () => {
 
   test('a wrong worker without leaving its store open', async () => {
     const { path, remove } = await temporary();
-    await open({ tasks: [work], store: sqlite(path), worker: { concurrency: 0 } });
-    const kit = await openTestHoldfast({ tasks: [work], store: sqlite(path) });
-    expect(await kit.holdfast.workers()).toHaveLength(0);
+    await open({ tasks: [work], store: aStore(path), worker: { concurrency: 0 } });
+    const kit = await openTestHoldfast({ tasks: [work], store: aStore(path) });
+    await kit.drain();
+    expect(await kit.holdfast.workers()).toHaveLength(1);
     await kit.close();
     remove();
   });
 
   test('nonsense for the time to advance', async () => {
-    const kit = await openTestHoldfast({ tasks: [work] });
+    const kit = await openTestHoldfast({ store: aStore(), tasks: [work] });
     for (const [, time] of nonsense(['1.5'])) {
       expect((await refused(() => kit.advance(time as never))).message).toMatch(/time/);
     }

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openTestHoldfast } from '../../src/testing/index.ts';
 import { defineTask } from '../../src/worker/define-task.ts';
+import { aStore } from '../a-store.ts';
 
 const ENDED = new Date('2025-11-01T00:00:00Z');
 
@@ -8,7 +9,7 @@ const nothing = defineTask('nothing', { run() {} });
 
 async function queue() {
   // A worker that is there for certain tasks removes nothing by itself.
-  const kit = await openTestHoldfast({ tasks: [nothing], worker: { only: [] } });
+  const kit = await openTestHoldfast({ store: aStore(), tasks: [nothing], worker: { only: [] } });
   onTestFinished(() => kit.close());
   return kit.holdfast;
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { type Holdfast, type HoldfastOptions, openHoldfast } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 
 async function open(queues: HoldfastOptions['queues'] = {}): Promise<Holdfast> {
-  return openHoldfast({ store: sqlite(':memory:'), queues });
+  return openHoldfast({ store: aStore(), queues });
 }
 
 /** The sources of what is claimed, one by one. */

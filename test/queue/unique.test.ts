@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defineTask, Failed, type Holdfast, immediate, openHoldfast } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { useKits } from '../worker/scene.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
 
@@ -9,7 +9,7 @@ watchRejections();
 let holdfast: Holdfast;
 const work = defineTask('work', { run() {} });
 beforeAll(async () => {
-  holdfast = await openHoldfast({ store: sqlite(':memory:'), tasks: [work] });
+  holdfast = await openHoldfast({ store: aStore(), tasks: [work] });
 });
 afterAll(() => holdfast.close());
 

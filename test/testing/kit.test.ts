@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defineTask, fixed, type RunningTask, schedule } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
 import { openTestHoldfast, type TestHoldfast, type TestOptions, VirtualClock } from '../../src/testing/index.ts';
+import { aStore, STORE } from '../a-store.ts';
 import { useFolder, useKits } from '../worker/scene.ts';
 
 const open = useKits();
@@ -19,7 +19,7 @@ test('a three-day schedule passes in milliseconds, each try at its own moment', 
       return 'done';
     },
   });
-  const kit = await openTestHoldfast({ tasks: [report] });
+  const kit = await openTestHoldfast({ store: aStore(), tasks: [report] });
   const started = performance.now();
   const { id } = await kit.holdfast.enqueue(report, { name: 'a' });
   await kit.advance('4d');
@@ -45,7 +45,12 @@ function busyWorld(options: TestOptions = {}) {
   });
   return {
     async begin() {
-      kit = await openTestHoldfast({ tasks: [busy], worker: { concurrency: 7, leaseFor: '10m' }, ...options });
+      kit = await openTestHoldfast({
+        store: aStore(),
+        tasks: [busy],
+        worker: { concurrency: 7, leaseFor: '10m' },
+        ...options,
+      });
       for (let n = 0; n < 60; n++) await kit.holdfast.enqueue(busy, n, { delay: (n % 5) * 1_000 });
       return kit;
     },
@@ -86,7 +91,7 @@ describe('a kit is deterministic', () => {
 
   test('on a file as in memory', async () => {
     const memory = busyWorld();
-    const file = busyWorld({ store: sqlite(join(folder(), 'tasks.db')) });
+    const file = busyWorld({ store: aStore(join(folder(), 'tasks.db')) });
     for (const world of [memory, file]) {
       const kit = await world.begin();
       await kit.advance('10m');
@@ -108,7 +113,7 @@ describe('a kit is deterministic', () => {
           if (n % 2 === 0) throw new Error('even');
         },
       });
-      const kit = await openTestHoldfast({ tasks: [work], worker: { concurrency: 2 } });
+      const kit = await openTestHoldfast({ store: aStore(), tasks: [work], worker: { concurrency: 2 } });
       kit.holdfast.work({ concurrency: 2, name: 'second', pollInterval: '1h', leaseFor: '1d' });
       for (let n = 0; n < 12; n++) await kit.holdfast.enqueue(work, n);
       await kit.advance('5m');
@@ -148,7 +153,7 @@ describe('time in a kit', () => {
     expect(kit.holdfast.store.upkeep.now()).toBe(kit.clock.now());
   });
 
-  test('passes ten years in a few seconds', async () => {
+  test('passes ten years in a few seconds', { timeout: 90_000 }, async () => {
     const ran: number[] = [];
     const work = defineTask('work', { run: () => void ran.push(kit.clock.now()) });
     // It renews three times in that time, and each renewal is a stop on the way.
@@ -163,7 +168,8 @@ describe('time in a kit', () => {
     await kit.advance('1d');
 
     expect(ran).toEqual([due.getTime(), due.getTime()]);
-    expect(performance.now() - started).toBeLessThan(15_000);
+    // On PostgreSQL the partitions of each day are made on the way.
+    expect(performance.now() - started).toBeLessThan(STORE === 'sqlite' ? 15_000 : 60_000);
   });
 
   test('lets each task run at its own moment, however far it is moved at once', async () => {
@@ -231,7 +237,7 @@ describe('a kit closes', () => {
     const work = defineTask('work', {
       run: (how: string) => (how === 'sleep' ? kit.clock.sleep('10h') : new Promise(() => {})),
     });
-    const kit = await openTestHoldfast({ tasks: [work], patienceMs: 20 });
+    const kit = await openTestHoldfast({ store: aStore(), tasks: [work], patienceMs: 20 });
     for (const how of ['sleep', 'hang']) await kit.holdfast.enqueue(work, how);
     await kit.drain();
 
@@ -249,7 +255,7 @@ describe('a kit closes', () => {
       },
     });
     const path = join(folder(), 'tasks.db');
-    const kit = await openTestHoldfast({ tasks: [work], store: sqlite(path), worker: { types: [] } });
+    const kit = await openTestHoldfast({ tasks: [work], store: aStore(path), worker: { types: [] } });
     await kit.holdfast.enqueue(work, null);
     kit.holdfast.work({ leaseFor: '1d' });
     await kit.drain();
@@ -260,7 +266,10 @@ describe('a kit closes', () => {
   });
 
   test('and leaves no timer', async () => {
-    const kit = await openTestHoldfast({ tasks: [defineTask('work', { run: () => kit.clock.sleep('1m') })] });
+    const kit = await openTestHoldfast({
+      store: aStore(),
+      tasks: [defineTask('work', { run: () => kit.clock.sleep('1m') })],
+    });
     await kit.holdfast.enqueue('work', null);
     await kit.advance('10m');
     await kit.close();
@@ -271,7 +280,7 @@ describe('a kit closes', () => {
   test('by itself where the language has `await using`', async () => {
     let seen: TestHoldfast;
     {
-      await using kit = await openTestHoldfast({ tasks: [defineTask('work', { run() {} })] });
+      await using kit = await openTestHoldfast({ store: aStore(), tasks: [defineTask('work', { run() {} })] });
       seen = kit;
     }
     await expect(seen.holdfast.counts()).rejects.toMatchObject({ code: 'closed' });

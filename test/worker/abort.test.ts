@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defineTask, LeaseLostError, type PolicyOptions, type RunningTask } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { atOnce, isSettled, isStale, isStarted, type Kit, useFolder, useKits } from './scene.ts';
 
 const open = useKits();
@@ -127,11 +127,11 @@ describe('the signal of a handler', () => {
       // It has no slot left, so that it does not look for work and hears of its loss at a renewal.
       await open({
         tasks: [task],
-        store: sqlite(path),
+        store: aStore(path),
         worker: { leaseFor: '30s', name: 'sleeper', concurrency: 1 },
       }),
     );
-    const other = await open({ tasks: [task], store: sqlite(path), worker: { leaseFor: '30s', types: [] } });
+    const other = await open({ tasks: [task], store: aStore(path), worker: { leaseFor: '30s', types: [] } });
     const { id } = await sleeper.holdfast.enqueue(task, null);
     await sleeper.drain();
 
@@ -308,12 +308,12 @@ describe('a handler that ignores its abort', () => {
       defineTask('deaf', { retry: { timeout: '10s', ...atOnce }, run: (_: unknown, running) => run(running) });
     const here = await open({
       tasks: [task(() => here.clock.sleep('10h'))],
-      store: sqlite(path),
+      store: aStore(path),
       worker: { grace: '1s' },
     });
     const { id } = await here.holdfast.enqueue('deaf', null);
     await here.advance('1m');
-    const there = await open({ tasks: [task(() => 'done')], store: sqlite(path), start: new Date(here.clock.now()) });
+    const there = await open({ tasks: [task(() => 'done')], store: aStore(path), start: new Date(here.clock.now()) });
     await there.drain();
 
     expect(await there.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 2 });
@@ -343,8 +343,8 @@ test('a worker that lost a task whose handler still runs does not start it again
     },
   });
   const path = join(folder(), 'tasks.db');
-  const sleeper = await open({ tasks: [task], store: sqlite(path), worker: { leaseFor: '30s', grace: '1h' } });
-  const other = await open({ tasks: [task], store: sqlite(path), worker: { leaseFor: '30s', types: [] } });
+  const sleeper = await open({ tasks: [task], store: aStore(path), worker: { leaseFor: '30s', grace: '1h' } });
+  const other = await open({ tasks: [task], store: aStore(path), worker: { leaseFor: '30s', types: [] } });
   const { id } = await sleeper.holdfast.enqueue(task, null);
   await sleeper.drain();
   await other.advance('45s');

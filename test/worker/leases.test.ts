@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Claimed, definePolicy, defineTask, type Lease, none, type PolicyOptions } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { atOnce, isSettled, isStarted, type Kit, useFolder, useKits } from './scene.ts';
 
 const open = useKits();
@@ -81,14 +81,14 @@ describe('a lease', () => {
   test('is asked for anew by a worker that the store has forgotten', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const path = join(folder(), 'tasks.db');
-    const sleeper = await open({ tasks: [work], store: sqlite(path) });
+    const sleeper = await open({ tasks: [work], store: aStore(path) });
     await sleeper.worker.stop();
     const worker = sleeper.holdfast.worker({ leaseFor: '30s', name: 'sleeper' });
     expect(await worker.runOne()).toBeUndefined();
     const [before] = await sleeper.holdfast.workers();
     const other = await open({
       tasks: [work],
-      store: sqlite(path),
+      store: aStore(path),
       worker: { leaseFor: '30s', types: [], name: 'other' },
     });
     await sleepThrough(other, 25);
@@ -108,14 +108,14 @@ describe('a lease', () => {
     const path = join(folder(), 'tasks.db');
     const sleeper = await open({
       tasks: [work],
-      store: sqlite(path),
+      store: aStore(path),
       worker: { leaseFor: '30s', name: 'sleeper', concurrency: 1 },
     });
     const { id } = await sleeper.holdfast.enqueue(work, null);
     await sleeper.drain();
     const other = await open({
       tasks: [work],
-      store: sqlite(path),
+      store: aStore(path),
       worker: { leaseFor: '30s', types: [], name: 'other' },
     });
     await sleepThrough(other, 25);

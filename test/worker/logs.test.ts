@@ -10,8 +10,8 @@ import {
   PermanentFailure,
   RetryLater,
 } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
+import { aStore } from '../a-store.ts';
 import { atOnce, gate, useFolder, useKits } from './scene.ts';
 
 const open = useKits();
@@ -69,7 +69,7 @@ describe('a log tells each thing that happens to a task once', () => {
       'ended.succeeded',
     ]);
     expect(lines.filter(({ task }) => task === id)[1]).toMatchObject({
-      level: 'info',
+      level: 'warn',
       task: id,
       type: 'work',
       queue: 'default',
@@ -94,24 +94,25 @@ describe('a log tells each thing that happens to a task once', () => {
     for (const { event } of lines) if (event !== undefined) expect(LOG_EVENTS).toContain(event);
   });
 
-  test.each<[string, () => unknown, string]>([
-    ['success', () => 'done', 'ended.succeeded'],
-    ['exhausted attempts', fail, 'ended.dead'],
+  test.each<[string, () => unknown, string, string]>([
+    ['success', () => 'done', 'ended.succeeded', 'info'],
+    ['exhausted attempts', fail, 'ended.dead', 'error'],
     [
       'a permanent failure',
       () => {
         throw new PermanentFailure('no');
       },
       'ended.dead',
+      'error',
     ],
-  ])('one end, by %s', async (_, step, event) => {
+  ])('one end, by %s', async (_, step, event, level) => {
     const { log, lines, eventsOf } = listening();
     const work = scripted(step, step, step);
     const kit = await open({ tasks: [work], log });
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.advance('1d');
     expect(eventsOf(id).filter(isEnd)).toEqual([event]);
-    expect(lines.find((line) => line.event === event)).toMatchObject({ task: id, level: 'info' });
+    expect(lines.find((line) => line.event === event)).toMatchObject({ task: id, level });
   });
 
   test('one end, by a sweep of deadlines', async () => {
@@ -132,7 +133,11 @@ describe('a log tells each thing that happens to a task once', () => {
     const kit = await open({ tasks: [work], log });
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.drain();
-    expect(lines.at(-1)).toMatchObject({ event: 'needs_manual', reason: 'explicit.needs_manual' });
+    expect(lines.at(-1)).toMatchObject({
+      level: 'error',
+      event: 'needs_manual',
+      reason: 'explicit.needs_manual',
+    });
     await kit.holdfast.resolve(id, { as: 'succeeded', actor: 'eva', note: 'found it' });
     await kit.advance('1d');
     expect(eventsOf(id)).toEqual(['started.initial', 'needs_manual', 'ended.succeeded']);
@@ -226,14 +231,14 @@ describe('a log tells each thing that happens to a task once', () => {
         await go.passed;
       },
     });
-    const kit = await open({ tasks: [work], log: here.log, store: sqlite(path), worker: { leaseFor: '30s' } });
+    const kit = await open({ tasks: [work], log: here.log, store: aStore(path), worker: { leaseFor: '30s' } });
     const { id } = await kit.holdfast.enqueue(work, null);
     await entered.passed;
     for (const { id: worker } of await kit.holdfast.workers()) await kit.holdfast.endWorker(worker);
     const other = await openTestHoldfast({
       tasks: [work],
       log: there.log,
-      store: sqlite(path),
+      store: aStore(path),
       start: new Date(kit.clock.now()),
     });
     await other.drain();
@@ -259,7 +264,7 @@ describe('a log tells each thing that happens to a task once', () => {
         await new Promise((_, reject) => task.signal.addEventListener('abort', () => reject(task.signal.reason)));
       },
     });
-    const kit = await open({ tasks: [work], log, store: sqlite(path) });
+    const kit = await open({ tasks: [work], log, store: aStore(path) });
     const { id } = await kit.holdfast.enqueue(work, null);
     await entered.passed;
     await kit.worker.stop({ grace: 0 });
@@ -272,11 +277,11 @@ describe('a log tells each thing that happens to a task once', () => {
     const path = join(folder(), 'tasks.db');
     const [a, b] = [listening(), listening()];
     const work = scripted();
-    const kit = await open({ tasks: [work], log: a.log, store: sqlite(path) });
+    const kit = await open({ tasks: [work], log: a.log, store: aStore(path) });
     const other = await openTestHoldfast({
       tasks: [work],
       log: b.log,
-      store: sqlite(path),
+      store: aStore(path),
       start: new Date(kit.clock.now()),
     });
     const { id } = await kit.holdfast.enqueue(work, null, { delay: '10d' });
@@ -306,7 +311,7 @@ test('a log that does not take a level is spared its lines, and leaves the steps
   const [few, all] = [listening(), listening()];
   const log: Logger = { ...few.log, isLevelEnabled: (level) => level === 'warn' || level === 'error' };
   const work = scripted();
-  const kit = await open({ tasks: [work], log, store: sqlite(path) });
+  const kit = await open({ tasks: [work], log, store: aStore(path) });
   const { id } = await kit.holdfast.enqueue(work, null, { delay: '10d' });
   await kit.holdfast.cancel(id);
   await kit.holdfast.enqueue(work, null);
@@ -315,7 +320,7 @@ test('a log that does not take a level is spared its lines, and leaves the steps
   const other = await openTestHoldfast({
     tasks: [work],
     log: all.log,
-    store: sqlite(path),
+    store: aStore(path),
     start: new Date(kit.clock.now()),
   });
   await other.drain();

@@ -13,8 +13,8 @@ import {
   PermanentFailure,
   RetryLater,
 } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { AnyTask } from '../../src/worker/define-task.ts';
+import { aStore, refusalsOf, STORE } from '../a-store.ts';
 import { refused } from '../queue/refused.ts';
 import { atOnce, gate, type Kit, useFolder, useKits } from './scene.ts';
 
@@ -62,7 +62,7 @@ describe('a claim by hand', () => {
   });
 
   test('needs no definition of the type, in a process that has none at all', async () => {
-    const holdfast = await openHoldfast({ store: sqlite(':memory:') });
+    const holdfast = await openHoldfast({ store: aStore() });
     const { id } = await holdfast.enqueue('elsewhere', null);
 
     await (await holdfast.claim())?.complete('by hand');
@@ -320,13 +320,13 @@ describe('the policy of a claim is', () => {
   test('what the type’s own worker published, before a catch-all of this process and the preset of its name', async () => {
     const path = join(folder(), 'tasks.db');
     const theirs = await open({
-      store: sqlite(path),
+      store: aStore(path),
       tasks: [defineTask('work', { retry: { maxAttempts: 9, ...atOnce }, run() {} })],
       worker: { types: [] },
     });
     await theirs.drain();
     const ours = await byHand([defineTask('*', { retry: { maxAttempts: 3, ...atOnce }, run() {} })], {
-      store: sqlite(path),
+      store: aStore(path),
     });
     await theirs.holdfast.enqueue('work', null);
     await theirs.holdfast.enqueue('stranger', null);
@@ -345,8 +345,8 @@ describe('the policy of a claim is', () => {
 
   test('that of a definition which says, where the enqueuer did not, that it must not run twice', async () => {
     const path = join(folder(), 'tasks.db');
-    const theirs = await open({ store: sqlite(path), tasks: [defineTask('x', { run() {} })], worker: { types: [] } });
-    const ours = await byHand([defineTask('pay', { idempotent: false, run() {} })], { store: sqlite(path) });
+    const theirs = await open({ store: aStore(path), tasks: [defineTask('x', { run() {} })], worker: { types: [] } });
+    const ours = await byHand([defineTask('pay', { idempotent: false, run() {} })], { store: aStore(path) });
     await theirs.holdfast.enqueue('pay', null);
     expect(await (await claimed(ours)).release()).toMatchObject({ state: 'needs_manual' });
   });
@@ -569,9 +569,9 @@ describe('the rows of workers', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ heldBy: 'no_worker' });
   });
 
-  test('are not written again by claims that find nothing', async () => {
+  test.runIf(STORE === 'sqlite')('are not written again by claims that find nothing', async () => {
     const path = join(folder(), 'tasks.db');
-    const kit = await byHand(undefined, { store: sqlite(path) });
+    const kit = await byHand(undefined, { store: aStore(path) });
     await kit.drain();
     await kit.holdfast.claim();
     const watcher = new Database(path, { readonly: true });
@@ -603,7 +603,7 @@ describe('an open claim', () => {
   function onFile(...types: readonly AnyTask[]) {
     const path = join(folder(), 'tasks.db');
     const tasks = [defineTask('work', { run() {} }), ...types];
-    return () => openHoldfast({ store: sqlite(path), tasks });
+    return () => openHoldfast({ store: aStore(path), tasks });
   }
 
   test('is handed back when Holdfast closes, and takes no calls after that', async () => {
@@ -692,31 +692,21 @@ describe('an open claim', () => {
 });
 
 describe('while the store refuses', () => {
-  const refuse = (what: string) => `CREATE TRIGGER refuse BEFORE ${what} BEGIN SELECT raise(ABORT, 'not now'); END`;
-
   async function withTrouble() {
     const path = join(folder(), 'tasks.db');
     const logged: string[] = [];
     const note = (_: object, message: string) => void logged.push(message);
     const log: Logger = { debug() {}, info() {}, warn: note, error() {} };
-    const kit = await byHand(undefined, { store: sqlite(path), log });
+    const kit = await byHand(undefined, { store: aStore(path), log });
     await kit.drain();
-    const second = new Database(path);
-    return {
-      kit,
-      logged,
-      refuseSettling: () => second.exec(refuse('DELETE ON hf_running')),
-      refuseClaiming: () => second.exec(refuse('INSERT ON hf_running')),
-      relent: () => second.exec('DROP TRIGGER refuse'),
-      done: () => second.close(),
-    };
+    return { kit, logged, ...refusalsOf(path) };
   }
 
   test('an end is told to be unwritten; the same may be called again, and nothing in its place', async () => {
-    const { kit, refuseSettling, relent, done } = await withTrouble();
+    const { kit, refuse, relent } = await withTrouble();
     const { id } = await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);
-    refuseSettling();
+    await refuse('settling');
 
     const unwritten = await refused(() => claim.complete('done'));
     expect(unwritten).toMatchObject({ name: 'StoreError', cause: { message: 'not now' } });
@@ -726,33 +716,30 @@ describe('while the store refuses', () => {
     expect(refusal.message).toMatch(/complete\(\) of the claim .* could not be written.*Call complete\(\) again/);
     await claim[Symbol.asyncDispose]();
     expect(await claim.renew()).toBe('held');
-    relent();
+    await relent();
 
     expect(await claim.complete('done')).toMatchObject({ state: 'succeeded' });
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', result: 'done', attempts: 0 });
-    done();
   });
 
   test('a claim is told, and the next one takes the task', async () => {
-    const { kit, refuseClaiming, relent, done } = await withTrouble();
+    const { kit, refuse, relent } = await withTrouble();
     const { id } = await kit.holdfast.enqueue('work', null);
-    refuseClaiming();
+    await refuse('claiming');
     expect(await refused(() => kit.holdfast.claim())).toMatchObject({ code: 'store_unavailable' });
-    relent();
+    await relent();
     expect(await claimed(kit)).toMatchObject({ id, execution: 1 });
-    done();
   });
 
   test('a disposal leaves the claim to its lease, and says so', async () => {
-    const { kit, logged, refuseSettling, relent, done } = await withTrouble();
+    const { kit, logged, refuse, relent } = await withTrouble();
     const { id } = await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);
-    refuseSettling();
+    await refuse('settling');
     await claim[Symbol.asyncDispose]();
     expect(logged).toEqual(['A claim could not be handed back; its lease runs out by itself']);
-    relent();
+    await relent();
     await kit.advance('60s');
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
-    done();
   });
 });

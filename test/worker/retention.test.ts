@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
 import { defineTask, NeedsManual, PermanentFailure, type PrunedTask, type RetentionOptions } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore } from '../a-store.ts';
 import { type Kit, useFolder, useKits } from './scene.ts';
 
 const open = useKits();
@@ -98,7 +98,7 @@ describe('a worker removes what is old', () => {
 
   test('unless it is there for certain tasks only', async () => {
     const path = join(folder(), 'tasks.db');
-    const { kit, removed } = await kitWith(undefined, { store: sqlite(path) });
+    const { kit, removed } = await kitWith(undefined, { store: aStore(path) });
     const [id = 0] = await ended(kit, 'done');
     await kit.worker.stop();
     const some = kit.holdfast.work({ only: [id + 1], leaseFor: '1d', pollInterval: '300d' });

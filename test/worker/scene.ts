@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { immediate, type PolicyOptions, type WorkerEvent } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast, type TestOptions } from '../../src/testing/index.ts';
+import { aStore } from '../a-store.ts';
 
 /** A testing kit that can be waited for. */
 export interface Kit extends TestHoldfast {
@@ -35,6 +36,7 @@ export function useKits(): (options?: TestOptions) => Promise<Kit> {
 async function openWatched(options: TestOptions): Promise<Kit> {
   const watchers = new Set<() => void>();
   const kit = await openTestHoldfast({
+    store: aStore(),
     ...options,
     worker: {
       ...options.worker,

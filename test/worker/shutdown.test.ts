@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTask, type RunningTask } from '../../src/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
+import { aStore } from '../a-store.ts';
 import { gate, isSettled, isStarted, useKits } from './scene.ts';
 
 const open = useKits();
@@ -211,7 +212,7 @@ describe('a stop while a claim is on its way', () => {
           });
         },
       });
-      const kit = await openTestHoldfast({ tasks: [work] });
+      const kit = await openTestHoldfast({ store: aStore(), tasks: [work] });
       await kit.drain();
       const { id } = await kit.holdfast.enqueue(work, null);
       for (let hop = 0; hop < hops; hop++) await null;

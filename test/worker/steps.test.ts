@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { defineTask } from '../../src/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
 import type { AnyTask } from '../../src/worker/define-task.ts';
+import { aStore } from '../a-store.ts';
 import { atOnce, gate, isStarted, type Kit, useKits } from './scene.ts';
 
 const open = useKits();
@@ -195,7 +196,11 @@ describe('drain', () => {
   });
 
   test('is rejected where the store cannot be asked', async () => {
-    const kit = await openTestHoldfast({ tasks: [defineTask('work', { run() {} })], worker: { types: [] } });
+    const kit = await openTestHoldfast({
+      store: aStore(),
+      tasks: [defineTask('work', { run() {} })],
+      worker: { types: [] },
+    });
     await kit.drain();
     const worker = kit.holdfast.worker();
     await kit.holdfast.store.upkeep.close();

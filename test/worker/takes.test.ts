@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { defineTask } from '../../src/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
+import { aStore } from '../a-store.ts';
 
 test('a ready task that no worker takes says so, until one does', async () => {
   const here = defineTask('here', { run: () => 'done' });
-  const kit = await openTestHoldfast({ tasks: [here] });
+  const kit = await openTestHoldfast({ store: aStore(), tasks: [here] });
   const { id } = await kit.holdfast.enqueue('elsewhere', null);
   const { id: picky } = await kit.holdfast.enqueue(here, null, { needs: { cpu: 4 } });
   await kit.drain();
@@ -19,7 +20,7 @@ test('a ready task that no worker takes says so, until one does', async () => {
 
 test('a shut source and a paused queue hold ready tasks, and say so', async () => {
   const task = defineTask('here', { source: (input: string) => input, run: () => 'done' });
-  const kit = await openTestHoldfast({ tasks: [task] });
+  const kit = await openTestHoldfast({ store: aStore(), tasks: [task] });
   await kit.holdfast.holdSource('imap:A', { actor: 'eva', note: 'moving house' });
   const { id } = await kit.holdfast.enqueue(task, 'imap:A');
   const { id: other } = await kit.holdfast.enqueue(task, 'imap:B');

@@ -2,21 +2,20 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { defineTask, type HoldfastOptions, type Logger } from '../../src/index.ts';
-import { sqlite } from '../../src/store/sqlite/index.ts';
+import { aStore, refusalsOf, STORE } from '../a-store.ts';
 import { gate, isSettled, isStarted, useFolder, useKits } from './scene.ts';
 
 const open = useKits();
 const folder = useFolder();
 
-/** A kit on a file, and a second connection of the test's own to make trouble with. */
+/** A kit on a store that can be made to refuse. */
 async function withTrouble(tasks: HoldfastOptions['tasks'], worker = {}) {
   const path = join(folder(), 'tasks.db');
   const logged: string[] = [];
   const note = (_: object, message: string) => void logged.push(message);
   const log: Logger = { debug() {}, info() {}, warn: note, error: note };
-  const kit = await open({ tasks: tasks ?? [], store: sqlite(path), log, worker: { leaseFor: '30s', ...worker } });
-  const second = new Database(path);
-  return { kit, second, logged };
+  const kit = await open({ tasks: tasks ?? [], store: aStore(path), log, worker: { leaseFor: '30s', ...worker } });
+  return { kit, path, logged, ...refusalsOf(path) };
 }
 
 /** Lets the event loop turn often enough for a write to be tried several times. */
@@ -24,7 +23,7 @@ async function turns(n = 200): Promise<void> {
   for (let turn = 0; turn < n; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('while another connection holds the file', () => {
+describe.runIf(STORE === 'sqlite')('while another connection holds the file', () => {
   test('an outcome waits, and is written once; the handler runs once', async () => {
     const ran: number[] = [];
     const hanging = gate();
@@ -35,7 +34,8 @@ describe('while another connection holds the file', () => {
         return 'done';
       },
     });
-    const { kit, second, logged } = await withTrouble([work]);
+    const { kit, path, logged } = await withTrouble([work]);
+    const second = new Database(path);
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.seen(isStarted);
 
@@ -55,7 +55,8 @@ describe('while another connection holds the file', () => {
 
   test('enqueuing waits, and is durable when it is answered', async () => {
     const work = defineTask('work', { run: () => 'done' });
-    const { kit, second } = await withTrouble([work]);
+    const { kit, path } = await withTrouble([work]);
+    const second = new Database(path);
     await kit.drain();
 
     second.exec('BEGIN IMMEDIATE');
@@ -70,7 +71,8 @@ describe('while another connection holds the file', () => {
 
   test('a renewal waits, and the lease survives', async () => {
     const work = defineTask('work', { run: () => kit.clock.sleep('15s') });
-    const { kit, second } = await withTrouble([work]);
+    const { kit, path } = await withTrouble([work]);
+    const second = new Database(path);
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.drain();
 
@@ -89,11 +91,6 @@ describe('while another connection holds the file', () => {
 });
 
 describe('while the store refuses', () => {
-  const refuseSettling = `CREATE TRIGGER refuse BEFORE DELETE ON hf_running BEGIN SELECT raise(ABORT, 'not now'); END`;
-  const refuseClaiming = `CREATE TRIGGER refuse BEFORE INSERT ON hf_running BEGIN SELECT raise(ABORT, 'not now'); END`;
-  const refuseRenewing = `CREATE TRIGGER refuse BEFORE UPDATE ON hf_workers BEGIN SELECT raise(ABORT, 'not now'); END`;
-  const relent = 'DROP TRIGGER refuse';
-
   test('an outcome is kept and written again until it is taken: finished work is not judged by a failed write', async () => {
     const ran: number[] = [];
     const work = defineTask('work', {
@@ -102,9 +99,9 @@ describe('while the store refuses', () => {
         return { answer: 42 };
       },
     });
-    const { kit, second, logged } = await withTrouble([work]);
+    const { kit, refuse, relent, logged } = await withTrouble([work]);
     await kit.drain();
-    second.exec(refuseSettling);
+    await refuse('settling');
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.advance('10s');
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'running', executions: 1, attempts: 0 });
@@ -112,119 +109,109 @@ describe('while the store refuses', () => {
     // 100 ms, 200 ms and so on, at most 5 s: not a storm.
     expect(logged.length).toBeLessThan(10);
 
-    second.exec(relent);
+    await relent();
     await kit.advance('5s');
 
     expect(ran).toEqual([1]);
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', result: { answer: 42 }, attempts: 0 });
     expect(await kit.holdfast.history(id)).toEqual([]);
-    second.close();
   });
 
   test('one outcome, its neighbours are written all the same', async () => {
     const work = defineTask('work', { run: () => 'done' });
-    const { kit, second } = await withTrouble([work], { concurrency: 5 });
+    const { kit, refuse, relent } = await withTrouble([work], { concurrency: 5 });
     await kit.drain();
     const receipts = await kit.holdfast.enqueueAll(work, Array(5).fill(null));
     const ids = receipts.map(({ id }) => id);
-    second.exec(
-      `CREATE TRIGGER refuse BEFORE INSERT ON hf_resting WHEN new.id = ${ids[2]} BEGIN SELECT raise(ABORT, 'not now'); END`,
-    );
+    await refuse('settling', ids[2]);
     await kit.advance('1s');
     const found = await Promise.all(ids.map((id) => kit.holdfast.get(id)));
     expect(found.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'running', 'succeeded', 'succeeded']);
 
-    second.exec(relent);
+    await relent();
     await kit.advance('5s');
     expect(await kit.holdfast.get(ids[2] as number)).toMatchObject({ state: 'succeeded', executions: 1 });
-    second.close();
   });
 
   test('no more is begun than could be written', async () => {
     const work = defineTask('work', { run: () => 'done' });
-    const { kit, second } = await withTrouble([work], { concurrency: 3 });
+    const { kit, refuse, relent } = await withTrouble([work], { concurrency: 3 });
     await kit.drain();
-    second.exec(refuseSettling);
+    await refuse('settling');
     await Promise.all(Array.from({ length: 20 }, () => kit.holdfast.enqueue(work, null)));
     await kit.advance('30s');
     // Three that ended, and three that took their slots before the first refusal was known.
     expect(kit.events.filter(isStarted).length).toBeLessThanOrEqual(6);
 
-    second.exec(relent);
+    await relent();
     await kit.advance('10s');
 
     expect((await kit.holdfast.counts()).byState).toMatchObject({ succeeded: 20 });
     expect(kit.events.filter(isStarted)).toHaveLength(20);
-    second.close();
   });
 
   test('the worker asks again for work, ever more slowly, and goes on when it is given some', async () => {
     const work = defineTask('work', { run: () => 'done' });
-    const { kit, second, logged } = await withTrouble([work]);
+    const { kit, refuse, relent, logged } = await withTrouble([work]);
     await kit.drain();
-    second.exec(refuseClaiming);
+    await refuse('claiming');
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.advance('1m');
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready' });
     expect(logged).toContain('The store could not be asked for work; trying again');
     expect(logged.length).toBeLessThan(30);
 
-    second.exec(relent);
+    await relent();
     await kit.advance('5s');
 
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded' });
-    second.close();
   });
 
   test('a renewal is tried again at the next beat', async () => {
     const work = defineTask('work', { run: () => kit.clock.sleep('1m') });
-    const { kit, second, logged } = await withTrouble([work]);
+    const { kit, refuse, relent, logged } = await withTrouble([work]);
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.drain();
-    second.exec(refuseRenewing);
+    await refuse('renewing');
     await kit.advance('20s');
     expect(logged).toEqual(Array(2).fill('The lease could not be renewed; trying again'));
 
-    second.exec(relent);
+    await relent();
     await kit.advance('40s');
 
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 1 });
-    second.close();
   });
 
   test('a drain of a worker that was not started is told', async () => {
     const work = defineTask('work', { run: () => 'done' });
-    const { kit, second } = await withTrouble([work], { types: [] });
+    const { kit, refuse, relent } = await withTrouble([work], { types: [] });
     await kit.holdfast.enqueue(work, null);
     await kit.drain();
-    second.exec(refuseClaiming);
+    await refuse('claiming');
     const worker = kit.holdfast.worker();
 
     await expect(worker.drain()).rejects.toMatchObject({ code: 'store_unavailable', cause: { message: 'not now' } });
     await expect(worker.runOne()).rejects.toMatchObject({ code: 'store_unavailable' });
 
-    second.exec(relent);
+    await relent();
     await worker.drain();
     expect((await kit.holdfast.counts()).byState).toMatchObject({ succeeded: 1 });
-    second.close();
   });
 
   test('a shutdown gives up at its end, and what was not written can be taken over at once', async () => {
     const work = defineTask('work', { run: () => 'done' });
-    const { kit, second, logged } = await withTrouble([work]);
+    const { kit, refuse, relent, logged } = await withTrouble([work]);
     await kit.drain();
-    second.exec(refuseSettling);
+    await refuse('settling');
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.seen(isStarted);
-    await turns();
+    await expect.poll(() => logged).toContain('The outcome could not be written; trying again');
 
     await kit.worker.stop({ grace: 0 });
-    expect(logged).toContain('The outcome could not be written; trying again');
-    second.exec(relent);
+    await relent();
     const other = kit.holdfast.worker();
     await other.drain();
 
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 2, attempts: 0 });
-    second.close();
   });
 });

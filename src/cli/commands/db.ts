@@ -15,6 +15,7 @@ import { ProgressBar } from '../progress-bar.ts';
 import { Prompt } from '../prompt.ts';
 import { type PruneFlags, pruneSelection } from '../prune-selection.ts';
 import { readConfig } from '../read-config.ts';
+import type { StoreLocation } from '../store-location.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { table } from '../table.ts';
 import { stateWords, styleOf } from '../task-text.ts';
@@ -43,6 +44,14 @@ export function declare(command: Command): void {
           .addHelpText('after', PRUNE_HELP),
       action: (cli, _, flags) => prune(cli, flags),
     },
+    {
+      name: 'migrate',
+      arguments: '',
+      summary: 'make the tables, or bring them up to date; for PostgreSQL, as a role that may',
+      alsoCalled: ['upgrade', 'init', 'create', 'setup'],
+      declare: () => {},
+      action: (cli) => migrate(cli),
+    },
   ]);
   command.addHelpText('after', '\nTells where the store is and what it is.');
 }
@@ -56,19 +65,35 @@ The keys of removed tasks are free again. The file keeps its size; what became f
 // ── The store ──
 
 async function show(cli: Cli): Promise<number> {
-  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+  return withStore(cli, { config: undefined }, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
-    const bytes = statSync(path).size;
+    const { name } = location;
+    // How much a database holds is its server's to tell, and it has more than our tables.
+    const bytes = location.kind === 'file' ? statSync(location.path).size : null;
     const { terminal } = cli;
     if (terminal.json) {
-      terminal.document(documentOf('db', { store: path, kind, schema_version: schema, durability, driver, bytes }));
+      terminal.document(documentOf('db', { store: name, kind, schema_version: schema, durability, driver, bytes }));
       return EXIT.done;
     }
-    terminal.result(`Store       ${visible(path)}`);
-    terminal.result(`Size        ${(bytes / 1_000_000).toFixed(1)} MB`);
+    terminal.result(`Store       ${visible(name)}`);
+    if (bytes !== null) terminal.result(`Size        ${(bytes / 1_000_000).toFixed(1)} MB`);
     terminal.result(`Schema      ${schema}`);
     terminal.result(`Durability  ${durability}`);
     terminal.result(`Driver      ${driver}`);
+    return EXIT.done;
+  });
+}
+
+// ── Migrate ──
+
+/** Opening a store to write is what brings its tables up to date. */
+async function migrate(cli: Cli): Promise<number> {
+  return withStore(cli, { config: undefined, create: true }, async (holdfast, { name }) => {
+    const { kind, schema } = holdfast.describe();
+    const { terminal } = cli;
+    if (terminal.json) {
+      terminal.document(documentOf('db.migrate', { exit: EXIT.done, store: name, kind, schema_version: schema }));
+    } else terminal.result(`${visible(name)} is at schema ${schema}.`);
     return EXIT.done;
   });
 }
@@ -80,14 +105,14 @@ async function prune(cli: Cli, flags: Flags): Promise<number> {
   // By a file that cannot be read nobody knows what is to be kept.
   if (config?.refused) throw config.refused;
   const selection = pruneSelection(flags, parseRetention(config?.registry.worker.retention));
-  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+  return withStore(cli, { config: undefined }, async (holdfast, location) => {
     const found = await holdfast.store.upkeep.prunable(selection);
     if (flags.dryRun) {
       tell(cli, found, true);
       return EXIT.done;
     }
     if (!(await mayGoOn(cli, found))) return EXIT.failed;
-    tell(cli, await removeAll(cli, holdfast, path, selection, totalOf(found)), false);
+    tell(cli, await removeAll(cli, holdfast, location, selection, totalOf(found)), false);
     return EXIT.done;
   });
 }
@@ -107,7 +132,7 @@ async function mayGoOn(cli: Cli, found: readonly PruneCount[]): Promise<boolean>
 async function removeAll(
   cli: Cli,
   holdfast: Holdfast,
-  path: string,
+  location: StoreLocation,
   selection: Retention,
   expected: number,
 ): Promise<readonly PruneCount[]> {
@@ -117,7 +142,7 @@ async function removeAll(
   let [after, done]: [number | undefined, number] = [undefined, 0];
   do {
     const { removed, next } = await upkeep.prune(selection, after);
-    if (removed.length > 0) forgetOutput(cli, path, removed);
+    if (removed.length > 0) forgetOutput(cli, location, removed);
     for (const { state, reason } of removed) {
       const name = `${state} ${reason ?? ''}`;
       const counted = counts.get(name) ?? { state, ...(reason !== undefined && { reason }), count: 0 };
@@ -137,9 +162,9 @@ async function removeAll(
 }
 
 /** What commands printed is no part of the store: where its files cannot be removed, their tasks are gone all the same. */
-function forgetOutput({ terminal }: Cli, path: string, removed: readonly PrunedTask[]): void {
+function forgetOutput({ terminal }: Cli, location: StoreLocation, removed: readonly PrunedTask[]): void {
   try {
-    removeOutput(path, removed);
+    removeOutput(location, removed);
   } catch (error) {
     terminal.warn(`what removed tasks printed is still there: ${visible((error as Error).message)}`);
   }

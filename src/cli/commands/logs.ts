@@ -16,6 +16,7 @@ import { wholeNumberFlag } from '../policy-flags.ts';
 import { Problem } from '../problem.ts';
 import { endLine } from '../progress.ts';
 import { hintAtWorkers } from '../record-flags.ts';
+import type { StoreLocation } from '../store-location.ts';
 import { findTask } from '../task-ids.ts';
 import { endOf, glyphOf, SHELL_COMMAND, shownState, styleOf } from '../task-text.ts';
 import { clockTime, rfc3339 } from '../times.ts';
@@ -24,6 +25,9 @@ import { Watch } from '../watch.ts';
 
 /** How often a follower looks for what was printed. */
 const FOLLOW_EVERY_MS = 200;
+
+/** Of a store that several machines share. */
+const ELSEWHERE = 'What a command prints is kept on the machine that runs it, for the user who does.';
 
 interface Flags {
   readonly follow?: boolean;
@@ -39,15 +43,16 @@ export function declare(command: Command): void {
       'after',
       `
 What a command wrote to stdout goes to stdout, what it wrote to stderr to stderr, whoever runs it and wherever. Of each task
-the last 256 KiB or more are kept, in a folder beside the store (holdfast.db.logs).
+the last 256 KiB or more are kept, in a folder beside the store (holdfast.db.logs). With a store on PostgreSQL they are kept on
+the machine that ran it, in the state folder of the user who did.
 On a terminal colours pass, and other control characters are spelled out, as in \\x1b; elsewhere the text passes as it is.
 With --json one document, at the end. Other tasks than commands print nothing: \`holdfast show ID\` tells how they went.`,
     );
   act<Flags>(command, async (cli, [id], flags) => {
     const only = flags.execution === undefined ? undefined : wholeNumberFlag(flags.execution, '--execution', 1);
-    return withStore(cli, {}, async (holdfast, { path }) => {
+    return withStore(cli, {}, async (holdfast, location) => {
       const task = await findTask(cli, holdfast, id as string);
-      const logs = new Logs(cli, new OutputReader(path, task.id), task, only);
+      const logs = new Logs(cli, location, task, only);
       return flags.follow ? follow(cli, holdfast, logs, task) : once(cli, holdfast, logs, task);
     });
   });
@@ -94,15 +99,17 @@ type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
 class Logs {
   readonly #cli: Cli;
   readonly #reader: OutputReader;
+  readonly #isShared: boolean;
   readonly #task: Task;
   readonly #only: number | undefined;
   readonly #gathered: Printed[] = [];
   #complete = true;
   #last: number | undefined;
 
-  constructor(cli: Cli, reader: OutputReader, task: Task, only: number | undefined) {
+  constructor(cli: Cli, location: StoreLocation, task: Task, only: number | undefined) {
     this.#cli = cli;
-    this.#reader = reader;
+    this.#reader = new OutputReader(location, task.id);
+    this.#isShared = location.kind === 'postgres';
     this.#task = task;
     this.#only = only;
   }
@@ -170,7 +177,7 @@ class Logs {
     const { type, result, executions: execution, endedAt } = this.#task;
     const { stdout } = Object(result) as { stdout?: unknown };
     if (type !== SHELL_COMMAND || typeof stdout !== 'string' || stdout === '' || !this.#isWanted(execution)) return [];
-    this.#miss('Only the end of what it wrote to stdout was kept.');
+    this.#miss(`Only the end of what it wrote to stdout was kept${this.#isShared ? ` here. ${ELSEWHERE}` : '.'}`);
     return [{ execution, stream: 'stdout', at: endedAt?.getTime() ?? 0, text: stdout }];
   }
 
@@ -205,7 +212,10 @@ class Logs {
 
   #nothing(): void {
     const { id, type } = this.#task;
-    if (type === SHELL_COMMAND) this.#cli.terminal.note(`#${id} has printed nothing.`);
+    if (type === SHELL_COMMAND)
+      this.#cli.terminal.note(
+        this.#isShared ? `#${id} has printed nothing here. ${ELSEWHERE}` : `#${id} has printed nothing.`,
+      );
     else
       this.#cli.terminal.note(
         `#${id} is no command, so it prints nothing. How it went: ${this.#cli.command(`show ${id}`)}`,

@@ -52,7 +52,7 @@ export function declare(command: Command): void {
 async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<number> {
   if (flags.summary) return summary(cli);
   const config = await readConfig(cli);
-  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+  return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
     const alive = workers.filter((worker) => isAlive(worker, now));
     // Where nobody works, nothing is said of types that nobody takes.
@@ -65,20 +65,20 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
     ];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
     if (cli.terminal.json) {
-      cli.terminal.document(documentOf('status', { exit, ...statusJson(path, counts, workers, alive, attention) }));
+      cli.terminal.document(documentOf('status', { exit, ...statusJson(name, counts, workers, alive, attention) }));
     } else if (flags.check) for (const { text } of attention) cli.terminal.result(text);
-    else screen(cli, path, counts, alive, attention, now);
+    else screen(cli, name, counts, alive, attention, now);
     return exit;
   });
 }
 
 async function summary(cli: Cli): Promise<number> {
-  return withStore(cli, { config: undefined }, async (holdfast, { path }) => {
+  return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
     const [counts, now] = [await holdfast.counts(), holdfast.store.upkeep.now()];
     const behind = await heldBack(cli, holdfast, now);
     printSummary(
       cli,
-      path,
+      name,
       counts,
       behind.map(({ text }) => text),
       now,
@@ -170,7 +170,7 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
 
 function screen(
   cli: Cli,
-  path: string,
+  store: string,
   counts: Counts,
   alive: readonly WorkerRecord[],
   attention: readonly Attention[],
@@ -192,7 +192,7 @@ function screen(
   terminal.result(`Due      ${dueLine(counts, now)}`);
   const lines = workerLines(alive, now);
   for (const [i, line] of lines.entries()) terminal.result(`${i === 0 ? 'Workers' : '       '}  ${line}`);
-  terminal.result(`Store    ${visible(path)}`);
+  terminal.result(`Store    ${visible(store)}`);
 }
 
 function totalsOf({ byState, retrying }: Counts): (readonly [ShownState, number])[] {
@@ -226,14 +226,14 @@ function workerLines(alive: readonly WorkerRecord[], now: number): string[] {
 }
 
 function statusJson(
-  path: string,
+  store: string,
   { byState, retrying, due, nextDueAt, byReason }: Counts,
   workers: readonly WorkerRecord[],
   alive: readonly WorkerRecord[],
   attention: readonly Attention[],
 ): object {
   return {
-    store: path,
+    store,
     attention: attention.map(({ reason, ...rest }) => ({ ...rest, reason: reason ?? null })),
     by_state: byState,
     retrying,

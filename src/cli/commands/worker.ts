@@ -74,20 +74,20 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
   const brakes = new Brakes();
   const report = new WorkerReport(cli.terminal, options.name);
   const trouble = new Trouble(report);
-  const output = new OutputLog(cli.location().path, trouble.log);
+  const output = new OutputLog(await cli.location(), trouble.log);
   const tasks = taskTypes({ environment: cli.environment, brakes, output });
   const config = found?.registry;
-  return withStore(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, { path }) => {
+  return withStore(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, location) => {
     const worker = configured(() =>
       holdfast.worker({
         ...options,
         onEvent: (event) => report.event(event),
-        onRemoved: (removed) => removeOutput(path, removed),
+        onRemoved: (removed) => removeOutput(location, removed),
       }),
     );
-    const stopLooking = trouble.watch(path);
+    const stopLooking = location.kind === 'file' ? trouble.watch(location.path) : () => {};
     const stopFollowing = followConfig(found, report);
-    report.up(path);
+    report.up(location.name);
     try {
       await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
     } finally {
@@ -188,11 +188,13 @@ class Trouble {
 
   constructor(report: WorkerReport) {
     const hear = (level: 'warn' | 'error') => (fields: object, message: string) => {
+      // What becomes of tasks is told by the worker's events.
+      if ('event' in fields) return;
       const { err } = fields as { err?: unknown };
       report.trouble(level, message, err);
       if (err instanceof StoreError && !err.retryable) this.#end(problemOf(err));
     };
-    // What is news of tasks is told by its events; another worker's log may have what operators did.
+    // Another worker's log may have what operators did.
     const isLevelEnabled = (level: string) => level === 'warn' || level === 'error';
     this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error'), isLevelEnabled };
   }

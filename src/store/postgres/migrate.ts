@@ -52,7 +52,7 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
     throw new StoreError(
       'store_unsupported',
       `${where} has schema ${found.version} of Holdfast's tables and this version needs ${target}, but it was opened with migrate: 'never'. ` +
-        'Open it once with a role that may change them, for instance: holdfast status --store with that role.',
+        'Open it once with a role that may change them, for instance: holdfast db migrate --store postgres://…',
     );
   }
   await database.session(async (query) => {

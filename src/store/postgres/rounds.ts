@@ -40,6 +40,7 @@ export function settleValues(round: Round): readonly unknown[] {
     list(plain.map(tokenOfSettlement)),
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
     JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
+    list(others.map(({ lease }) => lease.task)),
     others.length > 0 ? JSON.stringify(others.map(item)) : null,
   ];
 }

@@ -154,7 +154,7 @@ export class PostgresTasks implements TaskStore {
     asked: object,
   ): Promise<Claim | undefined> {
     const { schema } = this.#parts.database;
-    const text = `SELECT json_build_array(${schema}.settle($1,$2,$3,$4,$5),${schema}.claim($6,$7))::text AS answer`;
+    const text = `SELECT json_build_array(${schema}.settle($1,$2,$3,$4,$5,$6),${schema}.claim($7,$8))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
       const settling = settleValues(round);

@@ -14,7 +14,7 @@ export interface Time {
   now(): number;
   /** Learns what the database just said. */
   learn(now: number): void;
-  /** Of a clock that is the testing kit's: sets the database's before a statement, where it has moved since. */
+  /** Of a clock that is the testing kit's: sets the database's, before each statement. */
   set?(client: Pick<PgPoolClient, 'query'>, within: Milliseconds): Promise<void>;
 }
 
@@ -48,8 +48,6 @@ class VirtualTime implements Time {
   readonly #clock: Clock;
   readonly #statement: string;
   #last = 0;
-  /** Where the database's clock stood when it was set. */
-  #set = -1;
   /** From here time goes on by the monotonic clock while the wall clock is behind. */
   #anchor: { readonly now: number; readonly at: Milliseconds } | undefined;
 
@@ -74,11 +72,8 @@ class VirtualTime implements Time {
   }
 
   async set(client: Pick<PgPoolClient, 'query'>, within: Milliseconds): Promise<void> {
-    const now = this.now();
-    if (now <= this.#set) return;
-    const { rows } = await client.query({ text: this.#statement, values: [now], query_timeout: within });
-    this.#set = Number((rows[0] as { answer: string }).answer);
-    this.learn(this.#set);
+    const { rows } = await client.query({ text: this.#statement, values: [this.now()], query_timeout: within });
+    this.learn(Number((rows[0] as { answer: string }).answer));
   }
 }
 

@@ -67,12 +67,12 @@ BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
-  PERFORM begin_lanes(p_lanes);
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
   WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq);
   IF changing IS NULL THEN RETURN; END IF;
   PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
+  PERFORM begin_lanes(p_lanes);
   UPDATE lanes l SET
     active = true,
     low_key = CASE WHEN l.active THEN least(l.low_key, g.key) ELSE g.key END,

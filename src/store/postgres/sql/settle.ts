@@ -1,6 +1,12 @@
-/** The charges of a task that had none. */
-const FIRST_CHARGE = (item: string) =>
-  `jsonb_build_array(jsonb_build_object('reason', ${item}.cr, 'kind', ${item}.ck, 'count', 1))`;
+/** The charges of a task after one more: most have none before, or one of the same reason. */
+function chargedAfter(item: string, charged: string): string {
+  const one = (count: string) =>
+    `jsonb_build_array(jsonb_build_object('reason', ${item}.cr, 'kind', ${item}.ck, 'count', ${count}))`;
+  return `CASE WHEN ${item}.c <> 'task' THEN ${charged} WHEN ${charged} IS NULL THEN ${one('1')}
+        WHEN jsonb_array_length(${charged}) = 1 AND ${charged} #>> '{0,reason}' = ${item}.cr AND ${charged} #>> '{0,kind}' = ${item}.ck
+          THEN ${one(`(${charged} #>> '{0,count}')::integer + 1`)}
+        ELSE charged_more(${charged}, ${item}.cr, ${item}.ck) END`;
+}
 
 /**
  * Settling: decisions are written, each guarded by its lease and the revision of the facts that it was made from. What a
@@ -119,8 +125,7 @@ BEGIN
       order_key = CASE WHEN l.class = ANY(weighted) AND h.a = 0 THEN drawn_key(l.class, l.id) ELSE l.order_key END,
       run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
       first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,
-      charged = CASE WHEN h.c <> 'task' THEN l.charged WHEN l.charged IS NULL THEN ${FIRST_CHARGE('h')}
-        ELSE charged_more(l.charged, h.cr, h.ck) END,
+      charged = ${chargedAfter('h', 'l.charged')},
       deferrals = l.deferrals + CASE WHEN h.c = 'deferrals' THEN 1 ELSE 0 END,
       in_a_row = CASE h.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN l.in_a_row + 1 ELSE l.in_a_row END,
       deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now)
@@ -141,8 +146,7 @@ BEGIN
       b.unique_while, b.policy, b.payload, (g.l).executions, (g.l).round_base,
       CASE WHEN g.u OR (g.l).why = 'expiry' THEN (g.l).first_started_at ELSE coalesce((g.l).first_started_at,
         (g.l).since) END AS first_started_at,
-      CASE WHEN g.c <> 'task' THEN (g.l).charged WHEN (g.l).charged IS NULL THEN ${FIRST_CHARGE('g')}
-        ELSE charged_more((g.l).charged, g.cr, g.ck) END AS charged,
+      ${chargedAfter('g', '(g.l).charged')} AS charged,
       (g.l).deferrals + CASE WHEN g.c = 'deferrals' THEN 1 ELSE 0 END AS deferrals,
       CASE g.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN (g.l).in_a_row + 1 ELSE (g.l).in_a_row END AS in_a_row,
       CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now)
@@ -200,7 +204,7 @@ END $$;
 
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named.
-CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_items json) RETURNS json
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_item_ids bigint[], p_items json) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -212,10 +216,11 @@ DECLARE
   item settlement;
 BEGIN
   PERFORM need_day(now_);
-  IF p_items IS NOT NULL THEN
-    -- In one order over all of them, so that nobody who locks several can wait for this while this waits for them.
-    PERFORM 1 FROM live WHERE id = ANY(p_ids || ARRAY(SELECT (i ->> 'id')::bigint FROM json_array_elements(p_items) i))
-      ORDER BY id FOR UPDATE;
+  IF p_items IS NOT NULL AND (cardinality(p_ids) > 0
+      OR EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL)) THEN
+    -- Where several statements lock them, in one order over all of them before, so that nobody who locks several can wait for
+    -- this while this waits for them.
+    PERFORM 1 FROM live WHERE id = ANY(p_ids || p_item_ids) ORDER BY id FOR UPDATE;
   END IF;
   IF cardinality(p_ids) > 0 THEN
     rest := settle_plain(p_ids, p_tokens, texts_of(p_results), now_);

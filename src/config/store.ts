@@ -1,0 +1,45 @@
+import { InvalidConfigError } from '../errors.ts';
+import { Problems } from './problems.ts';
+import { membersOf } from './retry.ts';
+import type { Shape } from './shapes.ts';
+import { type Node, readSource } from './source.ts';
+import { objectionTo } from './store-name.ts';
+
+/** Where the store is. What is refused is not repeated: there may be a password in it. */
+export const STORE: Shape<string> = {
+  schema: { type: 'string', minLength: 1 },
+  read(node, problems) {
+    const at = { ...node, source: '' };
+    const text = node.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
+    if (text === undefined) {
+      problems.refuse(at, 'It must be a text: a path, or postgres://user@host/database.');
+      return undefined;
+    }
+    const objection = objectionTo(text);
+    if (!objection) return text;
+    problems.refuse(
+      at,
+      `A store ${objection.what}.`,
+      `${objection.instead}.`.replace(/^./, (first) => first.toUpperCase()),
+    );
+    return undefined;
+  },
+};
+
+/** A line that may name a store, in a file that cannot be read. */
+const MAY_NAME_ONE = /(?:^|[{,])\s*["']?store["']?\s*:/m;
+
+/**
+ * Where a configuration says that the store is, if it does. A slip elsewhere in it does not matter: it must lead nobody to
+ * another store.
+ * @throws InvalidConfigError where it names a store, and nobody can tell which.
+ */
+export function storeNamedIn(text: string, file: string): string | undefined {
+  const problems = new Problems();
+  const root = readSource(text, problems);
+  if (!root && !MAY_NAME_ONE.test(text)) return undefined;
+  const named: Node | undefined = root && membersOf(root).find(({ name }) => name === 'store')?.value;
+  const store = named && STORE.read(named, problems);
+  if (problems.refused) throw new InvalidConfigError(file, problems.all);
+  return store;
+}

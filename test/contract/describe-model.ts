@@ -36,16 +36,22 @@ import {
 } from './scene.ts';
 import { type VirtualWorld, virtualWorld } from './virtual-world.ts';
 
+export interface ModelOptions {
+  readonly runs: number;
+  /** Of the histories. Default: another one each time. */
+  readonly seed?: number;
+}
+
 /**
  * Random histories, over the store and over the model: after each step both must have said the same. A failure prints the
  * seed and the shortest history that was found to show it.
  */
-export function describeModel(name: string, factory: StoreFactory, { runs }: { readonly runs: number }): void {
+export function describeModel(name: string, factory: StoreFactory, { runs, seed }: ModelOptions): void {
   describe(name, () => {
     test(`means the same as the model in ${runs} random histories`, { timeout: 300_000 }, async () => {
       await fc.assert(
-        fc.asyncProperty(histories, fc.integer(), async (history, seed) => {
-          const world = virtualWorld(seed);
+        fc.asyncProperty(histories, fc.integer(), async (history, dice) => {
+          const world = virtualWorld(dice);
           const model = new Model();
           const real: Real = { store: await factory.open(world), world, held: [], written: [] };
           try {
@@ -58,7 +64,7 @@ export function describeModel(name: string, factory: StoreFactory, { runs }: { r
           }
         }),
         // Looking for a shorter history must end in time for what was found to be printed.
-        { numRuns: runs, unbiased: true, interruptAfterTimeLimit: 120_000 },
+        { numRuns: runs, unbiased: true, interruptAfterTimeLimit: 120_000, ...(seed !== undefined && { seed }) },
       );
     });
   });

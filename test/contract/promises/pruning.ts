@@ -344,7 +344,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     );
   });
 
-  test.runIf(scene.hasSecond)(
+  test.runIf(scene.hasSecond && factory.keepsNames !== true)(
     'forgets sources that nothing uses, and knows them again when they come back',
     async () => {
       const second = await scene.openSecond();

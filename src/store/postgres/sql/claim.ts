@@ -34,8 +34,10 @@ BEGIN
   WHERE n <= p_most + 1;
 END $$;
 
--- The tasks that a worker may take from one queue, at most so many, in the queue's order, locked; not yet leased.
-CREATE FUNCTION pick(p_classes integer[], p_fair boolean, p_most integer, p_suspect boolean, p_except bigint[], p_now bigint)
+-- The tasks that a worker may take from one queue, at most so many, in the queue's order, locked; not yet leased. What the
+-- same claim picked before counts as a turn of its source.
+CREATE FUNCTION pick(p_classes integer[], p_fair boolean, p_most integer, p_suspect boolean, p_except bigint[], p_picked bigint[],
+  p_now bigint)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   room integer := p_most + cardinality(p_except);
@@ -92,7 +94,10 @@ BEGIN
     END IF;
     each := least(p_most, 2 * p_most / cardinality(candidates) + at_once + 1);
     LOOP
-      WITH heads AS MATERIALIZED (
+      WITH served_before AS MATERIALIZED (
+        SELECT l.source, count(*) AS count FROM live t JOIN lanes l ON l.id = t.lane
+          WHERE t.id = ANY(p_picked) AND t.class = ANY(p_classes) GROUP BY l.source),
+      heads AS MATERIALIZED (
         SELECT t.id, t.order_key, t.seq, l.id AS lane, l.track, l.source, l.rank,
           row_number() OVER (PARTITION BY l.track = 2 ORDER BY CASE WHEN p_fair THEN l.rank END, t.order_key, t.seq) AS nth
         FROM unnest(candidates) c(id) JOIN lanes l ON l.id = c.id CROSS JOIN LATERAL (
@@ -100,7 +105,8 @@ BEGIN
             AND t.order_key >= CASE WHEN l.looked_at > p_now - 1000 THEN l.low_key ELSE '-infinity' END AND t.id <> ALL(p_except)
           ORDER BY t.order_key, t.seq LIMIT CASE l.track WHEN 2 THEN 1 ELSE each END) t),
       turns AS (
-        SELECT h.*, CASE WHEN p_fair THEN row_number() OVER (PARTITION BY h.source ORDER BY h.order_key, h.seq) - 1 END AS place
+        SELECT h.*, CASE WHEN p_fair THEN row_number() OVER (PARTITION BY h.source ORDER BY h.order_key, h.seq) - 1
+          + coalesce((SELECT b.count FROM served_before b WHERE b.source = h.source), 0) END AS place
         FROM heads h WHERE h.track <> 2 OR h.nth = 1),
       first AS MATERIALIZED (
         SELECT id, lane, order_key, seq, track,
@@ -285,7 +291,7 @@ DECLARE
   fitting integer;
 BEGIN
   IF cardinality(lines) = 1 THEN
-    picked := pick(lines[1].classes, lines[1].fair, limit_ + ahead, suspects, p_except, p_now);
+    picked := pick(lines[1].classes, lines[1].fair, limit_ + ahead, suspects, p_except, '{}', p_now);
     RETURN CASE WHEN cardinality(picked) <= limit_ THEN picked ELSE picked[1 : ahead_of(picked, limit_, short)] END;
   END IF;
   FOR pass IN 1..3 LOOP
@@ -295,7 +301,7 @@ BEGIN
       room := CASE pass WHEN 1 THEN least(limit_ - cardinality(picked), ceil(limit_::numeric / cardinality(lines))::integer)
         WHEN 2 THEN limit_ - cardinality(picked) ELSE limit_ + ahead - cardinality(picked) END;
       CONTINUE WHEN room <= 0;
-      more := pick(place.classes, place.fair, room, suspects AND pass < 3, p_except || picked, p_now);
+      more := pick(place.classes, place.fair, room, suspects AND pass < 3, p_except || picked, picked, p_now);
       IF suspects AND EXISTS (SELECT 1 FROM live WHERE id = ANY(more) AND suspect) THEN suspects := false; END IF;
       IF pass < 3 THEN
         picked := picked || more;

@@ -37,25 +37,28 @@ BEGIN
   RETURN found_id;
 END $$;
 
--- Lanes that get their first tasks. In a fair queue their sources go to the back of the line, or have their turn already.
+-- Lanes that get tasks, for the first time maybe. In a fair queue a source that has no turn goes to the back of the line; all
+-- of its lanes have the same one.
 CREATE FUNCTION begin_lanes(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  fresh bigint[] := ARRAY(SELECT l.id FROM unnest(p_lanes) WITH ORDINALITY g(id, n) JOIN lanes l ON l.id = g.id
-    WHERE NOT l.was_active ORDER BY g.n);
+  fresh bigint[];
 BEGIN
+  UPDATE lanes SET was_active = true WHERE id = ANY(p_lanes) AND NOT was_active;
+  fresh := ARRAY(SELECT l.id FROM unnest(p_lanes) WITH ORDINALITY g(id, n) JOIN lanes l ON l.id = g.id
+    JOIN classes c ON c.id = l.class JOIN queues q ON q.id = c.queue WHERE q.fair AND NOT l.has_turn ORDER BY g.n);
   IF fresh = '{}' THEN RETURN; END IF;
-  UPDATE lanes l SET was_active = true, rank = coalesce(x.turn, l.rank) FROM (
-    SELECT first.id, CASE WHEN first.fair THEN nextval('turn') END AS turn FROM (
-      SELECT DISTINCT ON (c.queue, f.source) f.id, q.fair, g.n
-      FROM unnest(fresh) WITH ORDINALITY g(id, n) JOIN lanes f ON f.id = g.id JOIN classes c ON c.id = f.class JOIN queues q ON q.id = c.queue
-      WHERE NOT EXISTS (SELECT 1 FROM lanes s JOIN classes o ON o.id = s.class WHERE s.source = f.source AND o.queue = c.queue AND s.was_active)
+  UPDATE lanes l SET has_turn = true, rank = x.turn, rank_seq = l.id FROM (
+    SELECT first.id, nextval('turn') AS turn FROM (
+      SELECT DISTINCT ON (c.queue, f.source) f.id, g.n
+      FROM unnest(fresh) WITH ORDINALITY g(id, n) JOIN lanes f ON f.id = g.id JOIN classes c ON c.id = f.class
+      WHERE NOT EXISTS (SELECT 1 FROM lanes s JOIN classes o ON o.id = s.class
+        WHERE s.source = f.source AND o.queue = c.queue AND s.has_turn)
       ORDER BY c.queue, f.source, g.n) first
     ORDER BY first.n) x
-  WHERE l.id = x.id AND NOT l.was_active;
-  UPDATE lanes l SET was_active = true, rank = CASE WHEN q.fair THEN (
-      SELECT max(s.rank) FROM lanes s JOIN classes o ON o.id = s.class WHERE s.source = l.source AND o.queue = c.queue AND s.was_active)
-    ELSE l.rank END
-  FROM classes c, queues q WHERE l.id = ANY(fresh) AND NOT l.was_active AND c.id = l.class AND q.id = c.queue;
+  WHERE l.id = x.id AND NOT l.has_turn;
+  UPDATE lanes l SET has_turn = true, rank_seq = l.id, rank = (SELECT max(s.rank) FROM lanes s JOIN classes o ON o.id = s.class
+    WHERE s.source = l.source AND o.queue = c.queue AND s.has_turn)
+  FROM classes c WHERE l.id = ANY(fresh) AND NOT l.has_turn AND c.id = l.class;
 END $$;
 
 -- Called when ready tasks were put into lanes, with the least key and seq of those of each. While the buckets of lanes are

@@ -12,6 +12,7 @@ BEGIN
       ON true,
     classes c, queues q
   WHERE l.id = g.id AND c.id = l.class AND q.id = c.queue;
+  PERFORM begin_lanes(ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active ORDER BY id));
 END $$;
 
 CREATE FUNCTION hold_source(p_source text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
@@ -58,15 +59,11 @@ BEGIN
   END IF;
   SELECT array_agg(l.id ORDER BY l.rank, l.rank_seq) INTO lanes_ FROM lanes l WHERE l.class IN (SELECT id FROM classes
     WHERE queue = before.id);
-  IF p_fair AND NOT before.fair THEN
-    -- Who stands first has the first turn; all lanes of a source have the same one.
-    PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;
-    UPDATE lanes l SET rank = t.turn, rank_seq = l.id FROM (
-      SELECT x.source, nextval('turn') AS turn FROM (
-        SELECT a.source FROM unnest(lanes_) WITH ORDINALITY o(id, n) JOIN lanes a ON a.id = o.id
-        GROUP BY a.source ORDER BY bool_or(a.active) DESC, min(o.n) FILTER (WHERE a.active), min(o.n)) x) t
-    WHERE l.id = ANY(lanes_) AND l.source = t.source;
-  END IF;
+  PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;
+  -- Who stands first gets the first turn; who has nothing there gets one when it does.
+  UPDATE lanes SET has_turn = false WHERE id = ANY(lanes_) AND has_turn;
+  PERFORM begin_lanes(ARRAY(SELECT o.id FROM unnest(lanes_) WITH ORDINALITY o(id, n) JOIN lanes l ON l.id = o.id
+    WHERE l.active AND EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready') ORDER BY o.n));
   PERFORM rank_lanes(lanes_);
 END $$;
 `;

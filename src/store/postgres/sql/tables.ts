@@ -5,7 +5,7 @@
  *
  * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). A lane is active while it may
  * have ready tasks and its source is open; its rank is never above its first task's key, so that a claim walks lanes and
- * never skips tasks. `low_key` is a hint of the same kind, below which a scan meets nothing but dead rows; it is forgotten
+ * never skips tasks; in a fair queue it is the turn of its source, from when it first has a task there. `low_key` is a hint of the same kind, below which a scan meets nothing but dead rows; it is forgotten
  * after a second, for a task that was committed late may stand below it.
  */
 export const TABLES = `
@@ -46,6 +46,7 @@ CREATE TABLE lanes (
   track smallint NOT NULL,
   active boolean NOT NULL DEFAULT false,
   was_active boolean NOT NULL DEFAULT false,
+  has_turn boolean NOT NULL DEFAULT false,
   rank double precision NOT NULL DEFAULT 0,
   rank_seq bigint NOT NULL DEFAULT 0,
   low_key double precision NOT NULL DEFAULT '-infinity',

@@ -4,6 +4,12 @@ import { SummaryReporter } from './test/summary-reporter.ts';
 /** Tests that spawn real processes or need `dist`. */
 const SLOW = ['test/process/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/postgres/cluster.test.ts'];
 
+/** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
+const SLICE = [
+  'test/docs/**/*.test.ts',
+  'test/process/{cli-run,cli-commands,cli-worker,durability,many,store,worker}.test.ts',
+];
+
 export default defineConfig({
   test: {
     // For all projects: one server, which starts when the first test asks for it.
@@ -23,7 +29,19 @@ export default defineConfig({
       {
         test: {
           name: 'slow',
+          include: SLICE,
+          globalSetup: ['test/build-dist.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          // After the fast ones, so that what measures time in real processes does not share the processor with them.
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'processes',
           include: SLOW,
+          exclude: [...SLICE, '**/node_modules/**'],
           globalSetup: ['test/build-dist.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -168,7 +168,8 @@ async function useKit() {
 const log = {
   debug() {},
   info() {},
-  warn: (_, message) => say({ warn: message }),
+  // What becomes of tasks is told by their events.
+  warn: ({ event }, message) => event === undefined && say({ warn: message }),
   error(fields, message) {
     say({ log: message, code: fields.err?.code });
     // What it had to wait for was seen, so the disk has space again.

@@ -1,20 +1,24 @@
 import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
-/** Tests that spawn real processes or need `dist`. */
-const SLOW = ['test/process/**/*.test.ts', 'test/docs/**/*.test.ts', 'test/postgres/cluster.test.ts'];
+/** Tests that spawn real processes, need `dist`, or wait for connections that break. */
+const SLOW = [
+  'test/process/**/*.test.ts',
+  'test/docs/**/*.test.ts',
+  'test/postgres/cluster.test.ts',
+  'test/store/postgres-{connections,opening,lost-answers}.test.ts',
+];
 
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
-const SLICE = [
-  'test/docs/**/*.test.ts',
-  'test/process/{cli-run,cli-commands,cli-worker,durability,many,store,worker}.test.ts',
-];
+const SLICE = ['test/docs/**/*.test.ts', 'test/process/{cli-run,durability,many,worker}.test.ts'];
 
 export default defineConfig({
   test: {
     // For all projects: one server, which starts when the first test asks for it.
     globalSetup: ['test/postgres/global-setup.ts'],
     reporters: ['default', new SummaryReporter()],
+    // Most of them wait for a disk, a server or a process: two run beside each other even where there are two processors.
+    maxWorkers: 2,
     projects: [
       {
         test: {

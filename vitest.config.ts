@@ -9,6 +9,9 @@ const SLOW = [
   'test/store/postgres-{connections,opening,lost-answers}.test.ts',
 ];
 
+/** Who is charged for what, asked of real processes: `npm run test:who-pays`. */
+const WHO_PAYS = ['test/who-pays/**/*.test.ts'];
+
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
 const SLICE = ['test/docs/**/*.test.ts', 'test/process/{cli-run,durability,many,worker}.test.ts'];
 
@@ -25,7 +28,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           // The package of test/errors/live brings tests of others along, once it is installed.
-          exclude: [...SLOW, '**/node_modules/**'],
+          exclude: [...SLOW, ...WHO_PAYS, '**/node_modules/**'],
           testTimeout: 20_000,
           hookTimeout: 20_000,
         },
@@ -50,6 +53,16 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // After the fast ones, so that what measures time in real processes does not share the processor with them.
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'who-pays',
+          include: WHO_PAYS,
+          globalSetup: ['test/build-dist.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
       },

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { type StoreKind, useScene } from './scene.ts';
+import { chargedOf, chargeOf, type Payer, type Situation } from './situation.ts';
+import { FAILURES } from './situations/failures.ts';
+import { LOSSES } from './situations/losses.ts';
+import { STOPS } from './situations/stops.ts';
+
+type Table = Readonly<Record<string, readonly Situation[]>>;
+
+const TABLE: Table = {
+  'a failure that a handler reports': FAILURES,
+  'a worker that is lost': LOSSES,
+  'a worker that is told to stop': STOPS,
+};
+
+/** Who is charged for what, with real processes on one kind of store. */
+export function describeWhoPays(kind: StoreKind, table = TABLE): void {
+  const scene = useScene(kind);
+  for (const [what, situations] of Object.entries(table)) {
+    describe(what, () => {
+      for (const situation of situations) {
+        const { name, payer, state, executions, explains, shows, happen } = situation;
+        test(`${name}: ${wordsOf(payer)}`, async () => {
+          const id = await happen(scene());
+          const task = await scene().task(id);
+          const explanation = await scene().explain(id);
+          expect(task, explanation).toMatchObject({ state, ...(executions !== undefined && { executions }) });
+          expect(chargedOf(task, await scene().executions(id)), explanation).toEqual(chargeOf(payer));
+          expect(explanation).toMatch(explains);
+          if (shows !== undefined) expect(await scene().command('show', String(id))).toMatch(shows);
+          expect(await scene().holdfast.store.upkeep.verify()).toEqual([]);
+        });
+      }
+    });
+  }
+}
+
+function wordsOf(payer: Payer): string {
+  if (payer === 'nobody') return 'nobody is charged';
+  if (payer === 'a deferral') return 'it is a deferral';
+  if ('recoveries' in payer) return `the task is charged ${payer.recoveries} recoveries`;
+  return `the task is charged an attempt for ${payer.attempt}`;
+}

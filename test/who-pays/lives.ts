@@ -1,0 +1,23 @@
+import type { Program, Scene } from './scene.ts';
+
+/** Starts one worker process after the other until the task is in this state: each runs until it dies or settles the task so. */
+export async function workersUntil(scene: Scene, id: number, state: string, program: Program = {}): Promise<void> {
+  for (let n = 1; (await scene.task(id)).state !== state; n++) {
+    if (n > 40) throw new Error(`After ${n - 1} workers it is not ${state}: ${await scene.explain(id)}`);
+    const worker = await scene.worker(`worker-${n}`, program);
+    const settled = worker.says({ settled: id, state }).catch(() => {});
+    await Promise.race([worker.ended, settled]);
+    worker.signal('SIGTERM');
+    await worker.ended;
+  }
+}
+
+/** A worker is killed while it runs the task; another one recovers it, and runs nothing itself. */
+export async function lostOnce(scene: Scene, id: number, program: Program = {}): Promise<void> {
+  const first = await scene.worker('first', program);
+  await first.says({ running: id });
+  first.signal('SIGKILL');
+  await first.ended;
+  const second = await scene.worker('second', { types: ['other'] });
+  await second.says({ settled: id });
+}

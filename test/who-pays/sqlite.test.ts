@@ -1,0 +1,3 @@
+import { describeWhoPays } from './describe-who-pays.ts';
+
+describeWhoPays('sqlite');

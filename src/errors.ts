@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   'store_too_new',
   'store_unsupported',
   'store_unavailable',
+  'store_replaced',
   'store_io',
   'closed',
 ] as const;

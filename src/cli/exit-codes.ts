@@ -62,6 +62,7 @@ export function exitOf(code: ErrorCode): number {
     case 'store_too_new':
     case 'store_unsupported':
     case 'store_unavailable':
+    case 'store_replaced':
     case 'store_io':
       return EXIT.store;
     case 'closed':

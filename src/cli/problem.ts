@@ -156,6 +156,7 @@ const TITLES: Readonly<Record<ProblemCode, string>> = {
   store_too_new: 'Store was written by a newer Holdfast',
   store_unsupported: 'Store cannot work here',
   store_unavailable: 'Store is not there',
+  store_replaced: 'Store was removed or replaced',
   store_io: 'Disk failed under the store',
   closed: 'Already closed',
   output_failed: 'Output cannot be written',

@@ -129,7 +129,7 @@ describe.concurrent('holdfast worker', () => {
     rmSync(project.path('.holdfast'), { recursive: true });
     const { exit, stderr } = await started.ended;
     expect(exit).toBe(7);
-    expect(stderr).toContain('was removed or replaced while this worker had it open');
+    expect(stderr).toContain('was removed or replaced while this process had it open');
   });
 
   test('stops, with what it runs, when nobody reads its lines any more', async ({ project }) => {

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { duration, formatDuration } from '../../duration.ts';
@@ -16,7 +15,7 @@ import { withStore } from '../open-store.ts';
 import { OutputLog } from '../output-log.ts';
 import { removeOutput } from '../output-removal.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
-import { Problem, problemOf, usage } from '../problem.ts';
+import { type Problem, problemOf, usage } from '../problem.ts';
 import { readConfig } from '../read-config.ts';
 import { taskTypes } from '../task-types.ts';
 import { visible } from '../visible.ts';
@@ -85,14 +84,12 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
         onRemoved: (removed) => removeOutput(location, removed),
       }),
     );
-    const stopLooking = location.kind === 'file' ? trouble.watch(location.path) : () => {};
     const stopFollowing = followConfig(found, report);
     report.up(location.name);
     try {
       await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
     } finally {
       stopFollowing();
-      stopLooking();
     }
     report.ended();
     if (trouble.fatal) throw trouble.fatal;
@@ -178,8 +175,6 @@ function configured<T>(make: () => T): T {
   }
 }
 
-const LOOK_EVERY_MS = 2_000;
-
 /** What goes wrong in the worker itself. It lives through a store that is away for a while, but not through one that is lost. */
 class Trouble {
   readonly log: Logger;
@@ -199,29 +194,9 @@ class Trouble {
     this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error'), isLevelEnabled };
   }
 
-  /** SQLite goes on with a file that was removed or replaced (by a backup, say), where nobody records anything any more. */
-  watch(path: string): () => void {
-    const opened = identityOf(path);
-    const timer = setInterval(() => {
-      if (identityOf(path) === opened) return;
-      this.#end(
-        new Problem('store_unavailable', `${visible(path)} was removed or replaced while this worker had it open`, {
-          why: ['What it runs now can no longer be recorded, and counts as lost.'],
-          hints: ['start it again, on the store that is there now'],
-        }),
-      );
-    }, LOOK_EVERY_MS);
-    return () => clearInterval(timer);
-  }
-
   #end(problem: Problem): void {
     if (this.fatal) return;
     this.fatal = problem;
     this.onFatal();
   }
-}
-
-function identityOf(path: string): string | undefined {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.dev} ${found.ino}`;
 }

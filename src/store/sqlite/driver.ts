@@ -22,8 +22,8 @@ interface Statement {
 /** How many rows one statement inserts: the largest that fits. */
 const AT_ONCE = [32, 8, 1] as const;
 
-/** A statement waits this long inside SQLite for another process before it is tried again from outside. */
-const BUSY_WAIT_MS = 20;
+/** SQLite's own wait for a locked database blocks the event loop, so a busy database is asked again from outside. */
+const NEVER_WAIT = 0;
 
 /** Older ones can corrupt a WAL database that two connections write and checkpoint at once (fixed in 3.51.3). */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -32,7 +32,7 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
 export async function connect(path: string): Promise<Driver> {
   const Database = await load();
   try {
-    return new Database(path, { timeout: BUSY_WAIT_MS });
+    return new Database(path, { timeout: NEVER_WAIT });
   } catch (error) {
     throw isMissingBinary(error) ? notBuilt(error) : storeError(error, path);
   }

@@ -1,4 +1,5 @@
 import { StoreError } from '../../errors.ts';
+import { lockHolders } from './lock-holders.ts';
 
 /** Whether another process holds the file just now, which is no failure: the call is made again. */
 export function isBusy(error: unknown): boolean {
@@ -15,11 +16,7 @@ export function storeError(error: unknown, path: string): unknown {
   switch (code.replace(/^SQLITE_/, '').split('_', 1)[0]) {
     case 'BUSY':
     case 'LOCKED':
-      return new StoreError(
-        'store_busy',
-        `${path} was locked by another process for 30 s, and nothing was changed. Something holds a long transaction on it; find it, or try again.`,
-        { ...cause, retryable: true },
-      );
+      return busy(error, path);
     case 'READONLY':
     case 'PERM':
       return readOnly(error, path);
@@ -51,6 +48,16 @@ export function storeError(error: unknown, path: string): unknown {
     default:
       return new StoreError('store_unavailable', `SQLite refused a statement on ${path}: ${messageOf(error)}`, cause);
   }
+}
+
+function busy(cause: unknown, path: string): StoreError {
+  const holders = lockHolders(path);
+  const who = holders === undefined ? 'Something' : holders[0]?.toUpperCase() + holders.slice(1);
+  return new StoreError(
+    'store_busy',
+    `${path} was locked by another process for 30 s, and nothing was changed. ${who} holds a long transaction on it; end that, or try again.`,
+    { cause, retryable: true },
+  );
 }
 
 export function readOnly(cause: unknown, path: string): StoreError {

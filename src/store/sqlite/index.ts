@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
@@ -7,9 +7,11 @@ import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
-import { isBusy, readOnly, storeError } from './failures.ts';
+import { readOnly, storeError } from './failures.ts';
 import { Handed } from './handed.ts';
 import { Lanes } from './lanes.ts';
+import { identify, OpenFiles, refuseHardLink } from './open-files.ts';
+import { patiently } from './patience.ts';
 import { Places } from './places.ts';
 import { Pruning } from './pruning.ts';
 import { Reaper } from './reaper.ts';
@@ -59,19 +61,23 @@ export function sqlite(path: string, options: SqliteOptions = {}): StoreOpener {
   return { kind: 'sqlite', open: (world) => openSqlite(path, durability, world) };
 }
 
-/** Opening is retried this long while another process holds the file, for instance to migrate it. */
-const OPEN_PATIENCE_MS = 30_000;
+/** The log is cut back to this after a long transaction or a long read has made it grow. */
+const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
 async function openSqlite(path: string, durability: Durability, world: World): Promise<Store> {
-  refuseReadOnly(path);
+  const before = path === ':memory:' ? undefined : identify(path);
+  if (before) {
+    refuseReadOnly(path);
+    if (before.isFile()) refuseHardLink(before, path);
+  }
   const sql = new Sql(await connect(path));
   try {
-    await patiently(path, () => prepare(sql, path, durability));
+    await patiently(() => prepare(sql, path, durability));
+    return build(sql, path, OpenFiles.of(sql, path, before), world);
   } catch (error) {
     sql.close();
-    throw error;
+    throw storeError(error, path);
   }
-  return build(sql, path, world);
 }
 
 /**
@@ -79,7 +85,6 @@ async function openSqlite(path: string, durability: Durability, world: World): P
  * even after somebody has made it writable.
  */
 function refuseReadOnly(path: string): void {
-  if (path === ':memory:' || !existsSync(path)) return;
   try {
     accessSync(path, constants.W_OK);
   } catch (error) {
@@ -87,18 +92,18 @@ function refuseReadOnly(path: string): void {
   }
 }
 
-function build(sql: Sql, path: string, world: World): Store {
+function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const clock = new StoreClock(world.clock);
   const catalogue = new Catalogue(sql, clock);
   const lanes = new Lanes(sql, catalogue, world.random);
   const walk = new Walk(sql, catalogue, lanes);
   const facts = new FactsTable(sql);
   const places = new Places(sql, lanes, facts);
-  const writer = new Writer(sql, clock, path, lanes);
+  const writer = new Writer({ sql, clock, path, files, cached: lanes });
   const wake = new Wake(sql, path);
   const reaper = new Reaper(sql, world.clock);
   let closed = false;
-  const read = reader(sql, path, () => {
+  const read = reader(sql, path, files, () => {
     if (closed) throw new ClosedError('The store');
   });
   const now = () => clock.read();
@@ -108,7 +113,7 @@ function build(sql: Sql, path: string, world: World): Store {
   const tasks = new SqliteTasks(parts, () => wake.call());
   const pruning = new Pruning(sql, writer, read, now);
   const chores = new Chores(sql, writer, catalogue, read, now);
-  const within = new Within({ sql, path, clock, random: world.random, isClosed: () => closed });
+  const within = new Within({ sql, path, files, clock, random: world.random, isClosed: () => closed });
 
   return {
     tasks,
@@ -157,7 +162,7 @@ function prepare(sql: Sql, path: string, durability: Durability): void {
   // better-sqlite3 is built with NORMAL for WAL, which loses acknowledged commits when the power goes.
   const wanted = SYNCHRONOUS[durability];
   sql.exec(
-    `PRAGMA synchronous = ${wanted.name}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`,
+    `PRAGMA synchronous = ${wanted.name}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA journal_size_limit = ${WAL_KEPT_BYTES}`,
   );
   if (synchronous(sql) !== wanted.number) {
     throw new StoreError(
@@ -177,19 +182,6 @@ function prepare(sql: Sql, path: string, durability: Durability): void {
 
 function synchronous(sql: Sql): number | undefined {
   return sql.get<{ synchronous: number }>('PRAGMA synchronous')?.synchronous;
-}
-
-async function patiently(path: string, step: () => void): Promise<void> {
-  const started = performance.now();
-  for (;;) {
-    try {
-      step();
-      return;
-    } catch (error) {
-      if (!isBusy(error) || performance.now() - started > OPEN_PATIENCE_MS) throw storeError(error, path);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
-  }
 }
 
 function sqliteVersion(sql: Sql): string {

@@ -18,16 +18,21 @@ import type {
 import { takes } from '../takes.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
+import type { OpenFiles } from './open-files.ts';
+import { patiently } from './patience.ts';
 
 /** Runs a read and puts SQLite's failures into words. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
 
-/** A reader on the writer's own connection: it never waits, and sees what was committed. */
-export function reader(sql: Sql, path: string, refuseClosed: () => void): Read {
+/** A reader on the writer's own connection, which sees what was committed. It waits for nobody who writes. */
+export function reader(sql: Sql, path: string, files: OpenFiles, refuseClosed: () => void): Read {
   return async (read) => {
-    refuseClosed();
     try {
-      return read(sql);
+      return await patiently(() => {
+        refuseClosed();
+        files.check();
+        return read(sql);
+      });
     } catch (error) {
       throw storeError(error, path);
     }

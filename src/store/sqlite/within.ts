@@ -8,6 +8,7 @@ import { Enqueuing } from './enqueuing.ts';
 import { FactsTable } from './facts.ts';
 import { isBusy, storeError } from './failures.ts';
 import { Lanes } from './lanes.ts';
+import type { OpenFiles } from './open-files.ts';
 import { Places } from './places.ts';
 import { refuseTooNew } from './schema.ts';
 import type { StoreClock } from './store-clock.ts';
@@ -17,6 +18,7 @@ interface Parts {
   /** The store's own connection. */
   readonly sql: Sql;
   readonly path: string;
+  readonly files: OpenFiles;
   readonly clock: StoreClock;
   readonly random: World['random'];
   readonly isClosed: () => boolean;
@@ -131,7 +133,9 @@ class Borrowed {
     try {
       this.#sql.run(inside ? 'SAVEPOINT holdfast' : 'BEGIN IMMEDIATE');
       const receipts = this.#write(tasks);
+      this.#parts.files.checkCommitted();
       this.#sql.run(inside ? 'RELEASE holdfast' : 'COMMIT');
+      if (!inside) this.#parts.files.checkCommitted();
       return receipts;
     } catch (error) {
       // Its own part is undone; the rest of the transaction is the caller's.

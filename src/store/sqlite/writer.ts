@@ -1,6 +1,8 @@
-import { ClosedError } from '../../errors.ts';
+import { ClosedError, StoreError } from '../../errors.ts';
 import type { Sql } from './driver.ts';
 import { isBusy, storeError } from './failures.ts';
+import type { OpenFiles } from './open-files.ts';
+import { Patience } from './patience.ts';
 import type { StoreClock } from './store-clock.ts';
 
 /** What must be brought in order before a part of a transaction counts, and forgotten when it was undone. */
@@ -24,11 +26,13 @@ interface Operation {
   begun: boolean;
 }
 
-/** How long a busy database is asked again before the caller hears of it. */
-const PATIENCE_MS = 30_000;
-
-/** The longest pause between two asks; each is drawn anew, because SQLite's own waiting is not fair. */
-const LONGEST_PAUSE_MS = 25;
+export interface WriterParts {
+  readonly sql: Sql;
+  readonly clock: StoreClock;
+  readonly path: string;
+  readonly files: OpenFiles;
+  readonly cached: Cached;
+}
 
 /** A transaction takes this many calls at most, so that other processes get their turn. */
 const MOST_AT_ONCE = 500;
@@ -42,15 +46,17 @@ export class Writer {
   readonly #sql: Sql;
   readonly #clock: StoreClock;
   readonly #path: string;
+  readonly #files: OpenFiles;
   readonly #cached: Cached;
   #waiting: Operation[] = [];
   #flushing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(sql: Sql, clock: StoreClock, path: string, cached: Cached) {
+  constructor({ sql, clock, path, files, cached }: WriterParts) {
     this.#sql = sql;
     this.#clock = clock;
     this.#path = path;
+    this.#files = files;
     this.#cached = cached;
   }
 
@@ -122,7 +128,7 @@ export class Writer {
   }
 
   async #commit(batch: readonly Operation[]): Promise<void> {
-    const started = performance.now();
+    const patience = new Patience();
     // Hardly anything ever fails, so savepoints are made when something has, to find what cannot be done.
     let guarded = false;
     for (;;) {
@@ -131,18 +137,18 @@ export class Writer {
         return;
       } catch (error) {
         this.#rollBack();
-        const busy = isBusy(error);
-        if (!busy && !guarded) {
+        // What a file that was replaced refused must not be written once more.
+        if (!guarded && !isBusy(error) && !(error instanceof StoreError)) {
           guarded = true;
           continue;
         }
-        if (!busy || performance.now() - started > PATIENCE_MS) {
+        if (!patience.allows(error)) {
           const told = storeError(error, this.#path);
           for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(told);
           return;
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_PAUSE_MS));
+      await patience.pause();
     }
   }
 
@@ -155,7 +161,9 @@ export class Writer {
       guarded ? this.#runApart(operation, operation.calls, now) : [this.#run(operation, operation.calls, now)],
     );
     this.#clock.note(this.#sql, this.#sql.changed !== before);
+    this.#files.check();
     this.#sql.run('COMMIT');
+    this.#files.checkCommitted();
     return answers;
   }
 

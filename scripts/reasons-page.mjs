@@ -2,7 +2,7 @@
 //   npm run classify:docs
 
 /** The page as Markdown. `answer` gives the default policy's answer to a reason of a kind, and `backoff` puts one in words. */
-export function reasonsPage({ reasons, answer, backoff }) {
+export function reasonsPage({ reasons, engineReasons, answer, backoff }) {
   const rows = Object.entries(reasons).map(([reason, info]) => [
     `\`${reason}\``,
     info.meaning,
@@ -13,15 +13,19 @@ export function reasonsPage({ reasons, answer, backoff }) {
     info.traps ?? '',
   ]);
   const head = ['reason', 'meaning', 'kind', 'fault', 'ambiguous', 'default answer', 'traps'];
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  return `${INTRODUCTION}\n${[head, head.map(() => '---'), ...rows].map(line).join('\n')}\n`;
+  const engineRows = Object.entries(engineReasons).map(([reason, { meaning, answered }]) => [
+    `\`${reason}\``,
+    meaning,
+    answered ? 'yes' : '',
+  ]);
+  return `${INTRODUCTION}\n${table(head, rows)}\n${ENGINE}\n${table(['reason', 'meaning', 'a rule may name it'], engineRows)}`;
 }
 
 const INTRODUCTION = `# Reasons
 
 <!-- Made by \`npm run classify:docs\` from src/failure/classify/reasons.ts. Change it there. -->
 
-Every reason that \`classify\` gives, whatever library the error came from. [Classification](classification.md) tells how an
+Every reason that \`classify\` and the handlers of Holdfast give, whatever library the error came from. [Classification](classification.md) tells how an
 error gets one, and how rules of your own give others.
 
 - **kind**: how such a failure behaves when the same task runs again. A rule may know better for one code: the day's quota of one
@@ -30,6 +34,16 @@ error gets one, and how rules of your own give others.
 - **ambiguous**: the effect may have happened. A task with \`idempotent: false\` then waits for a person.
 - **default answer**: what \`presets.standard\` does. A rule for the reason, its family (\`fs.*\`) or its kind changes it.
 `;
+
+const ENGINE = `## Without a failure
+
+These stand in decisions and with tasks, and no error has them.
+`;
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |\n`;
+  return [head, head.map(() => '---'), ...rows].map(line).join('');
+}
 
 function inWords(kind, { maxAttempts, backoff: given, charge }, backoff) {
   if (kind === 'permanent') return 'ends at once';

@@ -17,9 +17,10 @@ export {
   WorkerNotFoundError,
 } from './errors.ts';
 export { type Backoff, custom, exponential, fixed, immediate, linear, none, schedule } from './failure/backoff.ts';
-export { type ClassifyContext, classify } from './failure/classify/classify.ts';
+export { classify } from './failure/classify/classify.ts';
 export { messageRules } from './failure/classify/message-rules.ts';
 export { REASONS, type Reason, type ReasonInfo } from './failure/classify/reasons.ts';
+export type { ClassifyContext } from './failure/classify/ruled.ts';
 export { type Classifier, type ClassifyRule, classifierFrom, type RuleMatch } from './failure/classify/rules.ts';
 export {
   type Because,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  circlesOf,
   effectsOfImporting,
   impurities,
   leakedClaimOrder,
@@ -19,6 +20,10 @@ describe('the source', () => {
 
   test('imports one way', () => {
     expect(modules.flatMap(wrongImports)).toEqual([]);
+  });
+
+  test('has no circle of imports', () => {
+    expect(circlesOf(modules)).toEqual([]);
   });
 
   test('decides failures without a clock, dice, log or process', () => {
@@ -89,10 +94,9 @@ describe('the checks', () => {
       `import { claim } from '../store/store.ts';`,
       ['imports src/store/store.ts, but source knows only'],
     ],
-    ['src/task.ts', `import type { Outcome } from './failure/outcome.ts';`, []],
     [
       'src/task.ts',
-      `import { KINDS } from './failure/outcome.ts';`,
+      `import type { Outcome } from './failure/outcome.ts';`,
       ['imports src/failure/outcome.ts, but the base knows only itself'],
     ],
     [
@@ -211,6 +215,19 @@ describe('the checks', () => {
 
   test('see imports that go the wrong way, and no others', () => {
     expectBreaches(wrongImports, imports);
+  });
+
+  test('see a circle of imports, of types too', () => {
+    const circle = [
+      readModule('src/failure/a.ts', `import { b } from './b.ts'; import { d } from './d.ts';`),
+      readModule('src/failure/b.ts', `import { c } from './c.ts';`),
+      readModule('src/failure/c.ts', `import type { A } from './a.ts'; import { d } from './d.ts';`),
+      readModule('src/failure/d.ts', `import 'node:fs';`),
+    ];
+    expect(circlesOf(circle)).toEqual([
+      'src/failure/a.ts imports src/failure/b.ts imports src/failure/c.ts imports src/failure/a.ts: move what both need to a file that neither imports from.',
+    ]);
+    expect(circlesOf(circle.slice(1))).toEqual([]);
   });
 
   const PURE = 'but failure decides over plain values: time and chance are arguments';

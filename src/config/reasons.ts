@@ -1,15 +1,11 @@
-import { REASONS } from '../failure/classify/reasons.ts';
+import { ENGINE_REASONS, type EngineReasonInfo, familyOf, REASONS } from '../failure/classify/reasons.ts';
 import { FAILURE_KINDS, isKind, isReason } from '../failure/outcome.ts';
 import { editsBetween } from '../nearest.ts';
 import { likeName } from './nearest-name.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
 import { membersOf, type RetryBlock } from './retry.ts';
 
-/** What decisions are about that no classifier gives: a handler's own word, and what happens to a worker. */
-const OF_THE_ENGINE = ['explicit.later', 'worker.lost', 'worker.interrupted', 'deadline.passed'];
-
-/** With which tasks come to rest besides, though no rule of a policy meets them. */
-const OF_THE_END = ['worker.crash_loop', 'cancelled', 'unique.superseded'];
+const ENGINE: Readonly<Record<string, EngineReasonInfo>> = ENGINE_REASONS;
 
 const LISTED = 'A reason of your own is listed under `reasons:`.';
 
@@ -26,7 +22,11 @@ export class KnownReasons {
   constructor(byRules: readonly string[], listed: readonly string[] | undefined) {
     this.#own = new Set([...byRules, ...(listed ?? [])]);
     this.#complete = listed !== undefined;
-    this.#all = [...Object.keys(REASONS), ...OF_THE_ENGINE, ...this.#own];
+    this.#all = [
+      ...Object.keys(REASONS),
+      ...Object.keys(ENGINE).filter((reason) => ENGINE[reason]?.answered),
+      ...this.#own,
+    ];
     this.#families = [...new Set(this.#all.map(familyOf))];
   }
 
@@ -42,7 +42,7 @@ export class KnownReasons {
 
   /** Refuses the name of a reason or family with which no task comes to rest. */
   checkName(name: string, at: Located, problems: Problems): void {
-    const objection = OF_THE_END.includes(name) || name === 'unique.*' ? undefined : this.#objectionTo(name);
+    const objection = Object.hasOwn(ENGINE, name) || name === 'unique.*' ? undefined : this.#objectionTo(name);
     if (objection) problems.refuse(at, ...objection);
   }
 
@@ -99,8 +99,4 @@ export class KnownReasons {
 /** A family of one's own may look a little like one of ours: only a single edit is surely a slip. */
 function slipOf(name: string, known: readonly string[]): string | undefined {
   return known.find((each) => Math.abs(each.length - name.length) <= 1 && editsBetween(name, each) <= 1);
-}
-
-function familyOf(reason: string): string {
-  return `${reason.split('.', 1)[0]}.*`;
 }

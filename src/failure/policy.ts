@@ -1,64 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { DurationInput, Milliseconds } from '../duration.ts';
 import { type Backoff, exponential } from './backoff.ts';
+import { familyOf } from './classify/reasons.ts';
 import { type Jitter, proportional } from './jitter.ts';
 import { type End, type FailureKind, isKind } from './outcome.ts';
-import { parseOptions } from './policy-options.ts';
+import { type Policy, type PolicyOptions, parseOptions } from './policy-options.ts';
 
-/** What a rule may say otherwise for the failures that it names. What it leaves out comes from the next less specific rule. */
-export interface RuleOptions {
-  /** Counts only the failures that this rule governs. */
-  readonly maxAttempts?: number;
-  readonly backoff?: Backoff;
-  readonly jitter?: Jitter;
-  readonly onExhausted?: End;
-  /** `false`: a rate limit without a hint is a deferral and charges nobody. Only meaningful where a rate limit is met. */
-  readonly charge?: boolean;
-}
-
-/** What may be said of a policy. What is left out, or `undefined`, stays as it is in the policy underneath. */
-export interface PolicyOptions extends Omit<RuleOptions, 'charge'> {
-  /** Charged executions, the first included: 4 means one try and three retries. Default 5. */
-  readonly maxAttempts?: number;
-  /** `stop` (default) ends a permanent failure at once; `retry` treats it like any other. */
-  readonly permanent?: 'stop' | 'retry';
-  /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
-  readonly onExhausted?: End;
-  /** By reason (`fs.locked`), family (`fs.*`) or kind (`transient`); the most specific one answers. */
-  readonly rules?: Readonly<Record<string, RuleOptions>>;
-  /** How many deferrals in a row are granted before a person is asked. Default 100. */
-  readonly maxDeferrals?: number;
-  /** How long deferrals in a row may put a task off before a person is asked. Default 24 h. */
-  readonly maxDeferredFor?: DurationInput;
-  /** A longer ask than this needs a person. Default 24 h. */
-  readonly maxRetryAfter?: DurationInput;
-  /** No execution starts later than this after the first one. Default: no such limit. */
-  readonly giveUpAfter?: DurationInput | 'none';
-  /** How long one execution may run since its start or its last `heartbeat()`. Default 1 h; `'none'` must be said. */
-  readonly timeout?: DurationInput | 'none';
-  /** The last bound on executions of any outcome; beyond it a person is asked. Default 1,000. */
-  readonly maxExecutions?: number;
-  /** Retry an ambiguous failure even if the task is not idempotent. Default false. */
-  readonly retryAmbiguous?: boolean;
-}
-
-/** A policy with every value settled. `version` is a hash of its content, kept with each decision that it made. */
-export interface Policy {
-  readonly maxAttempts: number;
-  readonly backoff: Backoff;
-  readonly jitter: Jitter;
-  readonly permanent: 'stop' | 'retry';
-  readonly onExhausted: End;
-  readonly rules: Readonly<Record<string, RuleOptions>>;
-  readonly maxDeferrals: number;
-  readonly maxDeferredFor: Milliseconds;
-  readonly maxRetryAfter: Milliseconds;
-  readonly giveUpAfter: Milliseconds | 'none';
-  readonly timeout: Milliseconds | 'none';
-  readonly maxExecutions: number;
-  readonly retryAmbiguous: boolean;
-  readonly version: string;
-}
+export type { Policy, PolicyOptions, RuleOptions } from './policy-options.ts';
 
 const HOUR = 3_600_000;
 
@@ -149,10 +96,6 @@ function findAnswer(policy: Policy, reason: string, kind: FailureKind | undefine
 /** The names of the rules that may speak, from the least specific to the most. */
 function rulesFor(reason: string, kind: FailureKind | undefined): string[] {
   return [...(kind ? [kind] : []), familyOf(reason), ...(isKind(reason) ? [] : [reason])];
-}
-
-function familyOf(reason: string): string {
-  return `${reason.split('.', 1)[0]}.*`;
 }
 
 /** A policy is shared by all tasks of its type, so nobody may change it behind its version. */

@@ -8,6 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RE2JS, RE2JSException } from 're2js';
 import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
+import { REASONS } from '../failure/classify/reasons.ts';
+import { reasonOfExit, reasonOfSignal } from '../failure/exits.ts';
 import type { FailureKind } from '../failure/outcome.ts';
 import { Failed } from '../failure/signals.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
@@ -82,35 +84,7 @@ interface Verdict {
   readonly reason: string;
 }
 
-const USAGE: Verdict = { kind: 'permanent', reason: 'process.usage' };
-const KILLED: Verdict = { kind: 'transient', reason: 'process.killed' };
-const CRASHED: Verdict = { kind: 'unknown', reason: 'process.crashed' };
 const EXIT: Verdict = { kind: 'unknown', reason: 'process.exit' };
-
-/** What an exit code or a signal means by convention: sysexits.h, timeout(1), and the shell's 126, 127 and 128 + n. */
-const BY_END: Readonly<Record<string, Verdict>> = {
-  64: USAGE,
-  75: { kind: 'transient', reason: 'process.tempfail' },
-  78: USAGE,
-  124: { kind: 'transient', reason: 'timeout' },
-  126: { kind: 'permanent', reason: 'process.not_executable' },
-  127: { kind: 'permanent', reason: 'process.not_found' },
-  129: KILLED,
-  130: KILLED,
-  134: CRASHED,
-  137: KILLED,
-  139: CRASHED,
-  143: KILLED,
-  SIGHUP: KILLED,
-  SIGINT: KILLED,
-  SIGKILL: KILLED,
-  SIGTERM: KILLED,
-  SIGABRT: CRASHED,
-  SIGBUS: CRASHED,
-  SIGFPE: CRASHED,
-  SIGILL: CRASHED,
-  SIGSEGV: CRASHED,
-};
 
 /**
  * What the last lines of stderr say, for the many commands whose exit code says nothing. Mostly the C library's own words
@@ -644,13 +618,19 @@ function failure(end: End, input: CommandInput, stderr: string): Failed {
   const lines = text.split('\n').map((line) => line.trim());
   const told = lines.filter((line) => line !== '').slice(-LINES);
   const template = recognised(told);
-  const found = BY_END[end.signal ?? end.exit] ?? template ?? EXIT;
+  const byEnd = verdictOf(end);
+  const found = byEnd.reason === EXIT.reason ? (template ?? byEnd) : byEnd;
   const kind = asked(end.exit, input, text) ?? found.kind;
   // The user's word gives the kind. A reason that says otherwise would mislead the policy's rules, so it is dropped.
   const { reason } = kind === found.kind ? found : EXIT;
   const how = end.signal ? `killed by ${end.signal}` : `exit ${end.exit}`;
   const line = visible((found === template ? template?.line : told.at(-1)) ?? '', 300);
   return new Failed(line === '' ? how : `${how}: ${line}`, { kind, reason, code: end.signal ?? end.exit });
+}
+
+function verdictOf({ exit, signal }: End): Verdict {
+  const reason = signal === undefined ? reasonOfExit(exit) : reasonOfSignal(signal);
+  return { kind: REASONS[reason].kind, reason };
 }
 
 /** What the user said of such an end. */

@@ -3,7 +3,7 @@ import type { Milliseconds } from '../duration.ts';
 import { isEnabled, type Logger } from '../log.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { PrunedTask, Store } from '../store/store.ts';
-import type { Announcer } from './events.ts';
+import type { Announcer } from './announcer.ts';
 
 /** So often one of all workers removes what is old. */
 const EVERY: Milliseconds = 3_600_000;

@@ -9,8 +9,9 @@ import type { Logger } from '../log.ts';
 import type { Claimed, Report, Settled, Settlement, World } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 import type { Writable } from '../writable.ts';
+import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
-import type { Announcer, Finished } from './events.ts';
+import type { Finished } from './events.ts';
 
 /** How an execution ended, or what there is to be said of a task that had none. */
 export interface Ending {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { reasonsPage } from '../../scripts/reasons-page.mjs';
 import { describeBackoff } from '../../src/failure/backoff.ts';
 import { FAMILIES } from '../../src/failure/classify/families/index.ts';
-import { REASONS } from '../../src/failure/classify/reasons.ts';
+import { ENGINE_REASONS, REASONS } from '../../src/failure/classify/reasons.ts';
 import { type Answer, type Table, verdictOf } from '../../src/failure/classify/verdict.ts';
 import { FAILURE_KINDS, FAULTS, isReason } from '../../src/failure/outcome.ts';
 import { answerFor, standard } from '../../src/failure/policy.ts';
@@ -11,6 +11,7 @@ import { answerFor, standard } from '../../src/failure/policy.ts';
 test('docs/reasons.md is up to date; if not: npm run classify:docs', () => {
   const page = reasonsPage({
     reasons: REASONS,
+    engineReasons: ENGINE_REASONS,
     answer: (reason, kind) => answerFor(standard, reason, kind),
     backoff: describeBackoff,
   });

@@ -294,15 +294,16 @@ describe('how it ended', () => {
     ['timeout 0.01 sleep 1000', 'transient', 'timeout', '124'],
     ['holdfast-no-such-program', 'permanent', 'process.not_found', '127'],
     ['/etc/passwd', 'permanent', 'process.not_executable', '126'],
-    ...['129', '130', '137', '143'].map((code) => [`exit ${code}`, 'transient', 'process.killed', code] as const),
-    ...['134', '139'].map((code) => [`exit ${code}`, 'unknown', 'process.crashed', code] as const),
-    ...['HUP', 'INT', 'KILL', 'TERM'].map(
+    ...['129', '130', '131', '137', '141', '143'].map(
+      (code) => [`exit ${code}`, 'transient', 'process.killed', code] as const,
+    ),
+    ...['132', '134', '136', '139'].map((code) => [`exit ${code}`, 'unknown', 'process.crashed', code] as const),
+    ...['HUP', 'INT', 'KILL', 'TERM', 'QUIT', 'PIPE', 'USR1'].map(
       (name) => [`kill -${name} $$`, 'transient', 'process.killed', `SIG${name}`] as const,
     ),
-    ...['ABRT', 'BUS', 'FPE', 'ILL', 'SEGV'].map(
+    ...['ABRT', 'BUS', 'FPE', 'ILL', 'SEGV', 'TRAP', 'SYS'].map(
       (name) => [`kill -${name} $$`, 'unknown', 'process.crashed', `SIG${name}`] as const,
     ),
-    ['kill -USR1 $$', 'unknown', 'process.exit', 'SIGUSR1'],
   ];
   test.each(ENDS)('%s is %s, %s', async (text, kind, reason, code) => {
     expect(await failureOf(sh(text))).toMatchObject({ kind, reason, code });

@@ -1,5 +1,4 @@
-import { read } from './inspect.ts';
-import type { Seen } from './seen.ts';
+import { type Readable, read } from './inspect.ts';
 
 /** A longer text is not parsed: an answer that explains itself is short. */
 const LONGEST_JSON = 16_384;
@@ -9,7 +8,7 @@ const IN_RESPONSE = ['data', 'body', '_data', 'error'] as const;
 const DIRECT = ['body', 'data', 'raw', 'rawError', 'responseBody', 'error', 'text'] as const;
 
 /** The answer's body, parsed if it is text that looks like JSON. */
-export function bodyOf(seen: Seen): unknown {
+export function bodyOf(seen: Readable): unknown {
   const { response } = seen;
   if (response !== undefined && response !== null) {
     // graphql-request's response is the body; its own `body` is the text that the parsed one came from.

@@ -6,17 +6,10 @@ import { fingerprint } from './fingerprint.ts';
 import { isAmbiguous, judge } from './judge.ts';
 import { REASONS } from './reasons.ts';
 import { waitAskedFor } from './retry-after.ts';
-import type { Ruled, Rules } from './rules.ts';
+import type { ClassifyContext, Ruled, Rules } from './ruled.ts';
 import { withoutSecrets } from './secrets.ts';
 import { type Node, outermostFirst, treeOf } from './tree.ts';
 import { kindOf } from './verdict.ts';
-
-export interface ClassifyContext {
-  /** The time against which dates in the error are read, in milliseconds of the epoch. */
-  readonly now: number;
-  /** The task's type, for rules that are about one. */
-  readonly type?: string;
-}
 
 const LONGEST_CODE = 128;
 

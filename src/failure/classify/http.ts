@@ -1,7 +1,8 @@
 import { textIn } from './body.ts';
 import type { HeaderBag } from './headers.ts';
 import type { Seen } from './seen.ts';
-import { byStatus, type Status } from './status.ts';
+import type { Status } from './status.ts';
+import { byStatus } from './status-answers.ts';
 import { type Finding, kindOf, type Verdict, verdictOf } from './verdict.ts';
 
 /** What an HTTP status means, with what stands beside it: headers that forbid or ask for a retry, words of limits. */

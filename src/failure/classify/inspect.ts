@@ -3,6 +3,15 @@
  * in here throws, and nothing runs without bound.
  */
 
+/** One error whose properties can be asked for by name. */
+export interface Readable {
+  readonly code: unknown;
+  readonly message: string;
+  /** The answer that a client attached, wherever it is kept. */
+  readonly response: unknown;
+  get(key: PropertyKey): unknown;
+}
+
 /** The property's value, or undefined where it cannot be read. What a value only has from `Object.prototype` is no evidence. */
 export function read(value: unknown, key: PropertyKey): unknown {
   return isReadable(value) ? readOf(value, key, inheritedNames(value)) : undefined;

@@ -1,11 +1,12 @@
+import { reasonOfExit } from '../exits.ts';
 import { byFtp } from './families/files.ts';
 import { GRPC_ANSWERS, GRPC_NAMES } from './families/grpc.ts';
 import { CODES } from './families/index.ts';
-import { EXIT_CODES } from './families/process.ts';
 import { sqlite } from './families/sqlite.ts';
 import { system } from './families/system.ts';
 import { Seen } from './seen.ts';
-import { byStatus, PHRASES } from './status.ts';
+import { PHRASES } from './status.ts';
+import { byStatus } from './status-answers.ts';
 import { type Answer, type Finding, found, type Strength } from './verdict.ts';
 
 /*
@@ -276,9 +277,7 @@ function byExit(said: string): Answer | undefined {
     /^[^\n]{0,200}\b(?:exited|failed|terminated|ended) with (?:exit |non-zero exit )?(?:code|status):? (\d{1,10})\b/.exec(
       said,
     )?.[1];
-  return code === undefined || code === '0' || /^[345]\d\d$/.test(code)
-    ? undefined
-    : (EXIT_CODES[code] ?? 'process.exit');
+  return code === undefined || code === '0' || /^[345]\d\d$/.test(code) ? undefined : reasonOfExit(Number(code));
 }
 
 /** As if the code stood in its field. */

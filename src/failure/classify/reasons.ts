@@ -58,6 +58,25 @@ const ROWS = {
   'fs.io': ['transient', 'worker', 'The device or network share failed.'],
   'fs.cross_device': ['permanent', 'task', 'A rename would cross file systems.'],
   'fs.invalid': ['permanent', 'task', 'The path is not what the call needs: a folder, too long, a loop.'],
+  'fs.special_file': ['permanent', 'task', 'It is a socket, a pipe or a device, which `mv` does not move.'],
+  'fs.same_file': ['permanent', 'task', 'Source and destination are the same file.'],
+  'fs.changed': ['transient', 'task', 'The file changed while it was moved, so nothing more was done.'],
+  'fs.copy_differs': ['transient', 'task', 'A copy does not read back as it was written.', 'The disk may be failing.'],
+  'fs.temporary_exists': [
+    'transient',
+    'task',
+    'The temporary file of a move exists, and another move may be writing to it.',
+  ],
+  'fs.cross_device_folder': [
+    'unknown',
+    'task',
+    'A folder would go to another file system, which `mv` does not do. A person must move it.',
+  ],
+  'fs.no_hard_links': [
+    'unknown',
+    'task',
+    'The file system of the destination makes no hard links, so `mv` could overwrite a file. A person must move it.',
+  ],
   'net.refused': ['transient', 'source', 'Nobody listens there.', 'Nothing was sent, so nothing happened.'],
   'net.dns': ['transient', 'source', 'The name could not be resolved.', 'A mistyped name looks the same.'],
   'net.timeout': [
@@ -123,6 +142,17 @@ const ROWS = {
   ],
   'http.3xx': ['unknown', 'task', 'A redirect or 304 that was thrown as an error.'],
   'http.redirect': ['permanent', 'task', 'A redirect loop, or another place must be asked.'],
+  'http.private_address': [
+    'permanent',
+    'task',
+    'The host is this machine or in a private network, which the request may not reach.',
+    '`--allow-private` allows it.',
+  ],
+  'http.secret_missing': [
+    'unknown',
+    'task',
+    'The worker lacks a secret that a header refers to. A person must add it.',
+  ],
   too_large: [
     'permanent',
     'task',
@@ -206,6 +236,7 @@ const ROWS = {
   'imap.no': ['permanent', 'task', 'The mail server refuses the command.'],
   'process.not_found': ['permanent', 'task', 'There is no such program.'],
   'process.not_executable': ['permanent', 'task', 'The file is no program, or may not be run.'],
+  'process.cwd_missing': ['permanent', 'task', 'There is no such folder to run the program in.'],
   'process.usage': ['permanent', 'task', 'The program does not take these arguments (exit 64, 78).'],
   'process.max_buffer': ['permanent', 'task', 'The program wrote more than was allowed.'],
   'process.tempfail': ['transient', 'task', 'The program asks to be run later (exit 75).'],
@@ -221,6 +252,7 @@ const ROWS = {
     'The code is wrong.',
     'Some clients throw TypeError for the network. Redrive after the next deploy.',
   ],
+  'input.invalid': ['permanent', 'task', 'The handler refuses its input.'],
   validation: ['permanent', 'task', 'The input is not what it must be.'],
   'data.parse': ['unknown', 'source', 'What came could not be read.', 'HTML instead of JSON is often an outage page.'],
   timeout: ['transient', 'task', 'Something took too long; what is not said.'],
@@ -232,13 +264,36 @@ const ROWS = {
   unknown: ['unknown', 'task', 'The error does not say.'],
 } as const satisfies Readonly<Record<string, Row>>;
 
-/** The reasons that the classifier gives. Users' rules and signals may give others. */
+/** The reasons that the classifier and our handlers give. Users' rules and signals may give others. */
 export type Reason = keyof typeof ROWS;
 
-/** Every reason that the classifier gives, and what is known of it. */
+/** Every reason that the classifier and our handlers give, and what is known of it. */
 export const REASONS: Readonly<Record<Reason, ReasonInfo>> = Object.fromEntries(
   Object.entries(ROWS as Readonly<Record<string, Row>>).map(([reason, [kind, fault, meaning, traps]]) => [
     reason,
     { kind, fault, ambiguous: MAYBE_DONE.has(reason), meaning, ...(traps !== undefined && { traps }) },
   ]),
 ) as Record<Reason, ReasonInfo>;
+
+/** What is known of a reason that no failure has. */
+export interface EngineReasonInfo {
+  readonly meaning: string;
+  /** Whether a policy answers it, so that a rule may name it. Others only stand with tasks that came to rest. */
+  readonly answered: boolean;
+}
+
+/** The reasons of what happens to a task without a failure: who put it off, lost it or ended it. */
+export const ENGINE_REASONS = {
+  'explicit.later': { answered: true, meaning: 'The handler asked to run later.' },
+  'worker.lost': { answered: true, meaning: 'Its worker ended without a word.' },
+  'worker.interrupted': { answered: true, meaning: 'Its worker stopped and handed it back.' },
+  'deadline.passed': { answered: true, meaning: 'Its deadline passed while it waited.' },
+  'worker.crash_loop': { answered: false, meaning: 'It was lost with its worker too often. A person must look.' },
+  cancelled: { answered: false, meaning: 'Somebody cancelled it.' },
+  'unique.superseded': { answered: false, meaning: 'A newer task with the same unique key took its place.' },
+} as const satisfies Readonly<Record<string, EngineReasonInfo>>;
+
+/** The family of a reason, as rules name it: `fs.*`. */
+export function familyOf(reason: string): string {
+  return `${reason.split('.', 1)[0]}.*`;
+}

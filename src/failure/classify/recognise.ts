@@ -17,7 +17,7 @@ import { byHttp, mayOutrank } from './http.ts';
 import { read } from './inspect.ts';
 import { byMessage } from './messages.ts';
 import { Seen } from './seen.ts';
-import { byStatus } from './status.ts';
+import { byStatus } from './status-answers.ts';
 import { type Finding, found, kindOf, type Strength, type Verdict, verdictOf } from './verdict.ts';
 
 /** What one error says of itself, and which family says so. */

@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSException } from 're2js';
-import { type DurationInput, duration, type Milliseconds } from '../../duration.ts';
+import { type DurationInput, duration } from '../../duration.ts';
 import { InvalidInputError } from '../../errors.ts';
 import { show } from '../../show.ts';
 import {
@@ -12,9 +12,10 @@ import {
   type Outcome,
 } from '../outcome.ts';
 import { isRecord } from '../refusal.ts';
-import { type ClassifyContext, classifyBy, outcomeBy } from './classify.ts';
+import { classifyBy, outcomeBy } from './classify.ts';
 import { readText } from './inspect.ts';
 import { REASONS, type Reason } from './reasons.ts';
+import type { ClassifyContext, Ruled, Says } from './ruled.ts';
 import type { Seen } from './seen.ts';
 import { type Node, outermostFirst } from './tree.ts';
 
@@ -69,24 +70,6 @@ export function classifierFrom(rules: readonly ClassifyRule[]): Classifier {
     classify: (thrown, context) => classifyBy(thrown, context, ask),
     outcomeOf: (thrown, context) => outcomeBy(thrown, context, ask),
   };
-}
-
-/** What a rule that matched says, and where. */
-export interface Ruled {
-  readonly says: Says;
-  readonly name: string;
-  readonly field: string;
-  readonly node: Node;
-}
-
-export type Rules = (tree: Node, context: ClassifyContext) => Ruled | undefined;
-
-interface Says {
-  readonly reason: string;
-  readonly kind: FailureKind;
-  readonly fault: Fault;
-  readonly ambiguous: boolean;
-  readonly retryAfterMs?: Milliseconds;
 }
 
 interface Rule {

@@ -2,10 +2,16 @@ import { bodyOf } from './body.ts';
 import { bagOf, type HeaderBag } from './headers.ts';
 import { inheritedNames, isReadable, type Names, read, readOf, readText } from './inspect.ts';
 import { type Status, statusOf } from './status.ts';
-import type { Sort } from './verdict.ts';
 
 /** How much of a message is searched for words, in characters. */
 export const LONGEST_READ = 1_024;
+
+/**
+ * Sorts of errors, told apart by little, so that not every family must look at each: with the status of an answer; as the
+ * system made it, with its call; with a code that is text or a number; or with none.
+ */
+export const SORTS = ['answered', 'system', 'coded', 'numbered', 'bare'] as const;
+export type Sort = (typeof SORTS)[number];
 
 const ABSENT = Symbol('not read yet');
 

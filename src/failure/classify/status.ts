@@ -1,43 +1,4 @@
-import { read } from './inspect.ts';
-import type { Seen } from './seen.ts';
-import type { Answer } from './verdict.ts';
-
-/** What a status means by itself. What is not in the table goes by its hundred. */
-const BY_STATUS: Readonly<Record<number, Answer>> = {
-  401: 'auth.invalid',
-  402: 'quota.exhausted',
-  403: 'auth.forbidden',
-  404: 'http.404',
-  407: 'auth.invalid',
-  408: 'http.408',
-  409: 'http.409',
-  410: 'http.404',
-  412: 'conflict',
-  413: 'too_large',
-  421: 'http.421',
-  423: 'http.423',
-  425: 'http.425',
-  429: 'http.429',
-  431: 'too_large',
-  // Cosmos DB: ask again.
-  449: 'http.4xx transient',
-  // nginx: its client went away before there was an answer.
-  499: { reason: 'http.4xx', kind: 'unknown', ambiguous: true },
-  501: { reason: 'http.5xx', kind: 'permanent', ambiguous: false },
-  // Not taken on at all: overloaded, or nobody behind the proxy.
-  503: { reason: 'http.5xx', ambiguous: false },
-  521: { reason: 'http.5xx', ambiguous: false },
-  523: { reason: 'http.5xx', ambiguous: false },
-  525: { reason: 'http.5xx', ambiguous: false },
-  529: { reason: 'http.5xx', ambiguous: false },
-};
-
-export function byStatus(status: number): Answer {
-  const exact = BY_STATUS[status];
-  if (exact !== undefined) return exact;
-  if (status >= 500) return 'http.5xx';
-  return status >= 400 ? 'http.4xx' : 'http.3xx';
-}
+import { type Readable, read } from './inspect.ts';
 
 export interface Status {
   readonly number: number;
@@ -61,7 +22,7 @@ const NESTED = [
 /** What stands beside a `code` that is an HTTP status. Without such a sign a number means eight other things. */
 const SIGNS = ['response', 'headers', 'isAxiosError', 'statusText', 'statusMessage', 'responseBody'] as const;
 
-export function statusOf(seen: Seen): Status | undefined {
+export function statusOf(seen: Readable): Status | undefined {
   for (const field of DIRECT) {
     const number = httpNumber(seen.get(field));
     if (number !== undefined) return { number, field, answered: hasAnswer(seen) };
@@ -87,11 +48,11 @@ function isRpcName(status: unknown): boolean {
 }
 
 /** Google's errors list `{ reason, message }` beside the code. */
-function isGoogle(seen: Seen): boolean {
+function isGoogle(seen: Readable): boolean {
   return typeof read(read(seen.get('errors'), 0), 'reason') === 'string';
 }
 
-function hasAnswer(seen: Seen): boolean {
+function hasAnswer(seen: Readable): boolean {
   const { response } = seen;
   return (response !== undefined && response !== null) || seen.get('headers') != null || seen.get('body') != null;
 }

@@ -1,6 +1,6 @@
 import type { FailureKind } from '../outcome.ts';
 import { REASONS, type Reason } from './reasons.ts';
-import type { Seen } from './seen.ts';
+import type { Seen, Sort } from './seen.ts';
 
 /**
  * What a table says of a code: a reason, which has its kind in `reasons.ts`; or a reason and another kind, as in
@@ -33,13 +33,6 @@ export interface Finding {
  */
 export const STRENGTHS = ['class', 'hint', 'message', 'code', 'status', 'said'] as const;
 export type Strength = (typeof STRENGTHS)[number];
-
-/**
- * Sorts of errors, told apart by little, so that not every family must look at each: with the status of an answer; as the
- * system made it, with its call; with a code that is text or a number; or with none.
- */
-export const SORTS = ['answered', 'system', 'coded', 'numbered', 'bare'] as const;
-export type Sort = (typeof SORTS)[number];
 
 /** A family of errors: tables of what its codes and names mean, and where a table will not do, a way to read its shape. */
 export interface Family {

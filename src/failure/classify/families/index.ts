@@ -1,4 +1,5 @@
-import { type Answer, type Family, SORTS, type Sort, type Table } from '../verdict.ts';
+import { SORTS, type Sort } from '../seen.ts';
+import type { Answer, Family, Table } from '../verdict.ts';
 import { abort } from './abort.ts';
 import { aws } from './aws.ts';
 import { azure } from './azure.ts';

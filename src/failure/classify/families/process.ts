@@ -1,47 +1,7 @@
+import { reasonOfExit, reasonOfSignal } from '../../exits.ts';
 import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import { type Family, type Finding, found, lookUp } from '../verdict.ts';
 import { AT_SPAWN } from './system.ts';
-
-/** Exit codes with a common meaning: sysexits.h, the shell, and 128 + a signal's number. */
-export const EXIT_CODES: Table = {
-  64: 'process.usage',
-  75: 'process.tempfail',
-  78: 'process.usage',
-  124: 'timeout',
-  126: 'process.not_executable',
-  127: 'process.not_found',
-  129: 'process.killed',
-  130: 'process.killed',
-  131: 'process.killed',
-  132: 'process.crashed',
-  133: 'process.crashed',
-  134: 'process.crashed',
-  135: 'process.crashed',
-  136: 'process.crashed',
-  137: 'process.killed',
-  139: 'process.crashed',
-  141: 'process.killed',
-  143: 'process.killed',
-  // cmd.exe: no such command.
-  9009: 'process.not_found',
-  // Windows status codes: access violation, stack overflow, heap corruption, fast fail, Ctrl+C.
-  3221225477: 'process.crashed',
-  3221225725: 'process.crashed',
-  3221226356: 'process.crashed',
-  3221226505: 'process.crashed',
-  3221225786: 'process.killed',
-};
-
-const SIGNALS: Table = {
-  SIGSEGV: 'process.crashed',
-  SIGABRT: 'process.crashed',
-  SIGBUS: 'process.crashed',
-  SIGILL: 'process.crashed',
-  SIGFPE: 'process.crashed',
-  SIGTRAP: 'process.crashed',
-  SIGSYS: 'process.crashed',
-  SIGIOT: 'process.crashed',
-};
 
 export const processes: Family = {
   name: 'process',
@@ -75,12 +35,12 @@ function byEnd(seen: Seen): Finding | undefined {
     // Node itself killed it, which exec and spawnSync do when their time limit is over.
     if (seen.get('killed') === true && signal === 'SIGTERM' && seen.get('cmd') !== undefined)
       return found('timeout', 'killed');
-    return lookUp(SIGNALS, signal, 'signal') ?? found('process.killed', 'signal');
+    return found(reasonOfSignal(signal), 'signal');
   }
   const number = exitCode ?? numberOf(seen);
   if (number === undefined || number === 0) return undefined;
   const field = exitCode === undefined ? (typeof seen.code === 'number' ? 'code' : 'status') : 'exitCode';
-  return lookUp(EXIT_CODES, number, field) ?? found('process.exit', field);
+  return found(reasonOfExit(number), field);
 }
 
 /** The signal that ended it; null where it ended by itself. */

@@ -1,0 +1,38 @@
+import type { Answer } from './verdict.ts';
+
+/** What a status means by itself. What is not in the table goes by its hundred. */
+const BY_STATUS: Readonly<Record<number, Answer>> = {
+  401: 'auth.invalid',
+  402: 'quota.exhausted',
+  403: 'auth.forbidden',
+  404: 'http.404',
+  407: 'auth.invalid',
+  408: 'http.408',
+  409: 'http.409',
+  410: 'http.404',
+  412: 'conflict',
+  413: 'too_large',
+  421: 'http.421',
+  423: 'http.423',
+  425: 'http.425',
+  429: 'http.429',
+  431: 'too_large',
+  // Cosmos DB: ask again.
+  449: 'http.4xx transient',
+  // nginx: its client went away before there was an answer.
+  499: { reason: 'http.4xx', kind: 'unknown', ambiguous: true },
+  501: { reason: 'http.5xx', kind: 'permanent', ambiguous: false },
+  // Not taken on at all: overloaded, or nobody behind the proxy.
+  503: { reason: 'http.5xx', ambiguous: false },
+  521: { reason: 'http.5xx', ambiguous: false },
+  523: { reason: 'http.5xx', ambiguous: false },
+  525: { reason: 'http.5xx', ambiguous: false },
+  529: { reason: 'http.5xx', ambiguous: false },
+};
+
+export function byStatus(status: number): Answer {
+  const exact = BY_STATUS[status];
+  if (exact !== undefined) return exact;
+  if (status >= 500) return 'http.5xx';
+  return status >= 400 ? 'http.4xx' : 'http.3xx';
+}

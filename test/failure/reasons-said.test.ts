@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { ENGINE_REASONS, familyOf, REASONS } from '../../src/failure/classify/reasons.ts';
+import { isKind, isReason } from '../../src/failure/outcome.ts';
+import { nodesIn, readModule, readSource } from '../architecture.ts';
+
+const KNOWN = [...Object.keys(REASONS), ...Object.keys(ENGINE_REASONS)];
+const FAMILIES = new Set(KNOWN.filter((reason) => reason.includes('.')).map(familyOf));
+
+/** Texts that look like a reason of ours and are something else. */
+const OTHERS = ['data.error', 'db.migrate', 'db.prune', 'reasons', 'unique.key', 'unique.while', 'worker.timeout'];
+
+/** Where a text says a reason: as a member `reason`, as its default, or in the form of a reason of one of our families. */
+function reasonsIn(file: string, text: string): readonly string[] {
+  return nodesIn(readModule(file, text).body).flatMap((node) => {
+    if (node.type === 'Property' && isNamed(node.key, 'reason')) return literalsOf(node.value);
+    return literalsOf(node).filter((said) => said.includes('.') && FAMILIES.has(familyOf(said)));
+  });
+}
+
+function isNamed(key: unknown, name: string): boolean {
+  return (key as { name?: string }).name === name;
+}
+
+function literalsOf(value: unknown): readonly string[] {
+  const node = value as { type: string; value?: unknown };
+  if (node.type === 'Literal') return isReason(node.value) ? [node.value] : [];
+  if (node.type !== 'TemplateElement') return [];
+  return [...(node.value as { raw: string }).raw.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map(([, said]) => said as string);
+}
+
+test('every reason that is said anywhere in the source is in a table of reasons', () => {
+  const unknown = readSource()
+    .filter(([file]) => !file.startsWith('src/config/'))
+    .flatMap(([file, text]) => reasonsIn(file, text).map((reason) => ({ file, reason })))
+    .filter(({ reason }) => !KNOWN.includes(reason) && !OTHERS.includes(reason) && !isKind(reason));
+  expect(unknown).toEqual([]);
+});
+
+test('a reason that is in no table is found where it is said', () => {
+  const said = (text: string) => reasonsIn('src/handlers/x.ts', text);
+  expect(said(`throw new Failed('Gone.', { reason: 'own.gone' });`)).toContain('own.gone');
+  expect(said(`const gone = failed('permanent', 'process.gone');`)).toContain('process.gone');
+  expect(said("const sql = `UPDATE x SET reason = 'unique.gone'`;")).toContain('unique.gone');
+});
+
+test('every reason of the engine has a name that cannot be taken for one of a failure, and a meaning', () => {
+  for (const [reason, { meaning }] of Object.entries(ENGINE_REASONS)) {
+    expect(isReason(reason)).toBe(true);
+    expect(Object.keys(REASONS)).not.toContain(reason);
+    expect(meaning).toMatch(/^[A-Z].*\.$/);
+  }
+});

@@ -8,6 +8,11 @@ export interface Clock {
   monotonic(): Milliseconds;
   /** Calls `then` once after a delay of any length. Returns what calls it off. */
   after(delay: Milliseconds, then: () => void): () => void;
+  /**
+   * Calls `then` at each interval, with how much too late: for so long the process was stopped, or its event loop blocked. Keeps
+   * no process alive. Returns what ends it. A clock that stands still calls when it was moved, and never late.
+   */
+  every(interval: Milliseconds, then: (late: Milliseconds) => void): () => void;
 }
 
 /** A timer of Node's fires at once when asked to wait longer than this. */
@@ -27,5 +32,15 @@ export const systemClock: Clock = {
     };
     wait(delay);
     return () => clearTimeout(timer);
+  },
+  every(interval, then) {
+    let last = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      const late = Math.max(0, now - last - interval);
+      last = now;
+      then(late);
+    }, interval).unref();
+    return () => clearInterval(timer);
   },
 };

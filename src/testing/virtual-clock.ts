@@ -9,9 +9,16 @@ interface Timer {
   readonly then: () => void;
 }
 
+interface Pulse {
+  readonly interval: Milliseconds;
+  readonly then: (late: Milliseconds) => void;
+  last: number;
+}
+
 /** A clock that stands still until it is moved. */
 export class VirtualClock implements Clock {
   readonly #timers = new Set<Timer>();
+  readonly #pulses = new Set<Pulse>();
   readonly #start: number;
   #now: number;
   #order = 0;
@@ -34,6 +41,13 @@ export class VirtualClock implements Clock {
     const timer = { at: this.#now + Math.max(0, delay), order: this.#order++, then };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
+  }
+
+  /** Called at most once for each move, so that a year passes as quickly as a second; `nextTimer` does not name it. */
+  every(interval: Milliseconds, then: (late: Milliseconds) => void): () => void {
+    const pulse = { interval, then, last: this.#now };
+    this.#pulses.add(pulse);
+    return () => this.#pulses.delete(pulse);
   }
 
   /** For handlers under test: sleeps in virtual time, so that the clock knows that nothing else is to be waited for. */
@@ -79,6 +93,21 @@ export class VirtualClock implements Clock {
       timer.then();
     }
     this.#now = time;
+    for (const pulse of [...this.#pulses]) this.#beat(pulse, 0);
+  }
+
+  /** Time passes while the process is stopped or its event loop blocked: nothing fires before it is over, then all that is due. */
+  freeze(time: DurationInput): void {
+    const stopped = duration(time, 'time');
+    this.#now += stopped;
+    for (const pulse of [...this.#pulses]) this.#beat(pulse, Math.max(0, this.#now - pulse.last - pulse.interval));
+    this.moveTo(this.#now);
+  }
+
+  #beat(pulse: Pulse, late: Milliseconds): void {
+    if (!this.#pulses.has(pulse) || this.#now - pulse.last < pulse.interval) return;
+    pulse.last = this.#now;
+    pulse.then(late);
   }
 
   #first(): Timer | undefined {

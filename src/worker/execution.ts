@@ -9,6 +9,7 @@ import { decodeJson } from '../json.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
 import { type AnyTask, isThenable, parseInput } from './define-task.ts';
+import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
 import type { Limited } from './time-limits.ts';
 
@@ -54,6 +55,9 @@ export class Execution implements Limited {
   #ended = false;
   #judged = false;
   #lastBeat: Milliseconds;
+  #frozenFor: Milliseconds = 0;
+  /** How much longer it may run since its last beat because the event loop was blocked. */
+  #addedByBlocking: Milliseconds = 0;
   #stopGrace: (() => void) | undefined;
 
   constructor(claimed: Claimed, definition: AnyTask, policy: Policy, host: Host) {
@@ -80,9 +84,14 @@ export class Execution implements Limited {
     return this.#aborted === 'lost' || this.#judged;
   }
 
-  /** How long it has been running. */
+  /** How long ago it started. */
   get elapsed(): Milliseconds {
     return this.#host.clock.monotonic() - this.#startedAt;
+  }
+
+  /** For how much of that time its process was frozen. */
+  get frozenFor(): Milliseconds {
+    return this.#frozenFor;
   }
 
   /** When it has run too long: so much after its start, or its last heartbeat. */
@@ -95,12 +104,26 @@ export class Execution implements Limited {
     this.abort('timeout');
   }
 
+  /**
+   * The time in which the process was frozen does not count against its limit. Where the event loop was blocked, perhaps by this
+   * very handler, it gains at most its limit once more, so that one that blocks again and again still ends.
+   */
+  discount({ since, until, blocked }: Freeze): void {
+    const { timeout } = this.policy;
+    this.#frozenFor += Math.max(0, until - Math.max(since, this.#startedAt));
+    const lost = Math.max(0, until - Math.max(since, this.#lastBeat));
+    const added = blocked && timeout !== 'none' ? Math.min(lost, timeout - this.#addedByBlocking) : lost;
+    if (blocked) this.#addedByBlocking += added;
+    this.#lastBeat += added;
+  }
+
   /** Tells the handler to stop, once. It has the grace to do so. */
   abort(cause: AbortCause): void {
     // Who has ended already is judged by its end.
     if (this.#aborted || this.#ended || this.#judged) return;
     this.#aborted = cause;
-    this.#stopGrace = this.#host.clock.after(this.#host.grace, () => this.abandon());
+    // What has ended by then, and is not read yet, is read first.
+    this.#stopGrace = this.#host.clock.after(this.#host.grace, () => setImmediate(() => this.abandon()));
     this.#controller?.abort(this.#abortReason(cause));
   }
 
@@ -111,6 +134,7 @@ export class Execution implements Limited {
 
   heartbeat(): void {
     this.#lastBeat = this.#host.clock.monotonic();
+    this.#addedByBlocking = 0;
   }
 
   get signal(): AbortSignal {

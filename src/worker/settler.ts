@@ -17,6 +17,8 @@ import type { Finished } from './events.ts';
 export interface Ending {
   readonly outcome: Outcome;
   readonly ranFor: Milliseconds;
+  /** For how much of that time its process was frozen. */
+  readonly frozenFor?: Milliseconds;
   /** As JSON. */
   readonly result?: string;
   /** What is worth remembering of a success. */
@@ -46,6 +48,8 @@ interface Pending {
   revision: number;
   /** How much later than the facts it is now. */
   elapsed: Milliseconds;
+  /** For how much of that its process was frozen. */
+  frozen: Milliseconds;
   decision?: Decision;
 }
 
@@ -78,8 +82,8 @@ export class Settler {
   settle(claimed: Claimed, policy: Policy, ending: Ending, onTrouble = () => {}): Promise<Finished> {
     const { facts, revision } = claimed;
     return new Promise((resolve, reject) => {
-      const elapsed = ending.ranFor;
-      this.#add({ claimed, policy, ending, onTrouble, resolve, reject, facts, revision, elapsed });
+      const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
+      this.#add({ claimed, policy, ending, onTrouble, resolve, reject, facts, revision, elapsed, frozen });
     });
   }
 
@@ -130,7 +134,7 @@ export class Settler {
   #decide(pending: Pending): Settlement {
     const { claimed, policy, ending, facts, revision, elapsed } = pending;
     // A success is one whatever the facts.
-    const judged = ending.outcome.kind === 'success' ? facts : aged(facts, elapsed);
+    const judged = ending.outcome.kind === 'success' ? facts : aged(facts, elapsed, pending.frozen);
     const decision = decide(judged, ending.outcome, policy, this.#random());
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
@@ -146,6 +150,7 @@ export class Settler {
       // What a definition said of the task holds, whatever else has changed.
       pending.facts = { ...settled.facts, idempotent: settled.facts.idempotent && claimed.facts.idempotent };
       pending.elapsed = 0;
+      pending.frozen = 0;
       this.#add(pending);
       return;
     }

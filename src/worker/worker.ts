@@ -19,6 +19,7 @@ import { Executions } from './executions.ts';
 import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
 import { claimedUnder, policyFor, publications } from './policy-for.ts';
+import { Pulse } from './pulse.ts';
 import { recover } from './recovery.ts';
 import { endingOf } from './result.ts';
 import { parseRetention } from './retention-options.ts';
@@ -84,6 +85,7 @@ export class Worker implements AsyncDisposable {
   readonly #announcer: Announcer;
   readonly #settler: Settler;
   readonly #membership: Membership;
+  readonly #pulse: Pulse;
   readonly #limits: TimeLimits;
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
@@ -151,7 +153,18 @@ export class Worker implements AsyncDisposable {
         this.#wakeup.call();
       },
     };
-    this.#limits = new TimeLimits(world.clock, () => this.#executions.all);
+    this.#pulse = new Pulse(world.clock);
+    this.#pulse.listen({
+      isNeeded: () => this.#executions.running > 0,
+      onPulse: (freeze) => {
+        if (freeze) for (const execution of this.#executions.all) execution.discount(freeze);
+      },
+    });
+    this.#limits = new TimeLimits({
+      clock: world.clock,
+      running: () => this.#executions.all,
+      onTimer: (dueAt) => this.#pulse.noticeLate(dueAt),
+    });
     this.#foresight = new Foresight(this.#settings.concurrency, (type) => this.#mayClaimAhead(type));
     this.#ahead = new Ahead({
       clock: world.clock,
@@ -436,6 +449,7 @@ export class Worker implements AsyncDisposable {
     const policy = this.#policyFor(claimed);
     this.#begun += 1;
     this.#membership.keep();
+    this.#pulse.begin();
     this.#announcer.tell({ kind: 'started', task: claimed, policy });
     const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
     if (told !== NOBODY) this.#told.set(execution, told);
@@ -461,13 +475,14 @@ export class Worker implements AsyncDisposable {
   }
 
   #settle(execution: Execution, outcome: Outcome, returned: unknown): void {
-    const { claimed, elapsed } = execution;
+    const { claimed, elapsed, frozenFor } = execution;
     // A failure is answered by the policy of this moment, which may have changed while it ran.
     const policy = outcome.kind === 'success' ? execution.policy : this.#policyFor(claimed);
     const told = this.#told.get(execution) ?? NOBODY;
     if (execution.ended) this.#executions.end(execution);
-    this.#measure(claimed.type, elapsed);
-    const ending = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
+    this.#measure(claimed.type, elapsed - frozenFor);
+    const ended = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
+    const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
     this.#settler
       .settle(claimed, policy, ending, () => this.#stuck.add(execution))
       .then(
@@ -580,6 +595,7 @@ export class Worker implements AsyncDisposable {
     await this.#allQuiet();
     countdown.cancel();
     this.#membership.rest();
+    this.#pulse.rest();
     this.#limits.rest();
     this.#ahead.rest();
     await this.#chores.rest();

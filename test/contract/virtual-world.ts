@@ -28,6 +28,18 @@ class VirtualClock implements Clock {
     };
   }
 
+  every(interval: Milliseconds, then: (late: Milliseconds) => void): () => void {
+    let stop = () => {};
+    const wait = () => {
+      stop = this.after(interval, () => {
+        wait();
+        then(0);
+      });
+    };
+    wait();
+    return () => stop();
+  }
+
   /** Time passes. Timers that fall due run in order, each at its own moment. */
   advance(by: Milliseconds): void {
     this.#pass(by, (step) => {

@@ -1,7 +1,7 @@
-// Compiles src to dist. What is there is overwritten in place, and only what no source stands behind any more is removed, so
+// Compiles src to dist, and copies the files of SQL. What is there is overwritten in place, and only what no source stands behind any more is removed, so
 // that a process that runs from dist meanwhile keeps its files.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -16,6 +16,10 @@ const { status, error } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.buil
 if (error) throw error;
 // A compiler that a signal ended has no status.
 if (status !== 0) process.exit(status ?? 1);
+
+for (const path of readdirSync(src, { recursive: true })) {
+  if (path.endsWith('.sql')) cpSync(join(src, path), join(dist, path));
+}
 
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   const path = join(entry.parentPath, entry.name);

@@ -162,7 +162,7 @@ describe('migration', () => {
 
   test('to a newer version is refused with nothing changed, by a version that is older than it allows', async () => {
     await openAndClose();
-    await sql('UPDATE holdfast.meta SET version = 1000, least_writer = 2');
+    await sql('UPDATE holdfast.meta SET version = 1000, least_writer = 1000');
     const before = await sql('SELECT * FROM holdfast.meta');
     for (const migrate of ['auto', 'never'] as const) {
       expect(await failure(open(database.url, { migrate }))).toMatchObject({ code: 'store_too_new' });
@@ -191,8 +191,9 @@ describe('migration', () => {
   test('to a next version holds nobody up for long, and leaves the version before it at work', async () => {
     const old = await open();
     const steps = [
-      { sql: '', leastWriter: 1 },
-      { sql: 'ALTER TABLE acts ADD COLUMN more text;', leastWriter: 1 },
+      { sql: () => '', leastWriter: 1 },
+      { sql: () => '', leastWriter: 1 },
+      { sql: () => 'ALTER TABLE acts ADD COLUMN more text;', leastWriter: 1 },
     ];
     const pool = new pg.Pool({ connectionString: database.directUrl });
     // Databases are dropped under their connections.
@@ -210,7 +211,7 @@ describe('migration', () => {
     expect(await sql('SELECT * FROM holdfast.acts')).toEqual([]);
     await reader.end();
     await migration;
-    expect(await sql('SELECT version, least_writer FROM holdfast.meta')).toEqual([{ version: 2, least_writer: 1 }]);
+    expect(await sql('SELECT version, least_writer FROM holdfast.meta')).toEqual([{ version: 3, least_writer: 1 }]);
 
     const [receipt] = await old.tasks.enqueue([newTask()]);
     await old.tasks.move([receipt?.id as number], { actor: 'maria', verb: 'cancel' });
@@ -220,9 +221,12 @@ describe('migration', () => {
     await pool.end();
   });
 
-  test('needs no more of a schema that is there than to own it', async () => {
+  test('needs no right to create schemas where both are there and its own; else it says what to run', async () => {
     await sql('CREATE ROLE keeper LOGIN; CREATE SCHEMA holdfast AUTHORIZATION keeper');
     try {
+      const { message } = await failure(open(changed({ username: 'keeper' })));
+      const [create] = /CREATE SCHEMA "holdfast_[0-9a-f]{12}" AUTHORIZATION/.exec(message) as RegExpExecArray;
+      await sql(`${create} keeper`);
       await (await open(changed({ username: 'keeper' }))).upkeep.close();
     } finally {
       await sql('DROP OWNED BY keeper CASCADE; DROP ROLE keeper');

@@ -2,6 +2,7 @@ import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
 import { isBusy, isLost, storeError } from './failures.ts';
+import { functionsOver } from './functions.ts';
 import type { Time } from './time.ts';
 
 /** For what touches everything: migrations, a new order for a queue, checks. */
@@ -52,7 +53,10 @@ interface PoolCounts {
  * on which something was left unanswered is never used again.
  */
 export class Database {
+  /** Of the tables; its name is quoted, as it stands in statements. */
   readonly schema: string;
+  /** The schema of this version's functions, quoted too. */
+  readonly functions: string;
   readonly #way: Way;
   readonly #time: Time;
   /** As the server says. */
@@ -71,6 +75,7 @@ export class Database {
   constructor(way: Way, schema: string, time: Time) {
     this.#way = way;
     this.schema = schema;
+    this.functions = functionsOver(schema).schema;
     this.#time = time;
     // A connection that breaks while nobody uses it is replaced at the next use.
     way.pool.on?.('error', unheard);
@@ -100,7 +105,7 @@ export class Database {
    */
   async call<Answer>(name: string, values: readonly unknown[], options: Call = {}): Promise<Answer> {
     const list = values.map((_, i) => `$${i + 1}`).join();
-    return this.ask(`SELECT ${this.schema}.${name}(${list})::text AS answer`, values, options);
+    return this.ask(`SELECT ${this.functions}.${name}(${list})::text AS answer`, values, options);
   }
 
   /** The rows of a query, each as an object, its numbers as numbers whatever the pool makes of them. */

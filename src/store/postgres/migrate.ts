@@ -1,37 +1,29 @@
 import { createHash } from 'node:crypto';
 import { StoreError } from '../../errors.ts';
+import { isSchema, isThere } from './catalog.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS, type Query } from './database.ts';
-import { CHORES } from './sql/chores.ts';
-import { CLAIM } from './sql/claim.ts';
-import { DAYS } from './sql/days.ts';
-import { ENQUEUE } from './sql/enqueue.ts';
-import { LANES, SETTINGS } from './sql/lanes.ts';
-import { MOVE } from './sql/move.ts';
-import { RECOVER } from './sql/recover.ts';
-import { SETTLE } from './sql/settle.ts';
-import { SOURCES } from './sql/sources.ts';
-import { STORAGE, TABLES } from './sql/tables.ts';
-import { VIEWS } from './sql/views.ts';
+import { functionsOver, sqlFile, withSettings } from './functions.ts';
+import { hasFunctions, installFunctions } from './install.ts';
 
 interface Step {
-  readonly sql: string;
+  readonly sql: () => string;
   /** The oldest schema whose versions may go on writing. */
   readonly leastWriter: number;
 }
 
 /**
- * Each step leads from the schema of its index to the next. A step that comes later adds, and takes nothing away that the
- * version before it uses: a function whose arguments change gets a new name, and the old one goes with the step that raises
- * the least writer.
+ * Each step leads from the schema of its index to the next. A step that comes later adds tables, indexes, and columns with
+ * defaults, and takes nothing away that the functions of the version before it use. Functions are no part of the steps.
  */
 const STEPS: readonly Step[] = [
-  {
-    sql: [TABLES, STORAGE, VIEWS, LANES, DAYS, ENQUEUE, CLAIM, SETTLE, RECOVER, MOVE, SOURCES, CHORES].join('\n'),
-    leastWriter: 1,
-  },
+  { sql: () => sqlFile('tables/001-tables'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/002-functions'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;
+
+/** Before this schema, a version found its functions among the tables, where a new database has none. */
+const FIRST_WITH_OWN_FUNCTIONS = 2;
 
 interface Found {
   readonly version: number;
@@ -39,19 +31,28 @@ interface Found {
 }
 
 /**
- * Brings the tables up to date, however many processes try at once, or with `'never'` only looks whether they are.
- * @throws StoreError if they are too new for this version, or too old and may not be changed.
+ * Brings the tables up to date and makes this version's functions, however many processes try at once, or with `'never'` only
+ * looks whether they are there.
+ * @throws StoreError if the tables are too new for this version, or too old and may not be changed.
  */
 export async function migrate(database: Database, mode: 'auto' | 'never', steps = STEPS): Promise<void> {
   const { schema, where } = database;
+  const functions = functionsOver(schema);
   const target = steps.length;
-  const found = await database.session(async (query) => versionOf(query, schema));
+  const { found, isComplete } = await database.session(async (query) => ({
+    found: await versionOf(query, schema),
+    isComplete: await hasFunctions(query, functions),
+  }));
   refuseTooNew(found, target, where);
-  if (found.version >= target) return;
+  if (found.version >= target && isComplete) return;
   if (mode === 'never') {
+    const lack =
+      found.version >= target
+        ? "lacks this version's functions"
+        : `has schema ${found.version} of Holdfast's tables and this version needs ${target}`;
     throw new StoreError(
       'store_unsupported',
-      `${where} has schema ${found.version} of Holdfast's tables and this version needs ${target}, but it was opened with migrate: 'never'. ` +
+      `${where} ${lack}, but it was opened with migrate: 'never'. ` +
         'Open it once with a role that may change them, for instance: holdfast db migrate --store postgres://…',
     );
   }
@@ -64,13 +65,8 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
       await query("SET LOCAL lock_timeout = '2s'");
       const now = await versionOf(query, schema);
       refuseTooNew(now, target, where);
-      if (now.version < target) {
-        // Also where it exists, making it takes a right that a schema's owner may lack.
-        if (!(await isSchema(query, schema))) await query(`CREATE SCHEMA ${schema}`);
-        await query(`SET LOCAL search_path = ${schema}, pg_temp`);
-        for (const { sql } of steps.slice(now.version)) await query(withSettings(sql, schema));
-        await query(metaOf(now.version, target, steps.at(-1) as Step));
-      }
+      if (now.version < target) await migrateTables(query, schema, now.version, steps);
+      await installFunctions(query, { schema, where, functions });
       await query('COMMIT');
     } catch (error) {
       // Where it cannot be undone any more, its connection is gone, and with it what was done.
@@ -80,25 +76,51 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
   }, LONG_ANSWER_WITHIN_MS);
 }
 
+async function migrateTables(query: Query, schema: string, from: number, steps: readonly Step[]): Promise<void> {
+  // Also where it exists, making it takes a right that a schema's owner may lack.
+  if (!(await isSchema(query, schema))) await query(`CREATE SCHEMA ${schema}`);
+  await query(`SET LOCAL search_path = ${schema}, pg_temp`);
+  const before = await tablesOf(query, schema);
+  if (from === 0) await query(lockFunction(schema));
+  for (const { sql } of steps.slice(from)) await query(withSettings(sql(), schema));
+  await query(metaOf(from, steps.length, steps.at(-1) as Step));
+  if (from > 0) await grantAsBefore(query, schema, before);
+}
+
 function metaOf(before: number, version: number, { leastWriter }: Step): string {
   if (before > 0) return `UPDATE meta SET version = ${version}, least_writer = ${leastWriter}`;
   return `CREATE TABLE meta (
     id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1), version integer NOT NULL, least_writer integer NOT NULL,
     epoch uuid NOT NULL DEFAULT gen_random_uuid()
   );
-  INSERT INTO meta (version, least_writer) VALUES (${version}, ${leastWriter})`;
-}
-
-/** Every function finds its tables whatever the caller's search path, and its rows by index. */
-function withSettings(step: string, schema: string): string {
-  const lock = `CREATE OR REPLACE FUNCTION lane_lock() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT ${lockOf(schema)} $$;\n`;
-  const settings = `SET search_path = ${schema}, pg_temp ${SETTINGS}`;
-  return lock + step.replaceAll(/LANGUAGE plpgsql( SECURITY DEFINER)?/g, (found) => `${found} ${settings}`);
+  INSERT INTO meta (version, least_writer) VALUES (${version}, ${Math.max(leastWriter, FIRST_WITH_OWN_FUNCTIONS)})`;
 }
 
 /** The first of this schema's advisory locks. */
-function lockOf(schema: string): number {
-  return createHash('sha256').update(schema).digest().readUInt32BE() >>> 2;
+function lockFunction(schema: string): string {
+  const lock = createHash('sha256').update(schema).digest().readUInt32BE() >>> 2;
+  return `CREATE FUNCTION lane_lock() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT ${lock} $$`;
+}
+
+async function tablesOf(query: Query, schema: string): Promise<readonly string[]> {
+  const rows = await query(
+    "SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p')",
+    [schema],
+  );
+  return (rows as { name: string }[]).map(({ name }) => name);
+}
+
+/** Tables that a migration adds get the grants of `chores`, which every role that works has, so that it goes on working. */
+async function grantAsBefore(query: Query, schema: string, before: readonly string[]): Promise<void> {
+  const rows = await query(
+    `SELECT format('GRANT %s ON %I TO %s', a.privilege_type, n.relname,
+        CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END) AS grant
+      FROM pg_catalog.pg_class n, pg_catalog.pg_class c, aclexplode(c.relacl) a
+      WHERE n.relnamespace = to_regnamespace($1) AND n.relkind IN ('r', 'p') AND n.relname <> ALL($2)
+        AND c.relnamespace = n.relnamespace AND c.relname = 'chores' AND a.grantee <> c.relowner`,
+    [schema, before],
+  );
+  for (const { grant } of rows as { grant: string }[]) await query(grant);
 }
 
 async function versionOf(query: Query, schema: string): Promise<Found> {
@@ -107,18 +129,6 @@ async function versionOf(query: Query, schema: string): Promise<Found> {
     `SELECT json_build_object('version', version, 'least_writer', least_writer)::text AS answer FROM ${schema}.meta`,
   );
   return JSON.parse((row as { answer: string }).answer) as Found;
-}
-
-/**
- * Whether there is a table of this name, quoted where it has to be. The catalog is read for it: names alone are looked up in
- * what a connection remembers, where what others committed while it waited for a lock may be missing.
- */
-export async function isThere(query: Query, name: string): Promise<boolean> {
-  return (await query('SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass($1)', [name])).length > 0;
-}
-
-async function isSchema(query: Query, schema: string): Promise<boolean> {
-  return (await query('SELECT 1 FROM pg_catalog.pg_namespace WHERE oid = to_regnamespace($1)', [schema])).length > 0;
 }
 
 function refuseTooNew({ version, least_writer }: Found, target: number, where: string): void {

@@ -153,8 +153,8 @@ export class PostgresTasks implements TaskStore {
     worker: number,
     asked: object,
   ): Promise<Claim | undefined> {
-    const { schema } = this.#parts.database;
-    const text = `SELECT json_build_array(${schema}.settle($1,$2,$3,$4,$5,$6),${schema}.claim($7,$8))::text AS answer`;
+    const { functions } = this.#parts.database;
+    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6),${functions}.claim($7,$8))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
       const settling = settleValues(round);

@@ -1,6 +1,6 @@
 import { StoreError } from '../../errors.ts';
+import { isThere } from './catalog.ts';
 import type { Database } from './database.ts';
-import { isThere } from './migrate.ts';
 
 /** Replaces the database's clock by one that stands where it was set. */
 function virtualClock(schema: string): string {

@@ -89,7 +89,7 @@ export class Within {
    */
   async #makeKnown(groups: string): Promise<void> {
     if (this.#known.has(groups) || !this.#database.canSpareConnection) return;
-    await this.#database.ask(`SELECT 'null' AS answer FROM ${this.#database.schema}.places_of($1, false)`, [groups]);
+    await this.#database.ask(`SELECT 'null' AS answer FROM ${this.#database.functions}.places_of($1, false)`, [groups]);
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.add(groups);
   }
@@ -120,7 +120,7 @@ function runOn(handle: unknown): Run {
 
 async function ask(database: Database, run: Run, call: string): Promise<WithinAnswer> {
   try {
-    const answer = await run(`SELECT ${database.schema}.enqueue_within($1::json)::text AS answer`, call);
+    const answer = await run(`SELECT ${database.functions}.enqueue_within($1::json)::text AS answer`, call);
     const [row] = (Array.isArray(answer) ? answer : Object(answer).rows) as readonly { answer: string }[];
     return JSON.parse((row as { answer: string }).answer) as WithinAnswer;
   } catch (error) {

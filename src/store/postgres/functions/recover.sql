@@ -1,5 +1,5 @@
-/** Leases that ended without a word, and waiting tasks whose deadline has passed: they are leased to be decided about. */
-export const RECOVER = `
+-- Workers, the leases that they lost, and waiting tasks whose deadline has passed, which are leased to be decided about.
+
 CREATE FUNCTION join_worker(p_call uuid, p_worker json) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -111,12 +111,3 @@ BEGIN
   PERFORM 1 FROM workers WHERE id = p_worker FOR UPDATE;
   DELETE FROM workers w WHERE w.id = p_worker AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running');
 END $$;
-
--- To be called once after a backup was restored: whoever worked with the database as it was before can change nothing in it.
-CREATE FUNCTION restored() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE live SET token = gen_random_uuid() WHERE state = 'running';
-  UPDATE workers SET gone = true WHERE NOT gone;
-  UPDATE meta SET epoch = gen_random_uuid();
-END $$;
-`;

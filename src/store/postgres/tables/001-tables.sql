@@ -1,14 +1,13 @@
-/**
- * The tables. A task that has not ended has a narrow row in `live`, which every step of its life rewrites, and a wide one in
- * `bodies`, which is written once. When it ends, both leave and become one row: in today's partition of `succeeded`, or in
- * `ended`, where those wait that need a person, died or were cancelled. So what is over never slows what is to come.
- *
- * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). A lane is active while it may
- * have ready tasks and its source is open; its rank is never above its first task's key, so that a claim walks lanes and
- * never skips tasks; in a fair queue it is the turn of its source, from when it first has a task there. `low_key` is a hint of the same kind, below which a scan meets nothing but dead rows; it is forgotten
- * after a second, for a task that was committed late may stand below it.
- */
-export const TABLES = `
+-- A task that has not ended has a narrow row in `live`, which every step of its life rewrites, and a wide one in `bodies`, which
+-- is written once. When it ends, both leave and become one row: in today's partition of `succeeded`, or in `ended`, where those
+-- stand that need a person, died or were cancelled. So what has ended never slows what is to come.
+--
+-- A class is an interned (queue, type, category, needs); a lane is one (class, source, track). A lane is active while it may
+-- have ready tasks and its source is open; its rank is never above its first task's key, so that a claim walks lanes and never
+-- skips tasks; in a fair queue it is the turn of its source, from when it first has a task there. `low_key` is a hint of the
+-- same kind, below which a scan meets nothing but dead rows; it is forgotten after a second, for a task that was committed late
+-- may stand below it.
+
 CREATE SEQUENCE history_id;
 CREATE SEQUENCE turn;
 
@@ -216,7 +215,7 @@ CREATE TABLE types (
   published text NOT NULL
 );
 
--- The days of which \`succeeded\` and \`executions\` have partitions, counted from the epoch; and whether these were dropped.
+-- The days of which `succeeded` and `executions` have partitions, counted from the epoch; and whether these were dropped.
 CREATE TABLE days (
   day integer PRIMARY KEY,
   succeeded_dropped boolean NOT NULL DEFAULT false,
@@ -230,13 +229,85 @@ CREATE TABLE calls (
   answer json NOT NULL
 );
 CREATE INDEX calls_at ON calls (at);
-`;
 
-/** The hot tables are cleaned early and often: each row of theirs is rewritten a few times and soon gone. */
-export const STORAGE = ['live', 'bodies', 'lanes', 'uniques', 'keys', 'calls', 'workers']
-  .map(
-    (table) => `ALTER TABLE ${table} SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+CREATE TABLE chores (
+  name text PRIMARY KEY,
+  at bigint NOT NULL
+);
+
+-- The hot tables are cleaned early and often: each row of theirs is rewritten a few times and soon gone.
+ALTER TABLE live SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
-  vacuum_truncate = off);`,
-  )
-  .join('\n');
+  vacuum_truncate = off);
+ALTER TABLE bodies SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
+  vacuum_truncate = off);
+ALTER TABLE lanes SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
+  vacuum_truncate = off);
+ALTER TABLE uniques SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
+  vacuum_truncate = off);
+ALTER TABLE keys SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
+  vacuum_truncate = off);
+ALTER TABLE calls SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
+  vacuum_truncate = off);
+ALTER TABLE workers SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000,
+  vacuum_truncate = off);
+
+CREATE VIEW holdfast_tasks AS
+SELECT l.id, c.type, q.name AS queue, b.source, l.state, b.priority, nullif(c.category, '') AS category,
+  nullif(c.needs, '{}') AS needs, b.key, b.unique_key, b.unique_while, b.payload, NULL::text AS result, b.policy,
+  coalesce(l.idempotent, true) AS idempotent, b.submitted_at, b.created_at, CASE WHEN l.state = 'scheduled'
+    THEN l.run_at END AS due_at,
+  l.deadline, NULL::bigint AS ended_at, l.executions, l.charged, l.deferrals, coalesce(cardinality(l.recoveries),
+    0) AS recoveries,
+  l.suspect, l.reason, CASE WHEN l.state = 'ready' THEN
+    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
+  w.name AS worker, CASE WHEN l.state = 'running' THEN l.since END AS running_since, l.cancel AS cancel_requested
+FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class JOIN queues q ON q.id = c.queue
+LEFT JOIN workers w ON w.id = l.worker LEFT JOIN sources o ON o.name = b.source
+UNION ALL
+SELECT e.id, c.type, q.name, e.source, e.state, e.priority, nullif(c.category, ''), nullif(c.needs, '{}'), e.key, e.unique_key,
+  e.unique_while, e.payload, e.result, e.policy, coalesce(e.idempotent, true), e.submitted_at, e.created_at, NULL, e.deadline,
+  CASE WHEN e.state <> 'needs_manual' THEN e.since END, e.executions, e.charged, e.deferrals,
+  coalesce(cardinality(e.recoveries), 0), e.suspect, e.reason, NULL, NULL, NULL, false
+FROM (SELECT * FROM ended UNION ALL SELECT * FROM succeeded) e JOIN classes c ON c.id = e.class JOIN queues q ON q.id = c.queue;
+
+-- Functions that belong to the tables and not to a version: the clock, and what runs with the owner's rights, whose use is
+-- granted by people.
+
+-- The database's own clock, in milliseconds of the epoch. Only the testing kit replaces it.
+CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+  $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+-- Partitions of a day each are made ahead by upkeep, or at the moment when one is missing. Their makers own the tables, so these
+-- functions run with their owner's rights: a worker's role needs none of its own.
+CREATE FUNCTION add_day(p_day integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  parent text;
+  name text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(lane_lock(), 64);
+  INSERT INTO days VALUES (p_day) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN; END IF;
+  FOREACH parent IN ARRAY ARRAY['succeeded', 'executions'] LOOP
+    name := parent || to_char(to_timestamp(p_day * 86400.0) AT TIME ZONE 'UTC', '_YYYYMMDD');
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', name, parent);
+    -- Attaching lets reads and writes of the other days go on.
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', parent, name,
+      p_day * 86400000::bigint, (p_day + 1) * 86400000::bigint);
+  END LOOP;
+END $$;
+
+-- Drops the partitions of a day. Waits for nobody for long: a lock that is not had at once is asked for another time.
+CREATE FUNCTION drop_day(p_day integer, p_parent text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = '50ms' AS $$
+BEGIN
+  IF p_parent NOT IN ('succeeded', 'executions') THEN RAISE EXCEPTION 'There are no days of %.', p_parent; END IF;
+  EXECUTE format('DROP TABLE IF EXISTS %I', p_parent || to_char(to_timestamp(p_day * 86400.0) AT TIME ZONE 'UTC', '_YYYYMMDD'));
+END $$;
+REVOKE ALL ON FUNCTION drop_day(integer, text), add_day(integer) FROM PUBLIC;

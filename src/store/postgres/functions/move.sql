@@ -1,5 +1,5 @@
-/** Operators' steps, and tasks that come from another queue. */
-export const MOVE = `
+-- Operators' actions, and tasks that are imported from another queue.
+
 -- Puts a task that has ended, or needs a person, among the live ones again: ready now, in a new round.
 CREATE FUNCTION begin_again(p_id bigint, p_from text, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -173,4 +173,3 @@ BEGIN
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
 END $$;
-`;

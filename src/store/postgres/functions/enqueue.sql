@@ -1,9 +1,7 @@
-/**
- * Enqueueing. What comes through a store's own connections goes straight into its lanes. What comes inside somebody's own
- * transaction touches nothing that another one could have to wait for, however long it stays open: such a task is scheduled for
- * now, and the next claim after its commit puts it into its lane.
- */
-export const ENQUEUE = `
+-- Enqueueing. What comes through a store's own connections goes straight into its lanes. What comes inside somebody's own
+-- transaction touches nothing that another transaction could have to wait for, however long it stays open: such a task is
+-- scheduled for now, and the next claim after its commit puts it into its lane.
+
 CREATE TYPE new_task AS (
   g integer, p integer, b text, i boolean, d bigint, da bigint, sa bigint, dl bigint, k text, po text,
   uk text, uw text, uc text
@@ -260,37 +258,3 @@ BEGIN
   well AS (INSERT INTO succeeded SELECT * FROM done WHERE state = 'succeeded')
   INSERT INTO ended SELECT * FROM done WHERE state <> 'succeeded';
 END $$;
-
--- For other languages: enqueues in the caller's own transaction.
-CREATE FUNCTION enqueue(
-  type text, payload jsonb, queue text DEFAULT NULL, source text DEFAULT NULL, priority integer DEFAULT 0,
-  key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL,
-    deadline timestamptz DEFAULT NULL
-) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  sorted text;
-BEGIN
-  IF type IS NULL OR type = '' OR length(type) > 256 THEN
-    RAISE EXCEPTION 'enqueue needs a type: a name of 1 to 256 characters.' USING ERRCODE = '22023';
-  END IF;
-  IF payload IS NULL THEN RAISE EXCEPTION 'enqueue needs a payload; null in JSON is written ''null''.'
-    USING ERRCODE = '22023'; END IF;
-  IF octet_length(payload::text) > 1048576 THEN
-    RAISE EXCEPTION 'The payload has % bytes, and a task takes 1048576 at most. Store it elsewhere, and enqueue where it is.',
-      octet_length(payload::text) USING ERRCODE = '22023';
-  END IF;
-  IF coalesce(priority, 0) NOT BETWEEN 0 AND 4095 THEN
-    RAISE EXCEPTION 'priority must be from 0 to 4095, got %.', priority USING ERRCODE = '22023';
-  END IF;
-  IF delay < interval '0' THEN RAISE EXCEPTION 'delay must not be negative, got %.', delay USING ERRCODE = '22023'; END IF;
-  SELECT coalesce('{' || string_agg(to_json(n.key)::text || ':' || n.value::text, ',' ORDER BY n.key COLLATE "C") || '}',
-    '{}') INTO sorted
-  FROM jsonb_each(needs) n;
-  RETURN enqueue_tasks(NULL,
-    json_build_array(json_build_array(coalesce(queue, 'default'), type, coalesce(category, ''), sorted, coalesce(source, type))),
-    json_build_array(json_build_object('g', 0, 'p', coalesce(priority, 0), 'b', payload::text, 'k', key,
-      'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch
-        FROM deadline) * 1000)::bigint)),
-    key IS NOT NULL, false) -> 0 ->> 0;
-END $$;
-`;

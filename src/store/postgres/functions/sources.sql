@@ -1,5 +1,5 @@
-/** Shutting and opening sources, which touches their lanes and never their tasks; pausing and setting up queues. */
-export const SOURCES = `
+-- Holding and releasing sources, which touches their lanes and never their tasks; pausing and setting up queues.
+
 -- Gives lanes the rank of their first tasks, and wakes those that have any.
 CREATE FUNCTION rank_lanes(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -66,4 +66,3 @@ BEGIN
     WHERE l.active AND EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready') ORDER BY o.n));
   PERFORM rank_lanes(lanes_);
 END $$;
-`;

@@ -1,25 +1,13 @@
-/** The charges of a task after one more: most have none before, or one of the same reason. */
-function chargedAfter(item: string, charged: string): string {
-  const one = (count: string) =>
-    `jsonb_build_array(jsonb_build_object('reason', ${item}.cr, 'kind', ${item}.ck, 'count', ${count}))`;
-  return `CASE WHEN ${item}.c <> 'task' THEN ${charged} WHEN ${charged} IS NULL THEN ${one('1')}
-        WHEN jsonb_array_length(${charged}) = 1 AND ${charged} #>> '{0,reason}' = ${item}.cr AND ${charged} #>> '{0,kind}' = ${item}.ck
-          THEN ${one(`(${charged} #>> '{0,count}')::integer + 1`)}
-        ELSE charged_more(${charged}, ${item}.cr, ${item}.ck) END`;
-}
+-- Settling: decisions are written, each guarded by its lease and the revision of the facts that it was made from. What a
+-- decision changes is written as deltas, so nobody needs to have the facts at hand.
 
-/**
- * Settling: decisions are written, each guarded by its lease and the revision of the facts that it was made from. What a
- * decision changes is written as deltas, so nobody needs to have the facts at hand.
- */
-export const SETTLE = `
 CREATE TYPE settlement AS (
   id bigint, x integer, t uuid, r integer, n text, a bigint, s boolean, c text, cr text, ck text, u boolean, re text,
   er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint
 );
 
 -- One more charge under a reason and a kind, of a task that has some.
-CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql AS $$
+CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE
   place integer;
 BEGIN
@@ -30,6 +18,16 @@ BEGIN
   END LOOP;
   RETURN p_charged || jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1);
 END $$;
+
+-- The charges of a task after one more: most have none before, or one of the same reason.
+CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_kind text) RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN p_charge <> 'task' THEN p_charged
+    WHEN p_charged IS NULL THEN jsonb_build_array(jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1))
+    WHEN jsonb_array_length(p_charged) = 1 AND p_charged #>> '{0,reason}' = p_reason AND p_charged #>> '{0,kind}' = p_kind
+      THEN jsonb_build_array(jsonb_build_object('reason', p_reason, 'kind', p_kind,
+        'count', (p_charged #>> '{0,count}')::integer + 1))
+    ELSE charged_more(p_charged, p_reason, p_kind) END
+$$;
 
 -- The key of a task that enters a weighted queue anew.
 CREATE FUNCTION drawn_key(p_class integer, p_id bigint) RETURNS double precision LANGUAGE sql AS $$
@@ -125,7 +123,7 @@ BEGIN
       order_key = CASE WHEN l.class = ANY(weighted) AND h.a = 0 THEN drawn_key(l.class, l.id) ELSE l.order_key END,
       run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
       first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,
-      charged = ${chargedAfter('h', 'l.charged')},
+      charged = charged_after(l.charged, h.c, h.cr, h.ck),
       deferrals = l.deferrals + CASE WHEN h.c = 'deferrals' THEN 1 ELSE 0 END,
       in_a_row = CASE h.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN l.in_a_row + 1 ELSE l.in_a_row END,
       deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now)
@@ -146,7 +144,7 @@ BEGIN
       b.unique_while, b.policy, b.payload, (g.l).executions, (g.l).round_base,
       CASE WHEN g.u OR (g.l).why = 'expiry' THEN (g.l).first_started_at ELSE coalesce((g.l).first_started_at,
         (g.l).since) END AS first_started_at,
-      ${chargedAfter('g', '(g.l).charged')} AS charged,
+      charged_after((g.l).charged, g.c, g.cr, g.ck) AS charged,
       (g.l).deferrals + CASE WHEN g.c = 'deferrals' THEN 1 ELSE 0 END AS deferrals,
       CASE g.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN (g.l).in_a_row + 1 ELSE (g.l).in_a_row END AS in_a_row,
       CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now)
@@ -253,4 +251,3 @@ BEGIN
   END IF;
   RETURN json_build_object('now', now_, 'answers', array_to_json(answers));
 END $$;
-`;

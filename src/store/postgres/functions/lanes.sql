@@ -1,16 +1,4 @@
-/**
- * Settings of every function. Their statements find rows by index, whatever the statistics say of a table that was empty a
- * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown. For the same reason a statement that
- * has ids says nothing from which an index on a state could be used: `state IS NOT DISTINCT FROM 'ready'`, or a lease's token,
- * which only running tasks have.
- */
-export const SETTINGS = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off SET jit = off`;
-
-export const LANES = `
--- The database's own clock, in milliseconds of the epoch. Only the testing kit replaces it.
-CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
-  $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+-- The order of tasks in a queue, and the lanes that they wait in.
 
 -- Where a task stands in its queue: the smaller, the sooner. Weighted: exponential races from the last key claimed on, in
 -- which the one that comes first is drawn in proportion to its weight.
@@ -115,4 +103,3 @@ BEGIN
     IF NOT FOUND THEN UPDATE lanes l SET low_key = '-infinity' WHERE l.id = lane; END IF;
   END LOOP;
 END $$;
-`;

@@ -1,8 +1,6 @@
-/**
- * Claiming. A claim waits for nobody: it locks what it can have, and leaves what others hold. It reads the heads of lanes, so
- * its cost is that of what it takes, however much waits, is scheduled, has ended, or is of a shut source.
- */
-export const CLAIM = `
+-- Claiming. A claim reads the heads of lanes, so its cost is that of what it takes, however much waits, is scheduled, has ended,
+-- or belongs to a source that is held.
+
 -- A list of texts, if it is one. (Functions in plpgsql keep their plans; those in SQL that are not made part of a statement do not.)
 CREATE FUNCTION texts_of(p_list json) RETURNS text[] LANGUAGE plpgsql AS $$
 BEGIN
@@ -422,4 +420,3 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
-`;

@@ -1,10 +1,6 @@
-/** Hygiene, and what one process does for all. Limits are lists of state, reason and how long it is kept. */
-export const CHORES = `
-CREATE TABLE chores (
-  name text PRIMARY KEY,
-  at bigint NOT NULL
-);
+-- Removing what is old, and what one process does for all. Limits are lists of state, reason and how long it is kept.
 
+-- Whether this caller does a chore now: one of all does, once in `p_every` milliseconds.
 CREATE FUNCTION take_turn(p_call uuid, p_chore text, p_every bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -125,6 +121,8 @@ DECLARE
   now_ bigint := now_ms();
   forgotten integer;
 BEGIN
+  -- The schema of these functions, which is the first of their search path.
+  UPDATE functions SET used_at = now_ WHERE schema = current_schema() AND used_at < now_ - 3600000;
   FOR ahead IN 0..2 LOOP PERFORM need_day(now_ + ahead * 86400000::bigint); END LOOP;
   DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE at < now_ - 900000 ORDER BY at LIMIT 5000 FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS forgotten = ROW_COUNT;
@@ -152,4 +150,3 @@ BEGIN
   IF steps IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, steps); END IF;
   RETURN steps;
 END $$;
-`;

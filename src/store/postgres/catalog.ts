@@ -1,0 +1,13 @@
+import type { Query } from './database.ts';
+
+/**
+ * Whether there is a table of this name, quoted where it has to be. The catalog is read for it: names alone are looked up in
+ * what a connection remembers, where what others committed while it waited for a lock may be missing.
+ */
+export async function isThere(query: Query, name: string): Promise<boolean> {
+  return (await query('SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass($1)', [name])).length > 0;
+}
+
+export async function isSchema(query: Query, schema: string): Promise<boolean> {
+  return (await query('SELECT 1 FROM pg_catalog.pg_namespace WHERE oid = to_regnamespace($1)', [schema])).length > 0;
+}

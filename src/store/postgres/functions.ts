@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { quoted } from './writer.ts';
+
+/** The files of functions, each after those whose functions its own need to be made. */
+const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'recover', 'move', 'sources', 'chores'];
+
+/**
+ * Settings of every function. Their statements find rows by index, whatever the statistics say of a table that was empty a
+ * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown. For the same reason a statement that
+ * has ids says nothing from which an index on a state could be used: `state IS NOT DISTINCT FROM 'ready'`, or a lease's token,
+ * which only running tasks have.
+ */
+const SETTINGS = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off SET jit = off`;
+
+/** PostgreSQL cuts longer names. */
+const LONGEST_NAME = 63;
+
+const HASH_LENGTH = 12;
+
+/** The text of a file of SQL beside this one. */
+export function sqlFile(path: string): string {
+  return readFileSync(new URL(`./${path}.sql`, import.meta.url), 'utf8');
+}
+
+/**
+ * The functions of this version. They stand in a schema of their own, which is named by the hash of their text, so that
+ * versions whose functions differ run side by side.
+ */
+export interface Functions {
+  /** The name of their schema, as it stands in statements. */
+  readonly schema: string;
+  /** Makes them in their schema. */
+  readonly own: string;
+  /** Makes those that people call, in the schema of the tables, or replaces them. */
+  readonly public: string;
+}
+
+const built = new Map<string, Functions>();
+
+/** The functions over the tables of this schema, whose name is quoted. */
+export function functionsOver(tables: string): Functions {
+  let functions = built.get(tables);
+  if (!functions) {
+    functions = build(tables);
+    built.set(tables, functions);
+  }
+  return functions;
+}
+
+function build(tables: string): Functions {
+  const own = FILES.map((file) => sqlFile(`functions/${file}`)).join('\n');
+  const forPeople = sqlFile('functions/public');
+  const schema = nameFor(tables, own + forPeople + SETTINGS);
+  const path = `${schema}, ${tables}`;
+  return { schema, own: withSettings(own, path), public: withSettings(forPeople, path) };
+}
+
+/** Binds every function to its search path, whatever the caller's, and to plans by index. */
+export function withSettings(sql: string, path: string): string {
+  const settings = `SET search_path = ${path}, pg_temp ${SETTINGS}`;
+  return sql.replaceAll(/LANGUAGE plpgsql(?: STABLE)?(?: SECURITY DEFINER)?/g, (found) => `${found} ${settings}`);
+}
+
+function nameFor(tables: string, text: string): string {
+  const hash = createHash('sha256').update(`${tables}\n${text}`).digest('hex').slice(0, HASH_LENGTH);
+  let name = tables.slice(1, -1).replaceAll('""', '"');
+  while (Buffer.byteLength(name) > LONGEST_NAME - HASH_LENGTH - 1) name = [...name].slice(0, -1).join('');
+  return quoted(`${name}_${hash}`);
+}

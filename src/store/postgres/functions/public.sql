@@ -1,0 +1,42 @@
+-- What people call from SQL. These stand in the schema of the tables, and use the newest version's functions.
+
+-- For other languages: enqueues in the caller's own transaction.
+CREATE OR REPLACE FUNCTION enqueue(
+  type text, payload jsonb, queue text DEFAULT NULL, source text DEFAULT NULL, priority integer DEFAULT 0,
+  key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL,
+    deadline timestamptz DEFAULT NULL
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  sorted text;
+BEGIN
+  IF type IS NULL OR type = '' OR length(type) > 256 THEN
+    RAISE EXCEPTION 'enqueue needs a type: a name of 1 to 256 characters.' USING ERRCODE = '22023';
+  END IF;
+  IF payload IS NULL THEN RAISE EXCEPTION 'enqueue needs a payload; null in JSON is written ''null''.'
+    USING ERRCODE = '22023'; END IF;
+  IF octet_length(payload::text) > 1048576 THEN
+    RAISE EXCEPTION 'The payload has % bytes, and a task takes 1048576 at most. Store it elsewhere, and enqueue where it is.',
+      octet_length(payload::text) USING ERRCODE = '22023';
+  END IF;
+  IF coalesce(priority, 0) NOT BETWEEN 0 AND 4095 THEN
+    RAISE EXCEPTION 'priority must be from 0 to 4095, got %.', priority USING ERRCODE = '22023';
+  END IF;
+  IF delay < interval '0' THEN RAISE EXCEPTION 'delay must not be negative, got %.', delay USING ERRCODE = '22023'; END IF;
+  SELECT coalesce('{' || string_agg(to_json(n.key)::text || ':' || n.value::text, ',' ORDER BY n.key COLLATE "C") || '}',
+    '{}') INTO sorted
+  FROM jsonb_each(needs) n;
+  RETURN enqueue_tasks(NULL,
+    json_build_array(json_build_array(coalesce(queue, 'default'), type, coalesce(category, ''), sorted, coalesce(source, type))),
+    json_build_array(json_build_object('g', 0, 'p', coalesce(priority, 0), 'b', payload::text, 'k', key,
+      'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch
+        FROM deadline) * 1000)::bigint)),
+    key IS NOT NULL, false) -> 0 ->> 0;
+END $$;
+
+-- To be called once after a backup was restored: whoever worked with the database as it was before can change nothing in it.
+CREATE OR REPLACE FUNCTION restored() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE live SET token = gen_random_uuid() WHERE state = 'running';
+  UPDATE workers SET gone = true WHERE NOT gone;
+  UPDATE meta SET epoch = gen_random_uuid();
+END $$;

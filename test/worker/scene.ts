@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect } from 'vitest';
+import { afterAll, afterEach, expect } from 'vitest';
 import { immediate, type PolicyOptions, type WorkerEvent } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast, type TestOptions } from '../../src/testing/index.ts';
 import { aStore } from '../a-store.ts';
@@ -62,15 +62,21 @@ async function openWatched(options: TestOptions): Promise<Kit> {
   };
 }
 
-/** A folder for a test's files, removed when the test ends. */
+/** A folder for a test's files. All are removed at the end: a store refuses to go on without its file. */
 export function useFolder(): () => string {
+  const folders: string[] = [];
   let folder: string | undefined;
   afterEach(() => {
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
     folder = undefined;
   });
+  afterAll(() => {
+    for (const used of folders) rmSync(used, { recursive: true, force: true });
+  });
   return () => {
-    folder ??= mkdtempSync(join(tmpdir(), 'holdfast-worker-'));
+    if (folder === undefined) {
+      folder = mkdtempSync(join(tmpdir(), 'holdfast-worker-'));
+      folders.push(folder);
+    }
     return folder;
   };
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type StoreKind, useScene } from './scene.ts';
 import { chargedOf, chargeOf, type Payer, type Situation } from './situation.ts';
 import { FAILURES } from './situations/failures.ts';
+import { FREEZES } from './situations/freezes.ts';
 import { LOSSES } from './situations/losses.ts';
 import { STOPS } from './situations/stops.ts';
 
@@ -10,6 +11,7 @@ type Table = Readonly<Record<string, readonly Situation[]>>;
 const TABLE: Table = {
   'a failure that a handler reports': FAILURES,
   'a worker that is lost': LOSSES,
+  'a process that is frozen': FREEZES,
   'a worker that is told to stop': STOPS,
 };
 

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Child } from '../process/children.ts';
 import type { Program, Scene } from './scene.ts';
 
 /** Starts one worker process after the other until the task is in this state: each runs until it dies or settles the task so. */
@@ -20,4 +22,18 @@ export async function lostOnce(scene: Scene, id: number, program: Program = {}):
   await first.ended;
   const second = await scene.worker('second', { types: ['other'] });
   await second.says({ settled: id });
+}
+
+/** Stops the process of a worker by a signal, and lets it go on when its handlers have been told to end. */
+export async function freeze(worker: Child, ms: number): Promise<void> {
+  worker.signal('SIGSTOP');
+  await elapse(ms);
+  // It waits for the process, as an answer would that came meanwhile.
+  worker.signal('SIGUSR2');
+  worker.signal('SIGCONT');
+}
+
+/** Lets real time pass: a process that is stopped is judged by the system's clock, which no test can move. */
+async function elapse(ms: number): Promise<void> {
+  await delay(ms);
 }

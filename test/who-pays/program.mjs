@@ -1,5 +1,7 @@
 // A worker process for the tests of who pays, on the built package: node program.mjs KIND WHERE [OPTIONS as JSON]
 // Each line that it prints is a JSON value. SIGUSR2 ends the handlers that wait for it; SIGTERM stops the worker.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { argv, stdout } from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defineTask, NeedsManual, openHoldfast, PermanentFailure, RetryLater } from '../../dist/index.js';
@@ -13,6 +15,8 @@ const { name, worker: options = {}, task: definition = {}, types = ['work'], gra
 const say = (what) => stdout.write(`${JSON.stringify(what)}\n`);
 
 const told = new Promise((resolve) => process.once('SIGUSR2', resolve));
+
+const aborted = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
 /** What a handler does: its input names it, for all executions or for each in turn. */
 const DEEDS = {
@@ -32,10 +36,13 @@ const DEEDS = {
   person() {
     throw new NeedsManual('Somebody has to look.');
   },
-  work: ({ ms }) => delay(ms),
-  untilTold: () => told,
-  untilAborted: (_, { signal }) =>
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  work: ({ ms }, { signal }) => delay(ms, undefined, { signal }),
+  async command({ ms }, { signal }) {
+    const [code] = await once(spawn('sleep', [String(ms / 1_000)], { signal }), 'exit');
+    if (code !== 0) throw new Error(`The command ended with ${code}.`);
+  },
+  untilTold: (_, { signal }) => Promise.race([told, aborted(signal)]),
+  untilAborted: (_, { signal }) => aborted(signal),
   deaf: () => new Promise(() => {}),
   block({ ms }) {
     for (const end = performance.now() + ms; performance.now() < end; );

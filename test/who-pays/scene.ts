@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type EnqueueOptions, type HistoryEntry, type Holdfast, openHoldfast, type Task } from '../../src/index.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
-import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
+import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 import { type Child, usePrograms } from '../process/children.ts';
 
 const PROGRAM = fileURLToPath(new URL('program.mjs', import.meta.url));
@@ -104,12 +104,17 @@ function useFile(): () => Promise<string> {
 
 function useDatabase(): () => Promise<string> {
   let databases: TestDatabases;
+  let taken: TestDatabase | undefined;
   beforeAll(async () => {
     databases = await openDatabases(async (url) => {
       const holdfast = await openHoldfast({ store: postgres(url) });
       await holdfast.close();
     });
   });
+  afterEach(() => taken?.drop());
   afterAll(() => databases.close());
-  return async () => (await databases.take()).url;
+  return async () => {
+    taken = await databases.take();
+    return taken.url;
+  };
 }

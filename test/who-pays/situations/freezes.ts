@@ -1,0 +1,67 @@
+import { freeze } from '../lives.ts';
+import type { Situation } from '../situation.ts';
+
+/** No lease of it runs out while it is frozen. */
+const LONG_LEASE = { worker: { leaseFor: '10m' } };
+const LIMIT_MS = 800;
+const LIMITED = { ...LONG_LEASE, task: { retry: { timeout: LIMIT_MS } } };
+
+export const FREEZES: readonly Situation[] = [
+  {
+    name: 'a process that is stopped for longer than the time limit',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 1,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'untilTold' });
+      const worker = await scene.worker('worker', LIMITED);
+      await worker.says({ running: id });
+      await freeze(worker, 3 * LIMIT_MS);
+      await worker.says({ settled: id });
+      return id;
+    },
+  },
+  {
+    name: 'a process that is stopped while a command of its task ends well, for longer than the time limit',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 1,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'command', ms: 300 });
+      const worker = await scene.worker('worker', LIMITED);
+      await worker.says({ running: id });
+      await freeze(worker, 3 * LIMIT_MS);
+      await worker.says({ settled: id });
+      return id;
+    },
+  },
+  {
+    name: 'a neighbour that blocks the event loop for longer than the time limit',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 1,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'command', ms: 300 });
+      await scene.enqueue({ does: 'block', ms: 3 * LIMIT_MS });
+      const worker = await scene.worker('worker', LIMITED);
+      await worker.says({ settled: id });
+      return id;
+    },
+  },
+  {
+    name: 'a handler that blocks the event loop for longer than its time limit, and ends well',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 1,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'block', ms: 3 * LIMIT_MS });
+      const worker = await scene.worker('worker', LIMITED);
+      await worker.says({ settled: id });
+      return id;
+    },
+  },
+];

@@ -9,7 +9,7 @@ export function reasonsPage({ reasons, engineReasons, answer, backoff }) {
     info.kind,
     info.fault,
     info.ambiguous ? 'yes' : '',
-    inWords(info.kind, answer(reason, info.kind), backoff),
+    inWords(info, answer(reason, info.kind), backoff),
     info.traps ?? '',
   ]);
   const head = ['reason', 'meaning', 'kind', 'fault', 'ambiguous', 'default answer', 'traps'];
@@ -45,7 +45,9 @@ function table(head, rows) {
   return [head, head.map(() => '---'), ...rows].map(line).join('');
 }
 
-function inWords(kind, { maxAttempts, backoff: given, charge }, backoff) {
+function inWords({ kind, fault }, { maxAttempts, backoff: given, charge }, backoff) {
+  if (fault === 'worker')
+    return kind === 'permanent' ? 'needs a person; nobody is charged' : `put off, ${backoff(given)}; nobody is charged`;
   if (kind === 'permanent') return 'ends at once';
   if (kind === 'rate_limited' && !charge) return `waits as asked, else ${backoff(given)}; nobody is charged`;
   return `${maxAttempts} attempts, ${backoff(given)}`;

@@ -163,7 +163,9 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
 
 function judgeFailure(open: Case, failure: Failure): Decision {
   const { answer, policy } = open;
-  const charge: Charge = { to: 'task', reason: failure.reason, kind: failure.kind };
+  // A rule that names the very reason says what it costs.
+  const isWorkersFault = failure.fault === 'worker' && !(answer.namesReason && answer.charge);
+  const charge: Charge = isWorkersFault ? nobody : { to: 'task', reason: failure.reason, kind: failure.kind };
 
   if (failure.word === 'needs_manual') {
     return end(open, 'needs_manual', nobody, 'explicit', 'The handler asked for a person.');
@@ -176,8 +178,13 @@ function judgeFailure(open: Case, failure: Failure): Decision {
     return end(open, 'needs_manual', charge, 'ambiguous', text);
   }
   if (failure.kind === 'permanent' && policy.permanent === 'stop' && !answer.namesReason) {
+    if (isWorkersFault) {
+      const text = `${failure.reason}: the worker lacks something that no retry brings. Nothing is charged, and a person is needed.`;
+      return end(open, 'needs_manual', charge, 'permanent', text);
+    }
     return end(open, answer.onExhausted, charge, 'permanent', `${failure.reason} is permanent, and no rule names it.`);
   }
+  if (isWorkersFault) return deferForWorker(open, failure);
   const limited = failure.kind === 'rate_limited' || failure.fault === 'quota';
   if (failure.retryAfterMs !== undefined && (limited || failure.fault === 'source')) {
     return deferAsAsked(open, failure.retryAfterMs, answer.jitter);
@@ -212,6 +219,14 @@ function judgeLoss(open: Case, worker: string): Decision {
     ? `${gone} while it was the suspect: recovery ${recent}, and the ${CRASH_LIMIT}th within 72 h needs a person.`
     : `${gone}. Nothing is charged, but from now on it runs as the only suspect of its worker.`;
   return outOfBounds(open, 0, charge) ?? { ...again(open, 0, charge, 'recovery', text, counted), suspect: true };
+}
+
+/** The worker could not do it; it may be able to later, or another worker may. */
+function deferForWorker(open: Case, { reason, retryAfterMs }: Failure): Decision {
+  const deferred =
+    retryAfterMs === undefined ? deferByBackoff(open) : deferAsAsked(open, retryAfterMs, open.answer.jitter);
+  const text = `${reason} is at the fault of the worker. ${deferred.because.text}`;
+  return { ...deferred, because: { ...deferred.because, text } };
 }
 
 /** A deferral of exactly what was asked for, or more: at least a second, within the policy's bounds. */

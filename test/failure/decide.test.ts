@@ -53,8 +53,62 @@ describe('a failure', () => {
     expect(decided(failed(), plain, { charged: [charged(1)] }).after).toBe(2 * SECOND);
   });
 
-  test.each(['task', 'source', 'quota', 'worker'] as const)('without a hint is charged at fault %s', (fault) => {
+  test.each(['task', 'source', 'quota'] as const)('without a hint is charged at fault %s', (fault) => {
     expect(decided(failed({ fault }), definePolicy({ rules: {} }, { ...plain, rules: {} })).charge).toBe('task');
+  });
+
+  describe('at the fault of the worker', () => {
+    const full = { kind: 'transient', reason: 'fs.no_space', fault: 'worker' } as const;
+
+    test('is a deferral by the policy’s backoff, however often the task has failed by itself', () => {
+      const known = { charged: [charged(2)], deferralsInARow: 2 };
+      expect(decided(failed(full), plain, known)).toMatchObject({
+        next: 'scheduled',
+        step: 'deferral',
+        after: 4 * SECOND,
+        charge: 'deferrals',
+        reason: 'fs.no_space',
+      });
+      expect(decided(failed(full), plain).because.text).toMatch(
+        /^fs\.no_space is at the fault of the worker\. Deferred for/,
+      );
+      expect(decided(failed({ ...full, retryAfterMs: HOUR }), plain).after).toBe(HOUR);
+    });
+
+    test('needs a person when the bounds of deferrals are reached, and is charged to nobody', () => {
+      expect(decided(failed(full), plain, { deferralsInARow: 100 })).toMatchObject({
+        next: 'needs_manual',
+        step: 'max_deferrals',
+        charge: 'nobody',
+        reason: 'fs.no_space',
+      });
+    });
+
+    test('and permanent needs a person, and not the policy’s end; under permanent: retry it is a deferral', () => {
+      const lacking = { kind: 'permanent', reason: 'process.not_found', fault: 'worker' } as const;
+      expect(decided(failed(lacking), plain)).toMatchObject({
+        next: 'needs_manual',
+        step: 'permanent',
+        charge: 'nobody',
+      });
+      const retrying = definePolicy({ permanent: 'retry' }, plain);
+      expect(decided(failed(lacking), retrying)).toMatchObject({ next: 'scheduled', charge: 'deferrals' });
+    });
+
+    test('and ambiguous needs a person where the task must not run twice, and charges nobody', () => {
+      const broken = failed({ ...full, reason: 'fs.io', ambiguous: true });
+      const end = decided(broken, plain, { idempotent: false });
+      expect(end).toMatchObject({ next: 'needs_manual', step: 'ambiguous', charge: 'nobody' });
+    });
+
+    test('is charged where a rule names the very reason, unless that says charge: false', () => {
+      const own = definePolicy({ rules: { 'fs.no_space': { maxAttempts: 2 } } }, plain);
+      expect(decided(failed(full), own)).toMatchObject({ charge: 'task', step: 'retry' });
+      const free = definePolicy({ rules: { 'fs.no_space': { charge: false } } }, plain);
+      expect(decided(failed(full), free)).toMatchObject({ charge: 'deferrals' });
+      const family = definePolicy({ rules: { 'fs.*': { maxAttempts: 2 } } }, plain);
+      expect(decided(failed(full), family)).toMatchObject({ charge: 'deferrals' });
+    });
   });
 
   test('of unknown kind is charged and retried like any other', () => {

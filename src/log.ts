@@ -36,6 +36,8 @@ export const LOG_EVENTS = [
   'held',
   'released',
   'pruned',
+  'worker.paused',
+  'worker.resumed',
 ] as const;
 export type LogEvent = (typeof LOG_EVENTS)[number];
 

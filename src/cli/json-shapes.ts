@@ -120,7 +120,7 @@ export function becauseJson(because: Because): object {
 }
 
 export function workerJson(worker: WorkerRecord, alive: boolean): object {
-  const { id, name, host, pid, joinedAt, leaseUntil, running, takes } = worker;
+  const { id, name, host, pid, joinedAt, leaseUntil, running, takes, trouble } = worker;
   const { types, queues, categories, capabilities } = takes;
   return {
     id,
@@ -132,6 +132,7 @@ export function workerJson(worker: WorkerRecord, alive: boolean): object {
     running,
     alive,
     takes: { types: types ?? null, queues: queues ?? null, categories: categories ?? null, capabilities },
+    trouble: trouble ? { ...trouble, since: rfc3339(trouble.since) } : null,
   };
 }
 

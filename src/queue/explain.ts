@@ -99,6 +99,7 @@ const CHECK_OF: Readonly<Record<Holder, Check['name'] | undefined>> = {
   source_held: 'source',
   queue_paused: 'queue',
   no_worker: 'worker',
+  worker_paused: 'worker',
   operator: undefined,
 };
 
@@ -116,6 +117,7 @@ const GOES_ON: Readonly<Record<Holder, string>> = {
   source_held: 'its source is released',
   queue_paused: 'its queue is resumed',
   no_worker: 'a worker runs that takes it',
+  worker_paused: 'its worker finds that it can work again',
 };
 
 function goesOnWhen(heldBy: readonly Holder[]): string {
@@ -226,6 +228,8 @@ function stepAgainst(holder: Holder, task: Task): readonly PossibleStep[] {
       return [{ words: 'resume its queue', verb: 'resumeQueue', name: task.queue }];
     case 'no_worker':
       return [{ words: 'start a worker', verb: 'work' }];
+    case 'worker_paused':
+      return [];
   }
 }
 

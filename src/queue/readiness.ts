@@ -9,10 +9,12 @@ export interface Check {
   readonly name: 'due' | 'source' | 'queue' | 'worker';
   readonly ok: boolean;
   readonly text: string;
+  /** Of a worker: whoever takes it claims nothing at present. */
+  readonly paused?: true;
 }
 
 /** What keeps a task from starting although it may be due. */
-export type Holder = HeldBy | 'operator';
+export type Holder = HeldBy | 'worker_paused' | 'operator';
 
 /** What an explanation is made of: records as they stand in the store, and the policy of today. */
 export interface Known {
@@ -51,6 +53,13 @@ function workerCheck({ now, task, workers }: Known): Check {
   const alive = workers.filter(({ leaseUntil }) => leaseUntil > now);
   const able = alive.filter(({ takes }) => takesIt(takes, task));
   const alone = task.suspect ? '; it was lost with a worker, so it runs as the only such task of the next one' : '';
+  const paused = able.find(({ trouble }) => trouble);
+  if (paused?.trouble && able.every(({ trouble }) => trouble)) {
+    const { reason, message, since } = paused.trouble;
+    const others = able.length > 1 ? `, and so have ${able.length - 1} more` : '';
+    const what = `${paused.name} has claimed nothing but one task now and then for ${formatDuration(now - since)}${others}`;
+    return { name: 'worker', ok: false, paused: true, text: `${what}: ${reason} (${message})` };
+  }
   if (able.length > 0) {
     const names = able.map(({ name }) => name);
     const shown = names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
@@ -91,12 +100,13 @@ function lackOf(workers: readonly WorkerRecord[], { type, queue, category, needs
 
 /** Everything that holds it, or would if it were due; the first one speaks for all. */
 export function holdersOf(task: Task, checks: readonly Check[]): readonly Holder[] {
+  const isPaused = checks.some(({ paused }) => paused);
   const bad = new Set(checks.filter(({ ok }) => !ok).map(({ name }) => name));
   return [
     ...(task.state === 'held' ? (['operator'] as const) : []),
     ...(bad.has('source') ? (['source_held'] as const) : []),
     ...(bad.has('queue') ? (['queue_paused'] as const) : []),
-    ...(bad.has('worker') ? (['no_worker'] as const) : []),
+    ...(bad.has('worker') ? [isPaused ? ('worker_paused' as const) : ('no_worker' as const)] : []),
   ];
 }
 

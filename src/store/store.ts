@@ -72,6 +72,8 @@ export interface TaskStore {
   recover(worker: number, limit: number): Promise<readonly Recovered[]>;
   /** Says anew what recovery must know of types, where it has changed since their worker joined. */
   publish(types: NewWorker['publishes']): Promise<void>;
+  /** Says why a worker claims nothing at present, or with undefined that it goes on. A worker that is gone is not told of. */
+  reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
   /**
@@ -148,6 +150,13 @@ export interface NewWorker {
   readonly takes?: Takes;
   /** What recovery must know of the types that this worker runs, as JSON by type. */
   readonly publishes: Readonly<Record<string, string>>;
+}
+
+/** What keeps a worker from working, such as a full disk. */
+export interface Trouble {
+  /** Of the last failure at the worker's fault, and its message. */
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** Which tasks a worker may take. */
@@ -459,6 +468,8 @@ export interface WorkerRecord {
   readonly running: number;
   /** What it claims of its own accord. */
   readonly takes: Takes;
+  /** Why it claims nothing at present, and since when. */
+  readonly trouble?: Trouble & { readonly since: number };
 }
 
 // ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Logger } from '../log.ts';
-import type { Claimed, Lease, Takes } from '../store/store.ts';
+import type { Claimed, Lease, Takes, Trouble } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { AbortCause } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -44,6 +44,7 @@ export class Membership {
   #joining: Promise<number> | undefined;
   #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
+  #trouble: Trouble | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -96,6 +97,12 @@ export class Membership {
     if (this.#id === id) this.#id = undefined;
   }
 
+  /** Has the store say why the worker claims nothing, or that it goes on. Does not reject: it is news for people only. */
+  async reportTrouble(trouble: Trouble | undefined): Promise<void> {
+    this.#trouble = trouble;
+    if (this.#id !== undefined) await this.#sayTrouble(this.#id);
+  }
+
   async leave(): Promise<void> {
     const id = this.#id;
     if (id === undefined) return;
@@ -112,7 +119,17 @@ export class Membership {
     const { asking, clock, name, leaseFor, takes, publishes } = this.#options;
     this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, takes, publishes: publishes() }));
     this.#renewedAt = clock.monotonic();
+    if (this.#trouble) await this.#sayTrouble(this.#id);
     return this.#id;
+  }
+
+  async #sayTrouble(id: number): Promise<void> {
+    const { asking, log, name } = this.#options;
+    try {
+      await asking.ask((tasks) => tasks.reportTrouble(id, this.#trouble));
+    } catch (error) {
+      log.warn({ err: error, worker: name }, 'The store could not be told whether the worker claims tasks');
+    }
   }
 
   async #beat(): Promise<void> {

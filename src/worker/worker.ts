@@ -10,6 +10,7 @@ import { Ahead } from './ahead.ts';
 import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
 import { Chores } from './chores.ts';
+import { ClaimPause } from './claim-pause.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
@@ -86,6 +87,7 @@ export class Worker implements AsyncDisposable {
   readonly #settler: Settler;
   readonly #membership: Membership;
   readonly #pulse: Pulse;
+  readonly #pause: ClaimPause;
   readonly #limits: TimeLimits;
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
@@ -153,6 +155,15 @@ export class Worker implements AsyncDisposable {
         this.#wakeup.call();
       },
     };
+    this.#pause = new ClaimPause({
+      clock: world.clock,
+      log: this.#log,
+      worker: this.name,
+      report: (trouble) => {
+        if (trouble) this.#ahead.handBackAll('Its worker claims no tasks at present.');
+        void this.#inBackground(this.#membership.reportTrouble(trouble));
+      },
+    });
     this.#pulse = new Pulse(world.clock);
     this.#pulse.listen({
       isNeeded: () => this.#executions.running > 0,
@@ -314,7 +325,7 @@ export class Worker implements AsyncDisposable {
   /** Claims what fits, then sleeps until something may have changed. True when there is nothing left to do for good. */
   async #round(): Promise<boolean> {
     const { concurrency, pollInterval } = this.#settings;
-    const { asked, given, nextDueIn } = await this.#claim(concurrency);
+    const { asked, given, nextDueIn } = await this.#claim(Math.min(concurrency, this.#pause.limit));
     for (const claimed of given) this.#begin(claimed);
     this.#beginAhead();
     if (this.#isSpent() && this.#executions.unsettled === 0) return true;
@@ -325,13 +336,13 @@ export class Worker implements AsyncDisposable {
       if (!this.#started) return true;
     }
     if (given.length === asked && asked > 0 && this.#freeSlots() > 0) return false;
-    const poll = Math.min(pollInterval, nextDueIn ?? Number.POSITIVE_INFINITY);
+    const poll = Math.min(pollInterval, nextDueIn ?? Number.POSITIVE_INFINITY, this.#pause.waitsFor || pollInterval);
     await this.#wakeup.sleep(this.#freeSlots() > 0 ? poll : undefined);
     return false;
   }
 
   #isIdle(): boolean {
-    return this.#isQuiet && !this.#wakeup.pending;
+    return this.#isQuiet && !this.#wakeup.pending && this.#pause.waitsFor === 0;
   }
 
   get #isQuiet(): boolean {
@@ -450,6 +461,7 @@ export class Worker implements AsyncDisposable {
     this.#begun += 1;
     this.#membership.keep();
     this.#pulse.begin();
+    this.#pause.begun();
     this.#announcer.tell({ kind: 'started', task: claimed, policy });
     const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
     if (told !== NOBODY) this.#told.set(execution, told);
@@ -481,6 +493,7 @@ export class Worker implements AsyncDisposable {
     const told = this.#told.get(execution) ?? NOBODY;
     if (execution.ended) this.#executions.end(execution);
     this.#measure(claimed.type, elapsed - frozenFor);
+    this.#pause.ended(outcome);
     const ended = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
     const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
     this.#settler

@@ -16,7 +16,7 @@ import { printSummary } from '../queue-summary.ts';
 import { type FoundConfig, readConfig } from '../read-config.ts';
 import { stateWords, styleOf } from '../task-text.ts';
 import type { Style } from '../terminal.ts';
-import { ago, rfc3339, until } from '../times.ts';
+import { ago, clockTime, rfc3339, until } from '../times.ts';
 import { quoted, visible } from '../visible.ts';
 import { padded, widthOf } from '../width.ts';
 import { isAlive, worksAll } from '../workers-alive.ts';
@@ -31,7 +31,14 @@ interface Flags {
 
 /** Something that a person should look at: what, why it matters, and the command that leads there. */
 interface Attention {
-  readonly kind: 'needs_manual' | 'dead' | 'no_worker' | 'source_shut' | 'queue_paused' | 'config_refused';
+  readonly kind:
+    | 'needs_manual'
+    | 'dead'
+    | 'no_worker'
+    | 'source_shut'
+    | 'queue_paused'
+    | 'worker_paused'
+    | 'config_refused';
   readonly count: number;
   readonly reason?: string;
   readonly text: string;
@@ -62,6 +69,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
       ...attentionFrom(cli, counts, alive),
       ...unclaimed(cli, ready),
       ...(await heldBack(cli, holdfast, now)),
+      ...paused(cli, alive, now),
     ];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
     if (cli.terminal.json) {
@@ -124,6 +132,25 @@ function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[])
   return [...byReason, ...(unworked ? [noWorker] : [])];
 }
 
+/** Workers that lack something themselves, such as room on their disk. */
+function paused(cli: Cli, alive: readonly WorkerRecord[], now: number): Attention[] {
+  return alive.flatMap(({ name, trouble }) => {
+    if (!trouble) return [];
+    const { reason, message, since } = trouble;
+    const advice = adviceFor(reason) ?? message;
+    const what = `worker ${visible(name)} has claimed nothing but one task now and then since ${clockTime(since, now)}`;
+    return [
+      {
+        kind: 'worker_paused',
+        count: 1,
+        reason,
+        text: `${what}: ${visible(reason)}. ${visible(advice)}`,
+        command: cli.command('workers'),
+      },
+    ];
+  });
+}
+
 /** Types of which something is ready while workers run that do not take it: a slip in a name, or a worker that is missing. */
 function unclaimed(cli: Cli, ready: readonly Task[]): Attention[] {
   const byType = new Map<string, number>();
@@ -165,6 +192,7 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   no_worker: [GLYPHS.held, 'waiting'],
   source_shut: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
+  worker_paused: [GLYPHS.held, 'waiting'],
   config_refused: [GLYPHS.dead, styleOf('dead')],
 };
 
@@ -221,7 +249,8 @@ function workerLines(alive: readonly WorkerRecord[], now: number): string[] {
   return alive.map((worker) => {
     const where = worker.host === hostname() ? `pid ${worker.pid}` : `pid ${worker.pid} on ${visible(worker.host)}`;
     const only = worksAll(worker) ? '' : ', only its own tasks';
-    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${ago(worker.joinedAt, now).replace(' ago', '')} (${where}${only})`;
+    const paused = worker.trouble ? `, claims nothing: ${visible(worker.trouble.reason)}` : '';
+    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${ago(worker.joinedAt, now).replace(' ago', '')} (${where}${only}${paused})`;
   });
 }
 

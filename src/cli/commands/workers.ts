@@ -89,6 +89,11 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
     { title: 'TAKES', least: 12 },
   ];
   for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  for (const { name, trouble } of workers) {
+    if (!trouble) continue;
+    const what = `${visible(name)} has claimed nothing but one task now and then since ${clockTime(trouble.since, now)}`;
+    terminal.note(`${what}: ${visible(trouble.reason)}. ${visible(trouble.message)}`);
+  }
   const stale = workers.find((worker) => worker.running > 0 && !isAlive(worker, now));
   if (!stale) return;
   const holds = plural(stale.running, 'task', 'tasks');

@@ -16,6 +16,7 @@ import type {
   WorkerRecord,
 } from '../store.ts';
 import { takes } from '../takes.ts';
+import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import type { Database } from './database.ts';
 
 interface ViewRow {
@@ -132,12 +133,12 @@ export class PostgresRecords implements Records {
   }
 
   async workers(): Promise<readonly WorkerRecord[]> {
-    const rows = await this.#database.rows<Omit<WorkerRecord, 'takes'> & { takes: string }>(
-      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes,
+    const rows = await this.#database.rows<WorkerRow>(
+      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes, w.trouble,
         (SELECT count(*) FROM $.live r WHERE r.worker = w.id AND r.state = 'running') AS running
         FROM $.workers w WHERE NOT w.gone ORDER BY w.id`),
     );
-    return rows.map((row) => ({ ...row, takes: JSON.parse(row.takes) as Takes }));
+    return rows.map(workerFrom);
   }
 
   async sources(): Promise<readonly SourceRecord[]> {

@@ -18,6 +18,7 @@ import type {
   Settled,
   Settlement,
   TaskStore,
+  Trouble,
 } from '../store.ts';
 import type { Classes } from './classes.ts';
 import type { Database } from './database.ts';
@@ -239,6 +240,10 @@ export class PostgresTasks implements TaskStore {
       ...(lostBy !== null && { lostBy }),
       ...(published !== null && { published }),
     }));
+  }
+
+  async reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void> {
+    await this.#parts.database.call('report_trouble', [worker, trouble === undefined ? null : JSON.stringify(trouble)]);
   }
 
   async leave(worker: number): Promise<void> {

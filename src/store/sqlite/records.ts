@@ -16,6 +16,7 @@ import type {
   WorkerRecord,
 } from '../store.ts';
 import { takes } from '../takes.ts';
+import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
 import type { OpenFiles } from './open-files.ts';
@@ -172,11 +173,11 @@ export class SqliteRecords implements Records {
     return this.#read((sql) =>
       sql
         .all<WorkerRow>(
-          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes,
+          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes, w.trouble,
              (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
            FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,
         )
-        .map((row) => ({ ...row, takes: JSON.parse(row.takes) as Takes })),
+        .map(workerFrom),
     );
   }
 
@@ -254,10 +255,6 @@ export class SqliteRecords implements Records {
       .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
       .map(({ takes }) => JSON.parse(takes) as Takes);
   }
-}
-
-interface WorkerRow extends Omit<WorkerRecord, 'takes'> {
-  readonly takes: string;
 }
 
 interface ShutRow {

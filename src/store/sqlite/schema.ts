@@ -251,8 +251,13 @@ ALTER TABLE hf_clock ADD COLUMN acts_told INTEGER NOT NULL DEFAULT 0;
 UPDATE hf_clock SET acts_told = (SELECT coalesce(max(id), 0) FROM hf_acts);
 `;
 
+/** Why a worker claims nothing at present, as JSON. */
+const TROUBLE = `
+ALTER TABLE hf_workers ADD COLUMN trouble TEXT;
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST, SECOND];
+const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE];
 
 export const SCHEMA = STEPS.length;
 

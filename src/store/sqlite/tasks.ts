@@ -15,6 +15,7 @@ import type {
   Settled,
   Settlement,
   TaskStore,
+  Trouble,
 } from '../store.ts';
 import { Bringing } from './bringing.ts';
 import { Claiming, type ClaimingParts } from './claiming.ts';
@@ -147,6 +148,13 @@ export class SqliteTasks implements TaskStore {
 
   recover(worker: number, limit: number): Promise<readonly Recovered[]> {
     return this.#writer.write((now) => this.#claiming.recover(worker, limit, now));
+  }
+
+  async reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void> {
+    await this.#writer.write((now) => {
+      const text = trouble === undefined ? null : JSON.stringify({ ...trouble, since: now });
+      this.#sql.run('UPDATE hf_workers SET trouble = ? WHERE id = ?', text, worker);
+    });
   }
 
   async leave(worker: number): Promise<void> {

@@ -15,6 +15,22 @@ import {
 export function promisesOfLeases(factory: StoreFactory): void {
   const scene = useScene(factory);
 
+  test('a worker says why it claims nothing, and since when, until it says that it goes on', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    const troubles = async () => (await scene.store.records.workers()).map(({ trouble }) => trouble);
+    const full = { reason: 'fs.no_space', message: 'no space left on device' };
+
+    await scene.store.tasks.reportTrouble(alice, full);
+    const since = scene.store.upkeep.now();
+    expect(await troubles()).toEqual([{ ...full, since }, undefined]);
+    await scene.store.tasks.reportTrouble(alice, undefined);
+    expect(await troubles()).toEqual([undefined, undefined]);
+
+    await scene.store.tasks.leave(bob);
+    await scene.store.tasks.reportTrouble(bob, full);
+    expect(await troubles()).toEqual([undefined]);
+  });
+
   describe('a worker whose task was taken over', () => {
     /** Alice's claim, and what Bob got of it when she had been silent for too long. */
     async function takenOver(): Promise<{ alice: number; bob: number; hers: Claimed; his: Claimed }> {

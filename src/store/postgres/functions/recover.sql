@@ -104,6 +104,11 @@ BEGIN
     WHERE l.id = ANY(p_ids)), '[]');
 END $$;
 
+-- Why a worker claims nothing at present; null: it goes on.
+CREATE FUNCTION report_trouble(p_worker bigint, p_trouble jsonb) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
+  UPDATE workers SET trouble = (p_trouble || jsonb_build_object('since', now_ms()))::text WHERE id = p_worker
+$$;
+
 -- A worker leaves. What it still holds can be taken over at once.
 CREATE FUNCTION leave(p_worker bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { defineTask, type LogEvent } from '../../src/index.ts';
+import { type Kit, useKits } from './scene.ts';
+
+const open = useKits();
+
+/** A worker on a machine whose disk is full until it is freed, and what its log says of that. */
+async function fullDisk({ tasks = 30, concurrency = 10 } = {}) {
+  let full = true;
+  const begun: number[] = [];
+  const work = defineTask('work', {
+    async run(needs: { disk: boolean; for?: string }, task) {
+      begun.push(task.id);
+      if (needs.for) await kit.clock.sleep(needs.for);
+      if (needs.disk && full) throw Object.assign(new Error('no space left on device, write'), { code: 'ENOSPC' });
+    },
+  });
+  const lines: { event?: LogEvent; reason?: string }[] = [];
+  const keep = (fields: object) => void lines.push(fields);
+  const log = { debug() {}, info: keep, warn: keep, error: keep };
+  const kit: Kit = await open({ tasks: [work], log, worker: { concurrency } });
+  const said = () => lines.map(({ event }) => event).filter((event) => event?.startsWith('worker.'));
+  await kit.holdfast.enqueueAll(work, Array(tasks).fill({ disk: true }));
+  await kit.drain();
+  const trouble = async () => (await kit.holdfast.workers())[0]?.trouble;
+  const free = () => {
+    full = false;
+  };
+  return { kit, work, begun, said, trouble, free };
+}
+
+describe('a worker whose tasks fail by its own fault', () => {
+  test('charges nobody, and 30 of 30 tasks survive an hour of a full disk', async () => {
+    const { kit, begun, free } = await fullDisk();
+    await kit.advance('1h');
+    // Ten at once, and then one at a time: after 1, 2, 4 … 60 s.
+    expect(begun.length).toBeLessThan(10 + 70);
+    free();
+    await kit.advance('2h');
+
+    const tasks = await kit.holdfast.list();
+    expect(tasks.map(({ state, attempts }) => [state, attempts])).toEqual(Array(30).fill(['succeeded', 0]));
+  });
+
+  test('says in its log and its row why it claims nothing, and when it goes on', async () => {
+    const { kit, said, trouble, free } = await fullDisk();
+    expect(said()).toEqual(['worker.paused']);
+    expect(await trouble()).toMatchObject({ reason: 'fs.no_space', since: kit.clock.now() });
+    free();
+    await kit.advance('1s');
+    expect(said()).toEqual(['worker.paused', 'worker.resumed']);
+    expect(await trouble()).toBeUndefined();
+  });
+
+  test('and says to whoever asks why a task waits for it', async () => {
+    const { kit } = await fullDisk();
+    const { id } = (await kit.holdfast.list({ states: ['ready'] }))[0] as { id: number };
+    expect(await kit.holdfast.explain(id)).toMatchObject({
+      heldBy: ['worker_paused'],
+      headline: expect.stringMatching(
+        /has claimed nothing but one task now and then for 0ms: fs\.no_space \(no space left/,
+      ),
+    });
+  });
+
+  test('probes with one task after 1 s, doubling up to a minute, and takes all again once one ends well', async () => {
+    const { kit, begun, free } = await fullDisk({ tasks: 40, concurrency: 10 });
+    const at: number[] = [];
+    for (let second = 1; second <= 300; second++) {
+      const before = begun.length;
+      await kit.advance('1s');
+      for (let n = before; n < begun.length; n++) at.push(second);
+    }
+    expect(at).toEqual([1, 3, 7, 15, 31, 63, 123, 183, 243]);
+    free();
+    await kit.advance('60s');
+    expect((await kit.holdfast.counts()).byState.succeeded).toBeGreaterThan(30);
+  });
+
+  test('does not pause for one such failure among others: it may be the task that asks for too much', async () => {
+    const { kit, work, said, begun } = await fullDisk({ tasks: 1, concurrency: 1 });
+    await kit.holdfast.enqueueAll(work, [{ disk: false }, { disk: false }, { disk: true }, { disk: false }]);
+    await kit.drain();
+    expect(said()).toEqual([]);
+    expect(begun).toHaveLength(5);
+  });
+
+  test('goes on as soon as anything ends without such a failure, also what began before the pause', async () => {
+    const { kit, work, said } = await fullDisk({ tasks: 0 });
+    await kit.holdfast.enqueue(work, { disk: false, for: '20s' });
+    await kit.holdfast.enqueueAll(work, Array(3).fill({ disk: true, for: '19s' }));
+    await kit.advance('19s');
+    expect(said()).toEqual(['worker.paused']);
+    await kit.advance('1s');
+    expect(said()).toEqual(['worker.paused', 'worker.resumed']);
+  });
+
+  test('is waited for by a drain', async () => {
+    const { kit, work, begun } = await fullDisk({ tasks: 0 });
+    await kit.worker.stop({ grace: 0 });
+    const worker = kit.holdfast.worker({ concurrency: 2, pollInterval: '1h' });
+    await kit.holdfast.enqueueAll(work, Array(4).fill({ disk: true }));
+    let drained = false;
+    const draining = worker.drain().then(() => {
+      drained = true;
+    });
+    await kit.drain();
+    expect(drained).toBe(false);
+    await kit.advance('2h');
+    await draining;
+    expect((await kit.holdfast.counts()).byState).toMatchObject({ running: 0, succeeded: 0 });
+    expect(begun.length).toBeGreaterThan(4);
+  });
+});

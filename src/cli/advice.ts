@@ -13,7 +13,7 @@ const BY_REASON: Readonly<Record<string, string>> = {
   'fs.same_file': 'Source and destination are the same file.',
   'process.not_found': 'There is no such program on the PATH of the worker.',
   'process.not_executable': 'The program may not be executed: look at its mode, and at the mode of its folder.',
-  'process.cwd_missing': 'The folder that it runs in is gone.',
+  'process.cwd_missing': 'The folder that it runs in is not there. Put it back, or mount what it lies on.',
   'process.usage': 'The command says that it was called wrongly.',
   'http.private_address':
     'The host is on this machine or a private network. If it is meant, record it anew with --allow-private.',

@@ -14,6 +14,7 @@ import type { FailureKind } from '../failure/outcome.ts';
 import { Failed } from '../failure/signals.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
+import { isProgram } from './program.ts';
 
 /**
  * An exit code from 0 to 255, or the first and last of a range. A command that a signal ended counts as 128 + its number,
@@ -25,6 +26,11 @@ export type ExitRange = number | readonly [first: number, last: number];
 export interface CommandInput {
   /** The program and its arguments, which arrive byte for byte. With `shell` exactly one string: the script. */
   readonly argv: readonly string[];
+  /**
+   * Where `argv[0]` was found when the command was recorded; absolute. It is started from there while it is there, else from the
+   * PATH of its worker. A worker that finds neither is at fault, and the task waits.
+   */
+  readonly program?: string;
   /** Hands `argv[0]` to `/bin/sh -c`. Default: false, and no shell ever sees the arguments. */
   readonly shell?: boolean;
   /** Where the command runs; absolute. */
@@ -202,8 +208,9 @@ type Complete = Required<CommandInput>;
 
 const READ: { readonly [K in keyof Complete]: (value: unknown, name: string) => Complete[K] } = {
   argv: readArgv,
+  program: readPath,
   shell: readFlag,
-  cwd: readDirectory,
+  cwd: readPath,
   env: readEnv,
   stdin: readText,
   successOn: readSuccess,
@@ -227,7 +234,7 @@ function readFlag(value: unknown, name: string): boolean {
   return value;
 }
 
-function readDirectory(value: unknown, name: string): string {
+function readPath(value: unknown, name: string): string {
   const text = readText(value, name);
   if (!isAbsolute(text)) throw new InvalidInputError(`${name} must be an absolute path, got ${show(text)}.`);
   return text;
@@ -378,9 +385,11 @@ async function start(
   stdin: FileHandle | undefined,
   hear: Hear,
 ): Promise<Running> {
-  const [program, ...args] = input.argv as [string, ...string[]];
+  const [name, ...args] = input.argv as [string, ...string[]];
   try {
-    const child = spawn(program, args, {
+    const found = input.program !== undefined && isProgram(input.program) ? input.program : undefined;
+    const child = spawn(found ?? name, args, {
+      ...(found !== undefined && { argv0: name }),
       cwd: input.cwd,
       env,
       shell: input.shell ?? false,
@@ -415,12 +424,12 @@ async function start(
     await once(child, 'spawn');
     return { child, pid: child.pid as number, broken: broken.signal, exited, seen };
   } catch (error) {
-    throw await startFailure(error as NodeJS.ErrnoException, program, input.cwd);
+    throw await startFailure(error as NodeJS.ErrnoException, input);
   }
 }
 
-async function startFailure(error: NodeJS.ErrnoException, program: string, cwd: string): Promise<Error> {
-  const name = visible(program, 200);
+async function startFailure(error: NodeJS.ErrnoException, { argv, cwd, program }: CommandInput): Promise<Error> {
+  const name = visible(argv[0] as string, 200);
   const failed = (kind: FailureKind, reason: string, message: string): Failed =>
     new Failed(message, { kind, reason, code: error.code as string, cause: error });
   switch (error.code) {
@@ -428,10 +437,14 @@ async function startFailure(error: NodeJS.ErrnoException, program: string, cwd: 
     case 'ENOTDIR':
       if (!(await isDirectory(cwd))) {
         return failed(
-          'permanent',
+          'transient',
           'process.cwd_missing',
           `${name} was not started: there is no directory ${visible(cwd, 200)}.`,
         );
+      }
+      if (program !== undefined) {
+        const was = `It was ${visible(program, 200)} when the command was recorded.`;
+        return failed('transient', 'process.not_found', `${name} was not found. ${was}`);
       }
       return failed(
         'permanent',

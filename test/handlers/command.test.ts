@@ -2,7 +2,7 @@ import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest';
 import type { FailureKind } from '../../src/failure/outcome.ts';
@@ -16,6 +16,7 @@ import {
   command,
   parseExitCodes,
 } from '../../src/handlers/command.ts';
+import { findProgram } from '../../src/handlers/program.ts';
 import { encodeJson } from '../../src/json.ts';
 
 let directory: string;
@@ -136,6 +137,21 @@ describe('what a command is given', () => {
     script('here', '#!/bin/sh\necho "$0 $1"');
     expect(await run(['./here', '$x'])).toEqual({ exit: 0, stdout: './here $x\n' });
     expect(await run(['here', 'y'], { env: { PATH: `${directory}:${process.env.PATH}` } })).toMatchObject({ exit: 0 });
+  });
+
+  test('a program that was found when the command was recorded, whatever the PATH of its worker, and called as it was', async () => {
+    const program = script('recorded', '#!/bin/sh\necho found');
+    expect(findProgram('recorded', '/', `/no/such:${dirname(program)}`)).toBe(program);
+    expect(findProgram('recorded', '/', '/no/such')).toBeUndefined();
+    expect(findProgram('./recorded', dirname(program), undefined)).toBe(program);
+
+    const bare = command({ environment: {} });
+    expect(await bare({ argv: ['recorded'], program, cwd: '/' }, task())).toMatchObject({ stdout: 'found\n' });
+    const sh = await bare({ argv: ['my-sh', '-c', 'echo "$0"'], program: '/bin/sh', cwd: '/' }, task());
+    expect(sh).toMatchObject({ stdout: 'my-sh\n' });
+    // It has moved since: the PATH is asked.
+    const moved = { argv: ['sh', '-c', 'echo moved'], program: '/no/such/sh', cwd: '/' };
+    expect(await command({ environment: process.env })(moved, task())).toMatchObject({ stdout: 'moved\n' });
   });
 
   test('with shell, a script', async () => {
@@ -473,10 +489,19 @@ describe('a command that cannot start', () => {
     expect(await failureOf(run([orphan]))).toMatchObject({ reason: 'process.not_found' });
   });
 
+  test('because the program is gone that was there when it was recorded; another worker may have it', async () => {
+    expect(await failureOf(run(['holdfast-no-such-program'], { program: '/no/such/program' }))).toEqual({
+      kind: 'transient',
+      reason: 'process.not_found',
+      code: 'ENOENT',
+      message: 'holdfast-no-such-program was not found. It was /no/such/program when the command was recorded.',
+    });
+  });
+
   test('because its directory is gone, or is none', async () => {
     for (const cwd of ['/no/such/directory', '/etc/passwd']) {
       expect(await failureOf(run(['true'], { cwd }))).toMatchObject({
-        kind: 'permanent',
+        kind: 'transient',
         reason: 'process.cwd_missing',
         message: `true was not started: there is no directory ${cwd}.`,
       });

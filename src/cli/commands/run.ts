@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type CommandInput, checkCommand, parseExitCodes } from '../../handlers/command.ts';
+import { findProgram } from '../../handlers/program.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
@@ -157,11 +158,14 @@ function commandFrom(cli: Cli, argv: readonly string[], flags: Flags): CommandIn
   }
   const cwd = resolve(cli.cwd, flags.cwd ?? '.');
   if (flags.cwd !== undefined && !isFolder(cwd)) throw usage(`--cwd: there is no folder ${visible(cwd)}`);
+  const env = flags.env && Object.fromEntries(flags.env.map((each) => variable(each, cli.environment)));
+  const program = flags.shell ? undefined : findProgram(argv[0] as string, cwd, env?.PATH ?? cli.environment.PATH);
   const input = {
     argv,
+    ...(program !== undefined && { program }),
     cwd,
     ...(flags.shell && { shell: true }),
-    ...(flags.env && { env: Object.fromEntries(flags.env.map((each) => variable(each, cli.environment))) }),
+    ...(env && { env }),
     ...(flags.stdin !== undefined && { stdin: stdinFile(flags.stdin, cli.cwd) }),
     ...(flags.successOn !== undefined && { successOn: codes(flags.successOn, '--success-on') }),
     ...(flags.retryOn !== undefined && { retryOn: codes(flags.retryOn, '--retry-on') }),

@@ -236,7 +236,7 @@ const ROWS = {
   'imap.no': ['permanent', 'task', 'The mail server refuses the command.'],
   'process.not_found': ['permanent', 'worker', 'There is no such program where the worker runs.'],
   'process.not_executable': ['permanent', 'task', 'The file is no program, or may not be run.'],
-  'process.cwd_missing': ['permanent', 'worker', 'There is no such folder to run the program in.'],
+  'process.cwd_missing': ['transient', 'worker', 'There is no such folder to run the program in.'],
   'process.usage': ['permanent', 'task', 'The program does not take these arguments (exit 64, 78).'],
   'process.max_buffer': ['permanent', 'task', 'The program wrote more than was allowed.'],
   'process.tempfail': ['transient', 'task', 'The program asks to be run later (exit 75).'],

@@ -7,8 +7,9 @@ import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, Lease } from '../store/store.ts';
+import type { Claimed, Lease, TaskStore } from '../store/store.ts';
 import type { Json, Needs } from '../task.ts';
+import { Checkpoint } from '../worker/checkpoint.ts';
 import { trueOrFalse } from '../worker/define-task.ts';
 import type { Finished } from '../worker/events.ts';
 import { endingOf } from '../worker/result.ts';
@@ -47,6 +48,7 @@ export interface ClaimHolder {
   settle(claimed: Claimed, ending: Ending): Promise<Finished>;
   readonly outcomeOf: Classifier['outcomeOf'];
   renew(lease: Lease): Promise<ClaimStatus>;
+  readonly saveCheckpoint: TaskStore['saveCheckpoint'];
   /** The claim needs its worker no longer. */
   letGo(claim: ManualClaim): void;
   /** It could not be handed back. */
@@ -90,6 +92,7 @@ export class ManualClaim implements AsyncDisposable {
   readonly leaseFor: Milliseconds;
   readonly #claimed: Claimed;
   readonly #holder: ClaimHolder;
+  readonly #checkpoint: Checkpoint;
   readonly #startedAt: Milliseconds;
   #renewedAt: Milliseconds;
   #input: { readonly value: Json } | undefined;
@@ -105,6 +108,7 @@ export class ManualClaim implements AsyncDisposable {
     const { lease, facts } = claimed;
     this.#claimed = claimed;
     this.#holder = holder;
+    this.#checkpoint = new Checkpoint(claimed, holder.saveCheckpoint);
     this.#startedAt = holder.clock.monotonic();
     this.#renewedAt = this.#startedAt;
     this.leaseFor = holder.leaseFor;
@@ -128,6 +132,21 @@ export class ManualClaim implements AsyncDisposable {
   get input(): Json {
     this.#input ??= { value: decodeJson(this.#claimed.payload) };
     return this.#input.value;
+  }
+
+  /** What this claim or an earlier execution of the task saved last. Undefined where nothing was saved. */
+  get checkpoint(): Json | undefined {
+    return this.#checkpoint.value;
+  }
+
+  /**
+   * Saves one JSON value of at most 64 KiB, which later executions of the task read as `checkpoint`. Resolves when it is durable.
+   * @throws PayloadError for what is no JSON or too large; LeaseLostError where the claim was lost: nothing was saved;
+   * StateConflictError where the claim was settled; StoreError where it could not be written: try again.
+   */
+  async saveCheckpoint(value: unknown): Promise<void> {
+    if (this.#settling || this.#finished || this.#closed) throw this.#refusal('saveCheckpoint');
+    await this.#checkpoint.save(value);
   }
 
   /**
@@ -231,7 +250,7 @@ export class ManualClaim implements AsyncDisposable {
   }
 
   /** Why the claim takes no such call any more. */
-  #refusal(verb: Verb | 'renew'): Error {
+  #refusal(verb: Verb | 'renew' | 'saveCheckpoint'): Error {
     const { id } = this;
     if (this.#closed) return new ClosedError('Holdfast');
     if (this.#finished?.kind === 'stale') return new LeaseLostError(id, this.execution);

@@ -168,6 +168,7 @@ export class Claims {
       settle: (settled, ending) => seat.settler.settle(settled, policyNow(), ending),
       outcomeOf: outcomeBy(configuration),
       renew: (lease) => this.#renew(seat, lease),
+      saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
       letGo: (it) => {
         if (this.#open.delete(it)) this.#vacate(seat);
       },

@@ -68,6 +68,11 @@ export interface TaskStore {
    * while another task has its unique key is superseded by that one: it ends as cancelled, and nothing else is affected.
    */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
+  /**
+   * Saves the one checkpoint of a task, which later executions of it are handed: JSON text in place of what was saved before.
+   * False where the lease is over, or was handed out by `recover`: then nothing was changed.
+   */
+  saveCheckpoint(lease: Lease, text: string): Promise<boolean>;
   /** Takes over leases that ended without a word, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<readonly Recovered[]>;
   /** Says anew what recovery must know of types, where it has changed since their worker joined. */
@@ -219,6 +224,8 @@ export interface Claimed {
   readonly idempotenceUnsaid?: true;
   /** The message of the failure before this execution, if one failed. */
   readonly lastError?: string;
+  /** What an earlier execution saved last, as JSON. It is kept over rounds, and removed with its task. */
+  readonly checkpoint?: string;
 }
 
 /** Why somebody else's lease, or none, is being decided about. */

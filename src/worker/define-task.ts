@@ -26,9 +26,17 @@ export interface RunningTask {
   readonly deadline?: Date;
   /** The message of the failure before this execution. */
   readonly lastError?: string;
+  /** What this execution or an earlier one saved last. Undefined where nothing was saved. */
+  readonly checkpoint: Json | undefined;
   /** Aborts on time-out, cancel, shutdown, or when the lease is lost. What is thrown after that is not judged. */
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /**
+   * Saves one JSON value of at most 64 KiB, which later executions read as `checkpoint`: after a retry, a crash, a new round. It
+   * resolves when the value is durable, and costs a commit.
+   * @throws PayloadError for what is no JSON or too large; LeaseLostError where the lease is over: nothing was saved.
+   */
+  saveCheckpoint(value: unknown): Promise<void>;
   /** Tells that work goes on: the time limit counts anew from here. */
   heartbeat(): void;
 }

@@ -7,7 +7,9 @@ import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
 import type { Logger } from '../log.ts';
-import type { Claimed } from '../store/store.ts';
+import type { Claimed, TaskStore } from '../store/store.ts';
+import type { Json } from '../task.ts';
+import { Checkpoint } from './checkpoint.ts';
 import { type AnyTask, isThenable, parseInput } from './define-task.ts';
 import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
@@ -24,6 +26,7 @@ export interface Host {
   readonly outcomeOf: Classifier['outcomeOf'];
   /** How long a handler has after its signal aborted before the execution is judged without it. */
   readonly grace: Milliseconds;
+  readonly saveCheckpoint: TaskStore['saveCheckpoint'];
   /** Called once, with what to settle. */
   readonly onJudged: (execution: Execution, outcome: Outcome, returned?: unknown) => void;
   /** Called when the handler of an execution that was judged without it has ended after all. */
@@ -59,6 +62,8 @@ export class Execution implements Limited {
   /** How much longer it may run since its last beat because the event loop was blocked. */
   #addedByBlocking: Milliseconds = 0;
   #stopGrace: (() => void) | undefined;
+  /** Made when it is first asked for. */
+  #checkpoint: Checkpoint | undefined;
 
   constructor(claimed: Claimed, definition: AnyTask, policy: Policy, host: Host) {
     this.claimed = claimed;
@@ -135,6 +140,24 @@ export class Execution implements Limited {
   heartbeat(): void {
     this.#lastBeat = this.#host.clock.monotonic();
     this.#addedByBlocking = 0;
+  }
+
+  get checkpoint(): Json | undefined {
+    return this.#saved.value;
+  }
+
+  async saveCheckpoint(value: unknown): Promise<void> {
+    try {
+      await this.#saved.save(value);
+    } catch (error) {
+      if (error instanceof LeaseLostError) this.abort('lost');
+      throw error;
+    }
+  }
+
+  get #saved(): Checkpoint {
+    this.#checkpoint ??= new Checkpoint(this.claimed, this.#host.saveCheckpoint);
+    return this.#checkpoint;
   }
 
   get signal(): AbortSignal {

@@ -1,11 +1,14 @@
 import { type Logger, withFields } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
+import type { Json } from '../task.ts';
 import type { Writable } from '../writable.ts';
 import type { RunningTask } from './define-task.ts';
 
 /** What a handler may ask of its execution. */
 interface Behind {
   readonly signal: AbortSignal;
+  readonly checkpoint: Json | undefined;
+  saveCheckpoint(value: unknown): Promise<void>;
   heartbeat(): void;
 }
 
@@ -29,6 +32,10 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
     get log() {
       return withFields(log, { task: id, type, execution });
     },
+    get checkpoint() {
+      return behind.checkpoint;
+    },
+    saveCheckpoint: (value) => behind.saveCheckpoint(value),
     heartbeat: () => behind.heartbeat(),
   };
   if (key !== undefined) told.key = key;

@@ -149,6 +149,7 @@ export class Worker implements AsyncDisposable {
       log: this.#log,
       outcomeOf: outcomeBy(this.#configuration),
       grace: this.#settings.grace,
+      saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
       onJudged: (execution, outcome, returned) => this.#settle(execution, outcome, returned),
       onOver: (execution) => {
         this.#executions.end(execution);

@@ -485,6 +485,18 @@ async function settleBoth(model: Model, real: Real, settlements: readonly Settle
   }
 }
 
+// ── Checkpoints ──
+
+const saveCheckpoint = fc.tuple(numbers, fc.boolean(), fc.constantFrom('1', '{"half":true}')).map(
+  ([which, live, text]) =>
+    new Act(`saveCheckpoint(${which}, ${live ? 'live' : 'any'}, ${text})`, async (model, { store, held }) => {
+      const from = live ? held.filter(({ lease }) => model.task(lease.task)?.lease?.token === lease.token) : held;
+      if (from.length === 0) return;
+      const { lease } = pick(from, which);
+      expect(await store.tasks.saveCheckpoint(lease, text)).toBe(model.saveCheckpoint(lease, text));
+    }),
+);
+
 // ── Recover ──
 
 const recover = fc
@@ -758,7 +770,7 @@ const histories = fc.commands<Model, Real, false>(
     ...[move, move, move, move],
     ...[recover, recover, silence],
     ...[advance, advance, advance, jump],
-    ...[repeat, renew, join, leave, setUp, setUp, inspect],
+    ...[repeat, renew, saveCheckpoint, saveCheckpoint, join, leave, setUp, setUp, inspect],
   ],
   { maxCommands: 60, size: 'max' },
 );

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { promisesOfBringing } from './promises/bringing.ts';
+import { promisesOfCheckpoints } from './promises/checkpoints.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
@@ -24,6 +25,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('claiming', () => promisesOfClaiming(factory));
     describe('fairness', () => promisesOfFairness(factory));
     describe('settling', () => promisesOfSettling(factory));
+    describe('checkpoints', () => promisesOfCheckpoints(factory));
     describe('leases', () => promisesOfLeases(factory));
     describe('recovery', () => promisesOfRecovery(factory));
     describe('operators', () => promisesOfMoving(factory));

@@ -309,6 +309,16 @@ export class Model {
     }
   }
 
+  // ── Checkpoints ──
+
+  saveCheckpoint(lease: Lease, text: string): boolean {
+    const held = this.#held(lease);
+    const task = this.task(lease.task);
+    if (!held || held.why || !task) return false;
+    task.checkpoint = text;
+    return true;
+  }
+
   // ── Recover ──
 
   /** What may be taken over: of workers that left or were watched for long enough, and what expired while it waited. */
@@ -414,6 +424,7 @@ export class Model {
       ...(key !== undefined && { key }),
       ...(policy !== undefined && { policy }),
       ...(deadline !== undefined && { deadline }),
+      ...(task.checkpoint !== undefined && { checkpoint: task.checkpoint }),
     };
   }
 }
@@ -429,6 +440,7 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
   endedAt?: number;
   reason?: string;
   result?: string | undefined;
+  checkpoint?: string;
   lease?: ModelLease;
   /** The token of the last settlement, until anything else happens to the task. */
   settledBy?: string;

@@ -2,6 +2,7 @@ import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
 import type { Claim, Claimed, ClaimRequest, Recovered } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, factsAt, UNTOUCHED } from './facts.ts';
 import type { Handed } from './handed.ts';
@@ -83,8 +84,13 @@ export class Claiming {
   readonly #reaper: Reaper;
   readonly #uniques: Uniques;
   readonly #handed: Handed;
+  readonly #checkpoints: Checkpoints;
 
-  constructor({ sql, catalogue, lanes, walk, places, facts, reaper, uniques, handed }: ClaimingParts) {
+  constructor(
+    { sql, catalogue, lanes, walk, places, facts, reaper, uniques, handed }: ClaimingParts,
+    checkpoints: Checkpoints,
+  ) {
+    this.#checkpoints = checkpoints;
     this.#sql = sql;
     this.#catalogue = catalogue;
     this.#lanes = lanes;
@@ -127,8 +133,10 @@ export class Claiming {
     if (!this.#reaper.knows(worker)) return [];
     const lost = this.#reaper.takeOver(worker, limit, now, newToken());
     const expired = this.#takeExpired(worker, limit - lost.length, now);
-    return this.leased([...lost, ...expired]).map((row) => {
-      const claimed = this.claimed(row, row, this.#facts.of(row.id), now);
+    const taken = [...lost, ...expired];
+    const checkpoints = this.#checkpoints.of(taken);
+    return this.leased(taken).map((row) => {
+      const claimed = withCheckpoint(this.claimed(row, row, this.#facts.of(row.id), now), checkpoints);
       const type = this.#sql.get<{ published: string }>('SELECT published FROM hf_types WHERE type = ?', claimed.type);
       return {
         ...claimed,
@@ -207,6 +215,8 @@ export class Claiming {
     const facts = this.#facts.ofAll(list);
     const rows = this.#storedRows(list);
     const ids = this.#withoutRefused(taken, rows, request.limit);
+    // A task that never ran has saved nothing, so a claim of new tasks looks for nothing.
+    const checkpoints = this.#checkpoints.of(ids.filter((id) => (facts.get(id)?.executions ?? 0) > 0));
     const token = newToken();
     const fresh: number[] = [];
     const others: unknown[] = [];
@@ -221,7 +231,8 @@ export class Claiming {
         others.push(id, request.worker, execution, token, now, row.deadline, row.unique_while);
       }
       if (execution > 1) this.#handed.add(placeOf(row, remembered), token, remembered);
-      return this.claimed(row, { execution, token, revision: 0, started_at: now, cancel: 0 }, remembered, now);
+      const lease = { execution, token, revision: 0, started_at: now, cancel: 0 };
+      return withCheckpoint(this.claimed(row, lease, remembered, now), checkpoints);
     });
     // Nearly all are new, and differ in nothing but their ids.
     if (fresh.length > 0) {
@@ -311,6 +322,11 @@ export class Claiming {
     }
     return ids;
   }
+}
+
+function withCheckpoint(claimed: Claimed, checkpoints: ReadonlyMap<number, string>): Claimed {
+  const checkpoint = checkpoints.get(claimed.lease.task);
+  return checkpoint === undefined ? claimed : { ...claimed, checkpoint };
 }
 
 /** Infinity where there is none. */

@@ -182,6 +182,7 @@ const BELONGINGS = [
      WHERE t.id ${OF_THESE} AND t.unique_key IS NOT NULL)`,
   `DELETE FROM hf_executions WHERE task ${OF_THESE}`,
   `DELETE FROM hf_acts WHERE task ${OF_THESE}`,
+  `DELETE FROM hf_checkpoints WHERE task ${OF_THESE}`,
   `DELETE FROM hf_facts WHERE task ${OF_THESE}`,
   `DELETE FROM hf_resting WHERE id ${OF_THESE}`,
   `DELETE FROM hf_tasks WHERE id ${OF_THESE}`,

@@ -256,8 +256,16 @@ const TROUBLE = `
 ALTER TABLE hf_workers ADD COLUMN trouble TEXT;
 `;
 
+/** One saved value of a task, which its later executions read. */
+const CHECKPOINTS = `
+CREATE TABLE hf_checkpoints (
+  task INTEGER PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE];
+const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS];
 
 export const SCHEMA = STEPS.length;
 

@@ -18,6 +18,7 @@ import type {
   Trouble,
 } from '../store.ts';
 import { Bringing } from './bringing.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { Claiming, type ClaimingParts } from './claiming.ts';
 import type { Sql } from './driver.ts';
 import { Enqueuing } from './enqueuing.ts';
@@ -41,6 +42,7 @@ export class SqliteTasks implements TaskStore {
   readonly #sql: Sql;
   readonly #writer: Writer;
   readonly #reaper: Reaper;
+  readonly #checkpoints: Checkpoints;
   readonly #claiming: Claiming;
   readonly #moving: Moving;
   readonly #read: Read;
@@ -54,7 +56,8 @@ export class SqliteTasks implements TaskStore {
     this.#sql = sql;
     this.#writer = writer;
     this.#reaper = reaper;
-    this.#claiming = new Claiming(parts);
+    this.#checkpoints = new Checkpoints(sql);
+    this.#claiming = new Claiming(parts, this.#checkpoints);
     this.#moving = new Moving(sql, places, facts, uniques);
     this.#notify = notify;
     const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
@@ -144,6 +147,10 @@ export class SqliteTasks implements TaskStore {
         cancelled: leases.filter((lease) => held(lease)?.cancel === 1),
       };
     });
+  }
+
+  saveCheckpoint(lease: Lease, text: string): Promise<boolean> {
+    return this.#writer.write(() => this.#checkpoints.save(lease, text));
   }
 
   recover(worker: number, limit: number): Promise<readonly Recovered[]> {

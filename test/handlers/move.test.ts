@@ -4,10 +4,13 @@ import { appendFileSync, existsSync, renameSync, statSync, writeFileSync } from 
 import {
   chmod,
   chown,
+  lchown,
   link,
   lstat,
+  lutimes,
   mkdir,
   mkdtemp,
+  open,
   readdir,
   readFile,
   readlink,
@@ -26,14 +29,18 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SIGNAL } from '../../src/failure/signals.ts';
 import { type MoveResult, move } from '../../src/handlers/move.ts';
+import type { Json } from '../../src/task.ts';
 
 const TASK = 7;
 
 let here: string;
 let from: string;
 let to: string;
+/** What the executions of a test save for one another. */
+let checkpoint: Json | undefined;
 
 beforeEach(async () => {
+  checkpoint = undefined;
   here = await mkdtemp(join(tmpdir(), 'holdfast-move-'));
   await mkdir(join(here, 'inbox'));
   await mkdir(join(here, 'archive'));
@@ -229,21 +236,114 @@ describe('the next execution finishes a half-step', () => {
 
   test('the place for a folder was made, but the folder not yet renamed', async () => {
     await makeFolder(from);
+    const stopped = new Error('killed');
+    await expect(
+      run({
+        beforeSaving: () => {
+          throw stopped;
+        },
+      }),
+    ).rejects.toBe(stopped);
     await mkdir(to, 0o700);
-    expect(await run({ execution: 2 })).toEqual({ to, how: 'folder' });
+    // Nothing says that this task made it, so it is somebody else's.
+    await expect(run({ execution: 2 })).rejects.toMatchObject({ code: 'EEXIST', syscall: 'mkdir' });
+
+    await rm(to, { recursive: true });
+    await expect(run({ to: join(here, 'nowhere', 'b'), execution: 3 })).rejects.toMatchObject({ code: 'ENOENT' });
+    await mkdir(to, 0o700);
+    expect(await run({ execution: 4 })).toEqual({ to, how: 'folder' });
     expect(await readdir(to)).toEqual(['deep']);
     expect(await names()).toEqual({ inbox: [], archive: ['b.txt'] });
   });
 
   test('everything was done, but its worker did not live to say so', async () => {
-    await writeFile(to, 'hello');
+    await writeFile(from, 'hello');
+    await run();
     expect(await run({ execution: 2 })).toEqual({ to, how: 'already_moved', bytes: 5 });
   });
 
+  test('everything was done, and the file was written to since', async () => {
+    await writeFile(from, 'hello');
+    await run();
+    appendFileSync(to, ' world');
+    expect(await run({ execution: 2 })).toEqual({ to, how: 'already_moved', bytes: 11 });
+  });
+
   test('everything was done, and the folder that it came from is gone', async () => {
-    await writeFile(to, 'hello');
+    await writeFile(from, 'hello');
+    await run();
     await rm(dirname(from), { recursive: true });
     expect(await run({ execution: 2 })).toEqual({ to, how: 'already_moved', bytes: 5 });
+  });
+});
+
+/** What an earlier execution came to, and what it saved, before the source was gone. */
+describe('a source that is gone while another file has the name of the destination', () => {
+  const devices = ['one device', 'two devices'] as const;
+  let elsewhere: SecondDevice;
+  beforeAll(async () => {
+    elsewhere = await secondDevice();
+  });
+  afterAll(() => elsewhere?.close());
+
+  const outcomes = {
+    'never began': async () => {},
+    'found no source': async () => {
+      await expect(run()).rejects.toMatchObject({ code: 'ENOENT' });
+    },
+    'found the destination taken': async () => {
+      await writeFile(from, 'ours');
+      await writeFile(to, 'first');
+      await expect(run()).rejects.toMatchObject({ code: 'EEXIST' });
+      await rm(to);
+    },
+    'was stopped before it saved anything': async () => {
+      await writeFile(from, 'ours');
+      const stopped = new Error('killed');
+      const beforeSaving = () => {
+        throw stopped;
+      };
+      await expect(run({ beforeSaving })).rejects.toBe(stopped);
+    },
+    'was refused by the system': async () => {
+      await writeFile(from, 'ours');
+      await expect(run({ to: join(here, 'nowhere', 'b') })).rejects.toMatchObject({ code: 'ENOENT' });
+    },
+  };
+
+  describe.each(devices)('%s', (device) => {
+    beforeEach(() => {
+      if (device === 'two devices') to = join(elsewhere.path, `b-${basename(here)}`);
+    });
+    afterEach(() => rm(to, { force: true }));
+
+    test.each(Object.keys(outcomes) as (keyof typeof outcomes)[])(
+      'is missing: the execution before %s',
+      async (what) => {
+        await outcomes[what]();
+        await rm(from, { force: true });
+        await writeFile(to, 'theirs');
+        for (const execution of [2, 3]) {
+          await expect(run({ execution })).rejects.toMatchObject({ code: 'ENOENT', path: from });
+        }
+        expect(await readFile(to, 'utf8')).toBe('theirs');
+      },
+    );
+  });
+
+  test('is missing, although the other file got the number of its inode', async () => {
+    await writeFile(from, 'ours');
+    await expect(run({ to: join(here, 'nowhere', 'b') })).rejects.toMatchObject({ code: 'ENOENT' });
+    const { ino } = await lstat(from);
+    await rm(from);
+    for (let n = 0; !existsSync(to) && n < 1_000; n += 1) {
+      const path = join(here, `${n}`);
+      await writeFile(path, 'theirs');
+      if ((await lstat(path)).ino === ino) renameSync(path, to);
+    }
+    // File systems that never give a number out again leave nothing to test.
+    if (!existsSync(to)) return;
+    await expect(run({ execution: 2 })).rejects.toMatchObject({ code: 'ENOENT', path: from });
   });
 });
 
@@ -294,12 +394,67 @@ describe('across devices', () => {
     expect(await left()).toEqual({ inbox: [], archive: ['b.txt'] });
   });
 
-  test('finishes a symbolic link that was made, while its source still stands', async () => {
+  test('keeps the times and owner of a symbolic link', async () => {
     await symlink('../nowhere', from);
-    await symlink('../nowhere', to);
-    await expect(run()).rejects.toMatchObject({ code: 'EEXIST', syscall: 'link' });
+    await lchown(from, 1234, 4321);
+    await lutimes(from, 1_000_000_000, 1_000_000_000);
+    expect(await run()).toEqual({ to, how: 'copied' });
+    expect(await lstat(to)).toMatchObject({ uid: 1234, gid: 4321, mtimeMs: 1_000_000_000_000, nlink: 1 });
+  });
+
+  test('finishes a symbolic link that it made, while its source still stands', async () => {
+    await symlink('../nowhere', from);
+    await run();
+    // As if it had been killed before the old name was removed.
+    await symlink('../nowhere', from);
     expect(await run({ execution: 2 })).toEqual({ to, how: 'copied' });
     expect(await left()).toEqual({ inbox: [], archive: ['b.txt'] });
+  });
+
+  test('the same symbolic link that somebody else made there is not ours', async () => {
+    await symlink('../nowhere', from);
+    await symlink('../nowhere', to);
+    for (const execution of [1, 2]) {
+      await expect(run({ execution })).rejects.toMatchObject({ code: 'EEXIST', syscall: 'link' });
+    }
+    expect(await left()).toEqual({ inbox: ['a.txt'], archive: ['b.txt'] });
+  });
+
+  test('says that all was done, where its worker did not live to say so', async () => {
+    await writeFile(from, content);
+    await run();
+    expect(await run({ execution: 2 })).toEqual({ to, how: 'already_moved', bytes: content.length });
+  });
+
+  test('keeps holes', async () => {
+    const size = 64 * 1024 * 1024;
+    const file = await open(from, 'w');
+    await file.write('first', 0);
+    await file.write('last', size - 4);
+    await file.truncate(size + 3_000_000);
+    await file.close();
+    const used = (await lstat(from)).blocks;
+    expect(await run()).toEqual({ to, how: 'copied', bytes: size + 3_000_000 });
+    const moved = await readFile(to);
+    expect([moved.length, moved.toString('utf8', 0, 5), moved.toString('utf8', size - 4, size)]).toEqual([
+      size + 3_000_000,
+      'first',
+      'last',
+    ]);
+    expect((await lstat(to)).blocks).toBeLessThanOrEqual(used + 16);
+  });
+
+  test('keeps extended attributes, an ACL, and times to the nanosecond from before 1970', async () => {
+    await writeFile(from, content);
+    system('setfattr', ['-n', 'user.origin', '-v', 'camera', from]);
+    system('setfacl', ['-m', 'u:1234:r', from]);
+    system('touch', ['-d', '1960-02-03 04:05:06.123456789 UTC', from]);
+    const acl = system('getfacl', ['-cn', from]);
+    const { mtimeNs } = await lstat(from, { bigint: true });
+    expect(await run()).toEqual({ to, how: 'copied', bytes: content.length });
+    expect(system('getfattr', ['--absolute-names', '--only-values', '-n', 'user.origin', to])).toBe('camera');
+    expect(system('getfacl', ['-cn', to])).toBe(acl);
+    expect([mtimeNs % 1_000n, (await lstat(to, { bigint: true })).mtimeNs]).toEqual([-211n, mtimeNs]);
   });
 
   test('asks a person about a folder, and leaves no empty one behind', async () => {
@@ -569,7 +724,8 @@ describe('where the system refuses', () => {
       test('a file of others keeps no setuid when it cannot keep its owner', async () => {
         await chown(from, 0, 0);
         await chmod(from, 0o4755);
-        expect(await runAsNobody()).toEqual({ result: { to, how: 'copied', bytes: 5 } });
+        const note = 'Not kept at the destination: its owner and its mode.';
+        expect(await runAsNobody()).toEqual({ result: { to, how: 'copied', bytes: 5, note } });
         expect(await lstat(to)).toMatchObject({ uid: NOBODY, mode: 0o100755 });
       });
 
@@ -593,7 +749,9 @@ describe('where the system refuses', () => {
 
       test('a symbolic link that it found, and did not make, is not taken back', async () => {
         await unlink(from);
-        for (const path of [from, to]) await symlink('nowhere', path);
+        const temporary = join(elsewhere.path, `.b.txt.holdfast-${TASK}-1`);
+        for (const path of [from, temporary]) await symlink('nowhere', path);
+        await link(temporary, to);
         await chmod(dirname(from), 0o755);
         expect(await runAsNobody(2)).toMatchObject({ error: { code: 'EACCES', syscall: 'unlink', path: from } });
         expect(await readlink(to)).toBe('nowhere');
@@ -616,8 +774,8 @@ describe('where the system refuses', () => {
   });
 
   describe('an error that strace injects', () => {
-    const injected = (call: string, error: string) => {
-      const calls = `?${call},?${call}at`;
+    const injected = (call: string, error: string, sibling = `,?${call}at`) => {
+      const calls = `${sibling && '?'}${call}${sibling}`;
       const strace = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`];
       const command = [process.execPath, built.driver, from, to, '1', built.module];
       // One thread does all file work: strace counts the calls of each thread apart.
@@ -637,6 +795,57 @@ describe('where the system refuses', () => {
         error: { signal: 'needs_manual', reason: 'fs.no_hard_links', message: expect.stringContaining('mv -n') },
       });
       expect(await names()).toEqual({ inbox: ['a.txt'], archive: [] });
+    });
+
+    test.each([
+      ['fchmod', 'its mode'],
+      ['utimensat', 'its times'],
+      ['fchown', 'its owner'],
+    ])('EPERM from %s: the content is moved, and a note says that %s was not kept', async (call, lost) => {
+      await chown(from, 1234, 4321);
+      await chmod(from, 0o640);
+      await utimes(from, 1, 1);
+      const elsewhere = await secondDevice();
+      try {
+        to = join(elsewhere.path, 'b.txt');
+        const siblings = {
+          fchown: ',?fchownat,?chown',
+          fchmod: ',?chmod,?fchmodat,?setxattr,?fsetxattr',
+          utimensat: '',
+        };
+        const calls = `${call}${siblings[call as keyof typeof siblings]}`;
+        const { result } = injected(calls, 'EPERM', '');
+        expect(result).toMatchObject({ how: 'copied', note: expect.stringContaining(lost) });
+        expect(await readFile(to, 'utf8')).toBe('hello');
+        expect(existsSync(from)).toBe(false);
+      } finally {
+        await elsewhere.close();
+      }
+    });
+
+    test('extended attributes that the destination does not take are named in a note', async () => {
+      const elsewhere = await secondDevice();
+      try {
+        to = join(elsewhere.path, 'b.txt');
+        system('setfattr', ['-n', 'user.origin', '-v', 'camera', from]);
+        const { result } = injected('?fsetxattr,?setxattr', 'EOPNOTSUPP', '');
+        expect(result).toMatchObject({ note: 'Not kept at the destination: its extended attributes.' });
+      } finally {
+        await elsewhere.close();
+      }
+    });
+
+    test('without GNU cp a note says what could not be looked at', async () => {
+      const elsewhere = await secondDevice();
+      try {
+        to = join(elsewhere.path, 'b.txt');
+        const said = system(process.execPath, [built.driver, from, to, '1', built.module], { PATH: '/nowhere' });
+        expect(JSON.parse(said).result).toMatchObject({
+          note: 'Not kept at the destination: its extended attributes and ACL, if it had any.',
+        });
+      } finally {
+        await elsewhere.close();
+      }
     });
 
     test('EIO from unlink says not whether the old name is gone, so the new one stays', async () => {
@@ -743,12 +952,18 @@ interface RunOptions {
   readonly execution?: number;
   readonly signal?: AbortSignal;
   readonly heartbeat?: () => void;
+  /** Called at each save, before it counts; what it throws is the end of the execution. */
+  readonly beforeSaving?: () => void;
 }
 
 function run(options: RunOptions = {}): Promise<MoveResult> {
   const { execution = 1, signal = new AbortController().signal, heartbeat = () => undefined } = options;
   const input = { from: options.from ?? from, to: options.to ?? to };
-  return move(input, { id: TASK, execution, signal, heartbeat });
+  const saveCheckpoint = async (value: unknown) => {
+    options.beforeSaving?.();
+    checkpoint = JSON.parse(JSON.stringify(value));
+  };
+  return move(input, { id: TASK, execution, signal, heartbeat, checkpoint, saveCheckpoint });
 }
 
 async function names(): Promise<{ inbox: string[]; archive: string[] }> {

@@ -218,6 +218,8 @@ const link: Thing = {
 interface Place {
   readonly from: string;
   readonly to: string;
+  /** Where the executions keep their checkpoint. */
+  readonly checkpoint: string;
   readonly folders: readonly string[];
 }
 
@@ -342,7 +344,7 @@ function changesSomething({ name, line }: Call): boolean {
  * strace sees and counts only the calls that touch the place (`-P`), and they come in the same order in every run, because
  * one thread does all file work.
  */
-function drive({ from, to, folders }: Place, execution: number, strace?: readonly string[]): ChildProcess {
+function drive({ from, to, folders, checkpoint }: Place, execution: number, strace?: readonly string[]): ChildProcess {
   const command = [process.execPath, DRIVER, from, to, String(execution)];
   const temporary = join(dirname(to), `.moved.holdfast-7-${execution}`);
   const paths = [...folders, from, to, temporary, `${temporary}.link`].flatMap((path) => ['-P', path]);
@@ -350,7 +352,7 @@ function drive({ from, to, folders }: Place, execution: number, strace?: readonl
   const traced = strace && ['strace', '-f', '-y', '-qq', ...paths, '-e', trace, ...strace, ...command];
   const [program = '', ...args] = traced ?? command;
   return spawn(program, args, {
-    env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
+    env: { ...process.env, UV_THREADPOOL_SIZE: '1', CHECKPOINT: checkpoint },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group of its own, which can be told to go on after a SIGSTOP.
     detached: true,
@@ -371,7 +373,8 @@ async function outcomeOf(child: ChildProcess): Promise<{ said: string; signal: N
 
 async function makePlace(thing: Thing, device: string): Promise<Place> {
   const folders = [await mkdtemp(join(sameDevice, 'from-')), await mkdtemp(join(device, 'to-'))] as const;
-  const place = { from: join(folders[0], 'thing'), to: join(folders[1], 'moved'), folders };
+  const checkpoint = join(await mkdtemp(join(sameDevice, 'checkpoint-')), 'checkpoint');
+  const place = { from: join(folders[0], 'thing'), to: join(folders[1], 'moved'), folders, checkpoint };
   await thing.make(place.from);
   return place;
 }

@@ -70,10 +70,9 @@ async function copyOthers(reader: FileHandle, writer: FileHandle, withMode: bool
   if (process.platform !== 'linux') return [UNKNOWN];
   const preserve = withMode ? 'mode,timestamps,xattr' : 'timestamps,xattr';
   try {
-    const child = spawn('cp', ['--attributes-only', `--preserve=${preserve}`, '/proc/self/fd/3', '/proc/self/fd/4'], {
-      stdio: ['ignore', 'ignore', 'pipe', reader.fd, writer.fd],
-      env: { PATH: process.env.PATH, LC_ALL: 'C' },
-    });
+    const copying = ['cp', '--attributes-only', `--preserve=${preserve}`, '/proc/self/fd/3', '/proc/self/fd/4'];
+    // In the language in which `complaints` reads.
+    const child = spawn('env', ['LC_ALL=C', ...copying], { stdio: ['ignore', 'ignore', 'pipe', reader.fd, writer.fd] });
     const [said, [code]] = await Promise.all([child.stderr ? text(child.stderr) : '', once(child, 'close')]);
     return code === 0 ? [] : complaints(said);
   } catch (error) {

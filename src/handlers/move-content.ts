@@ -4,6 +4,7 @@ import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { Failed } from '../failure/signals.ts';
 import { copyAttributes } from './move-attributes.ts';
 import { changed, isUnchanged, quoted } from './move-facts.ts';
+import { dataOf, inEither, isSparse, type Range } from './move-holes.ts';
 import type { MoveTask } from './move-task.ts';
 
 /**
@@ -16,10 +17,11 @@ export async function copy(from: string, temporary: string, source: BigIntStats,
   try {
     const writer = await open(temporary, 'r+');
     try {
-      const written = await copyContent(reader, writer, source, from, task);
+      const ranges = await dataOf(reader);
+      const written = await copyContent(reader, writer, source, ranges, from, task);
       lost = await copyAttributes(reader, writer, source);
       await writer.sync();
-      if ((await digestOf(writer, task, source)) !== written) throw differs(from);
+      if ((await digestOf(writer, ranges, task)) !== written) throw differs(from);
     } finally {
       await writer.close();
     }
@@ -37,9 +39,9 @@ export async function haveSameContent(from: string, to: string, task: MoveTask):
   try {
     for (const path of [from, to]) files.push(await open(path, 'r'));
     const [ours, theirs] = files as [FileHandle, FileHandle];
-    const source = await ours.stat({ bigint: true });
-    if ((await theirs.stat({ bigint: true })).size !== source.size) return false;
-    return (await digestOf(ours, task, source)) === (await digestOf(theirs, task, source));
+    if ((await ours.stat()).size !== (await theirs.stat()).size) return false;
+    const ranges = inEither(await dataOf(ours), await dataOf(theirs));
+    return (await digestOf(ours, ranges, task)) === (await digestOf(theirs, ranges, task));
   } finally {
     for (const file of files) await file.close();
   }
@@ -50,22 +52,21 @@ async function copyContent(
   reader: FileHandle,
   writer: FileHandle,
   source: BigIntStats,
+  ranges: readonly Range[],
   from: string,
   task: MoveTask,
 ): Promise<string> {
-  const digest = new Digest();
+  const hash = createHash('sha256');
   const sparse = isSparse(source);
-  let at = 0;
-  for await (const chunk of chunksOf(reader, task, source)) {
-    digest.add(chunk);
+  for await (const [at, chunk] of chunksOf(reader, ranges, task)) {
+    hash.update(chunk);
     for (const [start, end] of sparse ? dataIn(chunk) : [[0, chunk.length] as const]) {
       await write(writer, chunk.subarray(start, end), at + start);
     }
-    at += chunk.length;
-    if (at > source.size) throw changed(from, 'grew while it was copied');
+    if (at + chunk.length > source.size) throw changed(from, 'grew while it was copied');
   }
-  if (sparse) await writer.truncate(at);
-  return digest.text();
+  if (sparse) await writer.truncate(Number(source.size));
+  return hash.digest('hex');
 }
 
 async function write(writer: FileHandle, chunk: Buffer, at: number): Promise<void> {
@@ -74,25 +75,10 @@ async function write(writer: FileHandle, chunk: Buffer, at: number): Promise<voi
   }
 }
 
-async function digestOf(file: FileHandle, task: MoveTask, source: BigIntStats): Promise<string> {
-  const digest = new Digest();
-  for await (const chunk of chunksOf(file, task, source)) digest.add(chunk);
-  return digest.text();
-}
-
-/** Of chunks that end at the same places. What is all zeros costs a look and no hashing: sparse files have gigabytes of it. */
-class Digest {
-  readonly #hash = createHash('sha256');
-
-  add(chunk: Buffer): void {
-    const zeros = isZero(chunk);
-    this.#hash.update(zeros ? `zeros ${chunk.length};` : 'data;');
-    if (!zeros) this.#hash.update(chunk);
-  }
-
-  text(): string {
-    return this.#hash.digest('hex');
-  }
+async function digestOf(file: FileHandle, ranges: readonly Range[], task: MoveTask): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const [, chunk] of chunksOf(file, ranges, task)) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /** The smallest hole that file systems have. */
@@ -100,26 +86,14 @@ const BLOCK = 4096;
 
 const CHUNK = 128 * 1024;
 
-/** Of what is mostly holes, more is read at once. */
-const SPARSE_CHUNK = 1024 * 1024;
+const ZEROS = Buffer.alloc(BLOCK);
 
-const ZEROS = Buffer.alloc(SPARSE_CHUNK);
-
-function isSparse({ blocks, size }: BigIntStats): boolean {
-  return blocks * 512n < size;
-}
-
-function isZero(chunk: Buffer): boolean {
-  return chunk.equals(ZEROS.subarray(0, chunk.length));
-}
-
-/** The parts of a chunk that are not all zeros, as [start, end]. */
-function* dataIn(chunk: Buffer): Generator<readonly [number, number]> {
-  if (isZero(chunk)) return;
+/** The parts of a chunk that are not all zeros. */
+function* dataIn(chunk: Buffer): Generator<Range> {
   let start: number | undefined;
   for (let at = 0; at < chunk.length; at += BLOCK) {
-    const zeros = isZero(chunk.subarray(at, Math.min(at + BLOCK, chunk.length)));
-    if (!zeros) start ??= at;
+    const block = chunk.subarray(at, at + BLOCK);
+    if (!block.equals(ZEROS.subarray(0, block.length))) start ??= at;
     else if (start !== undefined) {
       yield [start, at];
       start = undefined;
@@ -128,27 +102,22 @@ function* dataIn(chunk: Buffer): Generator<readonly [number, number]> {
   if (start !== undefined) yield [start, chunk.length];
 }
 
-/**
- * The content from its start, in pieces of one length but for the last. Each piece is only good until the next is asked for.
- */
-async function* chunksOf(file: FileHandle, task: MoveTask, source: BigIntStats): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(isSparse(source) ? SPARSE_CHUNK : CHUNK);
-  for (let at = 0; ; ) {
-    task.signal.throwIfAborted();
-    const length = await fill(file, buffer, at);
-    if (length === 0) return;
-    at += length;
-    task.heartbeat();
-    yield buffer.subarray(0, length);
-  }
-}
-
-/** Reads until the buffer is full or the file ends. @returns how many bytes that were. */
-async function fill(file: FileHandle, buffer: Buffer, at: number): Promise<number> {
-  for (let length = 0; ; ) {
-    const { bytesRead } = await file.read(buffer, length, buffer.length - length, at + length);
-    length += bytesRead;
-    if (bytesRead === 0 || length === buffer.length) return length;
+/** The content of these parts, and where each piece of it stands. A piece is only good until the next is asked for. */
+async function* chunksOf(
+  file: FileHandle,
+  ranges: readonly Range[],
+  task: MoveTask,
+): AsyncGenerator<readonly [at: number, chunk: Buffer]> {
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  for (const [start, end] of ranges) {
+    for (let at = start; at < end; ) {
+      task.signal.throwIfAborted();
+      const { bytesRead } = await file.read(buffer, 0, Math.min(CHUNK, end - at), at);
+      if (bytesRead === 0) break;
+      task.heartbeat();
+      yield [at, buffer.subarray(0, bytesRead)];
+      at += bytesRead;
+    }
   }
 }
 

@@ -34,6 +34,7 @@ interface Past {
   readonly error: string | null;
   /** Its deadline passed while it waited, so this is no execution. */
   readonly expired: boolean | null;
+  readonly checkpoint: string | null;
 }
 
 /** What leaves the store of tasks that it handed out under a token. */
@@ -71,6 +72,7 @@ export async function claimedFrom(
     if (policy !== null) claimed.policy = policy;
     if (deadline !== null) claimed.deadline = deadline;
     if (past !== null && past.error !== null) claimed.lastError = past.error;
+    if (past !== null && past.checkpoint !== null) claimed.checkpoint = past.checkpoint;
     return claimed;
   });
 }
@@ -85,6 +87,7 @@ const UNTOUCHED: Past = {
   suspect: false,
   error: null,
   expired: null,
+  checkpoint: null,
 };
 
 const NONE: readonly never[] = [];

@@ -221,6 +221,10 @@ export class PostgresTasks implements TaskStore {
     return { known: answer.known, lost: these(answer.lost), cancelled: these(answer.cancelled) };
   }
 
+  saveCheckpoint(lease: Lease, text: string): Promise<boolean> {
+    return this.#parts.database.call('save_checkpoint', [lease.task, lease.execution, tokenOf(lease), text]);
+  }
+
   async recover(worker: number, limit: number): Promise<readonly Recovered[]> {
     const { database, reaper } = this.#parts;
     const gone = await reaper.goneFor(worker);

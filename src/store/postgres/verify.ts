@@ -24,6 +24,9 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       UNION ALL SELECT id, class, key FROM $.ended UNION ALL SELECT id, class, key FROM $.succeeded) t
     JOIN $.classes c ON c.id = t.class LEFT JOIN $.keys k ON k.key = t.key AND k.type = c.type
     WHERE t.key IS NOT NULL AND k.task IS DISTINCT FROM t.id`,
+  'was removed and left its checkpoint behind': `
+    SELECT task AS id FROM $.checkpoints c WHERE NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = c.task)
+      AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = c.task) AND NOT EXISTS (SELECT 1 FROM $.succeeded t WHERE t.id = c.task)`,
   'has a unique key to itself that it should not have, or the other way round': `
     WITH tasks AS (SELECT b.id, l.class, b.unique_key AS key, b.unique_while AS scope, l.state FROM $.bodies b JOIN $.live l ON l.id = b.id
       UNION ALL SELECT id, class, unique_key, unique_while, state FROM $.ended),

@@ -105,8 +105,10 @@ export function promisesOfCheckpoints(factory: StoreFactory): void {
     scene.advance(60 * DAY);
     const month = { default: 30 * DAY };
     const retention = { succeeded: month, dead: month, cancelled: {}, needs_manual: {} };
-    const { removed } = await scene.store.upkeep.prune(retention);
-    expect(removed).toHaveLength(2);
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      ({ next: after } = await scene.store.upkeep.prune(retention, after));
+    }
+    expect(await scene.store.records.list({ limit: 10 })).toEqual([]);
     // That nothing is left behind is what `verify` looks for when the test ends.
     expect(await scene.store.upkeep.verify()).toEqual([]);
   });

@@ -53,6 +53,7 @@ BEGIN
     JOIN classes c ON c.id = s.class;
     DELETE FROM keys WHERE task = ANY(ids);
     DELETE FROM acts WHERE task = ANY(ids);
+    DELETE FROM checkpoints WHERE task = ANY(ids);
     IF looked IS NULL OR cardinality(ids) < 2000 THEN
       looked := CASE WHEN drop_succeeded(old_day) THEN 0 END;
     END IF;
@@ -77,6 +78,7 @@ BEGIN
     DELETE FROM executions WHERE task = ANY(ids);
     DELETE FROM old_executions WHERE task = ANY(ids);
     DELETE FROM acts WHERE task = ANY(ids);
+    DELETE FROM checkpoints WHERE task = ANY(ids);
   END IF;
   done := json_build_object('removed', removed, 'next', looked);
   IF ids IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
@@ -90,6 +92,7 @@ DECLARE
 BEGIN
   DELETE FROM keys k USING succeeded s WHERE s.since >= first AND s.since < first + 86400000 AND s.key IS NOT NULL
     AND k.task = s.id;
+  DELETE FROM checkpoints c USING succeeded s WHERE s.since >= first AND s.since < first + 86400000 AND c.task = s.id;
   PERFORM drop_day(p_day, 'succeeded');
   UPDATE days SET succeeded_dropped = true WHERE day = p_day;
   RETURN true;

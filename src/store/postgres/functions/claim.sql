@@ -219,6 +219,23 @@ BEGIN
   PERFORM wake_lanes(woken, keys, seqs);
 END $$;
 
+-- What an execution of a task saved for later ones. (A function of its own: with a query in it, `handed` would not be made part of
+-- statements.)
+CREATE FUNCTION checkpoint_of(p_task bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT value FROM checkpoints WHERE task = p_task);
+END $$;
+
+-- Saves it. False where the lease is over, or was handed out only to decide about the task.
+CREATE FUNCTION save_checkpoint(p_task bigint, p_execution integer, p_token uuid, p_text text) RETURNS boolean
+  LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM live WHERE id = p_task AND executions = p_execution AND token = p_token AND why IS NULL FOR SHARE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  INSERT INTO checkpoints (task, value) VALUES (p_task, p_text) ON CONFLICT (task) DO UPDATE SET value = excluded.value;
+  RETURN true;
+END $$;
+
 -- What is handed out with a lease, as a list; what is remembered of the task last, and only where there is anything.
 CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
   SELECT json_build_array(l.id, l.executions, l.class, b.source, b.priority, b.submitted_at, b.payload, l.revision, l.since,
@@ -226,7 +243,7 @@ CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
     CASE WHEN l.executions > 1 OR l.why IS NOT NULL OR l.reason IS NOT NULL OR l.error IS NOT NULL OR l.charged IS NOT NULL OR l.deferrals > 0 OR l.suspect
       THEN json_build_object('round_base', l.round_base, 'first_started_at', l.first_started_at, 'charged', l.charged,
         'in_a_row', l.in_a_row, 'deferred_since', l.deferred_since, 'recoveries', l.recoveries, 'suspect', l.suspect,
-        'error', l.error, 'expired', l.why = 'expiry') END)
+        'error', l.error, 'expired', l.why = 'expiry', 'checkpoint', checkpoint_of(l.id)) END)
 $$;
 
 -- The classes that a worker may take from, by queue; those of paused queues are left out.

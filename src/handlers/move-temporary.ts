@@ -21,7 +21,7 @@ export function temporaryName(to: string, id: number, execution: number): string
 }
 
 /** What `refusalToLink` links a temporary to. */
-export function secondName(temporary: string): string {
+function secondName(temporary: string): string {
   return `${temporary}.link`;
 }
 

@@ -58,7 +58,7 @@ export class MoveRecord {
 
   /** Whether an earlier execution began with this very source while the destination was free. */
   beganWith(source: BigIntStats): boolean {
-    return this.#before !== undefined && this.#before.free && isThe(source, this.#before.source);
+    return this.#before?.free === true && isThe(source, this.#before.source);
   }
 
   /** Whether this file is the source that an earlier execution began with, or was written by one. */

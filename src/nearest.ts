@@ -28,3 +28,18 @@ export function editsBetween(a: string, b: string): number {
   }
   return last[b.length] as number;
 }
+
+/** The name that is meant but for its spelling: `max_attempts` for `maxAttempts`, `timeout.reed` for `timeout.read`. */
+export function likeName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > 80) return undefined;
+  const plain = bare(name);
+  return (
+    known.find((each) => bare(each) === plain) ??
+    nearest(name, known)[0] ??
+    known.find((each) => bare(each).startsWith(plain) && plain.length > 3)
+  );
+}
+
+function bare(name: string): string {
+  return name.toLowerCase().replaceAll(/[_\- ]/g, '');
+}

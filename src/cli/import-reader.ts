@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ErrorCode, HoldfastError } from '../errors.ts';
+import { POLICY_FIELDS } from '../failure/policy-fields.ts';
 import { DEFAULT_SIZE_LIMIT } from '../json.ts';
 import { broughtTask, type TaskToBring } from '../queue/bring.ts';
 import { taskMaker, unworked } from '../queue/enqueue.ts';
@@ -11,6 +12,7 @@ import { policyOptions } from './json-shapes.ts';
 import { KeyBook } from './key-book.ts';
 import type { Line } from './lines.ts';
 import { parseInstant } from './moment.ts';
+import { snakeCase } from './snake-case.ts';
 import { nearest } from './suggest.ts';
 import { recordedTypes } from './task-types.ts';
 import { visible } from './visible.ts';
@@ -265,18 +267,9 @@ function refusal(text: string, line: number, parsed: object, error: HoldfastErro
 
 const MEMBER = new RegExp(`\\b(?:${Object.keys(MEMBERS).join('|')})\\b`);
 
-const FILE_WORDS: Readonly<Record<string, string>> = {
-  endedAt: 'ended_at',
-  submittedAt: 'submitted_at',
-  maxAttempts: 'max_attempts',
-  onExhausted: 'on_exhausted',
-  maxDeferrals: 'max_deferrals',
-  maxDeferredFor: 'max_deferred_for',
-  maxRetryAfter: 'max_retry_after',
-  giveUpAfter: 'give_up_after',
-  maxExecutions: 'max_executions',
-  retryAmbiguous: 'retry_ambiguous',
-};
+const FILE_WORDS: Readonly<Record<string, string>> = Object.fromEntries(
+  ['endedAt', 'submittedAt', ...Object.keys(POLICY_FIELDS)].map((name) => [name, snakeCase(name)]),
+);
 
 function inFileWords(message: string): string {
   return message

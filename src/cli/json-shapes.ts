@@ -1,9 +1,12 @@
 import { duration } from '../duration.ts';
+import { BACKOFF_SPANS } from '../failure/backoff.ts';
 import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
+import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { Brought, HistoryEntry, WorkerRecord } from '../store/store.ts';
+import { snakeCase } from './snake-case.ts';
 import { rfc3339 } from './times.ts';
 
 /** A document of `--json`: its name and version come first and are part of the contract. */
@@ -136,8 +139,8 @@ export function workerJson(worker: WorkerRecord, alive: boolean): object {
   };
 }
 
-/** The options that are spans of time, in whatever form they were given. */
-const SPANS = ['maxDeferredFor', 'maxRetryAfter', 'giveUpAfter', 'timeout', 'base', 'cap', 'step', 'delay', 'delays'];
+/** The options of policies and backoffs that are spans of time, in whatever form they were given. */
+const SPANS = [...SPAN_OPTIONS, ...BACKOFF_SPANS];
 
 /** Members in snake_case, spans in milliseconds with their unit in the name. Names of rules are lower-case slugs already. */
 function policyJson(options: PolicyOptions): unknown {
@@ -149,7 +152,7 @@ function snakeCased(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
-      const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      const snake = snakeCase(name);
       return SPANS.includes(name) && typeof member !== 'object'
         ? [`${snake}_ms`, milliseconds(member)]
         : [name === 'delays' ? 'delays_ms' : snake, snakeCased(member)];

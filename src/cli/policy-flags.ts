@@ -1,5 +1,5 @@
-import { definePolicy, type Policy, type PolicyOptions, type RuleOptions } from '../failure/policy.ts';
-import { presets } from '../failure/presets.ts';
+import { type Policy, type PolicyOptions, policyOver, type RuleOptions } from '../failure/policy.ts';
+import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
 import { type Delays, parseBackoffFlag } from './backoff-flag.ts';
 import { span } from './moment.ts';
 import { usage } from './problem.ts';
@@ -20,7 +20,7 @@ export interface PolicyFlags {
  * @throws Problem naming the flag and its value.
  */
 export function policyLayer(flags: PolicyFlags, ofType: Policy, chosen?: Policy): PolicyOptions | undefined {
-  const whole = flags.policy === undefined ? chosen : presetNamed(flags.policy);
+  const whole = flags.policy === undefined ? chosen : presetCalled(flags.policy);
   const delays = flags.backoff === undefined ? undefined : parseBackoffFlag(flags.backoff);
   const attempts = attemptsFrom(flags.attempts, delays);
   const timeout = timeoutFrom(flags.attemptTimeout);
@@ -32,25 +32,16 @@ export function policyLayer(flags: PolicyFlags, ofType: Policy, chosen?: Policy)
     ...rulesFor(whole ?? ofType, delays, attempts),
   };
   if (Object.keys(layer).length === 0) return undefined;
-  definePolicy(layer, ofType);
+  policyOver(layer, ofType);
   return layer;
 }
 
-/** The presets as people call them: by the names of the types that have them. */
-export const PRESETS: ReadonlyMap<string, Policy> = new Map(
-  Object.entries(presets).map(([name, policy]) => [
-    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    policy,
-  ]),
-);
-
-function presetNamed(text: string): Policy {
-  const found = PRESETS.get(text.replaceAll('-', '_').toLowerCase());
+function presetCalled(text: string): Policy {
+  const found = presetNamed(text.replaceAll('-', '_').toLowerCase());
   if (found) return found;
-  const names = [...PRESETS.keys()];
-  const [like] = nearest(text, names);
+  const [like] = nearest(text, PRESET_NAMES);
   throw usage(`--policy: there is no preset "${visible(text)}"`, {
-    hints: [like === undefined ? `presets: ${names.join(', ')}` : `did you mean "${like}"?`],
+    hints: [like === undefined ? `presets: ${PRESET_NAMES.join(', ')}` : `did you mean "${like}"?`],
   });
 }
 

@@ -2,11 +2,12 @@ import { formatDuration } from '../duration.ts';
 import { type Backoff, describeBackoff } from '../failure/backoff.ts';
 import type { Jitter } from '../failure/jitter.ts';
 import { describeOrigin, type PolicyValue } from '../failure/layers.ts';
+import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
 import { jitterWords } from './task-text.ts';
 import { visible } from './visible.ts';
 
-/** The options that are spans of time. */
-const SPANS = ['maxDeferredFor', 'maxRetryAfter', 'giveUpAfter', 'timeout', 'leaseFor', 'pollInterval', 'grace'];
+/** What is a span of time, of a policy and of the `worker:` section. */
+const SPANS = [...SPAN_OPTIONS, 'leaseFor', 'pollInterval', 'grace'];
 
 /** A value of a policy as people write it. Safe to print. */
 export function valueWords(path: readonly string[], value: unknown): string {

@@ -1,7 +1,6 @@
-import { isReason } from '../failure/outcome.ts';
+import { isFamily, isReason } from '../failure/outcome.ts';
 import { nearest } from '../nearest.ts';
 import { type KeepFor, keepFor, REMOVABLE_STATES, type RemovableState, type Retention } from '../retention.ts';
-import { isReasonOrFamily } from '../worker/retention-options.ts';
 import { span } from './moment.ts';
 import { usage } from './problem.ts';
 import { visible } from './visible.ts';
@@ -75,7 +74,7 @@ function statesIn(text: string): readonly RemovableState[] {
 
 function reasonsIn(text: string): readonly string[] {
   return wordsOf(text, '--reason').map((word) => {
-    if (isReason(word) || isReasonOrFamily(word)) return word;
+    if (isReason(word) || isFamily(word)) return word;
     throw usage(`--reason ${visible(word)} is no reason (fs.locked) and no family (fs.*)`);
   });
 }

@@ -10,7 +10,7 @@ import { refuseShadowed } from './classify-rules.ts';
 import { formatOf, type Sections, type WorkerSection } from './format.ts';
 import { meant } from './nearest-name.ts';
 import { type Located, Problems, quoted } from './problems.ts';
-import { KnownReasons } from './reasons.ts';
+import { ReasonsOfFile } from './reasons.ts';
 import { type RetentionBlock, retentionOptions } from './retention.ts';
 import { type Backoffs, membersOf, type RetryBlock } from './retry.ts';
 import { type MapNode, readSource } from './source.ts';
@@ -77,7 +77,7 @@ class Reader {
   readonly #sections: Partial<Sections>;
   readonly #file: string;
   readonly #problems: Problems;
-  readonly #reasons: KnownReasons;
+  readonly #reasons: ReasonsOfFile;
   /** Every name under `policies:`, also of those that were refused. */
   readonly #named: readonly string[];
   readonly #circles = new Set<Located>();
@@ -89,7 +89,7 @@ class Reader {
     this.#sections = sections;
     this.#file = file;
     this.#problems = problems;
-    this.#reasons = new KnownReasons(
+    this.#reasons = new ReasonsOfFile(
       (sections.classify ?? []).map(({ rule }) => rule.reason),
       sections.reasons,
     );

@@ -4,7 +4,7 @@ import { CLASSIFY_RULE, REASON, type RuleBlock } from './classify-rules.ts';
 import { LEGACY_POLICY } from './legacy.ts';
 import { quoted } from './problems.ts';
 import { RETENTION, type RetentionBlock } from './retention.ts';
-import { type Backoffs, type RetryBlock, retryShape } from './retry.ts';
+import { type Backoffs, RETRY_KEYS, type RetryBlock, retryShape } from './retry.ts';
 import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
 import { STORE } from './store.ts';
 
@@ -38,11 +38,7 @@ export interface WorkerSection {
   readonly claimAhead: boolean;
 }
 
-const UNDER_RETRY = Object.fromEntries(
-  ['maxAttempts', 'backoff', 'jitter', 'permanent', 'onExhausted', 'rules', 'giveUpAfter', 'timeout', 'extends'].map(
-    (each) => [each, `Write it under \`retry:\`.`],
-  ),
-);
+const UNDER_RETRY = Object.fromEntries(RETRY_KEYS.map((each) => [each, 'Write it under `retry:`.']));
 const LIMITS = 'limits of rate and concurrency have no engine.';
 const SOURCES = 'sources have no memory of their own.';
 

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { Milliseconds } from '../duration.ts';
 import type { Backoff } from '../failure/backoff.ts';
 import type { Jitter } from '../failure/jitter.ts';
-import type { Policy, RuleOptions } from '../failure/policy.ts';
+import { type Field, POLICY_FIELDS, type Policy, RULE_FIELDS, type Shape } from '../failure/policy-fields.ts';
 import type { Json } from '../task.ts';
 
 /**
@@ -15,30 +15,37 @@ export function printPolicy(policy: Policy): string {
 
 /** As `printPolicy`, as data. */
 export function policyData(policy: Policy): { readonly [key: string]: Json } {
-  const { permanent, maxDeferrals, maxExecutions, retryAmbiguous } = policy;
-  return {
-    extends: 'none',
-    ...numbers(policy),
-    permanent,
-    rules: Object.fromEntries(Object.entries(policy.rules).map(([name, rule]) => [name, numbers(rule)])),
-    maxDeferrals,
-    maxDeferredFor: spanText(policy.maxDeferredFor),
-    maxRetryAfter: spanText(policy.maxRetryAfter),
-    giveUpAfter: spanText(policy.giveUpAfter),
-    timeout: spanText(policy.timeout),
-    maxExecutions,
-    retryAmbiguous,
-  };
+  return { extends: 'none', ...optionsData(POLICY_FIELDS, policy) };
 }
 
-function numbers({ maxAttempts, backoff, jitter, onExhausted, charge }: RuleOptions): { readonly [key: string]: Json } {
-  return {
-    ...(maxAttempts !== undefined && { maxAttempts }),
-    ...(backoff && { backoff: backoffData(backoff) }),
-    ...(jitter && { jitter: jitterData(jitter) }),
-    ...(onExhausted !== undefined && { onExhausted }),
-    ...(charge !== undefined && { charge }),
-  };
+function optionsData(
+  table: Readonly<Record<string, Field<unknown>>>,
+  options: object,
+): { readonly [key: string]: Json } {
+  const said = options as Readonly<Record<string, unknown>>;
+  const members = Object.entries(table).filter(([name]) => said[name] !== undefined);
+  return Object.fromEntries(members.map(([name, { shape }]) => [name, optionData(shape, said[name])]));
+}
+
+/** The value of an option, as it stands in a file. */
+export function optionData(shape: Shape, value: unknown): Json {
+  switch (shape.kind) {
+    case 'span':
+    case 'limit':
+      return spanText(value as Milliseconds | 'none');
+    case 'backoff':
+      return backoffData(value as Backoff);
+    case 'jitter':
+      return jitterData(value as Jitter);
+    case 'rules': {
+      const rules = Object.entries(value as Policy['rules']);
+      return Object.fromEntries(rules.map(([name, rule]) => [name, optionsData(RULE_FIELDS, rule)]));
+    }
+    case 'whole':
+    case 'choice':
+    case 'flag':
+      return value as Json;
+  }
 }
 
 function backoffData(backoff: Backoff): Json {

@@ -1,5 +1,6 @@
+import { isFamily, isReason } from '../failure/outcome.ts';
 import { type KeepFor, REMOVABLE_STATES } from '../retention.ts';
-import { isReasonOrFamily, type RetentionOptions } from '../worker/retention-options.ts';
+import type { RetentionOptions } from '../worker/retention-options.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
 import { entriesOf, field, fields, type Shape, span } from './shapes.ts';
 import type { Node } from './source.ts';
@@ -55,7 +56,7 @@ const BY_REASON: Shape<StateBlock> = {
     const reasons: { name: string; at: Located }[] = [];
     for (const { name, at, value } of entriesOf(node, 'A state', problems) ?? []) {
       const read = KEEP.read(value, problems);
-      if (!isReasonOrFamily(name)) {
+      if (!isReason(name) && !isFamily(name)) {
         problems.refuse(at, `A time is for a reason (fs.locked), a family (fs.*) or default, got ${quoted(name)}.`);
       } else if (read !== undefined) {
         keep[name] = read;

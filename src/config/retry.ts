@@ -2,14 +2,20 @@ import { formatDuration, type Milliseconds } from '../duration.ts';
 import { type Backoff, custom, immediate, none } from '../failure/backoff.ts';
 import type { Jitter } from '../failure/jitter.ts';
 import { type Place, placeKey } from '../failure/layers.ts';
-import { ENDS } from '../failure/outcome.ts';
-import type { PolicyOptions, RuleOptions } from '../failure/policy.ts';
+import {
+  type Shape as OptionShape,
+  POLICY_FIELDS,
+  type Field as PolicyField,
+  type PolicyOptions,
+  RULE_FIELDS,
+  type RuleOptions,
+} from '../failure/policy-fields.ts';
 import { PRESET_NAMES } from '../failure/presets.ts';
 import { meant } from './nearest-name.ts';
+import { optionData } from './print.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
 import {
   decimal,
-  type Fields,
   field,
   fields,
   flag,
@@ -237,83 +243,64 @@ const INSTEAD = {
   retryAfter: "Did you mean 'maxRetryAfter'?",
 } as const;
 
-function ruleFields(backoff: Shape<Backoff>): Fields<RuleOptions> {
-  return {
-    maxAttempts: field(whole(1), 'Charged executions, the first included: 4 is one try and three retries.', {
-      examples: [4],
-    }),
-    backoff: field(backoff, 'How long each retry waits, before jitter.', {
-      examples: [{ exponential: { base: '5s', cap: '1h' } }],
-    }),
-    jitter: field(JITTER, 'How a delay is spread, so that what failed together does not come back together.', {
-      examples: ['full', '20%'],
-    }),
-    onExhausted: field(oneOf(ENDS), "Where the policy's end leads."),
-    charge: field(flag(), 'false: a rate limit without a hint charges nobody. Only for rate limits.'),
-  };
+const EXTENDS = field(
+  name(),
+  'A policy under `policies:`, or a preset such as imap_mailbox, whose values hold where this one says nothing. `none`: no rules are taken from underneath.',
+  { examples: ['imap_mailbox'] },
+);
+
+/** The options of a policy or rule, as they stand in a file. */
+function optionFields(table: Readonly<Record<string, PolicyField<unknown>>>, backoffs: Backoffs, defaults: boolean) {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, { shape, says, byDefault, examples }]) => [
+      name,
+      field(shapeOf(shape, backoffs), says, {
+        ...(defaults && shape.kind !== 'rules' && { byDefault: optionData(shape, byDefault) }),
+        ...(examples && { examples }),
+      }),
+    ]),
+  );
+}
+
+function shapeOf(shape: OptionShape, backoffs: Backoffs): Shape<unknown> {
+  switch (shape.kind) {
+    case 'whole':
+      return whole(shape.least);
+    case 'span':
+      return span();
+    case 'limit':
+      return orNone(span(shape.least));
+    case 'choice':
+      return oneOf(shape.of);
+    case 'flag':
+      return flag();
+    case 'backoff':
+      return backoffShape(backoffs);
+    case 'jitter':
+      return JITTER;
+    case 'rules': {
+      const instead = { ...INSTEAD, timeout: 'A time limit holds for all failures: write it beside `rules`.' };
+      return record(fields('A rule', optionFields(RULE_FIELDS, backoffs, false), { instead }), '`rules`');
+    }
+  }
 }
 
 type RetryOptions = Omit<PolicyOptions, 'rules'> & {
   readonly extends?: string;
-  readonly rules?: Readonly<Record<string, RuleOptions>>;
+  readonly rules?: ReadonlyMap<string, RuleOptions>;
 };
 
-function retryFields(
-  backoffs: Backoffs,
-): Fields<Omit<RetryOptions, 'rules'> & { readonly rules?: ReadonlyMap<string, RuleOptions> }> {
-  const { maxAttempts, backoff, jitter, onExhausted, ...ofRule } = ruleFields(backoffShape(backoffs));
-  const rule = fields<RuleOptions>(
-    'A rule',
-    { maxAttempts, backoff, jitter, onExhausted, charge: ofRule.charge },
-    {
-      instead: { ...INSTEAD, timeout: 'A time limit holds for all failures: write it beside `rules`.' },
-    },
-  );
-  return {
-    extends: field(
-      name(),
-      'A policy under `policies:`, or a preset such as imap_mailbox, whose values hold where this one says nothing. `none`: no rules are taken from underneath.',
-      { examples: ['imap_mailbox'] },
-    ),
-    maxAttempts: { ...maxAttempts, byDefault: 5 },
-    backoff: { ...backoff, byDefault: { exponential: { base: '1s', factor: 2, cap: '5m' } } },
-    jitter: { ...jitter, byDefault: 0.1 },
-    permanent: field(
-      oneOf(['stop', 'retry']),
-      '`stop` ends a permanent failure at once; `retry` treats it like any other.',
-      { byDefault: 'stop' },
-    ),
-    onExhausted: { ...onExhausted, byDefault: 'dead' },
-    rules: field(
-      record(rule, '`rules`'),
-      'Answers of their own, by reason (fs.locked), family (fs.*) or kind (transient, rate_limited, permanent, unknown). The most specific one counts.',
-      { examples: [{ rate_limited: { backoff: { fixed: '10m' } } }] },
-    ),
-    maxDeferrals: field(whole(0), 'How many deferrals in a row are granted before a person is asked.', {
-      byDefault: 100,
-    }),
-    maxDeferredFor: field(span(), 'How long deferrals in a row may put a task off before a person is asked.', {
-      byDefault: '24h',
-    }),
-    maxRetryAfter: field(span(), 'A longer ask of the other side needs a person.', { byDefault: '24h' }),
-    giveUpAfter: field(orNone(span()), 'No execution starts later than this after the first one.', {
-      byDefault: 'none',
-    }),
-    timeout: field(orNone(span(1)), 'How long one execution may run since its start or its last heartbeat.', {
-      byDefault: '1h',
-    }),
-    maxExecutions: field(whole(1), 'The last bound on executions of any outcome; beyond it a person is asked.', {
-      byDefault: 1_000,
-    }),
-    retryAmbiguous: field(flag(), 'Retry an ambiguous failure even if the task is not idempotent.', {
-      byDefault: false,
-    }),
-  };
+/** What may stand under `retry:`. */
+export const RETRY_KEYS: readonly string[] = ['extends', ...Object.keys(POLICY_FIELDS)];
+
+function optionsShape(backoffs: Backoffs): Shape<RetryOptions> {
+  const known = { extends: EXTENDS, ...optionFields(POLICY_FIELDS, backoffs, true) };
+  return fields('A policy', known, { instead: INSTEAD }) as Shape<RetryOptions>;
 }
 
 /** `retry:`, or a named policy: options, or the name of what they would extend. */
 export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
-  const options = fields('A policy', retryFields(backoffs), { instead: INSTEAD });
+  const options = optionsShape(backoffs);
   return {
     schema: reference('retry'),
     read(node, problems) {
@@ -344,9 +331,8 @@ export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
 
 /** What the JSON Schema of a file refers to by name. */
 export function definitions(): JsonSchema {
-  const options = fields('A policy', retryFields({}));
   const byName = { type: 'string', description: 'The name of a policy or preset.', examples: PRESET_NAMES };
-  return { retry: { anyOf: [options.schema, byName] }, backoff: backoffSchema() };
+  return { retry: { anyOf: [optionsShape({}).schema, byName] }, backoff: backoffSchema() };
 }
 
 function reference(name: 'retry' | 'backoff'): JsonSchema {

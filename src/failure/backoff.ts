@@ -74,6 +74,9 @@ const FIELDS = {
   custom: ['name', 'delay'],
 } as const satisfies Readonly<Record<Backoff['kind'], readonly string[]>>;
 
+/** The fields above that are spans of time. */
+export const BACKOFF_SPANS: readonly string[] = ['base', 'cap', 'step', 'delay', 'delays'];
+
 /**
  * Reads a backoff that came from outside as data: built by hand, or from a configuration.
  * @throws InvalidInputError for an unknown kind or field, and for what the function of that kind refuses.

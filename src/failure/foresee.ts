@@ -2,7 +2,7 @@ import type { Milliseconds } from '../duration.ts';
 import { REASONS, type ReasonInfo } from './classify/reasons.ts';
 import { type Charge, type Decision, decide, type Facts } from './decide.ts';
 import { type Failure, isKind, type Outcome } from './outcome.ts';
-import { definePolicy, type Policy, type RuleOptions } from './policy.ts';
+import { type Policy, policyOver, type RuleOptions, standard } from './policy.ts';
 
 /** What would be decided: the decision with the dice in the middle, and the delay without dice. */
 export interface Foreseen {
@@ -111,11 +111,8 @@ function unjittered(policy: Policy): Policy {
   if (!plain) {
     const none = { kind: 'none' } as const;
     const still = ([name, rule]: [string, RuleOptions]) => [name, { ...rule, jitter: none }] as const;
-    plain = definePolicy({
-      ...policy,
-      jitter: none,
-      rules: Object.fromEntries(Object.entries(policy.rules).map(still)),
-    });
+    const rules = Object.fromEntries(Object.entries(policy.rules).map(still));
+    plain = policyOver({ ...policy, jitter: none, rules }, standard);
     withoutJitter.set(policy, plain);
   }
   return plain;
@@ -123,5 +120,5 @@ function unjittered(policy: Policy): Policy {
 
 /** The dice must not end what goes on without them. */
 function endless(policy: Policy): Policy {
-  return policy.giveUpAfter === 'none' ? policy : definePolicy({ ...policy, giveUpAfter: 'none' });
+  return policy.giveUpAfter === 'none' ? policy : policyOver({ ...policy, giveUpAfter: 'none' }, standard);
 }

@@ -1,4 +1,4 @@
-import { definePolicy, type Policy, type PolicyOptions, type RuleOptions, standard } from './policy.ts';
+import { type Policy, type PolicyOptions, policyOver, type RuleOptions, standard } from './policy.ts';
 import { namedBy, nameOf, presetFor } from './presets.ts';
 
 /** What a policy is said about, from the least specific to the most: of two that say the same value, the later one counts. */
@@ -91,7 +91,7 @@ function optionsOf({ version: _, ...options }: Policy): PolicyOptions {
 export function policyFrom(layers: readonly Layer[]): Policy {
   let policy = standard;
   for (const { options, bare } of layers) {
-    policy = definePolicy(options, bare ? { ...policy, rules: {} } : policy);
+    policy = policyOver(options, bare ? { ...policy, rules: {} } : policy);
   }
   return policy;
 }

@@ -18,6 +18,11 @@ export function isReason(value: unknown): value is string {
   return typeof value === 'string' && value.length <= LONGEST_REASON && REASON.test(value);
 }
 
+/** Whether a value names a family of reasons, such as `fs.*`. A family is the first word of a reason: `fs.smb.*` would never match. */
+export function isFamily(name: string): boolean {
+  return name.endsWith('.*') && isReason(name.slice(0, -2)) && name.indexOf('.') === name.length - 2;
+}
+
 /** Who caused it, and so who pays: the task itself, the source that it touches, that source's quota, or the worker. */
 export const FAULTS = ['task', 'source', 'quota', 'worker'] as const;
 export type Fault = (typeof FAULTS)[number];

@@ -1,38 +1,39 @@
 import { createHash } from 'node:crypto';
-import { type Backoff, exponential } from './backoff.ts';
+import type { Backoff } from './backoff.ts';
 import { familyOf } from './classify/reasons.ts';
-import { type Jitter, proportional } from './jitter.ts';
+import type { Jitter } from './jitter.ts';
+import { slipIn } from './known-reasons.ts';
 import { type End, type FailureKind, isKind } from './outcome.ts';
-import { type Policy, type PolicyOptions, parseOptions } from './policy-options.ts';
+import { POLICY_FIELDS, type Policy, type PolicyContent, type PolicyOptions } from './policy-fields.ts';
+import { parseOptions } from './policy-options.ts';
+import { refusal } from './refusal.ts';
 
-export type { Policy, PolicyOptions, RuleOptions } from './policy-options.ts';
-
-const HOUR = 3_600_000;
+export type { Policy, PolicyOptions, RuleOptions } from './policy-fields.ts';
 
 /** The library's default: 5 attempts, 1 s doubling up to 5 min, ±10 %; permanent failures stop, rate limits charge nobody. */
-export const standard: Policy = settled({
-  maxAttempts: 5,
-  backoff: exponential({ base: '1s', cap: '5m' }),
-  jitter: proportional(0.1),
-  permanent: 'stop',
-  onExhausted: 'dead',
-  rules: { rate_limited: { charge: false } },
-  maxDeferrals: 100,
-  maxDeferredFor: 24 * HOUR,
-  maxRetryAfter: 24 * HOUR,
-  giveUpAfter: 'none',
-  timeout: HOUR,
-  maxExecutions: 1_000,
-  retryAmbiguous: false,
-});
+export const standard: Policy = settled(
+  Object.fromEntries(
+    Object.entries(POLICY_FIELDS).map(([name, { byDefault }]) => [name, byDefault]),
+  ) as unknown as PolicyContent,
+);
 
 /**
  * Lays options over a policy (`standard` unless said). Rules are joined by name; a rule given anew replaces its namesake.
  * A schedule without `maxAttempts` allows each of its delays once. Options that are, or were spread from, a whole policy
  * bring all of their own rules and take none from underneath: `definePolicy({ ...presets.worker, maxAttempts: 3 })`.
- * @throws InvalidInputError naming the option and the value that is refused.
+ * @throws InvalidInputError naming the option and the value that is refused, or a rule whose name is misspelt.
  */
 export function definePolicy(options: PolicyOptions = {}, over: Policy = standard): Policy {
+  const policy = policyOver(options, over);
+  for (const name of Object.keys(options.rules ?? {})) {
+    const slip = slipIn(name, 'rule');
+    if (slip !== undefined) throw refusal(slip);
+  }
+  return policy;
+}
+
+/** As `definePolicy`, for what was written before and is only read now: a rule whose name is misspelt is kept. */
+export function policyOver(options: PolicyOptions, over: Policy): Policy {
   const given = parseOptions(options);
   const whole = 'version' in options;
   const byLength = given.backoff?.kind === 'schedule' ? { maxAttempts: given.backoff.delays.length + 1 } : {};
@@ -99,7 +100,7 @@ function rulesFor(reason: string, kind: FailureKind | undefined): string[] {
 }
 
 /** A policy is shared by all tasks of its type, so nobody may change it behind its version. */
-function settled(values: Omit<Policy, 'version'>): Policy {
+function settled(values: PolicyContent): Policy {
   const { version: _, ...content } = values as Policy;
   return frozen({ ...content, version: hash(content) });
 }

@@ -37,7 +37,7 @@ import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from '../worker/configuration.ts';
 import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
 import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
-import { parseRetention, type RetentionOptions } from '../worker/retention-options.ts';
+import { parseRetention, type RetentionOptions, refuseRetention } from '../worker/retention-options.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
@@ -529,6 +529,7 @@ export class Holdfast implements AsyncDisposable {
    */
   async prune(retention?: RetentionOptions): Promise<number> {
     this.#refuseClosed();
+    refuseRetention(retention);
     return removeOld(this.store.upkeep, parseRetention(retention ?? this.#configuration.worker.retention));
   }
 

@@ -7,7 +7,7 @@ import {
   policyFrom,
   type Said,
 } from '../failure/layers.ts';
-import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
+import { type Policy, type PolicyOptions, policyOver } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
 import { decodeJson } from '../json.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
@@ -106,7 +106,7 @@ export function publications(
 function read(text: string | undefined, over: Policy): Policy | undefined {
   if (text === undefined) return undefined;
   try {
-    return definePolicy(JSON.parse(text) as PolicyOptions, over);
+    return policyOver(JSON.parse(text) as PolicyOptions, over);
   } catch {
     return undefined;
   }

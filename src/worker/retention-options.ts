@@ -1,6 +1,7 @@
 import { type DurationInput, duration } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { isReason } from '../failure/outcome.ts';
+import { slipIn } from '../failure/known-reasons.ts';
+import { isFamily, isReason } from '../failure/outcome.ts';
 import { refuseUnknown } from '../options.ts';
 import { type KeepFor, REMOVABLE_STATES, type RemovableState, type Retention } from '../retention.ts';
 import { show } from '../show.ts';
@@ -42,6 +43,21 @@ export function parseRetention(given: RetentionOptions = {}): Retention {
   return Object.fromEntries(read);
 }
 
+/**
+ * Refuses a retention that code gave, where it misspells a reason.
+ * @throws InvalidInputError as `parseRetention`, and naming the reason that was meant.
+ */
+export function refuseRetention(given: RetentionOptions | undefined): void {
+  parseRetention(given);
+  for (const [state, times] of Object.entries(given ?? {})) {
+    if (typeof times !== 'object') continue;
+    for (const reason of Object.keys(times)) {
+      const slip = reason === 'default' ? undefined : slipIn(reason, 'end');
+      if (slip !== undefined) throw new InvalidInputError(`retention.${state}: ${slip}`);
+    }
+  }
+}
+
 function times(state: RemovableState, said: NonNullable<RetentionOptions['dead']>): Readonly<Record<string, KeepFor>> {
   if (typeof said !== 'object') return { default: keptFor(said, `retention.${state}`) };
   if (state === 'succeeded') {
@@ -52,7 +68,8 @@ function times(state: RemovableState, said: NonNullable<RetentionOptions['dead']
   refuseUnknown(said, Object.keys(Object(said)), `retention.${state}`);
   return Object.fromEntries(
     Object.entries(said).map(([reason, time]) => {
-      if (!isReasonOrFamily(reason)) {
+      // `default` has the form of a reason.
+      if (!isReason(reason) && !isFamily(reason)) {
         throw new InvalidInputError(
           `retention.${state} is by reason ('fs.locked'), family ('fs.*') or 'default', got ${show(reason)}.`,
         );
@@ -64,10 +81,4 @@ function times(state: RemovableState, said: NonNullable<RetentionOptions['dead']
 
 function keptFor(value: KeepForInput, what: string): KeepFor {
   return value === 'never' ? value : duration(value, what);
-}
-
-/** `default` has the form of a reason. A family is the first word of a reason. */
-export function isReasonOrFamily(name: string): boolean {
-  if (!name.endsWith('.*')) return isReason(name);
-  return isReason(name.slice(0, -2)) && name.indexOf('.') === name.length - 2;
 }

@@ -6,7 +6,7 @@ import type { PrunedTask, Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
 import { checkNeeds, trueOrFalse } from './define-task.ts';
 import type { WorkerEvent } from './events.ts';
-import { parseRetention, type RetentionOptions } from './retention-options.ts';
+import { type RetentionOptions, refuseRetention } from './retention-options.ts';
 
 export interface WorkerOptions {
   /** Shown to people. Default: `workerName` of the opener, `worker-PID` unless said. */
@@ -110,7 +110,7 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
       throw new InvalidInputError(`${called} must be a function, got ${show(value)}.`);
     }
   }
-  parseRetention(options.retention);
+  refuseRetention(options.retention);
   const id = (value: unknown, what: string) => wholeNumber(value, what, 1);
   return {
     ...(options.name !== undefined && { name: name(options.name, 'name') }),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { parseBackoffFlag } from '../../src/cli/backoff-flag.ts';
 import { parseMoment } from '../../src/cli/moment.ts';
-import { PRESETS, policyLayer, wholeNumberFlag } from '../../src/cli/policy-flags.ts';
+import { policyLayer, wholeNumberFlag } from '../../src/cli/policy-flags.ts';
 import { definePolicy } from '../../src/failure/policy.ts';
-import { presets } from '../../src/failure/presets.ts';
+import { PRESET_NAMES, presetNamed, presets } from '../../src/failure/presets.ts';
 
 const MINUTE = 60_000;
 const none = { kind: 'none' };
@@ -97,9 +97,9 @@ describe('--policy, --attempts and --backoff', () => {
   });
 
   test('presets go by the names of their types', () => {
-    expect([...PRESETS.keys()]).toEqual(
-      expect.arrayContaining(['standard', 'shell_command', 'file_move', 'file_move_plain', 'analysis']),
-    );
+    for (const policy of PRESET_NAMES) {
+      expect(policyLayer({ policy }, presets.standard)).toEqual(presetNamed(policy));
+    }
     expect(() => policyLayer({ policy: 'standrad' }, presets.standard)).toThrow('no preset "standrad"');
   });
 

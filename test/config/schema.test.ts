@@ -2,14 +2,22 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { withOptionsTable } from '../../scripts/options-table.mjs';
 import { problemsOf } from '../../src/config/config.ts';
+import { optionData } from '../../src/config/print.ts';
 import { jsonSchema } from '../../src/config/schema.ts';
+import { POLICY_FIELDS, RULE_FIELDS } from '../../src/failure/policy-fields.ts';
 import { BROKEN_FILES } from './broken-files.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 const schema = JSON.parse(read('schemas/holdfast.schema.json'));
 const validator = z.fromJSONSchema(schema);
+
+/** Markdown without the spaces and dashes by which Biome aligns a table. */
+function unaligned(page: string): string {
+  return page.replaceAll(/ +\|/g, ' |').replaceAll(/-{3,}/g, '---');
+}
 
 /** The files that the documentation shows. */
 // Examples for `policies test` are files of another kind.
@@ -20,6 +28,23 @@ const shown = [...read('docs/policies.md').matchAll(/^```yaml\n(.*?)^```/gms)]
 describe('the JSON Schema that is shipped', () => {
   test('is made from what reads the file: npm run schema', () => {
     expect(schema).toEqual(JSON.parse(JSON.stringify(jsonSchema())));
+  });
+
+  test('says of options what docs/policies.md says: npm run schema', () => {
+    const page = read('docs/policies.md');
+    const made = withOptionsTable(page, { policy: POLICY_FIELDS, rule: RULE_FIELDS, data: optionData });
+    expect(made).toContain('| `maxAttempts` |');
+    expect(unaligned(page)).toEqual(unaligned(made));
+  });
+
+  test('says of options what editors show in code', () => {
+    const table = read('src/failure/policy-fields.ts');
+    for (const [name, { says }] of Object.entries({ ...POLICY_FIELDS, ...RULE_FIELDS })) {
+      const comment = new RegExp(`/\\*\\* (.*) \\*/\\n  ${name}[,:]`, 'g');
+      const comments = [...table.matchAll(comment)].map(([, text]) => text);
+      expect(comments.length, name).toBeGreaterThan(0);
+      for (const text of comments) expect(text).toContain(says);
+    }
   });
 
   test('describes every member', () => {

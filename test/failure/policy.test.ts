@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { InvalidInputError } from '../../src/errors.ts';
 import { custom, exponential, fixed, none, schedule } from '../../src/failure/backoff.ts';
 import { proportional } from '../../src/failure/jitter.ts';
+import { policyFrom } from '../../src/failure/layers.ts';
 import { answerFor, definePolicy, type PolicyOptions, standard } from '../../src/failure/policy.ts';
 import { presets } from '../../src/failure/presets.ts';
 import { HOUR, MINUTE } from './given.ts';
@@ -162,6 +163,10 @@ describe('a policy', () => {
     ['a rule’s name with a star in it', { rules: { 'fs.*.x': {} } }, "got 'fs.*.x'."],
     ['a rule for a part of a family, which would never match', { rules: { 'fs.smb.*': {} } }, "got 'fs.smb.*'."],
     ['a rule for everything', { rules: { '*': {} } }, "got '*'."],
+    ['a slip in a reason', { rules: { 'fs.lokced': {} } }, "Unknown reason 'fs.lokced'. Did you mean 'fs.locked'?"],
+    ['a slip in a kind', { rules: { transiant: {} } }, "Unknown reason 'transiant'. Did you mean 'transient'?"],
+    ['a slip in a family', { rules: { 'proces.*': {} } }, "of the family 'proces.*'. Did you mean 'process.*'?"],
+    ['a status that is no reason', { rules: { 'http.503': {} } }, "That status is 'http.5xx'."],
     ['a rule named __proto__', { rules: JSON.parse('{"__proto__":{}}') }, "got '__proto__'."],
   ])('refuses %s, and shows it', (_, options, message) => {
     const build = () => definePolicy(options as PolicyOptions);
@@ -170,6 +175,27 @@ describe('a policy', () => {
       expect.objectContaining({ code: 'invalid_policy', message: expect.stringContaining(message) }),
     );
   });
+});
+
+test('a rule may be for a reason of an application, in a family of its own or in one of ours', () => {
+  const rules = {
+    'order.closed': {},
+    'fs.vault_sealed': {},
+    'app.*': {},
+    'app.unavailable': {},
+    'worker.lost': {},
+    permanent: {},
+  };
+  expect(Object.keys(definePolicy({ rules }).rules)).toEqual(expect.arrayContaining(Object.keys(rules)));
+});
+
+test('a stored policy with a misspelt rule is still read', () => {
+  const stored = {
+    origin: { level: 'task', by: 'task' },
+    bare: false,
+    options: { rules: { 'fs.lokced': {} } },
+  } as const;
+  expect(Object.keys(policyFrom([stored]).rules)).toContain('fs.lokced');
 });
 
 describe('the answer of a policy', () => {

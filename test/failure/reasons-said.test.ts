@@ -1,13 +1,23 @@
 import { expect, test } from 'vitest';
 import { ENGINE_REASONS, familyOf, REASONS } from '../../src/failure/classify/reasons.ts';
 import { isKind, isReason } from '../../src/failure/outcome.ts';
+import { LOG_EVENTS } from '../../src/log.ts';
 import { nodesIn, readModule, readSource } from '../architecture.ts';
 
 const KNOWN = [...Object.keys(REASONS), ...Object.keys(ENGINE_REASONS)];
 const FAMILIES = new Set(KNOWN.filter((reason) => reason.includes('.')).map(familyOf));
 
 /** Texts that look like a reason of ours and are something else. */
-const OTHERS = ['data.error', 'db.migrate', 'db.prune', 'reasons', 'unique.key', 'unique.while', 'worker.timeout'];
+const OTHERS: readonly string[] = [
+  ...LOG_EVENTS,
+  'data.error',
+  'db.migrate',
+  'db.prune',
+  'reasons',
+  'unique.key',
+  'unique.while',
+  'worker.timeout',
+];
 
 /** Where a text says a reason: as a member `reason`, as its default, or in the form of a reason of one of our families. */
 function reasonsIn(file: string, text: string): readonly string[] {

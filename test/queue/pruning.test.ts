@@ -52,6 +52,7 @@ test('refuses a retention that it cannot use, before anything is removed', async
   await holdfast.bring([{ type: 'nothing', input: null, state: 'succeeded', endedAt: ENDED }]);
 
   await expect(holdfast.prune({ dead: 'soon' as '1d' })).rejects.toMatchObject({ code: 'invalid_input' });
+  await expect(holdfast.prune({ dead: { 'fs.lokced': '1d' } })).rejects.toThrow("Did you mean 'fs.locked'?");
 
   expect((await holdfast.counts()).byState.succeeded).toBe(1);
 });

@@ -1,0 +1,104 @@
+import { editsBetween, likeName } from '../nearest.ts';
+import { show } from '../show.ts';
+import { ENGINE_REASONS, type EngineReasonInfo, familyOf, REASONS } from './classify/reasons.ts';
+import { FAILURE_KINDS, isFamily, isKind } from './outcome.ts';
+
+const ENGINE: Readonly<Record<string, EngineReasonInfo>> = ENGINE_REASONS;
+const OURS: readonly string[] = [
+  ...Object.keys(REASONS),
+  ...Object.keys(ENGINE).filter((reason) => ENGINE[reason]?.answered),
+];
+
+/** Why no task would ever meet a rule of this name, and what to write instead. */
+export interface Objection {
+  readonly message: string;
+  readonly suggestion: string | undefined;
+  /** Whether the name is surely a slip. Otherwise it may be a reason of the application's own that nobody listed. */
+  readonly slip: boolean;
+}
+
+/** The reasons that rules may name: ours and those of the application. */
+export class KnownReasons {
+  /** Whether the application listed all of its own reasons. */
+  readonly #complete: boolean;
+  /** What to do about a reason of one's own that is taken for a slip. */
+  readonly #advice: string;
+  readonly #all: readonly string[];
+  readonly #families: readonly string[];
+
+  constructor(own: readonly string[], complete: boolean, advice: string) {
+    this.#complete = complete;
+    this.#advice = advice;
+    this.#all = [...OURS, ...own];
+    this.#families = [...new Set(this.#all.map(familyOf))];
+  }
+
+  /** Every name that a rule may have. */
+  get names(): readonly string[] {
+    return [...FAILURE_KINDS, ...this.#all, ...this.#families];
+  }
+
+  /** Looks at the name of a rule, which has the form of a reason or family. */
+  objectionTo(name: string): Objection | undefined {
+    if (isFamily(name)) return this.#objectionToFamily(name);
+    if (isKind(name) || this.#all.includes(name)) return undefined;
+    const message = `Unknown reason ${show(name)}.`;
+    const status = /^http\.([345])\d\d$/.exec(name)?.[1];
+    if (status !== undefined) {
+      return {
+        message: `The classifier gives no reason ${show(name)}.`,
+        suggestion: `That status is 'http.${status}xx'. ${this.#advice}`,
+        slip: true,
+      };
+    }
+    const family = familyOf(name);
+    if (OURS.some((reason) => familyOf(reason) === family)) {
+      const like = likeName(name, this.#all);
+      const others = this.#all.filter((each) => familyOf(each) === family);
+      const hint = like === undefined ? `Of ${family} there are: ${others.join(', ')}.` : didYouMean(like);
+      return { message, suggestion: `${hint} ${this.#advice}`, slip: like !== undefined };
+    }
+    const like = slipOf(name, [...FAILURE_KINDS, ...this.#all]);
+    if (like !== undefined) return { message, suggestion: `${didYouMean(like)} ${this.#advice}`, slip: isLong(name) };
+    return this.#complete ? { message, suggestion: this.#advice, slip: false } : undefined;
+  }
+
+  /** The same for a reason with which tasks come to rest. */
+  objectionToEnd(name: string): Objection | undefined {
+    return Object.hasOwn(ENGINE, name) || name === 'unique.*' ? undefined : this.objectionTo(name);
+  }
+
+  #objectionToFamily(name: string): Objection | undefined {
+    if (this.#families.includes(name)) return undefined;
+    const like = slipOf(name, this.#families);
+    if (like === undefined && !this.#complete) return undefined;
+    return {
+      message: `No reason is of the family ${show(name)}.`,
+      suggestion: like && didYouMean(like),
+      slip: like !== undefined && isLong(name),
+    };
+  }
+}
+
+/** Short families are often one letter apart and both meant: `app.*` is no slip for `api.*`. */
+function isLong(name: string): boolean {
+  return (name.split('.', 1)[0] as string).length >= 6;
+}
+
+function didYouMean(like: string): string {
+  return `Did you mean ${show(like)}?`;
+}
+
+/** A family of one's own may look a little like one of ours: only a single edit is surely a slip. */
+function slipOf(name: string, known: readonly string[]): string | undefined {
+  return known.find((each) => Math.abs(each.length - name.length) <= 1 && editsBetween(name, each) <= 1);
+}
+
+/** Code has no list of the application's own reasons, so it may name any that is not close to one of ours. */
+const IN_CODE = new KnownReasons([], false, 'Give a reason of your own another name.');
+
+/** What is wrong with the name of a rule in code, or with a reason that tasks come to rest with. */
+export function slipIn(name: string, of: 'rule' | 'end'): string | undefined {
+  const objection = of === 'rule' ? IN_CODE.objectionTo(name) : IN_CODE.objectionToEnd(name);
+  return objection?.slip ? `${objection.message} ${objection.suggestion}` : undefined;
+}

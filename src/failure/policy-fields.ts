@@ -1,0 +1,151 @@
+import type { DurationInput, Milliseconds } from '../duration.ts';
+import { type Backoff, exponential } from './backoff.ts';
+import { type Jitter, proportional } from './jitter.ts';
+import { ENDS, type End } from './outcome.ts';
+
+/*
+ * Every option of a policy, described once. The types come from this table, and so does everything that reads options in code
+ * and in files, prints them, the JSON Schema, the policy `standard` and the table in docs/policies.md. An option's comment is
+ * what editors show in code: it begins with the sentence that they show in a file.
+ */
+
+/** What an option may be. */
+export type Shape =
+  | { readonly kind: 'whole'; readonly least: number }
+  | { readonly kind: 'span' }
+  /** A span that the word `none` turns off. */
+  | { readonly kind: 'limit'; readonly least: Milliseconds }
+  | { readonly kind: 'choice'; readonly of: readonly string[] }
+  | { readonly kind: 'flag' | 'backoff' | 'jitter' | 'rules' };
+
+/** One option. `Given` is what people write for it in code, `Kept` what a policy holds. */
+export interface Field<Given, Kept = Given> {
+  readonly shape: Shape;
+  readonly says: string;
+  /** What holds where nobody says anything. */
+  readonly byDefault: Kept;
+  /** As they stand in a file. */
+  readonly examples?: readonly unknown[];
+  /** Only for the types: no field has it. */
+  readonly given?: Given;
+}
+
+const HOUR: Milliseconds = 3_600_000;
+
+/** What a rule may say otherwise for the failures that it names. What it leaves out comes from the next less specific rule. */
+export const RULE_FIELDS = {
+  /** Charged executions, the first included: 4 is one try and three retries. A rule's own limit counts only the failures that it governs. */
+  maxAttempts: whole(1, 5, 'Charged executions, the first included: 4 is one try and three retries.', [4]),
+  /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
+  backoff: field<Backoff>({
+    shape: { kind: 'backoff' },
+    says: 'How long each retry waits, before jitter.',
+    byDefault: exponential({ base: '1s', cap: '5m' }),
+    examples: [{ exponential: { base: '5s', cap: '1h' } }],
+  }),
+  /** How a delay is spread, so that what failed together does not come back together. Default ±10 %. */
+  jitter: field<Jitter>({
+    shape: { kind: 'jitter' },
+    says: 'How a delay is spread, so that what failed together does not come back together.',
+    byDefault: proportional(0.1),
+    examples: ['full', '20%'],
+  }),
+  /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
+  onExhausted: choice<End>(ENDS, 'dead', "Where the policy's end leads, whether by a limit or by a permanent failure."),
+  /** `false`: a rate limit without a hint is a deferral and charges nobody. Only for rate limits. Default true. */
+  charge: flag(true, '`false`: a rate limit without a hint is a deferral and charges nobody. Only for rate limits.'),
+};
+
+/** What a rule may say. */
+export interface RuleOptions extends GivenTo<typeof RULE_FIELDS> {}
+
+const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
+
+export const POLICY_FIELDS = {
+  /** Charged executions, the first included: 4 is one try and three retries. Default 5. */
+  maxAttempts,
+  /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
+  backoff,
+  /** How a delay is spread, so that what failed together does not come back together. Default ±10 %. */
+  jitter,
+  /** `stop` ends a permanent failure at once; `retry` treats it like any other. Default `stop`. */
+  permanent: choice(
+    ['stop', 'retry'],
+    'stop',
+    '`stop` ends a permanent failure at once; `retry` treats it like any other.',
+  ),
+  /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
+  onExhausted,
+  /** Answers of their own, by reason (`fs.locked`), family (`fs.*`) or kind (`transient`); the most specific one counts. */
+  rules: field<Readonly<Record<string, RuleOptions>>>({
+    shape: { kind: 'rules' },
+    says: 'Answers of their own, by reason (`fs.locked`), family (`fs.*`) or kind (`transient`); the most specific one counts.',
+    byDefault: { rate_limited: { charge: false } },
+    examples: [{ rate_limited: { backoff: { fixed: '10m' } } }],
+  }),
+  /** How many deferrals in a row are granted before a person is asked. Default 100. */
+  maxDeferrals: whole(0, 100, 'How many deferrals in a row are granted before a person is asked.'),
+  /** How long deferrals in a row may put a task off before a person is asked. Default 24 h. */
+  maxDeferredFor: span(24 * HOUR, 'How long deferrals in a row may put a task off before a person is asked.'),
+  /** A longer Retry-After goes to `needs_manual`. Default 24 h. */
+  maxRetryAfter: span(24 * HOUR, 'A longer Retry-After goes to `needs_manual`.'),
+  /** No execution starts later than this after the first one. Default `none`. */
+  giveUpAfter: limit(0, 'none', 'No execution starts later than this after the first one.'),
+  /** How long one execution may run since its start or its last heartbeat. Default 1 h; `none` must be said. */
+  timeout: limit(1, HOUR, 'How long one execution may run since its start or its last heartbeat.'),
+  /** The last bound on executions of any outcome; beyond it a person is asked. Default 1,000. */
+  maxExecutions: whole(1, 1_000, 'The last bound on executions of any outcome; beyond it a person is asked.'),
+  /** Retry an ambiguous failure even if the task is not idempotent. Default false. */
+  retryAmbiguous: flag(false, 'Retry an ambiguous failure even if the task is not idempotent.'),
+};
+
+/** What may be said of a policy. What is left out, or `undefined`, stays as it is in the policy underneath. */
+export interface PolicyOptions extends GivenTo<typeof POLICY_FIELDS> {}
+
+/** The value of each option. */
+export interface PolicyContent extends KeptOf<typeof POLICY_FIELDS> {}
+
+/** A policy with every value settled. `version` is a hash of its content, kept with each decision that it made. */
+export interface Policy extends PolicyContent {
+  readonly version: string;
+}
+
+type GivenTo<Fields> = {
+  readonly [Name in keyof Fields]?: Fields[Name] extends Field<infer Value, infer _> ? Value : never;
+};
+type KeptOf<Fields> = {
+  readonly [Name in keyof Fields]: Fields[Name] extends Field<infer _, infer Value> ? Value : never;
+};
+
+function field<Value>(content: Field<Value>): Field<Value> {
+  return content;
+}
+
+function whole(least: number, byDefault: number, says: string, examples?: readonly unknown[]): Field<number> {
+  return { shape: { kind: 'whole', least }, says, byDefault, ...(examples && { examples }) };
+}
+
+function span(byDefault: Milliseconds, says: string): Field<DurationInput, Milliseconds> {
+  return { shape: { kind: 'span' }, says, byDefault };
+}
+
+function limit(
+  least: Milliseconds,
+  byDefault: Milliseconds | 'none',
+  says: string,
+): Field<DurationInput | 'none', Milliseconds | 'none'> {
+  return { shape: { kind: 'limit', least }, says, byDefault };
+}
+
+function choice<Word extends string>(of: readonly Word[], byDefault: Word, says: string): Field<Word> {
+  return { shape: { kind: 'choice', of }, says, byDefault };
+}
+
+function flag(byDefault: boolean, says: string): Field<boolean> {
+  return { shape: { kind: 'flag' }, says, byDefault };
+}
+
+/** The names of options that are spans of time. */
+export const SPAN_OPTIONS: readonly string[] = Object.entries(POLICY_FIELDS)
+  .filter(([, { shape }]) => shape.kind === 'span' || shape.kind === 'limit')
+  .map(([name]) => name);

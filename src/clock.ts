@@ -6,6 +6,11 @@ export interface Clock {
   now(): number;
   /** Milliseconds that only go forward, from an arbitrary start. */
   monotonic(): Milliseconds;
+  /**
+   * Names that start: what clocks with the same timeline say can be compared, also between processes. Absent for the host's
+   * clock, which all processes of one boot share.
+   */
+  readonly timeline?: string;
   /** Calls `then` once after a delay of any length. Returns what calls it off. */
   after(delay: Milliseconds, then: () => void): () => void;
   /**
@@ -18,10 +23,16 @@ export interface Clock {
 /** A timer of Node's fires at once when asked to wait longer than this. */
 const LONGEST_TIMER: Milliseconds = 2 ** 31 - 1;
 
-/** The host's clock. */
+/** What `performance.now()` is behind the system's own monotonic clock, from which it is counted. */
+let processStart: Milliseconds | undefined;
+
+/** The host's clock. On Linux its monotonic time is CLOCK_MONOTONIC, which all processes of one boot share. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic() {
+    processStart ??= Number(process.hrtime.bigint()) / 1e6 - performance.now();
+    return processStart + performance.now();
+  },
   after(delay, then) {
     let timer: NodeJS.Timeout;
     const wait = (left: Milliseconds): void => {

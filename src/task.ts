@@ -12,6 +12,8 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  *                                                    └──► dead ──(redrive)──► scheduled or ready
  * cancelled: from every state that has not ended. A person's retry leads out of every ended state.
  * scheduled ─► running: only for the sweep that ends a task whose deadline passed while it waited.
+ * scheduled, ready, held, needs_manual ─► succeeded: an execution whose lease was lost succeeded after all, and nobody had begun
+ * the task again. From needs_manual a person leads there too.
  * (elsewhere) ─► as it stood in another queue; only a claim of ours makes a task run.
  * ```
  */
@@ -43,10 +45,10 @@ export type BroughtState = (typeof BROUGHT_STATES)[number];
 export const TRANSITIONS = {
   new: ['scheduled', 'ready'],
   elsewhere: BROUGHT_STATES,
-  scheduled: ['ready', 'running', 'held', 'cancelled'],
-  ready: ['running', 'held', 'cancelled'],
+  scheduled: ['ready', 'running', 'held', 'succeeded', 'cancelled'],
+  ready: ['running', 'held', 'succeeded', 'cancelled'],
   running: ['succeeded', 'scheduled', 'ready', 'needs_manual', 'dead', 'cancelled'],
-  held: ['scheduled', 'ready', 'cancelled'],
+  held: ['scheduled', 'ready', 'succeeded', 'cancelled'],
   succeeded: ['ready'],
   needs_manual: ['ready', 'succeeded', 'dead', 'cancelled'],
   dead: ['scheduled', 'ready'],

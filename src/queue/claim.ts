@@ -32,7 +32,8 @@ export interface ClaimOptions {
 
 /**
  * What a renewal found. `cancel_requested`: somebody cancelled the task; stop, then `release()` or `fail()` ends it as cancelled,
- * and `complete()` still counts. `lost`: others may have the task already; stop, for what this claim reports changes nothing.
+ * and `complete()` still counts. `lost`: others may have the task already; stop, for what this claim reports changes nothing, but
+ * for a `complete()` while nobody has begun the task again.
  */
 export type ClaimStatus = 'held' | 'cancel_requested' | 'lost';
 
@@ -152,7 +153,7 @@ export class ManualClaim implements AsyncDisposable {
   /**
    * The work is done. A result that cannot be kept (see `PayloadError`) is left out, and the task's history says why: it does not
    * undo the work.
-   * @throws LeaseLostError where the claim was lost: the task is unchanged; StateConflictError where it was settled before;
+   * @throws LeaseLostError where the claim was lost and others have the task: it is unchanged; StateConflictError where it was settled before;
    * StoreError where it could not be written: call it again.
    */
   async complete(result?: unknown): Promise<SettledClaim> {

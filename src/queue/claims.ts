@@ -143,14 +143,14 @@ export class Claims {
   async #recover(seat: Seat): Promise<number> {
     const worker = await seat.membership.join();
     const { definitions, configuration } = this.#context;
-    const recovered = await recover(worker, {
+    const { count } = await recover(worker, {
       asking: this.#asking,
       settler: seat.settler,
       definitions,
       configuration,
     });
     this.#recoveredAt = this.#now();
-    return recovered;
+    return count;
   }
 
   async #hold(seat: Seat, taken: Claimed): Promise<ManualClaim> {
@@ -229,6 +229,8 @@ export class Claims {
       name,
       leaseFor,
       takes,
+      // A claim that nobody renews is over when its lease is.
+      mayRunFor: () => 0,
       publishes: () => publications(definitions.values(), configuration),
       held: () => [],
       inBackground: (beat) => beat,

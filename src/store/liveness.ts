@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { bootId } from './boot.ts';
 
 /**
  * Who a worker's process is. A pid alone is not enough: it is given out again after a death, and means something else in
@@ -14,37 +15,57 @@ export interface ProcessIdentity {
   readonly pid_space: string | null;
 }
 
+/**
+ * What can be proven of a process from here. `unknown`: it is on another host, in another pid namespace, was there before a
+ * reboot, or /proc cannot be read. Then only its worker's lease tells whether it works.
+ */
+export type Liveness = 'alive' | 'dead' | 'unknown';
+
 /** Who this process is. */
 export function ownIdentity(): ProcessIdentity {
   return {
     host: hostname(),
     pid: process.pid,
     pid_started: startOf(process.pid) ?? null,
-    boot: currentBoot(),
-    pid_space: currentPidSpace(),
+    boot: bootId(),
+    pid_space: ownPidSpace(),
   };
 }
 
-/**
- * Whether that process is dead beyond doubt. "No" also means "cannot be known from here": on another host, in another pid
- * namespace, or before a reboot. Such a worker's lease simply runs out.
- */
-export function isProvablyDead(identity: ProcessIdentity): boolean {
-  if (identity.host !== hostname() || identity.boot !== currentBoot() || identity.pid_space !== currentPidSpace()) {
-    return false;
-  }
-  if (!exists(identity.pid)) return true;
-  // What cannot be read, as under hidepid, proves nothing.
+/** Whether that process lives. A stopped one does; a zombie does not. */
+export function livenessOf(identity: ProcessIdentity): Liveness {
+  if (!isInSight(identity)) return 'unknown';
+  if (!exists(identity.pid)) return 'dead';
   const started = startOf(identity.pid);
-  return started !== undefined && identity.pid_started !== null && started !== identity.pid_started;
+  // What cannot be read, as under hidepid, proves nothing.
+  if (started === undefined || identity.pid_started === null) return 'unknown';
+  return started === identity.pid_started ? 'alive' : 'dead';
 }
 
-function currentBoot(): string | null {
-  return tryRead(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+/** Whether its pid means the same process here. What is not known on either side proves nothing. */
+function isInSight({ host, boot, pid_space }: ProcessIdentity): boolean {
+  if (host !== hostname() || boot !== bootId()) return false;
+  if (boot === null && process.platform === 'linux') return false;
+  return pid_space !== null && pid_space === ownPidSpace();
 }
 
-function currentPidSpace(): string | null {
-  return tryRead(() => readlinkSync('/proc/self/ns/pid'));
+/**
+ * As `livenessOf`, for processes that can only be on one kernel: that of another boot has ended with it. Only in the same pid
+ * namespace, for containers may be given a boot id of their own.
+ */
+export function livenessOnOneKernel(identity: ProcessIdentity): Liveness {
+  const { boot, pid_space } = identity;
+  const isOfEarlierBoot = boot !== null && bootId() !== null && boot !== bootId();
+  return isOfEarlierBoot && pid_space !== null && pid_space === ownPidSpace() ? 'dead' : livenessOf(identity);
+}
+
+let pidSpace: { readonly name: string | null } | undefined;
+
+/** Systems other than Linux have no pid namespaces: there all processes are in one. */
+function ownPidSpace(): string | null {
+  if (process.platform !== 'linux') return process.platform;
+  pidSpace ??= { name: tryRead(() => readlinkSync('/proc/self/ns/pid')) };
+  return pidSpace.name;
 }
 
 /**

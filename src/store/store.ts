@@ -61,11 +61,16 @@ export interface TaskStore {
   join(worker: NewWorker): Promise<number>;
   /** Leases ready tasks to a worker, in their queues' order. Raises `executions`. Never waits. */
   claim(request: ClaimRequest): Promise<Claim>;
-  /** Extends the worker's lease, and says which of the leases that it believes in are gone, and which to cancel. */
+  /**
+   * Extends the worker's lease, and says which of the leases that it believes in are gone, and which to cancel. What the worker
+   * holds and does not name, for longer than a lease, is given to recovery: it does not know of it any more.
+   */
   renew(worker: number, leases: readonly Lease[]): Promise<Renewal>;
   /**
    * Writes decisions, each guarded by its lease and the revision of the facts that it was made from. What would wait again
    * while another task has its unique key is superseded by that one: it ends as cancelled, and nothing else is affected.
+   * A success whose lease was lost still counts while nobody contradicts it: nobody has begun the task since, and it waits, is
+   * being recovered, or needs a person for that very loss.
    */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /**
@@ -74,7 +79,7 @@ export interface TaskStore {
    */
   saveCheckpoint(lease: Lease, text: string): Promise<boolean>;
   /** Takes over leases that ended without a word, and waiting tasks whose deadline has passed, to be decided about. */
-  recover(worker: number, limit: number): Promise<readonly Recovered[]>;
+  recover(worker: number, limit: number): Promise<Recovery>;
   /** Says anew what recovery must know of types, where it has changed since their worker joined. */
   publish(types: NewWorker['publishes']): Promise<void>;
   /** Says why a worker claims nothing at present, or with undefined that it goes on. A worker that is gone is not told of. */
@@ -151,6 +156,11 @@ export interface Unique {
 export interface NewWorker {
   readonly name: string;
   readonly leaseFor: Milliseconds;
+  /**
+   * How long a handler of it may go on after its last renewal. For so long nobody takes its tasks over while its process is
+   * provably alive. Absent: 0, its lease alone counts.
+   */
+  readonly mayRunFor?: Milliseconds | 'none';
   /** What it claims, so that others can say which tasks nobody takes. Absent: anything without needs. */
   readonly takes?: Takes;
   /** What recovery must know of the types that this worker runs, as JSON by type. */
@@ -226,6 +236,12 @@ export interface Claimed {
   readonly lastError?: string;
   /** What an earlier execution saved last, as JSON. It is kept over rounds, and removed with its task. */
   readonly checkpoint?: string;
+}
+
+export interface Recovery {
+  readonly tasks: readonly Recovered[];
+  /** When a lease that has run out may be taken over, unless it is renewed. Absent where there is none but of living processes. */
+  readonly nextIn?: Milliseconds;
 }
 
 /** Why somebody else's lease, or none, is being decided about. */

@@ -15,8 +15,11 @@ interface Pulse {
   last: number;
 }
 
+let clocks = 0;
+
 /** A clock that stands still until it is moved. */
 export class VirtualClock implements Clock {
+  readonly timeline = `virtual clock ${++clocks} of process ${process.pid}`;
   readonly #timers = new Set<Timer>();
   readonly #pulses = new Set<Pulse>();
   readonly #start: number;

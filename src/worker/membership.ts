@@ -1,12 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Logger } from '../log.ts';
-import type { Claimed, Lease, Takes, Trouble } from '../store/store.ts';
+import { RENEWALS_PER_LEASE } from '../store/leases.ts';
+import type { Claimed, Lease, NewWorker, Takes, Trouble } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { AbortCause } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
-
-const RENEWALS_PER_LEASE = 3;
 
 /** A claim whose lease stands on the worker's row. */
 export interface Held {
@@ -22,6 +21,8 @@ export interface MembershipOptions {
   readonly leaseFor: Milliseconds;
   /** What it claims of its own accord. */
   readonly takes: Takes;
+  /** How long a handler may go on after the last renewal. */
+  readonly mayRunFor: () => NonNullable<NewWorker['mayRunFor']>;
   /** What recovery elsewhere must know of the worker's types today. */
   readonly publishes: () => Readonly<Record<string, string>>;
   /** The claims whose leases are this worker's, as far as it knows. */
@@ -116,8 +117,9 @@ export class Membership {
   }
 
   async #announce(): Promise<number> {
-    const { asking, clock, name, leaseFor, takes, publishes } = this.#options;
-    this.#id = await asking.ask((tasks) => tasks.join({ name, leaseFor, takes, publishes: publishes() }));
+    const { asking, clock, name, leaseFor, mayRunFor, takes, publishes } = this.#options;
+    const worker = { name, leaseFor, mayRunFor: mayRunFor(), takes, publishes: publishes() };
+    this.#id = await asking.ask((tasks) => tasks.join(worker));
     this.#renewedAt = clock.monotonic();
     if (this.#trouble) await this.#sayTrouble(this.#id);
     return this.#id;

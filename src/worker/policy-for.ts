@@ -1,3 +1,4 @@
+import type { Milliseconds } from '../duration.ts';
 import {
   type Code,
   type ExplainedPolicy,
@@ -92,11 +93,30 @@ export function publications(
   definitions: Iterable<AnyTask>,
   configuration: Configuration = UNCONFIGURED,
 ): Readonly<Record<string, string>> {
-  const published = [...definitions].map(({ type, queue, retry }) => {
+  const types = [...definitions];
+  const policies = policiesOf(types, configuration);
+  return Object.fromEntries(types.map(({ type }, i) => [type, JSON.stringify(policies[i])]));
+}
+
+/** The policy of each type, whatever the source of a task. */
+function policiesOf(definitions: Iterable<AnyTask>, configuration: Configuration): readonly Policy[] {
+  return [...definitions].map(({ type, queue, retry }) => {
     const said = configuration.said({ type, queue, source: type });
-    return [type, JSON.stringify(policyUnder({ ...said, source: [] }, type, retry))] as const;
+    return policyUnder({ ...said, source: [] }, type, retry);
   });
-  return Object.fromEntries(published);
+}
+
+/** The longest that an execution of these types may take without a heartbeat, with today's configuration. */
+export function longestTimeout(
+  definitions: Iterable<AnyTask>,
+  configuration: Configuration = UNCONFIGURED,
+): Milliseconds | 'none' {
+  let longest: Milliseconds = 0;
+  for (const { timeout } of policiesOf(definitions, configuration)) {
+    if (timeout === 'none') return 'none';
+    longest = Math.max(longest, timeout);
+  }
+  return longest;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Milliseconds } from '../duration.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Recovered } from '../store/store.ts';
 import type { Asking } from './asking.ts';
@@ -17,16 +18,23 @@ export interface RecoveryOptions {
   readonly isOver?: () => boolean;
 }
 
+export interface Found {
+  /** How many tasks were decided about. */
+  readonly count: number;
+  /** When a lease that has run out may be taken over, unless it is renewed. */
+  readonly nextIn?: Milliseconds;
+}
+
 /**
  * Decides, as a worker, about tasks that others lost and about those whose deadline passed while they waited, until there are
- * no more. Answers how many there were.
+ * no more.
  */
 export async function recover(
   worker: number,
   { asking, settler, definitions, configuration, isOver = () => false }: RecoveryOptions,
-): Promise<number> {
-  for (let all = 0; ; ) {
-    const recovered = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
+): Promise<Found> {
+  for (let count = 0; ; ) {
+    const { tasks: recovered, nextIn } = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
     await Promise.all(
       recovered.map((taken) => {
         const task = claimedUnder(definitions.get(taken.type), taken);
@@ -34,8 +42,8 @@ export async function recover(
         return settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
       }),
     );
-    all += recovered.length;
-    if (recovered.length < MOST_AT_ONCE || isOver()) return all;
+    count += recovered.length;
+    if (recovered.length < MOST_AT_ONCE || isOver()) return { count, ...(nextIn !== undefined && { nextIn }) };
   }
 }
 

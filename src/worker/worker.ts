@@ -19,12 +19,13 @@ import { Execution, type Host } from './execution.ts';
 import { Executions } from './executions.ts';
 import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
-import { claimedUnder, policyFor, publications } from './policy-for.ts';
+import { claimedUnder, longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
 import { recover } from './recovery.ts';
 import { endingOf } from './result.ts';
 import { parseRetention } from './retention-options.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
+import { Takeover } from './takeover.ts';
 import { TimeLimits } from './time-limits.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
@@ -92,6 +93,7 @@ export class Worker implements AsyncDisposable {
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
   readonly #chores: Chores;
+  readonly #takeover: Takeover;
   readonly #executions = new Executions();
   /** Who hears what comes of an execution. */
   readonly #told = new WeakMap<Execution, Waiter<Finished>>();
@@ -136,6 +138,7 @@ export class Worker implements AsyncDisposable {
       leaseFor: this.#settings.leaseFor,
       // A worker that is there for certain tasks takes nothing of its own accord.
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
+      mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
       held: () => [...this.#leased(), ...this.#ahead.held],
       inBackground: (beat) => this.#inBackground(beat),
@@ -177,6 +180,7 @@ export class Worker implements AsyncDisposable {
       running: () => this.#executions.all,
       onTimer: (dueAt) => this.#pulse.noticeLate(dueAt),
     });
+    this.#takeover = new Takeover(world.clock, () => this.#recoverUnasked());
     this.#foresight = new Foresight(this.#settings.concurrency, (type) => this.#mayClaimAhead(type));
     this.#ahead = new Ahead({
       clock: world.clock,
@@ -332,7 +336,9 @@ export class Worker implements AsyncDisposable {
     if (this.#isSpent() && this.#executions.unsettled === 0) return true;
     // More fell due than one claim makes ready.
     if (nextDueIn === 0) return false;
-    if (given.length === 0 && this.#isIdle()) {
+    // One that is there for certain tasks does not wait for what others lost.
+    const awaitsTakeover = this.#takeover.awaited && !this.#only;
+    if (given.length === 0 && this.#isIdle() && !awaitsTakeover) {
       for (const { resolve } of this.#waiters.splice(0)) resolve();
       if (!this.#started) return true;
     }
@@ -547,7 +553,15 @@ export class Worker implements AsyncDisposable {
     if (worker === undefined) return;
     const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
     const configuration = this.#configuration;
-    await recover(worker, { asking, settler, definitions, configuration, isOver: () => this.#stopping !== undefined });
+    const isOver = () => this.#stopping !== undefined;
+    const { nextIn } = await recover(worker, { asking, settler, definitions, configuration, isOver });
+    this.#takeover.expectIn(isOver() ? undefined : nextIn);
+  }
+
+  /** How long a handler may go on while the worker cannot renew, as when it blocks the event loop. */
+  #mayRunFor(): Milliseconds | 'none' {
+    const timeout = longestTimeout(this.#context.tasks, this.#configuration);
+    return timeout === 'none' ? timeout : timeout + this.#settings.grace;
   }
 
   /** At each beat. Nobody waits for it: it may take long, and must not put off the next renewal. */
@@ -578,6 +592,7 @@ export class Worker implements AsyncDisposable {
   #restIfIdle(): void {
     if (this.#looping || this.#executions.unsettled > 0) return;
     this.#membership.rest();
+    this.#takeover.expectIn(undefined);
     this.#limits.rest();
     this.#ahead.rest();
     void this.#chores.rest();
@@ -610,6 +625,7 @@ export class Worker implements AsyncDisposable {
     countdown.cancel();
     this.#membership.rest();
     this.#pulse.rest();
+    this.#takeover.expectIn(undefined);
     this.#limits.rest();
     this.#ahead.rest();
     await this.#chores.rest();

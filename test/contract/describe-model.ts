@@ -262,16 +262,22 @@ const leave = numbers.map(
     ),
 );
 
-const renew = fc.tuple(numbers, fc.array(numbers, { maxLength: 3 })).map(
-  ([who, strange]) =>
+const renew = fc.tuple(numbers, fc.array(numbers, { maxLength: 3 }), oneIn(4, numbers)).map(
+  ([who, strange, forgotten]) =>
     new Act(
-      `renew(${who}, ${strange})`,
+      `renew(${who}, ${strange}, ${forgotten})`,
       async (model, real) => {
         const worker = pick([...model.workers.keys()], who);
-        const own = real.held.filter((held) => held.worker === worker);
+        const own = ownOf(real, worker);
         const others = real.held.length > 0 ? strange.map((n) => pick(real.held, n)) : [];
-        const believed = [...new Set([...own, ...others])].map(({ lease }) => lease);
-        await renewWorker(model, real, worker, believed);
+        const unknown = forgotten === undefined || own.length === 0 ? undefined : pick(own, forgotten);
+        const believed = new Set([...own, ...others].filter((held) => held !== unknown));
+        await renewWorker(
+          model,
+          real,
+          worker,
+          [...believed].map(({ lease }) => lease),
+        );
       },
       hasWorkers,
     ),
@@ -290,11 +296,17 @@ async function renewWorker(model: Model, { store }: Real, worker: number, leases
   return false;
 }
 
+/** What a worker ever got, which it believes in until it is told otherwise. */
+function ownOf({ held }: Real, worker: number): readonly Held[] {
+  return held.filter((each) => each.worker === worker);
+}
+
 /** A worker as one would find it: known, and its lease not run out. */
 async function awake(model: Model, real: Real, who: number): Promise<number> {
   const worker = pick([...model.workers.keys()], who);
   if ((model.workers.get(worker)?.leaseUntil ?? 0) > real.store.upkeep.now()) return worker;
-  return (await renewWorker(model, real, worker, [])) ? worker : joinWorker(model, real, 'woken');
+  const own = ownOf(real, worker).map(({ lease }) => lease);
+  return (await renewWorker(model, real, worker, own)) ? worker : joinWorker(model, real, 'woken');
 }
 
 function hasWorkers(model: Readonly<Model>): boolean {
@@ -433,7 +445,9 @@ const settle = fc
             const held = pick(from, plan.which);
             const lease = plan.forge ? { ...held.lease, token: 'forged' } : held.lease;
             const decision = fitting(model, held, plan.decision);
-            const more = decision.next === 'succeeded' ? { result: plan.result } : {};
+            const why = model.task(lease.task)?.lease?.why;
+            const report = { ranFor: 5, outcome: why ?? 'interruption' };
+            const more = decision.next === 'succeeded' ? { result: plan.result } : why && { report };
             return [settlement({ lease, revision: held.revision }, decision, more)];
           });
           await settleBoth(model, real, settlements);
@@ -450,7 +464,8 @@ function fitting(model: Model, { lease, revision }: Held, decision: Decision): D
   const held = task?.lease;
   if (held?.token !== lease.token) return decision;
   if (held.cancelRequested && held.revision === revision && decision.next !== 'succeeded') return cancelled();
-  if (held.why === 'loss' && decision.next === 'scheduled') return lost(task?.suspect ? 'charged' : 'free');
+  if (held.why === 'loss' && (decision.next === 'scheduled' || decision.next === 'succeeded'))
+    return lost(task?.suspect ? 'charged' : 'free');
   if (held.why === 'expiry') return ended('dead', 'deadline.passed');
   return decision;
 }
@@ -509,8 +524,9 @@ const recover = fc
 async function recoverBoth(model: Model, real: Real, who: number, limit: number): Promise<void> {
   const worker = await awake(model, real, who);
   const now = real.store.upkeep.now();
-  const recovered = await real.store.tasks.recover(worker, limit);
+  const { tasks: recovered, nextIn } = await real.store.tasks.recover(worker, limit);
   const expected = model.recoverable(worker, now, real.world.clock.monotonic());
+  expect(nextIn).toBe(model.nextTakeoverIn(worker, real.world.clock.monotonic()));
 
   expect(recovered).toHaveLength(Math.min(limit, expected.size));
   for (const each of recovered) {

@@ -4,6 +4,7 @@ import { promisesOfCheckpoints } from './promises/checkpoints.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
+import { promisesOfLateSuccesses } from './promises/late-successes.ts';
 import { promisesOfLeases } from './promises/leases.ts';
 import { promisesOfMoving } from './promises/moving.ts';
 import { promisesOfPruning } from './promises/pruning.ts';
@@ -27,6 +28,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('settling', () => promisesOfSettling(factory));
     describe('checkpoints', () => promisesOfCheckpoints(factory));
     describe('leases', () => promisesOfLeases(factory));
+    describe('late successes', () => promisesOfLateSuccesses(factory));
     describe('recovery', () => promisesOfRecovery(factory));
     describe('operators', () => promisesOfMoving(factory));
     describe('records', () => promisesOfRecords(factory));

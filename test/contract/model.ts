@@ -28,7 +28,7 @@ export class Model {
   readonly tasks: ModelTask[] = [];
   readonly workers = new Map<number, ModelWorker>();
   readonly #queues = new Map<string, ModelQueue>();
-  readonly #names = new Map<number, string>();
+  readonly #names = new Map([[NOBODY, 'a worker that left']]);
   readonly #published = new Map<string, string>();
 
   task(id: number): ModelTask | undefined {
@@ -149,10 +149,24 @@ export class Model {
     const worker = this.workers.get(id);
     if (worker) worker.leaseUntil = now + worker.leaseFor;
     const isLost = (lease: Lease) => this.#held(lease)?.worker !== id;
+    const named = new Set(leases.filter((lease) => !isLost(lease)).map(({ task }) => task));
+    for (const task of this.tasks) {
+      if (!worker || task.lease?.worker !== id || named.has(task.id)) continue;
+      if (task.lease.since < now - worker.leaseFor) this.#lose(task, NOBODY, now);
+    }
     return {
       lost: leases.filter(isLost),
       cancelled: leases.filter((lease) => !isLost(lease) && this.#held(lease)?.cancelRequested),
     };
+  }
+
+  /** Its lease ends without a word; the one under which it ran may still say that it succeeded. */
+  #lose(task: ModelTask, to: number, now: number): void {
+    const { token, worker, why = 'loss', lostBy = this.nameOf(worker) } = task.lease as ModelLease;
+    if (why === 'loss' && task.lost?.execution !== task.executions) {
+      task.lost = { token, execution: task.executions, isLast: false };
+    }
+    task.lease = { ...(task.lease as ModelLease), worker: to, why, lostBy, since: now };
   }
 
   // ── Claim ──
@@ -235,7 +249,7 @@ export class Model {
     task.firstStart ??= now;
     task.state = 'running';
     delete task.settledBy;
-    task.lease = { token: lease.token, worker, revision, cancelRequested: false };
+    task.lease = { token: lease.token, worker, revision, cancelRequested: false, since: now };
     return this.#claimed(task, now);
   }
 
@@ -256,10 +270,16 @@ export class Model {
   settle({ lease, revision, decision, result }: Settlement, now: number): ExpectedSettlement {
     const task = this.task(lease.task);
     const held = this.#held(lease);
-    if (!task || !held) return { answers: this.#lateAnswers(lease, decision, task) };
+    if (!task || !held) {
+      if (task && decision.next === 'succeeded' && mayStillSucceed(task, lease)) {
+        return this.#succeedLate(task, lease, decision, result, now);
+      }
+      return { answers: this.#lateAnswers(lease, decision, task) };
+    }
     if (decision.next !== 'succeeded' && held.revision !== revision) {
       return { answers: ['changed'], facts: factsOf(task, now) };
     }
+    if (task.lost) task.lost.isLast = held.why === 'loss';
     this.#charge(task, decision, now);
     task.state = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
     task.suspect = decision.next === 'scheduled' && decision.suspect;
@@ -276,11 +296,28 @@ export class Model {
     return { answers: ['settled'], state: task.state };
   }
 
+  #succeedLate(
+    task: ModelTask,
+    { token }: Lease,
+    decision: Decision,
+    result: string | undefined,
+    now: number,
+  ): ExpectedSettlement {
+    Object.assign(task, { state: 'succeeded', suspect: false, result, endedAt: now, settledBy: token });
+    delete task.lease;
+    delete task.lost;
+    task.written.set(token, JSON.stringify(decision));
+    return { answers: ['settled'], state: 'succeeded' };
+  }
+
   /** The same word once more is `already`; a store may have forgotten it when the task went on since. */
   #lateAnswers(lease: Lease, decision: Decision, task: ModelTask | undefined): readonly Settled['answer'][] {
     const written = task?.written.get(lease.token);
     if (written === undefined) {
-      if (task) task.late += 1;
+      if (task) {
+        task.late += 1;
+        task.spoke.add(lease.token);
+      }
       return ['stale'];
     }
     const isSame = written === JSON.stringify(decision) && task?.settledBy === lease.token;
@@ -346,12 +383,23 @@ export class Model {
     return found;
   }
 
+  /** When the next lease that has run out may be taken over, as `recoverable` has just seen it. */
+  nextTakeoverIn(taker: number, monotonic: Milliseconds): Milliseconds | undefined {
+    const waits = [...this.workers]
+      .filter(([id, { watched }]) => id !== taker && watched && this.tasks.some(({ lease }) => lease?.worker === id))
+      .map(([, { watched, leaseFor }]) => leaseFor / 3 - (monotonic - (watched?.since ?? monotonic)))
+      .filter((wait) => wait > 0);
+    return waits.length > 0 ? Math.min(...waits) : undefined;
+  }
+
   recover({ lease, revision, why }: Recovered, taker: number, now: number): Omit<Recovered, 'lostBy'> {
     const task = this.task(lease.task) as ModelTask;
     const cancelRequested = task.lease?.cancelRequested ?? false;
+    if (task.lease) this.#lose(task, taker, now);
+    const lostBy = task.lease?.lostBy;
     task.state = 'running';
     delete task.settledBy;
-    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why };
+    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why, lostBy, since: now };
     const published = this.#published.get(task.given.type);
     return { ...this.#claimed(task, now), why, ...(published !== undefined && { published }) };
   }
@@ -442,6 +490,8 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
   result?: string | undefined;
   checkpoint?: string;
   lease?: ModelLease;
+  /** The lease that was lost last, and whether nothing else was decided about the task since. */
+  lost?: { readonly token: string; readonly execution: number; isLast: boolean };
   /** The token of the last settlement, until anything else happens to the task. */
   settledBy?: string;
 }
@@ -455,7 +505,11 @@ interface ModelQueue {
 interface ModelLease {
   readonly token: string;
   readonly worker: number;
-  readonly why?: Recovered['why'];
+  readonly why?: Recovered['why'] | undefined;
+  /** Who lost it first. */
+  readonly lostBy?: string | undefined;
+  /** Since when this worker has it. */
+  readonly since: number;
   /** Unknown from a change of the facts until the store tells it. */
   revision: number | undefined;
   cancelRequested: boolean;
@@ -479,6 +533,18 @@ interface WhyRecovered {
   readonly lostBy?: string | undefined;
 }
 
+/** The worker of what was given up. */
+const NOBODY = 0;
+
+/** Whether nobody contradicts a success whose lease was lost: nobody began it since, and no person put it elsewhere. */
+function mayStillSucceed(task: ModelTask, { token, execution }: Lease): boolean {
+  const { lost, state, lease, executions, roundBase, spoke } = task;
+  if (spoke.has(token)) return false;
+  if (lost?.token !== token || lost.execution !== execution || executions !== execution) return false;
+  if (state === 'running') return lease?.why === 'loss';
+  return lost.isLast && roundBase < execution && !hasEnded(state);
+}
+
 /** What is counted in one round. */
 function newRound(executionsBefore: number) {
   return {
@@ -494,9 +560,12 @@ function newRound(executionsBefore: number) {
   };
 }
 
-/** What is kept over all rounds: the settlements that were written, by token, and how many rows of history there must be. */
+/**
+ * What is kept over all rounds: the settlements that were written, by token, the tokens that spoke too late, and how many rows
+ * of history there must be.
+ */
 function noHistory() {
-  return { written: new Map<string, string>(), eventful: 0, late: 0, acts: 0 };
+  return { written: new Map<string, string>(), spoke: new Set<string>(), eventful: 0, late: 0, acts: 0 };
 }
 
 export function factsOf(task: ModelTask, now: number): Facts {

@@ -6,10 +6,12 @@ import type {
   BroughtTask,
   Claimed,
   ClaimRequest,
+  Lease,
   Move,
   NewTask,
   NewWorker,
   Recovered,
+  Renewal,
   Report,
   Settled,
   Settlement,
@@ -41,6 +43,8 @@ export class Scene {
   world: VirtualWorld = virtualWorld();
   #factory: StoreFactory;
   #stores: Store[] = [];
+  /** What each worker got. */
+  #held = new Map<number, readonly Lease[]>();
 
   constructor(factory: StoreFactory) {
     this.#factory = factory;
@@ -48,6 +52,7 @@ export class Scene {
 
   async begin(): Promise<void> {
     this.world = virtualWorld();
+    this.#held = new Map();
     this.#stores = [await this.#factory.open(this.world)];
   }
 
@@ -115,6 +120,7 @@ export class Scene {
 
   async claim(worker: number, request: Partial<ClaimRequest> = {}): Promise<readonly Claimed[]> {
     const { tasks } = await this.store.tasks.claim(claimRequest(worker, request));
+    this.#hold(worker, tasks);
     return tasks;
   }
 
@@ -135,10 +141,21 @@ export class Scene {
     return answer as Settled;
   }
 
+  /** Renews all that the worker ever got: it believes in it until it is told otherwise. */
+  async renew(worker: number): Promise<Renewal> {
+    return this.store.tasks.renew(worker, this.#held.get(worker) ?? []);
+  }
+
+  #hold(worker: number, tasks: readonly Claimed[]): void {
+    this.#held.set(worker, [...(this.#held.get(worker) ?? []), ...tasks.map(({ lease }) => lease)]);
+  }
+
   /** What a worker does every interval: it renews, then looks for what others lost. */
   async recover(worker: number, limit = 100): Promise<readonly Recovered[]> {
-    await this.store.tasks.renew(worker, []);
-    return this.store.tasks.recover(worker, limit);
+    await this.renew(worker);
+    const { tasks } = await this.store.tasks.recover(worker, limit);
+    this.#hold(worker, tasks);
+    return tasks;
   }
 
   /** Lets a lease run out before the recoverer's eyes, for as long as it takes to be taken over. */
@@ -245,6 +262,7 @@ export function settlement(claimed: Held, decision: Decision, more: Partial<Sett
 
 function reportOf(decision: Decision): Report {
   if (decision.next === 'succeeded') return { ranFor: 5, outcome: 'success' };
+  if (decision.because.step === 'recovery') return { ranFor: 0, outcome: 'loss' };
   if (decision.next === 'cancelled') return { ranFor: 5, outcome: 'interruption', message: 'It was told to stop.' };
   switch (decision.charge.to) {
     case 'task':

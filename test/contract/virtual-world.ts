@@ -8,6 +8,8 @@ const START = Date.UTC(2026, 0, 15, 12);
 
 /** A clock that stands still until it is moved. Wall and monotonic time go together, or one of them alone. */
 class VirtualClock implements Clock {
+  /** Of the machine's present boot. */
+  timeline = 'boot 1';
   #wall = START;
   #monotonic: Milliseconds = 1_000;
   #timers: Timer[] = [];
@@ -55,6 +57,13 @@ class VirtualClock implements Clock {
   /** Time passes while the wall clock stands. */
   advanceMonotonic(by: Milliseconds): void {
     this.#pass(by, () => {});
+  }
+
+  /** The machine starts anew: its monotonic time begins again, and no timer is left. */
+  reboot(): void {
+    this.#timers = [];
+    this.#monotonic = 1_000;
+    this.timeline = `boot ${Number(this.timeline.slice(5)) + 1}`;
   }
 
   #pass(by: Milliseconds, alongside: (step: Milliseconds) => void): void {

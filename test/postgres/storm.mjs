@@ -166,7 +166,7 @@ function quitter(store, random, watch) {
     const id = await store.tasks.join({ name: 'quitter', leaseFor: LEASE_MS, publishes: {} });
     const { tasks } = await store.tasks.claim(requestOf(id, 4));
     for (const task of tasks) watch.took(task);
-    const lost = await store.tasks.recover(id, 10);
+    const { tasks: lost } = await store.tasks.recover(id, 10);
     for (const task of lost) watch.took(task);
     await settle(store, lost, () => decided(random), watch);
     for (const task of tasks) watch.letsGo(task);
@@ -221,7 +221,7 @@ async function workOff(stores, watch) {
   for (let idle = 0; ; idle++) {
     const some = await Promise.all(
       stores.map(async (store, i) => {
-        const lost = await store.tasks.recover(ids[i], 100);
+        const { tasks: lost } = await store.tasks.recover(ids[i], 100);
         const { tasks } = await store.tasks.claim(requestOf(ids[i], 50));
         for (const task of [...lost, ...tasks]) watch.took(task);
         await settle(store, [...lost, ...tasks], () => SUCCESS, watch);

@@ -18,6 +18,7 @@ async function stuck() {
         hanging.open();
       });
       await hanging.passed;
+      task.signal.throwIfAborted();
       return 'at first';
     },
   });

@@ -159,7 +159,7 @@ describe('a statement that arrives after it was made again', () => {
     await store.tasks.leave(alice);
     await store.tasks.renew(bob, []);
     await overtaken('.take_over(', async () => {
-      const recovered = await store.tasks.recover(bob, 2);
+      const { tasks: recovered } = await store.tasks.recover(bob, 2);
       expect(recovered).toHaveLength(2);
       await store.tasks.settle(recovered.map((task) => settlement(task, lost('free'))));
     });

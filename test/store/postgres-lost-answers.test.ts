@@ -198,9 +198,9 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     await store.tasks.enqueue([newTask({ delay: 60_000, deadline: store.upkeep.now() + 1_000 })]);
     world.clock.advance(2_000);
     await store.tasks.renew(bob, []);
-    const recovered = await losing('.take_over(', () => store.tasks.recover(bob, 10));
+    const { tasks: recovered } = await losing('.take_over(', () => store.tasks.recover(bob, 10));
     expect(recovered.map(({ why }) => why).sort()).toEqual(['expiry', 'loss', 'loss', 'loss']);
-    expect(await store.tasks.recover(bob, 10)).toEqual([]);
+    expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
     expect(await count("live WHERE state = 'running'")).toBe(4);
   });
 
@@ -307,7 +307,7 @@ describe('where the statement is still under way when it is made again', () => {
     await store.tasks.leave(alice);
     await store.tasks.enqueue([newTask({ delay: 60_000, deadline: store.upkeep.now() + 1_000 })]);
     world.clock.advance(2_000);
-    const recovered = await interrupted(`SELECT 1 FROM workers WHERE id = ${bob} FOR UPDATE`, () =>
+    const { tasks: recovered } = await interrupted(`SELECT 1 FROM workers WHERE id = ${bob} FOR UPDATE`, () =>
       store.tasks.recover(bob, 10),
     );
     expect(recovered).toHaveLength(3);

@@ -273,7 +273,7 @@ describe('a role that owns nothing', () => {
       { answer: 'settled' },
     ]);
     await tasks.leave(alice);
-    expect(await tasks.recover(bob, 10)).toHaveLength(1);
+    expect((await tasks.recover(bob, 10)).tasks).toHaveLength(1);
     expect(await tasks.move(ids.slice(1, 2), { ...by, verb: 'cancel' })).toMatchObject([{ moved: true }]);
     await sources.hold('s', by);
     await sources.release('s');

@@ -43,13 +43,13 @@ test('a lease that ran out while the database was away is watched for as long as
 
   world.clock.advance(LEASE + 1);
   const lost = proxy.lose('statement', 'others');
-  expect(await store.tasks.recover(bob, 10)).toEqual([]);
+  expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
   await lost;
   world.clock.advance(RENEW_INTERVAL + LONGEST_PAUSE - 1);
-  expect(await store.tasks.recover(bob, 10)).toEqual([]);
+  expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
 
   world.clock.advance(2);
-  expect(await store.tasks.recover(bob, 10)).toHaveLength(1);
+  expect((await store.tasks.recover(bob, 10)).tasks).toHaveLength(1);
 });
 
 test('a lease that is watched while the database goes away is watched anew from its return', async () => {
@@ -57,15 +57,15 @@ test('a lease that is watched while the database goes away is watched anew from 
   await store.tasks.enqueue([newTask()]);
   await store.tasks.claim(claimRequest(alice));
   world.clock.advance(LEASE + 1);
-  expect(await store.tasks.recover(bob, 10)).toEqual([]);
+  expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
 
   world.clock.advance(RENEW_INTERVAL + LONGEST_PAUSE + 1);
   const lost = proxy.lose('statement', 'others');
-  expect(await store.tasks.recover(bob, 10)).toEqual([]);
+  expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
   await lost;
   world.clock.advance(RENEW_INTERVAL + LONGEST_PAUSE + 1);
 
-  expect(await store.tasks.recover(bob, 10)).toHaveLength(1);
+  expect((await store.tasks.recover(bob, 10)).tasks).toHaveLength(1);
 });
 
 test('a lease that ran out some leases after the database was back is watched for one interval', async () => {
@@ -73,12 +73,12 @@ test('a lease that ran out some leases after the database was back is watched fo
   await store.tasks.enqueue([newTask()]);
   await store.tasks.claim(claimRequest(alice));
   const lost = proxy.lose('statement', 'others');
-  expect(await store.tasks.recover(bob, 10)).toEqual([]);
+  expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
   await lost;
 
   world.clock.advance(2 * LEASE);
-  expect(await store.tasks.recover(bob, 10)).toEqual([]);
+  expect((await store.tasks.recover(bob, 10)).tasks).toEqual([]);
   world.clock.advance(RENEW_INTERVAL + 1);
 
-  expect(await store.tasks.recover(bob, 10)).toHaveLength(1);
+  expect((await store.tasks.recover(bob, 10)).tasks).toHaveLength(1);
 });

@@ -120,8 +120,14 @@ describe('the signal of a handler', () => {
     expect(aborts).toEqual([{ at: 0, reason }]);
   });
 
-  test('aborts with a LeaseLostError when the lease is lost, and what comes later is only evidence', async () => {
-    const { task, aborts, in: runIn } = obedient({}, () => 'too late');
+  test('aborts with a LeaseLostError when the lease is lost, and what fails after that is only evidence', async () => {
+    const {
+      task,
+      aborts,
+      in: runIn,
+    } = obedient({}, () => {
+      throw new Error('too late');
+    });
     const path = join(folder(), 'tasks.db');
     const sleeper = runIn(
       // It has no slot left, so that it does not look for work and hears of its loss at a renewal.
@@ -135,8 +141,7 @@ describe('the signal of a handler', () => {
     const { id } = await sleeper.holdfast.enqueue(task, null);
     await sleeper.drain();
 
-    // The sleeper's clock stands still while the other's goes on: its lease runs out, and is watched, before their eyes.
-    await other.advance('45s');
+    await endWorkerOf(other, 'sleeper');
     expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', suspect: true });
     await other.holdfast.hold(id);
     await sleeper.advance('10s');
@@ -144,12 +149,12 @@ describe('the signal of a handler', () => {
     expect(aborts).toEqual([{ at: 10 * SECOND, reason: expect.any(LeaseLostError) }]);
     expect(aborts[0]?.reason).toMatchObject({ code: 'lease_lost', task: id, execution: 1 });
     expect(sleeper.events.filter(isStale)).toMatchObject([
-      { outcome: { kind: 'success' }, task: { lease: { execution: 1 } } },
+      { outcome: { kind: 'interruption' }, task: { lease: { execution: 1 } } },
     ]);
     expect(await other.holdfast.history(id)).toMatchObject([
       { execution: 1, outcome: 'loss', worker: 'sleeper', late: false },
       { kind: 'act', verb: 'hold' },
-      { execution: 1, outcome: 'success', late: true },
+      { execution: 1, outcome: 'interruption', late: true },
     ]);
     expect(await other.holdfast.get(id)).toMatchObject({ state: 'held' });
   });
@@ -343,11 +348,15 @@ test('a worker that lost a task whose handler still runs does not start it again
     },
   });
   const path = join(folder(), 'tasks.db');
-  const sleeper = await open({ tasks: [task], store: aStore(path), worker: { leaseFor: '30s', grace: '1h' } });
+  const sleeper = await open({
+    tasks: [task],
+    store: aStore(path),
+    worker: { leaseFor: '30s', grace: '1h', name: 'sleeper' },
+  });
   const other = await open({ tasks: [task], store: aStore(path), worker: { leaseFor: '30s', types: [] } });
   const { id } = await sleeper.holdfast.enqueue(task, null);
   await sleeper.drain();
-  await other.advance('45s');
+  await endWorkerOf(other, 'sleeper');
   expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready' });
 
   // It looks for work before it has heard of its loss, and again after that.
@@ -358,3 +367,10 @@ test('a worker that lost a task whose handler still runs does not start it again
   expect(most).toBe(1);
   expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', attempts: 0, recoveries: 0 });
 });
+
+/** An operator ends a worker, and the other one takes its tasks over at its next beat. */
+async function endWorkerOf(other: Kit, name: string): Promise<void> {
+  const worker = (await other.holdfast.workers()).find((each) => each.name === name);
+  await other.holdfast.endWorker(worker?.id as number);
+  await other.advance('10s');
+}

@@ -118,9 +118,13 @@ describe('a lease', () => {
       store: aStore(path),
       worker: { leaseFor: '30s', types: [], name: 'other' },
     });
+    // Its process is alive, so it has as long as its handlers may run: an hour, and the grace.
+    await other.advance('1h');
+    expect(await other.holdfast.get(id)).toMatchObject({ state: 'running' });
+    await other.advance('2m');
+    expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', suspect: true });
     await sleepThrough(other, 25);
     await other.advance('30s');
-    expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', suspect: true });
     expect((await other.holdfast.workers()).map(({ name }) => name)).toEqual(['other']);
 
     await sleeper.advance('10s');

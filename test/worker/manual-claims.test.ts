@@ -445,7 +445,6 @@ describe('a claim that was lost', () => {
   }
 
   test.each<[string, (claim: ManualClaim) => unknown]>([
-    ['completed', (claim) => claim.complete('done')],
     ['failed', (claim) => claim.fail(new Error('no'))],
     ['released', (claim) => claim.release()],
   ])('cannot be %s: it is told so, and what it said is kept', async (_, end) => {
@@ -459,6 +458,15 @@ describe('a claim that was lost', () => {
     expect((await kit.holdfast.history(id)).at(-1)).toMatchObject({ late: true });
     expect(await claim.renew()).toBe('lost');
     expect((await refused(() => claim.complete())).code).toBe('lease_lost');
+  });
+
+  test('can still be completed while nobody has begun the task again', async () => {
+    const { kit, id, claim } = await lost();
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', suspect: true });
+
+    expect(await claim.complete('done')).toMatchObject({ state: 'succeeded' });
+
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', result: 'done', executions: 1 });
   });
 
   test('leaves alone the claim that came after it', async () => {

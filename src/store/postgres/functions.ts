@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { quoted } from './writer.ts';
 
 /** The files of functions, each after those whose functions its own need to be made. */
-const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'recover', 'move', 'sources', 'chores'];
+const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'late', 'recover', 'move', 'sources', 'chores'];
 
 /**
  * Settings of every function. Their statements find rows by index, whatever the statistics say of a table that was empty a

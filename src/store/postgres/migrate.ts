@@ -18,8 +18,9 @@ interface Step {
 const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/001-tables'), leastWriter: 1 },
   { sql: () => sqlFile('tables/002-functions'), leastWriter: 1 },
-{ sql: () => sqlFile('tables/003-worker-trouble'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/003-worker-trouble'), leastWriter: 1 },
   { sql: () => sqlFile('tables/004-checkpoints'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/005-lost-leases'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

@@ -1,43 +1,51 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
-import { isProvablyDead, type ProcessIdentity } from '../liveness.ts';
+import { isRespected, type Respected, type Watch, watches, watchFor } from '../leases.ts';
+import { type Liveness, livenessOf, type ProcessIdentity } from '../liveness.ts';
+import { timelineOf } from '../timeline.ts';
 import { type Database, LONGEST_PAUSE_MS } from './database.ts';
 
-interface Other extends ProcessIdentity {
+interface Other extends ProcessIdentity, Respected {
   readonly id: number;
   readonly gone: boolean;
-  readonly leaseFor: Milliseconds;
   readonly leaseUntil: number;
   readonly isOver: boolean;
+  readonly holds: boolean;
+  /** As it stands in the database, if this timeline watches it. */
+  readonly watch: Watch | null;
 }
 
 /** A worker whose leases end, whether it is known to be dead, and the end of its lease as it was seen. */
-export type Gone = readonly [worker: number, isDead: boolean, leaseUntil: number];
+type Gone = readonly [worker: number, isDead: boolean, leaseUntil: number];
 
-/** A lease that has run out, and until when it must stay so to be taken for lost. */
-interface Watched {
-  readonly leaseUntil: number;
-  readonly until: Milliseconds;
+/** A watch that begins now. */
+interface NewWatch extends Watch {
+  readonly worker: number;
+  readonly timeline: string;
 }
 
-/** A lease is renewed three times in its length, so a living worker is heard of within a third of it. */
-const RENEWALS_PER_LEASE = 3;
+interface Look {
+  readonly gone: readonly Gone[];
+  readonly watches: readonly NewWatch[];
+  /** When a lease that has run out may be taken over next. */
+  readonly nextIn?: Milliseconds;
+}
 
 /** For so many leases after the database was away, one that has run out may have done so because of that. */
 const LEASES_AFTER_LOSS = 2;
 
 /**
  * Finds the workers whose leases ended without a word. One that left, or whose process on this host is provably dead, loses
- * them at once; any other only after this process has itself watched its lease expired and unrenewed for one interval of its
- * own monotonic clock, so that a clock that jumped robs nobody. Where the database was away a living worker renews within that
- * interval as well, or, if it was about to, after the pause between two repeats, which is then waited for besides.
+ * them at once; any other only after its lease was watched, expired and unrenewed. The watch is in the database, for each
+ * timeline of monotonic clocks, so that processes that live for a moment watch on for one another. Where the database was away
+ * a living worker renews within that interval as well, or, if it was about to, after the pause between two repeats, which is
+ * then waited for besides.
  */
 export class Reaper {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #watched = new Map<number, Watched>();
   #losses = 0;
-  /** When it was last seen that the database had been away. */
+  /** When it was last seen that the database had been away: no watch is older. */
   #awayAt: Milliseconds = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, clock: Clock) {
@@ -46,33 +54,48 @@ export class Reaper {
   }
 
   /** Undefined where the one that asks is not known itself. */
-  async goneFor(worker: number): Promise<readonly Gone[] | undefined> {
+  async lookFor(worker: number): Promise<Look | undefined> {
+    const timeline = timelineOf(this.#clock);
     const { known, workers } = await this.#database.call<{ known: boolean; workers: readonly Other[] | null }>(
       'others',
-      [worker],
+      [worker, timeline],
     );
     if (!known) return undefined;
     this.#noteLosses();
     const gone: Gone[] = [];
+    const begun: NewWatch[] = [];
+    let nextIn = Number.POSITIVE_INFINITY;
     for (const other of workers ?? []) {
-      const isDead = isProvablyDead(other);
-      if (other.gone || isDead || this.#hasRunOut(other)) gone.push([other.id, isDead, other.leaseUntil]);
+      const { id, leaseUntil } = other;
+      const liveness = livenessOf(other);
+      const isDead = liveness === 'dead';
+      if (other.gone || isDead) {
+        gone.push([id, isDead, leaseUntil]);
+      } else if (other.isOver) {
+        const since = this.#watchedSince(other);
+        const now = this.#clock.monotonic();
+        if (since === undefined) begun.push({ worker: id, timeline, leaseUntil, since: now });
+        // Who holds nothing has nothing to be respected for, and may be forgotten.
+        const proven = other.holds ? liveness : 'unknown';
+        const left = this.#watchFor(other, proven, since ?? now) - (now - (since ?? now));
+        if (left <= 0) gone.push([id, isDead, leaseUntil]);
+        // A living process goes on by itself: nobody waits for it.
+        else if (other.holds && !isRespected(other, proven)) nextIn = Math.min(nextIn, left);
+      }
     }
-    return gone;
+    return { gone, watches: begun, ...(Number.isFinite(nextIn) && { nextIn }) };
   }
 
-  #hasRunOut({ id, isOver, leaseUntil, leaseFor }: Other): boolean {
-    if (!isOver) {
-      this.#watched.delete(id);
-      return false;
-    }
-    const now = this.#clock.monotonic();
-    const watched = this.#watched.get(id);
-    if (watched?.leaseUntil === leaseUntil) return now >= watched.until;
-    const wasAway = now - this.#awayAt < LEASES_AFTER_LOSS * leaseFor;
-    const watchFor = leaseFor / RENEWALS_PER_LEASE + (wasAway ? LONGEST_PAUSE_MS : 0);
-    this.#watched.set(id, { leaseUntil, until: now + watchFor });
-    return false;
+  #watchedSince({ watch, leaseUntil }: Other): Milliseconds | undefined {
+    const known = watch ?? undefined;
+    if (!watches(known, leaseUntil, this.#clock.monotonic())) return undefined;
+    // While the database was away nobody could renew.
+    return known.since >= this.#awayAt ? known.since : undefined;
+  }
+
+  #watchFor(other: Other, liveness: Liveness, since: Milliseconds): Milliseconds {
+    const wasAway = since - this.#awayAt < LEASES_AFTER_LOSS * other.leaseFor;
+    return watchFor(other, liveness) + (wasAway ? LONGEST_PAUSE_MS : 0);
   }
 
   #noteLosses(): void {
@@ -80,7 +103,5 @@ export class Reaper {
     if (losses === this.#losses) return;
     this.#losses = losses;
     this.#awayAt = this.#clock.monotonic();
-    // While it was away nobody could renew what was watched.
-    this.#watched.clear();
   }
 }

@@ -13,7 +13,7 @@ import type {
   NewTask,
   NewWorker,
   Receipt,
-  Recovered,
+  Recovery,
   Renewal,
   Settled,
   Settlement,
@@ -105,13 +105,14 @@ export class PostgresTasks implements TaskStore {
     return answer.map(receipt);
   }
 
-  async join({ name, leaseFor, takes, publishes }: NewWorker): Promise<number> {
+  async join({ name, leaseFor, mayRunFor = 0, takes, publishes }: NewWorker): Promise<number> {
     const { database } = this.#parts;
     const { host, pid, pid_started: pidStarted, boot, pid_space: pidSpace } = ownIdentity();
     await this.publish(publishes);
     const worker = {
       name,
       leaseFor,
+      mayRunFor: mayRunFor === 'none' ? null : Math.ceil(mayRunFor),
       takes: JSON.stringify(takes ?? { capabilities: {} }),
       host,
       pid,
@@ -225,25 +226,29 @@ export class PostgresTasks implements TaskStore {
     return this.#parts.database.call('save_checkpoint', [lease.task, lease.execution, tokenOf(lease), text]);
   }
 
-  async recover(worker: number, limit: number): Promise<readonly Recovered[]> {
+  async recover(worker: number, limit: number): Promise<Recovery> {
     const { database, reaper } = this.#parts;
-    const gone = await reaper.goneFor(worker);
-    if (gone === undefined) return [];
+    const look = await reaper.lookFor(worker);
+    if (look === undefined) return { tasks: [] };
+    const { gone, watches, nextIn } = look;
     const { token, value: rows } = await this.#leasing<
       readonly [handed: HandedRow, why: 'loss' | 'expiry' | null, lostBy: string | null, published: string | null][]
-    >(`recover ${worker}`, (own) => database.call('take_over', [worker, JSON.stringify(gone), limit, own]));
+    >(`recover ${worker}`, (own) =>
+      database.call('take_over', [worker, JSON.stringify(gone), JSON.stringify(watches), limit, own]),
+    );
     const claimed = await claimedFrom(
       this.#parts.classes,
       token,
       rows.map(([handed]) => handed),
       this.#parts.time.now(),
     );
-    return rows.map(([, why, lostBy, published], i) => ({
+    const tasks = rows.map(([, why, lostBy, published], i) => ({
       ...(claimed[i] as Claimed),
       why: why ?? 'loss',
       ...(lostBy !== null && { lostBy }),
       ...(published !== null && { published }),
     }));
+    return { tasks, ...(nextIn !== undefined && { nextIn }) };
   }
 
   async reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void> {

@@ -18,7 +18,10 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     WHERE t.state = 'ready' AND l.active AND NOT q.fair AND (t.order_key, t.seq) < (l.rank, l.rank_seq)
       AND l.looked_at < $.now_ms() - 5000`,
   'is leased to a worker that is not there': `
-    SELECT id FROM $.live WHERE state = 'running' AND worker NOT IN (SELECT id FROM $.workers)`,
+    SELECT id FROM $.live WHERE state = 'running' AND worker <> 0 AND worker NOT IN (SELECT id FROM $.workers)`,
+  'was removed and left a lost lease behind': `
+    SELECT task AS id FROM $.lost WHERE task NOT IN (SELECT id FROM $.live UNION ALL SELECT id FROM $.ended
+      UNION ALL SELECT id FROM $.succeeded)`,
   'has a key that does not lead to it': `
     SELECT t.id FROM (SELECT b.id, l.class, b.key FROM $.bodies b JOIN $.live l ON l.id = b.id
       UNION ALL SELECT id, class, key FROM $.ended UNION ALL SELECT id, class, key FROM $.succeeded) t

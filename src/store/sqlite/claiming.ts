@@ -1,6 +1,6 @@
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
-import type { Claim, Claimed, ClaimRequest, Recovered } from '../store.ts';
+import type { Claim, Claimed, ClaimRequest, Recovery } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
@@ -129,13 +129,13 @@ export class Claiming {
     return { due: due ?? Number.POSITIVE_INFINITY, deadline: deadline ?? Number.POSITIVE_INFINITY };
   }
 
-  recover(worker: number, limit: number, now: number): readonly Recovered[] {
-    if (!this.#reaper.knows(worker)) return [];
-    const lost = this.#reaper.takeOver(worker, limit, now, newToken());
+  recover(worker: number, limit: number, now: number): Recovery {
+    if (!this.#reaper.knows(worker)) return { tasks: [] };
+    const { ids: lost, nextIn } = this.#reaper.takeOver(worker, limit, now, newToken());
     const expired = this.#takeExpired(worker, limit - lost.length, now);
     const taken = [...lost, ...expired];
     const checkpoints = this.#checkpoints.of(taken);
-    return this.leased(taken).map((row) => {
+    const tasks = this.leased(taken).map((row) => {
       const claimed = withCheckpoint(this.claimed(row, row, this.#facts.of(row.id), now), checkpoints);
       const type = this.#sql.get<{ published: string }>('SELECT published FROM hf_types WHERE type = ?', claimed.type);
       return {
@@ -145,6 +145,7 @@ export class Claiming {
         ...(type && { published: type.published }),
       };
     });
+    return { tasks, ...(nextIn !== undefined && { nextIn }) };
   }
 
   /** The tasks that are leased now, in the order of the ids. */

@@ -1,6 +1,8 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
-import { isProvablyDead, type ProcessIdentity } from '../liveness.ts';
+import { isRespected, type Respected, type Watch, watches, watchFor } from '../leases.ts';
+import { type Liveness, livenessOnOneKernel, type ProcessIdentity } from '../liveness.ts';
+import { timelineOf } from '../timeline.ts';
 import type { Sql } from './driver.ts';
 
 interface WorkerRow extends ProcessIdentity {
@@ -8,24 +10,30 @@ interface WorkerRow extends ProcessIdentity {
   readonly name: string;
   readonly lease_for: number;
   readonly lease_until: number;
+  readonly may_run_for: number | null;
   readonly gone: number;
+}
+
+interface TakenOver {
+  readonly ids: readonly number[];
+  /** When a lease that has run out may be taken over next. */
+  readonly nextIn?: Milliseconds;
 }
 
 /** A worker that said nothing for so long, and holds nothing, is forgotten. */
 const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 
-/** A lease is renewed three times in its length, so a living worker is heard of within a third of it. */
-const RENEWALS_PER_LEASE = 3;
+/** What its worker gave up: its own recovery may take it as well as another's. */
+const GIVEN_UP = 0;
 
 /**
  * Finds the leases that ended without a word. A worker whose process is provably dead, or that left, loses them at once; any
- * other only after this process has itself watched its lease expired and unrenewed for one interval of its own monotonic
- * clock, so that neither a laptop's sleep nor a jump of the wall clock robs the living.
+ * other only after its lease was watched, expired and unrenewed. The watch is in the database, for each timeline of monotonic
+ * clocks, so that processes that live for a moment watch on for one another.
  */
 export class Reaper {
   readonly #sql: Sql;
   readonly #clock: Clock;
-  readonly #watched = new Map<number, { leaseUntil: number; since: Milliseconds }>();
 
   constructor(sql: Sql, clock: Clock) {
     this.#sql = sql;
@@ -33,28 +41,44 @@ export class Reaper {
   }
 
   /** Makes them the taker's under a new token, and answers their tasks. */
-  takeOver(taker: number, limit: number, now: number, token: string): number[] {
+  takeOver(taker: number, limit: number, now: number, token: string): TakenOver {
     const taken: number[] = [];
+    let nextIn = Number.POSITIVE_INFINITY;
     for (const worker of this.#sql.all<WorkerRow>('SELECT * FROM hf_workers WHERE id <> ?', taker)) {
-      if (!this.#hasEnded(worker, now)) continue;
-      const rows = this.#sql.all<{ id: number }>(
-        'SELECT id FROM hf_running WHERE worker = ? ORDER BY id LIMIT ?',
-        worker.id,
-        limit - taken.length,
-      );
-      for (const { id } of rows) {
-        this.#sql.run(
-          `UPDATE hf_running SET worker = ?, token = ?, why = coalesce(why, 'loss'), lost_by = coalesce(lost_by, ?) WHERE id = ?`,
-          taker,
-          token,
-          worker.name,
-          id,
-        );
-        taken.push(id);
+      const liveness = livenessOnOneKernel(worker);
+      const left = worker.gone || liveness === 'dead' ? 0 : this.#watchLeft(worker, liveness, now);
+      if (left === undefined) continue;
+      if (left === 0) {
+        taken.push(...this.#take(taker, this.#heldBy(worker.id, limit - taken.length), worker.name, token, now));
+        // A living process goes on by itself: nobody waits for it.
+      } else if (!isRespected(respected(worker), liveness) && this.#holdsAny(worker.id)) {
+        nextIn = Math.min(nextIn, left);
       }
-      this.#forgetIfEmpty(worker, now);
+      this.#forgetIfEmpty(worker, liveness, now);
     }
-    return taken;
+    taken.push(...this.#take(taker, this.#heldByNobody(limit - taken.length), 'a worker that left', token, now));
+    return { ids: taken, ...(Number.isFinite(nextIn) && { nextIn }) };
+  }
+
+  /** Gives to recovery what a worker holds and does not name, for longer than a lease. */
+  giveUp(worker: number, named: readonly number[], now: number): void {
+    const row = this.#sql.get<WorkerRow>('SELECT * FROM hf_workers WHERE id = ?', worker);
+    if (!row) return;
+    const forgotten = this.#sql.column<number>(
+      `SELECT r.id FROM hf_running r LEFT JOIN hf_lost l ON l.task = r.id AND l.execution = r.execution AND r.why = 'loss'
+       WHERE r.worker = :worker AND coalesce(l.at, r.started_at) < :before
+         AND r.id NOT IN (SELECT value FROM json_each(:named))`,
+      { worker, before: now - row.lease_for, named: JSON.stringify(named) },
+    );
+    for (const id of forgotten) {
+      this.#noteLoss(id, row.name, now);
+      this.#sql.run(
+        `UPDATE hf_running SET worker = ?, why = coalesce(why, 'loss'), lost_by = coalesce(lost_by, ?) WHERE id = ?`,
+        GIVEN_UP,
+        row.name,
+        id,
+      );
+    }
   }
 
   /** Whether a worker is there to be given something. */
@@ -68,28 +92,87 @@ export class Reaper {
     this.#forgetIfUnused(worker);
   }
 
-  #hasEnded(worker: WorkerRow, now: number): boolean {
-    if (worker.gone || isProvablyDead(worker)) return true;
-    if (worker.lease_until > now) {
-      this.#watched.delete(worker.id);
-      return false;
-    }
-    const watched = this.#watched.get(worker.id);
-    if (watched?.leaseUntil !== worker.lease_until) {
-      this.#watched.set(worker.id, { leaseUntil: worker.lease_until, since: this.#clock.monotonic() });
-      return false;
-    }
-    return this.#clock.monotonic() - watched.since >= worker.lease_for / RENEWALS_PER_LEASE;
+  /** For how much longer the worker's lease is watched; undefined while it runs. */
+  #watchLeft(worker: WorkerRow, liveness: Liveness, now: number): Milliseconds | undefined {
+    if (worker.lease_until > now) return undefined;
+    const monotonic = this.#clock.monotonic();
+    const whole = watchFor(respected(worker), liveness);
+    const watch = this.#watchOver(worker.id);
+    if (watches(watch, worker.lease_until, monotonic)) return Math.max(0, whole - (monotonic - watch.since));
+    this.#sql.run(
+      'INSERT OR REPLACE INTO hf_watches (worker, timeline, lease_until, since) VALUES (?, ?, ?, ?)',
+      worker.id,
+      timelineOf(this.#clock),
+      worker.lease_until,
+      monotonic,
+    );
+    return whole;
   }
 
-  #forgetIfEmpty(worker: WorkerRow, now: number): void {
+  #watchOver(worker: number): Watch | undefined {
+    return this.#sql.get<Watch>(
+      'SELECT lease_until AS leaseUntil, since FROM hf_watches WHERE worker = ? AND timeline = ?',
+      worker,
+      timelineOf(this.#clock),
+    );
+  }
+
+  #take(taker: number, ids: readonly number[], lostBy: string, token: string, now: number): readonly number[] {
+    for (const id of ids) {
+      this.#noteLoss(id, lostBy, now);
+      this.#sql.run(
+        `UPDATE hf_running SET worker = ?, token = ?, why = coalesce(why, 'loss'), lost_by = coalesce(lost_by, ?) WHERE id = ?`,
+        taker,
+        token,
+        lostBy,
+        id,
+      );
+    }
+    return ids;
+  }
+
+  /** Keeps the token of the lease under which it ran, however often it is taken over. */
+  #noteLoss(task: number, worker: string, now: number): void {
+    this.#sql.run(
+      `INSERT INTO hf_lost (task, execution, token, worker, at)
+         SELECT id, execution, token, ?, ? FROM hf_running WHERE id = ? AND why IS NOT 'expiry'
+       ON CONFLICT (task) DO UPDATE SET at = excluded.at,
+         token = iif(execution = excluded.execution, token, excluded.token),
+         worker = iif(execution = excluded.execution, worker, excluded.worker), execution = excluded.execution`,
+      worker,
+      now,
+      task,
+    );
+  }
+
+  #heldBy(worker: number, limit: number): readonly number[] {
+    return this.#sql.column<number>('SELECT id FROM hf_running WHERE worker = ? ORDER BY id LIMIT ?', worker, limit);
+  }
+
+  /** What was given up, or stands under a worker whose row is gone. */
+  #heldByNobody(limit: number): readonly number[] {
+    return this.#sql.column<number>(
+      'SELECT id FROM hf_running WHERE worker NOT IN (SELECT id FROM hf_workers) ORDER BY id LIMIT ?',
+      limit,
+    );
+  }
+
+  #holdsAny(worker: number): boolean {
+    return this.#sql.get('SELECT 1 FROM hf_running WHERE worker = ? LIMIT 1', worker) !== undefined;
+  }
+
+  #forgetIfEmpty(worker: WorkerRow, liveness: Liveness, now: number): void {
     const silent = now - worker.lease_until > FORGOTTEN_AFTER_MS;
-    if (worker.gone || silent || isProvablyDead(worker)) this.#forgetIfUnused(worker.id);
+    if (worker.gone || silent || liveness === 'dead') this.#forgetIfUnused(worker.id);
   }
 
   #forgetIfUnused(worker: number): void {
-    if (this.#sql.get('SELECT 1 FROM hf_running WHERE worker = ? LIMIT 1', worker)) return;
+    if (this.#holdsAny(worker)) return;
     this.#sql.run('DELETE FROM hf_workers WHERE id = ?', worker);
-    this.#watched.delete(worker);
+    this.#sql.run('DELETE FROM hf_watches WHERE worker = ?', worker);
   }
+}
+
+function respected({ lease_for, may_run_for }: WorkerRow): Respected {
+  return { leaseFor: lease_for, mayRunFor: may_run_for };
 }

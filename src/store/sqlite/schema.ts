@@ -264,8 +264,33 @@ CREATE TABLE hf_checkpoints (
 ) STRICT;
 `;
 
+/**
+ * Leases that were lost: whose they were and under which token, so that a late success can be told from any other word. Leases
+ * that have run out, as they are watched. And how long a worker's process is respected after its lease, if it is alive (NULL:
+ * without end).
+ */
+const LOST_LEASES = `
+CREATE TABLE hf_lost (
+  task INTEGER PRIMARY KEY,
+  execution INTEGER NOT NULL,
+  token TEXT NOT NULL,
+  worker TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE hf_watches (
+  worker INTEGER NOT NULL,
+  timeline TEXT NOT NULL,
+  lease_until INTEGER NOT NULL,
+  since REAL NOT NULL,
+  PRIMARY KEY (worker, timeline)
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE hf_workers ADD COLUMN may_run_for INTEGER DEFAULT 0;
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS];
+const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS, LOST_LEASES];
 
 export const SCHEMA = STEPS.length;
 

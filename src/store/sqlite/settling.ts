@@ -1,13 +1,15 @@
 import type { Decision } from '../../failure/decide.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
-import type { Lease, Report, Settled, Settlement } from '../store.ts';
+import { LATE_SUCCESS } from '../late-success.ts';
+import type { Report, Settled, Settlement } from '../store.ts';
 import { type Act, record, SUPERSEDED, superseding } from './acts.ts';
 import type { Claiming, ClaimingParts } from './claiming.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
 import type { Handed } from './handed.ts';
 import type { Place } from './lanes.ts';
+import { LateSuccesses } from './late-success.ts';
 import { mustBeLegal, type Places } from './places.ts';
 import type { Uniques } from './uniques.ts';
 
@@ -47,10 +49,12 @@ export class Settling {
   readonly #claiming: Claiming;
   readonly #uniques: Uniques;
   readonly #handed: Handed;
+  readonly #late: LateSuccesses;
 
   constructor({ sql, places, facts, uniques, handed }: ClaimingParts, claiming: Claiming) {
     this.#sql = sql;
     this.#handed = handed;
+    this.#late = new LateSuccesses(sql, places);
     this.#places = places;
     this.#facts = facts;
     this.#claiming = claiming;
@@ -136,7 +140,7 @@ export class Settling {
     const { lease, revision, decision, result, report } = settlement;
     const running = desk.running.get(lease.task);
     if (running?.execution !== lease.execution || running.token !== lease.token) {
-      return this.#lateAnswer(lease, decision, report, desk);
+      return this.#lateAnswer(settlement, desk);
     }
     if (decision.next !== 'succeeded' && running.revision !== revision) return this.#changed(lease.task, desk);
     desk.running.delete(lease.task);
@@ -189,8 +193,9 @@ export class Settling {
     return { answer: 'changed', revision, facts };
   }
 
-  /** What to tell a worker whose lease is gone: that its word was taken before, or that it came too late and is evidence. */
-  #lateAnswer(lease: Lease, decision: Decision, report: Report, desk: Desk): Settled {
+  /** What to tell a worker whose lease is gone: that its word was taken before, still counts, or is kept as evidence. */
+  #lateAnswer(settlement: Settlement, desk: Desk): Settled {
+    const { lease, decision, report } = settlement;
     // Its word may be among those that are about to be written.
     this.#write(desk);
     const { task, token, execution } = lease;
@@ -201,11 +206,33 @@ export class Settling {
       { task, token, execution },
     );
     if (told?.late === 0 && told.next === decision.next) return { answer: 'already' };
+    if (told === undefined && decision.next === 'succeeded' && this.#succeedLate(settlement, desk)) return SUCCEEDED;
     if (told?.late !== 1 && this.#sql.get('SELECT 1 FROM hf_tasks WHERE id = ?', task)) {
       const started_at = desk.now - report.ranFor;
       this.#record({ id: task, execution, token, started_at, worker: 0, lost_by: null }, decision, report, desk, true);
     }
     return { answer: 'stale' };
+  }
+
+  /** Settles a success whose lease was lost, where nobody contradicts it. */
+  #succeedLate({ lease, decision, report, result }: Settlement, desk: Desk): boolean {
+    const open = this.#late.find(lease);
+    if (!open) return false;
+    const { found, worker } = open;
+    const { task: id, execution, token } = lease;
+    mustBeLegal(found.state, 'succeeded');
+    this.#uniques.follow(id, found.row.unique_while, found.state, 'succeeded');
+    this.#places.leave(found);
+    this.#sql.run('DELETE FROM hf_resting WHERE id = ?', id);
+    // Whoever recovers it has lost it with this.
+    desk.running.delete(id);
+    desk.ended.push(id);
+    const running = { id, execution, token, worker: 0, lost_by: worker, started_at: desk.now - report.ranFor };
+    this.#record(running, decision, { ...report, message: report.message ?? LATE_SUCCESS }, desk, false);
+    desk.remembered.push([id, afterDecision(found.facts, running, decision, report, desk.now)]);
+    desk.resting.push(id, 'succeeded', desk.now, execution, token, null, result ?? null);
+    this.#late.forget(id);
+    return true;
   }
 
   #record(

@@ -10,7 +10,7 @@ import type {
   NewTask,
   NewWorker,
   Receipt,
-  Recovered,
+  Recovery,
   Renewal,
   Settled,
   Settlement,
@@ -82,17 +82,19 @@ export class SqliteTasks implements TaskStore {
     );
   }
 
-  join({ name, leaseFor, takes, publishes }: NewWorker): Promise<number> {
+  join({ name, leaseFor, mayRunFor = 0, takes, publishes }: NewWorker): Promise<number> {
     return this.#writer.write((now) => {
       this.#publish(publishes);
       const { host, pid, pid_started, boot, pid_space } = ownIdentity();
       return this.#sql.run(
-        `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, takes, host, pid, pid_started, boot, pid_space)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot,
+           pid_space)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         name,
         now,
         leaseFor,
         now + leaseFor,
+        mayRunFor === 'none' ? null : Math.ceil(mayRunFor),
         JSON.stringify(takes ?? { capabilities: {} }),
         host,
         pid,
@@ -141,6 +143,8 @@ export class SqliteTasks implements TaskStore {
         const row = rows.get(lease.task);
         return row?.execution === lease.execution && row.token === lease.token ? row : undefined;
       };
+      const named = leases.filter(held).map(({ task }) => task);
+      if (named.length < rows.size) this.#reaper.giveUp(worker, named, now);
       return {
         known: renewed.changes > 0,
         lost: leases.filter((lease) => !held(lease)),
@@ -153,7 +157,7 @@ export class SqliteTasks implements TaskStore {
     return this.#writer.write(() => this.#checkpoints.save(lease, text));
   }
 
-  recover(worker: number, limit: number): Promise<readonly Recovered[]> {
+  recover(worker: number, limit: number): Promise<Recovery> {
     return this.#writer.write((now) => this.#claiming.recover(worker, limit, now));
   }
 

@@ -36,7 +36,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT abs(r.seq) AS id FROM hf_turns t JOIN hf_queues q ON q.id = t.queue JOIN hf_lanes l ON l.source = t.source
     JOIN hf_ready r ON r.lane = l.id WHERE t.turn > q.last_turn`,
   'is leased to a worker that is not there': `
-    SELECT id FROM hf_running WHERE worker NOT IN (SELECT id FROM hf_workers)`,
+    SELECT id FROM hf_running WHERE worker <> 0 AND worker NOT IN (SELECT id FROM hf_workers)`,
   'waits with a deadline that is not watched, or the other way round': `
     WITH waiting AS (SELECT id FROM hf_scheduled UNION ALL SELECT abs(seq) FROM hf_ready)
     SELECT id FROM (
@@ -59,7 +59,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'was removed and left something behind': `
     SELECT id FROM (
       SELECT task AS id FROM hf_facts UNION SELECT task FROM hf_executions UNION SELECT task FROM hf_acts
-      UNION SELECT task FROM hf_keys UNION SELECT task FROM hf_checkpoints UNION SELECT task FROM hf_unique)
+      UNION SELECT task FROM hf_keys UNION SELECT task FROM hf_checkpoints UNION SELECT task FROM hf_unique
+      UNION SELECT task FROM hf_lost)
     WHERE id NOT IN (SELECT id FROM hf_tasks)`,
   'runs without its lease saying how long it has its unique key': `
     SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.unique_while IS NOT r.unique_while`,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Claimed } from '../../../src/store/store.ts';
 import {
   cancelled,
+  ended,
   idsOf,
   LEASE,
   lost,
@@ -41,11 +42,11 @@ export function promisesOfLeases(factory: StoreFactory): void {
       return { alice, bob, hers, his };
     }
 
-    test('can neither succeed nor fail it, nor schedule a retry: it is told `stale`', async () => {
+    test('can neither fail it nor schedule a retry: it is told `stale`', async () => {
       const { hers } = await takenOver();
       const before = await scene.find(hers.lease.task);
 
-      expect(await scene.settle(hers, succeeded(), { result: '"A"' })).toEqual({ answer: 'stale' });
+      expect(await scene.settle(hers, ended('dead'))).toEqual({ answer: 'stale' });
       expect(await scene.settle(hers, retryIn(0))).toEqual({ answer: 'stale' });
       expect(await scene.find(hers.lease.task)).toEqual(before);
     });
@@ -63,10 +64,10 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.find(hers.lease.task)).toMatchObject({ state: 'succeeded', result: '"B"' });
     });
 
-    test('cannot touch it once it was put back, or runs again', async () => {
+    test('cannot fail it once it was put back, nor touch it while it runs again', async () => {
       const { bob, hers, his } = await takenOver();
       await scene.settle(his, lost('free'));
-      expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'stale' });
+      expect(await scene.settle(hers, retryIn(0))).toEqual({ answer: 'stale' });
       expect(await scene.stateOf(hers.lease.task)).toBe('ready');
 
       const again = await scene.claimTask(bob, hers.lease.task);
@@ -164,6 +165,44 @@ export function promisesOfLeases(factory: StoreFactory): void {
       await scene.store.tasks.renew(bob, []);
 
       expect(idsOf(await scene.recover(carol))).toEqual([hers.lease.task]);
+    });
+
+    test('gives to recovery what the worker does not know of any more, once it is older than a lease', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const [forgotten, kept] = [await scene.start(alice), await scene.start(alice)];
+
+      scene.advance(LEASE - 1_000);
+      expect(await scene.store.tasks.renew(alice, [kept.lease])).toMatchObject({ lost: [] });
+      expect(await scene.recover(bob)).toEqual([]);
+      scene.advance(1_001);
+      expect(await scene.store.tasks.renew(alice, [kept.lease])).toMatchObject({ lost: [] });
+
+      expect(await scene.recover(bob)).toMatchObject([
+        { lease: { task: forgotten.lease.task, execution: 1 }, why: 'loss', lostBy: 'alice' },
+      ]);
+    });
+
+    test('lets a worker itself recover what it did not know of any more', async () => {
+      const alice = await scene.join('alice');
+      const { lease } = await scene.start(alice);
+      scene.advance(LEASE + 1);
+      await scene.store.tasks.renew(alice, []);
+
+      const { tasks } = await scene.store.tasks.recover(alice, 10);
+      expect(tasks).toMatchObject([{ lease: { task: lease.task }, why: 'loss', lostBy: 'alice' }]);
+      expect(await scene.settle(tasks[0] as Claimed, lost('free'))).toEqual({ answer: 'settled', state: 'ready' });
+    });
+
+    test('leaves alone what the worker has just taken over, however long ago that began', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      await scene.start(alice);
+      scene.advance(10 * LEASE);
+      await scene.store.tasks.leave(alice);
+      const [his] = (await scene.store.tasks.recover(bob, 10)).tasks;
+
+      await scene.store.tasks.renew(bob, []);
+      expect((await scene.store.tasks.recover(await scene.join('carol'), 10)).tasks).toEqual([]);
+      expect(await scene.settle(his as Claimed, lost('free'))).toEqual({ answer: 'settled', state: 'ready' });
     });
 
     test('says of a worker that left that it is not known', async () => {

@@ -176,7 +176,9 @@ export function promisesOfPruning(factory: StoreFactory): void {
     const claimed = await scene.start(worker);
     await scene.store.tasks.leave(worker);
     const other = await scene.join('bob');
-    const [taken] = await scene.store.tasks.recover(other, 10);
+    const {
+      tasks: [taken],
+    } = await scene.store.tasks.recover(other, 10);
     await scene.settle(taken as NonNullable<typeof taken>, ended('dead'));
     scene.advance(30 * DAY);
     expect(await pruneAll(MONTH)).toHaveLength(1);

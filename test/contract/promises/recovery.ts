@@ -21,6 +21,7 @@ export function promisesOfRecovery(factory: StoreFactory): void {
 
   describe('of lost leases', () => promisesOfTakingOver(scene));
   describe('and time', () => promisesOfPatience(scene));
+  describe('by processes that live for a moment', () => promisesOfSharedWatches(scene));
   describe('of workers that left', () => promisesOfLeaving(scene));
   describe('of waiting tasks past their deadline', () => promisesOfExpiry(scene));
 }
@@ -158,7 +159,6 @@ function promisesOfTakingOver(scene: Scene): void {
     const his = await scene.claim(bob, { limit: 5 });
 
     scene.advance(LEASE + 1);
-    await scene.store.tasks.renew(bob, []);
     await scene.recover(bob);
     scene.advance(RENEW_INTERVAL + 1);
     const recovered = await scene.recover(bob);
@@ -200,14 +200,14 @@ function promisesOfTakingOver(scene: Scene): void {
     const bob = await second.tasks.join({ name: 'bob', leaseFor: LEASE, publishes: {} });
     const recover = async () => {
       await second.tasks.renew(bob, []);
-      return second.tasks.recover(bob, 10);
+      return (await second.tasks.recover(bob, 10)).tasks;
     };
 
     scene.advance(LEASE + 1);
     expect(await recover()).toEqual([]);
     scene.advance(RENEW_INTERVAL + 1);
     expect(await recover()).toMatchObject([{ lostBy: 'alice', why: 'loss', lease: { task: hers.lease.task } }]);
-    expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'stale' });
+    expect(await scene.settle(hers, retryIn(0))).toEqual({ answer: 'stale' });
   });
 
   test.runIf(scene.hasSecond)('hands each task over once when two processes take over at the same time', async () => {
@@ -219,7 +219,8 @@ function promisesOfTakingOver(scene: Scene): void {
     const carol = await second.tasks.join({ name: 'carol', leaseFor: LEASE, publishes: {} });
     const both = async () => {
       await Promise.all([scene.store.tasks.renew(bob, []), second.tasks.renew(carol, [])]);
-      return (await Promise.all([scene.store.tasks.recover(bob, 15), second.tasks.recover(carol, 15)])).flat();
+      const both = await Promise.all([scene.store.tasks.recover(bob, 15), second.tasks.recover(carol, 15)]);
+      return both.flatMap(({ tasks }) => tasks);
     };
 
     scene.advance(LEASE + 1);
@@ -309,7 +310,7 @@ function promisesOfPatience(scene: Scene): void {
     const hers = await scene.start(alice);
     for (let round = 0; round < 3; round += 1) {
       scene.advance(LEASE + 1);
-      expect(await scene.store.tasks.recover(alice, 100)).toEqual([]);
+      expect((await scene.store.tasks.recover(alice, 100)).tasks).toEqual([]);
     }
     expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
   });
@@ -376,6 +377,82 @@ function promisesOfPatience(scene: Scene): void {
       scene.advance(RENEW_INTERVAL);
     }
     expect(recovered).toEqual([hers.lease.task]);
+  });
+}
+
+function promisesOfSharedWatches(scene: Scene): void {
+  test('tells when the next lease that has run out may be taken over', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    await scene.start(alice);
+    const nextIn = async () => (await scene.store.tasks.recover(bob, 10)).nextIn;
+
+    expect(await nextIn()).toBeUndefined();
+    scene.advance(LEASE + 1);
+    await scene.renew(bob);
+    expect(await nextIn()).toBe(RENEW_INTERVAL);
+    scene.advance(4_000);
+    expect(await nextIn()).toBe(RENEW_INTERVAL - 4_000);
+    await scene.renew(alice);
+    expect(await nextIn()).toBeUndefined();
+  });
+
+  test('tells of no next one where only workers that hold nothing are silent', async () => {
+    await scene.join('alice');
+    const bob = await scene.join('bob');
+    scene.advance(LEASE + 1);
+    await scene.renew(bob);
+    expect(await scene.store.tasks.recover(bob, 10)).toEqual({ tasks: [] });
+  });
+
+  test.runIf(scene.hasSecond)('goes on with the watch that an earlier process began', async () => {
+    const hers = await scene.start(await scene.join('alice'));
+    const looks: number[][] = [];
+    scene.advance(LEASE + 1);
+    for (let look = 0; look < 4; look += 1) {
+      const store = await scene.openSecond();
+      const worker = await store.tasks.join({ name: 'for a moment', leaseFor: LEASE, publishes: {} });
+      looks.push(idsOf((await store.tasks.recover(worker, 10)).tasks));
+      await store.tasks.leave(worker);
+      scene.advance(4_000);
+    }
+
+    expect(looks).toEqual([[], [], [], [hers.lease.task]]);
+  });
+
+  test('begins a watch anew after a reboot, for the monotonic clock has begun anew', async () => {
+    const bob = await scene.join('bob');
+    const hers = await scene.start(await scene.join('alice'));
+    scene.advance(LEASE + 1);
+    expect(await scene.recover(bob)).toEqual([]);
+
+    scene.world.clock.reboot();
+    scene.advance(RENEW_INTERVAL + 1);
+    expect(await scene.recover(bob)).toEqual([]);
+    scene.advance(RENEW_INTERVAL);
+    expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
+  });
+
+  test('leaves the tasks of a process that is alive alone for as long as they may run', async () => {
+    const bob = await scene.join('bob');
+    const hers = await scene.start(await scene.join('alice', { mayRunFor: 600_000 }));
+    scene.advance(LEASE + 1);
+    expect(await scene.recover(bob)).toEqual([]);
+    expect((await scene.store.tasks.recover(bob, 10)).nextIn).toBeUndefined();
+    scene.advance(600_000);
+    expect(await scene.recover(bob)).toEqual([]);
+    scene.advance(RENEW_INTERVAL);
+    expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
+  });
+
+  test('leaves them alone without end where they may run without end, but for an operator who ends the worker', async () => {
+    const [alice, bob] = [await scene.join('alice', { mayRunFor: 'none' }), await scene.join('bob')];
+    const hers = await scene.start(alice);
+    for (let day = 0; day < 10; day += 1) {
+      scene.advance(86_400_000);
+      expect(await scene.recover(bob)).toEqual([]);
+    }
+    await scene.store.tasks.leave(alice);
+    expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
   });
 }
 

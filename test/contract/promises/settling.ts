@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Decision, Facts } from '../../../src/failure/decide.ts';
-import type { HistoryEntry } from '../../../src/store/store.ts';
+import type { HistoryEntry, Recovered } from '../../../src/store/store.ts';
 import { TRANSITIONS } from '../../../src/task.ts';
 import {
   because,
@@ -545,11 +545,13 @@ function promisesOfEvidence(scene: Scene): void {
     expect(await lateEntries(claimed.lease.task)).toEqual(evidence);
   });
 
-  test('keeps a late success as evidence, and does not apply it', async () => {
+  test('keeps a late success as evidence, and does not apply it, where the task runs again', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const claimed = await scene.start(alice);
     await scene.store.tasks.leave(alice);
-    await scene.recover(bob);
+    const [taken] = (await scene.recover(bob)) as [Recovered];
+    await scene.settle(taken, lost('free'));
+    await scene.claimTask(bob, claimed.lease.task);
 
     expect(await scene.settle(claimed, succeeded(), { result: '"late"' })).toEqual({ answer: 'stale' });
 

@@ -54,6 +54,7 @@ BEGIN
     DELETE FROM keys WHERE task = ANY(ids);
     DELETE FROM acts WHERE task = ANY(ids);
     DELETE FROM checkpoints WHERE task = ANY(ids);
+    DELETE FROM lost WHERE task = ANY(ids);
     IF looked IS NULL OR cardinality(ids) < 2000 THEN
       looked := CASE WHEN drop_succeeded(old_day) THEN 0 END;
     END IF;
@@ -79,6 +80,7 @@ BEGIN
     DELETE FROM old_executions WHERE task = ANY(ids);
     DELETE FROM acts WHERE task = ANY(ids);
     DELETE FROM checkpoints WHERE task = ANY(ids);
+    DELETE FROM lost WHERE task = ANY(ids);
   END IF;
   done := json_build_object('removed', removed, 'next', looked);
   IF ids IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;

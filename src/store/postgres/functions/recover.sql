@@ -8,9 +8,9 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done #>> '{}'; END IF;
-  INSERT INTO workers (name, joined_at, lease_for, lease_until, takes, host, pid, pid_started, boot, pid_space)
+  INSERT INTO workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot, pid_space)
   VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint,
-    p_worker ->> 'takes',
+    (p_worker ->> 'mayRunFor')::bigint, p_worker ->> 'takes',
     p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace')
   RETURNING id INTO joined;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, to_json(joined));
@@ -22,38 +22,66 @@ CREATE FUNCTION publish(p_types json) RETURNS void LANGUAGE sql SET search_path 
   ON CONFLICT (type) DO UPDATE SET published = excluded.published WHERE types.published <> excluded.published
 $$;
 
--- Extends a worker's lease. Answers which of the leases that it believes in are gone, and which it is to cancel.
+-- Extends a worker's lease. Answers which of the leases that it believes in are gone, and which it is to cancel. What it holds
+-- and does not name, for longer than a lease, it does not know of: its answer was lost, or the database went back in time.
 CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[]) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
-  known boolean;
+  self workers;
   gone json;
   cancelled json;
 BEGIN
-  UPDATE workers SET lease_until = now_ + lease_for WHERE id = p_worker AND NOT workers.gone;
-  known := FOUND;
+  UPDATE workers SET lease_until = now_ + lease_for WHERE id = p_worker AND NOT workers.gone RETURNING * INTO self;
   SELECT json_agg(g.n - 1) FILTER (WHERE l.id IS NULL), json_agg(g.n - 1) FILTER (WHERE l.cancel)
   INTO gone, cancelled
   FROM unnest(p_ids, p_executions, p_tokens) WITH ORDINALITY g(id, execution, token, n)
   LEFT JOIN live l ON l.id = g.id AND l.worker = p_worker AND l.executions = g.execution AND l.token = g.token;
-  RETURN json_build_object('known', known, 'now', now_, 'lost', gone, 'cancelled', cancelled);
+  IF self.id IS NOT NULL THEN
+    PERFORM lose(ARRAY(
+      SELECT l.id FROM live l LEFT JOIN lost x ON x.task = l.id AND x.execution = l.executions AND l.why = 'loss'
+      WHERE l.worker = p_worker AND l.state = 'running' AND coalesce(x.at, l.since) < now_ - self.lease_for
+        AND NOT EXISTS (SELECT 1 FROM unnest(p_ids, p_executions, p_tokens) g(id, execution, token)
+          WHERE g.id = l.id AND g.execution = l.executions AND g.token = l.token)
+      ORDER BY l.id FOR UPDATE OF l SKIP LOCKED), 0, NULL, self.name, now_);
+  END IF;
+  RETURN json_build_object('known', self.id IS NOT NULL, 'now', now_, 'lost', gone, 'cancelled', cancelled);
 END $$;
 
--- The workers other than this one, and whether their leases have run out.
-CREATE FUNCTION others(p_worker bigint) RETURNS json LANGUAGE sql SET search_path FROM CURRENT AS $$
+-- Ends leases without a word: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
+-- of the lease under which each ran is kept, however often it is taken over.
+CREATE FUNCTION lose(p_ids bigint[], p_taker bigint, p_token uuid, p_lost_by text, p_now bigint) RETURNS void
+  LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO lost AS x (task, execution, token, worker, at)
+    SELECT l.id, l.executions, l.token, p_lost_by, p_now FROM live l WHERE l.id = ANY(p_ids) AND l.why IS DISTINCT FROM 'expiry'
+    ORDER BY l.id
+    ON CONFLICT (task) DO UPDATE SET at = excluded.at, execution = excluded.execution,
+      token = CASE WHEN x.execution = excluded.execution THEN x.token ELSE excluded.token END,
+      worker = CASE WHEN x.execution = excluded.execution THEN x.worker ELSE excluded.worker END;
+  UPDATE live SET worker = p_taker, token = coalesce(p_token, token), why = coalesce(why, 'loss'),
+    lost_by = coalesce(lost_by, p_lost_by) WHERE id = ANY(p_ids);
+END $$;
+
+-- The workers other than this one, whether their leases have run out and are watched by this timeline, and whether they hold any.
+CREATE FUNCTION others(p_worker bigint, p_timeline text) RETURNS json LANGUAGE sql SET search_path FROM CURRENT AS $$
   SELECT json_build_object('known', EXISTS (SELECT 1 FROM workers WHERE id = p_worker AND NOT gone), 'workers', (
     SELECT json_agg(json_build_object('id', w.id, 'gone', w.gone, 'leaseUntil', w.lease_until, 'leaseFor', w.lease_for,
-      'isOver', w.lease_until <= t.now, 'host', w.host, 'pid', w.pid, 'pid_started', w.pid_started, 'boot', w.boot,
+      'isOver', w.lease_until <= t.now, 'mayRunFor', w.may_run_for,
+      'watch', (SELECT json_build_object('leaseUntil', x.lease_until, 'since', x.since) FROM watches x
+        WHERE x.worker = w.id AND x.timeline = p_timeline),
+      'holds', EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running'), 'host', w.host, 'pid', w.pid, 'pid_started', w.pid_started, 'boot', w.boot,
       'pid_space', w.pid_space) ORDER BY w.id) FROM workers w, (SELECT now_ms() AS now) t WHERE w.id <> p_worker))
 $$;
 
 -- Takes over what workers hold that are gone, each with the end of its lease as it was seen: one that renewed is left alone.
--- Workers that hold nothing and will not come back are forgotten. With them, the waiting tasks whose deadline has passed.
-CREATE FUNCTION take_over(p_taker bigint, p_gone json, p_limit integer, p_token uuid) RETURNS json LANGUAGE plpgsql AS $$
+-- Workers that hold nothing and will not come back are forgotten. With them, what is held by no worker that is there, and the
+-- waiting tasks whose deadline has passed. Watches that begin now are kept.
+CREATE FUNCTION take_over(p_taker bigint, p_gone json, p_watches json, p_limit integer, p_token uuid) RETURNS json
+  LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
-  lost record;
+  other record;
   ids bigint[];
   more bigint[];
 BEGIN
@@ -63,22 +91,28 @@ BEGIN
   -- Where the answer to this very call was lost, what it took over is handed out once more.
   ids := ARRAY(SELECT id FROM live WHERE worker = p_taker AND state = 'running' AND token = p_token ORDER BY id);
   IF EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN RETURN taken_over(ids); END IF;
-  FOR lost IN
+  INSERT INTO watches (worker, timeline, lease_until, since)
+    SELECT (x ->> 'worker')::bigint, x ->> 'timeline', (x ->> 'leaseUntil')::bigint, (x ->> 'since')::double precision
+    FROM json_array_elements(p_watches) x ORDER BY 1
+    ON CONFLICT (worker, timeline) DO UPDATE SET lease_until = excluded.lease_until, since = excluded.since;
+  FOR other IN
     SELECT w.*, (g ->> 1)::boolean AS is_dead FROM json_array_elements(p_gone) g JOIN workers w ON w.id = (g ->> 0)::bigint
     WHERE w.gone OR (g ->> 1)::boolean OR w.lease_until = (g ->> 2)::bigint ORDER BY w.id FOR UPDATE OF w
   LOOP
-    WITH taken AS (
-      UPDATE live SET worker = p_taker, token = p_token, why = coalesce(why, 'loss'), lost_by = coalesce(lost_by, lost.name)
-      WHERE id IN (SELECT id FROM live WHERE worker = lost.id AND state = 'running'
-        ORDER BY id LIMIT p_limit - cardinality(ids) FOR UPDATE SKIP LOCKED)
-      RETURNING id)
-    SELECT array_agg(id ORDER BY id) INTO more FROM taken;
-    ids := ids || coalesce(more, '{}');
-    IF lost.gone OR lost.is_dead OR now_ - lost.lease_until > 86400000 THEN
-      DELETE FROM workers w WHERE w.id = lost.id AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id
+    more := ARRAY(SELECT id FROM live WHERE worker = other.id AND state = 'running'
+      ORDER BY id LIMIT p_limit - cardinality(ids) FOR UPDATE SKIP LOCKED);
+    PERFORM lose(more, p_taker, p_token, other.name, now_);
+    ids := ids || more;
+    IF other.gone OR other.is_dead OR now_ - other.lease_until > 86400000 THEN
+      DELETE FROM workers w WHERE w.id = other.id AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id
         AND l.state = 'running');
+      IF FOUND THEN DELETE FROM watches WHERE worker = other.id; END IF;
     END IF;
   END LOOP;
+  more := ARRAY(SELECT l.id FROM live l WHERE l.state = 'running' AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = l.worker)
+    ORDER BY l.id LIMIT p_limit - cardinality(ids) FOR UPDATE OF l SKIP LOCKED);
+  PERFORM lose(more, p_taker, p_token, 'a worker that left', now_);
+  ids := ids || more;
   WITH expired AS (
     UPDATE live SET state = 'running', worker = p_taker, token = p_token, why = 'expiry', since = now_, revision = 0
     WHERE id IN (SELECT id FROM live WHERE deadline <= now_ AND deadline IS NOT NULL AND state IN ('scheduled', 'ready')
@@ -115,4 +149,5 @@ BEGIN
   UPDATE workers SET gone = true WHERE id = p_worker;
   PERFORM 1 FROM workers WHERE id = p_worker FOR UPDATE;
   DELETE FROM workers w WHERE w.id = p_worker AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running');
+  IF FOUND THEN DELETE FROM watches WHERE worker = p_worker; END IF;
 END $$;

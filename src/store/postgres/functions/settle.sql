@@ -178,28 +178,6 @@ BEGIN
   RETURN coalesce(answers, '[]');
 END $$;
 
--- What to tell a worker whose lease is gone: that its word was taken before, or that it came too late and is evidence.
-CREATE FUNCTION settle_late(p_item settlement, p_now bigint) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  told record;
-BEGIN
-  SELECT x.late, x.next INTO told FROM (
-    SELECT false AS late, state AS next FROM ended WHERE id = p_item.id AND token = p_item.t AND executions = p_item.x
-    UNION ALL SELECT false, state FROM succeeded WHERE id = p_item.id AND token = p_item.t AND executions = p_item.x
-    UNION ALL SELECT late, next FROM executions WHERE task = p_item.id AND token = p_item.t AND execution = p_item.x) x
-  ORDER BY x.late LIMIT 1;
-  IF told.late IS FALSE AND told.next = p_item.n THEN RETURN 'already'; END IF;
-  IF told.late IS NOT TRUE AND (EXISTS (SELECT 1 FROM live WHERE id = p_item.id) OR EXISTS (SELECT 1 FROM ended
-    WHERE id = p_item.id)
-    OR EXISTS (SELECT 1 FROM succeeded WHERE id = p_item.id)) THEN
-    INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge,
-      failure, message, because)
-    VALUES (p_item.id, p_item.x, p_item.t, true, 'a worker that left', p_now - p_item.rf, p_now, p_item.oc, p_item.n,
-      CASE WHEN p_item.n = 'scheduled' THEN p_item.a END, p_item.c, p_item.f, p_item.m, p_item.b);
-  END IF;
-  RETURN 'stale';
-END $$;
-
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named.
 CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_item_ids bigint[], p_items json) RETURNS json
@@ -232,7 +210,7 @@ BEGIN
       answers := ARRAY(SELECT json_array_elements(written));
       named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
       FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, items) i WHERE i.id <> ALL(named) LOOP
-        answers := answers || json_build_array(item.id, settle_late(item, now_));
+        answers := answers || settle_late(item, now_);
       END LOOP;
     END IF;
   END IF;
@@ -245,7 +223,7 @@ BEGIN
       ELSE a END FROM json_array_elements(written) a);
     IF cardinality(named) < json_array_length(p_items) THEN
       FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, p_items) i WHERE i.id <> ALL(named) LOOP
-        answers := answers || json_build_array(item.id, settle_late(item, now_));
+        answers := answers || settle_late(item, now_);
       END LOOP;
     END IF;
   END IF;

@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+
+let known: { readonly id: string | null } | undefined;
+
+/** The id of the host's present boot; null where the system does not tell. */
+export function bootId(): string | null {
+  known ??= { id: readBootId() };
+  return known.id;
+}
+
+function readBootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    // Not Linux, or /proc is not mounted.
+    return null;
+  }
+}

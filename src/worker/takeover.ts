@@ -1,0 +1,31 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+
+/** Looks again at the very moment when a lease that has run out may be taken over. */
+export class Takeover {
+  readonly #clock: Clock;
+  readonly #look: () => void;
+  #stop: (() => void) | undefined;
+
+  constructor(clock: Clock, look: () => void) {
+    this.#clock = clock;
+    this.#look = look;
+  }
+
+  /** Whether there is such a lease. */
+  get awaited(): boolean {
+    return this.#stop !== undefined;
+  }
+
+  /** Sets the next look; undefined where there is nothing to look for. */
+  expectIn(wait: Milliseconds | undefined): void {
+    this.#stop?.();
+    this.#stop =
+      wait === undefined
+        ? undefined
+        : this.#clock.after(wait, () => {
+            this.#stop = undefined;
+            this.#look();
+          });
+  }
+}

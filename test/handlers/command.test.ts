@@ -729,7 +729,7 @@ describe('checkCommand', () => {
   const REFUSED: readonly [input: unknown, message: string][] = [
     [null, 'A command takes an object of options, got null.'],
     [[], 'A command takes an object of options, got an array.'],
-    [{ ...LEAST, retryon: [1] }, `A command has no option 'retryon'. It has: argv, shell, cwd,`],
+    [{ ...LEAST, retryon: [1] }, `A command has no option 'retryon'. It has: argv, program, shell,`],
     [JSON.parse('{"__proto__": 1}'), `A command has no option '__proto__'.`],
     [{ ...LEAST, toString: 1 }, `A command has no option 'toString'.`],
     [{ cwd: '/' }, 'argv must be a list of a program and its arguments, got undefined.'],

@@ -36,6 +36,7 @@ export const LOG_EVENTS = [
   'held',
   'released',
   'pruned',
+  'unwritten',
   'worker.paused',
   'worker.resumed',
 ] as const;

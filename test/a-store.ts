@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import pg from 'pg';
 import { afterAll, afterEach } from 'vitest';
 import { systemClock } from '../src/clock.ts';
 import type { Store, StoreOpener } from '../src/index.ts';
@@ -71,6 +72,19 @@ function refusalsOfDatabase(path: string): Refusals {
         CREATE TRIGGER refuse BEFORE ${when[what]}${task === undefined ? '' : ` AND old.id = ${task}`}) EXECUTE FUNCTION refuse()`),
     relent: () => run('DROP FUNCTION refuse() CASCADE'),
   };
+}
+
+/** Locks the store that was opened at a path, so that it can be read and not written, until the lock is released. */
+export async function lockOf(path: string): Promise<() => Promise<void>> {
+  if (STORE === 'sqlite') {
+    const file = new Database(path);
+    file.exec('BEGIN IMMEDIATE');
+    return async () => void file.close();
+  }
+  const client = new pg.Client((await (named.get(path) as Promise<TestDatabase>)).directUrl);
+  await client.connect();
+  await client.query('BEGIN; LOCK TABLE holdfast.live, holdfast.workers IN EXCLUSIVE MODE');
+  return () => client.end();
 }
 
 /** What another process does is heard of when the test says so, as on a file: by a look. */

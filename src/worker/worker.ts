@@ -100,6 +100,8 @@ export class Worker implements AsyncDisposable {
   readonly #host: Host;
   /** Those that ended and could not be written at once: they keep their slots, so that no more is begun than can be written. */
   readonly #stuck = new Set<Execution>();
+  /** Claims that are given back, until that is written. */
+  readonly #handingBack = new Set<Claimed>();
   /** What else is under way that a stop and a drain wait for. */
   readonly #background = new Set<Promise<unknown>>();
   /** Called when nothing runs and nothing is on its way to the store. */
@@ -248,7 +250,8 @@ export class Worker implements AsyncDisposable {
 
   /**
    * Claims no more, lets what runs finish for the grace, aborts it shortly before the end, and hands back what is left,
-   * uncharged. A second call with a shorter grace hurries. Resolves when all is settled and the worker's row is gone.
+   * uncharged. A second call with a shorter grace hurries. Resolves when all is settled and the worker's row is gone, and at most
+   * a second after the grace: what the store has not taken by then is named in the log, and recovered when the lease has run out.
    */
   async stop(options: { readonly grace?: DurationInput } = {}): Promise<void> {
     refuseUnknown(options, ['grace'], 'stop');
@@ -489,8 +492,12 @@ export class Worker implements AsyncDisposable {
   #handBack(claimed: Claimed, message: string, told = NOBODY): void {
     const outcome: Outcome = { kind: 'interruption', started: false, message };
     const policy = this.#policyFor(claimed);
+    this.#handingBack.add(claimed);
+    const handedBack = this.#settler
+      .settle(claimed, policy, { outcome, ranFor: 0 })
+      .finally(() => this.#handingBack.delete(claimed));
     // Whoever waits for it hears of a failure; where nobody does, the worker is at its end and the lease will be taken over.
-    this.#inBackground(this.#settler.settle(claimed, policy, { outcome, ranFor: 0 })).then(told.resolve, told.reject);
+    this.#inBackground(handedBack).then(told.resolve, told.reject);
   }
 
   #settle(execution: Execution, outcome: Outcome, returned: unknown): void {
@@ -621,18 +628,41 @@ export class Worker implements AsyncDisposable {
     await Promise.race([this.#allQuiet(), countdown.over]);
     for (const execution of this.#leased()) execution.abandon();
     this.#settler.giveUp();
-    await this.#allQuiet();
+    await Promise.race([this.#signOff(), countdown.final]);
     countdown.cancel();
+    this.#restAll();
+    this.#sayUnwritten();
+    for (const { resolve } of this.#waiters.splice(0)) resolve();
+    this.#context.onEnd?.(this);
+    this.#finish();
+  }
+
+  /** Where the store does not answer, this goes on after the worker has ended. */
+  async #signOff(): Promise<void> {
+    await this.#allQuiet();
+    this.#restAll();
+    await this.#chores.rest();
+    await this.#membership.leave();
+  }
+
+  /** Leaves no timer. */
+  #restAll(): void {
     this.#membership.rest();
     this.#pulse.rest();
     this.#takeover.expectIn(undefined);
     this.#limits.rest();
     this.#ahead.rest();
-    await this.#chores.rest();
-    for (const { resolve } of this.#waiters.splice(0)) resolve();
-    await this.#membership.leave();
-    this.#context.onEnd?.(this);
-    this.#finish();
+  }
+
+  #sayUnwritten(): void {
+    for (const { lease, type, queue, source } of [
+      ...this.#leased().map(({ claimed }) => claimed),
+      ...this.#handingBack,
+    ]) {
+      const { task, execution } = lease;
+      const fields = { event: 'unwritten', task, type, queue, source, execution, worker: this.name } as const;
+      this.#log.error(fields, 'The worker stopped before the store took what became of the task; its lease runs out');
+    }
   }
 
   /** Resolves when nothing runs and nothing is on its way to the store. */

@@ -21,7 +21,7 @@ export interface Clock {
 }
 
 /** A timer of Node's fires at once when asked to wait longer than this. */
-const LONGEST_TIMER: Milliseconds = 2 ** 31 - 1;
+export const LONGEST_TIMER: Milliseconds = 2 ** 31 - 1;
 
 /** What `performance.now()` is behind the system's own monotonic clock, from which it is counted. */
 let processStart: Milliseconds | undefined;

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { systemClock } from '../clock.ts';
-import { type DurationInput, duration } from '../duration.ts';
+import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import {
   ClosedError,
   InvalidInputError,
@@ -102,6 +102,11 @@ const NO_OPTIONS: EnqueueOptions = {};
 
 /** How many tasks one transaction takes: others wait to write for as long as it lasts. */
 const MOST_AT_ONCE = 10_000;
+
+const GRACE_WITHOUT_WORKERS: Milliseconds = 30_000;
+
+/** After the grace, and the last writes of the workers, a closed store gives up. */
+const LAST_CALLS: Milliseconds = 900;
 
 const OPTIONS = ['store', 'tasks', 'queues', 'config', 'maxPayloadBytes', 'log', 'workerName'];
 
@@ -582,21 +587,27 @@ export class Holdfast implements AsyncDisposable {
   /**
    * Stops the workers with their grace, releases the claims that are still open, lets what was called be written, and lets go of
    * the store. Until the last handler has ended it may still read, enqueue and settle claims; from then on every call is refused.
-   * `grace` takes the place of theirs, as for `worker.stop`; a second call with a shorter one hurries, and 0 stops at once.
+   * `grace` takes the place of theirs, as for `worker.stop`; a second call with a shorter one hurries, and 0 stops at once. Ends a
+   * second after the grace (the longest of the workers, or 30 s) at the latest: what the store has not taken by then
+   * is refused, and nobody was told that it is recorded.
    */
   async close(options: { readonly grace?: DurationInput } = {}): Promise<void> {
     refuseUnknown(options, ['grace'], 'close');
-    if (options.grace !== undefined) duration(options.grace, 'grace');
+    const graces = [...this.#workers].map(({ grace }) => grace);
+    const otherwise = graces.length > 0 ? Math.max(...graces) : GRACE_WITHOUT_WORKERS;
+    const grace = options.grace === undefined ? otherwise : duration(options.grace, 'grace');
     const stopped = [...this.#workers].map((worker) => worker.stop(options));
-    this.#closing ??= this.#close(stopped);
+    const over = this.store.upkeep.giveUpAfter(grace + LAST_CALLS);
+    this.#closing ??= this.#close(stopped, over);
     await Promise.all([...stopped, this.#closing]);
   }
 
-  async #close(stopped: readonly Promise<void>[]): Promise<void> {
+  async #close(stopped: readonly Promise<void>[], over: Promise<void>): Promise<void> {
     this.#stopHearing();
     await Promise.all(stopped);
     this.#closed = true;
-    await Promise.allSettled([...this.#recording, this.#claims.close()]);
+    // What is recorded may wait for a check of the caller's.
+    await Promise.race([Promise.allSettled([...this.#recording, this.#claims.close()]), over]);
     await this.store.upkeep.close();
   }
 

@@ -527,6 +527,11 @@ interface Upkeep {
    * what is older than a day.
    */
   takeSteps(limit: number): Promise<readonly StepTaken[]>;
+  /**
+   * For who is about to close: what the database has not taken after so long is not waited for any more, and its callers hear that
+   * it is not known to be written. Resolves then. Whoever says less says it for all.
+   */
+  giveUpAfter(time: Milliseconds): Promise<void>;
   /** Finishes what was called and lets go of the database. Calls after it are refused. */
   close(): Promise<void>;
 }

@@ -210,6 +210,11 @@ export class Worker implements AsyncDisposable {
       .map(({ claimed }) => claimed.lease.task);
   }
 
+  /** How long a stop lets handlers finish, unless it is told otherwise. */
+  get grace(): Milliseconds {
+    return this.#settings.grace;
+  }
+
   /** Begins to work, until it is stopped or its `maxTasks` are done. */
   start(): this {
     this.#refuseEnded();

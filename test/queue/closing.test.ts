@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defineTask, type Holdfast, openHoldfast } from '../../src/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
-import { aStore } from '../a-store.ts';
+import { aStore, lockOf, STORE } from '../a-store.ts';
 import { gate, useFolder } from '../worker/scene.ts';
 import { refused, watchRejections } from './refused.ts';
 
@@ -117,6 +117,38 @@ describe('after close', () => {
 });
 
 describe('close', () => {
+  test('ends a second after its grace behind a locked store; what could not be recorded is refused', async () => {
+    const holdfast = await openFile();
+    await holdfast.enqueue(work, null);
+    const release = await lockOf(join(folder(), 'tasks.db'));
+    const enqueued = refused(() => holdfast.enqueue(work, null));
+    const claimed = refused(() => holdfast.claim());
+    holdfast.work();
+
+    const began = performance.now();
+    await holdfast.close({ grace: 0 });
+    expect(performance.now() - began).toBeLessThan(3_000);
+    expect((await enqueued).code).toMatch(/^store_(busy|unavailable)$/);
+    expect((await claimed).code).toMatch(/^store_(busy|unavailable)$/);
+    await release();
+
+    const again = await openFile();
+    // A server may still do what it was asked, of which nobody was told.
+    const { ready } = (await again.counts()).byState;
+    expect(STORE === 'sqlite' ? [1] : [1, 2]).toContain(ready);
+    await again.close();
+  });
+
+  test('does not wait longer than its grace for the checks of what is being enqueued', async () => {
+    const never = defineTask('never', {
+      input: { '~standard': { version: 1, vendor: 'test', validate: () => new Promise<never>(() => {}) } },
+      run() {},
+    });
+    const holdfast = await openHoldfast({ store: aStore(), tasks: [never] });
+    void holdfast.enqueue(never, null as never);
+    await holdfast.close({ grace: 0 });
+  });
+
   test('may be called as often as one likes', async () => {
     const holdfast = await openFile();
     await Promise.all([holdfast.close(), holdfast.close()]);

@@ -82,3 +82,17 @@ test('a lease that ran out some leases after the database was back is watched fo
 
   expect((await store.tasks.recover(bob, 10)).tasks).toHaveLength(1);
 });
+
+test('a store that is closed gives up a server that does not answer, and those who wait for it hear of that', async () => {
+  await join('alice');
+  proxy.swallow();
+  const asked = [store.tasks.enqueue([newTask()]), store.records.counts(), store.upkeep.verify()];
+  const refused = Promise.allSettled(asked);
+  await proxy.kept();
+
+  await store.upkeep.giveUpAfter(10);
+  await store.upkeep.close();
+
+  for (const one of await refused)
+    expect(one).toMatchObject({ reason: { code: 'store_unavailable', retryable: true } });
+});

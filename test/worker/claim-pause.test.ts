@@ -36,7 +36,7 @@ describe('a worker whose tasks fail by its own fault', () => {
     // Ten at once, and then one at a time: after 1, 2, 4 … 60 s.
     expect(begun.length).toBeLessThan(10 + 70);
     free();
-    await kit.advance('2h');
+    await kit.advance('10m');
 
     const tasks = await kit.holdfast.list();
     expect(tasks.map(({ state, attempts }) => [state, attempts])).toEqual(Array(30).fill(['succeeded', 0]));
@@ -99,16 +99,15 @@ describe('a worker whose tasks fail by its own fault', () => {
     const { kit, work, begun } = await fullDisk({ tasks: 0 });
     await kit.worker.stop({ grace: 0 });
     const worker = kit.holdfast.worker({ concurrency: 2, pollInterval: '1h' });
-    await kit.holdfast.enqueueAll(work, Array(4).fill({ disk: true }));
+    await kit.holdfast.enqueueAll(work, Array(4).fill({ disk: true }), { retry: { maxDeferrals: 2 } });
     let drained = false;
     const draining = worker.drain().then(() => {
       drained = true;
     });
     await kit.drain();
     expect(drained).toBe(false);
-    await kit.advance('2h');
+    await kit.advance('20m');
     await draining;
-    expect((await kit.holdfast.counts()).byState).toMatchObject({ running: 0, succeeded: 0 });
     expect(begun.length).toBeGreaterThan(4);
   });
 });

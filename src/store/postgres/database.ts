@@ -1,3 +1,4 @@
+import { LONGEST_TIMER } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
@@ -71,6 +72,9 @@ export class Database {
   #closed = false;
   #running = 0;
   #onIdle = () => {};
+  #gaveUp = false;
+  /** What ends the calls that are under way. */
+  readonly #giveUps = new Set<() => void>();
 
   constructor(way: Way, schema: string, time: Time) {
     this.#way = way;
@@ -186,6 +190,13 @@ export class Database {
     this.#patience = PATIENCE_MS;
   }
 
+  /** After this time no answer is waited for, and no call is made again. */
+  async giveUpAfter(time: Milliseconds): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(time, LONGEST_TIMER)).unref());
+    this.#gaveUp = true;
+    for (const giveUp of this.#giveUps) giveUp();
+  }
+
   /** Refuses what comes from now on, waits for what was asked, and lets go of the connections. May be called again. */
   close(asked: Promise<void> = Promise.resolve()): Promise<void> {
     this.#closing ??= this.#close(asked);
@@ -201,7 +212,9 @@ export class Database {
       });
     }
     // A connection of the store's own may break even after that.
-    if (this.#way.own) return this.#way.own.end();
+    const ended = this.#way.own?.end();
+    // One that was given up while it was being made is waited for by its pool alone.
+    if (ended) return this.#gaveUp ? void ended.catch(unheard) : ended;
     this.#way.pool.removeListener?.('error', unheard);
     this.#way.pool.removeListener?.('connect', hearOut);
   }
@@ -213,6 +226,7 @@ export class Database {
         try {
           return await work();
         } catch (error) {
+          if (this.#gaveUp) throw storeError(error, this.where);
           const lost = isLost(error);
           failing ??= performance.now();
           if (lost) this.losses += 1;
@@ -229,17 +243,39 @@ export class Database {
   async #counted<T>(work: () => Promise<T>): Promise<T> {
     this.#running += 1;
     try {
-      return await work();
+      return await this.#unlessGivenUp(work());
     } finally {
       this.#running -= 1;
       if (this.#running === 0) this.#onIdle();
     }
   }
 
+  /** One promise for all would keep what waited for it alive. */
+  async #unlessGivenUp<T>(work: Promise<T>): Promise<T> {
+    let giveUp = () => {};
+    const givenUp = new Promise<never>((_, reject) => {
+      giveUp = () =>
+        reject(
+          new StoreError(
+            'store_unavailable',
+            `${this.where} did not answer before it was closed. What was asked last may or may not have happened.`,
+            { retryable: true },
+          ),
+        );
+    });
+    this.#giveUps.add(giveUp);
+    if (this.#gaveUp) giveUp();
+    try {
+      return await Promise.race([work, givenUp]);
+    } finally {
+      this.#giveUps.delete(giveUp);
+    }
+  }
+
   #once(text: string, values: readonly unknown[], within: Milliseconds): Promise<readonly unknown[]> {
     return borrow(this.#way.pool, this.#way.connectionWithin, async (client) => {
       await this.#time.set?.(client, within);
-      return (await client.query({ text, values, query_timeout: within })).rows;
+      return (await this.#unlessGivenUp(client.query({ text, values, query_timeout: within }))).rows;
     });
   }
 }

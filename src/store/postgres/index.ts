@@ -211,6 +211,7 @@ function build(
       tidy: () => chores.tidy(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
       takeSteps: (limit) => chores.takeSteps(limit),
+      giveUpAfter: (time) => database.giveUpAfter(time),
       async close() {
         wake.close();
         await database.close(tasks.drained());

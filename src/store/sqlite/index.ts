@@ -136,6 +136,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
       tidy: () => chores.tidy(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
       takeSteps: (limit) => chores.takeSteps(limit),
+      giveUpAfter: (time) => writer.giveUpAfter(time),
       async close() {
         if (closed) return;
         closed = true;

@@ -1,3 +1,5 @@
+import { LONGEST_TIMER } from '../../clock.ts';
+import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import type { Sql } from './driver.ts';
 import { isBusy, storeError } from './failures.ts';
@@ -51,6 +53,7 @@ export class Writer {
   #waiting: Operation[] = [];
   #flushing: Promise<void> | undefined;
   #closed = false;
+  #gaveUp = false;
 
   constructor({ sql, clock, path, files, cached }: WriterParts) {
     this.#sql = sql;
@@ -93,6 +96,12 @@ export class Writer {
   /** Whether something was asked for that is not written yet. */
   get isBusy(): boolean {
     return this.#waiting.length > 0;
+  }
+
+  /** After this time a busy database is not asked again. */
+  async giveUpAfter(time: Milliseconds): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(time, LONGEST_TIMER)).unref());
+    this.#gaveUp = true;
   }
 
   /** Lets what was asked for be written, and refuses what comes after. */
@@ -142,7 +151,7 @@ export class Writer {
           guarded = true;
           continue;
         }
-        if (!patience.allows(error)) {
+        if (this.#gaveUp || !patience.allows(error)) {
           const told = storeError(error, this.#path);
           for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(told);
           return;

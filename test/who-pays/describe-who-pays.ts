@@ -5,6 +5,7 @@ import { FAILURES } from './situations/failures.ts';
 import { FREEZES } from './situations/freezes.ts';
 import { LOSSES } from './situations/losses.ts';
 import { STOPS } from './situations/stops.ts';
+import { WORKER_FAULTS } from './situations/worker-faults.ts';
 
 type Table = Readonly<Record<string, readonly Situation[]>>;
 
@@ -13,6 +14,7 @@ const TABLE: Table = {
   'a worker that is lost': LOSSES,
   'a process that is frozen': FREEZES,
   'a worker that is told to stop': STOPS,
+  'a fault of the worker': WORKER_FAULTS,
 };
 
 /** Who is charged for what, with real processes on one kind of store. */

@@ -29,6 +29,19 @@ export function aStore(path = IN_MEMORY): StoreOpener {
   return { kind: 'postgres', open: (world) => openPostgres(path, world) };
 }
 
+/** Runs SQL in the database of the store that was opened at a path, beside the store. */
+export async function alter(path: string, sql: Readonly<Record<typeof STORE, string>>): Promise<void> {
+  if (STORE === 'sqlite') {
+    const file = new Database(path);
+    file.exec(sql.sqlite);
+    file.close();
+    return;
+  }
+  const database = await named.get(path);
+  if (database === undefined) throw new Error(`No store was opened at ${path}.`);
+  await ask(database.directUrl, sql.postgres);
+}
+
 /** Makes the store that was opened at a path refuse something, until it relents. */
 export interface Refusals {
   /** Settling: of all tasks, or of one. */

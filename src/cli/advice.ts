@@ -19,6 +19,7 @@ const BY_REASON: Readonly<Record<string, string>> = {
     'The host is on this machine or a private network. If it is meant, record it anew with --allow-private.',
   'http.secret_missing': 'Give its worker the variable or the file that the header names, and retry.',
   'http.redirect': 'The other side wants another place to be asked. Look where its redirect leads.',
+  'task.corrupt': 'Its row in the store is damaged. Restore it from a backup, or cancel it and record it anew.',
   'worker.crash_loop':
     'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
   'worker.interrupted': 'It was cut off while it ran.',

@@ -43,6 +43,7 @@ export function taskJson(task: Task): object {
     recoveries: task.recoveries,
     suspect: task.suspect,
     reason: task.reason ?? null,
+    unreadable: task.unreadable ?? [],
     running: task.running
       ? {
           worker: task.running.worker,

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { formatDuration } from '../duration.ts';
 import type { InvalidConfigError } from '../errors.ts';
-import { decodeJson } from '../json.ts';
+import { readStored } from '../stored-json.ts';
 import type { WorkerEvent } from '../worker/worker.ts';
 import { GLYPHS } from './glyphs.ts';
 import { becauseJson, failureJson } from './json-shapes.ts';
@@ -83,7 +83,7 @@ export class WorkerReport {
     const task = `#${lease.task}`;
     switch (event.kind) {
       case 'started':
-        return `${this.#glyph('running')} ${task} ${summaryOf({ type, input: decodeJson(payload) })}`;
+        return `${this.#glyph('running')} ${task} ${summaryOf({ type, input: readStored(payload, 'payload', [], null) })}`;
       case 'stale':
         return `${this.#glyph('cancelled')} ${task} its lease had ended, so its outcome changed nothing`;
       case 'settled':

@@ -168,7 +168,9 @@ function judgeFailure(open: Case, failure: Failure): Decision {
   const charge: Charge = isWorkersFault ? nobody : { to: 'task', reason: failure.reason, kind: failure.kind };
 
   if (failure.word === 'needs_manual') {
-    return end(open, 'needs_manual', nobody, 'explicit', 'The handler asked for a person.');
+    const asker =
+      failure.reason === 'task.corrupt' ? 'What is recorded of it cannot be read' : 'The handler asked for a person';
+    return end(open, 'needs_manual', nobody, 'explicit', `${asker}.`);
   }
   if (failure.word === 'permanent') {
     return end(open, answer.onExhausted, charge, 'explicit', 'The handler said that retrying cannot help.');

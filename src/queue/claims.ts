@@ -7,9 +7,10 @@ import { Announcer } from '../worker/announcer.ts';
 import { Asking } from '../worker/asking.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
+import { intactPayload } from '../worker/intact.ts';
 import { Membership } from '../worker/membership.ts';
 import { claimedUnder, policyForRecovered, publications } from '../worker/policy-for.ts';
-import { recover } from '../worker/recovery.ts';
+import { recover, settleRecovered } from '../worker/recovery.ts';
 import { Settler } from '../worker/settler.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
 import { type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
@@ -132,11 +133,27 @@ export class Claims {
         }),
       );
       if (!known) seat.membership.forget(worker);
-      // Nothing is handed out before it is decided about what has expired.
-      if (expired) await this.#recover(seat);
+      const { definitions, configuration } = this.#context;
+      await settleRecovered(expired, { settler: seat.settler, definitions, configuration });
       // More fell due than one claim makes ready.
-      const again = !known || expired || (tasks.length === 0 && nextDueIn === 0);
-      if (!again) return tasks[0];
+      const again = !known || (tasks.length === 0 && nextDueIn === 0);
+      const [task] = tasks;
+      if (task && (await this.#endDamaged(seat, task))) continue;
+      if (!again) return task;
+    }
+  }
+
+  /** Asks a person about a task whose row is damaged, instead of handing it out. Answers whether it did. */
+  async #endDamaged(seat: Seat, task: Claimed): Promise<boolean> {
+    try {
+      intactPayload(task);
+      return false;
+    } catch (error) {
+      const { definitions, configuration } = this.#context;
+      const outcome = outcomeBy(configuration)(error, { now: this.#context.world.clock.now(), type: task.type });
+      const policy = policyForRecovered(task, definitions, configuration);
+      await seat.settler.settle(task, policy, { outcome, ranFor: 0 });
+      return true;
     }
   }
 

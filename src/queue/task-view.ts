@@ -1,7 +1,7 @@
 import type { ChargedCount } from '../failure/decide.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
-import { decodeJson } from '../json.ts';
 import type { HeldBy, TaskRecord, Unique } from '../store/store.ts';
+import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Json, Needs, TaskState } from '../task.ts';
 
 /** A task as the store has it now. */
@@ -39,6 +39,11 @@ export interface Task {
   readonly suspect: boolean;
   /** The reason of its last decision. */
   readonly reason?: string;
+  /**
+   * The columns of its row that hold no JSON, for the row is damaged: they are null, empty or absent here. Such a task is not run;
+   * it needs a person.
+   */
+  readonly unreadable?: readonly string[];
   /** For a ready task that may not start: what holds it. */
   readonly heldBy?: HeldBy;
   readonly running?: { readonly worker: string; readonly since: Date; readonly cancelRequested: boolean };
@@ -46,20 +51,36 @@ export interface Task {
 
 /** Reads a store's record: times become dates, JSON text becomes values. */
 export function taskFrom(record: TaskRecord): Task {
-  const { payload, result, policy, submittedAt, createdAt, dueAt, deadline, endedAt, charged, running, ...same } =
-    record;
+  const {
+    payload,
+    result,
+    policy,
+    unreadable: unread = [],
+    submittedAt,
+    createdAt,
+    dueAt,
+    deadline,
+    endedAt,
+    charged,
+    running,
+    ...same
+  } = record;
+  const unreadable = [...unread];
+  const retry =
+    policy === undefined ? undefined : readStored<PolicyOptions | undefined>(policy, 'policy', unreadable, undefined);
   return {
     ...same,
-    input: decodeJson(payload),
+    input: readStored<Json>(payload, 'payload', unreadable, null),
     submittedAt: new Date(submittedAt),
     createdAt: new Date(createdAt),
     attempts: charged.reduce((sum, { count }) => sum + count, 0),
     attemptsByReason: charged,
-    ...(result !== undefined && { result: decodeJson(result) }),
-    ...(policy !== undefined && { retry: JSON.parse(policy) as PolicyOptions }),
+    ...(result !== undefined && { result: readStored<Json>(result, 'result', unreadable, null) }),
+    ...(retry && { retry }),
     ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),
     ...(deadline !== undefined && { deadline: new Date(deadline) }),
     ...(endedAt !== undefined && { endedAt: new Date(endedAt) }),
     ...(running && { running: { ...running, since: new Date(running.since) } }),
+    ...unreadableMember(unreadable),
   };
 }

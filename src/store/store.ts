@@ -205,8 +205,11 @@ export interface Claim {
   readonly tasks: readonly Claimed[];
   /** When the next waiting task falls due or meets its deadline, as far as the store knows. */
   readonly nextDueIn?: Milliseconds;
-  /** Some waiting task's deadline has passed. Then nothing is claimed before `recover` has handed it out: no task starts late. */
-  readonly expired: boolean;
+  /**
+   * Waiting tasks whose deadline has passed, leased to be decided about as by `recover`: of all queues, and so many at most that
+   * no claim takes long. Where there are more, `nextDueIn` is 0. Among `tasks` there are none of them: no task starts late.
+   */
+  readonly expired: readonly Recovered[];
 }
 
 /** Proof that one worker may run one task now: settling needs all three. */
@@ -236,6 +239,8 @@ export interface Claimed {
   readonly lastError?: string;
   /** What an earlier execution saved last, as JSON. It is kept over rounds, and removed with its task. */
   readonly checkpoint?: string;
+  /** What of its counters holds no JSON in a damaged row, and counts as zero. */
+  readonly unreadable?: readonly string[];
 }
 
 export interface Recovery {
@@ -434,6 +439,8 @@ export interface TaskRecord {
   readonly suspect: boolean;
   /** The reason of the last decision. */
   readonly reason?: string;
+  /** What holds no JSON in a damaged row, and is left out or empty here. */
+  readonly unreadable?: readonly string[];
   /** For a ready task that may not start: what holds it. */
   readonly heldBy?: HeldBy;
   /** For a running task: whose it is, since when, and whether a cancel was asked for. */
@@ -457,6 +464,8 @@ export type HistoryEntry =
       readonly because?: Because;
       /** Reported by a worker whose lease had ended: kept, not applied. */
       readonly late: boolean;
+      /** As in `TaskRecord`. */
+      readonly unreadable?: readonly string[];
     }
   | {
       readonly kind: 'act';
@@ -468,6 +477,8 @@ export type HistoryEntry =
       readonly to: TaskState;
       /** Of a task that was imported: what had been counted of it, if anything. */
       readonly brought?: Brought;
+      /** As in `TaskRecord`. */
+      readonly unreadable?: readonly string[];
     };
 
 export interface Counts {

@@ -1,3 +1,4 @@
+import { readStored } from '../stored-json.ts';
 import { meets, type Needs } from '../task.ts';
 import type { Takes } from './store.ts';
 
@@ -12,4 +13,10 @@ export function takes(
     (!categories || categories.includes(task.category)) &&
     meets(capabilities, task.needs)
   );
+}
+
+/** What a worker's row says that it takes; where that cannot be read, anything without needs. */
+export function takesFrom(text: string): Takes {
+  const { capabilities = {}, ...others } = readStored<Partial<Takes>>(text, 'takes', [], {});
+  return { ...others, capabilities };
 }

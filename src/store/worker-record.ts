@@ -1,4 +1,6 @@
+import { readStored } from '../stored-json.ts';
 import type { WorkerRecord } from './store.ts';
+import { takesFrom } from './takes.ts';
 
 /** A worker as the stores keep it: what they do not ask for in SQL is JSON. */
 export interface WorkerRow extends Omit<WorkerRecord, 'takes' | 'trouble'> {
@@ -6,10 +8,7 @@ export interface WorkerRow extends Omit<WorkerRecord, 'takes' | 'trouble'> {
   readonly trouble: string | null;
 }
 
-export function workerFrom({ takes, trouble, ...row }: WorkerRow): WorkerRecord {
-  return {
-    ...row,
-    takes: JSON.parse(takes) as WorkerRecord['takes'],
-    ...(trouble !== null && { trouble: JSON.parse(trouble) as NonNullable<WorkerRecord['trouble']> }),
-  };
+export function workerFrom({ takes, trouble: text, ...row }: WorkerRow): WorkerRecord {
+  const trouble = readStored<WorkerRecord['trouble'] | null>(text ?? 'null', 'trouble', [], null);
+  return { ...row, takes: takesFrom(takes), ...(trouble && { trouble }) };
 }

@@ -5,12 +5,12 @@ import { fingerprint } from '../failure/classify/fingerprint.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
-import { decodeJson } from '../json.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
 import { Checkpoint } from './checkpoint.ts';
 import { type AnyTask, isThenable, parseInput } from './define-task.ts';
+import { intactPayload } from './intact.ts';
 import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
 import type { Limited } from './time-limits.ts';
@@ -172,7 +172,7 @@ export class Execution implements Limited {
     let outcome: Outcome;
     let returned: unknown;
     try {
-      const parsed = parseInput(this.#definition, decodeJson(this.claimed.payload));
+      const parsed = parseInput(this.#definition, intactPayload(this.claimed));
       const input = isThenable(parsed) ? await parsed : parsed;
       // What was told to end before it began must not begin: by now its lease may be somebody else's.
       if (this.#aborted) throw this.#abortReason(this.#aborted);

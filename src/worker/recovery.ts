@@ -26,25 +26,33 @@ export interface Found {
 }
 
 /**
- * Decides, as a worker, about tasks that others lost and about those whose deadline passed while they waited, until there are
- * no more.
+ * Decides, as a worker, about tasks that others lost, until there are no more, and about some of those whose deadline passed while
+ * they waited: claims hand out the others.
  */
-export async function recover(
-  worker: number,
-  { asking, settler, definitions, configuration, isOver = () => false }: RecoveryOptions,
-): Promise<Found> {
+export async function recover(worker: number, options: RecoveryOptions): Promise<Found> {
+  const { asking, isOver = () => false } = options;
   for (let count = 0; ; ) {
     const { tasks: recovered, nextIn } = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
-    await Promise.all(
-      recovered.map((taken) => {
-        const task = claimedUnder(definitions.get(taken.type), taken);
-        const policy = policyForRecovered(task, definitions, configuration);
-        return settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
-      }),
-    );
+    await settleRecovered(recovered, options);
     count += recovered.length;
-    if (recovered.length < MOST_AT_ONCE || isOver()) return { count, ...(nextIn !== undefined && { nextIn }) };
+    // Lost ones come first, so there are no more of them where an expired one came.
+    const areAll = recovered.length < MOST_AT_ONCE || recovered.at(-1)?.why === 'expiry';
+    if (areAll || isOver()) return { count, ...(nextIn !== undefined && { nextIn }) };
   }
+}
+
+/** Decides about tasks that others lost, or whose deadline passed while they waited. */
+export async function settleRecovered(
+  recovered: readonly Recovered[],
+  { settler, definitions, configuration }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
+): Promise<void> {
+  await Promise.all(
+    recovered.map((taken) => {
+      const task = claimedUnder(definitions.get(taken.type), taken);
+      const policy = policyForRecovered(task, definitions, configuration);
+      return settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
+    }),
+  );
 }
 
 function outcomeOf({ why, lostBy = 'unknown' }: Recovered): Outcome {

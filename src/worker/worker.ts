@@ -4,7 +4,7 @@ import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, PrunedTask, Store, Takes, World } from '../store/store.ts';
+import type { Claimed, PrunedTask, Recovered, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
 import { Ahead } from './ahead.ts';
 import { Announcer } from './announcer.ts';
@@ -21,7 +21,7 @@ import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
 import { claimedUnder, longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
-import { recover } from './recovery.ts';
+import { recover, settleRecovered } from './recovery.ts';
 import { endingOf } from './result.ts';
 import { parseRetention } from './retention-options.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
@@ -438,9 +438,8 @@ export class Worker implements AsyncDisposable {
         }),
       );
       if (!known) this.#membership.forget(worker);
-      // Nothing is handed out before it is decided about what has expired.
-      if (expired) await this.#recover();
-      if (!known || expired) continue;
+      if (expired.length > 0) this.#endExpired(expired);
+      if (!known) continue;
       const beyond = tasks.slice(asked);
       if (this.#stopping) for (const claimed of beyond) this.#handBack(claimed, SHUT_DOWN);
       else this.#ahead.add(beyond);
@@ -574,6 +573,17 @@ export class Worker implements AsyncDisposable {
   #mayRunFor(): Milliseconds | 'none' {
     const timeout = longestTimeout(this.#context.tasks, this.#configuration);
     return timeout === 'none' ? timeout : timeout + this.#settings.grace;
+  }
+
+  /** Nobody waits for it: what has not expired is worked meanwhile. */
+  #endExpired(expired: readonly Recovered[]): void {
+    const [settler, definitions, configuration] = [this.#settler, this.#definitions, this.#configuration];
+    this.#inBackground(settleRecovered(expired, { settler, definitions, configuration })).catch((error: unknown) => {
+      this.#log.error(
+        { err: error, worker: this.name },
+        'Tasks whose deadline has passed could not be ended; trying again',
+      );
+    });
   }
 
   /** At each beat. Nobody waits for it: it may take long, and must not put off the next renewal. */

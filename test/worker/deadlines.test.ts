@@ -36,6 +36,21 @@ describe('a deadline', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', endedAt: at(60) });
   });
 
+  test('of a thousand tasks of another queue keeps no task waiting', async () => {
+    const kit = await open({ tasks: [defineTask('work', { run() {} })] });
+    const late = Array.from({ length: 1_000 }, () => null);
+    await kit.holdfast.enqueueAll('work', late, { queue: 'reports', deadline: at(60) });
+    await kit.holdfast.pauseQueue('reports');
+    await kit.advance('59s');
+    const { id } = await kit.holdfast.enqueue('work', null, { delay: '1s' });
+    await kit.advance('1s');
+
+    const begun = kit.events.findIndex(isStarted);
+    expect(kit.events[begun]).toMatchObject({ task: { lease: { task: id } } });
+    expect(begun).toBeLessThan(150);
+    expect(kit.events.filter((event) => event.kind === 'settled' && event.state === 'dead')).toHaveLength(1_000);
+  });
+
   test("leads where the task's policy ends", async () => {
     const work = defineTask('work', { retry: { onExhausted: 'needs_manual' }, run() {} });
     const kit = await open({ tasks: [work] });

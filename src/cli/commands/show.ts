@@ -61,6 +61,7 @@ async function page(
     ...reasonWhy(history),
     ...(await whatNext(cli, holdfast, task, history)),
     ...whatItPrinted(cli, task),
+    ...(task.unreadable ? [`unreadable: ${task.unreadable.join(', ')} (the row is damaged)`] : []),
     ...content('input', task.input),
     ...(task.result === undefined ? [] : content('result', task.result)),
   ];

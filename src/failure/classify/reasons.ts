@@ -234,6 +234,7 @@ const ROWS = {
   'imap.unavailable': ['transient', 'source', 'The mail server cannot serve now.'],
   'imap.in_use': ['transient', 'task', 'Somebody else uses the mailbox.'],
   'imap.no': ['permanent', 'task', 'The mail server refuses the command.'],
+  'task.corrupt': ['permanent', 'task', 'What is recorded of the task cannot be read, so no handler was given it.'],
   'process.not_found': ['permanent', 'worker', 'There is no such program where the worker runs.'],
   'process.not_executable': ['permanent', 'task', 'The file is no program, or may not be run.'],
   'process.cwd_missing': ['transient', 'worker', 'There is no such folder to run the program in.'],

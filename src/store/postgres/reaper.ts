@@ -24,7 +24,7 @@ interface NewWatch extends Watch {
   readonly timeline: string;
 }
 
-interface Look {
+export interface Look {
   readonly gone: readonly Gone[];
   readonly watches: readonly NewWatch[];
   /** When a lease that has run out may be taken over next. */

@@ -1,8 +1,7 @@
-import type { Because, ChargedCount } from '../../failure/decide.ts';
-import type { Failure } from '../../failure/outcome.ts';
+import type { ChargedCount } from '../../failure/decide.ts';
+import { readStored, unreadableMember } from '../../stored-json.ts';
 import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
 import type {
-  Brought,
   Counts,
   HistoryEntry,
   ListFilter,
@@ -15,7 +14,8 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { takes } from '../takes.ts';
+import { broughtFrom, judgementFrom } from '../stored-history.ts';
+import { takes, takesFrom } from '../takes.ts';
 import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import type { Database } from './database.ts';
 
@@ -224,7 +224,7 @@ export class PostgresRecords implements Records {
     const rows = await this.#database.rows<{ takes: string }>(
       this.#in('SELECT takes FROM $.workers WHERE NOT gone AND lease_until > $.now_ms()'),
     );
-    return rows.map(({ takes: text }) => JSON.parse(text) as Takes);
+    return rows.map(({ takes: text }) => takesFrom(text));
   }
 
   /** `$.` stands for the schema. */
@@ -286,11 +286,10 @@ function executionEntry(row: ExecutionRow): HistoryEntry {
     outcome: row.outcome,
     next: row.next,
     charge: row.charge,
-    because: JSON.parse(row.because) as Because,
     late: row.late,
     ...(row.after_ms !== null && { after: row.after_ms }),
-    ...(row.failure !== null && { failure: JSON.parse(row.failure) as Failure }),
     ...(row.message !== null && { message: row.message }),
+    ...judgementFrom(row),
   };
 }
 
@@ -302,13 +301,14 @@ function actEntry(row: ActRow): HistoryEntry {
     verb: row.verb,
     from: row.from_state,
     to: row.to_state,
-    ...(row.brought !== null && { brought: JSON.parse(row.brought) as Brought }),
+    ...broughtFrom(row.brought),
     ...(row.note !== null && { note: row.note }),
   };
 }
 
 function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
-  const needs = row.needs === null ? undefined : (JSON.parse(row.needs) as Needs);
+  const unreadable: string[] = [];
+  const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
   const kind = { queue: row.queue, type: row.type, category: row.category ?? '', needs: needs ?? {} };
   const heldBy =
     row.held_by ?? (row.state === 'ready' && !takers.some((worker) => takes(worker, kind)) ? 'no_worker' : null);
@@ -339,6 +339,7 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
     ...(row.deadline !== null && { deadline: row.deadline }),
     ...(row.ended_at !== null && { endedAt: row.ended_at }),
     ...(row.reason !== null && { reason: row.reason }),
+    ...unreadableMember(unreadable),
     ...(heldBy !== null && { heldBy }),
     ...(row.running_since !== null && {
       running: {

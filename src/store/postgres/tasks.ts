@@ -13,6 +13,7 @@ import type {
   NewTask,
   NewWorker,
   Receipt,
+  Recovered,
   Recovery,
   Renewal,
   Settled,
@@ -25,10 +26,13 @@ import type { Database } from './database.ts';
 import { brought, enqueued, newToken, tokenOf } from './encoding.ts';
 import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
 import { claimedFrom, type HandedRow } from './handed.ts';
-import type { Reaper } from './reaper.ts';
+import type { Look, Reaper } from './reaper.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './rounds.ts';
 import type { Time } from './time.ts';
 import { Gathering, list } from './writer.ts';
+
+/** How many tasks whose deadline has passed come with one claim. */
+const MOST_EXPIRED = 50;
 
 interface Parts {
   readonly database: Database;
@@ -45,6 +49,11 @@ interface ClaimAnswer {
   readonly expired: boolean;
   readonly tasks?: readonly HandedRow[] | null;
   readonly next?: number | null;
+}
+
+/** Whether there are expired tasks, instead of the tasks. */
+interface ClaimWithFlag extends Omit<Claim, 'expired'> {
+  readonly expired: boolean;
 }
 
 interface SettleAnswer {
@@ -132,6 +141,13 @@ export class PostgresTasks implements TaskStore {
     this.#parts.database.refuseClosed();
     const asked = this.#asked(request);
     await new Promise((resolve) => setImmediate(resolve));
+    const claim = await this.#claimOnce(request, asked);
+    if (!claim.expired) return { ...claim, expired: [] };
+    const expired = await this.#takeOver(request.worker, { gone: [], watches: [] }, MOST_EXPIRED);
+    return { ...(await this.#claimOnce(request, { ...asked, late: true })), expired };
+  }
+
+  async #claimOnce(request: ClaimRequest, asked: object): Promise<ClaimWithFlag> {
     const batches = this.#settles.takeWaiting();
     if (batches.length > 0) {
       const { round, later } = roundOf(batches.flatMap(({ items }) => items));
@@ -154,7 +170,7 @@ export class PostgresTasks implements TaskStore {
     round: Round,
     worker: number,
     asked: object,
-  ): Promise<Claim | undefined> {
+  ): Promise<ClaimWithFlag | undefined> {
     const { functions } = this.#parts.database;
     const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6),${functions}.claim($7,$8))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
@@ -227,10 +243,20 @@ export class PostgresTasks implements TaskStore {
   }
 
   async recover(worker: number, limit: number): Promise<Recovery> {
-    const { database, reaper } = this.#parts;
-    const look = await reaper.lookFor(worker);
+    const look = await this.#parts.reaper.lookFor(worker);
     if (look === undefined) return { tasks: [] };
-    const { gone, watches, nextIn } = look;
+    const { nextIn } = look;
+    const tasks = await this.#takeOver(worker, look, limit);
+    return { tasks, ...(nextIn !== undefined && { nextIn }) };
+  }
+
+  /** Takes over the leases of workers that have gone, and tasks whose deadline has passed. */
+  async #takeOver(
+    worker: number,
+    { gone, watches }: Pick<Look, 'gone' | 'watches'>,
+    limit: number,
+  ): Promise<readonly Recovered[]> {
+    const { database } = this.#parts;
     const { token, value: rows } = await this.#leasing<
       readonly [handed: HandedRow, why: 'loss' | 'expiry' | null, lostBy: string | null, published: string | null][]
     >(`recover ${worker}`, (own) =>
@@ -242,13 +268,12 @@ export class PostgresTasks implements TaskStore {
       rows.map(([handed]) => handed),
       this.#parts.time.now(),
     );
-    const tasks = rows.map(([, why, lostBy, published], i) => ({
+    return rows.map(([, why, lostBy, published], i) => ({
       ...(claimed[i] as Claimed),
       why: why ?? 'loss',
       ...(lostBy !== null && { lostBy }),
       ...(published !== null && { published }),
     }));
-    return { tasks, ...(nextIn !== undefined && { nextIn }) };
   }
 
   async reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void> {
@@ -336,7 +361,7 @@ export class PostgresTasks implements TaskStore {
     }
   }
 
-  async #claimFrom(token: string, { known, now, expired, tasks, next }: ClaimAnswer): Promise<Claim> {
+  async #claimFrom(token: string, { known, now, expired, tasks, next }: ClaimAnswer): Promise<ClaimWithFlag> {
     this.#parts.time.learn(now);
     const claimed = await claimedFrom(this.#parts.classes, token, tasks ?? [], now);
     const answer = { known, tasks: claimed, expired };

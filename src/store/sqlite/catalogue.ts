@@ -1,3 +1,4 @@
+import { readStored } from '../../stored-json.ts';
 import type { Needs, QueueOrder } from '../../task.ts';
 import type { Sql } from './driver.ts';
 import type { StoreClock } from './store-clock.ts';
@@ -9,6 +10,8 @@ export interface Class {
   readonly type: string;
   readonly category: string;
   readonly needs: Needs;
+  /** Its needs cannot be read, so that anybody may take its tasks, and finds that out. */
+  readonly damaged: boolean;
 }
 
 export interface Queue {
@@ -106,7 +109,9 @@ export class Catalogue {
       'SELECT queue, type, category, needs FROM hf_classes WHERE id = ?',
       id,
     ) as { queue: number; type: string; category: string; needs: string };
-    const made = { ...row, id, needs: JSON.parse(row.needs) as Needs };
+    const unreadable: string[] = [];
+    const needs = readStored<Needs>(row.needs, 'needs', unreadable, {});
+    const made = { ...row, id, needs, damaged: unreadable.length > 0 };
     this.#classes.set(id, made);
     return made;
   }

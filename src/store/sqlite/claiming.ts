@@ -1,6 +1,6 @@
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
-import type { Claim, Claimed, ClaimRequest, Recovery } from '../store.ts';
+import type { Claim, Claimed, ClaimRequest, Recovered, Recovery } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
@@ -15,6 +15,9 @@ import type { Walk } from './walk.ts';
 
 /** How many due tasks one claim moves to ready, so that a million falling due at once stall nobody. */
 const MOST_PROMOTED = 1_000;
+
+/** How many tasks whose deadline has passed one claim hands out to be decided about; it may meet some more among the ready ones. */
+const MOST_EXPIRED = 50;
 
 /** What a lease hands out of a task's wide row. */
 interface StoredRow {
@@ -103,22 +106,72 @@ export class Claiming {
   }
 
   claim(request: ClaimRequest, now: number): Claim {
-    if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: false };
+    if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: [] };
     const waiting = this.#waiting();
-    if (waiting.deadline <= now) return answer([], waiting, now);
+    const late = waiting.deadline <= now ? this.#takeExpired(request.worker, MOST_EXPIRED, now) : [];
     if (waiting.due <= now) this.#places.promote(now, MOST_PROMOTED);
+    const { tasks, more } =
+      waiting.deadline <= now ? this.#claimAround(late, request, now) : this.#claimNext(request, now);
+    const changed = waiting.due <= now || late.length > 0 || tasks.some(({ deadline }) => deadline !== undefined);
+    const next = answer(tasks, changed ? this.#waiting() : waiting, now);
+    const expired = late.length > 0 ? this.#recovered(late, now) : [];
+    return { ...next, ...(more && { nextDueIn: 0 }), expired };
+  }
+
+  #claimNext(request: ClaimRequest, now: number): { readonly tasks: Claimed[]; readonly more: boolean } {
     const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
-    const tasks = this.#lease(ids, request, now);
-    const changed = waiting.due <= now || tasks.some(({ deadline }) => deadline !== undefined);
-    return answer(tasks, changed ? this.#waiting() : waiting, now);
+    return { tasks: this.#lease(ids, this.#storedRows(JSON.stringify(ids)), request, now), more: false };
+  }
+
+  /**
+   * Claims where there may be ready tasks whose deadline has passed: those that it meets are added to `late`, and it looks for
+   * others in their place. `more` where it met so many that it gave up looking.
+   */
+  #claimAround(
+    late: number[],
+    request: ClaimRequest,
+    now: number,
+  ): { readonly tasks: Claimed[]; readonly more: boolean } {
+    const tasks: Claimed[] = [];
+    const most = late.length + MOST_EXPIRED;
+    for (;;) {
+      const { ahead: _, ...rest } = request;
+      const asked = {
+        ...rest,
+        limit: request.limit - tasks.length,
+        suspect: request.suspect && !tasks.some(isSuspect),
+      };
+      const ids = request.only ? this.#takeOnly(asked, request.only) : this.#takeNext(asked);
+      const rows = this.#storedRows(JSON.stringify(ids));
+      const hasPassed = (id: number) => isPast(rows.get(id)?.deadline ?? null, now);
+      const passed = ids.filter(hasPassed);
+      late.push(
+        ...this.#leaseExpired(
+          passed.map((id) => this.#places.find(id) as Found),
+          request.worker,
+          now,
+        ),
+      );
+      tasks.push(
+        ...this.#lease(
+          ids.filter((id) => !hasPassed(id)),
+          rows,
+          asked,
+          now,
+        ),
+      );
+      if (passed.length === 0 || tasks.length === request.limit) return { tasks, more: false };
+      if (late.length >= most) return { tasks, more: true };
+    }
   }
 
   /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
   lookFirst(request: ClaimRequest, now: number): Claim | undefined {
     if (!this.#reaper.knows(request.worker)) return undefined;
     const waiting = this.#waiting();
-    const any = waiting.due <= now || this.#sql.get('SELECT 1 FROM hf_active LIMIT 1') !== undefined;
-    return any && waiting.deadline > now ? undefined : answer([], waiting, now);
+    const isDue = waiting.due <= now || waiting.deadline <= now;
+    const any = isDue || this.#sql.get('SELECT 1 FROM hf_active LIMIT 1') !== undefined;
+    return any ? undefined : answer([], waiting, now);
   }
 
   /** When the next scheduled task falls due, and the next waiting one meets its deadline. */
@@ -133,9 +186,13 @@ export class Claiming {
     if (!this.#reaper.knows(worker)) return { tasks: [] };
     const { ids: lost, nextIn } = this.#reaper.takeOver(worker, limit, now, newToken());
     const expired = this.#takeExpired(worker, limit - lost.length, now);
-    const taken = [...lost, ...expired];
-    const checkpoints = this.#checkpoints.of(taken);
-    const tasks = this.leased(taken).map((row) => {
+    const tasks = this.#recovered([...lost, ...expired], now);
+    return { tasks, ...(nextIn !== undefined && { nextIn }) };
+  }
+
+  #recovered(ids: readonly number[], now: number): readonly Recovered[] {
+    const checkpoints = this.#checkpoints.of(ids);
+    return this.leased(ids).map((row) => {
       const claimed = withCheckpoint(this.claimed(row, row, this.#facts.of(row.id), now), checkpoints);
       const type = this.#sql.get<{ published: string }>('SELECT published FROM hf_types WHERE type = ?', claimed.type);
       return {
@@ -145,7 +202,6 @@ export class Claiming {
         ...(type && { published: type.published }),
       };
     });
-    return { tasks, ...(nextIn !== undefined && { nextIn }) };
   }
 
   /** The tasks that are leased now, in the order of the ids. */
@@ -159,7 +215,8 @@ export class Claiming {
   }
 
   claimed(row: StoredRow, lease: LeaseRow, facts: FactsRow, now: number): Claimed {
-    const { type, category, queue } = this.#catalogue.class(row.class);
+    const { type, category, queue, damaged } = this.#catalogue.class(row.class);
+    const unreadable: string[] = damaged ? ['needs'] : [];
     const claimed: Writable<Claimed> = {
       lease: { task: row.id, execution: lease.execution, token: lease.token },
       revision: lease.revision,
@@ -169,7 +226,7 @@ export class Claiming {
       priority: row.priority,
       payload: row.payload,
       submittedAt: row.submitted_at,
-      facts: factsAt(now, facts, row, lease),
+      facts: factsAt(now, facts, row, lease, unreadable),
     };
     if (row.idempotent === null) claimed.idempotenceUnsaid = true;
     if (category !== '') claimed.category = category;
@@ -177,6 +234,7 @@ export class Claiming {
     if (row.policy !== null) claimed.policy = row.policy;
     if (row.deadline !== null) claimed.deadline = row.deadline;
     if (facts.error !== null) claimed.lastError = facts.error;
+    if (unreadable.length > 0) claimed.unreadable = unreadable;
     return claimed;
   }
 
@@ -210,11 +268,14 @@ export class Claiming {
     return taken;
   }
 
-  #lease(taken: readonly number[], request: ClaimRequest, now: number): Claimed[] {
+  #lease(
+    taken: readonly number[],
+    rows: ReadonlyMap<number, StoredRow>,
+    request: ClaimRequest,
+    now: number,
+  ): Claimed[] {
     if (taken.length === 0) return [];
-    const list = JSON.stringify(taken);
-    const facts = this.#facts.ofAll(list);
-    const rows = this.#storedRows(list);
+    const facts = this.#facts.ofAll(JSON.stringify(taken));
     const ids = this.#withoutRefused(taken, rows, request.limit);
     // A task that never ran has saved nothing, so a claim of new tasks looks for nothing.
     const checkpoints = this.#checkpoints.of(ids.filter((id) => (facts.get(id)?.executions ?? 0) > 0));
@@ -303,9 +364,17 @@ export class Claiming {
         Math.max(0, limit),
       )
       .map(({ id }) => id);
+    return this.#leaseExpired(
+      ids.map((id) => this.#places.find(id) as Found),
+      worker,
+      now,
+    );
+  }
+
+  #leaseExpired(expired: readonly Found[], worker: number, now: number): number[] {
     const token = newToken();
-    for (const id of ids) {
-      const found = this.#places.find(id) as Found;
+    return expired.map((found) => {
+      const { id } = found.row;
       mustBeLegal(found.state, 'running');
       this.#uniques.follow(id, found.row.unique_while, found.state, 'running');
       this.#places.leave(found);
@@ -320,14 +389,22 @@ export class Claiming {
         found.row.deadline,
         found.row.unique_while,
       );
-    }
-    return ids;
+      return id;
+    });
   }
 }
 
 function withCheckpoint(claimed: Claimed, checkpoints: ReadonlyMap<number, string>): Claimed {
   const checkpoint = checkpoints.get(claimed.lease.task);
   return checkpoint === undefined ? claimed : { ...claimed, checkpoint };
+}
+
+function isPast(deadline: number | null, now: number): boolean {
+  return deadline !== null && deadline <= now;
+}
+
+function isSuspect({ facts }: Claimed): boolean {
+  return facts.suspect;
 }
 
 /** Infinity where there is none. */
@@ -338,8 +415,6 @@ interface Waiting {
 
 function answer(tasks: Claimed[], { due, deadline }: Waiting, now: number): Claim {
   const next = Math.min(due, deadline);
-  const expired = deadline <= now;
-  return Number.isFinite(next)
-    ? { known: true, tasks, expired, nextDueIn: Math.max(0, next - now) }
-    : { known: true, tasks, expired };
+  const answered = { known: true, tasks, expired: [] };
+  return Number.isFinite(next) ? { ...answered, nextDueIn: Math.max(0, next - now) } : answered;
 }

@@ -1,4 +1,5 @@
 import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
+import { readStored } from '../../stored-json.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
 
@@ -152,14 +153,14 @@ export function factsAt(
   facts: FactsRow,
   task: { readonly idempotent: number | null; readonly deadline: number | null },
   lease: { readonly execution: number; readonly started_at: number; readonly cancel: number },
+  unreadable: string[] = [],
 ): Facts {
   const made = {
     executions: lease.execution - facts.round_base,
-    charged: facts.charged === '[]' ? NONE : (JSON.parse(facts.charged) as ChargedCount[]),
+    charged: facts.charged === '[]' ? NONE : readStored<ChargedCount[]>(facts.charged, 'charged', unreadable, []),
     deferralsInARow: facts.in_a_row,
     deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
-    recoveriesAgoMs:
-      facts.recoveries === '[]' ? NONE : (JSON.parse(facts.recoveries) as number[]).map((at) => now - at),
+    recoveriesAgoMs: facts.recoveries === '[]' ? NONE : recoveriesOf(facts, unreadable).map((at) => now - at),
     suspect: facts.suspect === 1,
     idempotent: task.idempotent !== 0,
     cancelRequested: lease.cancel === 1,
@@ -187,10 +188,7 @@ export function afterDecision(
     deferrals: facts.deferrals + deferred,
     in_a_row: row.in_a_row + deferred,
     deferred_since: deferred === 1 ? (row.deferred_since ?? now) : row.deferred_since,
-    recoveries:
-      charge.to === 'recoveries'
-        ? JSON.stringify([...(JSON.parse(facts.recoveries) as number[]), now])
-        : facts.recoveries,
+    recoveries: charge.to === 'recoveries' ? JSON.stringify([...recoveriesOf(facts, []), now]) : facts.recoveries,
     suspect: decision.next === 'scheduled' && decision.suspect ? 1 : 0,
     run_at: decision.next === 'scheduled' ? now + decision.after : facts.run_at,
     reason: decision.next === 'succeeded' ? null : decision.reason,
@@ -212,8 +210,12 @@ function firstStart(
   return facts.first_started_at ?? (execution > facts.executions ? started_at : null);
 }
 
+function recoveriesOf({ recoveries }: FactsRow, unreadable: string[]): readonly number[] {
+  return readStored<number[]>(recoveries, 'recoveries', unreadable, []);
+}
+
 function withCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
-  const counts = JSON.parse(json) as ChargedCount[];
+  const counts = readStored<ChargedCount[]>(json, 'charged', [], []);
   const same = counts.find((one) => one.reason === reason && one.kind === kind);
   return JSON.stringify(
     same

@@ -1,8 +1,7 @@
-import type { Because, ChargedCount } from '../../failure/decide.ts';
-import type { Failure } from '../../failure/outcome.ts';
+import type { ChargedCount } from '../../failure/decide.ts';
+import { readStored, unreadableMember } from '../../stored-json.ts';
 import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
 import type {
-  Brought,
   Counts,
   HistoryEntry,
   ListFilter,
@@ -15,7 +14,8 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { takes } from '../takes.ts';
+import { broughtFrom, judgementFrom } from '../stored-history.ts';
+import { takes, takesFrom } from '../takes.ts';
 import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
@@ -64,7 +64,8 @@ interface ViewRow {
   readonly executions: number;
   readonly charged: string;
   readonly deferrals: number;
-  readonly recoveries: number;
+  /** Null where they cannot be read. */
+  readonly recoveries: number | null;
   readonly suspect: number;
   readonly reason: string | null;
   readonly held_by: 'source_held' | 'queue_paused' | null;
@@ -253,7 +254,7 @@ export class SqliteRecords implements Records {
   #takersOf(sql: Sql): readonly Takes[] {
     return sql
       .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
-      .map(({ takes }) => JSON.parse(takes) as Takes);
+      .map(({ takes }) => takesFrom(takes));
   }
 }
 
@@ -339,11 +340,10 @@ function executionEntry(row: ExecutionRow): HistoryEntry {
     outcome: row.outcome,
     next: row.next,
     charge: row.charge,
-    because: JSON.parse(row.because) as Because,
     late: row.late === 1,
     ...(row.after_ms !== null && { after: row.after_ms }),
-    ...(row.failure !== null && { failure: JSON.parse(row.failure) as Failure }),
     ...(row.message !== null && { message: row.message }),
+    ...judgementFrom(row),
   };
 }
 
@@ -355,14 +355,19 @@ function actEntry(row: ActRow): HistoryEntry {
     verb: row.verb,
     from: row.from_state,
     to: row.to_state,
-    ...(row.brought !== null && { brought: JSON.parse(row.brought) as Brought }),
+    ...broughtFrom(row.brought),
     ...(row.note !== null && { note: row.note }),
   };
 }
 
 function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
+  const unreadable: string[] = [];
+  const charged = readStored<ChargedCount[]>(row.charged, 'charged', unreadable, []);
+  const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
+  if (row.recoveries === null) unreadable.push('recoveries');
   const heldBy =
-    row.held_by ?? (row.state === 'ready' && !takers.some((worker) => takesRow(worker, row)) ? 'no_worker' : null);
+    row.held_by ??
+    (row.state === 'ready' && !takers.some((worker) => takesRow(worker, row, needs)) ? 'no_worker' : null);
   return {
     id: row.id,
     type: row.type,
@@ -375,12 +380,12 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
     submittedAt: row.submitted_at,
     createdAt: row.created_at,
     executions: row.executions,
-    charged: JSON.parse(row.charged) as ChargedCount[],
+    charged,
     deferrals: row.deferrals,
-    recoveries: row.recoveries,
+    recoveries: row.recoveries ?? 0,
     suspect: row.suspect === 1,
     ...(row.category !== null && { category: row.category }),
-    ...(row.needs !== null && { needs: JSON.parse(row.needs) as Needs }),
+    ...(needs !== undefined && { needs }),
     ...(row.key !== null && { key: row.key }),
     ...(row.unique_key !== null &&
       row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
@@ -390,6 +395,7 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
     ...(row.deadline !== null && { deadline: row.deadline }),
     ...(row.ended_at !== null && { endedAt: row.ended_at }),
     ...(row.reason !== null && { reason: row.reason }),
+    ...unreadableMember(unreadable),
     ...(heldBy !== null && { heldBy }),
     ...(row.running_since !== null && {
       running: {
@@ -401,7 +407,6 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
   };
 }
 
-function takesRow(worker: Takes, { queue, type, category, needs }: ViewRow): boolean {
-  const kind = { queue, type, category: category ?? '', needs: needs === null ? {} : (JSON.parse(needs) as Needs) };
-  return takes(worker, kind);
+function takesRow(worker: Takes, { queue, type, category }: ViewRow, needs: Needs = {}): boolean {
+  return takes(worker, { queue, type, category: category ?? '', needs });
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Recovered } from '../../../src/store/store.ts';
 import {
   cancelled,
+  claimRequest,
   deferredFor,
   ended,
   idsOf,
@@ -605,6 +606,32 @@ function promisesOfExpiry(scene: Scene): void {
     expect(await scene.recover(bob, 3)).toHaveLength(3);
     expect(await scene.recover(bob, 3)).toHaveLength(2);
     expect(await scene.recover(bob, 3)).toEqual([]);
+  });
+
+  test('never stops claims: they hand out what has not expired, and some of what has', async () => {
+    const bob = await scene.join('bob');
+    const deadline = scene.now() + 1_000;
+    const late = { elsewhere: { queue: 'reports', deadline }, before: { deadline }, later: { deadline, delay: 500 } };
+    for (const one of Object.values(late)) await scene.enqueue(...Array.from({ length: 70 }, () => one));
+    const live = await scene.enqueue({}, {}, { queue: 'live' }, { queue: 'live' });
+    scene.advance(1_001);
+
+    const claimed: number[] = [];
+    const expired: number[] = [];
+    const sizes: number[] = [];
+    for (let nextDueIn: number | undefined = 0; nextDueIn === 0 && sizes.length < 100; ) {
+      const claim = await scene.store.tasks.claim(claimRequest(bob, { limit: 3 }));
+      claimed.push(...idsOf(claim.tasks));
+      expired.push(...idsOf(claim.expired));
+      sizes.push(claim.expired.length);
+      for (const one of claim.expired) await scene.settle(one, ended('dead', 'deadline.passed'));
+      nextDueIn = claim.nextDueIn;
+      if (sizes.length === 1) expect(claim.tasks.map(({ queue }) => queue)).toContain('live');
+    }
+    claimed.push(...idsOf(await scene.claim(bob, { limit: 5 })));
+    expect(claimed.toSorted((a, b) => a - b)).toEqual(live);
+    expect(new Set(expired).size).toBe(210);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(150);
   });
 
   test('hands over at most as many as were asked for, lost and expired ones together', async () => {

@@ -42,14 +42,17 @@ export class InvalidInputError extends HoldfastError {
   declare readonly code: 'invalid_input' | 'invalid_policy' | 'unknown_type';
   /** For `enqueueAll`: which of the inputs, or their options, counted from 0. */
   declare readonly index?: number;
+  /** Which member of an input is refused, such as `timeoutMs`, or would have to allow it. */
+  declare readonly member?: string;
 
   constructor(
     message: string,
     code: InvalidInputError['code'] = 'invalid_input',
-    options?: { cause?: unknown; index?: number },
+    options?: { cause?: unknown; index?: number; member?: string },
   ) {
     super(code, message, options);
     if (options?.index !== undefined) this.index = options.index;
+    if (options?.member !== undefined) this.member = options.member;
   }
 }
 
@@ -185,14 +188,17 @@ export class LeaseLostError extends HoldfastError {
 export class StoreError extends HoldfastError {
   /** Whether the same call may succeed later without anybody changing anything. */
   readonly retryable: boolean;
+  /** Of tables that are too old for this version: the schema that they have, 0 where there are none. */
+  declare readonly schema?: number;
 
   constructor(
     code: Extract<ErrorCode, `store_${string}`>,
     message: string,
-    options: { cause?: unknown; retryable?: boolean } = {},
+    options: { cause?: unknown; retryable?: boolean; schema?: number } = {},
   ) {
     super(code, message, 'cause' in options ? { cause: options.cause } : undefined);
     this.retryable = options.retryable ?? false;
+    if (options.schema !== undefined) this.schema = options.schema;
   }
 }
 

@@ -12,6 +12,16 @@ export function refuseUnknown(options: unknown, known: readonly string[], what: 
   }
 }
 
+/** Reads a member of an input, and names it in what is thrown. The innermost name counts. */
+export function readMember<T>(member: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof InvalidInputError) || error.member !== undefined) throw error;
+    throw new InvalidInputError(error.message, error.code, { cause: error.cause, member });
+  }
+}
+
 /** A whole number within bounds. */
 export function wholeNumber(value: unknown, what: string, least: number, most = Number.MAX_SAFE_INTEGER): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;

@@ -4,9 +4,6 @@ import { Problem } from './problem.ts';
 import type { ServerStore } from './store-location.ts';
 import { visible } from './visible.ts';
 
-/** How the store says that its tables are missing or old, and it was not to change them. */
-const TABLES = /has schema (\d+) of Holdfast's tables/;
-
 const GLOBALLY = 'beside a holdfast that was installed with -g: npm install -g pg';
 
 /** There is nothing at a place, and what only looks makes nothing. */
@@ -18,10 +15,10 @@ export function problemAt({ name }: ServerStore, cli: Cli, error: unknown): unkn
   if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'ERR_MODULE_NOT_FOUND') {
     return new Problem(error.code, error.message, { hints: [GLOBALLY], cause: error });
   }
-  const schema = TABLES.exec(error.message)?.[1];
+  const { schema } = error;
   if (schema === undefined) return error;
   const migrate = cli.command('db migrate');
-  if (schema === '0') {
+  if (schema === 0) {
     return new NoStore('store_unavailable', `there is no store at ${visible(name)}`, {
       why: ['The database is there, and has none of the tables of Holdfast.'],
       hints: [`the first task makes them: ${cli.command('run -- CMD…')}`, `so does, as a role that may: ${migrate}`],

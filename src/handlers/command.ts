@@ -12,7 +12,7 @@ import { REASONS } from '../failure/classify/reasons.ts';
 import { reasonOfExit, reasonOfSignal } from '../failure/exits.ts';
 import type { FailureKind } from '../failure/outcome.ts';
 import { Failed } from '../failure/signals.ts';
-import { refuseUnknown, wholeNumber } from '../options.ts';
+import { readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import { isProgram } from './program.ts';
 
@@ -194,7 +194,7 @@ export function checkCommand(input: unknown): CommandInput {
   const given = input as Readonly<Record<string, unknown>>;
   const members = Object.entries(READ)
     .filter(([name]) => given[name] !== undefined || name === 'argv' || name === 'cwd')
-    .map(([name, read]) => [name, read(given[name], name)]);
+    .map(([name, read]) => [name, readMember(name, () => read(given[name], name))]);
   const parsed = Object.fromEntries(members) as CommandInput;
   if (parsed.shell && parsed.argv.length !== 1) {
     throw new InvalidInputError(`With shell, argv must be one string, the script, got ${parsed.argv.length} strings.`);

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isAbsolute } from 'node:path';
 import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { list, refuseUnknown, wholeNumber } from '../options.ts';
+import { list, readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import { isLocalName, isPrivateAddress } from './http-address.ts';
 
@@ -73,12 +73,16 @@ export function checkHttp(input: unknown): HttpInput {
   const given = input as Readonly<Record<string, unknown>>;
   const members = Object.entries(READ)
     .filter(([name]) => given[name] !== undefined || name === 'method' || name === 'url')
-    .map(([name, read]) => [name, read(given[name], name)]);
+    .map(([name, read]) => [name, readMember(name, () => read(given[name], name))]);
   const parsed = Object.fromEntries(members) as HttpInput;
   const { hostname } = new URL(parsed.url);
   const host = bareHost(hostname);
   if (!parsed.allowPrivate && (isLocalName(host) || (isAddress(host) && isPrivateAddress(host)))) {
-    throw new InvalidInputError(`${hostname} is this machine or a private network, which is refused unless allowed.`);
+    throw new InvalidInputError(
+      `${hostname} is this machine or a private network, which is refused unless allowed.`,
+      'invalid_input',
+      { member: 'allowPrivate' },
+    );
   }
   return parsed;
 }
@@ -281,10 +285,12 @@ function readIdempotency(value: unknown, name: string): { header: string; key: s
   refuseUnknown(value, ['header', 'key'], name);
   const { header, key } = value as Readonly<Record<string, unknown>>;
   if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) {
-    return { header: headerName(header, `${name}.header`), key };
+    return { header: readMember(`${name}.header`, () => headerName(header, `${name}.header`)), key };
   }
   throw new InvalidInputError(
     `${name}.key must be 1 to 255 visible characters of ASCII without spaces, got ${show(key)}.`,
+    'invalid_input',
+    { member: `${name}.key` },
   );
 }
 

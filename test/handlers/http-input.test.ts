@@ -43,6 +43,15 @@ describe('addresses', () => {
   });
 });
 
+test.each([
+  ['timeoutMs', { timeoutMs: 0 }],
+  ['idempotency.key', { idempotency: { header: 'Idempotency-Key', key: 'a b' } }],
+  ['idempotency.header', { idempotency: { header: 'no name', key: 'a' } }],
+  ['allowPrivate', { url: 'http://127.0.0.1/' }],
+])('what is refused says that it is about %s', (member, input) => {
+  expect(() => checkHttp(request(input))).toThrow(expect.objectContaining({ code: 'invalid_input', member }));
+});
+
 describe('a request', () => {
   test('is read as it is, with a URL in its normal form and without its fragment', () => {
     const input = {

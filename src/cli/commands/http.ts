@@ -13,29 +13,18 @@ import {
   parseHeader,
   parseStatuses,
 } from '../../handlers/http-input.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { hasEnded } from '../../task.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT } from '../exit-codes.ts';
-import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
-import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
 import { span } from '../moment.ts';
+import { type FlagWords, inFlagWords } from '../named-flags.ts';
 import { plural } from '../plural.ts';
 import { wholeNumberFlag } from '../policy-flags.ts';
-import { type Problem, problemOf, usage } from '../problem.ts';
-import {
-  addRecordFlags,
-  enqueueOptions,
-  foundByKey,
-  hintAtWorkers,
-  type RecordFlags,
-  recordedLine,
-} from '../record-flags.ts';
+import { Problem, problemOf, usage } from '../problem.ts';
+import { recordAndWork } from '../record-and-work.ts';
+import { addRecordFlags, enqueueOptions, type RecordFlags } from '../record-flags.ts';
 import { HTTP_DELIVERY } from '../task-text.ts';
 import { visible, visibleLines } from '../visible.ts';
-import { someoneWorks } from '../workers-alive.ts';
 
 interface Flags extends RecordFlags {
   readonly header?: readonly string[];
@@ -48,9 +37,6 @@ interface Flags extends RecordFlags {
   readonly idempotencyHeader?: string | true;
   readonly idempotent?: boolean;
 }
-
-/** For this long after it was recorded only we know that a request is to be sent now. */
-const HEAD_START = '10s';
 
 /** What a task may carry as its input, in which the body is text or base64. */
 const LARGEST_BODY = 1024 * 1024;
@@ -94,47 +80,19 @@ Exit codes
 
 async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flags): Promise<number> {
   const input = await requestFrom(cli, method, url, flags);
-  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
-  optionsFrom(flags, Date.now());
   if (!flags.detach) refuseMissing(input.headers ?? [], cli.environment);
-  return withForeground(cli, { create: true }, (foreground) => record(cli, foreground, input, flags, timeoutMs));
-}
-
-async function record(
-  cli: Cli,
-  foreground: Foreground,
-  input: HttpInput,
-  flags: Flags,
-  timeoutMs: number | undefined,
-): Promise<number> {
-  const { holdfast } = foreground;
-  const contested = !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
-  const { policy } = await holdfast.policyFor({ type: HTTP_DELIVERY });
-  const { id, created } = await holdfast.enqueue<unknown>(HTTP_DELIVERY, input, {
-    // Our environment has its secrets; a worker's may not. Should we be gone by then, it is the worker's.
-    ...(contested && { delay: HEAD_START }),
-    ...optionsFrom(flags, holdfast.store.upkeep.now(), policy),
+  return recordAndWork(cli, {
+    name: 'http',
+    type: HTTP_DELIVERY,
+    flags,
+    inputs: [input],
+    // Our environment has its secrets; a worker's may not.
+    ours: true,
+    options: (_, now, ofType) => optionsFrom(flags, now, ofType),
+    show([task]) {
+      if (task?.state === 'succeeded') showAnswer(cli, task);
+    },
   });
-  if (!flags.detach) foreground.departure.listen();
-  const task = await holdfast.get(id);
-  if (!created) foundByKey(cli, task, input);
-  if (flags.detach || (!created && hasEnded(task.state))) return leave(cli, holdfast, task, created);
-
-  const worked = await workHere(cli, foreground, [task], { timeoutMs, takeNow: contested && created });
-  const [left] = worked.tasks as [Task];
-  const exit = exitOfTasks([left]);
-  if (cli.terminal.json) await document(cli, holdfast, left, { created, detached: worked.detached, exit });
-  else if (left.state === 'succeeded') showAnswer(cli, left);
-  return exit;
-}
-
-/** Recorded, or there already, and not sent here. */
-async function leave(cli: Cli, holdfast: Holdfast, task: Task, created: boolean): Promise<number> {
-  const ended = hasEnded(task.state);
-  if (cli.terminal.json) await document(cli, holdfast, task, { created, detached: !ended, exit: EXIT.done });
-  else cli.terminal.result(await recordedLine(cli, holdfast, task));
-  if (!ended) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
-  return EXIT.done;
 }
 
 /** The body to stdout, byte for byte unless a terminal would obey it. A person may have left another result, or none. */
@@ -155,11 +113,6 @@ function showAnswer({ terminal }: Cli, { result }: Task): void {
   else terminal.out.raw(body);
 }
 
-async function document(cli: Cli, holdfast: Holdfast, task: Task, end: object): Promise<void> {
-  const history = (await holdfast.history(task.id)).map(historyJson);
-  cli.terminal.document(documentOf('http', { ...end, task: taskJson(task), history }));
-}
-
 /** The time limit of an attempt is the request's own here, so that it ends as the network's failure and not as our worker's. */
 function optionsFrom({ attemptTimeout: _, ...flags }: Flags, now: number, ofType?: Policy) {
   return enqueueOptions(flags, HTTP_DELIVERY, now, ofType && { ofType });
@@ -178,7 +131,7 @@ async function requestFrom(cli: Cli, method: string, url: string | undefined, fl
     url,
     ...(flags.header && { headers: flags.header.map((each) => headerFrom(each, cli.cwd)) }),
     ...(body !== undefined && { body }),
-    ...(flags.ok !== undefined && { ok: named(() => parseStatuses(flags.ok as string), '--ok') }),
+    ...(flags.ok !== undefined && { ok: inFlagWords(() => parseStatuses(flags.ok as string), FLAGS, '--ok') }),
     ...(flags.connectTimeout !== undefined && {
       connectTimeoutMs: span(flags.connectTimeout, '--connect-timeout'),
     }),
@@ -191,11 +144,13 @@ async function requestFrom(cli: Cli, method: string, url: string | undefined, fl
     ...(flags.idempotent !== undefined && { idempotent: flags.idempotent }),
     ...(flags.idempotencyHeader !== undefined && { idempotency: idempotencyFrom(flags.idempotencyHeader, flags.key) }),
   };
-  return named(() => checkHttp(input));
+  return inFlagWords(() => checkHttp(input), FLAGS);
 }
 
 function headerFrom(text: string, cwd: string): HttpHeader {
-  return text.startsWith('@') ? { file: resolve(cwd, text.slice(1)) } : named(() => parseHeader(text), '--header');
+  return text.startsWith('@')
+    ? { file: resolve(cwd, text.slice(1)) }
+    : inFlagWords(() => parseHeader(text), FLAGS, '--header');
 }
 
 /** A later attempt must have what this one has, so the key is recorded. */
@@ -230,8 +185,8 @@ function readBodyFile(name: string, cwd: string): Buffer {
     if (found.size > LARGEST_BODY) throw tooLarge();
     return readFileSync(path);
   } catch (error) {
-    const { message } = problemOf(error);
-    throw usage(visible(message.startsWith('--data') ? message : `--data: ${message}`), { cause: error });
+    if (error instanceof Problem) throw error;
+    throw usage(visible(`--data: ${problemOf(error).message}`), { cause: error });
   }
 }
 
@@ -275,31 +230,16 @@ function refuseMissing(headers: readonly HttpHeader[], environment: NodeJS.Proce
   }
 }
 
-/** The handler's objections in the words of the flags. */
-function named<T>(check: () => T, flag?: string): T {
-  try {
-    return check();
-  } catch (error) {
-    const { message } = problemOf(error);
-    const spelled = message.replace(
-      /^(?:method|url|connectTimeoutMs|timeoutMs|idempotency\.(?:key|header))/,
-      (name) => FLAGS[name] as string,
-    );
-    const isPrivate = message.endsWith('refused unless allowed.');
-    throw usage(visible(flag === undefined ? spelled : `${flag}: ${spelled}`), {
-      ...(isPrivate && { hints: ['if it is meant: --allow-private'] }),
-      cause: error,
-    });
-  }
-}
-
-const FLAGS: Readonly<Record<string, string>> = {
-  method: 'The method',
-  url: 'The URL',
-  connectTimeoutMs: '--connect-timeout, in milliseconds,',
-  timeoutMs: '--attempt-timeout, in milliseconds,',
-  'idempotency.key': 'The --key, which is sent as the idempotency key,',
-  'idempotency.header': '--idempotency-header',
+const FLAGS: FlagWords = {
+  words: {
+    method: 'The method',
+    url: 'The URL',
+    connectTimeoutMs: '--connect-timeout, in milliseconds,',
+    timeoutMs: '--attempt-timeout, in milliseconds,',
+    'idempotency.key': 'The --key, which is sent as the idempotency key,',
+    'idempotency.header': '--idempotency-header',
+  },
+  hints: { allowPrivate: 'if it is meant: --allow-private' },
 };
 
 function withoutSecret(url: string): string {

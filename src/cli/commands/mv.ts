@@ -4,24 +4,13 @@ import type { Command } from 'commander';
 import type { Policy } from '../../failure/policy.ts';
 import { presets } from '../../failure/presets.ts';
 import type { MoveInput } from '../../handlers/move.ts';
-import type { Task } from '../../queue/task-view.ts';
-import { hasEnded } from '../../task.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { sourceOfMove } from '../default-source.ts';
-import { EXIT } from '../exit-codes.ts';
-import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
-import { documentOf, taskJson } from '../json-shapes.ts';
-import { span } from '../moment.ts';
+import { taskJson } from '../json-shapes.ts';
 import { usage } from '../problem.ts';
-import {
-  addRecordFlags,
-  enqueueOptions,
-  foundByKey,
-  hintAtWorkers,
-  type RecordFlags,
-  recordedLine,
-} from '../record-flags.ts';
+import { recordAndWork } from '../record-and-work.ts';
+import { addRecordFlags, enqueueOptions, type RecordFlags } from '../record-flags.ts';
 import { FILE_MOVE } from '../task-text.ts';
 import { visible } from '../visible.ts';
 
@@ -51,57 +40,25 @@ async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<num
   }
   if (flags.plain && flags.policy !== undefined)
     throw usage('--plain is a policy too, so --policy cannot stand beside it');
-  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
-  optionsFor(flags, Date.now());
   // A key may lead to a move that is done, whose source is gone.
   if (flags.key === undefined) for (const { from } of moves) refuseMissing(from);
-  return withForeground(cli, { create: true }, (foreground) => record(cli, foreground, moves, flags, timeoutMs));
-}
-
-async function record(
-  cli: Cli,
-  foreground: Foreground,
-  moves: readonly MoveInput[],
-  flags: Flags,
-  timeoutMs: number | undefined,
-): Promise<number> {
-  const { holdfast } = foreground;
-  if (flags.key !== undefined && !(await holdfast.store.records.findByKey(flags.key, FILE_MOVE))) {
-    refuseMissing((moves[0] as MoveInput).from);
-  }
-  const { policy } = await holdfast.policyFor({ type: FILE_MOVE });
-  const options = optionsFor(flags, holdfast.store.upkeep.now(), policy);
-  // In one turn of the event loop, so that they share their commits. Nothing is moved before all are recorded.
-  const receipts = await Promise.all(
-    moves.map((input) => holdfast.enqueue<unknown>(FILE_MOVE, input, { ...options, source: sourceOfMove(input) })),
-  );
-  if (!flags.detach) foreground.departure.listen();
-  const tasks: Task[] = [];
-  for (const { id } of receipts) tasks.push(await holdfast.get(id));
-  const [first] = tasks as [Task];
-  const created = receipts.every((receipt) => receipt.created);
-  if (!created) foundByKey(cli, first, moves[0]);
-  if (flags.detach || (!created && hasEnded(first.state))) return leave(cli, foreground, tasks, created);
-
-  const worked = await workHere(cli, foreground, tasks, { timeoutMs, endsOnStdout: true });
-  const exit = exitOfTasks(worked.tasks);
-  document(cli, worked.tasks, { created, detached: worked.detached, exit });
-  return exit;
-}
-
-/** Recorded, or there already, and not moved here. */
-async function leave(cli: Cli, { holdfast }: Foreground, tasks: readonly Task[], created: boolean): Promise<number> {
-  const open = tasks.filter((task) => !hasEnded(task.state));
-  document(cli, tasks, { created, detached: open.length > 0, exit: EXIT.done });
-  if (!cli.terminal.json) {
-    for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
-  }
-  if (open.length > 0) await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`);
-  return EXIT.done;
-}
-
-function document(cli: Cli, tasks: readonly Task[], end: object): void {
-  if (cli.terminal.json) cli.terminal.document(documentOf('mv', { ...end, items: tasks.map(taskJson) }));
+  return recordAndWork(cli, {
+    name: 'mv',
+    type: FILE_MOVE,
+    flags,
+    inputs: moves,
+    ours: false,
+    endsOnStdout: true,
+    options: (move, now, ofType) => ({
+      ...optionsFor(flags, now, ofType),
+      source: sourceOfMove(move as MoveInput),
+    }),
+    async check({ store }) {
+      if (flags.key === undefined || (await store.records.findByKey(flags.key, FILE_MOVE))) return;
+      refuseMissing((moves[0] as MoveInput).from);
+    },
+    content: (tasks) => ({ items: tasks.map(taskJson) }),
+  });
 }
 
 function optionsFor(flags: Flags, now: number, ofType?: Policy) {

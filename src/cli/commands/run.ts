@@ -5,28 +5,20 @@ import { type CommandInput, checkCommand, parseExitCodes } from '../../handlers/
 import { findProgram } from '../../handlers/program.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { HistoryEntry } from '../../store/store.ts';
 import { hasEnded } from '../../task.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
 import { commandStatus } from '../command-status.ts';
 import { sourceOfCommand } from '../default-source.ts';
 import { EXIT } from '../exit-codes.ts';
-import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
-import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
+import { exitOfTasks } from '../foreground.ts';
 import { span } from '../moment.ts';
+import { type FlagWords, inFlagWords } from '../named-flags.ts';
 import { problemOf, usage } from '../problem.ts';
-import {
-  addRecordFlags,
-  enqueueOptions,
-  foundByKey,
-  hintAtWorkers,
-  type RecordFlags,
-  recordedLine,
-} from '../record-flags.ts';
+import { type Errand, recordAndWork } from '../record-and-work.ts';
+import { addRecordFlags, enqueueOptions, type RecordFlags } from '../record-flags.ts';
 import { SHELL_COMMAND } from '../task-text.ts';
 import { visible } from '../visible.ts';
-import { someoneWorks } from '../workers-alive.ts';
 
 interface Flags extends RecordFlags {
   readonly exitState?: boolean;
@@ -42,9 +34,6 @@ interface Flags extends RecordFlags {
   readonly stdin?: string;
   readonly killAfter?: string;
 }
-
-/** For this long after it was recorded only we know that a command is to be run now. */
-const HEAD_START = '10s';
 
 export function declare(command: Command): void {
   command.argument('<command...>').passThroughOptions();
@@ -84,68 +73,35 @@ Exit codes
 
 async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<number> {
   const input = commandFrom(cli, argv, flags);
-  const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
-  // Read before anything is opened, so that a wrong flag leaves no trace.
-  enqueueOptions(flags, SHELL_COMMAND, Date.now());
+  const errand: Errand = {
+    name: 'run',
+    type: SHELL_COMMAND,
+    flags,
+    inputs: [input],
+    // A worker would keep its output to itself.
+    ours: true,
+    options: (_, now, ofType) => ({
+      ...enqueueOptions(flags, SHELL_COMMAND, now, ofType && { ofType }),
+      source: sourceOfCommand(input),
+      idempotent: flags.idempotent,
+    }),
+    exitOf: async (holdfast, [task], left) =>
+      flags.exitState ? exitOfTasks([task as Task]) : exitOfCommand(holdfast, task as Task, left),
+    exitUnworked: ([task]) =>
+      flags.exitState && hasEnded((task as Task).state) ? exitOfTasks([task as Task]) : EXIT.done,
+  };
   try {
-    return await withForeground(cli, { create: true }, (foreground) =>
-      record(cli, foreground, input, flags, timeoutMs),
-    );
+    return await recordAndWork(cli, errand);
   } catch (error) {
     const problem = problemOf(error);
     throw problem.exit === EXIT.usage || flags.exitState ? problem : problem.endingWith(EXIT.runFailed);
   }
 }
 
-async function record(
-  cli: Cli,
-  foreground: Foreground,
-  input: CommandInput,
-  flags: Flags,
-  timeoutMs: number | undefined,
-): Promise<number> {
-  const { holdfast } = foreground;
-  const contested = !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
-  const { policy } = await holdfast.policyFor({ type: SHELL_COMMAND });
-  const { id, created } = await holdfast.enqueue<unknown>(SHELL_COMMAND, input, {
-    // A worker that took it first would keep its output to itself. Should we be gone by then, it is the worker's.
-    ...(contested && { delay: HEAD_START }),
-    ...enqueueOptions(flags, SHELL_COMMAND, holdfast.store.upkeep.now(), { ofType: policy }),
-    source: sourceOfCommand(input),
-    idempotent: flags.idempotent,
-  });
-  if (!flags.detach) foreground.departure.listen();
-  const task = await holdfast.get(id);
-  if (!created) foundByKey(cli, task, input);
-  if (flags.detach || (!created && hasEnded(task.state))) return leave(cli, holdfast, task, created, flags);
-
-  const worked = await workHere(cli, foreground, [task], { timeoutMs, takeNow: contested && created });
-  const [left] = worked.tasks as [Task];
-  const exit = flags.exitState ? exitOfTasks([left]) : exitOfCommand(left, worked.left, await holdfast.history(id));
-  await document(cli, holdfast, left, { created, detached: worked.detached, exit });
-  return exit;
-}
-
 /** Its command's own, unless it is not finished: somebody walked away, put it aside, or has to answer what that led to. */
-function exitOfCommand(task: Task, left: boolean, history: readonly HistoryEntry[]): number {
+async function exitOfCommand(holdfast: Holdfast, task: Task, left: boolean): Promise<number> {
   const unfinished = !hasEnded(task.state) && (task.state !== 'needs_manual' || left);
-  return unfinished ? EXIT.notFinished : commandStatus(task, history);
-}
-
-/** Recorded, or there already, and not worked here. */
-async function leave(cli: Cli, holdfast: Holdfast, task: Task, created: boolean, flags: Flags): Promise<number> {
-  const ended = hasEnded(task.state);
-  const exit = flags.exitState && ended ? exitOfTasks([task]) : EXIT.done;
-  if (cli.terminal.json) await document(cli, holdfast, task, { created, detached: !ended, exit });
-  else cli.terminal.result(await recordedLine(cli, holdfast, task));
-  if (!ended) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
-  return exit;
-}
-
-async function document(cli: Cli, holdfast: Holdfast, task: Task, end: object): Promise<void> {
-  if (!cli.terminal.json) return;
-  const history = (await holdfast.history(task.id)).map(historyJson);
-  cli.terminal.document(documentOf('run', { ...end, task: taskJson(task), history }));
+  return unfinished ? EXIT.notFinished : commandStatus(task, await holdfast.history(task.id));
 }
 
 // ── What is recorded ──
@@ -174,7 +130,7 @@ function commandFrom(cli: Cli, argv: readonly string[], flags: Flags): CommandIn
     ...(flags.permanentIfStderr !== undefined && { permanentIfStderr: flags.permanentIfStderr }),
     ...(flags.killAfter !== undefined && { killAfterMs: span(flags.killAfter, '--kill-after') }),
   };
-  return named(() => checkCommand(input));
+  return inFlagWords(() => checkCommand(input), FLAGS);
 }
 
 function variable(text: string, environment: NodeJS.ProcessEnv): [string, string] {
@@ -195,27 +151,15 @@ function stdinFile(text: string, cwd: string): string {
 }
 
 function codes(text: string, flag: string) {
-  return named(() => parseExitCodes(text), flag);
+  return inFlagWords(() => parseExitCodes(text), FLAGS, flag);
 }
 
-/** The handler's objections in the words of the flags. */
-function named<T>(check: () => T, flag?: string): T {
-  try {
-    return check();
-  } catch (error) {
-    const problem = problemOf(error);
-    const spelled = problem.message.replace(
-      /^(?:retryIfStderr|permanentIfStderr|killAfterMs)\b/,
-      (name) => FLAGS[name] as string,
-    );
-    throw usage(visible(flag === undefined ? spelled : `${flag}: ${spelled}`), { cause: error });
-  }
-}
-
-const FLAGS: Readonly<Record<string, string>> = {
-  retryIfStderr: '--retry-if-stderr',
-  permanentIfStderr: '--permanent-if-stderr',
-  killAfterMs: '--kill-after',
+const FLAGS: FlagWords = {
+  words: {
+    retryIfStderr: '--retry-if-stderr',
+    permanentIfStderr: '--permanent-if-stderr',
+    killAfterMs: '--kill-after',
+  },
 };
 
 function isFolder(path: string): boolean {

@@ -57,6 +57,7 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
       'store_unsupported',
       `${where} ${lack}, but it was opened with migrate: 'never'. ` +
         'Open it once with a role that may change them, for instance: holdfast db migrate --store postgres://…',
+      found.version >= target ? {} : { schema: found.version },
     );
   }
   await database.session(async (query) => {

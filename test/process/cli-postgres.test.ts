@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { SCHEMA } from '../../src/store/postgres/migrate.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
 import { test as base, type Ended, type HoldfastProcess, Project, type StartOptions } from './cli-process.ts';
@@ -114,7 +115,12 @@ describe.concurrent('on PostgreSQL', () => {
     expect(status.stdout).toContain(`Store    ${shop.name}\n`);
     expect((await shop.run('status', '--check')).exit).toBe(8);
     expect((await shop.run('show', '9')).stderr).toContain(`no task #9 in ${shop.name}`);
-    expect(await shop.json('db')).toMatchObject({ store: shop.name, kind: 'postgres', schema_version: 1, bytes: null });
+    expect(await shop.json('db')).toMatchObject({
+      store: shop.name,
+      kind: 'postgres',
+      schema_version: SCHEMA,
+      bytes: null,
+    });
     expect(readdirSync(shop.project.folder)).not.toContain('holdfast.db');
   });
 
@@ -248,7 +254,7 @@ describe.concurrent('what cannot be opened ends with 7, and says what to do', ()
     }
     expect((await shop.run('policies')).exit).toBe(0);
     expect(await ask(shop.url, "SELECT 1 FROM pg_namespace WHERE nspname = 'holdfast'")).toEqual([]);
-    expect((await shop.run('db', 'migrate')).stdout).toBe(`${shop.name} is at schema 1.\n`);
+    expect((await shop.run('db', 'migrate')).stdout).toBe(`${shop.name} is at schema ${SCHEMA}.\n`);
     expect((await shop.run('status')).exit).toBe(0);
   });
 

@@ -15,6 +15,8 @@ export function judge({ lines, tasks, histories, foreign }) {
     ['no acknowledged task is lost', lost(witness, all)],
     ['no task is stuck', stuck(all)],
     ['no task ran twice at once', together(lines, foreign)],
+    ['no living worker lost a lease', foreign ? [] : robbed(lines, all)],
+    ['no execution was settled twice', settledTwice(lines, all)],
     ['no task that must not run twice did', repeated(witness, all)],
     ['nothing ran again that had ended', ranAfterItsEnd(lines, witness)],
     ['no task is charged for what it did not do', unjust(witness, all)],
@@ -103,6 +105,35 @@ function together(lines, foreign) {
     }
   }
   return violations;
+}
+
+/** By who was killed, or died of a task. */
+function robbed(lines, all) {
+  const dead = new Set(lines.filter(({ what }) => what === 'killing' || what === 'dies').map(({ process }) => process));
+  return all.flatMap(({ id, plan, history }) =>
+    history
+      .filter(
+        ({ kind, outcome, late, worker }) => kind === 'execution' && outcome === 'loss' && !late && !dead.has(worker),
+      )
+      .map(
+        ({ execution, worker }) => `#${id} (${plan}) was taken in execution ${execution} from ${worker}, which lived.`,
+      ),
+  );
+}
+
+function settledTwice(lines, all) {
+  const answered = lines.filter(({ what }) => what === 'answered');
+  return [
+    ...twice(answered.map(nameOf)).map((name) => `The execution ${name} was answered as settled twice.`),
+    ...all.flatMap(({ id, history }) => {
+      const settled = history.filter(({ kind, late }) => kind === 'execution' && !late);
+      return twice(settled.map(({ execution }) => execution)).map((n) => `#${id} has two records of execution ${n}.`);
+    }),
+  ];
+}
+
+function twice(names) {
+  return names.filter((name, i) => names.indexOf(name) !== i);
 }
 
 function repeated(witness, all) {

@@ -1,7 +1,7 @@
-// Storms over one PostgreSQL database, one after the other: everything that a store can do, at once and at random, over many
-// connections; every second one gives a queue other orders meanwhile. Tells what went wrong, and how many deadlocks the server
-// counted.
-//   npm run storm:postgres -- [--storms 20] [--rounds 300] [--stores 21] [--seed N]
+// Looks for deadlocks: on one PostgreSQL database, everything that a store can do, at once and at random, over many connections of
+// one process; every second round gives a queue other orders meanwhile. Tells what went wrong, and how many deadlocks the server
+// counted. `npm run storm` has real processes instead.
+//   npm run deadlocks -- [--storms 20] [--rounds 300] [--stores 21] [--seed N]
 import { parseArgs } from 'node:util';
 import { systemClock } from '../dist/clock.js';
 import { postgres } from '../dist/store/postgres/index.js';

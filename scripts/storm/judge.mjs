@@ -107,9 +107,10 @@ function together(lines, foreign) {
   return violations;
 }
 
-/** By who was killed, or died of a task. */
+/** One that was told to end may leave what the store did not take in time. */
 function robbed(lines, all) {
-  const dead = new Set(lines.filter(({ what }) => what === 'killing' || what === 'dies').map(({ process }) => process));
+  const mayLose = new Set(['killing', 'dies', 'told']);
+  const dead = new Set(lines.filter(({ what }) => mayLose.has(what)).map(({ process }) => process));
   return all.flatMap(({ id, plan, history }) =>
     history
       .filter(
@@ -121,12 +122,13 @@ function robbed(lines, all) {
   );
 }
 
+/** A lost execution that succeeded all the same is settled as lost, then as a success. */
 function settledTwice(lines, all) {
-  const answered = lines.filter(({ what }) => what === 'answered');
+  const answered = lines.filter(({ what, how }) => what === 'answered' && how === 'succeeded');
   return [
-    ...twice(answered.map(nameOf)).map((name) => `The execution ${name} was answered as settled twice.`),
+    ...twice(answered.map(nameOf)).map((name) => `The execution ${name} was answered as succeeded twice.`),
     ...all.flatMap(({ id, history }) => {
-      const settled = history.filter(({ kind, late }) => kind === 'execution' && !late);
+      const settled = history.filter(({ kind, late, outcome }) => kind === 'execution' && !late && outcome !== 'loss');
       return twice(settled.map(({ execution }) => execution)).map((n) => `#${id} has two records of execution ${n}.`);
     }),
   ];

@@ -64,4 +64,35 @@ export const FREEZES: readonly Situation[] = [
       return id;
     },
   },
+  {
+    name: 'a process that is stopped for longer than its lease, with another worker beside it',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 1,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'untilTold' });
+      const worker = await scene.worker('worker');
+      await worker.says({ running: id });
+      await scene.worker('other');
+      await freeze(worker, 3_000);
+      await worker.says({ settled: id });
+      return id;
+    },
+  },
+  {
+    name: 'a handler that blocks the event loop for longer than its lease, with another worker beside it',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 1,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'block', ms: 2_500 });
+      const worker = await scene.worker('worker');
+      await worker.says({ running: id });
+      await scene.worker('other');
+      await worker.says({ settled: id });
+      return id;
+    },
+  },
 ];

@@ -11,6 +11,8 @@ export interface Clock {
    * clock, which all processes of one boot share.
    */
   readonly timeline?: string;
+  /** Milliseconds since the machine was started, sleep included. Absent for the host's clock, whose system is asked. */
+  uptime?(): Milliseconds;
   /** Calls `then` once after a delay of any length. Returns what calls it off. */
   after(delay: Milliseconds, then: () => void): () => void;
   /**

@@ -513,6 +513,14 @@ interface Upkeep {
   describe(): StoreDescription;
   /** The store's own clock, in milliseconds of the epoch. */
   now(): number;
+  /** What there is to say of that clock. */
+  clock(): Promise<ClockRecord>;
+  /**
+   * Sets the store's clock to the host's wall clock, also back: an operator says that this one is right. Leases that were given
+   * out by a later time are shortened; other times that were written meanwhile stay.
+   * @throws StoreError where the store follows a server's clock.
+   */
+  resetClock(): Promise<void>;
   /** Calls back when work may have become ready. A hint: polling is the truth. Returns what ends it. */
   onWork(listener: () => void): () => void;
   /** Every broken invariant that is found, as sentences; none in a sound store. */
@@ -545,6 +553,18 @@ interface Upkeep {
   giveUpAfter(time: Milliseconds): Promise<void>;
   /** Finishes what was called and lets go of the database. Calls after it are refused. */
   close(): Promise<void>;
+}
+
+/** The store's clock, beside the host's. */
+export interface ClockRecord {
+  readonly now: number;
+  readonly wall: number;
+  /** The wall clock jumped forward, and is not believed yet: it is after so long, if it stays there. */
+  readonly believedIn?: Milliseconds;
+  /** The machine was started anew, and the clock was so much later than before. */
+  readonly leapt?: Milliseconds;
+  /** For so long no task is removed by age, because the clock jumped. */
+  readonly removesIn?: Milliseconds;
 }
 
 /** How many tasks of a state have come to rest for a reason; it is absent where there was none, as for those that succeeded. */

@@ -4,6 +4,7 @@ import { isEnabled, type Logger } from '../log.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { PrunedTask, Store } from '../store/store.ts';
 import type { Announcer } from './announcer.ts';
+import { clockTrouble } from './clock-trouble.ts';
 
 /** So often one of all workers removes what is old. */
 const EVERY: Milliseconds = 3_600_000;
@@ -32,6 +33,8 @@ export class Chores {
   readonly #options: ChoresOptions;
   #logging: Promise<void> | undefined;
   #pruning: Promise<void> | undefined;
+  #looking: Promise<void> | undefined;
+  #doubted = false;
   #resting = true;
   #pausing = false;
   #endPause = () => {};
@@ -48,6 +51,12 @@ export class Chores {
         this.#logging = undefined;
       },
     );
+    this.#looking ??= this.#safely(
+      this.#lookAtClock(),
+      'The clock of the store could not be read; trying again',
+    ).finally(() => {
+      this.#looking = undefined;
+    });
     this.#pruning ??= this.#safely(this.#prune(), 'Old tasks could not be removed; trying again').finally(() => {
       this.#pruning = undefined;
     });
@@ -55,14 +64,23 @@ export class Chores {
 
   /** Whether it does nothing, or waits for the clock. */
   get resting(): boolean {
-    return this.#logging === undefined && (this.#pruning === undefined || this.#pausing);
+    return this.#logging === undefined && this.#looking === undefined && (this.#pruning === undefined || this.#pausing);
   }
 
   /** Ends with the batch that is under way. */
   async rest(): Promise<void> {
     this.#resting = true;
     this.#endPause();
-    await Promise.all([this.#logging, this.#pruning]);
+    await Promise.all([this.#logging, this.#looking, this.#pruning]);
+  }
+
+  /** Says once that the clock jumped, and once more if it jumps again later. */
+  async #lookAtClock(): Promise<void> {
+    const { upkeep, log, worker } = this.#options;
+    const clock = await upkeep.clock();
+    const trouble = clockTrouble(clock);
+    if (trouble !== undefined && !this.#doubted) log.warn({ ...clock, worker }, trouble);
+    this.#doubted = trouble !== undefined;
   }
 
   async #safely(work: Promise<void>, trouble: string): Promise<void> {

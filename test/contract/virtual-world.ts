@@ -13,6 +13,9 @@ class VirtualClock implements Clock {
   #wall = START;
   #monotonic: Milliseconds = 1_000;
   #timers: Timer[] = [];
+  #slept: Milliseconds = 0;
+  /** Absent until `tellUptime`: not every system tells it. */
+  uptime?: () => Milliseconds;
 
   now(): number {
     return this.#wall;
@@ -52,6 +55,17 @@ class VirtualClock implements Clock {
   /** The wall clock is set, forward or back, or the machine slept: no other time passes. */
   jumpWall(by: Milliseconds): void {
     this.#wall += by;
+  }
+
+  /** From now on it tells the time since the boot, so that a jump of the wall clock can be told from a sleep. */
+  tellUptime(): void {
+    this.uptime = () => this.#monotonic + this.#slept;
+  }
+
+  /** The machine sleeps: its monotonic time stands, and the time since the boot goes on. */
+  sleep(by: Milliseconds): void {
+    this.#wall += by;
+    this.#slept += by;
   }
 
   /** Time passes while the wall clock stands. */

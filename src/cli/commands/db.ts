@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { RemovableState, Retention } from '../../retention.ts';
 import type { PruneCount, PrunedTask } from '../../store/store.ts';
+import { clockTrouble } from '../../worker/clock-trouble.ts';
 import { parseRetention } from '../../worker/retention-options.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -19,10 +20,13 @@ import type { StoreLocation } from '../store-location.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { table } from '../table.ts';
 import { stateWords, styleOf } from '../task-text.ts';
+import { rfc3339 } from '../times.ts';
 import { visible } from '../visible.ts';
 
 interface Flags extends PruneFlags {
   readonly dryRun?: boolean;
+  readonly reset?: boolean;
+  readonly accept?: boolean;
 }
 
 /** Between two batches others have the store. */
@@ -52,6 +56,22 @@ export function declare(command: Command): void {
       declare: () => {},
       action: (cli) => migrate(cli),
     },
+    {
+      name: 'clock',
+      arguments: '[--accept] [--reset]',
+      summary: "the store's clock beside the wall clock, and what is wrong with them",
+      alsoCalled: ['time'],
+      declare: (clock) =>
+        clock
+          .option('--accept', 'the wall clock jumped ahead and is right: go by it at once')
+          .addOption(
+            new Option('--reset', "the store's clock is ahead and the wall clock is right: go back to it").conflicts(
+              'accept',
+            ),
+          )
+          .addHelpText('after', CLOCK_HELP),
+      action: (cli, _, flags) => clock(cli, flags),
+    },
   ]);
   command.addHelpText('after', '\nTells where the store is and what it is.');
 }
@@ -61,6 +81,12 @@ Workers do the same by themselves, once an hour: under \`retention:\` in the con
 where nothing is said. What has not ended is never removed. What needs a person is removed only where it is named: by
 --state needs_manual with --older-than, or by a time in the configuration.
 The keys of removed tasks are free again. The file keeps its size; what became free in it is used for new tasks.`;
+
+const CLOCK_HELP = `
+A store in a file goes by the wall clock, but never backwards. Where the wall clock jumps ahead by more than five minutes that the
+time since the boot does not explain, the store's time goes on as before for an hour, so that a clock that was wrong for a moment
+removes nothing and ends nothing. Both flags set the store's clock to the wall clock. Times that were written meanwhile stay: a
+task that is scheduled too late can be made due with retry.`;
 
 // ── The store ──
 
@@ -94,6 +120,32 @@ async function migrate(cli: Cli): Promise<number> {
     if (terminal.json) {
       terminal.document(documentOf('db.migrate', { exit: EXIT.done, store: name, kind, schema_version: schema }));
     } else terminal.result(`${visible(name)} is at schema ${schema}.`);
+    return EXIT.done;
+  });
+}
+
+// ── Clock ──
+
+async function clock(cli: Cli, { accept, reset }: Flags): Promise<number> {
+  return withStore(cli, { config: undefined }, async ({ store: { upkeep } }, { name }) => {
+    if (accept || reset) await upkeep.resetClock();
+    const found = await upkeep.clock();
+    const trouble = clockTrouble(found) ?? null;
+    const { terminal } = cli;
+    if (terminal.json) {
+      const { now, wall } = found;
+      terminal.document(documentOf('db.clock', { store: name, now: rfc3339(now), wall: rfc3339(wall), trouble }));
+      return EXIT.done;
+    }
+    terminal.result(`Store       ${rfc3339(found.now)}`);
+    terminal.result(`Wall clock  ${rfc3339(found.wall)}`);
+    if (trouble !== null) {
+      const flag = found.believedIn === undefined ? '--reset' : '--accept';
+      terminal.result(`${trouble}.`);
+      if (found.believedIn !== undefined || found.now > found.wall) {
+        terminal.result(`If the wall clock is right: ${cli.command(`db clock ${flag}`)}`);
+      }
+    }
     return EXIT.done;
   });
 }

@@ -2,7 +2,8 @@ import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { Counts, SourceCounts, WorkerRecord } from '../../store/store.ts';
+import type { ClockRecord, Counts, SourceCounts, WorkerRecord } from '../../store/store.ts';
+import { clockTrouble } from '../../worker/clock-trouble.ts';
 import { act } from '../act.ts';
 import { adviceFor } from '../advice.ts';
 import type { Cli } from '../cli.ts';
@@ -38,6 +39,7 @@ interface Attention {
     | 'source_shut'
     | 'queue_paused'
     | 'worker_paused'
+    | 'clock'
     | 'config_refused';
   readonly count: number;
   readonly reason?: string;
@@ -66,6 +68,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
     const ready = alive.some(worksAll) ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
     const attention = [
       ...refusedConfig(cli, config),
+      ...clocks(cli, await holdfast.store.upkeep.clock()),
       ...attentionFrom(cli, counts, alive),
       ...unclaimed(cli, ready),
       ...(await heldBack(cli, holdfast, now)),
@@ -105,6 +108,12 @@ function refusedConfig(cli: Cli, config: FoundConfig | undefined): Attention[] {
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const what = `${visible(file)} is refused (${plural(errors, 'error', 'errors')}): workers keep what they had, and none starts with it`;
   return [{ kind: 'config_refused', count: errors, text: what, command: cli.command('policies validate') }];
+}
+
+/** A wall clock that jumped, or a store that is ahead of it. */
+function clocks(cli: Cli, clock: ClockRecord): Attention[] {
+  const text = clockTrouble(clock);
+  return text === undefined ? [] : [{ kind: 'clock', count: 1, text, command: cli.command('db clock') }];
 }
 
 function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[]): Attention[] {
@@ -193,6 +202,7 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   source_shut: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
   worker_paused: [GLYPHS.held, 'waiting'],
+  clock: [GLYPHS.held, 'waiting'],
   config_refused: [GLYPHS.dead, styleOf('dead')],
 };
 

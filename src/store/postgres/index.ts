@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type DurationInput, duration, type Milliseconds } from '../../duration.ts';
-import { InvalidInputError } from '../../errors.ts';
+import { InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
@@ -204,10 +204,21 @@ function build(
         driver: `pg, PostgreSQL ${database.version}`,
       }),
       now: () => time.now(),
+      async clock() {
+        const removesIn = time.removesIn();
+        const now = time.now();
+        return { now, wall: Math.floor(world.clock.now()), ...(removesIn !== undefined && { removesIn }) };
+      },
+      async resetClock() {
+        const why =
+          'The clock of this store is that of its PostgreSQL server, so there is nothing to reset. Set the server’s clock.';
+        throw new StoreError('store_unsupported', why);
+      },
       onWork: (listener) => wake.listen(listener),
       verify: () => brokenInvariants(database),
       prunable: (retention) => chores.prunable(retention),
-      prune: (retention, after) => chores.prune(retention, after),
+      prune: async (retention, after) =>
+        time.removesIn() === undefined ? chores.prune(retention, after) : { removed: [] },
       tidy: () => chores.tidy(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
       takeSteps: (limit) => chores.takeSteps(limit),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { systemClock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
+import { uptimeOf } from '../uptime.ts';
 import type { PgPoolClient } from './client.ts';
 
 /**
@@ -11,6 +12,8 @@ export interface Time {
   now(): number;
   /** Learns what the database just said. */
   learn(now: number): void;
+  /** For how long nothing is removed by age, because the database's clock jumped forward. */
+  removesIn(): Milliseconds | undefined;
   /** Of a clock that is the testing kit's: sets the database's, before each statement. */
   set?(client: Pick<PgPoolClient, 'query'>, within: Milliseconds): Promise<void>;
 }
@@ -18,10 +21,19 @@ export interface Time {
 /** A server whose clock is so far behind what was expected was set back. */
 const SET_BACK_MS: Milliseconds = 60_000;
 
+/** A server whose clock is so far ahead of what was expected was set forward, or another server took its place. */
+const SET_FORWARD_MS: Milliseconds = 5 * 60_000;
+
+/** So long nothing is removed after that. */
+const HELD_AFTER_JUMP_MS: Milliseconds = 3_600_000;
+
 /** The database's own clock. */
 class ServerTime implements Time {
   readonly #clock: Clock;
   #said: { readonly now: number; readonly at: Milliseconds } | undefined;
+  /** What the database said last, by the time since the boot, which goes on while the machine sleeps. */
+  #known: { readonly now: number; readonly uptime: Milliseconds } | undefined;
+  #jumpedAt: Milliseconds | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -34,9 +46,25 @@ class ServerTime implements Time {
 
   /** An answer is older than it looks by its way here, so the latest time that any of them allows is kept. */
   learn(now: number): void {
+    this.#notice(now);
     const at = this.#clock.monotonic();
     const expected = this.#said ? this.#said.now + at - this.#said.at : now;
     if (!this.#said || now > expected || now < expected - SET_BACK_MS) this.#said = { now, at };
+  }
+
+  removesIn(): Milliseconds | undefined {
+    const uptime = uptimeOf(this.#clock);
+    if (uptime === undefined || this.#jumpedAt === undefined) return undefined;
+    const left = this.#jumpedAt + HELD_AFTER_JUMP_MS - uptime;
+    return left > 0 ? left : undefined;
+  }
+
+  #notice(now: number): void {
+    const uptime = uptimeOf(this.#clock);
+    if (uptime === undefined) return;
+    const known = this.#known;
+    if (known && now - known.now - (uptime - known.uptime) > SET_FORWARD_MS) this.#jumpedAt = uptime;
+    this.#known = { now, uptime };
   }
 }
 
@@ -66,6 +94,10 @@ class VirtualTime implements Time {
     if (now <= this.now()) return;
     this.#anchor = { now, at: this.#clock.monotonic() };
     this.#last = now;
+  }
+
+  removesIn(): undefined {
+    return undefined;
   }
 
   async set(client: Pick<PgPoolClient, 'query'>, within: Milliseconds): Promise<void> {

@@ -94,6 +94,7 @@ function refuseReadOnly(path: string): void {
 
 function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const clock = new StoreClock(world.clock);
+  clock.learn(sql);
   const catalogue = new Catalogue(sql, clock);
   const lanes = new Lanes(sql, catalogue, world.random);
   const walk = new Walk(sql, catalogue, lanes);
@@ -111,7 +112,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const handed = new Handed();
   const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now };
   const tasks = new SqliteTasks(parts, () => wake.call());
-  const pruning = new Pruning(sql, writer, read, now);
+  const pruning = new Pruning(sql, writer, read, clock);
   const chores = new Chores(sql, writer, catalogue, read, now);
   const within = new Within({ sql, path, files, clock, random: world.random, isClosed: () => closed });
 
@@ -129,6 +130,12 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
         driver: `better-sqlite3, SQLite ${sqliteVersion(sql)}`,
       }),
       now: () => clock.read(),
+      clock: () =>
+        read((own) => {
+          clock.learn(own);
+          return clock.describe();
+        }),
+      resetClock: () => writer.write(() => clock.set(sql)),
       onWork: (listener) => wake.listen(listener),
       verify: () => read(brokenInvariants),
       prunable: (retention) => pruning.prunable(retention),

@@ -2,6 +2,7 @@ import { keepFor, type RemovableState, type Retention, shortestOf } from '../../
 import type { PruneCount, Pruned, PrunedTask } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
+import type { StoreClock } from './store-clock.ts';
 import type { Writer } from './writer.ts';
 
 /** How many resting tasks are looked at, without any lock, before those whose time is up are removed. */
@@ -34,13 +35,13 @@ export class Pruning {
   readonly #sql: Sql;
   readonly #writer: Writer;
   readonly #read: Read;
-  readonly #now: () => number;
+  readonly #clock: StoreClock;
 
-  constructor(sql: Sql, writer: Writer, read: Read, now: () => number) {
+  constructor(sql: Sql, writer: Writer, read: Read, clock: StoreClock) {
     this.#sql = sql;
     this.#writer = writer;
     this.#read = read;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   prunable(retention: Retention): Promise<readonly PruneCount[]> {
@@ -60,14 +61,14 @@ export class Pruning {
     if (kept === 'never') return [];
     const [count = 0] = sql.column<number>(
       "SELECT count(*) FROM hf_resting WHERE state = 'succeeded' AND since <= ?",
-      this.#now() - kept,
+      this.#clock.read() - kept,
     );
     return count === 0 ? [] : [{ state: 'succeeded', count }];
   }
 
   /** By the index, which leaves out those that succeeded. */
   #othersFor(sql: Sql, retention: Retention): readonly PruneCount[] {
-    const now = this.#now();
+    const now = this.#clock.read();
     const limits = sql
       .all<{ state: RemovableState; reason: string | null }>(
         "SELECT DISTINCT state, reason FROM hf_resting WHERE state <> 'succeeded' AND state <> 'held'",
@@ -87,6 +88,7 @@ export class Pruning {
   }
 
   async prune(retention: Retention, after = 0): Promise<Pruned> {
+    if (this.#clock.describe().removesIn !== undefined) return { removed: [] };
     const { due, next } = await this.#read((sql) => this.#look(sql, retention, after));
     if (due.length === 0) return { removed: [], ...(next !== undefined && { next }) };
     const { removed, last } = await this.#writer.write(() => this.#remove(due));
@@ -98,7 +100,7 @@ export class Pruning {
   #look(sql: Sql, retention: Retention, after: number): { readonly due: readonly Due[]; readonly next?: number } {
     const shortest = shortestOf(retention);
     if (shortest === 'never') return { due: [] };
-    const now = this.#now();
+    const now = this.#clock.read();
     const [next] = sql.column<number>(
       'SELECT id FROM hf_resting WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?',
       after,

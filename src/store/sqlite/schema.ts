@@ -317,8 +317,19 @@ LEFT JOIN hf_sources o ON o.name = t.source
 LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
+/** The time since the boot beside the store's time, and a wall clock that is not believed. */
+const WALL_CLOCK = `
+ALTER TABLE hf_clock ADD COLUMN timeline TEXT;
+ALTER TABLE hf_clock ADD COLUMN uptime INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hf_clock ADD COLUMN doubt_offset INTEGER;
+ALTER TABLE hf_clock ADD COLUMN doubt_since INTEGER;
+ALTER TABLE hf_clock ADD COLUMN leap INTEGER;
+ALTER TABLE hf_clock ADD COLUMN leap_since INTEGER;
+ALTER TABLE hf_clock ADD COLUMN resets INTEGER NOT NULL DEFAULT 0;
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS, LOST_LEASES, TOLERANT_VIEW];
+const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS, LOST_LEASES, TOLERANT_VIEW, WALL_CLOCK];
 
 export const SCHEMA = STEPS.length;
 

@@ -1,32 +1,72 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
+import type { ClockRecord } from '../store.ts';
+import { timelineOf } from '../timeline.ts';
+import { uptimeOf } from '../uptime.ts';
 import type { Sql } from './driver.ts';
+import { BELIEVED_AHEAD_MS, believable, DOUBTED_FOR_MS, type Doubt } from './wall-clock.ts';
 
 /** The highest time that was given out is written down this often. */
 const NOTED_EVERY_MS = 1_000;
+
+/** After a boot, a clock that is so much later than before is worth a word before anything is removed by it. */
+const LEAP_MS = 24 * 3_600_000;
+
+/** So long nothing is removed after such a leap. */
+const HELD_AFTER_LEAP_MS = 10 * 60_000;
 
 interface Noted {
   readonly high: number;
   readonly ahead: number;
   readonly catalogue: number;
+  /** Which boot `uptime` and the columns after it belong to. */
+  readonly timeline: string | null;
+  /** The time since the boot at which `high` was noted. */
+  readonly uptime: number;
+  readonly doubt_offset: number | null;
+  readonly doubt_since: number | null;
+  readonly leap: number | null;
+  readonly leap_since: number | null;
+  /** Rises with each reset by an operator. */
+  readonly resets: number;
 }
+
+const NOTHING: Noted = {
+  high: 0,
+  ahead: 0,
+  catalogue: 0,
+  timeline: null,
+  uptime: 0,
+  doubt_offset: null,
+  doubt_since: null,
+  leap: null,
+  leap_since: null,
+  resets: 0,
+};
 
 /**
  * The store's clock: the host's wall clock, but never running backwards, for all processes on the file together. When the
  * wall clock is set back, time goes on from where it was, at the pace of the monotonic clock, until the wall has caught up.
+ * When it jumps forward, and the time since the boot does not explain that, it is not believed for an hour.
  */
 export class StoreClock {
   readonly #clock: Clock;
+  readonly #timeline: string;
   #ahead = 0;
   #last = 0;
   /** From here this process counts on by its monotonic clock while the wall clock is behind. */
   #anchor: { readonly now: number; readonly monotonic: Milliseconds } | undefined;
-  #noted: Noted = { high: 0, ahead: 0, catalogue: 0 };
+  /** The last time that was given out while the wall clock was believed. */
+  #sound: { readonly now: number; readonly monotonic: Milliseconds } | undefined;
+  #doubt: Doubt | undefined;
+  #leap: { readonly by: Milliseconds; readonly since: Milliseconds } | undefined;
+  #noted: Noted = NOTHING;
   /** Raised by whoever changes what others keep in memory: queues and lanes. */
   catalogue = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#timeline = timelineOf(clock);
   }
 
   /** The time for a reader. */
@@ -36,9 +76,16 @@ export class StoreClock {
 
   /** The time for the transaction that was just begun. */
   tick(sql: Sql): number {
-    this.#noted = sql.get<Noted>('SELECT high, ahead, catalogue FROM hf_clock WHERE id = 1') as Noted;
-    this.catalogue = this.#noted.catalogue;
+    this.learn(sql);
     return this.#go();
+  }
+
+  /** Reads what was noted. */
+  learn(sql: Sql): void {
+    const before = this.#noted;
+    this.#noted = sql.get<Noted>('SELECT * FROM hf_clock WHERE id = 1') as Noted;
+    this.catalogue = this.#noted.catalogue;
+    if (before !== NOTHING && before.resets !== this.#noted.resets) this.#forget();
   }
 
   /**
@@ -46,14 +93,64 @@ export class StoreClock {
    * A commit that writes nothing stays one, or two processes whose clocks differ would wake each other without end.
    */
   note(sql: Sql, wrote: boolean): void {
-    const { high, ahead } = this.#noted;
-    if (!wrote || (this.#ahead === ahead && this.#last - high < NOTED_EVERY_MS)) return;
-    sql.run('UPDATE hf_clock SET high = ?, ahead = ? WHERE id = 1', this.#last, this.#ahead);
+    const { high, ahead, timeline, doubt_since } = this.#noted;
+    const isNews = timeline !== this.#timeline || (this.#doubt?.since ?? null) !== doubt_since;
+    if (!wrote || (this.#ahead === ahead && !isNews && this.#last - high < NOTED_EVERY_MS)) return;
+    this.#write(sql);
+  }
+
+  /** What there is to say of it. */
+  describe(): ClockRecord {
+    const now = this.#go();
+    const wall = Math.floor(this.#clock.now());
+    const uptime = uptimeOf(this.#clock) ?? 0;
+    const heldFor = this.#leap ? this.#leap.since + HELD_AFTER_LEAP_MS - uptime : 0;
+    return {
+      now,
+      wall,
+      ...(this.#doubt && { believedIn: Math.max(0, this.#doubt.since + DOUBTED_FOR_MS - uptime) }),
+      ...(this.#leap && heldFor > 0 && { leapt: this.#leap.by, removesIn: heldFor }),
+    };
+  }
+
+  /** An operator's word: the wall clock is right. The store's time is the wall clock's from now on, also where that is earlier. */
+  set(sql: Sql): void {
+    this.#forget();
+    this.#noted = { ...this.#noted, high: 0, timeline: null, resets: this.#noted.resets + 1 };
+    const now = this.#go();
+    this.#leap = undefined;
+    this.#write(sql);
+    sql.run('UPDATE hf_clock SET resets = ? WHERE id = 1', this.#noted.resets);
+    // Leases that were given out by a time that lies ahead would hold for as long.
+    sql.run('UPDATE hf_workers SET lease_until = ? + lease_for WHERE lease_until > ? + lease_for', now, now);
+  }
+
+  #write(sql: Sql): void {
+    sql.run(
+      `UPDATE hf_clock SET high = ?, ahead = ?, timeline = ?, uptime = ?, doubt_offset = ?, doubt_since = ?, leap = ?, leap_since = ?
+       WHERE id = 1`,
+      this.#last,
+      this.#ahead,
+      this.#timeline,
+      Math.floor(uptimeOf(this.#clock) ?? 0),
+      this.#doubt?.offset ?? null,
+      this.#doubt?.since ?? null,
+      this.#leap?.by ?? null,
+      this.#leap?.since ?? null,
+    );
+  }
+
+  #forget(): void {
+    this.#last = 0;
+    this.#anchor = undefined;
+    this.#sound = undefined;
+    this.#doubt = undefined;
+    this.#leap = undefined;
   }
 
   #go(): number {
-    const wall = Math.floor(this.#clock.now());
     const monotonic = this.#clock.monotonic();
+    const wall = this.#believed(monotonic);
     const floor = Math.max(this.#last, this.#noted.high);
     if (wall >= floor) {
       this.#anchor = { now: wall, monotonic };
@@ -64,5 +161,40 @@ export class StoreClock {
     this.#last = Math.max(floor, Math.floor(this.#anchor.now + monotonic - this.#anchor.monotonic));
     this.#ahead = this.#last - wall;
     return this.#last;
+  }
+
+  /** The wall clock's time, or, where it jumped, the time that it should have. */
+  #believed(monotonic: Milliseconds): number {
+    const wall = Math.floor(this.#clock.now());
+    const sound = this.#sound;
+    if (sound && wall - sound.now - (monotonic - sound.monotonic) <= BELIEVED_AHEAD_MS) {
+      this.#doubt = undefined;
+      this.#sound = { now: Math.max(wall, sound.now), monotonic };
+      return wall;
+    }
+    const uptime = uptimeOf(this.#clock);
+    const {
+      high,
+      timeline,
+      uptime: notedUptime,
+      doubt_offset: offset,
+      doubt_since: since,
+      leap,
+      leap_since,
+    } = this.#noted;
+    if (uptime === undefined) return wall;
+    if (high === 0 || timeline !== this.#timeline) {
+      // How long the machine was off nobody knows, so the clock is believed.
+      if (timeline !== null && wall - high > LEAP_MS) this.#leap ??= { by: wall - high, since: Math.floor(uptime) };
+      this.#sound = { now: wall, monotonic };
+      return wall;
+    }
+    if (leap !== null && leap_since !== null) this.#leap = { by: leap, since: leap_since };
+    const noted = offset === null || since === null ? undefined : { offset, since };
+    const known = { time: high, uptime: notedUptime };
+    const { time, doubt } = believable({ wall, uptime: Math.floor(uptime), known, doubt: noted ?? this.#doubt });
+    this.#doubt = doubt;
+    this.#sound = doubt ? undefined : { now: time, monotonic };
+    return time;
   }
 }

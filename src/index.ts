@@ -107,7 +107,13 @@ export {
   type UniqueScope,
 } from './task.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';
-export { defineTask, type RunningTask, type TaskDefinition, type TaskOptions } from './worker/define-task.ts';
+export {
+  defineTask,
+  type LostExecution,
+  type RunningTask,
+  type TaskDefinition,
+  type TaskOptions,
+} from './worker/define-task.ts';
 export { type JsonLogOptions, jsonLog } from './worker/json-log.ts';
 export type { KeepForInput, RetentionOptions } from './worker/retention-options.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

@@ -7,6 +7,7 @@ import {
   type CommandTask,
   checkCommand,
   command,
+  endLostCommand,
 } from '../handlers/command.ts';
 import { http } from '../handlers/http.ts';
 import { checkHttp, type HttpInput, mayBeRepeated, sourceOfHttp } from '../handlers/http-input.ts';
@@ -37,6 +38,7 @@ export function taskTypes({ environment, brakes, write, output }: TaskTypeOption
       retry: presets.shellCommand,
       input: schemaOf(checkCommand),
       run: (input, task) => brakes.guard(task, (guarded) => runCommand(input, guarded)),
+      cleanUp: endLostCommand,
     }),
     defineTask<MoveInput>(FILE_MOVE, {
       retry: presets.fileMove,

@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { RE2JS, RE2JSException } from 're2js';
 import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
@@ -12,8 +10,12 @@ import { REASONS } from '../failure/classify/reasons.ts';
 import { reasonOfExit, reasonOfSignal } from '../failure/exits.ts';
 import type { FailureKind } from '../failure/outcome.ts';
 import { Failed } from '../failure/signals.ts';
+import type { Logger } from '../log.ts';
 import { readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
+import type { Json } from '../task.ts';
+import { endLeftRunning, endLost, type LeftRunning, startedAs, TAG, tagOf } from './left-running.ts';
+import { groupLives, LINGER, POSIX, signalGroup, within } from './process-group.ts';
 import { isProgram } from './program.ts';
 
 /**
@@ -67,7 +69,12 @@ export interface CommandTask {
   readonly lastError?: string;
   readonly deadline?: Date;
   readonly key?: string;
+  readonly submittedAt?: Date;
   readonly signal: AbortSignal;
+  readonly log?: Pick<Logger, 'info' | 'warn'>;
+  readonly checkpoint?: Json | undefined;
+  /** Without it a command that outlives its worker is found by its environment only. */
+  saveCheckpoint?(value: unknown): Promise<void>;
   heartbeat(): void;
 }
 
@@ -129,11 +136,6 @@ const STDOUT_KEPT = 4 * 1024;
 
 const KILL_AFTER: Milliseconds = 10_000;
 
-/** How long what a command left behind may finish by itself, and how long a killed group may take to vanish. */
-const LINGER: Milliseconds = 1_000;
-
-const POSIX = process.platform !== 'win32';
-
 /**
  * The handler of shell commands. An execution succeeds with the exit code, or fails with a `Failed` that says how it ended,
  * with a reason from the exit code, the signal or the last lines of stderr. An error of the system that says nothing of the
@@ -144,6 +146,9 @@ const POSIX = process.platform !== 'win32';
  *
  * When `task.signal` fires, the command's process group is stopped and the promise rejects with the signal's reason once
  * the group is gone. Processes that left the group (daemons, by setsid) are out of reach.
+ *
+ * A command may outlive a worker that was killed. Which processes an execution started is saved as the task's checkpoint, and the next
+ * execution ends what is left of them before it starts anything (`left-running.ts`).
  */
 export function command(options: CommandOptions): (input: CommandInput, task: CommandTask) => Promise<CommandResult> {
   return async (input, task) => {
@@ -157,8 +162,10 @@ export function command(options: CommandOptions): (input: CommandInput, task: Co
       keep?.(stream, chunk);
       options.write?.(stream, chunk);
     };
+    await endLeftRunning(task, input.killAfterMs ?? KILL_AFTER);
     const running = await launch(input, environment(options.environment, input, task), task.signal, hear);
 
+    record(running, task);
     const stop = AbortSignal.any([task.signal, running.broken]);
     const end = await finish(running, { stop, killAfter: input.killAfterMs ?? KILL_AFTER, kill: options.kill });
     if (end === undefined) throw stop.reason;
@@ -166,6 +173,11 @@ export function command(options: CommandOptions): (input: CommandInput, task: Co
     if (!includes(input.successOn ?? [0], end.exit)) throw failure(end, input, tails.stderr.text());
     return options.write ? { exit: end.exit } : { exit: end.exit, stdout: tails.stdout.text().replaceAll('\0', '␀') };
   };
+}
+
+/** Ends what a command left running that was lost with its worker, where its task was cancelled. */
+export async function endLostCommand(input: CommandInput, lost: LeftRunning): Promise<void> {
+  await endLost(lost, input.killAfterMs ?? KILL_AFTER);
 }
 
 /**
@@ -353,6 +365,7 @@ function environment(base: CommandOptions['environment'], input: CommandInput, t
     HOLDFAST_TASK_ID: String(task.id),
     HOLDFAST_ATTEMPT: String(task.attempt),
     HOLDFAST_EXECUTION: String(task.execution),
+    [TAG]: tagOf(task, task.execution),
     HOLDFAST_MAX_ATTEMPTS: task.maxAttempts?.toString(),
     HOLDFAST_LAST_ERROR: task.lastError?.slice(0, 8 * 1024).replaceAll('\0', '␀'),
     HOLDFAST_DEADLINE: task.deadline?.toISOString(),
@@ -500,19 +513,19 @@ interface Stopping {
  * Left-overs are ended too, after a success as well: the next attempt, or the next task, must not meet them. A process that
  * not even SIGKILL ends (it waits for a dead disk) keeps us waiting, because a retry must not start beside it.
  */
-async function finish(running: Running, { stop, killAfter, kill }: Stopping): Promise<End | undefined> {
+async function finish(running: Running, { stop: told, killAfter, kill }: Stopping): Promise<End | undefined> {
   const { seen, exited } = running;
   const done = new AbortController();
-  await Promise.race([exited, aborted(stop, done.signal)]);
+  await Promise.race([exited, aborted(told, done.signal)]);
   done.abort();
   const own = seen.end;
   const gone = () => seen.end !== undefined && !groupLives(running.pid);
   if (own) await within(LINGER, () => seen.closed && gone());
   if (!gone()) {
-    signalGroup(running, 'SIGTERM');
-    signalGroup(running, 'SIGCONT'); // A stopped process hears of SIGTERM only when it goes on.
+    stop(running, 'SIGTERM');
+    stop(running, 'SIGCONT'); // A stopped process hears of SIGTERM only when it goes on.
     if (!(await within(killAfter, gone, kill))) {
-      signalGroup(running, 'SIGKILL');
+      stop(running, 'SIGKILL');
       await exited;
       await within(LINGER, gone);
     }
@@ -522,72 +535,27 @@ async function finish(running: Running, { stop, killAfter, kill }: Stopping): Pr
   return own;
 }
 
+function stop({ child, pid }: Running, signal: NodeJS.Signals): void {
+  if (POSIX) signalGroup(pid, signal);
+  else child.kill(signal);
+}
+
+/**
+ * Saves which processes run for this task. The command does not wait for it: until it is saved, the next execution finds them by the
+ * tag in their environment. Where the lease is lost, the signal aborts and the command is stopped.
+ */
+function record(running: Running, task: CommandTask): void {
+  task.saveCheckpoint?.(startedAs(running.pid, task)).catch((error: unknown) => {
+    if (running.seen.end === undefined) task.log?.warn({ err: error }, 'The process of the command could not be saved');
+  });
+}
+
 /** When it aborts. A signal outlives the command, so the listener must not stay on it: it is taken off at `done`. */
 function aborted(signal: AbortSignal, done: AbortSignal): Promise<void> {
   return new Promise((settle) => {
     if (signal.aborted) settle();
     else signal.addEventListener('abort', () => settle(), { once: true, signal: done });
   });
-}
-
-/**
- * Whether `done` became true in time. It looks again and again, at growing steps: nothing announces the end of a group.
- * Time is counted in the steps and not by a clock, so that a blocked event loop cuts off no output that waits to be read.
- */
-async function within(ms: Milliseconds, done: () => boolean, hurry?: AbortSignal): Promise<boolean> {
-  let left = ms;
-  for (let step = 1; !done(); step = Math.min(2 * step, 256)) {
-    if (left <= 0 || hurry?.aborted) return false;
-    await delay(Math.min(step, left));
-    left -= step;
-  }
-  return true;
-}
-
-function signalGroup(running: Running, signal: NodeJS.Signals): void {
-  if (!POSIX) {
-    running.child.kill(signal);
-    return;
-  }
-  try {
-    process.kill(-running.pid, signal);
-  } catch (error) {
-    // Already gone, or it became another user's (sudo) and is out of our reach.
-    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-  }
-}
-
-/** Whether a process of the group still runs. Asked only once its leader was reaped. */
-function groupLives(group: number): boolean {
-  if (!POSIX) return false;
-  try {
-    process.kill(-group, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-  }
-  return !isAllZombies(group);
-}
-
-/** In a container whose first process is no init nobody reaps orphans: they keep the group's number and run no more. */
-function isAllZombies(group: number): boolean {
-  if (process.platform !== 'linux') return false;
-  const states = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(stateAndGroup)
-    .filter(([, itsGroup]) => Number(itsGroup) === group)
-    .map(([state]) => state);
-  return states.length > 0 && states.every((state) => state === 'Z' || state === 'X');
-}
-
-function stateAndGroup(pid: string): readonly (string | undefined)[] {
-  try {
-    // "17 (a name, which may hold anything) S parent group …"
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const [, state, , group] = fields.slice(fields.lastIndexOf(')') + 1).split(' ');
-    return [state, group];
-  } catch {
-    return []; // It ended between the two looks.
-  }
 }
 
 function throttledHeartbeat(task: CommandTask): () => void {

@@ -61,6 +61,23 @@ export interface TaskOptions<Input, Result> {
    * if that rejects, it ends the process as it would without Holdfast.
    */
   run(input: Input, task: RunningTask): Result | Promise<Result>;
+  /**
+   * Clears up what a lost execution left behind, such as its processes, where the task was cancelled and so no later execution will.
+   * Called by the worker that recovers it, after the task has ended; what it throws is logged.
+   */
+  cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
+}
+
+/** An execution that ended without a word, with its worker. */
+export interface LostExecution {
+  readonly id: number;
+  readonly type: string;
+  /** Which start of a handler it was. */
+  readonly execution: number;
+  readonly submittedAt: Date;
+  /** What executions of the task saved last. */
+  readonly checkpoint: Json | undefined;
+  readonly log: Logger;
 }
 
 /** A type of task: its name, its policy, and what runs it. */
@@ -78,7 +95,7 @@ export interface TaskDefinition<Input, Result>
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different inputs has no narrower type
 export type AnyTask = TaskDefinition<any, any>;
 
-const OPTIONS = ['retry', 'queue', 'priority', 'category', 'needs', 'source', 'idempotent', 'input', 'run'];
+const OPTIONS = ['retry', 'queue', 'priority', 'category', 'needs', 'source', 'idempotent', 'input', 'run', 'cleanUp'];
 
 /**
  * Defines a type of task. The type `'*'` runs whatever no other definition of the worker runs.
@@ -94,6 +111,9 @@ export function defineTask<Input = any, Result = unknown>(
   const { retry, queue = 'default', priority = 0, ...rest } = options;
   if (typeof rest.run !== 'function') {
     throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
+  }
+  if (rest.cleanUp !== undefined && typeof rest.cleanUp !== 'function') {
+    throw new InvalidInputError(`cleanUp must be a function, got ${show(rest.cleanUp)}.`);
   }
   if (rest.category !== undefined) name(rest.category, 'category');
   if (rest.needs !== undefined) checkNeeds(rest.needs);

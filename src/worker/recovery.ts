@@ -14,6 +14,8 @@ export interface RecoveryOptions {
   readonly settler: Settler;
   readonly definitions: ReadonlyMap<string, AnyTask>;
   readonly configuration: Configuration;
+  /** Called for what was lost and has ended as cancelled, so that nothing of it will run again. */
+  readonly onCancelled?: (definition: AnyTask, lost: Recovered) => void;
   /** Whether to leave the rest to others. */
   readonly isOver?: () => boolean;
 }
@@ -44,13 +46,16 @@ export async function recover(worker: number, options: RecoveryOptions): Promise
 /** Decides about tasks that others lost, or whose deadline passed while they waited. */
 export async function settleRecovered(
   recovered: readonly Recovered[],
-  { settler, definitions, configuration }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
+  { settler, definitions, configuration, onCancelled }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
 ): Promise<void> {
   await Promise.all(
-    recovered.map((taken) => {
-      const task = claimedUnder(definitions.get(taken.type), taken);
+    recovered.map(async (taken) => {
+      const definition = definitions.get(taken.type);
+      const task = claimedUnder(definition, taken);
       const policy = policyForRecovered(task, definitions, configuration);
-      return settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
+      const settled = await settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
+      const isCancelled = settled.kind === 'settled' && settled.state === 'cancelled' && task.why === 'loss';
+      if (isCancelled && definition?.cleanUp) onCancelled?.(definition, task);
     }),
   );
 }

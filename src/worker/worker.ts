@@ -11,6 +11,7 @@ import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
 import { Chores } from './chores.ts';
 import { ClaimPause } from './claim-pause.ts';
+import { cleanUp } from './clean-up.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
@@ -565,7 +566,14 @@ export class Worker implements AsyncDisposable {
     const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
     const configuration = this.#configuration;
     const isOver = () => this.#stopping !== undefined;
-    const { nextIn } = await recover(worker, { asking, settler, definitions, configuration, isOver });
+    const { nextIn } = await recover(worker, {
+      asking,
+      settler,
+      definitions,
+      configuration,
+      onCancelled: (definition, lost) => void this.#inBackground(cleanUp(definition, lost, this.#log)),
+      isOver,
+    });
     this.#takeover.expectIn(isOver() ? undefined : nextIn);
   }
 

@@ -47,6 +47,7 @@ describe('what a handler is told', () => {
         deadline,
         signal: expect.any(AbortSignal),
         log: expect.any(Object),
+        saveCheckpoint: expect.any(Function),
         heartbeat: expect.any(Function),
       },
     ]);

@@ -1,0 +1,137 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Milliseconds } from '../duration.ts';
+import { RetryLater } from '../failure/signals.ts';
+import type { Logger } from '../log.ts';
+import type { Json } from '../task.ts';
+import { groupLives, hasEnded, LINGER, POSIX, processes, processState, signalGroup, within } from './process-group.ts';
+
+/** The process group that an execution started, as it is saved. A number alone is given out again after a death or a restart. */
+interface Started {
+  readonly execution: number;
+  readonly group: number;
+  readonly started: string | null;
+  readonly host: string;
+  readonly boot: string | null;
+  readonly pidSpace: string | null;
+}
+
+/** What is needed of a task to find what an earlier execution of it left running. */
+export interface LeftRunning {
+  readonly id: number;
+  readonly execution: number;
+  readonly submittedAt?: Date;
+  readonly checkpoint?: Json | undefined;
+  readonly log?: Pick<Logger, 'info' | 'warn'>;
+  readonly signal?: AbortSignal;
+}
+
+/** The variable that every process of a command inherits, by which it is known again. */
+export const TAG = 'HOLDFAST_RUN';
+
+export function tagOf({ id, submittedAt }: LeftRunning, execution: number): string {
+  return `${id}-${submittedAt?.getTime() ?? 0}-${execution}`;
+}
+
+/** The checkpoint that says what this process has just started. */
+export function startedAs(group: number, task: LeftRunning): { readonly command: Started } {
+  const started = processState(group)?.started ?? null;
+  return { command: { execution: task.execution, group, started, ...here() } };
+}
+
+/**
+ * Ends the processes that an execution before this one left running, as its worker would have: SIGTERM, then SIGKILL. What cannot be
+ * judged from here, on another host or in another pid namespace, is left alone, and the log says so.
+ * @throws RetryLater where they cannot be ended.
+ */
+export async function endLeftRunning(task: LeftRunning, killAfter: Milliseconds): Promise<void> {
+  if (!POSIX || task.execution === 1) return;
+  await endAll(task, groupsOf(task, task.execution - 1), killAfter);
+}
+
+/** The same, once it is known that no later execution will do it: `task.execution` is the one that was lost. */
+export async function endLost(task: LeftRunning, killAfter: Milliseconds): Promise<void> {
+  if (POSIX) await endAll(task, groupsOf(task, task.execution), killAfter);
+}
+
+async function endAll(task: LeftRunning, groups: readonly number[], killAfter: Milliseconds): Promise<void> {
+  await Promise.all(groups.map((group) => end(task, group, killAfter)));
+  task.signal?.throwIfAborted();
+}
+
+async function end(task: LeftRunning, group: number, killAfter: Milliseconds): Promise<void> {
+  const gone = () => !groupLives(group);
+  const reachable = signalGroup(group, 'SIGTERM');
+  // A stopped process hears of SIGTERM only when it goes on.
+  signalGroup(group, 'SIGCONT');
+  if (!(await within(killAfter, gone, task.signal))) {
+    signalGroup(group, 'SIGKILL');
+    if (!(await within(LINGER, gone))) {
+      const why = reachable ? 'it does not end' : 'it belongs to another user';
+      throw new RetryLater(
+        '10s',
+        `The command of an earlier execution still runs (process group ${group}), and ${why}. No second one is started beside it.`,
+        { reason: 'process.left_running' },
+      );
+    }
+  }
+  task.log?.info({ group }, 'The command of an earlier execution had outlived its worker, and was ended');
+}
+
+/** The groups that still run of what was started up to this execution. */
+function groupsOf(task: LeftRunning, last: number): readonly number[] {
+  const known = startedIn(task.checkpoint);
+  // An execution whose worker was killed before its checkpoint was durable is found by its tag alone.
+  if (known?.execution !== last) return groupsTagged(tagOf(task, last));
+  const mine = here();
+  const restarted = mine.boot !== null && known.boot !== null && known.boot !== mine.boot;
+  if (known.host === mine.host && restarted) return [];
+  if (known.host !== mine.host || known.pidSpace !== mine.pidSpace || known.started === null) {
+    const where = known.host === mine.host ? 'in another pid namespace' : `on ${known.host}`;
+    task.log?.warn(
+      { host: known.host, group: known.group },
+      `Whether the command of execution ${known.execution} still runs ${where} cannot be seen from here`,
+    );
+    return [];
+  }
+  const leader = processState(known.group);
+  // Another start means that the number was given out again, which happens only when the whole group is gone.
+  if (leader && leader.started !== known.started) return [];
+  const lives = leader && !hasEnded(leader) ? true : groupsTagged(tagOf(task, last)).includes(known.group);
+  return lives ? [known.group] : [];
+}
+
+/** The groups of the processes that have this tag in their environment, as far as we may look. */
+function groupsTagged(tag: string): readonly number[] {
+  const wanted = `${TAG}=${tag}`;
+  const tagged = processes().filter((one) => !hasEnded(one) && environmentOf(one.pid).includes(wanted));
+  const own = processState(process.pid)?.group;
+  return [...new Set(tagged.map(({ group }) => group))].filter((group) => group > 1 && group !== own);
+}
+
+function environmentOf(pid: number): readonly string[] {
+  return tryRead(() => readFileSync(`/proc/${pid}/environ`, 'latin1'))?.split('\0') ?? [];
+}
+
+function startedIn(checkpoint: Json | undefined): Started | undefined {
+  const { command } = Object(checkpoint) as { command?: Partial<Started> };
+  const whole = typeof command?.execution === 'number' && typeof command.group === 'number' && command.group > 1;
+  return whole && typeof command.host === 'string' ? (command as Started) : undefined;
+}
+
+function here(): Pick<Started, 'host' | 'boot' | 'pidSpace'> {
+  return {
+    host: hostname(),
+    boot: tryRead(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+    pidSpace: tryRead(() => readlinkSync('/proc/self/ns/pid')),
+  };
+}
+
+function tryRead(read: () => string): string | null {
+  try {
+    return read();
+  } catch {
+    // No Linux, another user's process, or one that has just ended.
+    return null;
+  }
+}

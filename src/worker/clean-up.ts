@@ -1,0 +1,23 @@
+import { decodeJson } from '../json.ts';
+import { type Logger, withFields } from '../log.ts';
+import type { Claimed } from '../store/store.ts';
+import { type AnyTask, parseInput } from './define-task.ts';
+
+/** Lets the definition of a task that was cancelled clear up after an execution that was lost with its worker. Never rejects. */
+export async function cleanUp(definition: AnyTask, lost: Claimed, log: Logger): Promise<void> {
+  const { type } = lost;
+  const { task: id, execution } = lost.lease;
+  try {
+    const input = await parseInput(definition, decodeJson(lost.payload));
+    await definition.cleanUp?.(input, {
+      id,
+      type,
+      execution,
+      submittedAt: new Date(lost.submittedAt),
+      checkpoint: lost.checkpoint === undefined ? undefined : decodeJson(lost.checkpoint),
+      log: withFields(log, { task: id, type, execution }),
+    });
+  } catch (error) {
+    log.error({ err: error, task: id }, 'What a lost execution left behind could not be cleared up');
+  }
+}

@@ -42,6 +42,7 @@ export function taskJson(task: Task): object {
     deferrals: task.deferrals,
     recoveries: task.recoveries,
     suspect: task.suspect,
+    lost_in_a_row: task.lostInARow,
     reason: task.reason ?? null,
     unreadable: task.unreadable ?? [],
     running: task.running

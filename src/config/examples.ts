@@ -137,7 +137,7 @@ function outcomeFor(
   }
   switch (outcome as (typeof OUTCOMES)[number]) {
     case 'lost':
-      return { kind: 'loss', worker: 'w1' };
+      return { kind: 'loss', worker: 'w1', how: 'alone' };
     case 'interrupted':
       return { kind: 'interruption', started: true, message: 'The worker shut down.' };
     case 'deadline':
@@ -160,7 +160,7 @@ function factsFor(given: Partial<Given>, outcome: Outcome): Facts {
     deferralsInARow: deferrals,
     deferredForMs: given.deferredFor ?? 0,
     recoveriesAgoMs: Array.from({ length: recoveries }, () => 0),
-    suspect: given.suspect ?? recoveries > 0,
+    lostInARow: (given.suspect ?? recoveries > 0) ? 1 : 0,
     idempotent: given.idempotent ?? true,
     cancelRequested: given.cancelRequested ?? false,
     sinceFirstStartMs: given.sinceFirstStart ?? 0,

@@ -2,7 +2,7 @@ import { formatDuration, type Milliseconds } from '../duration.ts';
 import type { Writable } from '../writable.ts';
 import { ceiling, describeBackoff } from './backoff.ts';
 import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './jitter.ts';
-import type { End, Failure, FailureKind, Outcome } from './outcome.ts';
+import type { End, Failure, FailureKind, Loss, Outcome } from './outcome.ts';
 import { type Answer, answerFor, type Policy } from './policy.ts';
 
 /** How many failures were charged to a task under one reason, in its present round. */
@@ -22,8 +22,8 @@ export interface Facts {
   readonly deferredForMs: Milliseconds;
   /** How long ago each charged recovery happened. */
   readonly recoveriesAgoMs: readonly Milliseconds[];
-  /** A lease on it ended without a word, and no execution has spoken since. */
-  readonly suspect: boolean;
+  /** How many of its last executions were lost with their workers; above 0 it is a suspect. Anything an execution reports resets it. */
+  readonly lostInARow: number;
   readonly idempotent: boolean;
   readonly cancelRequested: boolean;
   /** How long ago the first execution of this round started, less the time for which its source was shut. */
@@ -92,8 +92,8 @@ export type Decision =
       readonly after: Milliseconds;
       readonly reason: string;
       readonly charge: Charge;
-      /** It goes on as one that may have killed its worker. */
-      readonly suspect: boolean;
+      /** As in `Facts`, from now on. */
+      readonly lostInARow: number;
       readonly because: Because;
     }
   | { readonly next: End; readonly reason: string; readonly charge: Charge; readonly because: Because };
@@ -129,7 +129,7 @@ export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Rol
     case 'deferral':
       return judgeDeferral(open, outcome.after);
     case 'loss':
-      return judgeLoss(open, outcome.worker);
+      return judgeLoss(open, outcome);
     case 'expiry':
       return end(open, open.answer.onExhausted, nobody, 'deadline', 'Its deadline passed while it waited.');
   }
@@ -156,9 +156,9 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
   if (outcome.started && neverAgain(open)) return noSecondExecution(open, 'It was cut off while running', nobody);
 
   const text = `${outcome.message} Nothing is charged, and it is ready again at once.`;
-  // A suspect that was handed back before its handler began has not spoken.
-  const suspect = open.facts.suspect && !outcome.started;
-  return outOfBounds(open, 0, nobody) ?? { ...again(open, 0, nobody, 'interrupted', text), suspect };
+  // A suspect that was handed back before its handler began has reported nothing.
+  const lostInARow = outcome.started ? 0 : open.facts.lostInARow;
+  return outOfBounds(open, 0, nobody) ?? { ...again(open, 0, nobody, 'interrupted', text), lostInARow };
 }
 
 function judgeFailure(open: Case, failure: Failure): Decision {
@@ -201,26 +201,40 @@ function judgeDeferral(open: Case, asked: Milliseconds | undefined): Decision {
   return asked === undefined ? deferByBackoff(open) : deferAsAsked(open, asked, unspread);
 }
 
-function judgeLoss(open: Case, worker: string): Decision {
+/** A lost task is charged only where it was a suspect already and ran alone: then nothing else can have ended its process. */
+function judgeLoss(open: Case, { worker, how }: Extract<Outcome, { kind: 'loss' }>): Decision {
   const { facts } = open;
-  const charge: Charge = facts.suspect ? { to: 'recoveries' } : nobody;
-  const gone = `Its worker ${worker} went away without a word`;
+  const charged = facts.lostInARow > 0 && how === 'alone';
+  const charge: Charge = charged ? { to: 'recoveries' } : nobody;
+  const gone =
+    how === 'while_stopping'
+      ? `Its worker ${worker} was told to stop, and ended before the task did`
+      : `Its worker ${worker} went away without a word`;
   if (mustNotRunTwice(open)) {
     const text = `${gone}, and the task is not idempotent: its effect may have happened.`;
     return end(open, 'needs_manual', charge, 'ambiguous', text);
   }
-  const recent = facts.recoveriesAgoMs.filter((ago) => ago < CRASH_WINDOW).length + (facts.suspect ? 1 : 0);
+  const recent = facts.recoveriesAgoMs.filter((ago) => ago < CRASH_WINDOW).length + (charged ? 1 : 0);
   const counted = { count: recent, limit: CRASH_LIMIT };
-  if (recent >= CRASH_LIMIT) {
-    const text = `It was lost with its worker ${recent} times within 72 h, each time as the only suspect.`;
+  if (charged && recent >= CRASH_LIMIT) {
+    const text = `It was lost with its worker ${recent} times within 72 h while it ran alone.`;
     return end({ ...open, reason: 'worker.crash_loop' }, 'needs_manual', charge, 'crash_loop', text, counted);
   }
   if (neverAgain(open)) return noSecondExecution(open, gone, charge);
 
-  const text = facts.suspect
-    ? `${gone} while it was the suspect: recovery ${recent}, and the ${CRASH_LIMIT}th within 72 h needs a person.`
-    : `${gone}. Nothing is charged, but from now on it runs as the only suspect of its worker.`;
-  return outOfBounds(open, 0, charge) ?? { ...again(open, 0, charge, 'recovery', text, counted), suspect: true };
+  const lostInARow = how === 'while_stopping' ? facts.lostInARow : facts.lostInARow + 1;
+  const text = `${gone}${whatFollows(how, lostInARow, recent, charged)}`;
+  return outOfBounds(open, 0, charge) ?? { ...again(open, 0, charge, 'recovery', text, counted), lostInARow };
+}
+
+function whatFollows(how: Loss, lostInARow: number, recoveries: number, charged: boolean): string {
+  if (how === 'while_stopping') return '. Nothing is charged, and it is ready again at once.';
+  if (charged) {
+    return ` while it ran alone: recovery ${recoveries}, and the ${CRASH_LIMIT}th within 72 h needs a person.`;
+  }
+  if (lostInARow === 1)
+    return '. Nothing is charged, but from now on it is a suspect: a worker runs few of those at a time.';
+  return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it runs alone next.`;
 }
 
 /** The worker could not do it; it may be able to later, or another worker may. */
@@ -330,7 +344,9 @@ function outOfBounds(
     const counted = { count: facts.executions, limit: policy.maxExecutions };
     return end(open, 'needs_manual', charge, 'max_executions', text, { ...inputs, ...counted });
   }
-  if (policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
+  // What nobody was charged for cannot have used up the time that a task has for its failures.
+  const failed = charge.to === 'task' || facts.charged.length > 0;
+  if (failed && policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
     const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
     return end(open, answer.onExhausted, charge, 'give_up_after', text, inputs);
   }
@@ -354,7 +370,7 @@ function again(
     after,
     reason: open.reason,
     charge,
-    suspect: false,
+    lostInARow: 0,
     because: because(open, step, text, more),
   };
 }

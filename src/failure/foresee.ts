@@ -82,7 +82,7 @@ export const UNTRIED: Facts = {
   deferralsInARow: 0,
   deferredForMs: 0,
   recoveriesAgoMs: [],
-  suspect: false,
+  lostInARow: 0,
   idempotent: true,
   cancelRequested: false,
   sinceFirstStartMs: 0,

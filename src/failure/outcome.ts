@@ -59,6 +59,13 @@ export interface Failure {
   readonly word?: 'permanent' | 'needs_manual';
 }
 
+/**
+ * What else was known when a lease ended without a word: the task was the only one that ran in its process, or others ran
+ * beside it, or its worker had been told to stop before.
+ */
+export const LOSSES = ['alone', 'beside_others', 'while_stopping'] as const;
+export type Loss = (typeof LOSSES)[number];
+
 /** What an execution ended with, as the worker or the recovery saw it. */
 export type Outcome =
   | { readonly kind: 'success'; readonly result?: Json }
@@ -68,6 +75,12 @@ export type Outcome =
   /** A shutdown or a release handed it back. `started` tells whether its handler had begun. */
   | { readonly kind: 'interruption'; readonly started: boolean; readonly message: string }
   /** The lease ended without a word from its worker. */
-  | { readonly kind: 'loss'; readonly worker: string }
+  | { readonly kind: 'loss'; readonly worker: string; readonly how: Loss }
   /** Its deadline passed while it waited. */
   | { readonly kind: 'expiry' };
+
+/** Whether an execution reported anything by this outcome: a hand-back before it began, and a lost lease, say nothing of its task. */
+export function saysSomething(outcome: Outcome): boolean {
+  if (outcome.kind === 'interruption') return outcome.started;
+  return outcome.kind !== 'loss' && outcome.kind !== 'expiry';
+}

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { DurationInput, Milliseconds } from '../duration.ts';
 import { ClosedError, LeaseLostError, StateConflictError } from '../errors.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
-import type { Outcome } from '../failure/outcome.ts';
+import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
 import { refuseUnknown } from '../options.ts';
@@ -50,8 +50,8 @@ export interface ClaimHolder {
   readonly outcomeOf: Classifier['outcomeOf'];
   renew(lease: Lease): Promise<ClaimStatus>;
   readonly saveCheckpoint: TaskStore['saveCheckpoint'];
-  /** The claim needs its worker no longer. */
-  letGo(claim: ManualClaim): void;
+  /** The claim needs its worker no longer. `reported`: it was completed, failed or released after it had begun. */
+  letGo(claim: ManualClaim, reported: boolean): void;
   /** It could not be handed back. */
   trouble(claim: ManualClaim, error: unknown): void;
 }
@@ -123,7 +123,7 @@ export class ManualClaim implements AsyncDisposable {
     this.attempt = facts.charged.reduce((sum, { count }) => sum + count, 0) + 1;
     this.execution = lease.execution;
     this.maxAttempts = maxAttempts;
-    this.recovered = facts.suspect;
+    this.recovered = facts.lostInARow > 0;
     this.submittedAt = new Date(claimed.submittedAt);
     this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);
     this.lastError = claimed.lastError;
@@ -198,7 +198,7 @@ export class ManualClaim implements AsyncDisposable {
     const status = await this.#holder.renew(this.#claimed.lease);
     if (this.#settling || this.#finished) return 'held';
     this.#lost = status === 'lost';
-    if (this.#lost) this.#holder.letGo(this);
+    if (this.#lost) this.#holder.letGo(this, false);
     else this.#renewedAt = this.#holder.clock.monotonic();
     return status;
   }
@@ -207,9 +207,9 @@ export class ManualClaim implements AsyncDisposable {
     await this.#handBack();
   }
 
-  /** @internal Whether it holds a task that may have killed its worker; if nobody renews it, no longer than its lease. */
-  get holdsSuspect(): boolean {
-    return this.recovered && this.#holder.clock.monotonic() - this.#renewedAt < this.leaseFor;
+  /** @internal Whether it still holds its task: if nobody renews it, no longer than its lease. */
+  get isHeld(): boolean {
+    return this.#holder.clock.monotonic() - this.#renewedAt < this.leaseFor;
   }
 
   /** @internal Holdfast closes, and an open claim is handed back. Never rejects. */
@@ -240,7 +240,7 @@ export class ManualClaim implements AsyncDisposable {
     } finally {
       this.#settling = undefined;
     }
-    this.#holder.letGo(this);
+    this.#holder.letGo(this, saysSomething(outcome));
     if (this.#finished.kind === 'stale') throw new LeaseLostError(this.id, this.execution);
     return this.#finished;
   }

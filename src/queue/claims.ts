@@ -1,5 +1,6 @@
 import type { Milliseconds } from '../duration.ts';
 import { ClosedError, StoreError } from '../errors.ts';
+import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger } from '../log.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
 import type { Claimed, Lease, Store, Takes, World } from '../store/store.ts';
@@ -9,9 +10,11 @@ import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { intactPayload } from '../worker/intact.ts';
 import { Membership } from '../worker/membership.ts';
-import { claimedUnder, policyForRecovered, publications } from '../worker/policy-for.ts';
+import { policyForRecovered, publications } from '../worker/policy-for.ts';
 import { recover, settleRecovered } from '../worker/recovery.ts';
+import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
 import { Settler } from '../worker/settler.ts';
+import type { Suspects } from '../worker/suspects.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
 import { type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
 
@@ -25,6 +28,7 @@ export interface ClaimsContext {
   readonly log: Logger;
   /** The tasks that still run, without a lease, in any worker of this process. */
   readonly astray: () => readonly number[];
+  readonly suspects: Suspects;
 }
 
 const OPTIONS = ['id', 'types', 'queues', 'categories', 'capabilities', 'leaseFor', 'name'];
@@ -121,6 +125,8 @@ export class Claims {
 
   async #ask(seat: Seat, { takes, id }: ClaimSettings): Promise<Claimed | undefined> {
     for (;;) {
+      const { allowed } = this.#context.suspects;
+      if (!allowed) return undefined;
       const worker = await seat.membership.join();
       const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
         store.claim({
@@ -128,13 +134,13 @@ export class Claims {
           ...(id !== undefined && { only: [id] }),
           worker,
           limit: 1,
-          suspect: ![...this.#open].some(({ holdsSuspect }) => holdsSuspect),
+          ...allowed,
           except: this.#context.astray(),
         }),
       );
       if (!known) seat.membership.forget(worker);
-      const { definitions, configuration } = this.#context;
-      await settleRecovered(expired, { settler: seat.settler, definitions, configuration });
+      const { definitions, configuration, suspects } = this.#context;
+      await settleRecovered(expired, { settler: seat.settler, definitions, configuration, suspects });
       // More fell due than one claim makes ready.
       const again = !known || (tasks.length === 0 && nextDueIn === 0);
       const [task] = tasks;
@@ -159,25 +165,28 @@ export class Claims {
 
   async #recover(seat: Seat): Promise<number> {
     const worker = await seat.membership.join();
-    const { definitions, configuration } = this.#context;
+    const { definitions, configuration, suspects } = this.#context;
     const { count } = await recover(worker, {
       asking: this.#asking,
       settler: seat.settler,
       definitions,
       configuration,
+      suspects,
     });
     this.#recoveredAt = this.#now();
     return count;
   }
 
   async #hold(seat: Seat, taken: Claimed): Promise<ManualClaim> {
-    const { store, world, definitions, configuration, sizeLimit } = this.#context;
+    const { store, world, definitions, configuration, sizeLimit, suspects } = this.#context;
     const { type } = taken;
-    const claimed = claimedUnder(definitions.get(type) ?? definitions.get('*'), taken);
     const published = definitions.has(type) ? undefined : await store.records.published(type);
+    const catchAll = published === undefined ? definitions.get('*') : undefined;
+    const claimed = claimedAsPublished(definitions.get(type) ?? catchAll, published, taken);
     const known = { ...claimed, ...(published !== undefined && { published }) };
     const policyNow = () => policyForRecovered(known, definitions, configuration);
     const policy = policyNow();
+    await this.#storeIdempotence(seat, claimed, policy);
     const claim = new ManualClaim(claimed, policy, {
       clock: world.clock,
       leaseFor: seat.leaseFor,
@@ -186,8 +195,10 @@ export class Claims {
       outcomeOf: outcomeBy(configuration),
       renew: (lease) => this.#renew(seat, lease),
       saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
-      letGo: (it) => {
-        if (this.#open.delete(it)) this.#vacate(seat);
+      letGo: (it, reported) => {
+        if (!this.#open.delete(it)) return;
+        suspects.end(claimed, reported);
+        this.#vacate(seat);
       },
       trouble: ({ id }, error) => {
         if (!(error instanceof StoreError || error instanceof ClosedError)) return;
@@ -199,8 +210,21 @@ export class Claims {
       throw new ClosedError('Holdfast');
     }
     this.#open.add(claim);
+    suspects.begin(claimed, () => claim.isHeld);
     seat.announcer.tell({ kind: 'started', task: claimed, policy });
     return claim;
+  }
+
+  /** What only a definition says of the task is stored before anything is done; where that fails the task is handed back. */
+  async #storeIdempotence({ settler }: Seat, claimed: Claimed, policy: Policy): Promise<void> {
+    try {
+      await storeIdempotence(this.#asking, [claimed]);
+    } catch (error) {
+      const message = 'It could not be stored that it must not run twice.';
+      const outcome = { kind: 'interruption', started: false, message } as const;
+      await settler.settle(claimed, policy, { outcome, ranFor: 0 }).catch(() => {});
+      throw error;
+    }
   }
 
   async #renew(seat: Seat, lease: Lease): Promise<ClaimStatus> {

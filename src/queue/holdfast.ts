@@ -38,6 +38,7 @@ import { type Configuration, outcomeBy, UNCONFIGURED } from '../worker/configura
 import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
 import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
 import { parseRetention, type RetentionOptions, refuseRetention } from '../worker/retention-options.ts';
+import { Suspects } from '../worker/suspects.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
@@ -174,6 +175,7 @@ export class Holdfast implements AsyncDisposable {
   /** Enqueued before the end, and perhaps still being checked. */
   readonly #recording = new Set<Promise<unknown>>();
   readonly #claims: Claims;
+  readonly #suspects: Suspects;
   readonly #configuration: Configuration;
   readonly #stopHearing: () => void;
   /** How it sets up queues, as the store was told. */
@@ -194,6 +196,7 @@ export class Holdfast implements AsyncDisposable {
     this.#configuration = options.config ?? UNCONFIGURED;
     this.#queues = this.#configuration.queues;
     this.#stopHearing = this.#configuration.onChange(() => void this.#heed());
+    this.#suspects = new Suspects(world.clock);
     this.#claims = new Claims({
       store,
       world,
@@ -203,6 +206,7 @@ export class Holdfast implements AsyncDisposable {
       sizeLimit: this.#sizeLimit,
       log: this.#log,
       astray: () => this.#astray(),
+      suspects: this.#suspects,
     });
   }
 
@@ -344,6 +348,7 @@ export class Holdfast implements AsyncDisposable {
         configuration: this.#configuration,
         onEnd: (ended) => this.#workers.delete(ended),
         astray: () => this.#astray(),
+        suspects: this.#suspects,
       },
       options,
     );

@@ -19,7 +19,7 @@ export function factsOf(task: Task, history: readonly HistoryEntry[], now: numbe
     deferralsInARow: row.length,
     deferredForMs: row[0] ? now - row[0].endedAt : 0,
     recoveriesAgoMs: recoveries.map(({ endedAt }) => now - endedAt),
-    suspect: task.suspect,
+    lostInARow: task.lostInARow,
     idempotent: task.idempotent,
     cancelRequested: task.running?.cancelRequested ?? false,
     sinceFirstStartMs: firstStart === undefined ? 0 : now - firstStart,

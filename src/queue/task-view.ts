@@ -37,6 +37,8 @@ export interface Task {
   readonly recoveries: number;
   /** It was lost with its worker, and no execution has spoken since. */
   readonly suspect: boolean;
+  /** How many of its last executions were lost with their workers; from 2 on it runs alone. */
+  readonly lostInARow: number;
   /** The reason of its last decision. */
   readonly reason?: string;
   /**
@@ -71,6 +73,7 @@ export function taskFrom(record: TaskRecord): Task {
   return {
     ...same,
     input: readStored<Json>(payload, 'payload', unreadable, null),
+    suspect: record.lostInARow > 0,
     submittedAt: new Date(submittedAt),
     createdAt: new Date(createdAt),
     attempts: charged.reduce((sum, { count }) => sum + count, 0),

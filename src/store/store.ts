@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
-import type { Failure } from '../failure/outcome.ts';
+import type { Failure, Loss } from '../failure/outcome.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { BroughtState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 
@@ -84,8 +84,15 @@ export interface TaskStore {
   publish(types: NewWorker['publishes']): Promise<void>;
   /** Says why a worker claims nothing at present, or with undefined that it goes on. A worker that is gone is not told of. */
   reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void>;
+  /**
+   * Says that a worker was told to stop. If its process is killed before it is done, what it held is lost `while_stopping`: nobody
+   * is charged or suspected for that.
+   */
+  stopping(worker: number): Promise<void>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
+  /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. Leases that are gone change nothing. */
+  forbidSecondRun(leases: readonly Lease[]): Promise<void>;
   /**
    * An operator's step, over tasks by id. What cannot take it stays as it is, and is named; so does what would enter the scope
    * of a unique key that another task has. A retry that starts a new round drops a deadline that has passed.
@@ -186,8 +193,12 @@ export interface Takes {
 export interface ClaimRequest extends Takes {
   readonly worker: number;
   readonly limit: number;
-  /** Whether a suspect may be among them; at most one is. */
-  readonly suspect: boolean;
+  /** How many suspects may be among them at most, of those that may run beside others. */
+  readonly suspects: number;
+  /** Whether a suspect that must run alone may come, as `mustRunAlone` has it. Where it comes, nothing comes with it. */
+  readonly alone: boolean;
+  /** Types whose tasks must not run twice: that is stored with those that are claimed, where nobody has said it yet. */
+  readonly notIdempotent?: readonly string[];
   /** Nothing but these tasks. */
   readonly only?: readonly number[];
   /** Not these tasks: their earlier execution still runs in the claiming process. */
@@ -252,6 +263,8 @@ export interface Recovery {
 /** Why somebody else's lease, or none, is being decided about. */
 export interface Recovered extends Claimed {
   readonly why: 'loss' | 'expiry';
+  /** Of a loss: found when its worker was first seen to be gone, and kept since. */
+  readonly how?: Loss;
   /** The name of the worker that went away. */
   readonly lostBy?: string;
   /** What a worker of its type published of it, as JSON. */
@@ -436,7 +449,8 @@ export interface TaskRecord {
   readonly charged: readonly ChargedCount[];
   readonly deferrals: number;
   readonly recoveries: number;
-  readonly suspect: boolean;
+  /** As in `Facts`. */
+  readonly lostInARow: number;
   /** The reason of the last decision. */
   readonly reason?: string;
   /** What holds no JSON in a damaged row, and is left out or empty here. */

@@ -75,7 +75,7 @@ const STARTED: Readonly<Record<Started, string>> = {
 
 /** What led to an execution: the last thing that happened to the task. */
 function startOf({ facts }: Claimed): Started {
-  if (facts.suspect) return 'started.recovery';
+  if (facts.lostInARow > 0) return 'started.recovery';
   if (facts.deferralsInARow > 0) return 'started.deferral';
   if (facts.executions <= 1) return 'started.initial';
   return chargedOf(facts) > 0 ? 'started.retry' : 'started.again';

@@ -10,7 +10,6 @@ import {
 } from '../failure/layers.ts';
 import { type Policy, type PolicyOptions, policyOver } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
-import { decodeJson } from '../json.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
 import { type Configuration, type TaskNames, UNCONFIGURED } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
@@ -72,30 +71,21 @@ export function policyForRecovered(
   return policyFor(taken, definitions.get(type) ?? catchAll, configuration, published);
 }
 
-/** A claim as its definition sees it: where nobody said whether the task may run twice, the definition does. */
-export function claimedUnder<Taken extends Claimed>(definition: AnyTask | undefined, claimed: Taken): Taken {
-  if (!claimed.idempotenceUnsaid || !definition || mayRunTwice(definition, claimed.payload)) return claimed;
-  return { ...claimed, facts: { ...claimed.facts, idempotent: false } };
-}
-
-function mayRunTwice({ idempotent = true }: AnyTask, payload: string): boolean {
-  if (typeof idempotent === 'boolean') return idempotent;
-  try {
-    return idempotent(decodeJson(payload)) !== false;
-  } catch {
-    // An input that the function cannot read: the handler will say so, and it has not run yet.
-    return true;
-  }
-}
-
-/** What recovery elsewhere must know of each type, as text for the store: its policy with today's configuration. */
+/**
+ * What recovery elsewhere must know of each type, as text for the store: its policy with today's configuration, and with it whether
+ * its tasks must not run twice.
+ */
 export function publications(
   definitions: Iterable<AnyTask>,
   configuration: Configuration = UNCONFIGURED,
 ): Readonly<Record<string, string>> {
   const types = [...definitions];
   const policies = policiesOf(types, configuration);
-  return Object.fromEntries(types.map(({ type }, i) => [type, JSON.stringify(policies[i])]));
+  const published = types.map(({ type, idempotent }, i) => {
+    const policy = policies[i] as Policy;
+    return [type, JSON.stringify(idempotent === false ? { ...policy, idempotent } : policy)] as const;
+  });
+  return Object.fromEntries(published);
 }
 
 /** The policy of each type, whatever the source of a task. */
@@ -126,7 +116,8 @@ export function longestTimeout(
 function read(text: string | undefined, over: Policy): Policy | undefined {
   if (text === undefined) return undefined;
   try {
-    return policyOver(JSON.parse(text) as PolicyOptions, over);
+    const { idempotent: _, ...options } = JSON.parse(text) as PolicyOptions & { readonly idempotent?: unknown };
+    return policyOver(options, over);
   } catch {
     return undefined;
   }

@@ -4,8 +4,10 @@ import type { Recovered } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { Configuration } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
-import { claimedUnder, policyForRecovered } from './policy-for.ts';
+import { policyForRecovered } from './policy-for.ts';
+import { claimedAsPublished } from './second-run.ts';
 import type { Settler } from './settler.ts';
+import type { Suspects } from './suspects.ts';
 
 const MOST_AT_ONCE = 50;
 
@@ -14,6 +16,7 @@ export interface RecoveryOptions {
   readonly settler: Settler;
   readonly definitions: ReadonlyMap<string, AnyTask>;
   readonly configuration: Configuration;
+  readonly suspects: Suspects;
   /** Called for what was lost and has ended as cancelled, so that nothing of it will run again. */
   readonly onCancelled?: (definition: AnyTask, lost: Recovered) => void;
   /** Whether to leave the rest to others. */
@@ -46,20 +49,22 @@ export async function recover(worker: number, options: RecoveryOptions): Promise
 /** Decides about tasks that others lost, or whose deadline passed while they waited. */
 export async function settleRecovered(
   recovered: readonly Recovered[],
-  { settler, definitions, configuration, onCancelled }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
+  { settler, definitions, configuration, suspects, onCancelled }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
 ): Promise<void> {
   await Promise.all(
     recovered.map(async (taken) => {
       const definition = definitions.get(taken.type);
-      const task = claimedUnder(definition, taken);
+      const task = claimedAsPublished(definition, taken.published, taken);
       const policy = policyForRecovered(task, definitions, configuration);
-      const settled = await settler.settle(task, policy, { outcome: outcomeOf(task), ranFor: 0 });
+      const outcome = outcomeOf(task);
+      if (outcome.kind === 'loss' && outcome.how !== 'while_stopping') suspects.noteLoss();
+      const settled = await settler.settle(task, policy, { outcome, ranFor: 0 });
       const isCancelled = settled.kind === 'settled' && settled.state === 'cancelled' && task.why === 'loss';
       if (isCancelled && definition?.cleanUp) onCancelled?.(definition, task);
     }),
   );
 }
 
-function outcomeOf({ why, lostBy = 'unknown' }: Recovered): Outcome {
-  return why === 'expiry' ? { kind: 'expiry' } : { kind: 'loss', worker: lostBy };
+function outcomeOf({ why, lostBy = 'unknown', how = 'beside_others' }: Recovered): Outcome {
+  return why === 'expiry' ? { kind: 'expiry' } : { kind: 'loss', worker: lostBy, how };
 }

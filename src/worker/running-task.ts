@@ -24,7 +24,7 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
     attempt: facts.charged.reduce((sum, { count }) => sum + count, 0) + 1,
     execution,
     maxAttempts,
-    recovered: facts.suspect,
+    recovered: facts.lostInARow > 0,
     submittedAt: new Date(claimed.submittedAt),
     get signal() {
       return behind.signal;

@@ -1,6 +1,6 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
-import type { Outcome } from '../failure/outcome.ts';
+import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
@@ -20,12 +20,14 @@ import { Execution, type Host } from './execution.ts';
 import { Executions } from './executions.ts';
 import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
-import { claimedUnder, longestTimeout, policyFor, publications } from './policy-for.ts';
+import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
 import { recover, settleRecovered } from './recovery.ts';
 import { endingOf } from './result.ts';
 import { parseRetention } from './retention-options.ts';
+import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
+import { Suspects } from './suspects.ts';
 import { Takeover } from './takeover.ts';
 import { TimeLimits } from './time-limits.ts';
 import { Wakeup } from './wakeup.ts';
@@ -46,6 +48,8 @@ export interface WorkerContext {
   readonly onEnd?: (worker: Worker) => void;
   /** The tasks that still run, without a lease, in any worker of this process. Default: in this one. */
   readonly astray?: () => readonly number[];
+  /** Which suspects this process may run. Default: as if this worker were its only one. */
+  readonly suspects?: Suspects;
 }
 
 /** What a claim came to. */
@@ -81,6 +85,8 @@ export class Worker implements AsyncDisposable {
   readonly #definitions: ReadonlyMap<string, AnyTask>;
   readonly #configuration: Configuration;
   readonly #takes: Takes;
+  /** The types whose definitions say that they must not run twice, whatever their input. */
+  readonly #notIdempotent: readonly string[];
   /** Of the tasks that it is there for, those that have not ended under its eyes. */
   readonly #only: Set<number> | undefined;
   readonly #wakeup: Wakeup;
@@ -95,6 +101,7 @@ export class Worker implements AsyncDisposable {
   readonly #ahead: Ahead;
   readonly #chores: Chores;
   readonly #takeover: Takeover;
+  readonly #suspects: Suspects;
   readonly #executions = new Executions();
   /** Who hears what comes of an execution. */
   readonly #told = new WeakMap<Execution, Waiter<Finished>>();
@@ -128,6 +135,7 @@ export class Worker implements AsyncDisposable {
     this.#log = harmless(context.log ?? silent);
     this.#definitions = new Map(tasks.map((task) => [task.type, task]));
     this.#takes = this.#takesOf(this.#settings.takes);
+    this.#notIdempotent = tasks.filter(({ idempotent }) => idempotent === false).map(({ type }) => type);
     this.#only = this.#settings.only && new Set(this.#settings.only);
     this.#wakeup = new Wakeup(world.clock);
     this.#asking = new Asking(store.tasks);
@@ -159,6 +167,7 @@ export class Worker implements AsyncDisposable {
       onJudged: (execution, outcome, returned) => this.#settle(execution, outcome, returned),
       onOver: (execution) => {
         this.#executions.end(execution);
+        this.#suspects.end(execution.claimed, false);
         this.#wakeup.call();
       },
     };
@@ -171,6 +180,7 @@ export class Worker implements AsyncDisposable {
         void this.#inBackground(this.#membership.reportTrouble(trouble));
       },
     });
+    this.#suspects = context.suspects ?? new Suspects(world.clock);
     this.#pulse = new Pulse(world.clock);
     this.#pulse.listen({
       isNeeded: () => this.#executions.running > 0,
@@ -347,7 +357,7 @@ export class Worker implements AsyncDisposable {
     if (nextDueIn === 0) return false;
     // One that is there for certain tasks does not wait for what others lost.
     const awaitsTakeover = this.#takeover.awaited && !this.#only;
-    if (given.length === 0 && this.#isIdle() && !awaitsTakeover) {
+    if (given.length === 0 && this.#isIdle() && !awaitsTakeover && this.#suspects.allowed) {
       for (const { resolve } of this.#waiters.splice(0)) resolve();
       if (!this.#started) return true;
     }
@@ -425,26 +435,48 @@ export class Worker implements AsyncDisposable {
     for (;;) {
       const asked = this.#stopping ? 0 : Math.min(most, this.#freeSlots());
       const ahead = this.#foreseen(most);
-      if (asked === 0 && !ahead) return { asked, given: [] };
+      const allowed = this.#suspects.allowed;
+      if ((asked === 0 && !ahead) || !allowed) return { asked, given: [] };
       const worker = await this.#membership.join();
-      const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
+      const {
+        known,
+        tasks: taken,
+        nextDueIn,
+        expired,
+      } = await this.#asking.ask((store) =>
         store.claim({
           ...this.#takes,
           ...(this.#only && { only: [...this.#only] }),
           ...(ahead && { ahead }),
           worker,
           limit: asked,
-          suspect: !this.#runsSuspect(),
+          ...allowed,
+          // What was claimed ahead begins before whatever is claimed now.
+          alone: allowed.alone && this.#ahead.size === 0,
+          ...(this.#notIdempotent.length > 0 && { notIdempotent: this.#notIdempotent }),
           except: this.#context.astray?.() ?? this.astray,
         }),
       );
       if (!known) this.#membership.forget(worker);
       if (expired.length > 0) this.#endExpired(expired);
       if (!known) continue;
+      const tasks = await this.#seen(taken);
       const beyond = tasks.slice(asked);
       if (this.#stopping) for (const claimed of beyond) this.#handBack(claimed, SHUT_DOWN);
       else this.#ahead.add(beyond);
       return { asked, given: tasks.slice(0, asked), ...(nextDueIn !== undefined && { nextDueIn }) };
+    }
+  }
+
+  /** What was claimed, as its definitions see it; what only they say is stored before anything begins. */
+  async #seen(taken: readonly Claimed[]): Promise<readonly Claimed[]> {
+    const tasks = taken.map((claimed) => claimedUnder(this.#definitionOf(claimed.type), claimed));
+    try {
+      await storeIdempotence(this.#asking, tasks);
+      return tasks;
+    } catch (error) {
+      for (const claimed of tasks) this.#handBack(claimed, 'It could not be stored that it must not run twice.');
+      throw error;
     }
   }
 
@@ -453,16 +485,11 @@ export class Worker implements AsyncDisposable {
     return this.#executions.all.filter(({ left }) => !left);
   }
 
-  #runsSuspect(): boolean {
-    return this.#executions.all.some(({ left, claimed }) => !left && claimed.facts.suspect);
-  }
-
   // ── One execution ──
 
   /** Runs the handler of what was claimed, unless there is no sense in that any more. `told` hears what comes of it. */
-  #begin(taken: Claimed, told = NOBODY): void {
-    const definition = this.#definitionOf(taken.type);
-    const claimed = claimedUnder(definition, taken);
+  #begin(claimed: Claimed, told = NOBODY): void {
+    const definition = this.#definitionOf(claimed.type);
     // A task that runs here was claimed before.
     const earlier = claimed.lease.execution > 1 ? this.#executions.find(claimed.lease.task) : undefined;
     if (this.#stopping || earlier) {
@@ -481,6 +508,7 @@ export class Worker implements AsyncDisposable {
     const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
     if (told !== NOBODY) this.#told.set(execution, told);
     this.#executions.add(execution);
+    this.#suspects.begin(claimed);
     this.#limits.watch(execution);
     execution.start();
   }
@@ -510,7 +538,10 @@ export class Worker implements AsyncDisposable {
     // A failure is answered by the policy of this moment, which may have changed while it ran.
     const policy = outcome.kind === 'success' ? execution.policy : this.#policyFor(claimed);
     const told = this.#told.get(execution) ?? NOBODY;
-    if (execution.ended) this.#executions.end(execution);
+    if (execution.ended) {
+      this.#executions.end(execution);
+      this.#suspects.end(claimed, saysSomething(outcome));
+    }
     this.#measure(claimed.type, elapsed - frozenFor);
     this.#pause.ended(outcome);
     const ended = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
@@ -564,13 +595,14 @@ export class Worker implements AsyncDisposable {
     const worker = this.#membership.id;
     if (worker === undefined) return;
     const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
-    const configuration = this.#configuration;
+    const [configuration, suspects] = [this.#configuration, this.#suspects];
     const isOver = () => this.#stopping !== undefined;
     const { nextIn } = await recover(worker, {
       asking,
       settler,
       definitions,
       configuration,
+      suspects,
       onCancelled: (definition, lost) => void this.#inBackground(cleanUp(definition, lost, this.#log)),
       isOver,
     });
@@ -586,7 +618,8 @@ export class Worker implements AsyncDisposable {
   /** Nobody waits for it: what has not expired is worked meanwhile. */
   #endExpired(expired: readonly Recovered[]): void {
     const [settler, definitions, configuration] = [this.#settler, this.#definitions, this.#configuration];
-    this.#inBackground(settleRecovered(expired, { settler, definitions, configuration })).catch((error: unknown) => {
+    const options = { settler, definitions, configuration, suspects: this.#suspects };
+    this.#inBackground(settleRecovered(expired, options)).catch((error: unknown) => {
       this.#log.error(
         { err: error, worker: this.name },
         'Tasks whose deadline has passed could not be ended; trying again',
@@ -645,6 +678,7 @@ export class Worker implements AsyncDisposable {
     const countdown = new Countdown(this.#context.world.clock, grace);
     this.#countdown = countdown;
     this.#wakeup.call();
+    void this.#inBackground(this.#sayStopping());
     this.#ahead.handBackAll(SHUT_DOWN);
     await Promise.race([this.#allQuiet(), countdown.warned]);
     for (const execution of this.#leased()) execution.abort('shutdown');
@@ -685,6 +719,17 @@ export class Worker implements AsyncDisposable {
       const { task, execution } = lease;
       const fields = { event: 'unwritten', task, type, queue, source, execution, worker: this.name } as const;
       this.#log.error(fields, 'The worker stopped before the store took what became of the task; its lease runs out');
+    }
+  }
+
+  /** Whoever kills the process from here on is to blame for what is lost with it, not its tasks. */
+  async #sayStopping(): Promise<void> {
+    const worker = this.#membership.id;
+    if (worker === undefined || this.#executions.unsettled === 0) return;
+    try {
+      await this.#asking.ask((tasks) => tasks.stopping(worker));
+    } catch (error) {
+      this.#log.warn({ err: error, worker: this.name }, 'The store could not be told that the worker is stopping');
     }
   }
 

@@ -20,6 +20,7 @@ const task: Task = {
   deferrals: 0,
   recoveries: 0,
   suspect: false,
+  lostInARow: 0,
   running: { worker: 'w1', since: new Date(2), cancelRequested: true },
 };
 

@@ -331,7 +331,8 @@ const claim = fc
     limit: fc.constantFrom(0, 1, 2, 3, 5, 8, 20, 20),
     filter: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: filters }),
     capabilities: fc.constantFrom({}, { cpu: 3, gpu: 'A' }, { cpu: 8, gpu: 'A' }, { cpu: 8, gpu: 'A' }),
-    suspect: fc.constantFrom(true, true, false),
+    suspects: fc.constantFrom(0, 1, 1, 3),
+    alone: fc.boolean(),
     only: oneIn(8, fc.array(numbers, { maxLength: 9 })),
     except: fc.oneof(
       { weight: 4, arbitrary: fc.constant([]) },
@@ -354,7 +355,8 @@ const claim = fc
             limit: plan.limit,
             ...plan.filter,
             capabilities: plan.capabilities,
-            suspect: plan.suspect,
+            suspects: plan.suspects,
+            alone: plan.alone,
             ...(plan.only && { only: ids(plan.only) }),
             except: ids(plan.except),
           };
@@ -462,7 +464,7 @@ function fitting(model: Model, { lease, revision }: Held, decision: Decision): D
   if (held?.token !== lease.token) return decision;
   if (held.cancelRequested && held.revision === revision && decision.next !== 'succeeded') return cancelled();
   if (held.why === 'loss' && (decision.next === 'scheduled' || decision.next === 'succeeded'))
-    return lost(task?.suspect ? 'charged' : 'free');
+    return lost(task?.lostInARow ? 'charged' : 'free', (task?.lostInARow ?? 0) + 1);
   if (held.why === 'expiry') return ended('dead', 'deadline.passed');
   return decision;
 }
@@ -537,7 +539,7 @@ async function recoverBoth(model: Model, real: Real, who: number, limit: number)
 }
 
 function takeOver(model: Model, real: Real, recovered: Recovered, worker: number, now: number): void {
-  const { lostBy: _, ...rest } = recovered;
+  const { lostBy: _, how: __, ...rest } = recovered;
   expect(comparable(rest)).toEqual(comparable(model.recover(recovered, worker, now)));
   hold(real, recovered, worker);
 }
@@ -668,7 +670,7 @@ function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: n
   if (task.state === 'scheduled' && !due) expect(record.dueAt, of).toBe(task.dueAt);
   if (task.state === 'succeeded') expect(record.result, of).toBe(task.result);
   if (task.state === 'dead' || task.state === 'needs_manual') expect(record.reason, of).toBe(task.reason);
-  if (isWaiting(task) || task.state === 'running') expect(record.suspect, of).toBe(task.suspect);
+  if (isWaiting(task) || task.state === 'running') expect(record.lostInARow, of).toBe(task.lostInARow);
 
   const facts = factsOf(task, now);
   expect(

@@ -1,7 +1,7 @@
 /** What a line needs to know of a task that may be claimed. */
 interface InLine {
   readonly id: number;
-  readonly suspect: boolean;
+  readonly lostInARow: number;
   readonly given: { readonly source: string };
 }
 
@@ -29,14 +29,19 @@ export class ModelLine {
   }
 
   /** What was wrong with a claim that gave these of those that were open, each source's in their order; notes the turns. */
-  objectionsTo(got: readonly number[], open: readonly InLine[], suspectAllowed: boolean, isOrdered: boolean): string[] {
+  objectionsTo(
+    got: readonly number[],
+    open: readonly InLine[],
+    { suspects, alone }: { readonly suspects: number; readonly alone: boolean },
+    isOrdered: boolean,
+  ): string[] {
     const objections: string[] = [];
     let left = [...open];
-    let mayTakeSuspect = suspectAllowed;
+    let mayTake = suspects;
     for (const id of got) {
-      const next = left.filter((task) => !task.suspect || mayTakeSuspect);
+      const next = left.filter(({ lostInARow }) => lostInARow === 0 || (lostInARow === 1 ? mayTake > 0 : alone));
       const task = next.find((one) => one.id === id);
-      if (!task) return [...objections, `#${id} was given where no suspect was to be`];
+      if (!task) return [...objections, `#${id} was given which was not to be given`];
       const { source } = task.given;
       const first = next.find(({ given }) => given.source === source);
       if (isOrdered && first !== task) objections.push(`#${id} was given before #${first?.id}, both of ${source}`);
@@ -46,7 +51,7 @@ export class ModelLine {
       this.#served += 1;
       this.#turns.set(source, { least: this.#served, most: this.#served });
       left = left.filter((one) => one !== task);
-      if (task.suspect) mayTakeSuspect = false;
+      if (task.lostInARow === 1) mayTake -= 1;
     }
     return objections;
   }

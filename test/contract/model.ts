@@ -177,13 +177,17 @@ export class Model {
    */
   objectionsTo(claimed: readonly number[], request: ClaimRequest, now: number): string[] {
     const open = this.tasks.filter((task) => isDue(task, now) && fits(task, request));
-    const suspects = open.filter(({ suspect }) => suspect);
+    const suspects = open.filter(({ lostInARow }) => lostInARow === 1);
+    const apart = open.filter(({ lostInARow }) => lostInARow > 1);
     const taken = suspects.filter(({ id }) => claimed.includes(id));
-    const most = open.length - suspects.length + (request.suspect && suspects.length > 0 ? 1 : 0);
+    const alone = apart.some(({ id }) => claimed.includes(id));
+    const beside = open.length - suspects.length - apart.length + Math.min(request.suspects, suspects.length);
+    const most = alone || (beside === 0 && request.alone && apart.length > 0) ? 1 : beside;
     const objections: string[] = [];
 
     for (const id of claimed) if (!open.some((task) => task.id === id)) objections.push(`#${id} was not to be claimed`);
-    if (taken.length > (request.suspect ? 1 : 0)) objections.push(`${taken.length} suspects were claimed`);
+    if (taken.length > request.suspects) objections.push(`${taken.length} suspects were claimed`);
+    if (alone && !request.alone) objections.push('One that must run alone was claimed');
     if (claimed.length !== Math.min(request.limit, most)) {
       objections.push(`${claimed.length} were claimed, of ${most} that could be and ${request.limit} asked for`);
     }
@@ -198,13 +202,19 @@ export class Model {
       const { order, line } = this.#queue(queue);
       const compare = order === 'weighted_random' ? undefined : COMPARE[order];
       const inLine = inOrder.filter(({ given }) => given.queue === queue).sort(compare);
-      const mayTakeSuspect = request.suspect && taken.every(({ given }) => given.queue === queue);
+      const elsewhere = taken.filter(({ given }) => given.queue !== queue).length;
+      const most = { suspects: request.suspects - elsewhere, alone };
       const got = claimed.filter((id) => inLine.some((task) => task.id === id));
-      if (line) objections.push(...line.objectionsTo(got, inLine, mayTakeSuspect, compare !== undefined));
+      if (line) objections.push(...line.objectionsTo(got, inLine, most, compare !== undefined));
       // By chance it is no order that a model could check.
       if (line || !compare) continue;
-      const suspect = inLine.find((task) => task.suspect);
-      const expected = inLine.filter((task) => !task.suspect || (mayTakeSuspect && task === suspect));
+      const first = inLine.filter(({ lostInARow }) => lostInARow === 1).slice(0, Math.max(0, most.suspects));
+      // Where several queues are looked at, another one's task may have come first, and then none may come that must run alone.
+      const mayBeApart = alone || (request.alone && open.every(({ given }) => given.queue === queue));
+      const expected = inLine.filter(
+        (task) =>
+          task.lostInARow === 0 || first.includes(task) || (mayBeApart && task === inLine[0] && apart.includes(task)),
+      );
       const right = expected.slice(0, got.length).map(({ id }) => id);
       if (got.join() !== right.join()) objections.push(`${queue} (${order}) gave ${got} instead of ${right}`);
     }
@@ -249,7 +259,7 @@ export class Model {
     task.firstStart ??= now;
     task.state = 'running';
     delete task.settledBy;
-    task.lease = { token: lease.token, worker, revision, cancelRequested: false, since: now };
+    task.lease = { token: lease.token, worker, revision, cancelRequested: false, since: now, startedAt: now };
     return this.#claimed(task, now);
   }
 
@@ -282,8 +292,9 @@ export class Model {
     if (task.lost) task.lost.isLast = held.why === 'loss';
     this.#charge(task, decision, now);
     task.state = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
-    task.suspect = decision.next === 'scheduled' && decision.suspect;
+    task.lostInARow = decision.next === 'scheduled' ? decision.lostInARow : 0;
     if (decision.next === 'scheduled') task.dueAt = now + decision.after;
+    if (held.why !== 'expiry') task.ranAt = held.startedAt;
     if (decision.next === 'succeeded') task.result = result;
     else task.reason = decision.reason;
     delete task.lease;
@@ -303,7 +314,7 @@ export class Model {
     result: string | undefined,
     now: number,
   ): ExpectedSettlement {
-    Object.assign(task, { state: 'succeeded', suspect: false, result, endedAt: now, settledBy: token });
+    Object.assign(task, { state: 'succeeded', lostInARow: 0, result, endedAt: now, settledBy: token });
     delete task.lease;
     delete task.lost;
     task.written.set(token, JSON.stringify(decision));
@@ -392,14 +403,14 @@ export class Model {
     return waits.length > 0 ? Math.min(...waits) : undefined;
   }
 
-  recover({ lease, revision, why }: Recovered, taker: number, now: number): Omit<Recovered, 'lostBy'> {
+  recover({ lease, revision, why }: Recovered, taker: number, now: number): Omit<Recovered, 'lostBy' | 'how'> {
     const task = this.task(lease.task) as ModelTask;
-    const cancelRequested = task.lease?.cancelRequested ?? false;
+    const { cancelRequested = false, startedAt = now } = task.lease ?? {};
     if (task.lease) this.#lose(task, taker, now);
     const lostBy = task.lease?.lostBy;
     task.state = 'running';
     delete task.settledBy;
-    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why, lostBy, since: now };
+    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why, lostBy, since: now, startedAt };
     const published = this.#published.get(task.given.type);
     return { ...this.#claimed(task, now), why, ...(published !== undefined && { published }) };
   }
@@ -510,6 +521,8 @@ interface ModelLease {
   readonly lostBy?: string | undefined;
   /** Since when this worker has it. */
   readonly since: number;
+  /** When its execution began, whoever has it now. */
+  readonly startedAt: number;
   /** Unknown from a change of the facts until the store tells it. */
   revision: number | undefined;
   cancelRequested: boolean;
@@ -556,7 +569,8 @@ function newRound(executionsBefore: number) {
     inARow: 0,
     deferredSince: undefined as number | undefined,
     recoveries: [] as number[],
-    suspect: false,
+    lostInARow: 0,
+    ranAt: undefined as number | undefined,
   };
 }
 
@@ -576,7 +590,7 @@ export function factsOf(task: ModelTask, now: number): Facts {
     deferralsInARow: task.inARow,
     deferredForMs: task.inARow > 0 ? now - (task.deferredSince as number) : 0,
     recoveriesAgoMs: task.recoveries.map((at) => now - at),
-    suspect: task.suspect,
+    lostInARow: task.lostInARow,
     idempotent,
     cancelRequested: task.lease?.cancelRequested ?? false,
     sinceFirstStartMs: task.firstStart === undefined ? 0 : now - task.firstStart,
@@ -591,10 +605,18 @@ const SCOPES: Readonly<Record<UniqueScope, readonly TaskState[]>> = {
 };
 
 const COMPARE: Record<Exclude<QueueOrder, 'weighted_random'>, (a: ModelTask, b: ModelTask) => number> = {
-  fifo: (a, b) => a.submittedAt - b.submittedAt || a.id - b.id,
-  lifo: (a, b) => b.submittedAt - a.submittedAt || b.id - a.id,
+  fifo: (a, b) => placeOf(a) - placeOf(b) || a.id - b.id,
+  lifo: (a, b) =>
+    a.ranAt === undefined && b.ranAt === undefined
+      ? b.submittedAt - a.submittedAt || b.id - a.id
+      : (a.ranAt ?? 0) - (b.ranAt ?? 0) || b.id - a.id,
   priority: (a, b) => b.given.priority - a.given.priority || COMPARE.fifo(a, b),
 };
+
+/** One that has run stands behind all that was submitted up to its last start. */
+function placeOf({ submittedAt, ranAt = Number.NEGATIVE_INFINITY }: ModelTask): number {
+  return Math.max(submittedAt, ranAt + 0.5);
+}
 
 function fits({ id, given }: ModelTask, request: ClaimRequest): boolean {
   const { types, queues, categories, capabilities, only, except } = request;

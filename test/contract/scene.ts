@@ -248,7 +248,7 @@ export function brought(task: Partial<BroughtTask> = {}): BroughtTask {
 }
 
 export function claimRequest(worker: number, request: Partial<ClaimRequest> = {}): ClaimRequest {
-  return { worker, limit: 100, capabilities: {}, suspect: true, except: [], ...request };
+  return { worker, limit: 100, capabilities: {}, suspects: 1, alone: true, except: [], ...request };
 }
 
 export function idsOf(claimed: readonly Claimed[]): number[] {
@@ -307,7 +307,7 @@ export function retryIn(after: Milliseconds, reason = 'fs.locked', kind: Failure
     after,
     reason,
     charge: { to: 'task', reason, kind },
-    suspect: false,
+    lostInARow: 0,
     because: because(),
   };
 }
@@ -319,7 +319,7 @@ export function deferredFor(after: Milliseconds, reason = 'asked.later'): Decisi
     after,
     reason,
     charge: { to: 'deferrals' },
-    suspect: false,
+    lostInARow: 0,
     because: because('deferral'),
   };
 }
@@ -331,19 +331,22 @@ export function handedBack(): Decision {
     after: 0,
     reason: 'worker.interrupted',
     charge: { to: 'nobody' },
-    suspect: false,
+    lostInARow: 0,
     because: because('interrupted'),
   };
 }
 
-/** Lost with its worker: a suspect from now on; charged if it was one before. */
-export function lost(charged: 'charged' | 'free'): Decision {
+/** The report of what was handed back before its handler began. */
+export const UNBEGUN: Report = { ranFor: 0, outcome: 'interruption', message: 'It was handed back.', unbegun: true };
+
+/** Lost with its worker, for the first time in a row unless said: a suspect from now on. */
+export function lost(charged: 'charged' | 'free', lostInARow = 1): Decision {
   return {
     next: 'scheduled',
     after: 0,
     reason: 'worker.lost',
     charge: { to: charged === 'charged' ? 'recoveries' : 'nobody' },
-    suspect: true,
+    lostInARow,
     because: because('recovery'),
   };
 }

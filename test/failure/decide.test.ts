@@ -2,7 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { exponential, fixed, immediate, linear, none } from '../../src/failure/backoff.ts';
 import { proportional } from '../../src/failure/jitter.ts';
 import { definePolicy } from '../../src/failure/policy.ts';
-import { charged, DAY, decided, expired, failed, HOUR, interrupted, later, lost, MINUTE, SECOND } from './given.ts';
+import {
+  charged,
+  DAY,
+  decided,
+  expired,
+  failed,
+  HOUR,
+  interrupted,
+  later,
+  lost,
+  lostWhile,
+  MINUTE,
+  SECOND,
+} from './given.ts';
 
 /** 3 attempts, 1 s doubling, no jitter, and rate limits as the standard policy has them. */
 const plain = definePolicy({ maxAttempts: 3, backoff: exponential({ base: '1s' }), jitter: { kind: 'none' } });
@@ -48,7 +61,7 @@ describe('a failure', () => {
       after: SECOND,
       charge: 'task',
       reason: 'app.broke',
-      suspect: false,
+      lostInARow: 0,
     });
     expect(decided(failed(), plain, { charged: [charged(1)] }).after).toBe(2 * SECOND);
   });
@@ -551,64 +564,100 @@ describe('backoff none', () => {
 });
 
 describe('a lease that ended without a word', () => {
-  test('is free the first time: ready at once, from now on a suspect', () => {
-    expect(decided(lost, plain)).toMatchObject({
+  test.each(['alone', 'beside_others'] as const)('is free the first time, and makes the task a suspect: %s', (how) => {
+    expect(decided(lostWhile(how), plain)).toMatchObject({
       next: 'scheduled',
       step: 'recovery',
       after: 0,
       charge: 'nobody',
-      suspect: true,
+      lostInARow: 1,
       reason: 'worker.lost',
     });
   });
 
-  test('is charged a recovery when it was the suspect, and never an attempt', () => {
-    const last = { suspect: true, charged: [charged(2)] };
+  test('is charged a recovery where a suspect ran alone, and never an attempt', () => {
+    const last = { lostInARow: 1, charged: [charged(2)] };
     expect(decided(lost, plain, last)).toMatchObject({
       next: 'scheduled',
       after: 0,
       charge: 'recoveries',
-      suspect: true,
+      lostInARow: 2,
+      because: { text: expect.stringContaining('while it ran alone: recovery 1,') },
     });
   });
 
+  test('charges nobody where others ran beside a suspect, however often that happens', () => {
+    const often = { lostInARow: 7, recoveriesAgoMs: [HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR] };
+    expect(decided(lostWhile('beside_others'), plain, often)).toMatchObject({
+      next: 'scheduled',
+      after: 0,
+      charge: 'nobody',
+      lostInARow: 8,
+      because: { text: expect.stringContaining('it was lost 8 times in a row, so it runs alone next.') },
+    });
+  });
+
+  test.each([0, 3])(
+    'charges nobody and suspects nobody where its worker was told to stop, after %i losses',
+    (before) => {
+      const known = { lostInARow: before, recoveriesAgoMs: [HOUR, 2 * HOUR, 3 * HOUR] };
+      expect(decided(lostWhile('while_stopping'), plain, known)).toMatchObject({
+        next: 'scheduled',
+        after: 0,
+        charge: 'nobody',
+        lostInARow: before,
+        because: { text: expect.stringContaining('was told to stop') },
+      });
+    },
+  );
+
   test('needs a person the fourth time within 72 h', () => {
-    const known = (recoveriesAgoMs: number[]) => ({ suspect: true, recoveriesAgoMs });
+    const known = (recoveriesAgoMs: number[]) => ({ lostInARow: 1, recoveriesAgoMs });
     expect(decided(lost, plain, known([HOUR, 2 * HOUR])).next).toBe('scheduled');
     expect(decided(lost, plain, known([HOUR, 2 * HOUR, 71 * HOUR]))).toMatchObject({
       next: 'needs_manual',
       step: 'crash_loop',
       charge: 'recoveries',
       reason: 'worker.crash_loop',
-      because: { count: 4, limit: 4 },
+      because: {
+        count: 4,
+        limit: 4,
+        text: 'It was lost with its worker 4 times within 72 h while it ran alone.',
+      },
     });
   });
 
   test('forgets recoveries of more than 72 h ago', () => {
-    const known = { suspect: true, recoveriesAgoMs: [HOUR, 2 * HOUR, 72 * HOUR, 100 * HOUR, 200 * HOUR] };
+    const known = { lostInARow: 1, recoveriesAgoMs: [HOUR, 2 * HOUR, 72 * HOUR, 100 * HOUR, 200 * HOUR] };
     expect(decided(lost, plain, known)).toMatchObject({ next: 'scheduled', because: { count: 3 } });
   });
 
-  test('is ambiguous at once where the task may not run twice', () => {
-    expect(decided(lost, plain, { idempotent: false })).toMatchObject({
-      next: 'needs_manual',
-      step: 'ambiguous',
-      charge: 'nobody',
-    });
-    expect(decided(lost, plain, { idempotent: false, suspect: true }).charge).toBe('recoveries');
+  test.each(['alone', 'beside_others', 'while_stopping'] as const)(
+    'is ambiguous at once where the task may not run twice: %s',
+    (how) => {
+      expect(decided(lostWhile(how), plain, { idempotent: false })).toMatchObject({
+        next: 'needs_manual',
+        step: 'ambiguous',
+        charge: 'nobody',
+      });
+    },
+  );
+
+  test('is charged also where it is ambiguous', () => {
+    expect(decided(lost, plain, { idempotent: false, lostInARow: 1 }).charge).toBe('recoveries');
   });
 
   test.each([
     ['a failure', failed()],
     ['a deferral', later(5_000)],
     ['an interruption of its handler', interrupted(true)],
-  ])('is forgiven by a word from an execution: %s', (_, outcome) => {
-    expect(decided(outcome, plain, { suspect: true }).suspect).toBe(false);
+  ])('is forgiven by whatever an execution reports: %s', (_, outcome) => {
+    expect(decided(outcome, plain, { lostInARow: 3 }).lostInARow).toBe(0);
   });
 
-  test('is not forgiven by a hand-back before the handler began: nothing has spoken', () => {
-    expect(decided(interrupted(false), plain, { suspect: true }).suspect).toBe(true);
-    expect(decided(interrupted(false), plain, { suspect: false }).suspect).toBe(false);
+  test('is not forgiven by a hand-back before the handler began', () => {
+    expect(decided(interrupted(false), plain, { lostInARow: 3 }).lostInARow).toBe(3);
+    expect(decided(interrupted(false), plain, { lostInARow: 0 }).lostInARow).toBe(0);
   });
 });
 
@@ -639,9 +688,20 @@ describe('time', () => {
     expect(decided(failed(), hour, { sinceFirstStartMs: HOUR - SECOND }).next).toBe('scheduled');
     const late = { sinceFirstStartMs: HOUR - SECOND + 1 };
     expect(decided(failed(), hour, late)).toMatchObject({ next: 'dead', step: 'give_up_after', charge: 'task' });
-    expect(decided(later(SECOND), hour, late)).toMatchObject({ next: 'dead', step: 'give_up_after', charge: 'nobody' });
-    expect(decided(lost, hour, { sinceFirstStartMs: HOUR + 1 }).step).toBe('give_up_after');
-    expect(decided(interrupted(), hour, { sinceFirstStartMs: HOUR + 1 }).step).toBe('give_up_after');
+    const failedBefore = { ...late, charged: [charged(1)] };
+    expect(decided(later(SECOND), hour, failedBefore)).toMatchObject({ step: 'give_up_after', charge: 'nobody' });
+    expect(decided(lost, hour, { ...failedBefore, sinceFirstStartMs: HOUR + 1 }).step).toBe('give_up_after');
+    expect(decided(interrupted(), hour, { ...failedBefore, sinceFirstStartMs: HOUR + 1 }).step).toBe('give_up_after');
+  });
+
+  test.each([
+    ['an interruption', interrupted()],
+    ['a lost lease', lost],
+    ['a lost lease beside others', lostWhile('beside_others')],
+    ['a deferral', later(SECOND)],
+  ])('giveUpAfter ends nothing that was never charged: %s', (_, outcome) => {
+    const hour = definePolicy({ giveUpAfter: '1h' }, plain);
+    expect(decided(outcome, hour, { sinceFirstStartMs: 3 * HOUR }).next).toBe('scheduled');
   });
 
   test('giveUpAfter is no limit unless it is said', () => {

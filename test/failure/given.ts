@@ -1,5 +1,5 @@
 import { type ChargedCount, type Decision, decide, type Facts } from '../../src/failure/decide.ts';
-import type { Failure, FailureKind, Outcome } from '../../src/failure/outcome.ts';
+import type { Failure, FailureKind, Loss, Outcome } from '../../src/failure/outcome.ts';
 import type { Policy } from '../../src/failure/policy.ts';
 
 /*
@@ -18,7 +18,7 @@ export function facts(known: Partial<Facts> = {}): Facts {
     deferralsInARow: 0,
     deferredForMs: 0,
     recoveriesAgoMs: [],
-    suspect: false,
+    lostInARow: 0,
     idempotent: true,
     cancelRequested: false,
     sinceFirstStartMs: 0,
@@ -47,7 +47,11 @@ export function later(after?: number, reason = 'explicit.later'): Outcome {
   return { kind: 'deferral', reason, message: 'Not now.', ...(after !== undefined && { after }) };
 }
 
-export const lost: Outcome = { kind: 'loss', worker: 'w1' };
+export const lost: Outcome = lostWhile('alone');
+export function lostWhile(how: Loss): Outcome {
+  return { kind: 'loss', worker: 'w1', how };
+}
+
 export const expired: Outcome = { kind: 'expiry' };
 
 export function interrupted(started = true): Outcome {
@@ -76,7 +80,7 @@ export interface Seen {
   readonly after: number | undefined;
   readonly charge: string | undefined;
   readonly reason: string | undefined;
-  readonly suspect: boolean | undefined;
+  readonly lostInARow: number | undefined;
   readonly because: Decision['because'];
 }
 
@@ -89,7 +93,7 @@ export function decided(outcome: Outcome, policy: Policy, known: Partial<Facts> 
     after: 'after' in decision ? decision.after : undefined,
     charge: 'charge' in decision ? decision.charge.to : undefined,
     reason: 'reason' in decision ? decision.reason : undefined,
-    suspect: 'suspect' in decision ? decision.suspect : undefined,
+    lostInARow: 'lostInARow' in decision ? decision.lostInARow : undefined,
     because: decision.because,
   };
 }

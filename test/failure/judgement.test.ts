@@ -18,11 +18,11 @@ const noRetry: Reason = { step: 'no_retry', policy: { backoff: none } };
 const maxExecutions: Reason = { step: 'max_executions', known: { executions: 7 }, policy: { maxExecutions: 7 } };
 const giveUpAfter: Reason = {
   step: 'give_up_after',
-  known: { sinceFirstStartMs: HOUR + 1 },
+  known: { sinceFirstStartMs: HOUR + 1, charged: [charged(1)] },
   policy: { giveUpAfter: '1h' },
 };
 const deadline: Reason = { step: 'deadline', known: { untilDeadlineMs: 0 } };
-const crashLoop: Reason = { step: 'crash_loop', known: { suspect: true, recoveriesAgoMs: [1, 2, 3] } };
+const crashLoop: Reason = { step: 'crash_loop', known: { lostInARow: 1, recoveriesAgoMs: [1, 2, 3] } };
 const maxAttempts: Reason = { step: 'max_attempts', known: { charged: [charged(9)] } };
 const maxRetryAfter: Reason = { step: 'max_retry_after', policy: { maxRetryAfter: 1 } };
 const maxDeferrals: Reason = { step: 'max_deferrals', known: { deferralsInARow: 5 }, policy: { maxDeferrals: 5 } };
@@ -138,7 +138,8 @@ const OUTCOMES: readonly { name: string; outcome: Outcome; reasons: readonly Rea
 const base: PolicyOptions = { maxAttempts: 5, backoff: fixed('1s'), jitter: { kind: 'none' }, giveUpAfter: 'none' };
 
 function stepFor(outcome: Outcome, reasons: readonly Reason[]): Step {
-  const known = Object.assign({}, ...reasons.map((reason) => reason.known));
+  const all = reasons.flatMap((reason) => reason.known?.charged ?? []);
+  const known = Object.assign({}, ...reasons.map((reason) => reason.known), { charged: all });
   const policy = definePolicy(Object.assign({}, base, ...reasons.map((reason) => reason.policy)));
   return decide(facts(known), outcome, policy, 0.5).because.step;
 }

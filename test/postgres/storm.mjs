@@ -100,7 +100,7 @@ function producer(store, random, watch) {
 }
 
 function requestOf(worker, limit) {
-  return { worker, limit, capabilities: {}, suspect: true, except: [] };
+  return { worker, limit, capabilities: {}, suspects: 1, alone: true, except: [] };
 }
 
 function decided(random) {
@@ -111,8 +111,8 @@ function decided(random) {
     charge: { to: 'task', reason: 'fs.locked', kind: 'transient' },
   };
   if (roll < 0.55) return { next: 'succeeded', because: BECAUSE };
-  if (roll < 0.7) return { next: 'scheduled', after: Math.floor(random() * 20), suspect: false, ...failed };
-  if (roll < 0.8) return { next: 'scheduled', after: 0, suspect: true, ...failed, charge: { to: 'nobody' } };
+  if (roll < 0.7) return { next: 'scheduled', after: Math.floor(random() * 20), lostInARow: 0, ...failed };
+  if (roll < 0.8) return { next: 'scheduled', after: 0, lostInARow: 1, ...failed, charge: { to: 'nobody' } };
   if (roll < 0.9) return { next: 'needs_manual', ...failed };
   return { next: 'dead', ...failed };
 }

@@ -131,7 +131,7 @@ const modes = {
     say('claiming');
     while (!ended) {
       for (const [queue, limit] of Object.entries(options.limits)) {
-        const request = { worker, limit, queues: [queue], capabilities: {}, suspect: true, except: [] };
+        const request = { worker, limit, queues: [queue], capabilities: {}, suspects: 1, alone: true, except: [] };
         const { tasks } = await store.tasks.claim(request);
         if (tasks.length > 0) say({ queue, batch: tasks.map(({ lease }) => lease.task) });
       }

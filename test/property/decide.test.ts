@@ -64,7 +64,7 @@ describe('every decision', () => {
     always(({ facts, decision }, policy) => {
       if (decision.next !== 'scheduled') return;
       if (facts.untilDeadlineMs !== undefined) expect(decision.after).toBeLessThan(facts.untilDeadlineMs);
-      if (policy.giveUpAfter !== 'none') {
+      if (policy.giveUpAfter !== 'none' && (decision.charge.to === 'task' || facts.charged.length > 0)) {
         expect(facts.sinceFirstStartMs + decision.after).toBeLessThanOrEqual(policy.giveUpAfter);
       }
     });
@@ -94,6 +94,23 @@ describe('every decision', () => {
       if (decision.charge.to === 'task') expect(outcome.kind).toBe('failure');
       if (decision.charge.to === 'recoveries') expect(outcome.kind).toBe('loss');
       if (outcome.kind === 'interruption') expect(decision.charge.to).toBe('nobody');
+    });
+  });
+
+  test('charges a lost lease only where its task was a suspect already and ran alone', () => {
+    always(({ facts, outcome, decision }) => {
+      if (!('charge' in decision) || outcome.kind !== 'loss') return;
+      expect(decision.charge.to === 'recoveries').toBe(facts.lostInARow > 0 && outcome.how === 'alone');
+    });
+  });
+
+  test('ends nothing as exhausted for which nobody was ever charged', () => {
+    always(({ facts, outcome, decision }) => {
+      if (!('charge' in decision) || facts.charged.length > 0 || decision.charge.to === 'task') return;
+      expect(['max_attempts', 'give_up_after']).not.toContain(decision.because.step);
+      if (decision.charge.to === 'nobody' && outcome.kind !== 'failure') {
+        expect(decision.next === 'dead' ? decision.because.step : 'deadline').toBe('deadline');
+      }
     });
   });
 
@@ -160,7 +177,7 @@ describe('every task', () => {
         );
         const story = {
           given: { idempotent: true },
-          executions: [{ took: 1, outcome: { kind: 'loss', worker: 'w' }, roll: 0 }],
+          executions: [{ took: 1, outcome: { kind: 'loss', worker: 'w', how: 'alone' }, roll: 0 }],
         } as const;
         const judged = judge(story, policy);
         expect(judged.map(({ decision }) => decision.because.step)).toEqual([

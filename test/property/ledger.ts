@@ -15,7 +15,7 @@ interface Ledger {
   readonly deferralsInARow: number;
   readonly firstDeferralAt: number;
   readonly recoveredAt: readonly number[];
-  readonly suspect: boolean;
+  readonly lostInARow: number;
   readonly idempotent: boolean;
   readonly cancelRequested: boolean;
   readonly deadline?: number;
@@ -30,7 +30,7 @@ function newTask(given: { idempotent?: boolean; deadline?: number } = {}): Ledge
     deferralsInARow: 0,
     firstDeferralAt: 0,
     recoveredAt: [],
-    suspect: false,
+    lostInARow: 0,
     idempotent: true,
     cancelRequested: false,
     ...given,
@@ -50,7 +50,7 @@ function factsOf(ledger: Ledger): Facts {
     deferralsInARow: ledger.deferralsInARow,
     deferredForMs: ledger.deferralsInARow === 0 ? 0 : now - ledger.firstDeferralAt,
     recoveriesAgoMs: ledger.recoveredAt.map((at) => now - at),
-    suspect: ledger.suspect,
+    lostInARow: ledger.lostInARow,
     idempotent: ledger.idempotent,
     cancelRequested: ledger.cancelRequested,
     sinceFirstStartMs: now,
@@ -60,8 +60,8 @@ function factsOf(ledger: Ledger): Facts {
 
 /** Writes a decision to go on: charges, what resets what, and the wait. */
 function settled(ledger: Ledger, decision: Extract<Decision, { next: 'scheduled' }>): Ledger {
-  const { charge, suspect, after } = decision;
-  const next = { ...ledger, suspect, now: ledger.now + after };
+  const { charge, lostInARow, after } = decision;
+  const next = { ...ledger, lostInARow, now: ledger.now + after };
   switch (charge.to) {
     case 'task':
       return { ...next, charged: raised(ledger.charged, charge), deferralsInARow: 0 };

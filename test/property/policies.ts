@@ -11,7 +11,7 @@ import {
   schedule,
 } from '../../src/failure/backoff.ts';
 import { type Jitter, proportional } from '../../src/failure/jitter.ts';
-import { FAILURE_KINDS, FAULTS, type Failure, type Outcome } from '../../src/failure/outcome.ts';
+import { FAILURE_KINDS, FAULTS, type Failure, LOSSES, type Outcome } from '../../src/failure/outcome.ts';
 import { definePolicy, type Policy, type PolicyOptions, type RuleOptions } from '../../src/failure/policy.ts';
 
 /* Whatever a policy may say, and whatever an execution may end with. */
@@ -124,7 +124,7 @@ export const troubles: fc.Arbitrary<Outcome> = fc.oneof(
     { requiredKeys: ['kind', 'reason', 'message'] },
   ),
   fc.record({ kind: fc.constant('interruption' as const), started: fc.boolean(), message: fc.constant('') }),
-  fc.constant({ kind: 'loss' as const, worker: 'w1' }),
+  fc.constantFrom(...LOSSES).map((how) => ({ kind: 'loss' as const, worker: 'w1', how })),
 );
 
 export const outcomes: fc.Arbitrary<Outcome> = fc.oneof(

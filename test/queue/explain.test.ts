@@ -394,6 +394,7 @@ function known(task: Partial<Task>): Known {
       deferrals: 0,
       recoveries: 0,
       suspect: false,
+      lostInARow: 0,
       ...task,
     },
     history: [],

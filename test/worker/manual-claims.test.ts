@@ -502,13 +502,14 @@ describe('suspects', () => {
     const receipts = await kit.holdfast.enqueueAll('work', inputs);
     const { tasks: store } = kit.holdfast.store;
     const ghost = await store.join({ name: 'ghost', leaseFor: 1_000, publishes: {} });
-    await store.claim({ worker: ghost, limit: 100, capabilities: {}, suspect: true, except: [] });
+    await store.claim({ worker: ghost, limit: 100, capabilities: {}, suspects: 1, alone: true, except: [] });
     await store.leave(ghost);
     return { kit, ids: receipts.map(({ id }) => id) };
   }
 
   test('are claimed one at a time, and what is none meanwhile', async () => {
     const { kit, ids } = await suspects(['a', 'b']);
+    await kit.advance('1ms');
     await kit.holdfast.enqueue('work', 'c');
 
     const first = await claimed(kit);

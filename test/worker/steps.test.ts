@@ -176,7 +176,7 @@ describe('drain', () => {
     const { tasks } = kit.holdfast.store;
     await enqueueAll(kit, work, 'lost');
     const ghost = await tasks.join({ name: 'ghost', leaseFor: 1_000, publishes: {} });
-    await tasks.claim({ worker: ghost, limit: 1, capabilities: {}, suspect: true, except: [] });
+    await tasks.claim({ worker: ghost, limit: 1, capabilities: {}, suspects: 1, alone: true, except: [] });
     await tasks.leave(ghost);
 
     await worker.drain();

@@ -78,7 +78,7 @@ export function item({ lease, revision, decision, result, report }: Settlement):
     r: revision,
     n: decision.next,
     a: decision.next === 'scheduled' ? Math.ceil(decision.after) : undefined,
-    s: decision.next === 'scheduled' && decision.suspect,
+    s: decision.next === 'scheduled' ? decision.lostInARow : 0,
     c: charge.to,
     cr: charge.to === 'task' ? charge.reason : undefined,
     ck: charge.to === 'task' ? charge.kind : undefined,

@@ -30,7 +30,8 @@ interface Past {
   readonly in_a_row: number;
   readonly deferred_since: number | null;
   readonly recoveries: readonly number[] | null;
-  readonly suspect: boolean;
+  /** How often in a row. */
+  readonly lost: number;
   readonly error: string | null;
   /** Its deadline passed while it waited, so this is no execution. */
   readonly expired: boolean | null;
@@ -84,7 +85,7 @@ const UNTOUCHED: Past = {
   in_a_row: 0,
   deferred_since: null,
   recoveries: null,
-  suspect: false,
+  lost: 0,
   error: null,
   expired: null,
   checkpoint: null,
@@ -103,7 +104,7 @@ function factsOf(row: HandedRow, now: number): Facts {
     deferralsInARow: past.in_a_row,
     deferredForMs: past.deferred_since === null ? 0 : now - past.deferred_since,
     recoveriesAgoMs: past.recoveries?.map((at) => now - at) ?? NONE,
-    suspect: past.suspect,
+    lostInARow: past.lost,
     idempotent: idempotent !== false,
     cancelRequested: cancel,
     sinceFirstStartMs: now - started,

@@ -21,6 +21,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/003-worker-trouble'), leastWriter: 1 },
   { sql: () => sqlFile('tables/004-checkpoints'), leastWriter: 1 },
   { sql: () => sqlFile('tables/005-lost-leases'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/006-losses'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

@@ -44,7 +44,7 @@ interface ViewRow {
   readonly charged: readonly ChargedCount[] | null;
   readonly deferrals: number;
   readonly recoveries: number;
-  readonly suspect: boolean;
+  readonly lost_in_a_row: number;
   readonly reason: string | null;
   readonly held_by: 'source_held' | 'queue_paused' | null;
   readonly worker: string | null;
@@ -327,7 +327,7 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
     charged: row.charged ?? [],
     deferrals: row.deferrals,
     recoveries: row.recoveries,
-    suspect: row.suspect,
+    lostInARow: row.lost_in_a_row,
     ...(row.category !== null && { category: row.category }),
     ...(needs !== undefined && { needs }),
     ...(row.key !== null && { key: row.key }),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
+import type { Loss } from '../../failure/outcome.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
 import { ownIdentity } from '../liveness.ts';
 import type {
@@ -200,7 +201,9 @@ export class PostgresTasks implements TaskStore {
     queues,
     categories,
     capabilities,
-    suspect,
+    suspects,
+    alone,
+    notIdempotent,
     only,
     except,
     ahead,
@@ -212,7 +215,9 @@ export class PostgresTasks implements TaskStore {
       queues,
       categories,
       capabilities,
-      suspect,
+      suspects,
+      alone,
+      notIdempotent,
       only,
       except,
       ahead: ahead?.limit,
@@ -227,12 +232,7 @@ export class PostgresTasks implements TaskStore {
       now: number;
       lost: number[] | null;
       cancelled: number[] | null;
-    }>('renew', [
-      worker,
-      list(leases.map(({ task }) => task)),
-      list(leases.map(({ execution }) => execution)),
-      list(leases.map(tokenOf)),
-    ]);
+    }>('renew', [worker, ...leaseLists(leases)]);
     this.#parts.time.learn(answer.now);
     const these = (places: readonly number[] | null) => (places ?? []).map((place) => leases[place] as Lease);
     return { known: answer.known, lost: these(answer.lost), cancelled: these(answer.cancelled) };
@@ -258,7 +258,13 @@ export class PostgresTasks implements TaskStore {
   ): Promise<readonly Recovered[]> {
     const { database } = this.#parts;
     const { token, value: rows } = await this.#leasing<
-      readonly [handed: HandedRow, why: 'loss' | 'expiry' | null, lostBy: string | null, published: string | null][]
+      readonly [
+        handed: HandedRow,
+        why: 'loss' | 'expiry' | null,
+        lostBy: string | null,
+        published: string | null,
+        how: Loss | null,
+      ][]
     >(`recover ${worker}`, (own) =>
       database.call('take_over', [worker, JSON.stringify(gone), JSON.stringify(watches), limit, own]),
     );
@@ -268,16 +274,25 @@ export class PostgresTasks implements TaskStore {
       rows.map(([handed]) => handed),
       this.#parts.time.now(),
     );
-    return rows.map(([, why, lostBy, published], i) => ({
+    return rows.map(([, why, lostBy, published, how], i) => ({
       ...(claimed[i] as Claimed),
       why: why ?? 'loss',
       ...(lostBy !== null && { lostBy }),
+      ...(why === 'loss' && { how: how ?? 'beside_others' }),
       ...(published !== null && { published }),
     }));
   }
 
   async reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void> {
     await this.#parts.database.call('report_trouble', [worker, trouble === undefined ? null : JSON.stringify(trouble)]);
+  }
+
+  async stopping(worker: number): Promise<void> {
+    await this.#parts.database.call('note_stopping', [worker]);
+  }
+
+  async forbidSecondRun(leases: readonly Lease[]): Promise<void> {
+    await this.#parts.database.call('forbid_second_run', leaseLists(leases));
   }
 
   async leave(worker: number): Promise<void> {
@@ -367,6 +382,15 @@ export class PostgresTasks implements TaskStore {
     const answer = { known, tasks: claimed, expired };
     return typeof next === 'number' ? { ...answer, nextDueIn: Math.max(0, next - now) } : answer;
   }
+}
+
+/** Leases as functions take them: their tasks, executions and tokens. */
+function leaseLists(leases: readonly Lease[]): readonly unknown[] {
+  return [
+    list(leases.map(({ task }) => task)),
+    list(leases.map(({ execution }) => execution)),
+    list(leases.map(tokenOf)),
+  ];
 }
 
 const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };

@@ -9,7 +9,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT id FROM $.live FULL JOIN $.bodies USING (id) WHERE (live.class IS NULL) <> (bodies.payload IS NULL)`,
   'stands in a lane of another class, source or track': `
     SELECT t.id FROM $.live t JOIN $.bodies b ON b.id = t.id LEFT JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready'
-      AND (l.id IS NULL OR l.class <> t.class OR l.source <> b.source OR (l.track = 2) <> t.suspect)`,
+      AND (l.id IS NULL OR l.class <> t.class OR l.source <> b.source OR l.track <> CASE WHEN NOT t.suspect THEN 0 WHEN t.lost_in_a_row < 2 THEN 2 ELSE 3 END)`,
   'is ready, but its lane is at rest although its source is open': `
     SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready' AND NOT l.active
       AND NOT EXISTS (SELECT 1 FROM $.sources s WHERE s.name = l.source)`,

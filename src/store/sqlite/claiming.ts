@@ -1,6 +1,8 @@
+import type { Loss } from '../../failure/outcome.ts';
+import { mustRunAlone } from '../../suspects.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
-import type { Claim, Claimed, ClaimRequest, Recovered, Recovery } from '../store.ts';
+import type { Claim, Claimed, ClaimRequest, Lease, Recovered, Recovery } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
@@ -62,6 +64,7 @@ interface LeaseRow {
 interface LeasedRow extends StoredRow, LeaseRow {
   readonly why: 'loss' | 'expiry' | null;
   readonly lost_by: string | null;
+  readonly lost_how: Loss | null;
 }
 
 export interface ClaimingParts {
@@ -139,7 +142,8 @@ export class Claiming {
       const asked = {
         ...rest,
         limit: request.limit - tasks.length,
-        suspect: request.suspect && !tasks.some(isSuspect),
+        suspects: request.suspects - tasks.filter(isSuspect).length,
+        alone: request.alone && tasks.length === 0,
       };
       const ids = request.only ? this.#takeOnly(asked, request.only) : this.#takeNext(asked);
       const rows = this.#storedRows(JSON.stringify(ids));
@@ -160,7 +164,8 @@ export class Claiming {
           now,
         ),
       );
-      if (passed.length === 0 || tasks.length === request.limit) return { tasks, more: false };
+      const done = passed.length === 0 || tasks.length === request.limit || tasks.some(runsAlone);
+      if (done) return { tasks, more: false };
       if (late.length >= most) return { tasks, more: true };
     }
   }
@@ -199,6 +204,7 @@ export class Claiming {
         ...claimed,
         why: row.why ?? 'loss',
         ...(row.lost_by !== null && { lostBy: row.lost_by }),
+        ...(row.why === 'loss' && { how: row.lost_how ?? 'beside_others' }),
         ...(type && { published: type.published }),
       };
     });
@@ -208,7 +214,7 @@ export class Claiming {
   leased(ids: readonly number[]): LeasedRow[] {
     return this.#sql.all<LeasedRow>(
       `SELECT t.id, t.class, t.source, t.priority, t.key, t.policy, t.submitted_at, t.deadline, t.idempotent,
-         t.unique_while, t.payload, r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by
+         t.unique_while, t.payload, r.execution, r.token, r.revision, r.started_at, r.cancel, r.why, r.lost_by, r.lost_how
        FROM json_each(?) j JOIN hf_running r ON r.id = j.value JOIN hf_tasks t ON t.id = r.id ORDER BY j.key`,
       JSON.stringify(ids),
     );
@@ -255,26 +261,24 @@ export class Claiming {
 
   #takeOnly(request: ClaimRequest, only: readonly number[]): number[] {
     const taken: number[] = [];
-    let suspects = request.suspect ? 1 : 0;
+    let { suspects } = request;
     for (const id of only) {
       if (taken.length === request.limit) break;
       const found = request.except.includes(id) ? undefined : this.#places.find(id);
       if (found?.state !== 'ready' || !this.#walk.admits(request, found.row.class)) continue;
       if (this.#lanes.isShut(found.row.source)) continue;
       const place = placeOf(found.row, found.facts);
-      if (place.suspect && suspects-- <= 0) continue;
+      const alone = mustRunAlone(place.lostInARow);
+      if (alone ? !request.alone || taken.length > 0 : place.lostInARow > 0 && suspects-- <= 0) continue;
       if (this.#lanes.remove(place)) taken.push(id);
+      if (alone) break;
     }
     return taken;
   }
 
-  #lease(
-    taken: readonly number[],
-    rows: ReadonlyMap<number, StoredRow>,
-    request: ClaimRequest,
-    now: number,
-  ): Claimed[] {
+  #lease(taken: readonly number[], rows: Map<number, StoredRow>, request: ClaimRequest, now: number): Claimed[] {
     if (taken.length === 0) return [];
+    this.#forbidSecondRun(taken, rows, request.notIdempotent);
     const facts = this.#facts.ofAll(JSON.stringify(taken));
     const ids = this.#withoutRefused(taken, rows, request.limit);
     // A task that never ran has saved nothing, so a claim of new tasks looks for nothing.
@@ -308,7 +312,39 @@ export class Claiming {
     return claimed;
   }
 
-  #storedRows(ids: string): ReadonlyMap<number, StoredRow> {
+  /** What a definition says of a type holds for its tasks that nobody has said anything of. */
+  #forbidSecondRun(taken: readonly number[], rows: Map<number, StoredRow>, types: ClaimRequest['notIdempotent']): void {
+    if (!types || types.length === 0) return;
+    const unsaid = taken
+      .map((id) => rows.get(id) as StoredRow)
+      .filter((row) => row.idempotent === null && types.includes(this.#catalogue.class(row.class).type));
+    if (unsaid.length === 0) return;
+    for (const row of unsaid) rows.set(row.id, { ...row, idempotent: 0 });
+    this.#storeNotIdempotent(unsaid.map(({ id }) => id));
+  }
+
+  /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. */
+  forbidSecondRunOf(leases: readonly Lease[]): void {
+    const held = leases.filter(
+      ({ task, execution, token }) =>
+        this.#sql.get(
+          'SELECT 1 FROM hf_running WHERE id = ? AND execution = ? AND token = ?',
+          task,
+          execution,
+          token,
+        ) !== undefined,
+    );
+    this.#storeNotIdempotent(held.map(({ task }) => task));
+  }
+
+  #storeNotIdempotent(ids: readonly number[]): void {
+    this.#sql.run(
+      'UPDATE hf_tasks SET idempotent = 0 WHERE idempotent IS NULL AND id IN (SELECT value FROM json_each(?))',
+      JSON.stringify(ids),
+    );
+  }
+
+  #storedRows(ids: string): Map<number, StoredRow> {
     const rows = this.#sql.rows<StoredColumns>(
       `SELECT ${STORED} FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))`,
       ids,
@@ -404,7 +440,11 @@ function isPast(deadline: number | null, now: number): boolean {
 }
 
 function isSuspect({ facts }: Claimed): boolean {
-  return facts.suspect;
+  return facts.lostInARow > 0;
+}
+
+function runsAlone({ facts }: Claimed): boolean {
+  return mustRunAlone(facts.lostInARow);
 }
 
 /** Infinity where there is none. */

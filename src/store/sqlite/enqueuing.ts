@@ -4,7 +4,7 @@ import type { NewTask, Receipt } from '../store.ts';
 import { holding, record, SUPERSEDED, superseding } from './acts.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
-import { type Found, mustBeLegal, type Places } from './places.ts';
+import { type Found, mustBeLegal, NO_PAST, type Places } from './places.ts';
 import { type Uniques, uniqueNameOf } from './uniques.ts';
 
 /** A task under the id that it gets. */
@@ -109,7 +109,7 @@ export class Enqueuing {
         uniques.push(type, unique.key, id);
       }
       if (key !== undefined) keys.push(type, key, id);
-      const place = { id, class: group, source, priority, submittedAt, suspect: false };
+      const place = { id, class: group, source, priority, submittedAt, ...NO_PAST };
       if (replaced?.state === 'held') this.#hold(one, replaced, runAt, now);
       else this.#places.enter('new', place, runAt, deadline, now);
     }

@@ -13,10 +13,13 @@ export interface FactsRow {
   readonly in_a_row: number;
   readonly deferred_since: number | null;
   readonly recoveries: string;
+  /** How often it was lost in a row. */
   readonly suspect: number;
   readonly run_at: number | null;
   readonly reason: string | null;
   readonly error: string | null;
+  /** When the last execution of this round began whose handler was called. */
+  readonly last_started_at: number | null;
 }
 
 /** Of a task that nothing is remembered of. */
@@ -33,6 +36,7 @@ export const UNTOUCHED: FactsRow = {
   run_at: null,
   reason: null,
   error: null,
+  last_started_at: null,
 };
 
 const NONE: readonly never[] = [];
@@ -85,6 +89,7 @@ export class FactsTable {
         facts.run_at,
         facts.reason,
         facts.error,
+        facts.last_started_at,
       );
     }
     this.#sql.insertAll(`hf_facts (${COLUMNS})`, FACTS.length, values, UNLESS_NEW);
@@ -106,6 +111,7 @@ type FactsColumns = [
   runAt: number | null,
   reason: string | null,
   error: string | null,
+  lastStartedAt: number | null,
 ];
 
 function rowFrom(row: FactsColumns): FactsRow {
@@ -122,6 +128,7 @@ function rowFrom(row: FactsColumns): FactsRow {
     run_at: row[10],
     reason: row[11],
     error: row[12],
+    last_started_at: row[13],
   };
 }
 
@@ -139,6 +146,7 @@ const FACTS = [
   'run_at',
   'reason',
   'error',
+  'last_started_at',
 ] as const;
 
 const COLUMNS = FACTS.join();
@@ -161,7 +169,7 @@ export function factsAt(
     deferralsInARow: facts.in_a_row,
     deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
     recoveriesAgoMs: facts.recoveries === '[]' ? NONE : recoveriesOf(facts, unreadable).map((at) => now - at),
-    suspect: facts.suspect === 1,
+    lostInARow: facts.suspect,
     idempotent: task.idempotent !== 0,
     cancelRequested: lease.cancel === 1,
     sinceFirstStartMs: now - (firstStart(facts, lease) ?? now),
@@ -180,6 +188,7 @@ export function afterDecision(
   const charge = 'charge' in decision ? decision.charge : ({ to: 'nobody' } as const);
   const row = charge.to === 'task' ? { in_a_row: 0, deferred_since: null } : facts;
   const deferred = charge.to === 'deferrals' ? 1 : 0;
+  const isExecution = running.execution > facts.executions;
   return {
     executions: running.execution,
     round_base: facts.round_base,
@@ -189,10 +198,11 @@ export function afterDecision(
     in_a_row: row.in_a_row + deferred,
     deferred_since: deferred === 1 ? (row.deferred_since ?? now) : row.deferred_since,
     recoveries: charge.to === 'recoveries' ? JSON.stringify([...recoveriesOf(facts, []), now]) : facts.recoveries,
-    suspect: decision.next === 'scheduled' && decision.suspect ? 1 : 0,
+    suspect: decision.next === 'scheduled' ? decision.lostInARow : 0,
     run_at: decision.next === 'scheduled' ? now + decision.after : facts.run_at,
     reason: decision.next === 'succeeded' ? null : decision.reason,
     error: report.failure?.message.slice(0, LONGEST_LAST_ERROR) ?? facts.error,
+    last_started_at: report.unbegun || !isExecution ? facts.last_started_at : running.started_at,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Sql } from './driver.ts';
-import { type Head, type Lanes, precedes, type Ranked, type Stream, TRACK } from './lanes.ts';
+import { type Head, type Lanes, precedes, type Ranked, type Stream } from './lanes.ts';
 
 /** The lanes of one stream, the sooner first: as many of them as were read from the ring. */
 export interface Front {
@@ -84,8 +84,10 @@ export class Fronts {
     });
   }
 
-  dropSuspects(): void {
-    const others = this.#fronts.filter(({ stream }) => stream.track !== TRACK.suspect);
+  /** Leaves out what stands on a track. */
+  drop(track: number): void {
+    const others = this.#fronts.filter(({ stream }) => stream.track !== track);
+    if (others.length === this.#fronts.length) return;
     this.#fronts.splice(0, this.#fronts.length, ...others);
   }
 

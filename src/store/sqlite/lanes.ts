@@ -1,3 +1,4 @@
+import { mustRunAlone } from '../../suspects.ts';
 import type { QueueOrder } from '../../task.ts';
 import type { By, QueueSettings } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -5,7 +6,7 @@ import type { Sql } from './driver.ts';
 import { Turns } from './turns.ts';
 
 /** Which kind of work a lane holds. 1 is kept for retries that will need a token of their source's budget. */
-export const TRACK = { fresh: 0, suspect: 2 } as const;
+export const TRACK = { fresh: 0, suspect: 2, alone: 3 } as const;
 
 /** What a task brings along when it enters a lane. */
 export interface Place {
@@ -14,7 +15,9 @@ export interface Place {
   readonly source: string;
   readonly priority: number;
   readonly submittedAt: number;
-  readonly suspect: boolean;
+  readonly lostInARow: number;
+  /** When it last began to run in its present round; null where it has not. */
+  readonly ranAt: number | null;
 }
 
 /** The lanes of one class and track. */
@@ -317,15 +320,19 @@ export class Lanes {
     return this.#catalogue.laneIdOf(place.class, trackOf(place), place.source);
   }
 
-  /** Where a task stands in its queue: the smaller, the sooner. A retry keeps the place of its submission. */
-  #orderKey({ class: id, priority, submittedAt }: Place, ordering: QueueOrder): number {
+  /**
+   * Where a task stands in its queue: the smaller, the sooner. One that has run stands behind what was submitted up to its last
+   * start, so that nothing runs twice before a ready task that has not run; in a `lifo` queue behind all of those.
+   */
+  #orderKey({ class: id, priority, submittedAt, ranAt }: Place, ordering: QueueOrder): number {
+    const since = ranAt === null ? submittedAt : Math.max(submittedAt, ranAt + 0.5);
     switch (ordering) {
       case 'fifo':
-        return submittedAt;
+        return since;
       case 'lifo':
-        return -submittedAt;
+        return ranAt ?? -submittedAt;
       case 'priority': {
-        const since2020 = Math.min(Math.max(submittedAt - YEAR_2020, 0), PRIORITY_STEP - 1);
+        const since2020 = Math.min(Math.max(since - YEAR_2020, 0), PRIORITY_STEP - 1);
         return -priority * PRIORITY_STEP + since2020;
       }
       case 'weighted_random': {
@@ -364,6 +371,7 @@ function seqOf(id: number, ordering: QueueOrder): number {
   return ordering === 'lifo' ? -id : id;
 }
 
-function trackOf({ suspect }: Place): number {
-  return suspect ? TRACK.suspect : TRACK.fresh;
+function trackOf({ lostInARow }: Place): number {
+  if (lostInARow === 0) return TRACK.fresh;
+  return mustRunAlone(lostInARow) ? TRACK.alone : TRACK.suspect;
 }

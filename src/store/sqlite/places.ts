@@ -100,11 +100,11 @@ export class Places {
     const facts = this.#facts.ofAll(list);
     return ids.map((id) => {
       const place = bare.get(id) as Place;
-      return { ...place, suspect: facts.get(id)?.suspect === 1 };
+      return { ...place, ...pastOf(facts.get(id)) };
     });
   }
 
-  /** What the tasks of a JSON list of ids bring along when they enter a lane, as if none were suspect. */
+  /** The same for a JSON list of ids, as if none of them had run. */
   bareOf(ids: string): ReadonlyMap<number, Place> {
     const rows = this.#sql.rows<[id: number, class_: number, source: string, priority: number, submittedAt: number]>(
       'SELECT id, class, source, priority, submitted_at FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))',
@@ -112,7 +112,7 @@ export class Places {
     );
     const byId = new Map<number, Place>();
     for (const [id, class_, source, priority, submittedAt] of rows) {
-      byId.set(id, { id, class: class_, source, priority, submittedAt, suspect: false });
+      byId.set(id, { id, class: class_, source, priority, submittedAt, ...NO_PAST });
     }
     return byId;
   }
@@ -133,8 +133,16 @@ export function placeOf(
     source: row.source,
     priority: row.priority,
     submittedAt: row.submitted_at,
-    suspect: facts?.suspect === 1,
+    ...pastOf(facts),
   };
+}
+
+/** What a task that has never run brings along. */
+export const NO_PAST = { lostInARow: 0, ranAt: null } as const;
+
+/** What a task brings along of its executions. */
+export function pastOf(facts: FactsRow | undefined): Pick<Place, 'lostInARow' | 'ranAt'> {
+  return facts ? { lostInARow: facts.suspect, ranAt: facts.last_started_at } : NO_PAST;
 }
 
 /** A state change that the table of transitions does not have is a bug, and is not written. */

@@ -1,9 +1,11 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
+import type { Loss } from '../../failure/outcome.ts';
 import { isRespected, type Respected, type Watch, watches, watchFor } from '../leases.ts';
 import { type Liveness, livenessOnOneKernel, type ProcessIdentity } from '../liveness.ts';
 import { timelineOf } from '../timeline.ts';
 import type { Sql } from './driver.ts';
+import { lossOf } from './losses.ts';
 
 interface WorkerRow extends ProcessIdentity {
   readonly id: number;
@@ -12,6 +14,16 @@ interface WorkerRow extends ProcessIdentity {
   readonly lease_until: number;
   readonly may_run_for: number | null;
   readonly gone: number;
+  readonly stopping: number;
+}
+
+/** Who takes leases over, from whom, and how that one lost them, where it is known. */
+interface Takeover {
+  readonly taker: number;
+  readonly token: string;
+  readonly now: number;
+  readonly lostBy: string;
+  readonly how: Loss | null;
 }
 
 interface TakenOver {
@@ -49,14 +61,17 @@ export class Reaper {
       const left = worker.gone || liveness === 'dead' ? 0 : this.#watchLeft(worker, liveness, now);
       if (left === undefined) continue;
       if (left === 0) {
-        taken.push(...this.#take(taker, this.#heldBy(worker.id, limit - taken.length), worker.name, token, now));
+        const ids = this.#heldBy(worker.id, limit - taken.length);
+        const how = ids.length > 0 ? lossOf(this.#sql, worker) : null;
+        taken.push(...this.#take({ taker, token, now, lostBy: worker.name, how }, ids));
         // A living process goes on by itself: nobody waits for it.
       } else if (!isRespected(respected(worker), liveness) && this.#holdsAny(worker.id)) {
         nextIn = Math.min(nextIn, left);
       }
       this.#forgetIfEmpty(worker, liveness, now);
     }
-    taken.push(...this.#take(taker, this.#heldByNobody(limit - taken.length), 'a worker that left', token, now));
+    const lostBy = 'a worker that left';
+    taken.push(...this.#take({ taker, token, now, lostBy, how: null }, this.#heldByNobody(limit - taken.length)));
     return { ids: taken, ...(Number.isFinite(nextIn) && { nextIn }) };
   }
 
@@ -117,14 +132,16 @@ export class Reaper {
     );
   }
 
-  #take(taker: number, ids: readonly number[], lostBy: string, token: string, now: number): readonly number[] {
+  #take({ taker, token, now, lostBy, how }: Takeover, ids: readonly number[]): readonly number[] {
     for (const id of ids) {
       this.#noteLoss(id, lostBy, now);
       this.#sql.run(
-        `UPDATE hf_running SET worker = ?, token = ?, why = coalesce(why, 'loss'), lost_by = coalesce(lost_by, ?) WHERE id = ?`,
+        `UPDATE hf_running SET worker = ?, token = ?, lost_by = coalesce(lost_by, ?),
+           lost_how = iif(why IS NULL, ?, lost_how), why = coalesce(why, 'loss') WHERE id = ?`,
         taker,
         token,
         lostBy,
+        how,
         id,
       );
     }

@@ -66,7 +66,7 @@ interface ViewRow {
   readonly deferrals: number;
   /** Null where they cannot be read. */
   readonly recoveries: number | null;
-  readonly suspect: number;
+  readonly lost_in_a_row: number;
   readonly reason: string | null;
   readonly held_by: 'source_held' | 'queue_paused' | null;
   readonly worker: string | null;
@@ -383,7 +383,7 @@ function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
     charged,
     deferrals: row.deferrals,
     recoveries: row.recoveries ?? 0,
-    suspect: row.suspect === 1,
+    lostInARow: row.lost_in_a_row,
     ...(row.category !== null && { category: row.category }),
     ...(needs !== undefined && { needs }),
     ...(row.key !== null && { key: row.key }),

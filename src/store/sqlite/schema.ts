@@ -328,8 +328,43 @@ ALTER TABLE hf_clock ADD COLUMN leap_since INTEGER;
 ALTER TABLE hf_clock ADD COLUMN resets INTEGER NOT NULL DEFAULT 0;
 `;
 
+/**
+ * How tasks are lost with their workers: `suspect` of hf_facts counts losses in a row from here on. When a worker is first found
+ * gone, `held_when_lost` keeps how many tasks its process ran, for the leases that are taken over later. And when a task last ran, for its place.
+ */
+const LOSSES = `
+ALTER TABLE hf_workers ADD COLUMN stopping INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hf_workers ADD COLUMN held_when_lost INTEGER;
+ALTER TABLE hf_running ADD COLUMN lost_how TEXT;
+ALTER TABLE hf_facts ADD COLUMN last_started_at INTEGER;
+DROP VIEW holdfast_tasks;
+CREATE VIEW holdfast_tasks AS
+SELECT t.id, c.type, q.name AS queue, t.source,
+  coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
+  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key,
+  t.unique_key, t.unique_while, t.payload, e.result, t.policy,
+  coalesce(t.idempotent, 1) AS idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
+  CASE WHEN e.state IN ('succeeded', 'dead', 'cancelled') THEN e.since END AS ended_at,
+  coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0))) AS executions,
+  coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
+  iif(json_valid(coalesce(f.recoveries, '[]')), json_array_length(coalesce(f.recoveries, '[]')), NULL) AS recoveries, coalesce(f.suspect, 0) > 0 AS suspect,
+  coalesce(e.reason, f.reason) AS reason,
+  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL THEN
+    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
+  w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested, coalesce(f.suspect, 0) AS lost_in_a_row
+FROM hf_tasks t
+JOIN hf_classes c ON c.id = t.class
+JOIN hf_queues q ON q.id = c.queue
+LEFT JOIN hf_resting e ON e.id = t.id
+LEFT JOIN hf_facts f ON f.task = t.id
+LEFT JOIN hf_running r ON r.id = t.id
+LEFT JOIN hf_workers w ON w.id = r.worker
+LEFT JOIN hf_sources o ON o.name = t.source
+LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS, LOST_LEASES, TOLERANT_VIEW, WALL_CLOCK];
+const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS, LOST_LEASES, TOLERANT_VIEW, WALL_CLOCK, LOSSES];
 
 export const SCHEMA = STEPS.length;
 

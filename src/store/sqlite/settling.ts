@@ -10,7 +10,7 @@ import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './fact
 import type { Handed } from './handed.ts';
 import type { Place } from './lanes.ts';
 import { LateSuccesses } from './late-success.ts';
-import { mustBeLegal, type Places } from './places.ts';
+import { mustBeLegal, type Places, pastOf } from './places.ts';
 import type { Uniques } from './uniques.ts';
 
 interface RunningRow {
@@ -156,7 +156,7 @@ export class Settling {
     if (occupiedBy !== undefined) return this.#supersede(running, occupiedBy, desk);
     if (decision.next === 'scheduled') {
       const place = desk.places.get(lease.task) as Writable<Place>;
-      place.suspect = after.suspect === 1;
+      Object.assign(place, pastOf(after));
       const state = this.#places.enter('running', place, desk.now + decision.after, running.deadline, desk.now);
       return { answer: 'settled', state };
     }

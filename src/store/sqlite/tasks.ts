@@ -130,7 +130,7 @@ export class SqliteTasks implements TaskStore {
   renew(worker: number, leases: readonly Lease[]): Promise<Renewal> {
     return this.#writer.write((now) => {
       const renewed = this.#sql.run(
-        'UPDATE hf_workers SET lease_until = ? + lease_for WHERE id = ? AND gone = 0',
+        'UPDATE hf_workers SET lease_until = ? + lease_for, held_when_lost = NULL WHERE id = ? AND gone = 0',
         now,
         worker,
       );
@@ -166,6 +166,14 @@ export class SqliteTasks implements TaskStore {
       const text = trouble === undefined ? null : JSON.stringify({ ...trouble, since: now });
       this.#sql.run('UPDATE hf_workers SET trouble = ? WHERE id = ?', text, worker);
     });
+  }
+
+  async stopping(worker: number): Promise<void> {
+    await this.#writer.write(() => this.#sql.run('UPDATE hf_workers SET stopping = 1 WHERE id = ?', worker));
+  }
+
+  async forbidSecondRun(leases: readonly Lease[]): Promise<void> {
+    await this.#writer.write(() => this.#claiming.forbidSecondRunOf(leases));
   }
 
   async leave(worker: number): Promise<void> {

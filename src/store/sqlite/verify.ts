@@ -19,7 +19,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'stands in a lane of another class, source or track': `
     SELECT t.id FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_tasks t ON t.id = abs(r.seq)
     LEFT JOIN hf_facts f ON f.task = t.id
-    WHERE l.class <> t.class OR l.source <> t.source OR (l.track = 2) <> coalesce(f.suspect, 0)`,
+    WHERE l.class <> t.class OR l.source <> t.source OR l.track <> CASE coalesce(f.suspect, 0) WHEN 0 THEN 0 WHEN 1 THEN 2 ELSE 3 END`,
   'is the head of a lane but not in the ring, or the other way round': `
     WITH heads (class, track, order_key, seq, lane, source) AS (
       SELECT l.class, l.track, iif(q.fair, t.turn + 0.0, r.order_key), iif(q.fair, l.id, r.seq), l.id AS lane, l.source

@@ -15,6 +15,8 @@ interface Line {
 interface Allowance {
   readonly limit: number;
   suspects: number;
+  /** Whether one that must run alone may be taken: as long as nothing else was. `taken` once it was: then nothing more is. */
+  alone: boolean | 'taken';
   /** Only tasks of these types, and none behind a task of another. Absent: any. */
   readonly types?: readonly string[];
   /** The classes that gave something. */
@@ -60,10 +62,14 @@ export class Walk {
     const first = this.#rotation++ % Math.max(1, lines.length);
     const rotated = [...lines.slice(first), ...lines.slice(0, first)];
     const classes = new Set<number>();
-    const taken = this.#takeRound(rotated, { limit, suspects: request.suspect ? 1 : 0, classes });
+    const allowance: Allowance = { limit, suspects: request.suspects, alone: request.alone, classes };
+    const taken = this.#takeRound(rotated, allowance);
+    if (allowance.alone === 'taken') return taken;
     const others = [...classes].some((id) => !ahead?.types.includes(this.#catalogue.class(id).type));
     if (ahead && ahead.limit > 0 && taken.length === limit && !others) {
-      taken.push(...this.#takeRound(rotated, { limit: ahead.limit, suspects: 0, types: ahead.types, classes }));
+      taken.push(
+        ...this.#takeRound(rotated, { limit: ahead.limit, suspects: 0, alone: false, types: ahead.types, classes }),
+      );
     }
     return taken;
   }
@@ -71,19 +77,17 @@ export class Walk {
   /** Whether a claim could be given anything but these tasks. A look: it takes nothing. */
   offersOthers(request: ClaimRequest, ids: readonly number[]): boolean {
     this.#lanes.flush();
-    return this.#firsts(request)
-      .filter(({ stream }) => stream.track !== TRACK.suspect || request.suspect)
-      .some(({ stream: { class: id, track } }) =>
-        this.#sql
-          .column<number>(
-            `SELECT abs(r.seq) AS id FROM hf_active a JOIN hf_ready r ON r.lane = a.lane
+    return this.#firsts(request).some(({ stream: { class: id, track } }) =>
+      this.#sql
+        .column<number>(
+          `SELECT abs(r.seq) AS id FROM hf_active a JOIN hf_ready r ON r.lane = a.lane
              WHERE a.class = ? AND a.track = ? LIMIT ?`,
-            id,
-            track,
-            ids.length + 1,
-          )
-          .some((other) => !ids.includes(other)),
-      );
+          id,
+          track,
+          ids.length + 1,
+        )
+        .some((other) => !ids.includes(other)),
+    );
   }
 
   /** Whether the worker that asks may take from this class. */
@@ -101,8 +105,9 @@ export class Walk {
     for (const most of lines.length > 1 ? [share, limit] : [limit]) {
       for (const { queue, fronts } of lines) {
         const enough = Math.min(limit, taken.length + most);
-        if (taken.length === enough) continue;
-        if (allowance.suspects <= 0) fronts.dropSuspects();
+        if (taken.length === enough || allowance.alone === 'taken') continue;
+        if (allowance.suspects <= 0) fronts.drop(TRACK.suspect);
+        if (!allowance.alone) fronts.drop(TRACK.alone);
         if (queue.fair === 1) this.#takeInTurn(queue.id, fronts, enough, allowance, taken);
         else this.#takeInOrder(fronts, enough, allowance, taken);
       }
@@ -112,13 +117,14 @@ export class Walk {
 
   /** Merges the lanes of one queue: the one whose head comes first gives until another's comes before its next. */
   #takeInOrder(fronts: Fronts, enough: number, allowance: Allowance, taken: number[]): void {
-    while (taken.length < enough) {
+    while (taken.length < enough && allowance.alone !== 'taken') {
+      if (taken.length > 0) fronts.drop(TRACK.alone);
       const front = fronts.first;
       if (!front || !this.#allows(front, allowance)) return;
       const bound = fronts.bound();
       const [head] = front.heads as [Head];
-      const suspect = front.stream.track === TRACK.suspect;
-      const left = suspect ? 1 : enough - taken.length;
+      const { track } = front.stream;
+      const left = track === TRACK.fresh ? enough - taken.length : 1;
       const most = bound ? Math.min(left, WHILE_BOUNDED) : left;
       const tasks = this.#tasksOf(head.lane, most + 1);
       const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && bound && !precedes(task, bound)));
@@ -131,14 +137,16 @@ export class Walk {
         [front],
         [next && { order_key: next.order_key, seq: next.seq, lane: head.lane, source: head.source }],
       );
-      if (suspect && --allowance.suspects <= 0) fronts.dropSuspects();
+      if (track === TRACK.alone) allowance.alone = 'taken';
+      if (track === TRACK.suspect && --allowance.suspects <= 0) fronts.drop(TRACK.suspect);
     }
   }
 
   /** Serves the sources of a fair queue in turn: one gives a few tasks, in its own order, and goes to the back of the line. */
   #takeInTurn(queue: number, fronts: Fronts, enough: number, allowance: Allowance, taken: number[]): void {
     const atOnce = fronts.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
-    while (taken.length < enough) {
+    while (taken.length < enough && allowance.alone !== 'taken') {
+      if (taken.length > 0) fronts.drop(TRACK.alone);
       const before = taken.length;
       const firsts = fronts.firsts();
       const lanes = firsts.map((front): Turn => {
@@ -146,16 +154,19 @@ export class Walk {
         return { front, head, tasks: this.#tasksOf(head.lane, atOnce + 1), given: 0 };
       });
       const most = Math.min(enough, before + atOnce);
-      for (let lane = sooner(lanes, allowance); lane && taken.length < most; lane = sooner(lanes, allowance)) {
-        if (!this.#allows(lane.front, allowance)) break;
-        if (lane.front.stream.track === TRACK.suspect) allowance.suspects -= 1;
+      while (taken.length < most && allowance.alone !== 'taken') {
+        const lane = sooner(lanes, allowance, taken.length > 0);
+        if (!lane || !this.#allows(lane.front, allowance)) break;
+        const { track } = lane.front.stream;
+        if (track === TRACK.suspect) allowance.suspects -= 1;
+        if (track === TRACK.alone) allowance.alone = 'taken';
         taken.push(Math.abs(lane.tasks[lane.given]?.seq as number));
         allowance.classes.add(lane.front.stream.class);
         lane.given += 1;
       }
       if (taken.length === before) return;
       this.#serve(queue, fronts, lanes);
-      if (allowance.suspects <= 0) fronts.dropSuspects();
+      if (allowance.suspects <= 0) fronts.drop(TRACK.suspect);
     }
   }
 
@@ -220,7 +231,7 @@ export class Walk {
        SELECT * FROM firsts`,
     );
     return rows
-      .filter(([id]) => this.admits(request, id))
+      .filter(([id, track]) => mayGive(track, request) && this.admits(request, id))
       .map(([id, track, order_key, seq, lane, source]) => ({
         stream: { class: id, track },
         heads: [{ order_key, seq, lane, source }],
@@ -231,12 +242,19 @@ export class Walk {
   }
 }
 
+/** Whether the worker that asks takes anything of this track. */
+function mayGive(track: number, { suspects, alone }: ClaimRequest): boolean {
+  if (track === TRACK.alone) return alone;
+  return track !== TRACK.suspect || suspects > 0;
+}
+
 /** Of the lanes of a source, the one whose next task comes first. */
-function sooner(lanes: readonly Turn[], { suspects }: Allowance): Turn | undefined {
+function sooner(lanes: readonly Turn[], { suspects }: Allowance, any: boolean): Turn | undefined {
   let first: Turn | undefined;
   for (const lane of lanes) {
     const task = lane.tasks[lane.given];
-    if (!task || (lane.front.stream.track === TRACK.suspect && suspects <= 0)) continue;
+    const { track } = lane.front.stream;
+    if (!task || (track === TRACK.suspect && suspects <= 0) || (track === TRACK.alone && any)) continue;
     if (!first || precedes(task, first.tasks[first.given] as Ranked)) first = lane;
   }
   return first;

@@ -64,7 +64,7 @@ export function promisesOfBringing(factory: StoreFactory): void {
       charged: [LOCKED],
       deferralsInARow: 0,
       sinceFirstStartMs: 0,
-      suspect: false,
+      lostInARow: 0,
     });
     await scene.settle(claimed, retryIn(5_000));
     expect(await scene.find(id)).toMatchObject({

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { NewTask } from '../../../src/store/store.ts';
+import type { Claimed, NewTask } from '../../../src/store/store.ts';
 import { meets, type Needs, type QueueOrder } from '../../../src/task.ts';
 import { dice } from '../../../src/testing/dice.ts';
 import {
   claimRequest,
   deferredFor,
+  ended,
   failure,
   handedBack,
   idsOf,
@@ -14,6 +15,7 @@ import {
   type Scene,
   type StoreFactory,
   succeeded,
+  UNBEGUN,
   useScene,
 } from '../scene.ts';
 
@@ -24,6 +26,8 @@ export function promisesOfClaiming(factory: StoreFactory): void {
   describe('by chance', () => promisesOfChance(scene));
   describe('filters', () => promisesOfFilters(scene));
   describe('suspects', () => promisesOfSuspects(scene));
+  describe('what has run', () => promisesOfPlaces(scene));
+  describe('what must not run twice', () => promisesOfSecondRuns(scene));
 
   test('tells a worker all that it has to know of a task', async () => {
     const now = scene.now();
@@ -57,7 +61,7 @@ export function promisesOfClaiming(factory: StoreFactory): void {
         deferralsInARow: 0,
         deferredForMs: 0,
         recoveriesAgoMs: [],
-        suspect: false,
+        lostInARow: 0,
         idempotent: false,
         cancelRequested: false,
         sinceFirstStartMs: 0,
@@ -294,11 +298,13 @@ function promisesOfOrder(scene: Scene): void {
       await expectOrder(await scene.join(), 5, tasks);
     });
 
-    test('is exact for tasks that were claimed and handed back in between', async () => {
+    test('is exact for tasks that were claimed and handed back in between, before they began', async () => {
       await scene.store.sources.setUp('default', { order: order as QueueOrder });
       const tasks = await enqueueCrowd();
       const worker = await scene.join();
-      for (const claimed of await scene.claim(worker, { limit: 50 })) await scene.settle(claimed, handedBack());
+      for (const claimed of await scene.claim(worker, { limit: 50 })) {
+        await scene.settle(claimed, handedBack(), { report: UNBEGUN });
+      }
       await expectOrder(worker, 11, tasks);
     });
 
@@ -603,60 +609,275 @@ function promisesOfFilters(scene: Scene): void {
 }
 
 function promisesOfSuspects(scene: Scene): void {
-  /** Tasks that a worker was lost with. */
-  async function suspects(...tasks: Partial<NewTask>[]): Promise<number[]> {
+  /** Tasks that were lost with their worker, so often in a row. */
+  async function suspects(lostInARow: number, ...tasks: Partial<NewTask>[]): Promise<number[]> {
     const worker = await scene.join('fated');
     const ids = await scene.enqueue(...tasks);
-    for (const claimed of await scene.claim(worker, { only: ids })) await scene.settle(claimed, lost('free'));
+    for (const claimed of await scene.claim(worker, { only: ids })) {
+      await scene.settle(claimed, lost('free', lostInARow));
+    }
+    scene.advance(1);
     return ids;
   }
 
-  test('gives at most one in a claim', async () => {
+  test('gives as many as were asked for, and everything else', async () => {
     const worker = await scene.join();
-    const suspected = await suspects({ source: 'a' }, { source: 'b' }, { type: 'move' }, { queue: 'other' });
+    const suspected = await suspects(1, { source: 'a' }, { source: 'b' }, { type: 'move' }, { queue: 'other' });
     const [clean] = await scene.enqueue({});
 
-    const claimed = await scene.claim(worker);
+    const claimed = await scene.claim(worker, { suspects: 2 });
 
-    expect(claimed).toHaveLength(2);
+    expect(claimed).toHaveLength(3);
     expect(idsOf(claimed)).toContain(clean);
-    expect(claimed.filter(({ facts }) => facts.suspect).map(({ lease }) => suspected.includes(lease.task))).toEqual([
-      true,
-    ]);
-    expect(await scene.claim(worker)).toHaveLength(1);
+    const among = claimed.filter(({ facts }) => facts.lostInARow === 1).map(({ lease }) => lease.task);
+    expect(among).toHaveLength(2);
+    for (const id of among) expect(suspected).toContain(id);
+    expect(await scene.claim(worker, { suspects: 1 })).toHaveLength(1);
+    expect(await scene.claim(worker, { suspects: 100 })).toHaveLength(1);
   });
 
   test('gives none to who asks for none, and the work behind them', async () => {
     const worker = await scene.join();
-    const [suspect] = (await suspects({})) as [number];
+    const [suspect] = (await suspects(1, {})) as [number];
     const clean = await scene.enqueue({}, {});
 
-    expect(idsOf(await scene.claim(worker, { suspect: false }))).toEqual(clean);
-    expect(await scene.claim(worker, { suspect: false, only: [suspect] })).toEqual([]);
+    expect(idsOf(await scene.claim(worker, { suspects: 0 }))).toEqual(clean);
+    expect(await scene.claim(worker, { suspects: 0, only: [suspect] })).toEqual([]);
     expect(idsOf(await scene.claim(worker))).toEqual([suspect]);
   });
 
   test('keeps their place in the queue’s order', async () => {
     const worker = await scene.join();
     const [before] = await scene.enqueue({});
-    const [first, second] = await suspects({}, { source: 'b' });
+    const [first, second] = await suspects(1, {}, { source: 'b' });
     const [after] = await scene.enqueue({});
 
     expect(idsOf(await scene.claim(worker, { limit: 2 }))).toEqual([before, first]);
     expect(idsOf(await scene.claim(worker, { limit: 2 }))).toEqual([second, after]);
   });
 
-  test('gives at most one of several that are alike', async () => {
+  test.each([1, 2, 3])('gives at most as many of several that are alike: %i', async (most) => {
     const worker = await scene.join();
-    const [first, second] = await suspects({}, {}, {});
+    const ids = await suspects(1, {}, {}, {}, {});
 
-    expect(idsOf(await scene.claim(worker))).toEqual([first]);
-    expect(idsOf(await scene.claim(worker))).toEqual([second]);
+    expect(idsOf(await scene.claim(worker, { suspects: most }))).toEqual(ids.slice(0, most));
+    expect(idsOf(await scene.claim(worker, { suspects: most }))).toEqual(ids.slice(most, 2 * most));
   });
 
-  test('gives one of several that were asked for by id', async () => {
+  test('gives at most as many that were asked for by id', async () => {
     const worker = await scene.join();
-    const ids = await suspects({}, {}, {});
-    expect(await scene.claim(worker, { only: ids })).toHaveLength(1);
+    const ids = await suspects(1, {}, {}, {});
+    expect(await scene.claim(worker, { only: ids, suspects: 2 })).toHaveLength(2);
+  });
+
+  test('gives one that must run alone by itself, to who takes one', async () => {
+    const worker = await scene.join();
+    const [apart, other] = (await suspects(2, {}, {})) as [number, number];
+    const behind = await scene.enqueue({}, {});
+
+    expect(idsOf(await scene.claim(worker, { alone: false }))).toEqual(behind);
+    expect(idsOf(await scene.claim(worker, { suspects: 0 }))).toEqual([apart]);
+    expect(await scene.claim(worker, { alone: false })).toEqual([]);
+    expect(await scene.claim(worker, { alone: false, only: [other] })).toEqual([]);
+    expect(idsOf(await scene.claim(worker, { only: [other] }))).toEqual([other]);
+  });
+
+  test('gives one that must run alone in its turn: what stands before it comes first, without it', async () => {
+    const worker = await scene.join();
+    const before = await scene.enqueue({}, { source: 'b' });
+    scene.advance(1);
+    const [apart] = await suspects(3, {});
+    const [after] = await scene.enqueue({});
+
+    expect(idsOf(await scene.claim(worker))).toEqual([...before, after]);
+    expect(idsOf(await scene.claim(worker))).toEqual([apart]);
+  });
+
+  test('gives one that must run alone by itself in a fair queue too', async () => {
+    await scene.store.sources.setUp('default', { fair: true });
+    const worker = await scene.join();
+    const [apart] = await suspects(2, {});
+    const behind = await scene.enqueue({}, {});
+
+    expect(idsOf(await scene.claim(worker, { alone: false }))).toEqual(behind);
+    await scene.enqueue({});
+    const both = [idsOf(await scene.claim(worker)), idsOf(await scene.claim(worker))];
+    expect(both.map(({ length }) => length)).toEqual([1, 1]);
+    expect(both.flat()).toContain(apart);
+  });
+
+  test.each(['lifo', 'priority', 'weighted_random'] as const)('keeps them apart in a %s queue too', async (order) => {
+    await scene.store.sources.setUp('default', { order });
+    const worker = await scene.join();
+    const ids = await suspects(1, {}, {});
+    const [apart] = await suspects(2, {});
+
+    expect(ids).toContain(idsOf(await scene.claim(worker, { alone: false }))[0]);
+    expect(await scene.claim(worker, { suspects: 0, alone: false })).toEqual([]);
+    expect(idsOf(await scene.claim(worker, { suspects: 0 }))).toEqual([apart]);
+  });
+
+  test('claims none of them ahead', async () => {
+    const worker = await scene.join();
+    await scene.enqueue({});
+    scene.advance(1);
+    await suspects(1, {});
+    await suspects(2, {});
+    const ahead = { limit: 10, types: ['mail'] };
+    expect(await scene.claim(worker, { limit: 1, suspects: 5, ahead })).toHaveLength(1);
+  });
+}
+
+function promisesOfPlaces(scene: Scene): void {
+  /** Claims one task after another; each fails, to be tried again at once. */
+  async function runFailing(worker: number, times: number): Promise<number[]> {
+    const ran: number[] = [];
+    for (let n = 0; n < times; n += 1) {
+      const [claimed] = await scene.claim(worker, { limit: 1 });
+      if (!claimed) break;
+      ran.push(claimed.lease.task);
+      scene.advance(1);
+      await scene.settle(claimed, retryIn(0));
+    }
+    return ran;
+  }
+
+  test.each(['fifo', 'lifo', 'priority'] as const)(
+    'runs nothing twice before what is ready and has not run: %s',
+    async (order) => {
+      await scene.store.sources.setUp('default', { order });
+      const worker = await scene.join();
+      const ids = await scene.enqueue(...Array.from({ length: 4 }, (_, n) => ({ source: `s${n % 2}` })));
+      const right = order === 'lifo' ? ids.toReversed() : ids;
+
+      expect(await runFailing(worker, 8)).toEqual([...right, ...right]);
+    },
+  );
+
+  test('puts a retry between what was submitted before its last start and what came later', async () => {
+    const worker = await scene.join();
+    const [first] = (await scene.enqueue({})) as [number];
+    const before = await scene.enqueueOne();
+    scene.advance(1);
+    const claimed = await scene.claimTask(worker, first);
+    const meanwhile = await scene.enqueueOne();
+    scene.advance(1);
+    const after = await scene.enqueueOne();
+    await scene.settle(claimed, retryIn(0));
+
+    expect(idsOf(await scene.claim(worker))).toEqual([before, meanwhile, first, after]);
+  });
+
+  test('goes by the last start also where the retry waited for its time, and keeps `submittedAt`', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    const { submittedAt } = claimed;
+    scene.advance(1);
+    await scene.settle(claimed, retryIn(1_000));
+    scene.advance(500);
+    const later = await scene.enqueueOne();
+    scene.advance(500);
+
+    expect(idsOf(await scene.claim(worker))).toEqual([claimed.lease.task, later]);
+    expect((await scene.find(claimed.lease.task)).submittedAt).toBe(submittedAt);
+  });
+
+  test('lets what was handed back before it began keep its place', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    const other = await scene.enqueueOne();
+    await scene.settle(claimed, handedBack(), { report: UNBEGUN });
+
+    expect(idsOf(await scene.claim(worker))).toEqual([claimed.lease.task, other]);
+  });
+
+  test('keeps the priority of what has run', async () => {
+    await scene.store.sources.setUp('default', { order: 'priority' });
+    const worker = await scene.join();
+    const high = await scene.start(worker, { priority: 4_095 });
+    const low = await scene.enqueueOne({ priority: 4_094 });
+    scene.advance(1);
+    await scene.settle(high, retryIn(0));
+
+    expect(idsOf(await scene.claim(worker))).toEqual([high.lease.task, low]);
+  });
+
+  test('keeps the place of what has run when its queue gets another order', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    const other = await scene.enqueueOne();
+    scene.advance(1);
+    await scene.settle(claimed, retryIn(0));
+    await scene.store.sources.setUp('default', { order: 'lifo' });
+    await scene.store.sources.setUp('default', { order: 'fifo' });
+
+    expect(idsOf(await scene.claim(worker))).toEqual([other, claimed.lease.task]);
+  });
+
+  test('gives a new round of a task the place of its submission', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    scene.advance(1);
+    const other = await scene.enqueueOne();
+    await scene.settle(claimed, ended('dead'));
+    await scene.move(claimed.lease.task, { verb: 'retry' });
+
+    expect(idsOf(await scene.claim(worker))).toEqual([claimed.lease.task, other]);
+  });
+}
+
+function promisesOfSecondRuns(scene: Scene): void {
+  const unsaid = (): NewTask => {
+    const { idempotent: _, ...task } = newTask();
+    return task;
+  };
+  const enqueueUnsaid = async (): Promise<number> => {
+    const [receipt] = await scene.store.tasks.enqueue([unsaid()]);
+    return receipt?.id as number;
+  };
+
+  test('stores with the claim that a type must not run twice, where nobody has said it', async () => {
+    const worker = await scene.join();
+    const id = await enqueueUnsaid();
+    const [claimed] = await scene.claim(worker, { notIdempotent: ['other', 'mail'] });
+
+    expect(claimed).toMatchObject({ facts: { idempotent: false } });
+    expect(claimed).not.toHaveProperty('idempotenceUnsaid');
+    expect((await scene.find(id)).idempotent).toBe(false);
+    await scene.store.tasks.leave(worker);
+    expect(await scene.recover(await scene.join('bob'))).toMatchObject([{ facts: { idempotent: false } }]);
+  });
+
+  test('leaves alone what was said, and what is of other types', async () => {
+    const worker = await scene.join();
+    const [said] = await scene.enqueue({ idempotent: true });
+    const other = await enqueueUnsaid();
+    expect(await scene.claim(worker, { only: [said as number], notIdempotent: ['mail'] })).toMatchObject([
+      { facts: { idempotent: true } },
+    ]);
+    expect(await scene.claim(worker, { only: [other], notIdempotent: ['move'] })).toMatchObject([
+      { facts: { idempotent: true }, idempotenceUnsaid: true },
+    ]);
+  });
+
+  test('stores it of a lease afterwards, and not of one that is gone', async () => {
+    const worker = await scene.join();
+    const [one, two] = [await enqueueUnsaid(), await enqueueUnsaid()];
+    const claimed = await scene.claim(worker);
+    const [first, second] = claimed.map(({ lease }) => lease) as [Claimed['lease'], Claimed['lease']];
+    await scene.store.tasks.forbidSecondRun([first, { ...second, token: 'forged' }]);
+    await scene.store.tasks.forbidSecondRun([]);
+
+    expect((await scene.find(one)).idempotent).toBe(false);
+    expect((await scene.find(two)).idempotent).toBe(true);
+    await scene.settle(claimed[0] as Claimed, retryIn(0));
+    expect(await scene.claimTask(worker, one)).toMatchObject({ facts: { idempotent: false } });
+  });
+
+  test('does not overrule what was said at the enqueue', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker, { idempotent: true });
+    await scene.store.tasks.forbidSecondRun([claimed.lease]);
+    expect((await scene.find(claimed.lease.task)).idempotent).toBe(true);
   });
 }

@@ -49,7 +49,7 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
       charged: [],
       deferrals: 0,
       recoveries: 0,
-      suspect: false,
+      lostInARow: 0,
     });
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Claimed, ClaimRequest, NewTask } from '../../../src/store/store.ts';
 import type { QueueOrder } from '../../../src/task.ts';
-import { claimRequest, handedBack, idsOf, type StoreFactory, succeeded, useScene } from '../scene.ts';
+import { claimRequest, handedBack, idsOf, type StoreFactory, succeeded, UNBEGUN, useScene } from '../scene.ts';
 
 /** What a fair queue means: its sources are served in turn, and its order holds inside each of them. */
 export function promisesOfFairness(factory: StoreFactory): void {
@@ -110,7 +110,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     const [claimed] = await scene.claim(worker, { limit: 1 });
     await scene.store.sources.hold('b', { actor: 'eva' });
     expect(await next(worker, 1)).toBe('A');
-    await scene.settle(claimed as Claimed, handedBack());
+    await scene.settle(claimed as Claimed, handedBack(), { report: UNBEGUN });
     await scene.store.sources.release('b');
 
     const rest = await scene.claim(worker);

@@ -32,7 +32,7 @@ export function promisesOfLateSuccesses(factory: StoreFactory): void {
       await scene.settle(his, lost('free'));
 
       expect(await scene.settle(hers, succeeded(), { result: '1' })).toEqual(settled);
-      expect(await scene.find(hers.lease.task)).toMatchObject({ state: 'succeeded', result: '1', suspect: false });
+      expect(await scene.find(hers.lease.task)).toMatchObject({ state: 'succeeded', result: '1', lostInARow: 0 });
       expect(await scene.claim(bob)).toEqual([]);
     });
 

@@ -122,7 +122,7 @@ export function promisesOfMoving(factory: StoreFactory): void {
       charged: [{ reason: 'fs.locked', count: 1 }],
       deferralsInARow: 1,
       recoveriesAgoMs: [0],
-      suspect: true,
+      lostInARow: 1,
     });
   });
 
@@ -312,7 +312,7 @@ function promisesOfRounds(scene: Scene): void {
     expect(await scene.move(id, { verb: 'retry' })).toMatchObject({ moved: true, from: state, to: 'ready' });
 
     const record = await scene.find(id);
-    expect(record).toMatchObject({ executions: 5, charged: [], deferrals: 0, recoveries: 0, suspect: false });
+    expect(record).toMatchObject({ executions: 5, charged: [], deferrals: 0, recoveries: 0, lostInARow: 0 });
     expect(record.endedAt).toBeUndefined();
     scene.advance(1_000);
     const claimed = await scene.claimTask(worker, id);
@@ -323,7 +323,7 @@ function promisesOfRounds(scene: Scene): void {
       deferralsInARow: 0,
       deferredForMs: 0,
       recoveriesAgoMs: [],
-      suspect: false,
+      lostInARow: 0,
       cancelRequested: false,
       sinceFirstStartMs: 0,
     });

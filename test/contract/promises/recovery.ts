@@ -24,6 +24,7 @@ export function promisesOfRecovery(factory: StoreFactory): void {
   describe('and time', () => promisesOfPatience(scene));
   describe('by processes that live for a moment', () => promisesOfSharedWatches(scene));
   describe('of workers that left', () => promisesOfLeaving(scene));
+  describe('and who ran beside whom', () => promisesOfBlame(scene));
   describe('of waiting tasks past their deadline', () => promisesOfExpiry(scene));
 }
 
@@ -43,6 +44,7 @@ function promisesOfTakingOver(scene: Scene): void {
       facts: { ...hers.facts, sinceFirstStartMs: silence },
       why: 'loss',
       lostBy: 'alice',
+      how: 'alone',
     });
     expect(await scene.find(hers.lease.task)).toMatchObject({
       state: 'running',
@@ -62,7 +64,7 @@ function promisesOfTakingOver(scene: Scene): void {
 
     const again = await scene.claimTask(bob, hers.lease.task);
     expect(again.lease.execution).toBe(2);
-    expect(again.facts).toMatchObject({ executions: 2, suspect: true, charged: [], recoveriesAgoMs: [] });
+    expect(again.facts).toMatchObject({ executions: 2, lostInARow: 1, charged: [], recoveriesAgoMs: [] });
   });
 
   test('hands a task over once, and not to itself', async () => {
@@ -119,7 +121,7 @@ function promisesOfTakingOver(scene: Scene): void {
       charged: [{ reason: 'fs.locked', count: 1 }],
       deferralsInARow: 1,
       recoveriesAgoMs: [0],
-      suspect: true,
+      lostInARow: 1,
       cancelRequested: true,
     });
     expect(await scene.settle(his, cancelled())).toEqual({ answer: 'settled', state: 'cancelled' });
@@ -510,6 +512,88 @@ function promisesOfLeaving(scene: Scene): void {
   });
 }
 
+function promisesOfBlame(scene: Scene): void {
+  const hows = (recovered: readonly Recovered[]) => recovered.map(({ how }) => how);
+
+  test('says that a task ran alone in its process', async () => {
+    await scene.start(await scene.join('alice'));
+    const bob = await scene.join('bob');
+    expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['alone']);
+  });
+
+  test('says that others ran beside it, of its own worker or of another one of its process', async () => {
+    const [alice, anna, bob] = [await scene.join('alice'), await scene.join('anna'), await scene.join('bob')];
+    await scene.start(alice);
+    await scene.start(anna);
+    expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['beside_others', 'beside_others']);
+  });
+
+  test('counts what was settled before no more', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    const first = await scene.start(alice);
+    await scene.start(alice);
+    await scene.settle(first, succeeded());
+    expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['alone']);
+  });
+
+  test('says the same of all that a process ran, however few are taken over at a time, and by whom', async () => {
+    const [alice, anna] = [await scene.join('alice'), await scene.join('anna')];
+    await scene.enqueue({}, {}, {});
+    await scene.claim(alice, { limit: 2 });
+    await scene.claim(anna, { limit: 1 });
+    scene.advance(LEASE + 1);
+    const takers = [await scene.join('bob'), await scene.join('carol'), await scene.join('dora')];
+    for (const taker of takers) expect(await scene.recover(taker, 1)).toEqual([]);
+    scene.advance(RENEW_INTERVAL + 1);
+
+    const recovered: Recovered[] = [];
+    for (const taker of takers) {
+      for (const other of takers) await scene.store.tasks.renew(other, []);
+      recovered.push(...(await scene.recover(taker, 1)));
+    }
+    expect(hows(recovered)).toEqual(['beside_others', 'beside_others', 'beside_others']);
+  });
+
+  test('keeps what was found when the one that took it over is lost too', async () => {
+    const bob = await scene.join('bob');
+    await scene.start(await scene.join('alice'));
+    expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['alone']);
+    await scene.start(bob);
+    const carol = await scene.join('carol');
+    const again = await scene.recoverAfterSilence(carol);
+    expect(hows(again)).toEqual(['alone', 'alone']);
+  });
+
+  test('finds it anew at the next loss of the same task', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    const hers = await scene.start(alice);
+    await scene.start(alice);
+    for (const taken of await scene.recoverAfterSilence(bob)) {
+      const decision = taken.lease.task === hers.lease.task ? lost('free') : ended('dead');
+      await scene.settle(taken, decision);
+    }
+    await scene.claimTask(await scene.join('anna'), hers.lease.task);
+    expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['alone']);
+  });
+
+  test('says of a worker that had been told to stop that it was stopping, of all that it ran', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    await scene.start(alice);
+    await scene.store.tasks.stopping(alice);
+    await scene.store.tasks.stopping(999_999);
+    const late = await scene.start(alice);
+    expect(await scene.settle(late, succeeded())).toMatchObject({ answer: 'settled' });
+    expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['while_stopping']);
+  });
+
+  test('says nothing of the kind about what expired while it waited', async () => {
+    const bob = await scene.join('bob');
+    await scene.enqueue({ deadline: scene.now() + 1_000, delay: 500_000 });
+    scene.advance(1_000);
+    expect(await scene.recover(bob)).toEqual([expect.not.objectContaining({ how: expect.anything() })]);
+  });
+}
+
 function promisesOfExpiry(scene: Scene): void {
   test('leases a ready task past its deadline, without raising its executions', async () => {
     const bob = await scene.join('bob');
@@ -555,7 +639,7 @@ function promisesOfExpiry(scene: Scene): void {
     await scene.store.tasks.leave(bob);
 
     expect(await scene.recover(carol)).toMatchObject([
-      { why: 'expiry', facts: { executions: 0, sinceFirstStartMs: 0, suspect: false } },
+      { why: 'expiry', facts: { executions: 0, sinceFirstStartMs: 0, lostInARow: 0 } },
     ]);
   });
 

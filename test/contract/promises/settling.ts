@@ -169,7 +169,7 @@ function promisesOfDeltas(scene: Scene): void {
       charged: [],
       deferralsInARow: 0,
       recoveriesAgoMs: [],
-      suspect: false,
+      lostInARow: 0,
     });
   });
 
@@ -209,21 +209,22 @@ function promisesOfDeltas(scene: Scene): void {
     expect((await scene.claimTask(worker, claimed.lease.task)).facts.recoveriesAgoMs).toEqual([72 * 3_600_000]);
   });
 
-  test('suspects a task that was lost, until an execution has spoken', async () => {
-    expect((await factsAfter(lost('free'))).suspect).toBe(true);
-    expect((await factsAfter(lost('free'), lost('charged'))).suspect).toBe(true);
-    for (const word of [retryIn(0), deferredFor(0), handedBack()]) {
-      expect((await factsAfter(lost('free'), word)).suspect).toBe(false);
+  test('counts how often a task was lost in a row, until an execution reports anything', async () => {
+    expect((await factsAfter(lost('free'))).lostInARow).toBe(1);
+    expect((await factsAfter(lost('free'), lost('charged', 2))).lostInARow).toBe(2);
+    expect((await factsAfter(lost('free'), lost('free', 2), lost('charged', 3))).lostInARow).toBe(3);
+    for (const report of [retryIn(0), deferredFor(0), handedBack()]) {
+      expect((await factsAfter(lost('free'), report)).lostInARow).toBe(0);
     }
   });
 
-  test('shows in the record whether a task is suspected', async () => {
+  test('shows in the record how often a task was lost in a row', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);
-    await scene.settle(claimed, lost('free'));
-    expect((await scene.find(claimed.lease.task)).suspect).toBe(true);
+    await scene.settle(claimed, lost('free', 3));
+    expect((await scene.find(claimed.lease.task)).lostInARow).toBe(3);
     await scene.settle(await scene.claimTask(worker, claimed.lease.task), retryIn(5_000));
-    expect((await scene.find(claimed.lease.task)).suspect).toBe(false);
+    expect((await scene.find(claimed.lease.task)).lostInARow).toBe(0);
   });
 
   test('tells how long ago the first execution started: not when the task was enqueued, nor since its last retry', async () => {

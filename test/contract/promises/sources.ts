@@ -90,7 +90,8 @@ export function promisesOfSources(factory: StoreFactory): void {
   test.runIf(scene.hasSecond)('is heard by other processes at their next claim', async () => {
     const second = await scene.openSecond();
     const there = await second.tasks.join({ name: 'there', leaseFor: 30_000, publishes: {} });
-    const claim = () => second.tasks.claim({ worker: there, limit: 10, capabilities: {}, suspect: true, except: [] });
+    const claim = () =>
+      second.tasks.claim({ worker: there, limit: 10, capabilities: {}, suspects: 1, alone: true, except: [] });
     const [id] = await scene.enqueue({ queue: 'mail', source: 'a' });
 
     await scene.store.sources.pause('mail', eva);

@@ -34,7 +34,7 @@ END $$;
 
 -- The tasks that a worker may take from one queue, at most so many, in the queue's order, locked; not yet leased. What the
 -- same claim picked before counts as a turn of its source.
-CREATE FUNCTION pick(p_classes integer[], p_fair boolean, p_most integer, p_suspect boolean, p_except bigint[], p_picked bigint[],
+CREATE FUNCTION pick(p_classes integer[], p_fair boolean, p_most integer, p_suspects integer, p_except bigint[], p_picked bigint[],
   p_now bigint)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -55,11 +55,11 @@ DECLARE
   lane_ bigint;
 BEGIN
   IF p_most <= 0 THEN RETURN '{}'; END IF;
-  IF p_suspect THEN
+  IF p_suspects > 0 THEN
     SELECT array_agg(l.id) INTO suspects FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
       SELECT l.id FROM lanes l WHERE l.class = c.id AND l.track = 2 AND l.active
         AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-      ORDER BY l.rank, l.rank_seq LIMIT 1 + cardinality(p_except)) l;
+      ORDER BY l.rank, l.rank_seq LIMIT p_suspects + cardinality(p_except)) l;
   END IF;
   IF p_fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_classes) AND l.track IN (0, 2)
     AND l.active LIMIT 1000) many) >= 1000 THEN
@@ -87,7 +87,13 @@ BEGIN
             WHERE l.id = candidates[1])
           AND t.id <> ALL(p_except)
         ORDER BY t.order_key, t.seq LIMIT p_most FOR UPDATE SKIP LOCKED) first;
-      IF more IS NULL THEN PERFORM rest_lanes(candidates, p_now); END IF;
+      IF more IS NULL THEN
+        PERFORM rest_lanes(candidates, p_now);
+        IF found.next_rank IS NOT NULL THEN
+          room := room * 4;
+          CONTINUE;
+        END IF;
+      END IF;
       RETURN coalesce(more, '{}');
     END IF;
     each := least(p_most, 2 * p_most / cardinality(candidates) + at_once + 1);
@@ -101,11 +107,11 @@ BEGIN
         FROM unnest(candidates) c(id) JOIN lanes l ON l.id = c.id CROSS JOIN LATERAL (
           SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = l.id AND t.state = 'ready'
             AND t.order_key >= CASE WHEN l.looked_at > p_now - 1000 THEN l.low_key ELSE '-infinity' END AND t.id <> ALL(p_except)
-          ORDER BY t.order_key, t.seq LIMIT CASE l.track WHEN 2 THEN 1 ELSE each END) t),
+          ORDER BY t.order_key, t.seq LIMIT CASE l.track WHEN 2 THEN p_suspects ELSE each END) t),
       turns AS (
         SELECT h.*, CASE WHEN p_fair THEN row_number() OVER (PARTITION BY h.source ORDER BY h.order_key, h.seq) - 1
           + coalesce((SELECT b.count FROM served_before b WHERE b.source = h.source), 0) END AS place
-        FROM heads h WHERE h.track <> 2 OR h.nth = 1),
+        FROM heads h WHERE h.track <> 2 OR h.nth <= p_suspects),
       first AS MATERIALIZED (
         SELECT id, lane, order_key, seq, track,
           row_number() OVER (ORDER BY place / at_once, CASE WHEN p_fair THEN rank END, place, order_key, seq) AS n
@@ -191,12 +197,12 @@ BEGIN
   IF due IS NULL THEN RETURN; END IF;
   IF EXISTS (SELECT 1 FROM live WHERE id = ANY(due) AND lane IS NULL) THEN
     PERFORM lane_of(missing.class, missing.source, missing.track) FROM (
-      SELECT DISTINCT l.class, b.source, CASE WHEN l.suspect THEN 2 ELSE 0 END AS track
+      SELECT DISTINCT l.class, b.source, track_of(lost_of(l)) AS track
       FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 2, 1, 3) missing;
     -- Its queue may have got another order since it was enqueued.
     UPDATE live l SET lane = (SELECT a.id FROM lanes a
-        WHERE a.source = b.source AND a.class = l.class AND a.track = CASE WHEN l.suspect THEN 2 ELSE 0 END),
-      order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key),
+        WHERE a.source = b.source AND a.class = l.class AND a.track = track_of(lost_of(l))),
+      order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at),
       seq = CASE WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
       FROM bodies b, classes c, queues q
       WHERE l.id = ANY(due) AND l.lane IS NULL AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
@@ -242,7 +248,7 @@ CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
     l.deadline, l.idempotent, b.key, b.policy, l.cancel,
     CASE WHEN l.executions > 1 OR l.why IS NOT NULL OR l.reason IS NOT NULL OR l.error IS NOT NULL OR l.charged IS NOT NULL OR l.deferrals > 0 OR l.suspect
       THEN json_build_object('round_base', l.round_base, 'first_started_at', l.first_started_at, 'charged', l.charged,
-        'in_a_row', l.in_a_row, 'deferred_since', l.deferred_since, 'recoveries', l.recoveries, 'suspect', l.suspect,
+        'in_a_row', l.in_a_row, 'deferred_since', l.deferred_since, 'recoveries', l.recoveries, 'lost', lost_of(l),
         'error', l.error, 'expired', l.why = 'expiry', 'checkpoint', checkpoint_of(l.id)) END)
 $$;
 
@@ -262,29 +268,54 @@ BEGIN
         WHERE NOT coalesce(CASE WHEN jsonb_typeof(need.value) = 'number'
           THEN jsonb_typeof(capabilities -> need.key) = 'number' AND (capabilities -> need.key)::numeric >= need.value::numeric
           ELSE capabilities -> need.key = need.value END, false)))
-      AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (0, 2) AND l.active))
+      AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.active))
     GROUP BY q.id, q.fair ORDER BY q.id;
+END $$;
+
+-- The task that must run alone and stands first among its like in a queue, locked, if it stands before the one that would be
+-- given first.
+CREATE FUNCTION pick_apart(p_classes integer[], p_fair boolean, p_except bigint[], p_first bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  found bigint;
+BEGIN
+  SELECT x.id INTO found FROM (
+    SELECT t.id, l.rank, t.order_key, t.seq FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
+      SELECT o.id, CASE WHEN p_fair THEN o.rank END AS rank FROM lanes o WHERE o.class = c.id AND o.track = 3 AND o.active
+        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = o.source)
+      ORDER BY o.rank, o.rank_seq LIMIT 1 + cardinality(p_except)) l
+    CROSS JOIN LATERAL (
+      SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = l.id AND t.state = 'ready' AND t.id <> ALL(p_except)
+      ORDER BY t.order_key, t.seq LIMIT 1) t
+    ORDER BY l.rank, t.order_key, t.seq LIMIT 1) x
+  WHERE p_first IS NULL OR (coalesce(x.rank, 0), x.order_key, x.seq) < (
+    SELECT CASE WHEN p_fair THEN l.rank ELSE 0 END, t.order_key, t.seq FROM live t JOIN lanes l ON l.id = t.lane WHERE t.id = p_first);
+  IF found IS NULL THEN RETURN NULL; END IF;
+  RETURN (SELECT id FROM live WHERE id = found AND state IS NOT DISTINCT FROM 'ready' FOR UPDATE SKIP LOCKED);
 END $$;
 
 -- The tasks that were asked for by id, as far as the worker may have them, locked.
 CREATE FUNCTION pick_only(p_request json, p_except bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   classes_ integer[];
-  suspects boolean := (p_request ->> 'suspect')::boolean;
+  suspects integer := (p_request ->> 'suspects')::integer;
   task record;
   picked bigint[] := '{}';
 BEGIN
   SELECT array_agg(class) INTO classes_ FROM admitted(p_request, false) a, unnest(a.classes) class;
   FOR task IN
-    SELECT l.id, l.suspect FROM json_array_elements_text(p_request -> 'only') WITH ORDINALITY o(id, n)
+    SELECT l.id, lost_of(l) AS lost FROM json_array_elements_text(p_request -> 'only') WITH ORDINALITY o(id, n)
     JOIN live l ON l.id = o.id::bigint JOIN lanes a ON a.id = l.lane
     WHERE l.state IS NOT DISTINCT FROM 'ready' AND l.class = ANY(classes_) AND l.id <> ALL(p_except)
       AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = a.source)
     ORDER BY o.n FOR UPDATE OF l SKIP LOCKED
   LOOP
     EXIT WHEN cardinality(picked) = (p_request ->> 'limit')::integer;
-    CONTINUE WHEN task.suspect AND NOT suspects;
-    IF task.suspect THEN suspects := false; END IF;
+    IF task.lost > 1 THEN
+      CONTINUE WHEN picked <> '{}' OR NOT (p_request ->> 'alone')::boolean;
+      RETURN ARRAY[task.id];
+    END IF;
+    CONTINUE WHEN task.lost = 1 AND suspects <= 0;
+    suspects := suspects - task.lost;
     picked := picked || task.id;
   END LOOP;
   RETURN picked;
@@ -297,7 +328,9 @@ DECLARE
   limit_ integer := (p_request ->> 'limit')::integer;
   ahead integer := coalesce((p_request ->> 'ahead')::integer, 0);
   short text[] := coalesce(texts_of(p_request -> 'aheadTypes'), '{}');
-  suspects boolean := (p_request ->> 'suspect')::boolean;
+  suspects integer := (p_request ->> 'suspects')::integer;
+  alone boolean := (p_request ->> 'alone')::boolean;
+  apart bigint;
   rotation integer := (p_request ->> 'rotation')::integer;
   picked bigint[] := '{}';
   more bigint[];
@@ -307,6 +340,10 @@ DECLARE
 BEGIN
   IF cardinality(lines) = 1 THEN
     picked := pick(lines[1].classes, lines[1].fair, limit_ + ahead, suspects, p_except, '{}', p_now);
+    IF alone AND limit_ > 0 THEN
+      apart := pick_apart(lines[1].classes, lines[1].fair, p_except, picked[1]);
+      IF apart IS NOT NULL THEN RETURN ARRAY[apart]; END IF;
+    END IF;
     RETURN CASE WHEN cardinality(picked) <= limit_ THEN picked ELSE picked[1 : ahead_of(picked, limit_, short)] END;
   END IF;
   FOR pass IN 1..3 LOOP
@@ -316,8 +353,12 @@ BEGIN
       room := CASE pass WHEN 1 THEN least(limit_ - cardinality(picked), ceil(limit_::numeric / cardinality(lines))::integer)
         WHEN 2 THEN limit_ - cardinality(picked) ELSE limit_ + ahead - cardinality(picked) END;
       CONTINUE WHEN room <= 0;
-      more := pick(place.classes, place.fair, room, suspects AND pass < 3, p_except || picked, picked, p_now);
-      IF suspects AND EXISTS (SELECT 1 FROM live WHERE id = ANY(more) AND suspect) THEN suspects := false; END IF;
+      more := pick(place.classes, place.fair, room, CASE WHEN pass < 3 THEN suspects ELSE 0 END, p_except || picked, picked, p_now);
+      IF suspects > 0 THEN suspects := suspects - (SELECT count(*) FROM live WHERE id = ANY(more) AND suspect); END IF;
+      IF alone AND picked = '{}' THEN
+        apart := pick_apart(place.classes, place.fair, p_except, more[1]);
+        IF apart IS NOT NULL THEN RETURN ARRAY[apart]; END IF;
+      END IF;
       IF pass < 3 THEN
         picked := picked || more;
       ELSE
@@ -345,6 +386,8 @@ DECLARE
   are_unique boolean;
   had_deadline boolean := false;
   has_expired boolean := false;
+  -- The classes whose tasks must not run twice.
+  once integer[] := '{}';
 BEGIN
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
@@ -375,9 +418,13 @@ BEGIN
     IF NOT (p_request ->> 'again')::boolean AND EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN
       RETURN json_build_object('known', true, 'now', now_, 'expired', false);
     END IF;
+    IF p_request ->> 'notIdempotent' IS NOT NULL THEN
+      once := ARRAY(SELECT id FROM classes WHERE type = ANY(texts_of(p_request -> 'notIdempotent')));
+    END IF;
     WITH leased AS MATERIALIZED (
       UPDATE live l SET state = 'running', since = now_, worker = worker_, token = p_token, revision = 0, cancel = false,
-        why = NULL, lost_by = NULL, executions = l.executions + 1
+        why = NULL, lost_by = NULL, executions = l.executions + 1,
+        idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
       -- One whose deadline has passed may have come since that was looked for.
       WHERE l.id = ANY(ids) AND (l.deadline IS NULL OR l.deadline > now_) RETURNING l),
     by_lane AS (SELECT (l).lane, max((l).order_key) AS key FROM leased GROUP BY 1)

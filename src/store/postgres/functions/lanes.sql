@@ -1,16 +1,27 @@
 -- The order of tasks in a queue, and the lanes that they wait in.
 
--- Where a task stands in its queue: the smaller, the sooner. Weighted: exponential races from the last key claimed on, in
--- which the one that comes first is drawn in proportion to its weight.
-CREATE FUNCTION order_key(ordering text, priority integer, submitted_at bigint, last_key double precision)
+-- Where a task stands in its queue: the smaller, the sooner. One that has run stands behind what was submitted up to its last
+-- start, so that nothing runs twice before a ready task that has not run; in a lifo queue behind all of those. Weighted:
+-- exponential races from the last key claimed on, in which the one that comes first is drawn in proportion to its weight.
+CREATE FUNCTION order_key(ordering text, priority integer, submitted_at bigint, last_key double precision, ran_at bigint DEFAULT NULL)
 RETURNS double precision LANGUAGE sql VOLATILE AS $$
   SELECT CASE ordering
-    WHEN 'fifo' THEN submitted_at::double precision
-    WHEN 'lifo' THEN -submitted_at::double precision
+    WHEN 'fifo' THEN greatest(submitted_at::double precision, ran_at + 0.5::double precision)
+    WHEN 'lifo' THEN coalesce(ran_at, -submitted_at)::double precision
     WHEN 'priority' THEN -priority * 1099511627776::double precision
-      + least(greatest(submitted_at - 1577836800000, 0), 1099511627775)
+      + least(greatest(submitted_at - 1577836800000, ran_at + 0.5::double precision - 1577836800000, 0), 1099511627775)
     ELSE last_key - ln(1 - random()) / greatest(1, priority)
   END $$;
+
+-- How often a task was lost in a row; the version before this count only noted whether it was.
+CREATE FUNCTION lost_of(l live) RETURNS integer LANGUAGE sql AS $$
+  SELECT CASE WHEN l.suspect THEN greatest(l.lost_in_a_row, 1) ELSE 0 END
+$$;
+
+-- Which lanes a task waits in: 0 what was not lost, 2 suspects, 3 those that must run alone.
+CREATE FUNCTION track_of(lost integer) RETURNS integer LANGUAGE sql AS $$
+  SELECT CASE lost WHEN 0 THEN 0 WHEN 1 THEN 2 ELSE 3 END
+$$;
 
 -- Makes the lane of a class, source and track where it is missing.
 CREATE FUNCTION lane_of(p_class integer, p_source text, p_track integer) RETURNS bigint LANGUAGE plpgsql AS $$

@@ -21,8 +21,8 @@ END $$;
 CREATE FUNCTION make_ready(p_id bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE live l SET state = 'ready', since = p_now,
-    lane = lane_of(l.class, b.source, CASE WHEN l.suspect THEN 2 ELSE 0 END),
-    order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key)
+    lane = lane_of(l.class, b.source, track_of(lost_of(l))),
+    order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at)
       ELSE l.order_key END
   FROM bodies b, classes c, queues q WHERE l.id = p_id AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
 END $$;

@@ -32,7 +32,7 @@ DECLARE
   gone json;
   cancelled json;
 BEGIN
-  UPDATE workers SET lease_until = now_ + lease_for WHERE id = p_worker AND NOT workers.gone RETURNING * INTO self;
+  UPDATE workers SET lease_until = now_ + lease_for, held_when_lost = NULL WHERE id = p_worker AND NOT workers.gone RETURNING * INTO self;
   SELECT json_agg(g.n - 1) FILTER (WHERE l.id IS NULL), json_agg(g.n - 1) FILTER (WHERE l.cancel)
   INTO gone, cancelled
   FROM unnest(p_ids, p_executions, p_tokens) WITH ORDINALITY g(id, execution, token, n)
@@ -50,7 +50,8 @@ END $$;
 
 -- Ends leases without a word: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
 -- of the lease under which each ran is kept, however often it is taken over.
-CREATE FUNCTION lose(p_ids bigint[], p_taker bigint, p_token uuid, p_lost_by text, p_now bigint) RETURNS void
+CREATE FUNCTION lose(p_ids bigint[], p_taker bigint, p_token uuid, p_lost_by text, p_now bigint,
+  p_how text DEFAULT NULL) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO lost AS x (task, execution, token, worker, at)
@@ -60,7 +61,7 @@ BEGIN
       token = CASE WHEN x.execution = excluded.execution THEN x.token ELSE excluded.token END,
       worker = CASE WHEN x.execution = excluded.execution THEN x.worker ELSE excluded.worker END;
   UPDATE live SET worker = p_taker, token = coalesce(p_token, token), why = coalesce(why, 'loss'),
-    lost_by = coalesce(lost_by, p_lost_by) WHERE id = ANY(p_ids);
+    lost_by = coalesce(lost_by, p_lost_by), lost_how = CASE WHEN why IS NULL THEN p_how ELSE lost_how END WHERE id = ANY(p_ids);
 END $$;
 
 -- The workers other than this one, whether their leases have run out and are watched by this timeline, and whether they hold any.
@@ -73,6 +74,27 @@ CREATE FUNCTION others(p_worker bigint, p_timeline text) RETURNS json LANGUAGE s
       'holds', EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running'), 'host', w.host, 'pid', w.pid, 'pid_started', w.pid_started, 'boot', w.boot,
       'pid_space', w.pid_space) ORDER BY w.id) FROM workers w, (SELECT now_ms() AS now) t WHERE w.id <> p_worker))
 $$;
+
+-- How the tasks of a worker that is gone were lost. How many its process ran is counted over all of its workers when the first of
+-- them is found gone, and kept on their rows: its leases are taken over a few at a time, perhaps by several workers.
+CREATE FUNCTION loss_of(p_worker bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  lost workers;
+  held integer;
+BEGIN
+  SELECT * INTO lost FROM workers WHERE id = p_worker;
+  IF lost.stopping THEN RETURN 'while_stopping'; END IF;
+  held := lost.held_when_lost;
+  IF held IS NULL AND EXISTS (SELECT 1 FROM live WHERE worker = p_worker AND state = 'running') THEN
+    -- What was taken over before, to be decided about, does not run.
+    SELECT count(*) INTO held FROM workers w JOIN live l ON l.worker = w.id AND l.state = 'running' AND l.why IS NULL
+      WHERE w.host = lost.host AND w.pid = lost.pid AND w.pid_started IS NOT DISTINCT FROM lost.pid_started;
+    -- Whoever has one of these rows locked renews it, or takes over for it: nobody waits for that.
+    UPDATE workers SET held_when_lost = held WHERE id IN (SELECT w.id FROM workers w WHERE w.host = lost.host AND w.pid = lost.pid
+      AND w.pid_started IS NOT DISTINCT FROM lost.pid_started FOR NO KEY UPDATE SKIP LOCKED);
+  END IF;
+  RETURN CASE WHEN held = 1 THEN 'alone' ELSE 'beside_others' END;
+END $$;
 
 -- Takes over what workers hold that are gone, each with the end of its lease as it was seen: one that renewed is left alone.
 -- Workers that hold nothing and will not come back are forgotten. With them, what is held by no worker that is there, and the
@@ -101,7 +123,7 @@ BEGIN
   LOOP
     more := ARRAY(SELECT id FROM live WHERE worker = other.id AND state = 'running'
       ORDER BY id LIMIT p_limit - cardinality(ids) FOR UPDATE SKIP LOCKED);
-    PERFORM lose(more, p_taker, p_token, other.name, now_);
+    PERFORM lose(more, p_taker, p_token, other.name, now_, loss_of(other.id));
     ids := ids || more;
     IF other.gone OR other.is_dead OR now_ - other.lease_until > 86400000 THEN
       DELETE FROM workers w WHERE w.id = other.id AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id
@@ -121,7 +143,7 @@ BEGIN
   SELECT array_agg(id ORDER BY deadline, id) INTO more FROM expired;
   IF more IS NOT NULL THEN
     DELETE FROM uniques u USING live l WHERE l.id = ANY(more) AND l.unique_while = 'waiting' AND u.task = l.id;
-    UPDATE live l SET lane = lane_of(l.class, b.source, CASE WHEN l.suspect THEN 2 ELSE 0 END) FROM bodies b
+    UPDATE live l SET lane = lane_of(l.class, b.source, track_of(lost_of(l))) FROM bodies b
       WHERE l.id = ANY(more) AND l.lane IS NULL AND b.id = l.id;
   END IF;
   ids := ids || coalesce(more, '{}');
@@ -132,7 +154,7 @@ END $$;
 -- What is handed out of tasks that were taken over.
 CREATE FUNCTION taken_over(p_ids bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published)
+  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published, l.lost_how)
     ORDER BY array_position(p_ids, l.id))
     FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class LEFT JOIN types t ON t.type = c.type
     WHERE l.id = ANY(p_ids)), '[]');
@@ -142,6 +164,20 @@ END $$;
 CREATE FUNCTION report_trouble(p_worker bigint, p_trouble jsonb) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
   UPDATE workers SET trouble = (p_trouble || jsonb_build_object('since', now_ms()))::text WHERE id = p_worker
 $$;
+
+-- Says that a worker was told to stop: what it loses from then on is blamed on nobody.
+CREATE FUNCTION note_stopping(p_worker bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE workers SET stopping = true WHERE id = p_worker;
+END $$;
+
+-- Stores of leased tasks that they must not run twice, where nobody has said yet whether they may.
+CREATE FUNCTION forbid_second_run(p_ids bigint[], p_executions integer[], p_tokens uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM live WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
+  UPDATE live l SET idempotent = false FROM unnest(p_ids, p_executions, p_tokens) g(id, execution, token)
+    WHERE l.id = g.id AND l.executions = g.execution AND l.token = g.token AND l.idempotent IS NULL;
+END $$;
 
 -- A worker leaves. What it still holds can be taken over at once.
 CREATE FUNCTION leave(p_worker bigint) RETURNS void LANGUAGE plpgsql AS $$

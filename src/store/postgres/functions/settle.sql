@@ -2,7 +2,7 @@
 -- decision changes is written as deltas, so nobody needs to have the facts at hand.
 
 CREATE TYPE settlement AS (
-  id bigint, x integer, t uuid, r integer, n text, a bigint, s boolean, c text, cr text, ck text, u boolean, re text,
+  id bigint, x integer, t uuid, r integer, n text, a bigint, s integer, c text, cr text, ck text, u boolean, re text,
   er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint
 );
 
@@ -29,9 +29,9 @@ CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_k
     ELSE charged_more(p_charged, p_reason, p_kind) END
 $$;
 
--- The key of a task that enters a weighted queue anew.
-CREATE FUNCTION drawn_key(p_class integer, p_id bigint) RETURNS double precision LANGUAGE sql AS $$
-  SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key)
+-- The key of a task that waits again, after it last ran at this time.
+CREATE FUNCTION key_again(p_class integer, p_id bigint, p_ran_at bigint) RETURNS double precision LANGUAGE sql AS $$
+  SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key, p_ran_at)
   FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class
 $$;
 
@@ -110,7 +110,7 @@ BEGIN
   END LOOP;
 
   WITH held AS MATERIALIZED (
-    SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.suspect AS was_suspect, l.since, l.worker, l.lost_by,
+    SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, lost_of(l) AS was_lost, l.since, l.worker, l.lost_by,
       l.executions, i.n <> 'succeeded' AND l.revision <> i.r AS differs, i.id = ANY(yielding) AS yields
     FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
     WHERE l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
@@ -118,9 +118,11 @@ BEGIN
   again AS (
     UPDATE live l SET
       state = CASE WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END,
-      lane = CASE WHEN h.s = h.was_suspect THEN l.lane ELSE lane_of(l.class, (SELECT source FROM lanes WHERE id = l.lane),
-        CASE WHEN h.s THEN 2 ELSE 0 END) END,
-      order_key = CASE WHEN l.class = ANY(weighted) AND h.a = 0 THEN drawn_key(l.class, l.id) ELSE l.order_key END,
+      lane = CASE WHEN track_of(h.s) = track_of(h.was_lost) THEN l.lane
+        ELSE lane_of(l.class, (SELECT source FROM lanes WHERE id = l.lane), track_of(h.s)) END,
+      order_key = CASE WHEN l.class = ANY(weighted) THEN CASE WHEN h.a = 0 THEN key_again(l.class, l.id, l.since) ELSE l.order_key END
+        WHEN h.u OR l.why = 'expiry' THEN l.order_key ELSE key_again(l.class, l.id, l.since) END,
+      ran_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.ran_at ELSE l.since END,
       run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
       first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,
       charged = charged_after(l.charged, h.c, h.cr, h.ck),
@@ -129,7 +131,7 @@ BEGIN
       deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now)
         ELSE l.deferred_since END,
       recoveries = CASE WHEN h.c = 'recoveries' THEN l.recoveries || p_now ELSE l.recoveries END,
-      suspect = h.s, reason = h.re, error = coalesce(h.er, l.error)
+      suspect = h.s > 0, lost_in_a_row = h.s, reason = h.re, error = coalesce(h.er, l.error)
     FROM fit h WHERE l.id = h.id AND h.n = 'scheduled' AND NOT h.yields
     RETURNING l.id, l.lane, l.state, l.order_key, l.seq),
   gone AS (

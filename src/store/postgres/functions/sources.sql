@@ -53,7 +53,7 @@ BEGIN
   IF p_order <> before.ordering THEN
     WITH theirs AS MATERIALIZED (
       SELECT id FROM live WHERE class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY id FOR UPDATE)
-    UPDATE live l SET order_key = order_key(p_order, b.priority, b.submitted_at, before.last_key),
+    UPDATE live l SET order_key = order_key(p_order, b.priority, b.submitted_at, before.last_key, l.ran_at),
       seq = CASE WHEN p_order = 'lifo' THEN -l.id ELSE l.id END
     FROM theirs t JOIN bodies b ON b.id = t.id WHERE l.id = t.id;
   END IF;

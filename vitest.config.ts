@@ -15,6 +15,14 @@ const WHO_PAYS = ['test/who-pays/**/*.test.ts'];
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
 const SLICE = ['test/docs/**/*.test.ts', 'test/process/{cli-run,durability,many,worker}.test.ts'];
 
+/** What `npm run check:fast` runs: rules and text, without a store, and nothing that takes a second by itself. */
+const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architecture.test.ts'];
+const NOT_QUICK = [
+  'test/failure/{hostile,foresee,reasons-said}.test.ts',
+  'test/property/{classify,config,decide}.test.ts',
+  'test/cli/{import,output-log}.test.ts',
+];
+
 export default defineConfig({
   test: {
     // For all projects: one server, which starts when the first test asks for it.
@@ -23,6 +31,17 @@ export default defineConfig({
     // Most of them wait for a disk, a server or a process: two run beside each other even where there are two processors.
     maxWorkers: 2,
     projects: [
+      {
+        test: {
+          name: 'quick',
+          include: QUICK,
+          exclude: [...NOT_QUICK, '**/node_modules/**'],
+          // They change nothing that others read, so they share what they import.
+          isolate: false,
+          testTimeout: 20_000,
+          hookTimeout: 20_000,
+        },
+      },
       {
         test: {
           name: 'fast',

@@ -138,6 +138,7 @@ class Attempt {
         if (!this.#leadsOn(answer)) return await this.#end(hop, answer);
         answer.destroy();
         const { statusCode: status = 0 } = answer;
+        if (saysNothing(status, hop.method)) throw this.#moved(hop, answer);
         const page = seesOther(status, hop.method);
         if (page && !mayBeRepeated(this.#input)) done ??= status;
         hop = this.#redirected(hop, status, answer.headers.location as string, page);
@@ -261,6 +262,17 @@ class Attempt {
     return { method: 'GET', url, headers, body: undefined };
   }
 
+  /** The server has heard the request, and says neither that it was done nor that it is to be sent elsewhere. */
+  #moved({ method, url }: Hop, { statusCode: status = 0, headers: { location = '' } }: IncomingMessage): Failed {
+    const to = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
+    const where = to === undefined ? '' : ` to ${this.#resolved.hide(`${to.origin}${to.pathname}`).slice(0, 500)}`;
+    return new Failed(
+      `${status} ${STATUS_CODES[status]}${where}: this answer does not say whether the ${method} was done, and does not ask to repeat it ` +
+        `there. Send it to the right address, or count this answer as a success (--ok 2xx,${status}).`,
+      { kind: 'permanent', reason: 'http.moved' },
+    );
+  }
+
   async #end({ url }: Hop, answer: IncomingMessage): Promise<HttpResult> {
     const { statusCode: status = 0, headers } = answer;
     const isOk = this.#isOk(status);
@@ -323,10 +335,17 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 /** Ends of a connection. Before anything was sent they mean that it was never there. */
 const CUT_OFF = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'];
 
-/** RFC 9110, 15.4: after 303 the request is done and a page about it is looked at; so do all clients after a POST's 301 or 302. */
+/** RFC 9110, 15.4.4: after 303 the request is done, and a page about it is looked at. */
 function seesOther(status: number, method: string): boolean {
-  if (status === 303) return method !== 'GET' && method !== 'HEAD';
-  return (status === 301 || status === 302) && method === 'POST';
+  return status === 303 && method !== 'GET' && method !== 'HEAD';
+}
+
+/**
+ * After 301 or 302 most clients forget a POST, and some a PUT, and fetch a page with GET: that page proves nothing. 307 and 308 were made
+ * to say that the request is to be repeated, and 303 to say that it was done.
+ */
+function saysNothing(status: number, method: string): boolean {
+  return (status === 301 || status === 302) && !['GET', 'HEAD', 'OPTIONS'].includes(method);
 }
 
 /** Who sees it knows no more than after a lost connection: it may have been done. */

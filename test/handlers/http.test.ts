@@ -387,21 +387,53 @@ describe('a redirect', () => {
 
   test.each<[number, string, string, string]>([
     [301, 'GET', 'GET', ''],
-    [302, 'PUT', 'PUT', 'b=1'],
-    [301, 'POST', 'GET', ''],
-    [302, 'POST', 'GET', ''],
+    [302, 'OPTIONS', 'OPTIONS', ''],
     [303, 'POST', 'GET', ''],
     [303, 'PUT', 'GET', ''],
     [303, 'HEAD', 'HEAD', ''],
     [307, 'POST', 'POST', 'b=1'],
     [308, 'PATCH', 'PATCH', 'b=1'],
+    [307, 'PUT', 'PUT', 'b=1'],
+    [308, 'DELETE', 'DELETE', 'b=1'],
   ])('%i turns %s into %s', async (status, method, after, body) => {
     const server = await serve(redirecting(status, 'there?x=1'));
-    const hasBody = !['GET', 'HEAD'].includes(method);
+    const hasBody = !['GET', 'HEAD', 'OPTIONS'].includes(method);
     const result = await send(method, `${server.url}/start`, hasBody ? { body: 'b=1' } : {});
     expect(result).toMatchObject({ status: 200, redirects: 1, url: `${server.url}/there` });
     expect(server.heard[1]).toMatchObject({ method: after, path: '/there?x=1', body });
     expect(server.heard[1]?.headers['content-type'] === undefined).toBe(body === '');
+  });
+
+  test.each(
+    [301, 302].flatMap((status) => ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => [status, method] as const)),
+  )('%i is no proof that a %s was done: it fails for good, and nothing more is sent', async (status, method) => {
+    const server = await serve(redirecting(status, 'there?x=1'));
+    for (const idempotent of [true, false]) {
+      const sending = send(method, `${server.url}/start`, { body: 'b=1', idempotent });
+      expect(await failureOf(sending)).toMatchObject({
+        kind: 'permanent',
+        reason: 'http.moved',
+        message: expect.stringContaining(
+          `to ${server.url}/there: this answer does not say whether the ${method} was done`,
+        ),
+      });
+    }
+    expect(server.heard.map((heard) => [heard.method, heard.path])).toEqual([
+      [method, '/start'],
+      [method, '/start'],
+    ]);
+    const counted = await send(method, `${server.url}/start`, { ok: [[200, 299], status] });
+    expect(counted).toMatchObject({ status });
+  });
+
+  test('that a 307 leads to is judged alike', async () => {
+    const server = await serve(({ path }, response) =>
+      path === '/start'
+        ? response.writeHead(307, { location: '/next' }).end()
+        : response.writeHead(302, { location: '/page' }).end(),
+    );
+    expect((await failureOf(send('POST', `${server.url}/start`))).reason).toBe('http.moved');
+    expect(server.heard.map(({ path }) => path)).toEqual(['/start', '/next']);
   });
 
   test('is followed so often and no more', async () => {

@@ -141,6 +141,11 @@ const ROWS = {
     '499 is unknown: a proxy’s client went away.',
   ],
   'http.3xx': ['unknown', 'task', 'A redirect or 304 that was thrown as an error.'],
+  'http.moved': [
+    'permanent',
+    'task',
+    'A POST, PUT, PATCH or DELETE was answered with 301 or 302, which proves nothing.',
+  ],
   'http.redirect': ['permanent', 'task', 'A redirect loop, or another place must be asked.'],
   'http.private_address': [
     'permanent',

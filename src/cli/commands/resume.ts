@@ -88,7 +88,7 @@ async function dueNow(cli: Cli, holdfast: Holdfast, tasks: readonly Task[]): Pro
   const due: Task[] = [];
   for (const task of tasks) {
     if (task.state === 'scheduled') await hurry(cli, holdfast, task);
-    due.push(await findTask(cli, holdfast, String(task.id)));
+    due.push(await findTask(cli, holdfast, `#${task.id}`));
   }
   return due;
 }

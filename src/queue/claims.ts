@@ -274,6 +274,7 @@ export class Claims {
       mayRunFor: () => 0,
       publishes: () => publications(definitions.values(), configuration),
       held: () => [],
+      mayBeCutOff: false,
       inBackground: (beat) => beat,
       afterBeat() {},
     });

@@ -15,6 +15,11 @@ export interface ProcessIdentity {
   readonly pid_space: string | null;
 }
 
+/** No more of a row than who its process is. */
+export function identityOf({ host, pid, pid_started, boot, pid_space }: ProcessIdentity): ProcessIdentity {
+  return { host, pid, pid_started, boot, pid_space };
+}
+
 /**
  * What can be proven of a process from here. `unknown`: it is on another host, in another pid namespace, was there before a
  * reboot, or /proc cannot be read. Then only its worker's lease tells whether it works.

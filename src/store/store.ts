@@ -4,6 +4,7 @@ import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/
 import type { Failure, Loss } from '../failure/outcome.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { BroughtState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
+import type { ProcessIdentity } from './liveness.ts';
 
 /**
  * The seam between Holdfast and a database. A store keeps facts and hands out leases; it never weighs a retry and never
@@ -66,6 +67,11 @@ export interface TaskStore {
    * holds and does not name, for longer than a lease, is given to recovery: it does not know of it any more.
    */
   renew(worker: number, leases: readonly Lease[]): Promise<Renewal>;
+  /**
+   * What was taken back of a worker: cancels that were asked for, and which of these leases, of tasks that have not begun, are of
+   * a source that is held or a queue that is paused. Reads only.
+   */
+  recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls>;
   /**
    * Writes decisions, each guarded by its lease and the revision of the facts that it was made from. What would wait again
    * while another task has its unique key is superseded by that one: it ends as cancelled, and nothing else is affected.
@@ -258,6 +264,8 @@ export interface Recovery {
   readonly tasks: readonly Recovered[];
   /** When a lease that has run out may be taken over, unless it is renewed. Absent where there is none but of living processes. */
   readonly nextIn?: Milliseconds;
+  /** Other processes of this host in which workers live: when one dies, its tasks may be taken over at once. */
+  readonly neighbours: readonly ProcessIdentity[];
 }
 
 /** Why somebody else's lease, or none, is being decided about. */
@@ -276,6 +284,11 @@ export interface Renewal {
   readonly known: boolean;
   readonly lost: readonly Lease[];
   readonly cancelled: readonly Lease[];
+}
+
+export interface Recalls {
+  readonly cancelled: readonly Lease[];
+  readonly held: readonly Lease[];
 }
 
 export interface Settlement {
@@ -520,6 +533,12 @@ export interface WorkerRecord {
   readonly trouble?: Trouble & { readonly since: number };
 }
 
+/**
+ * What may have happened: work became ready, something was taken back of a worker, or workers came or went. `any` where that
+ * cannot be told apart.
+ */
+export type News = 'work' | 'recall' | 'workers' | 'any';
+
 // ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Upkeep {
@@ -535,8 +554,10 @@ interface Upkeep {
    * @throws StoreError where the store follows a server's clock.
    */
   resetClock(): Promise<void>;
-  /** Calls back when work may have become ready. A hint: polling is the truth. Returns what ends it. */
-  onWork(listener: () => void): () => void;
+  /** Whether all that use the store are on this host: then who cannot write to it fails for the same reason as all others. */
+  readonly isLocal: boolean;
+  /** Calls back when something happened that workers may want to know of. A hint: polling is the truth. Returns what ends it. */
+  onNews(listener: (news: News) => void): () => void;
   /** Every broken invariant that is found, as sentences; none in a sound store. */
   verify(): Promise<readonly string[]>;
   /** How many tasks `prune` would remove at this moment, by state and reason: first what succeeded, then the most frequent. */

@@ -67,6 +67,11 @@ export class Ahead {
     this.rest();
   }
 
+  /** Gives these back. */
+  handBack(some: readonly Held[], why: string): void {
+    for (const { claimed } of some) if (this.#remove(claimed)) this.#options.handBack(claimed, why);
+  }
+
   /** Leaves no timer where nothing waits. */
   rest(): void {
     if (this.size > 0) return;
@@ -77,10 +82,15 @@ export class Ahead {
   }
 
   #drop(claimed: Claimed, cause: AbortCause): void {
+    if (this.#remove(claimed) && cause !== 'lost') this.#options.handBack(claimed, 'It was cancelled before it began.');
+  }
+
+  /** False where it has begun, or was given back. */
+  #remove(claimed: Claimed): boolean {
     const at = this.#waiting.indexOf(claimed);
-    if (at < this.#next) return;
+    if (at < this.#next) return false;
     this.#waiting.splice(at, 1);
-    if (cause !== 'lost') this.#options.handBack(claimed, 'It was cancelled before it began.');
+    return true;
   }
 
   #look(): void {

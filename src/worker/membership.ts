@@ -6,6 +6,7 @@ import type { Claimed, Lease, NewWorker, Takes, Trouble } from '../store/store.t
 import type { Asking } from './asking.ts';
 import type { AbortCause } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
+import { LeaseEnd } from './lease-end.ts';
 
 /** A claim whose lease stands on the worker's row. */
 export interface Held {
@@ -29,6 +30,8 @@ export interface MembershipOptions {
   readonly held: () => readonly Held[];
   /** Runs a beat, so that whoever stops or drains can wait for it. */
   readonly inBackground: (beat: Promise<void>) => Promise<void>;
+  /** Whether others may take its tasks over while this process cannot reach the store. */
+  readonly mayBeCutOff: boolean;
   /** Called after each renewal, whether it succeeded or not. */
   readonly afterBeat: () => void;
 }
@@ -45,11 +48,25 @@ export class Membership {
   #joining: Promise<number> | undefined;
   #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
+  readonly #end: LeaseEnd | undefined;
+  /** Renewals that are under way, or have failed since the last one that succeeded. */
+  #failing = 0;
   #trouble: Trouble | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
     this.#interval = options.leaseFor / RENEWALS_PER_LEASE;
+    const { clock, leaseFor } = options;
+    this.#end = options.mayBeCutOff
+      ? new LeaseEnd({
+          clock,
+          leaseFor,
+          patience: this.#interval,
+          isFailing: () => this.#failing > 0,
+          renew: () => this.refresh(),
+          onEnd: () => this.#giveUp(),
+        })
+      : undefined;
     this.#heartbeat = new Heartbeat(options.clock, this.#interval, () => options.inBackground(this.#beat()));
   }
 
@@ -66,6 +83,7 @@ export class Membership {
   /** Renews no more, and leaves no timer. */
   rest(): void {
     this.#heartbeat.stop();
+    this.#end?.rest();
   }
 
   /** The worker's id, under a lease that has not begun to run out. */
@@ -119,10 +137,13 @@ export class Membership {
   async #announce(): Promise<number> {
     const { asking, clock, name, leaseFor, mayRunFor, takes, publishes } = this.#options;
     const worker = { name, leaseFor, mayRunFor: mayRunFor(), takes, publishes: publishes() };
+    const askedAt = clock.monotonic();
     this.#id = await asking.ask((tasks) => tasks.join(worker));
-    this.#renewedAt = clock.monotonic();
+    this.#noteRenewal(askedAt);
     if (this.#trouble) await this.#sayTrouble(this.#id);
-    return this.#id;
+    // What stood on an earlier row is lost, and must not be claimed anew while its handler still runs.
+    if (this.#options.held().length > 0) await this.#renew();
+    return this.#id ?? this.#announce();
   }
 
   async #sayTrouble(id: number): Promise<void> {
@@ -146,22 +167,41 @@ export class Membership {
     afterBeat();
   }
 
+  /** The lease counts from the moment at which the renewal was asked for: the store may have had it at once. */
+  #noteRenewal(askedAt: Milliseconds): void {
+    this.#renewedAt = askedAt;
+    this.#failing = 0;
+    if (this.#heartbeat.going) this.#end?.renewedAt(askedAt);
+  }
+
+  /** The lease has ended, and the store cannot be reached: others that reach it may have the tasks by now. */
+  #giveUp(): void {
+    const { log, name, held } = this.#options;
+    const claims = held();
+    if (claims.length === 0) return;
+    const text = 'The lease has ended without a renewal, so others may take its tasks over; handlers are told to stop';
+    log.error({ worker: name, tasks: claims.length }, text);
+    for (const claim of claims) claim.abort('lost');
+  }
+
   async #renew(): Promise<void> {
     const { asking, clock, held } = this.#options;
     const id = this.#id;
     if (id === undefined) return;
     const claims = held();
     const leases = claims.map(({ claimed }) => claimed.lease);
+    const askedAt = clock.monotonic();
+    this.#failing += 1;
     const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases));
-    if (known) this.#renewedAt = clock.monotonic();
+    if (known) this.#noteRenewal(askedAt);
     else this.forget(id);
     for (const claim of among(claims, lost)) claim.abort('lost');
     for (const claim of among(claims, cancelled)) claim.abort('cancel');
   }
 }
 
-/** A task is not enough: it may have been claimed again since these leases were sent. */
-function among(claims: readonly Held[], leases: readonly Lease[]): readonly Held[] {
+/** The claims of these leases. A task is not enough: it may have been claimed again since these leases were sent. */
+export function among(claims: readonly Held[], leases: readonly Lease[]): readonly Held[] {
   const named = new Set(leases.map(textOf));
   return claims.filter(({ claimed }) => named.has(textOf(claimed.lease)));
 }

@@ -1,5 +1,6 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Outcome } from '../failure/outcome.ts';
+import type { ProcessIdentity } from '../store/liveness.ts';
 import type { Recovered } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { Configuration } from './configuration.ts';
@@ -28,6 +29,7 @@ export interface Found {
   readonly count: number;
   /** When a lease that has run out may be taken over, unless it is renewed. */
   readonly nextIn?: Milliseconds;
+  readonly neighbours: readonly ProcessIdentity[];
 }
 
 /**
@@ -37,12 +39,12 @@ export interface Found {
 export async function recover(worker: number, options: RecoveryOptions): Promise<Found> {
   const { asking, isOver = () => false } = options;
   for (let count = 0; ; ) {
-    const { tasks: recovered, nextIn } = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
+    const { tasks: recovered, nextIn, neighbours } = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
     await settleRecovered(recovered, options);
     count += recovered.length;
     // Lost ones come first, so there are no more of them where an expired one came.
     const areAll = recovered.length < MOST_AT_ONCE || recovered.at(-1)?.why === 'expiry';
-    if (areAll || isOver()) return { count, ...(nextIn !== undefined && { nextIn }) };
+    if (areAll || isOver()) return { count, neighbours, ...(nextIn !== undefined && { nextIn }) };
   }
 }
 

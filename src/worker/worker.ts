@@ -4,7 +4,7 @@ import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, PrunedTask, Recovered, Store, Takes, World } from '../store/store.ts';
+import type { Claimed, News, PrunedTask, Recovered, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
 import { Ahead } from './ahead.ts';
 import { Announcer } from './announcer.ts';
@@ -20,8 +20,10 @@ import { Execution, type Host } from './execution.ts';
 import { Executions } from './executions.ts';
 import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
+import { Neighbours } from './neighbours.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
+import { Recall } from './recall.ts';
 import { recover, settleRecovered } from './recovery.ts';
 import { endingOf } from './result.ts';
 import { parseRetention } from './retention-options.ts';
@@ -102,6 +104,9 @@ export class Worker implements AsyncDisposable {
   readonly #chores: Chores;
   readonly #takeover: Takeover;
   readonly #suspects: Suspects;
+  readonly #recall: Recall;
+  readonly #neighbours = new Neighbours();
+  #stopListening: (() => void) | undefined;
   readonly #executions = new Executions();
   /** Who hears what comes of an execution. */
   readonly #told = new WeakMap<Execution, Waiter<Finished>>();
@@ -152,6 +157,7 @@ export class Worker implements AsyncDisposable {
       mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
       held: () => [...this.#leased(), ...this.#ahead.held],
+      mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
       afterBeat: () => {
         this.#recoverUnasked();
@@ -183,8 +189,9 @@ export class Worker implements AsyncDisposable {
     this.#suspects = context.suspects ?? new Suspects(world.clock);
     this.#pulse = new Pulse(world.clock);
     this.#pulse.listen({
-      isNeeded: () => this.#executions.running > 0,
+      isNeeded: () => this.#executions.running > 0 || this.#neighbours.any,
       onPulse: (freeze) => {
+        if (this.#neighbours.hasLost()) this.#recoverUnasked();
         if (freeze) for (const execution of this.#executions.all) execution.discount(freeze);
       },
     });
@@ -199,6 +206,16 @@ export class Worker implements AsyncDisposable {
       clock: world.clock,
       handBack: (claimed, why) => this.#handBack(claimed, why),
       onStuck: () => this.#foresight.doubt(),
+    });
+    this.#recall = new Recall({
+      clock: world.clock,
+      ask: (waiting) => {
+        const { id } = this.#membership;
+        return id === undefined ? undefined : this.#asking.ask((tasks) => tasks.recalls(id, waiting));
+      },
+      running: () => this.#leased(),
+      waiting: () => this.#ahead.held,
+      handBack: (held) => this.#ahead.handBack(held, 'Its source was held, or its queue paused, before it began.'),
     });
     this.#chores = new Chores({
       upkeep: store.upkeep,
@@ -308,7 +325,7 @@ export class Worker implements AsyncDisposable {
 
   /** A worker that was started goes on until it is told to stop or its `maxTasks` are done; any other until it is idle. */
   async #work(): Promise<void> {
-    const stopListening = this.#context.store.upkeep.onWork(() => this.#wakeup.call());
+    this.#stopListening ??= this.#context.store.upkeep.onNews((news) => this.#hear(news));
     this.#membership.keep();
     let failed: { readonly error: unknown } | undefined;
     do {
@@ -316,11 +333,25 @@ export class Worker implements AsyncDisposable {
       // Whoever called since the last round wants another one; whoever calls from here on starts a new loop.
     } while (this.#wakeup.pending && !failed && !this.#isSpent() && !this.#stopping);
     this.#looping = false;
-    stopListening();
     if (this.#stopping) return;
     this.#restIfIdle();
     for (const { resolve, reject } of this.#waiters.splice(0)) failed ? reject(failed.error) : resolve();
     if (this.#started) void this.stop();
+  }
+
+  #hear(news: News): void {
+    if (news === 'work' || news === 'any') this.#wakeup.call();
+    if (news === 'recall' || news === 'any') this.#recall.hint();
+    if (news === 'workers') this.#recoverUnasked();
+  }
+
+  /** Listens no more, and leaves no timer for what it would hear of. */
+  #listenNoMore(): void {
+    this.#stopListening?.();
+    this.#stopListening = undefined;
+    this.#recall.rest();
+    this.#neighbours.set([]);
+    this.#takeover.expectIn(undefined);
   }
 
   /** Rounds until there is no more to do, or the store cannot be asked and somebody waits to hear of that. */
@@ -597,7 +628,7 @@ export class Worker implements AsyncDisposable {
     const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
     const [configuration, suspects] = [this.#configuration, this.#suspects];
     const isOver = () => this.#stopping !== undefined;
-    const { nextIn } = await recover(worker, {
+    const { nextIn, neighbours } = await recover(worker, {
       asking,
       settler,
       definitions,
@@ -606,7 +637,10 @@ export class Worker implements AsyncDisposable {
       onCancelled: (definition, lost) => void this.#inBackground(cleanUp(definition, lost, this.#log)),
       isOver,
     });
-    this.#takeover.expectIn(isOver() ? undefined : nextIn);
+    if (isOver() || !this.#looping) return;
+    this.#takeover.expectIn(nextIn);
+    this.#neighbours.set(neighbours);
+    if (this.#neighbours.any) this.#pulse.begin();
   }
 
   /** How long a handler may go on while the worker cannot renew, as when it blocks the event loop. */
@@ -655,7 +689,7 @@ export class Worker implements AsyncDisposable {
   #restIfIdle(): void {
     if (this.#looping || this.#executions.unsettled > 0) return;
     this.#membership.rest();
-    this.#takeover.expectIn(undefined);
+    this.#listenNoMore();
     this.#limits.rest();
     this.#ahead.rest();
     void this.#chores.rest();
@@ -706,7 +740,7 @@ export class Worker implements AsyncDisposable {
   #restAll(): void {
     this.#membership.rest();
     this.#pulse.rest();
-    this.#takeover.expectIn(undefined);
+    this.#listenNoMore();
     this.#limits.rest();
     this.#ahead.rest();
   }

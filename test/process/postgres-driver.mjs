@@ -9,7 +9,7 @@ const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 
 const told = once(process.stdin, 'data');
 const store = await postgres(url, rest).open({ clock: systemClock, random: Math.random });
-if (listens) await new Promise((resolve) => store.upkeep.onWork(resolve));
+if (listens) await new Promise((resolve) => store.upkeep.onNews(resolve));
 say('opened');
 await told;
 process.stdin.destroy();

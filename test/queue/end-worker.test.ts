@@ -40,7 +40,7 @@ test('a worker that is ended loses what it holds, hears of it within two renewal
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 2, attempts: 0, result: 'again' });
   const history = await kit.holdfast.history(id);
   expect(history.filter((entry) => entry.kind === 'execution' && !entry.late)).toMatchObject([
-    { outcome: 'loss', worker: 'w1', charge: 'nobody' },
+    { outcome: 'interruption', worker: 'w1', charge: 'nobody' },
     { outcome: 'success', worker: 'w1' },
   ]);
   const [after, ...others] = await kit.holdfast.workers();

@@ -219,7 +219,7 @@ describe('a pool of the caller', () => {
     const work = new Promise<void>((resolve) => {
       heard = resolve;
     });
-    store.upkeep.onWork(() => heard());
+    store.upkeep.onNews(() => heard());
     await Promise.all([runOne(store), store.records.counts(), store.records.workers()]);
     await other.tasks.enqueue([newTask()]);
     await work;

@@ -132,7 +132,7 @@ describe('its schema', () => {
       const work = new Promise<void>((resolve) => {
         heard = resolve;
       });
-      store.upkeep.onWork(() => heard());
+      store.upkeep.onNews(() => heard());
       await work;
       await store.tasks.enqueue([newTask()]);
       const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });

@@ -53,7 +53,7 @@ const enqueue = (store: Store) => store.tasks.enqueue([newTask()]);
 /** Listens, and resolves `next` at each hint. */
 function ears(store: Store) {
   let hint = () => {};
-  const stop = store.upkeep.onWork(() => hint());
+  const stop = store.upkeep.onNews(() => hint());
   return {
     stop,
     next: () =>
@@ -95,7 +95,7 @@ test('has one connection that listens, and none where nobody listens', async () 
 test('with listen: false hears nothing, and makes no connection for it', async () => {
   const [store, other] = [await open(database.directUrl, { listen: false }), await open()];
   let hints = 0;
-  store.upkeep.onWork(() => {
+  store.upkeep.onNews(() => {
     hints += 1;
   });
   const heard = ears(other);
@@ -146,7 +146,7 @@ test('closing while it begins to listen, or waits to try again, ends at once', a
   const store = await open(proxy.url(database.directUrl), { answerWithin: 1_000 });
   proxy.swallow();
   const kept = proxy.kept();
-  store.upkeep.onWork(() => {});
+  store.upkeep.onNews(() => {});
   await kept;
   await store.upkeep.close();
   stores = [];
@@ -163,7 +163,7 @@ test.skipIf(!HAS_PGBOUNCER)(
     const url = proxy.url(pooler.url(new URL(database.directUrl).pathname.slice(1)));
     const store = await open(url);
     let hints = 0;
-    store.upkeep.onWork(() => {
+    store.upkeep.onNews(() => {
       hints += 1;
     });
     // One connection to listen, and one to test it with; the first is given up when nothing came of it.

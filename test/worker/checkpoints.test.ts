@@ -84,7 +84,7 @@ describe('a checkpoint', () => {
     const worker = (await kit.holdfast.workers()).find(({ running }) => running === 1);
     await kit.holdfast.store.tasks.leave(worker?.id as number);
     const taker = await kit.holdfast.store.tasks.join({ name: 'taker', leaseFor: 30_000, publishes: {} });
-    expect(await kit.holdfast.store.tasks.recover(taker, 1)).toMatchObject([{ checkpoint: '"in time"' }]);
+    expect(await kit.holdfast.store.tasks.recover(taker, 1)).toMatchObject({ tasks: [{ checkpoint: '"in time"' }] });
     taken.open();
     expect(await ended.passed).toEqual([expect.any(LeaseLostError), expect.any(LeaseLostError), 'in time']);
   });

@@ -3,7 +3,7 @@ import { type DurationInput, duration, type Milliseconds } from '../../duration.
 import { InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
-import type { Store, StoreOpener, World } from '../store.ts';
+import type { News, Store, StoreOpener, World } from '../store.ts';
 import { Chores } from './chores.ts';
 import { Classes } from './classes.ts';
 import { loadPg, type PgClient, type PgLibrary, type PgPool } from './client.ts';
@@ -184,10 +184,17 @@ function build(
   schema: string,
 ): Store {
   const wake = new Wake(database, connect, channelOf(schema));
-  const notify = () => wake.call();
+  const notify = (news: News) => wake.call(news);
   const classes = new Classes(database);
   const reaper = new Reaper(database, world.clock);
-  const tasks = new PostgresTasks({ database, classes, time, reaper, notify });
+  const tasks = new PostgresTasks({
+    database,
+    classes,
+    time,
+    reaper,
+    notify,
+    tellOthers: (news) => wake.tellOthers(news),
+  });
   const chores = new Chores(database);
   const callersOwn = new Within(database);
   return {
@@ -214,7 +221,8 @@ function build(
           'The clock of this store is that of its PostgreSQL server, so there is nothing to reset. Set the server’s clock.';
         throw new StoreError('store_unsupported', why);
       },
-      onWork: (listener) => wake.listen(listener),
+      isLocal: false,
+      onNews: (listener) => wake.listen(listener),
       verify: () => brokenInvariants(database),
       prunable: (retention) => chores.prunable(retention),
       prune: async (retention, after) =>

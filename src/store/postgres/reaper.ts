@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import { isRespected, type Respected, type Watch, watches, watchFor } from '../leases.ts';
-import { type Liveness, livenessOf, type ProcessIdentity } from '../liveness.ts';
+import { identityOf, type Liveness, livenessOf, type ProcessIdentity } from '../liveness.ts';
 import { timelineOf } from '../timeline.ts';
 import { type Database, LONGEST_PAUSE_MS } from './database.ts';
 
@@ -29,6 +29,7 @@ export interface Look {
   readonly watches: readonly NewWatch[];
   /** When a lease that has run out may be taken over next. */
   readonly nextIn?: Milliseconds;
+  readonly neighbours: readonly ProcessIdentity[];
 }
 
 /** For so many leases after the database was away, one that has run out may have done so because of that. */
@@ -64,11 +65,13 @@ export class Reaper {
     this.#noteLosses();
     const gone: Gone[] = [];
     const begun: NewWatch[] = [];
+    const neighbours: ProcessIdentity[] = [];
     let nextIn = Number.POSITIVE_INFINITY;
     for (const other of workers ?? []) {
       const { id, leaseUntil } = other;
       const liveness = livenessOf(other);
       const isDead = liveness === 'dead';
+      if (liveness === 'alive' && other.pid !== process.pid) neighbours.push(identityOf(other));
       if (other.gone || isDead) {
         gone.push([id, isDead, leaseUntil]);
       } else if (other.isOver) {
@@ -83,7 +86,7 @@ export class Reaper {
         else if (other.holds && !isRespected(other, proven)) nextIn = Math.min(nextIn, left);
       }
     }
-    return { gone, watches: begun, ...(Number.isFinite(nextIn) && { nextIn }) };
+    return { gone, watches: begun, neighbours, ...(Number.isFinite(nextIn) && { nextIn }) };
   }
 
   #watchedSince({ watch, leaseUntil }: Other): Milliseconds | undefined {

@@ -1,32 +1,34 @@
-import type { By, QueueSettings, SourceStore } from '../store.ts';
+import type { By, News, QueueSettings, SourceStore } from '../store.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
 /** Shuts and opens sources, and sets up queues. */
 export class PostgresSources implements SourceStore {
   readonly #database: Database;
-  readonly #notify: () => void;
+  readonly #notify: (news: News) => void;
 
-  constructor(database: Database, notify: () => void) {
+  constructor(database: Database, notify: (news: News) => void) {
     this.#database = database;
     this.#notify = notify;
   }
 
   async hold(source: string, { actor, note }: By): Promise<void> {
     await this.#database.call('hold_source', [source, actor, note ?? null]);
+    this.#notify('recall');
   }
 
   async release(source: string): Promise<void> {
     await this.#database.call('release_source', [source]);
-    this.#notify();
+    this.#notify('work');
   }
 
   async pause(queue: string, { actor, note }: By): Promise<void> {
     await this.#database.call('pause_queue', [queue, actor, note ?? null]);
+    this.#notify('recall');
   }
 
   async resume(queue: string): Promise<void> {
     await this.#database.call('resume_queue', [queue]);
-    this.#notify();
+    this.#notify('work');
   }
 
   async setUp(queue: string, { order, fair }: Partial<QueueSettings>): Promise<void> {

@@ -11,8 +11,10 @@ import type {
   Lease,
   Move,
   Moved,
+  News,
   NewTask,
   NewWorker,
+  Recalls,
   Receipt,
   Recovered,
   Recovery,
@@ -40,8 +42,10 @@ interface Parts {
   readonly classes: Classes;
   readonly time: Time;
   readonly reaper: Reaper;
-  /** Wakes whoever waits for work, here and elsewhere. */
-  readonly notify: () => void;
+  /** Tells workers of news, here and elsewhere. */
+  readonly notify: (news: News) => void;
+  /** Tells them elsewhere only. */
+  readonly tellOthers: (news: News) => void;
 }
 
 interface ClaimAnswer {
@@ -77,12 +81,12 @@ export class PostgresTasks implements TaskStore {
     this.#parts = parts;
     this.#enqueues = new Gathering(
       (tasks) => this.#enqueue(tasks),
-      () => parts.notify(),
+      () => parts.notify('work'),
     );
     this.#settles = new Gathering(
       (settlements) => this.#settle(settlements),
       (answers) => {
-        if (answers.some((one) => one.answer === 'settled' && isWaiting(one.state))) parts.notify();
+        if (answers.some((one) => one.answer === 'settled' && isWaiting(one.state))) parts.notify('work');
       },
     );
   }
@@ -111,7 +115,7 @@ export class PostgresTasks implements TaskStore {
       rows,
       JSON.stringify(tasks.map(brought)),
     ]);
-    this.#parts.notify();
+    this.#parts.notify('work');
     return answer.map(receipt);
   }
 
@@ -130,7 +134,9 @@ export class PostgresTasks implements TaskStore {
       boot,
       pidSpace,
     };
-    return database.call('join_worker', [randomUUID(), JSON.stringify(worker)]);
+    const id = await database.call<number>('join_worker', [randomUUID(), JSON.stringify(worker)]);
+    this.#parts.tellOthers('workers');
+    return id;
   }
 
   async publish(types: NewWorker['publishes']): Promise<void> {
@@ -242,12 +248,20 @@ export class PostgresTasks implements TaskStore {
     return this.#parts.database.call('save_checkpoint', [lease.task, lease.execution, tokenOf(lease), text]);
   }
 
+  async recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls> {
+    const { cancelled, held } = await this.#parts.database.call<{ cancelled: Lease[] | null; held: number[] | null }>(
+      'recalls',
+      [worker, list(waiting.map(({ task }) => task))],
+    );
+    return { cancelled: cancelled ?? [], held: waiting.filter(({ task }) => held?.includes(task)) };
+  }
+
   async recover(worker: number, limit: number): Promise<Recovery> {
     const look = await this.#parts.reaper.lookFor(worker);
-    if (look === undefined) return { tasks: [] };
-    const { nextIn } = look;
+    if (look === undefined) return { tasks: [], neighbours: [] };
+    const { nextIn, neighbours } = look;
     const tasks = await this.#takeOver(worker, look, limit);
-    return { tasks, ...(nextIn !== undefined && { nextIn }) };
+    return { tasks, neighbours, ...(nextIn !== undefined && { nextIn }) };
   }
 
   /** Takes over the leases of workers that have gone, and tasks whose deadline has passed. */
@@ -297,7 +311,8 @@ export class PostgresTasks implements TaskStore {
 
   async leave(worker: number): Promise<void> {
     await this.#parts.database.call('leave', [worker]);
-    this.#parts.notify();
+    this.#parts.notify('work');
+    this.#parts.tellOthers('workers');
   }
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {
@@ -306,7 +321,8 @@ export class PostgresTasks implements TaskStore {
       list(ids),
       JSON.stringify(move),
     ]);
-    if (moved.some((one) => one.moved && isWaiting(one.to))) this.#parts.notify();
+    if (moved.some((one) => one.moved && isWaiting(one.to))) this.#parts.notify('work');
+    if (moved.some((one) => !one.moved && one.why === 'requested')) this.#parts.notify('recall');
     return moved;
   }
 

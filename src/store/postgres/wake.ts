@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
+import type { News } from '../store.ts';
 import type { PgClient } from './client.ts';
 import type { Database } from './database.ts';
 
@@ -22,7 +23,9 @@ export class Wake {
   readonly #database: Database;
   readonly #connect: (() => PgClient) | undefined;
   readonly #channel: string;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(news: News) => void>();
+  /** What others have not been told yet. */
+  readonly #untold = new Set<News>();
   /** What others are told by, so that nobody wakes for his own. */
   readonly #self = randomUUID();
   /** Listens, or is about to. */
@@ -40,7 +43,7 @@ export class Wake {
     this.#channel = channel;
   }
 
-  listen(listener: () => void): () => void {
+  listen(listener: (news: News) => void): () => void {
     this.#listeners.add(listener);
     this.#start();
     return () => {
@@ -49,9 +52,14 @@ export class Wake {
     };
   }
 
-  /** Wakes everyone who listens in this process, and, now and then, those in others. */
-  call(): void {
-    this.#wake();
+  /** Tells everyone who listens in this process, and, now and then, those in others. */
+  call(news: News): void {
+    this.#wake(news);
+    this.tellOthers(news);
+  }
+
+  tellOthers(news: News): void {
+    this.#untold.add(news);
     if (this.#closed || this.#telling) return;
     const wait = this.#toldAt + TOLD_EVERY_MS - performance.now();
     if (wait <= 0) this.#tell();
@@ -65,14 +73,16 @@ export class Wake {
     this.#stop();
   }
 
-  #wake(): void {
-    for (const listener of [...this.#listeners]) listener();
+  #wake(news: News): void {
+    for (const listener of [...this.#listeners]) listener(news);
   }
 
   #tell(): void {
     this.#telling = undefined;
     this.#toldAt = performance.now();
-    void this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, this.#self]);
+    const news = [...this.#untold].join();
+    this.#untold.clear();
+    void this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, `${this.#self} ${news}`]);
   }
 
   #start(): void {
@@ -80,7 +90,9 @@ export class Wake {
     clearTimeout(this.#retry);
     const ear = new Ear(this.#connect, this.#channel, {
       heard: (payload) => {
-        if (payload !== this.#self) this.#wake();
+        const [self, news = 'any'] = payload.split(' ');
+        if (self === this.#self) return;
+        for (const each of news.split(',')) this.#wake(isNews(each) ? each : 'any');
       },
       lost: () => {
         if (this.#ear !== ear) return;
@@ -101,7 +113,7 @@ export class Wake {
     if (this.#ear !== ear || !answer) return;
     this.#pause = FIRST_PAUSE_MS;
     // What was told while nobody listened.
-    this.#wake();
+    this.#wake('any');
   }
 
   #stop(): void {
@@ -110,6 +122,10 @@ export class Wake {
     this.#ear = undefined;
     ear?.close();
   }
+}
+
+function isNews(text: string): text is News {
+  return text === 'work' || text === 'recall' || text === 'workers';
 }
 
 interface Hearer {

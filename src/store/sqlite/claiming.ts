@@ -188,11 +188,11 @@ export class Claiming {
   }
 
   recover(worker: number, limit: number, now: number): Recovery {
-    if (!this.#reaper.knows(worker)) return { tasks: [] };
-    const { ids: lost, nextIn } = this.#reaper.takeOver(worker, limit, now, newToken());
+    if (!this.#reaper.knows(worker)) return { tasks: [], neighbours: [] };
+    const { ids: lost, nextIn, neighbours } = this.#reaper.takeOver(worker, limit, now, newToken());
     const expired = this.#takeExpired(worker, limit - lost.length, now);
     const tasks = this.#recovered([...lost, ...expired], now);
-    return { tasks, ...(nextIn !== undefined && { nextIn }) };
+    return { tasks, neighbours, ...(nextIn !== undefined && { nextIn }) };
   }
 
   #recovered(ids: readonly number[], now: number): readonly Recovered[] {

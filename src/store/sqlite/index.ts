@@ -111,14 +111,14 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const uniques = new Uniques(sql);
   const handed = new Handed();
   const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now };
-  const tasks = new SqliteTasks(parts, () => wake.call());
+  const tasks = new SqliteTasks(parts, (news) => wake.call(news));
   const pruning = new Pruning(sql, writer, read, clock);
   const chores = new Chores(sql, writer, catalogue, read, now);
   const within = new Within({ sql, path, files, clock, random: world.random, isClosed: () => closed });
 
   return {
     tasks,
-    sources: new SqliteSources(writer, lanes, places, () => wake.call()),
+    sources: new SqliteSources(writer, lanes, places, (news) => wake.call(news)),
     records: new SqliteRecords(read, () => clock.read()),
     within: (handle) => within.of(handle),
     upkeep: {
@@ -136,7 +136,8 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
           return clock.describe();
         }),
       resetClock: () => writer.write(() => clock.set(sql)),
-      onWork: (listener) => wake.listen(listener),
+      isLocal: true,
+      onNews: (listener) => wake.listen(listener),
       verify: () => read(brokenInvariants),
       prunable: (retention) => pruning.prunable(retention),
       prune: (retention, after) => pruning.prune(retention, after),

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { isRespected, type Respected, type Watch, watches, watchFor } from '../leases.ts';
-import { type Liveness, livenessOnOneKernel, type ProcessIdentity } from '../liveness.ts';
+import { identityOf, type Liveness, livenessOnOneKernel, type ProcessIdentity } from '../liveness.ts';
 import { timelineOf } from '../timeline.ts';
 import type { Sql } from './driver.ts';
 import { lossOf } from './losses.ts';
@@ -30,6 +30,7 @@ interface TakenOver {
   readonly ids: readonly number[];
   /** When a lease that has run out may be taken over next. */
   readonly nextIn?: Milliseconds;
+  readonly neighbours: readonly ProcessIdentity[];
 }
 
 /** A worker that said nothing for so long, and holds nothing, is forgotten. */
@@ -55,9 +56,11 @@ export class Reaper {
   /** Makes them the taker's under a new token, and answers their tasks. */
   takeOver(taker: number, limit: number, now: number, token: string): TakenOver {
     const taken: number[] = [];
+    const neighbours: ProcessIdentity[] = [];
     let nextIn = Number.POSITIVE_INFINITY;
     for (const worker of this.#sql.all<WorkerRow>('SELECT * FROM hf_workers WHERE id <> ?', taker)) {
       const liveness = livenessOnOneKernel(worker);
+      if (liveness === 'alive' && worker.pid !== process.pid) neighbours.push(identityOf(worker));
       const left = worker.gone || liveness === 'dead' ? 0 : this.#watchLeft(worker, liveness, now);
       if (left === undefined) continue;
       if (left === 0) {
@@ -72,7 +75,7 @@ export class Reaper {
     }
     const lostBy = 'a worker that left';
     taken.push(...this.#take({ taker, token, now, lostBy, how: null }, this.#heldByNobody(limit - taken.length)));
-    return { ids: taken, ...(Number.isFinite(nextIn) && { nextIn }) };
+    return { ids: taken, neighbours, ...(Number.isFinite(nextIn) && { nextIn }) };
   }
 
   /** Gives to recovery what a worker holds and does not name, for longer than a lease. */

@@ -1,4 +1,4 @@
-import type { By, QueueSettings, SourceStore } from '../store.ts';
+import type { By, News, QueueSettings, SourceStore } from '../store.ts';
 import type { Lanes } from './lanes.ts';
 import type { Places } from './places.ts';
 import type { Writer } from './writer.ts';
@@ -8,31 +8,33 @@ export class SqliteSources implements SourceStore {
   readonly #writer: Writer;
   readonly #lanes: Lanes;
   readonly #places: Places;
-  readonly #notify: () => void;
+  readonly #notify: (news: News) => void;
 
-  constructor(writer: Writer, lanes: Lanes, places: Places, notify: () => void) {
+  constructor(writer: Writer, lanes: Lanes, places: Places, notify: (news: News) => void) {
     this.#writer = writer;
     this.#lanes = lanes;
     this.#places = places;
     this.#notify = notify;
   }
 
-  hold(source: string, by: By): Promise<void> {
-    return this.#writer.write((now) => this.#lanes.shut(source, by, now));
+  async hold(source: string, by: By): Promise<void> {
+    await this.#writer.write((now) => this.#lanes.shut(source, by, now));
+    this.#notify('recall');
   }
 
   async release(source: string): Promise<void> {
     await this.#writer.write(() => this.#lanes.open(source));
-    this.#notify();
+    this.#notify('work');
   }
 
-  pause(queue: string, by: By): Promise<void> {
-    return this.#writer.write((now) => this.#lanes.pause(queue, by, now));
+  async pause(queue: string, by: By): Promise<void> {
+    await this.#writer.write((now) => this.#lanes.pause(queue, by, now));
+    this.#notify('recall');
   }
 
   async resume(queue: string): Promise<void> {
     await this.#writer.write(() => this.#lanes.resume(queue));
-    this.#notify();
+    this.#notify('work');
   }
 
   async setUp(queue: string, settings: Partial<QueueSettings>): Promise<void> {

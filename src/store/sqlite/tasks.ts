@@ -7,8 +7,10 @@ import type {
   Lease,
   Move,
   Moved,
+  News,
   NewTask,
   NewWorker,
+  Recalls,
   Receipt,
   Recovery,
   Renewal,
@@ -47,9 +49,9 @@ export class SqliteTasks implements TaskStore {
   readonly #moving: Moving;
   readonly #read: Read;
   readonly #now: () => number;
-  readonly #notify: () => void;
+  readonly #notify: (news: News) => void;
 
-  constructor(parts: Parts, notify: () => void) {
+  constructor(parts: Parts, notify: (news: News) => void) {
     const { sql, writer, catalogue, places, facts, reaper, uniques, read, now } = parts;
     this.#read = read;
     this.#now = now;
@@ -64,20 +66,20 @@ export class SqliteTasks implements TaskStore {
     const settling = new Settling(parts, this.#claiming);
     this.enqueue = writer.gathering(
       (tasks: readonly NewTask[], now) => enqueuing.enqueue(tasks, now),
-      () => notify(),
+      () => notify('work'),
       // Who waits for work in this process may claim it in the very transaction that records it.
-      () => notify(),
+      () => notify('work'),
     );
     const bringing = new Bringing(sql, enqueuing, places, facts);
     this.bring = writer.gathering(
       (tasks: readonly BroughtTask[], now) => bringing.bring(tasks, now),
-      () => notify(),
-      () => notify(),
+      () => notify('work'),
+      () => notify('work'),
     );
     this.settle = writer.gathering(
       (settlements: readonly Settlement[], now) => settling.settle(settlements, now),
       (answers) => {
-        if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) notify();
+        if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) notify('work');
       },
     );
   }
@@ -157,6 +159,22 @@ export class SqliteTasks implements TaskStore {
     return this.#writer.write(() => this.#checkpoints.save(lease, text));
   }
 
+  recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls> {
+    return this.#read((sql) => {
+      const cancelled = sql.all<HeldRow>(
+        'SELECT id, execution, token, cancel FROM hf_running WHERE worker = ? AND cancel = 1',
+        worker,
+      );
+      const heldIds = new Set(
+        waiting.length === 0 ? [] : sql.column<number>(HELD_BACK, JSON.stringify(waiting.map(({ task }) => task))),
+      );
+      return {
+        cancelled: cancelled.map(({ id: task, execution, token }) => ({ task, execution, token })),
+        held: waiting.filter(({ task }) => heldIds.has(task)),
+      };
+    });
+  }
+
   recover(worker: number, limit: number): Promise<Recovery> {
     return this.#writer.write((now) => this.#claiming.recover(worker, limit, now));
   }
@@ -178,15 +196,22 @@ export class SqliteTasks implements TaskStore {
 
   async leave(worker: number): Promise<void> {
     await this.#writer.write(() => this.#reaper.dismiss(worker));
-    this.#notify();
+    this.#notify('work');
   }
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {
     const moved = await this.#writer.write((now) => ids.map((id) => this.#moving.move(id, move, now)));
-    if (moved.some((one) => one.moved && isWaiting(one.to))) this.#notify();
+    if (moved.some((one) => one.moved && isWaiting(one.to))) this.#notify('work');
+    if (moved.some((one) => !one.moved && one.why === 'requested')) this.#notify('recall');
     return moved;
   }
 }
+
+/** Of these tasks, those whose source is held or whose queue is paused. */
+const HELD_BACK = `
+  SELECT t.id FROM json_each(?) j JOIN hf_tasks t ON t.id = j.value JOIN hf_classes c ON c.id = t.class
+  JOIN hf_queues q ON q.id = c.queue LEFT JOIN hf_sources s ON s.name = t.source
+  WHERE q.paused_at IS NOT NULL OR s.name IS NOT NULL`;
 
 interface HeldRow {
   readonly id: number;

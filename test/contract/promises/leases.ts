@@ -213,6 +213,44 @@ export function promisesOfLeases(factory: StoreFactory): void {
     });
   });
 
+  describe('what is taken back of a worker', () => {
+    const by = { actor: 'maria' };
+
+    test('is nothing as long as nobody takes anything back', async () => {
+      const alice = await scene.join('alice');
+      const hers = await scene.start(alice);
+      expect(await scene.store.tasks.recalls(alice, [hers.lease])).toEqual({ cancelled: [], held: [] });
+    });
+
+    test('is what was cancelled while it runs, and nothing of others', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const [hers, his] = [await scene.start(alice), await scene.start(bob)];
+      await scene.start(alice);
+      for (const { lease } of [hers, his]) await scene.move(lease.task, { verb: 'cancel' });
+
+      expect(await scene.store.tasks.recalls(alice, [])).toEqual({ cancelled: [hers.lease], held: [] });
+    });
+
+    test('is what has not begun, of a source that is held or a queue that is paused', async () => {
+      const alice = await scene.join('alice');
+      const ofSource = await scene.start(alice, { source: 's' });
+      const ofQueue = await scene.start(alice, { queue: 'q' });
+      const other = await scene.start(alice, { source: 't', queue: 'r' });
+      const begun = await scene.start(alice, { source: 's' });
+      await scene.store.sources.hold('s', by);
+      await scene.store.sources.pause('q', by);
+      const waiting = [ofSource, ofQueue, other].map(({ lease }) => lease);
+
+      expect(await scene.store.tasks.recalls(alice, waiting)).toEqual({
+        cancelled: [],
+        held: [ofSource.lease, ofQueue.lease],
+      });
+      await scene.store.sources.release('s');
+      await scene.store.sources.resume('q');
+      expect(await scene.store.tasks.recalls(alice, [...waiting, begun.lease])).toEqual({ cancelled: [], held: [] });
+    });
+  });
+
   test('gives each worker an id that was never another’s', async () => {
     const first = await scene.join('alice');
     const second = await scene.join('alice');

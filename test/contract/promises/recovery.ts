@@ -404,7 +404,7 @@ function promisesOfSharedWatches(scene: Scene): void {
     const bob = await scene.join('bob');
     scene.advance(LEASE + 1);
     await scene.renew(bob);
-    expect(await scene.store.tasks.recover(bob, 10)).toEqual({ tasks: [] });
+    expect(await scene.store.tasks.recover(bob, 10)).toEqual({ tasks: [], neighbours: [] });
   });
 
   test.runIf(scene.hasSecond)('goes on with the watch that an earlier process began', async () => {

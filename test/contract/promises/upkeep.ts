@@ -88,7 +88,7 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
   test('hints when work was enqueued, until it is told to stop', async () => {
     let hints = 0;
     const heard = new Promise<void>((resolve) => {
-      const stop = scene.store.upkeep.onWork(() => {
+      const stop = scene.store.upkeep.onNews(() => {
         hints += 1;
         stop();
         resolve();
@@ -122,12 +122,27 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
     ],
   ] as const)('hints when work became ready through %s', async (_, act) => {
     const heard = new Promise<void>((resolve) => {
-      scene.store.upkeep.onWork(resolve);
+      scene.store.upkeep.onNews((news) => (news === 'work' ? resolve() : undefined));
     });
     await act();
     scene.advance(1_000);
     await heard;
   });
+
+  test.each([
+    ['a cancel of what runs', async () => scene.move(await scene.taskIn('running'), { verb: 'cancel' })],
+    ['a held source', () => scene.store.sources.hold('imap:INBOX', { actor: 'maria' })],
+    ['a paused queue', () => scene.store.sources.pause('default', { actor: 'maria' })],
+  ] satisfies readonly [string, () => Promise<unknown>][])(
+    'hints that workers may have to give something back for %s',
+    async (_, act) => {
+      const heard = new Promise<void>((resolve) => {
+        scene.store.upkeep.onNews((news) => (news === 'recall' ? resolve() : undefined));
+      });
+      await act();
+      await heard;
+    },
+  );
 
   test('lets a call that fails take none of its neighbours along', async () => {
     const worker = await scene.join();

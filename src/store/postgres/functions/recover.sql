@@ -48,6 +48,18 @@ BEGIN
   RETURN json_build_object('known', self.id IS NOT NULL, 'now', now_, 'lost', gone, 'cancelled', cancelled);
 END $$;
 
+-- What was taken back of a worker: cancels that were asked for, and which of these tasks, that it has claimed and not begun, are
+-- of a source that is held or a queue that is paused.
+CREATE FUNCTION recalls(p_worker bigint, p_waiting bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN json_build_object(
+    'cancelled', (SELECT json_agg(json_build_object('task', l.id, 'execution', l.executions, 'token', l.token))
+      FROM live l WHERE l.worker = p_worker AND l.state = 'running' AND l.cancel),
+    'held', (SELECT json_agg(l.id) FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class
+      JOIN queues q ON q.id = c.queue WHERE l.id = ANY(p_waiting)
+      AND (q.paused_at IS NOT NULL OR EXISTS (SELECT 1 FROM sources s WHERE s.name = b.source))));
+END $$;
+
 -- Ends leases without a word: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
 -- of the lease under which each ran is kept, however often it is taken over.
 CREATE FUNCTION lose(p_ids bigint[], p_taker bigint, p_token uuid, p_lost_by text, p_now bigint,

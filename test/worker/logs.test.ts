@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
@@ -13,6 +14,12 @@ import {
 import { openTestHoldfast } from '../../src/testing/index.ts';
 import { aStore } from '../a-store.ts';
 import { atOnce, gate, useFolder, useKits } from './scene.ts';
+
+test('docs/logs.md has a row for each event', () => {
+  const page = readFileSync(new URL('../../docs/logs.md', import.meta.url), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  expect(LOG_EVENTS.filter((event) => !rows.some((row) => row.split('|')[1]?.includes(`\`${event}\``)))).toEqual([]);
+});
 
 const open = useKits();
 const folder = useFolder();

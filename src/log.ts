@@ -37,6 +37,7 @@ export const LOG_EVENTS = [
   'released',
   'pruned',
   'unwritten',
+  'stray',
   'worker.paused',
   'worker.resumed',
 ] as const;

@@ -56,6 +56,10 @@ export function taskJson(task: Task): object {
 }
 
 export function historyJson(entry: HistoryEntry): object {
+  if (entry.kind === 'stray') {
+    const { kind, at, execution, worker, failure } = entry;
+    return { kind, at: rfc3339(at), execution, worker, failure: failure ? failureJson(failure) : null };
+  }
   if (entry.kind === 'act') {
     const { kind, at, actor, verb, note, from, to, brought } = entry;
     return {

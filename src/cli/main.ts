@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
+import { isOwned } from '../worker/strays.ts';
 import { Cli } from './cli.ts';
 import { readerIsGone } from './departure.ts';
 import { outputFailed, problemOf } from './problem.ts';
@@ -17,6 +18,8 @@ async function main(args: readonly string[]): Promise<void> {
   const { terminal } = new Cli(flagsAmong(args));
   // Thrown where nobody waits for it: nothing is known of what else is going on, so nothing else is done.
   process.on('uncaughtException', (error) => {
+    // Its worker records it, and says whether the process goes on.
+    if (isOwned()) return;
     report(problemOfCrash(error, args), terminal);
     process.exit();
   });

@@ -96,7 +96,7 @@ export class Progress {
     for (const entry of news) {
       if (entry.kind === 'act' && entry.note === this.#options.ownNote) continue;
       if (entry.kind === 'act') this.#act(task, entry);
-      else this.#execution(task, entry, numbers.get(entry) ?? 1);
+      else if (entry.kind === 'execution') this.#execution(task, entry, numbers.get(entry) ?? 1);
     }
     this.#elsewhere(before, task);
     if (hasEnded(task.state) || task.state === 'needs_manual' || task.state === 'held') this.#end(task, history, news);

@@ -165,7 +165,7 @@ export function numbered(history: readonly HistoryEntry[]): ReadonlyMap<HistoryE
     if (entry.kind === 'act') {
       if (entry.verb === 'retry' && entry.from !== 'scheduled') charged = 0;
       else if (entry.brought) charged = chargesIn(entry.brought.charged);
-    } else if (!entry.late) {
+    } else if (entry.kind === 'execution' && !entry.late) {
       numbers.set(entry, charged + 1);
       if (entry.charge === 'task') charged += 1;
     }

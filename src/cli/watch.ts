@@ -102,7 +102,12 @@ function signatureOf(task: Task): string {
 }
 
 function nameOf(entry: HistoryEntry): string {
-  return entry.kind === 'act'
-    ? `act ${entry.at} ${entry.verb} ${entry.actor}`
-    : `execution ${entry.execution} ${entry.endedAt} ${entry.late}`;
+  switch (entry.kind) {
+    case 'act':
+      return `act ${entry.at} ${entry.verb} ${entry.actor}`;
+    case 'stray':
+      return `stray ${entry.at} ${entry.execution}`;
+    case 'execution':
+      return `execution ${entry.execution} ${entry.endedAt} ${entry.late}`;
+  }
 }

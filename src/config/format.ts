@@ -1,5 +1,6 @@
 import type { QueueSettings } from '../store/store.ts';
 import { type Needs, QUEUE_ORDERS } from '../task.ts';
+import { UNHANDLED_REJECTIONS, type UnhandledRejections } from '../worker/worker-options.ts';
 import { CLASSIFY_RULE, REASON, type RuleBlock } from './classify-rules.ts';
 import { LEGACY_POLICY } from './legacy.ts';
 import { quoted } from './problems.ts';
@@ -36,6 +37,7 @@ export interface WorkerSection {
   readonly pollInterval: number;
   readonly grace: number;
   readonly claimAhead: boolean;
+  readonly unhandledRejections: UnhandledRejections;
 }
 
 const UNDER_RETRY = Object.fromEntries(RETRY_KEYS.map((each) => [each, 'Write it under `retry:`.']));
@@ -217,6 +219,11 @@ const WORKER = fields<WorkerSection>(
       flag(),
       'Whether tasks that were measured to be short are claimed before there is room for them.',
       { byDefault: true },
+    ),
+    unhandledRejections: field(
+      oneOf(UNHANDLED_REJECTIONS),
+      'What follows when a handler leaves a promise behind that is rejected: the process goes on, or ends by the rules of Node.',
+      { byDefault: 'continue' },
     ),
   },
   {

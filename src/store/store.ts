@@ -95,6 +95,8 @@ export interface TaskStore {
    * is charged or suspected for that.
    */
   stopping(worker: number): Promise<void>;
+  /** Records what went astray of an execution, whether its task has ended or not. A task that is gone is not told of. */
+  recordStray(stray: Stray): Promise<void>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
   /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. Leases that are gone change nothing. */
@@ -185,6 +187,14 @@ export interface Trouble {
   /** Of the last failure at the worker's fault, and its message. */
   readonly reason: string;
   readonly message: string;
+}
+
+/** What a handler left behind, and what failed where nobody waited for it: a rejected promise, or an exception in a timer. */
+export interface Stray {
+  readonly task: number;
+  readonly execution: number;
+  readonly worker: string;
+  readonly failure: Failure;
 }
 
 /** Which tasks a worker may take. */
@@ -492,6 +502,16 @@ export type HistoryEntry =
       /** Reported by a worker whose lease had ended: kept, not applied. */
       readonly late: boolean;
       /** As in `TaskRecord`. */
+      readonly unreadable?: readonly string[];
+    }
+  /** It changed nothing of what became of the task. */
+  | {
+      readonly kind: 'stray';
+      readonly at: number;
+      readonly worker: string;
+      readonly execution: number;
+      readonly failure?: Failure;
+      /** As of an execution. */
       readonly unreadable?: readonly string[];
     }
   | {

@@ -1,7 +1,7 @@
 import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
-import type { Brought } from './store.ts';
+import type { Brought, HistoryEntry } from './store.ts';
 
 type Unreadable = { readonly unreadable?: readonly string[] };
 
@@ -21,4 +21,13 @@ export function broughtFrom(text: string | null): Unreadable & { readonly brough
   const unreadable: string[] = [];
   const brought = readStored<Brought | null>(text ?? 'null', 'brought', unreadable, null);
   return { ...(brought && { brought }), ...unreadableMember(unreadable) };
+}
+
+/** What went astray of an execution stands among the steps, under this verb; what it was, as JSON in the note. */
+export const STRAY_VERB = 'stray';
+
+export function strayFrom({ at, actor, note }: { at: number; actor: string; note: string | null }): HistoryEntry {
+  const unreadable: string[] = [];
+  const stray = readStored(note ?? '', 'stray', unreadable, { execution: 0 });
+  return { kind: 'stray', at, worker: actor, ...stray, ...unreadableMember(unreadable) };
 }

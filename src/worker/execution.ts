@@ -13,10 +13,14 @@ import { type AnyTask, isThenable, parseInput } from './define-task.ts';
 import { intactPayload } from './intact.ts';
 import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
+import { type Owner, ownedBy } from './strays.ts';
 import type { Limited } from './time-limits.ts';
 
 /** Why a handler's signal aborted. */
 export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lost';
+
+/** What is known of an execution after it has ended. */
+export type StrayOwner = Pick<Claimed, 'lease' | 'type' | 'queue' | 'source'>;
 
 /** What a worker gives to all of its executions. */
 export interface Host {
@@ -29,6 +33,8 @@ export interface Host {
   readonly saveCheckpoint: TaskStore['saveCheckpoint'];
   /** Called once, with what to settle. */
   readonly onJudged: (execution: Execution, outcome: Outcome, returned?: unknown) => void;
+  /** Called with what a handler left behind, and what failed where nobody waited for it; perhaps long after its end. */
+  readonly onStray: (of: StrayOwner, thrown: unknown) => void;
   /** Called when the handler of an execution that was judged without it has ended after all. */
   readonly onOver: (execution: Execution) => void;
 }
@@ -172,12 +178,14 @@ export class Execution implements Limited {
     let outcome: Outcome;
     let returned: unknown;
     try {
-      const parsed = parseInput(this.#definition, intactPayload(this.claimed));
+      const owner = this.#owner();
+      const parsed = ownedBy(owner, () => parseInput(this.#definition, intactPayload(this.claimed)));
       const input = isThenable(parsed) ? await parsed : parsed;
       // What was told to end before it began must not begin: by now its lease may be somebody else's.
       if (this.#aborted) throw this.#abortReason(this.#aborted);
       this.#begun = true;
-      returned = this.#definition.run(input, runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log));
+      const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
+      returned = ownedBy(owner, () => this.#definition.run(input, task));
       if (isThenable(returned)) returned = await returned;
       outcome = { kind: 'success' };
     } catch (thrown) {
@@ -186,6 +194,14 @@ export class Execution implements Limited {
     this.#ended = true;
     if (this.#judged) this.#host.onOver(this);
     else this.#judge(outcome, returned);
+  }
+
+  /** Kept by whatever the handler begins, so it keeps neither the execution nor its payload. */
+  #owner(): Owner {
+    const { lease, type, queue, source } = this.claimed;
+    const { onStray } = this.#host;
+    const execution = { lease, type, queue, source };
+    return { onStray: (thrown) => onStray(execution, thrown) };
   }
 
   #outcomeOf(thrown: unknown): Outcome {

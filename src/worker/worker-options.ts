@@ -1,6 +1,6 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { list, name, refuseUnknown, wholeNumber } from '../options.ts';
+import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import type { PrunedTask, Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
@@ -48,9 +48,18 @@ export interface WorkerOptions {
    * 30 days, and `needs_manual` never.
    */
   readonly retention?: RetentionOptions;
+  /**
+   * What follows when a handler leaves a promise behind that is rejected, or throws in a timer or a listener, where nobody waits for
+   * it. It is logged, and recorded in its task's history, also of a task that has ended. Then `continue`: the process goes on; or
+   * `exit`: Node's own rules apply, by which it ends. What belongs to no handler is always left to Node. Default `continue`.
+   */
+  readonly unhandledRejections?: UnhandledRejections;
   /** Told of what was removed because its time was up, some tasks at a time. What it throws is logged and goes no further. */
   readonly onRemoved?: (tasks: readonly PrunedTask[]) => void;
 }
+
+export const UNHANDLED_REJECTIONS = ['continue', 'exit'] as const;
+export type UnhandledRejections = (typeof UNHANDLED_REJECTIONS)[number];
 
 const OPTIONS = [
   'name',
@@ -66,6 +75,7 @@ const OPTIONS = [
   'only',
   'claimAhead',
   'onEvent',
+  'unhandledRejections',
   'retention',
   'onRemoved',
 ];
@@ -82,6 +92,7 @@ export interface WorkerSettings {
   readonly grace: Milliseconds;
   /** Infinity where there is no end. */
   readonly maxTasks: number;
+  readonly unhandledRejections: UnhandledRejections;
   readonly onEvent?: (event: WorkerEvent) => void;
   readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
 }
@@ -102,6 +113,7 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
     pollInterval = '1s',
     grace = '30s',
     claimAhead = true,
+    unhandledRejections = 'continue',
     onEvent,
     onRemoved = () => {},
   } = options;
@@ -127,6 +139,7 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
     pollInterval: atLeast(1, duration(pollInterval, 'pollInterval'), 'pollInterval must be at least 1 ms'),
     grace: duration(grace, 'grace'),
     maxTasks: options.maxTasks === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.maxTasks, 'maxTasks', 1),
+    unhandledRejections: oneOf(unhandledRejections, UNHANDLED_REJECTIONS, 'unhandledRejections'),
     ...(onEvent !== undefined && { onEvent }),
     onRemoved,
   };

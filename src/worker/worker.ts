@@ -29,6 +29,8 @@ import { endingOf } from './result.ts';
 import { parseRetention } from './retention-options.ts';
 import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
+import { StrayRecorder } from './stray-recorder.ts';
+import { listenForStrays, stopListeningForStrays } from './strays.ts';
 import { Suspects } from './suspects.ts';
 import { Takeover } from './takeover.ts';
 import { TimeLimits } from './time-limits.ts';
@@ -164,6 +166,14 @@ export class Worker implements AsyncDisposable {
         this.#lookForChores();
       },
     });
+    const strays = new StrayRecorder({
+      asking: this.#asking,
+      clock: world.clock,
+      log: this.#log,
+      worker: this.name,
+      rule: this.#settings.unhandledRejections,
+      classifier: () => this.#configuration.classifier,
+    });
     this.#host = {
       clock: world.clock,
       log: this.#log,
@@ -171,6 +181,7 @@ export class Worker implements AsyncDisposable {
       grace: this.#settings.grace,
       saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
       onJudged: (execution, outcome, returned) => this.#settle(execution, outcome, returned),
+      onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),
       onOver: (execution) => {
         this.#executions.end(execution);
         this.#suspects.end(execution.claimed, false);
@@ -534,6 +545,7 @@ export class Worker implements AsyncDisposable {
     this.#begun += 1;
     this.#membership.keep();
     this.#pulse.begin();
+    listenForStrays(this);
     this.#pause.begun();
     this.#announcer.tell({ kind: 'started', task: claimed, policy });
     const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
@@ -722,6 +734,7 @@ export class Worker implements AsyncDisposable {
     await Promise.race([this.#signOff(), countdown.final]);
     countdown.cancel();
     this.#restAll();
+    stopListeningForStrays(this);
     this.#sayUnwritten();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
     this.#context.onEnd?.(this);

@@ -5,6 +5,7 @@ import { FAILURES } from './situations/failures.ts';
 import { FREEZES } from './situations/freezes.ts';
 import { LOSSES } from './situations/losses.ts';
 import { STOPS } from './situations/stops.ts';
+import { STRAYS } from './situations/strays.ts';
 import { WORKER_FAULTS } from './situations/worker-faults.ts';
 
 type Table = Readonly<Record<string, readonly Situation[]>>;
@@ -15,6 +16,7 @@ const TABLE: Table = {
   'a process that is frozen': FREEZES,
   'a worker that is told to stop': STOPS,
   'a fault of the worker': WORKER_FAULTS,
+  'what a handler left behind': STRAYS,
 };
 
 /** Who is charged for what, with real processes on one kind of store. */

@@ -57,6 +57,11 @@ const DEEDS = {
       throw new Error('Nobody awaited this.');
     });
   },
+  throwLater({ ms }) {
+    setTimeout(() => {
+      throw new Error('Nobody catches this.');
+    }, ms);
+  },
 };
 
 const tasks = types.map((type) =>

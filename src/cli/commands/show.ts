@@ -118,9 +118,7 @@ function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEn
   if (history.length === 0) {
     return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first try`];
   }
-  const rows = history.map((entry) =>
-    entry.kind === 'act' ? actRow(entry, now, paint) : executionRow(entry, numbers.get(entry), now, paint),
-  );
+  const rows = history.map((entry) => rowOf(entry, numbers.get(entry), now, paint));
   const columns = rows[0]?.map(() => ({ title: '' })) ?? [];
   const lines = table(columns, rows, Number.POSITIVE_INFINITY).slice(1);
   return ['attempts', ...history.flatMap((entry, i) => [`  ${lines[i]}`, ...saidBelow(entry, history[i - 1])])];
@@ -129,6 +127,7 @@ function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEn
 /** What it said stands below the row, in full: it is what a person came for. */
 function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): string[] {
   if (entry.kind === 'act') return entry.brought ? broughtBelow(entry.brought) : [];
+  if (entry.kind === 'stray') return entry.failure ? [`       ${visible(entry.failure.message)}`] : [];
   const said = (one: HistoryEntry | undefined) => (one?.kind === 'execution' ? endOf(one).said : '');
   if (said(entry) === '') return [];
   return [`       ${said(entry) === said(before) ? 'same as before' : said(entry)}`];
@@ -142,6 +141,17 @@ function broughtBelow(brought: Brought): string[] {
   return [counted, last === '' ? '' : `last: ${visible(last)}`]
     .filter((line) => line !== '')
     .map((line) => `       ${line}`);
+}
+
+function rowOf(entry: HistoryEntry, attempt: number | undefined, now: number, paint: Paint): Cell[] {
+  switch (entry.kind) {
+    case 'execution':
+      return executionRow(entry, attempt, now, paint);
+    case 'act':
+      return actRow(entry, now, paint);
+    case 'stray':
+      return strayRow(entry, now, paint);
+  }
 }
 
 type Paint = (style: Style) => (text: string) => string;
@@ -186,6 +196,20 @@ function decisionOf(entry: Extract<HistoryEntry, { kind: 'execution' }>): string
   const after = entry.after ? formatDuration(entry.after) : 'at once';
   const charged = entry.charge === 'task' || entry.charge === 'recoveries' ? '' : ', not counted';
   return `${after}${charged}${why === '' ? '' : ` (${why})`}`;
+}
+
+function strayRow(entry: Extract<HistoryEntry, { kind: 'stray' }>, now: number, paint: Paint): Cell[] {
+  return [
+    { text: '' },
+    { text: clockTime(entry.at, now) },
+    { text: '' },
+    { text: visible(entry.worker) },
+    {
+      text: `${GLYPHS.dead}  ${visible(entry.failure?.reason ?? 'unreadable')}  where nobody waited for it`,
+      paint: paint('dead'),
+    },
+    { text: `→ changed nothing (execution ${entry.execution})` },
+  ];
 }
 
 function actRow(entry: Extract<HistoryEntry, { kind: 'act' }>, now: number, paint: Paint): Cell[] {

@@ -14,7 +14,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { broughtFrom, judgementFrom } from '../stored-history.ts';
+import { broughtFrom, judgementFrom, STRAY_VERB, strayFrom } from '../stored-history.ts';
 import { takes, takesFrom } from '../takes.ts';
 import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import type { Database } from './database.ts';
@@ -294,6 +294,7 @@ function executionEntry(row: ExecutionRow): HistoryEntry {
 }
 
 function actEntry(row: ActRow): HistoryEntry {
+  if (row.verb === STRAY_VERB) return strayFrom(row);
   return {
     kind: 'act',
     at: row.at,

@@ -21,9 +21,11 @@ import type {
   Renewal,
   Settled,
   Settlement,
+  Stray,
   TaskStore,
   Trouble,
 } from '../store.ts';
+import { STRAY_VERB } from '../stored-history.ts';
 import type { Classes } from './classes.ts';
 import type { Database } from './database.ts';
 import { brought, enqueued, newToken, tokenOf } from './encoding.ts';
@@ -307,6 +309,11 @@ export class PostgresTasks implements TaskStore {
 
   async forbidSecondRun(leases: readonly Lease[]): Promise<void> {
     await this.#parts.database.call('forbid_second_run', leaseLists(leases));
+  }
+
+  async recordStray({ task, worker, execution, failure }: Stray): Promise<void> {
+    const note = JSON.stringify({ execution, failure });
+    await this.#parts.database.call('record_stray', [randomUUID(), task, worker, STRAY_VERB, note]);
   }
 
   async leave(worker: number): Promise<void> {

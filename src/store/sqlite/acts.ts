@@ -1,5 +1,6 @@
 import type { TaskState } from '../../task.ts';
-import type { By } from '../store.ts';
+import type { By, Stray } from '../store.ts';
+import { STRAY_VERB } from '../stored-history.ts';
 import type { Sql } from './driver.ts';
 
 /** A step that somebody took with a task, for its history. */
@@ -21,6 +22,16 @@ export function record(sql: Sql, { task, actor, verb, note, from, to }: Act, now
     `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
      VALUES (:task, (SELECT coalesce(max(id), 0) FROM hf_executions WHERE task = :task), :now, :actor, :verb, :note, :from, :to)`,
     { task, now, actor, verb, note: note ?? null, from, to },
+  );
+}
+
+/** Nothing that is told of as a step: it goes nowhere. */
+export function recordStray(sql: Sql, { task, worker, execution, failure }: Stray, now: number): void {
+  sql.run(
+    `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
+     SELECT id, (SELECT coalesce(max(id), 0) FROM hf_executions WHERE task = :task), :now, :worker, :verb, :note, 'running', 'elsewhere'
+     FROM hf_tasks WHERE id = :task`,
+    { task, now, worker, verb: STRAY_VERB, note: JSON.stringify({ execution, failure }) },
   );
 }
 

@@ -16,9 +16,11 @@ import type {
   Renewal,
   Settled,
   Settlement,
+  Stray,
   TaskStore,
   Trouble,
 } from '../store.ts';
+import { recordStray } from './acts.ts';
 import { Bringing } from './bringing.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Claiming, type ClaimingParts } from './claiming.ts';
@@ -192,6 +194,10 @@ export class SqliteTasks implements TaskStore {
 
   async forbidSecondRun(leases: readonly Lease[]): Promise<void> {
     await this.#writer.write(() => this.#claiming.forbidSecondRunOf(leases));
+  }
+
+  recordStray(stray: Stray): Promise<void> {
+    return this.#writer.write((now) => recordStray(this.#sql, stray, now));
   }
 
   async leave(worker: number): Promise<void> {

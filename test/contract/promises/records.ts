@@ -4,6 +4,7 @@ import { TASK_STATES } from '../../../src/task.ts';
 import {
   deferredFor,
   ended,
+  failure,
   LEASE,
   newTask,
   retryIn,
@@ -120,16 +121,34 @@ export function promisesOfRecords(factory: StoreFactory): void {
     await happen(async () => scene.settle(await scene.claimTask(worker, id), retryIn(0)));
 
     const history = await scene.store.records.history(id);
-    expect(history.map((entry) => (entry.kind === 'act' ? entry.verb : entry.next))).toEqual([
-      'hold',
-      'release',
-      'scheduled',
-      'dead',
-      'retry',
-      'scheduled',
-    ]);
-    const times = history.map((entry) => (entry.kind === 'act' ? entry.at : entry.endedAt));
+    expect(
+      history.map((entry) => (entry.kind === 'execution' ? entry.next : entry.kind === 'act' && entry.verb)),
+    ).toEqual(['hold', 'release', 'scheduled', 'dead', 'retry', 'scheduled']);
+    const times = history.map((entry) => (entry.kind === 'execution' ? entry.endedAt : entry.at));
     expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  test('keeps what went astray of an execution, of a task that runs and of one that has ended; nobody is told of it as a step', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    const id = claimed.lease.task;
+    const stray = { task: id, execution: 1, worker: 'alice', failure: failure() };
+
+    await scene.store.tasks.recordStray(stray);
+    await scene.settle(claimed, succeeded());
+    scene.advance(1_000);
+    await scene.store.tasks.recordStray(stray);
+    await scene.store.tasks.recordStray({ ...stray, task: id + 1_000 });
+
+    const at = scene.now();
+    const entry = { kind: 'stray', execution: 1, worker: 'alice', failure: failure() };
+    expect(await scene.store.records.history(id)).toEqual([
+      { ...entry, at: at - 1_000 },
+      { ...entry, at },
+    ]);
+    expect(await scene.store.records.history(id + 1_000)).toEqual([]);
+    expect(await scene.store.upkeep.takeSteps(100)).toEqual([]);
+    expect(await scene.stateOf(id)).toBe('succeeded');
   });
 
   test('keeps history in order when all of it happened in one moment', async () => {
@@ -142,13 +161,9 @@ export function promisesOfRecords(factory: StoreFactory): void {
     await scene.settle(await scene.claimTask(worker, id), retryIn(0));
 
     const history = await scene.store.records.history(id);
-    expect(history.map((entry) => (entry.kind === 'act' ? entry.verb : entry.next))).toEqual([
-      'hold',
-      'release',
-      'dead',
-      'retry',
-      'scheduled',
-    ]);
+    expect(
+      history.map((entry) => (entry.kind === 'execution' ? entry.next : entry.kind === 'act' && entry.verb)),
+    ).toEqual(['hold', 'release', 'dead', 'retry', 'scheduled']);
   });
 }
 

@@ -173,3 +173,12 @@ BEGIN
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
 END $$;
+
+-- What went astray of an execution, in the history of its task. Nothing that is told of as a step: it goes nowhere.
+CREATE FUNCTION record_stray(p_call uuid, p_task bigint, p_worker text, p_verb text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM calls WHERE id = p_call) THEN RETURN; END IF;
+  INSERT INTO acts (task, at, actor, verb, note, told, from_state, to_state)
+    SELECT id, now_ms(), p_worker, p_verb, p_note, true, 'running', 'elsewhere' FROM holdfast_tasks WHERE id = p_task;
+  INSERT INTO calls (id, at, answer) VALUES (p_call, now_ms(), 'null');
+END $$;

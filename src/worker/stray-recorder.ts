@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.ts';
+import { classify } from '../failure/classify/classify.ts';
+import type { Classifier } from '../failure/classify/rules.ts';
+import type { Logger } from '../log.ts';
+import type { Asking } from './asking.ts';
+import type { StrayOwner } from './execution.ts';
+import { leaveToNode } from './strays.ts';
+import type { UnhandledRejections } from './worker-options.ts';
+
+/** A timer that throws each time must not fill the history of its task: of one execution so many are recorded. */
+const MOST_RECORDED = 10;
+
+export interface StrayRecorderOptions {
+  readonly asking: Asking;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly worker: string;
+  readonly rule: UnhandledRejections;
+  readonly classifier: () => Classifier | undefined;
+}
+
+/** Records what handlers left behind with the tasks whose it was, and logs it. */
+export class StrayRecorder {
+  readonly #options: StrayRecorderOptions;
+  readonly #counts = new WeakMap<StrayOwner, number>();
+
+  constructor(options: StrayRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it is recorded, or cannot be. Does not reject. */
+  async record(owner: StrayOwner, thrown: unknown): Promise<void> {
+    const { asking, clock, log, worker, rule, classifier } = this.#options;
+    const count = (this.#counts.get(owner) ?? 0) + 1;
+    this.#counts.set(owner, count);
+    if (count <= MOST_RECORDED) {
+      const { lease, type, queue, source } = owner;
+      const { task, execution } = lease;
+      const failure = (classifier()?.classify ?? classify)(thrown, { now: clock.now(), type });
+      const whose = { task, type, queue, source, execution, worker };
+      const fields = { event: 'stray', ...whose, reason: failure.reason, error: failure.message };
+      const more = count === MOST_RECORDED ? ' More of it is not recorded.' : '';
+      log.error(fields, `The handler left something behind that failed where nobody waited for it.${more}`);
+      try {
+        await asking.ask((tasks) => tasks.recordStray({ task, execution, worker, failure }));
+      } catch (error) {
+        log.error({ err: error, worker, task }, 'What went astray could not be recorded with its task');
+      }
+    }
+    if (rule === 'exit') leaveToNode(thrown);
+  }
+}

@@ -1,0 +1,73 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Whose code runs: what a handler leaves behind has this with it for as long as it lives. */
+export interface Owner {
+  /** Called with what was thrown or rejected where nobody waits for it. */
+  readonly onStray: (thrown: unknown) => void;
+}
+
+const owners = new AsyncLocalStorage<Owner>();
+const listening = new Set<object>();
+
+/** Runs a handler, so that what goes astray of it can be told from everything else in the process. */
+export function ownedBy<T>(owner: Owner, run: () => T): T {
+  return owners.run(owner, run);
+}
+
+/** Whether what goes on at present was begun by a handler. */
+export function isOwned(): boolean {
+  return owners.getStore() !== undefined;
+}
+
+/**
+ * Listens for rejections and exceptions that nobody waits for, for as long as anybody does. What belongs to no handler is left to
+ * Node's own rules, or to others that listen.
+ */
+export function listenForStrays(listener: object): void {
+  if (listening.size === 0) listen();
+  listening.add(listener);
+}
+
+export function stopListeningForStrays(listener: object): void {
+  if (listening.delete(listener) && listening.size === 0) stopListening();
+}
+
+/** Ends the process by Node's own rules, unless somebody else listens. */
+export function leaveToNode(thrown: unknown): void {
+  owners.exit(() => leave(() => Promise.reject(thrown)));
+}
+
+function listen(): void {
+  process.on('unhandledRejection', onRejection);
+  process.on('uncaughtException', onException);
+}
+
+function stopListening(): void {
+  process.off('unhandledRejection', onRejection);
+  process.off('uncaughtException', onException);
+}
+
+function onRejection(reason: unknown): void {
+  const owner = owners.getStore();
+  if (owner) owner.onStray(reason);
+  else if (process.listenerCount('unhandledRejection') === 1) leave(() => Promise.reject(reason));
+}
+
+function onException(error: unknown): void {
+  const owner = owners.getStore();
+  if (owner) owner.onStray(error);
+  else if (process.listenerCount('uncaughtException') === 1) {
+    leave(() => {
+      throw error;
+    });
+  }
+}
+
+/** A listener is all that keeps Node from its own rules, so it happens once more while none of ours listens. */
+function leave(happen: () => unknown): void {
+  stopListening();
+  process.nextTick(happen);
+  setImmediate(() => {
+    if (listening.size > 0) listen();
+  });
+}

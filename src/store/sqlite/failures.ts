@@ -6,6 +6,11 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
+/** What SQLite says of a damaged file; it says the same of some reads that fail once. */
+export function isDamage(error: unknown): boolean {
+  return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error));
+}
+
 /** Puts SQLite's failure into words: what happened to which file, why, and what to do next. */
 export function storeError(error: unknown, path: string): unknown {
   if (error instanceof StoreError) return error;

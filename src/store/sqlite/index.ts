@@ -7,7 +7,7 @@ import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
-import { readOnly, storeError } from './failures.ts';
+import { isDamage, readOnly, storeError } from './failures.ts';
 import { Handed } from './handed.ts';
 import { Lanes } from './lanes.ts';
 import { identify, OpenFiles, refuseHardLink } from './open-files.ts';
@@ -76,7 +76,7 @@ async function openSqlite(path: string, durability: Durability, world: World): P
     return build(sql, path, OpenFiles.of(sql, path, before), world);
   } catch (error) {
     sql.close();
-    throw storeError(error, path);
+    throw storeError(isDamage(error) ? await causeOfDamage(error, path) : error, path);
   }
 }
 
@@ -89,6 +89,19 @@ function refuseReadOnly(path: string): void {
     accessSync(path, constants.W_OK);
   } catch (error) {
     throw readOnly(error, path);
+  }
+}
+
+/** SQLite tells a disk that fails as damage of the schema; asked for the file's header alone, it tells what it is. */
+async function causeOfDamage(damage: unknown, path: string): Promise<unknown> {
+  const probe = await connect(path);
+  try {
+    probe.exec('PRAGMA schema_version');
+    return damage;
+  } catch (error) {
+    return error;
+  } finally {
+    probe.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import { isBusy } from './failures.ts';
+import { isBusy, isDamage } from './failures.ts';
 
 /** How long a busy database is asked again before the caller hears of it. */
 const PATIENCE_MS = 30_000;
@@ -6,13 +6,21 @@ const PATIENCE_MS = 30_000;
 /** The pauses between two asks grow from 1 ms to this; each is drawn anew, because SQLite itself does not serve in turn. */
 const LONGEST_PAUSE_MS = 25;
 
-/** Asks a database again while another connection holds it. The event loop goes on meanwhile. */
+/**
+ * Asks a database again while another connection holds it, and once more where it seems damaged: SQLite says that too of a read
+ * that failed. The event loop goes on meanwhile.
+ */
 export class Patience {
   readonly #started = performance.now();
   #longest = 1;
+  #seemedDamaged = false;
 
-  /** Whether to try again after this error. False for what is no lock, and when the patience has ended. */
+  /** Whether to try again after this error. */
   allows(error: unknown): boolean {
+    if (isDamage(error) && !this.#seemedDamaged) {
+      this.#seemedDamaged = true;
+      return true;
+    }
     return isBusy(error) && performance.now() - this.#started <= PATIENCE_MS;
   }
 
@@ -23,7 +31,7 @@ export class Patience {
   }
 }
 
-/** Runs a step until it is done, asking again while the database is busy. */
+/** Runs a step until it is done, as long as there is patience. */
 export async function patiently<T>(step: () => T): Promise<T> {
   const patience = new Patience();
   for (;;) {

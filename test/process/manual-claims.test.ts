@@ -16,8 +16,8 @@ test('what was claimed by hand in a process that was killed is claimed at once e
   await next.endsWell();
 
   expect(next.said.slice(0, -1)).toEqual([
-    { claimed: 1, execution: 2, recovered: true },
     { claimed: 3, execution: 1, recovered: false },
+    { claimed: 1, execution: 2, recovered: true },
     { settled: 'succeeded' },
     { settled: 'succeeded' },
   ]);

@@ -44,6 +44,11 @@ const DEEDS = {
   untilTold: (_, { signal }) => Promise.race([told, aborted(signal)]),
   untilAborted: (_, { signal }) => aborted(signal),
   deaf: () => new Promise(() => {}),
+  /** Says that it was told to end, and goes on. */
+  stubborn(_, { id, signal }) {
+    signal.addEventListener('abort', () => say({ aborted: id }));
+    return new Promise(() => {});
+  },
   block({ ms }) {
     for (const end = performance.now() + ms; performance.now() < end; );
   },

@@ -55,6 +55,37 @@ export const LOSSES: readonly Situation[] = [
     },
   },
   {
+    name: 'a long task beside others that kill the worker, again and again',
+    payer: 'nobody',
+    state: 'succeeded',
+    executions: 3,
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'work', ms: 1_000 });
+      for (let n = 1; n <= 2; n++) {
+        const worker = await scene.worker(`worker-${n}`);
+        await worker.says({ running: id });
+        await scene.enqueue({ does: 'die' });
+        await worker.ended;
+      }
+      // From here on it runs alone: the others, which would kill it again, wait for it.
+      await workersUntil(scene, id, 'succeeded');
+      return id;
+    },
+  },
+  {
+    name: 'a task that its worker alone knows must not run twice, and whose worker is killed',
+    payer: 'nobody',
+    state: 'needs_manual',
+    executions: 1,
+    explains: 'is not idempotent: its effect may have happened',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'untilTold' });
+      await lostOnce(scene, id, { task: { idempotent: false } });
+      return id;
+    },
+  },
+  {
     name: 'a task that must not run twice, and whose worker is killed',
     payer: 'nobody',
     state: 'needs_manual',

@@ -15,4 +15,27 @@ export const STOPS: readonly Situation[] = [
       return id;
     },
   },
+  {
+    name: 'five deploys that kill a worker which was told to stop',
+    payer: 'nobody',
+    state: 'ready',
+    executions: 5,
+    explains: /Its worker deploy-5 was told to stop, and ended before the task did.*Nothing is charged/,
+    shows: 'was told to stop',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'stubborn' });
+      for (let n = 1; n <= 5; n++) {
+        const worker = await scene.worker(`deploy-${n}`, { grace: '1s' });
+        await worker.says({ running: id });
+        worker.signal('SIGTERM');
+        await worker.says({ aborted: id });
+        worker.signal('SIGKILL');
+        await worker.ended;
+      }
+      const last = await scene.worker('last', { types: ['other'] });
+      await last.says({ settled: id });
+      if ((await scene.task(id)).suspect) throw new Error('A deploy made the task a suspect.');
+      return id;
+    },
+  },
 ];

@@ -4,6 +4,7 @@ import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
+import { suspectRuleOf } from '../queue/suspect-rule.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { Brought, HistoryEntry, WorkerRecord } from '../store/store.ts';
 import { snakeCase } from './snake-case.ts';
@@ -43,6 +44,7 @@ export function taskJson(task: Task): object {
     recoveries: task.recoveries,
     suspect: task.suspect,
     lost_in_a_row: task.lostInARow,
+    suspect_rule: suspectRuleOf(task) ?? null,
     reason: task.reason ?? null,
     unreadable: task.unreadable ?? [],
     running: task.running

@@ -6,6 +6,7 @@ import { hasEnded } from '../task.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
 import { ago, type Check, checksOf, doneBy, type Holder, holdersOf, type Known } from './readiness.ts';
 import { factsOf } from './round.ts';
+import { suspectNext, suspectWords } from './suspect-rule.ts';
 import type { Task } from './task-view.ts';
 
 /** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
@@ -87,8 +88,12 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
     return { headline: `${name} ${whatItWaitsFor(known, dueIn)}`, next, steps: [RETRY_NOW, ...steps] };
   }
   if (!holder) {
-    const headline = `${name} is ready: it is due, nothing holds it, and it waits for its turn.`;
-    return { headline, next: `A worker takes it as soon as it has a free slot.${atDeadline(known)}`, steps };
+    const suspect = suspectWords(task);
+    const headline = suspect
+      ? `${name} is ready: it is due, and ${suspect}.`
+      : `${name} is ready: it is due, nothing holds it, and it waits for its turn.`;
+    const next = suspectNext(task) ?? 'A worker takes it as soon as it has a free slot.';
+    return { headline, next: `${next}${atDeadline(known)}`, steps };
   }
   const check = checks.find(({ name: each }) => CHECK_OF[holder] === each);
   const headline = `${name} is held: it is due, and may not start: ${check?.text ?? 'something holds it'}.`;

@@ -2,6 +2,7 @@ import { formatDuration } from '../duration.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { HeldBy, HistoryEntry, QueueRecord, SourceRecord, Takes, WorkerRecord } from '../store/store.ts';
 import { meets } from '../task.ts';
+import { suspectWords } from './suspect-rule.ts';
 import type { Task } from './task-view.ts';
 
 /** One thing that must hold before a waiting task starts. */
@@ -52,7 +53,8 @@ export function checksOf(known: Known): readonly Check[] {
 function workerCheck({ now, task, workers }: Known): Check {
   const alive = workers.filter(({ leaseUntil }) => leaseUntil > now);
   const able = alive.filter(({ takes }) => takesIt(takes, task));
-  const alone = task.suspect ? '; it was lost with a worker, so it runs as the only such task of the next one' : '';
+  const rule = suspectWords(task);
+  const suspect = rule === undefined ? '' : `; it ${rule}`;
   const paused = able.find(({ trouble }) => trouble);
   if (paused?.trouble && able.every(({ trouble }) => trouble)) {
     const { reason, message, since } = paused.trouble;
@@ -63,7 +65,7 @@ function workerCheck({ now, task, workers }: Known): Check {
   if (able.length > 0) {
     const names = able.map(({ name }) => name);
     const shown = names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
-    return { name: 'worker', ok: true, text: `${shown} ${able.length === 1 ? 'takes' : 'take'} it${alone}` };
+    return { name: 'worker', ok: true, text: `${shown} ${able.length === 1 ? 'takes' : 'take'} it${suspect}` };
   }
   // Those who are there for certain tasks take nothing of their own accord, and are nobody's fault.
   const general = alive.filter(({ takes }) => takes.types?.length !== 0);

@@ -60,6 +60,19 @@ async function textOf({ holdfast }: Kit, id: number): Promise<string> {
 }
 
 describe('explain', () => {
+  test.each([
+    [1, 'waits for its turn among few since it was lost with its worker', 'A worker takes few such tasks at a time'],
+    [2, 'waits to run alone since it was lost with its worker twice', 'takes nothing else for 10s.'],
+    [4, 'waits to run alone since it was lost with its worker 4 times', 'takes nothing else for 40s.'],
+  ])('of a task that was lost with its worker in a row names the rule that holds it: %i', (times, rule, next) => {
+    const worker = { id: 1, name: 'w1', host: 'h', pid: 1, joinedAt: 0, leaseUntil: Infinity, running: 0 };
+    const workers = [{ ...worker, takes: { capabilities: {} } }];
+    const explained = explain({ ...known({ suspect: true, lostInARow: times }), workers });
+    expect(explained.headline).toBe(`#7 push is ready: it is due, and ${rule}.`);
+    expect(explained.next).toContain(next);
+    expect(explained.text).toContain(`w1 takes it; it ${rule}`);
+  });
+
   test('of a ready task that nothing holds says that it waits for its turn', async () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });

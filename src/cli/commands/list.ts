@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
+import { suspectRuleOf } from '../../queue/suspect-rule.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { act } from '../act.ts';
 import type { Cli } from '../cli.ts';
@@ -145,5 +146,6 @@ function whenOf(task: Task, now: number): string {
   if (task.endedAt) return ago(task.endedAt.getTime(), now);
   if (task.running) return `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
   if (task.dueAt) return until(task.dueAt.getTime(), now);
-  return task.state === 'ready' ? 'due' : '';
+  if (task.state !== 'ready') return '';
+  return suspectRuleOf(task) === 'alone' ? 'due, to run alone' : 'due';
 }

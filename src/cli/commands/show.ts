@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
+import { suspectWords } from '../../queue/suspect-rule.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { Brought, HistoryEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
@@ -91,6 +92,7 @@ function titleMore(task: Task, { maxAttempts }: Answered['answer'], now: number)
 
 function facts(task: Task, answer: Answered['answer'], now: number): string[] {
   const { key, unique, queue, source, priority, category, needs, submittedAt, deadline, idempotent } = task;
+  const suspect = suspectWords(task);
   const first = [
     `type ${visible(task.type)}`,
     `queue ${visible(queue)}`,
@@ -106,6 +108,7 @@ function facts(task: Task, answer: Answered['answer'], now: number): string[] {
     policyWords(answer),
     ...(deadline ? [`until ${clockTime(deadline.getTime(), now)}`] : []),
     ...(idempotent ? [] : ['running it twice does harm']),
+    ...(suspect === undefined ? [] : [suspect]),
   ];
   return [first.join('   '), second.join('   ')];
 }

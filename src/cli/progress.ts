@@ -8,6 +8,7 @@ import { GLYPHS } from './glyphs.ts';
 import type { PolicyBook } from './policy-book.ts';
 import {
   endOf,
+  FILE_MOVE,
   glyphOf,
   isAmbiguous,
   lastDecision,
@@ -193,6 +194,7 @@ export class Progress {
     if (task.state === 'succeeded') this.#success(task, news);
     const what = this.#options.many || this.#options.endsOnStdout ? `   ${summaryOf(task)}` : '';
     this.#say(task, `${endLine(task, history)}${what}`);
+    if (task.state === 'succeeded') this.#notKept(task);
     if (task.state === 'succeeded' || task.state === 'cancelled') return;
     for (const line of nextSteps(this.#cli, task, history)) this.#note(`  ${line}`);
   }
@@ -203,6 +205,12 @@ export class Progress {
     else if (!this.#options.many && !news.some((entry) => entry.kind === 'execution')) {
       this.#parts('  attempt 1', `${this.#cli.terminal.err.paint('ok', GLYPHS.succeeded)} ${formatDuration(ranFor)}`);
     }
+  }
+
+  /** What a move could not keep. */
+  #notKept({ type, result }: Task): void {
+    const { note } = Object(result) as { note?: unknown };
+    if (type === FILE_MOVE && typeof note === 'string') this.#note(`  ${visible(note)}`);
   }
 
   /** What another worker ran was not seen as it came; the end of its output was kept with its result. */

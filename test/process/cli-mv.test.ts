@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, unlinkSync, utimesSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { test as base, type Project } from './cli-process.ts';
 
@@ -24,6 +24,43 @@ describe.concurrent('holdfast mv', () => {
     const paths = `${project.path('a')} ${project.path('renamed')}`;
     expect([exit, stdout]).toEqual([0, `✓ #1 succeeded   mv ${paths}\n`]);
     expect([there(project, 'a'), there(project, 'renamed')]).toEqual([false, true]);
+  });
+
+  test('does not say that it moved what was never there, although another file has the name', async ({ project }) => {
+    await project.run('mv', '-b', 'a', 'renamed');
+    unlinkSync(project.path('a'));
+    project.write('renamed', 'another');
+    for (const _ of [1, 2]) {
+      await project.run('worker', '--drain');
+      await project.run('retry', '1');
+    }
+    await project.run('worker', '--drain');
+    const { document } = await project.json<{ task: Record<string, unknown> }>('show', '1');
+    expect(document.task).toMatchObject({ state: 'scheduled', reason: 'fs.not_found', executions: 3 });
+    expect(readFileSync(project.path('renamed'), 'utf8')).toBe('another');
+  });
+
+  test('says what the destination did not keep', async ({ project }) => {
+    const other = mkdtempSync('/dev/shm/holdfast-mv-');
+    try {
+      utimesSync(project.path('a'), 1, 1);
+      const under = [
+        'strace',
+        '-f',
+        '-qq',
+        '-o',
+        '/dev/null',
+        '-e',
+        'trace=utimensat',
+        '-e',
+        'inject=utimensat:error=EPERM',
+      ];
+      const { exit, stderr } = await project.start(['mv', 'a', `${other}/`], { under }).ended;
+      expect([exit, stderr]).toEqual([0, expect.stringContaining('Not kept at the destination: its times.')]);
+      expect([there(project, 'a'), readFileSync(`${other}/a`, 'utf8')]).toEqual([false, 'a']);
+    } finally {
+      rmSync(other, { recursive: true });
+    }
   });
 
   test('moves several into a folder, and never onto something', async ({ project }) => {

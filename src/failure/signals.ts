@@ -122,7 +122,7 @@ export function parseSignal(error: unknown): Signal | undefined {
   const text = read(found, 'code');
   const code = typeof text === 'string' ? { code: text } : {};
   const ms = readNumber(found, 'after');
-  const after = ms !== undefined && ms >= 0 && ms <= LONGEST ? { after: ms } : {};
+  const after = ms !== undefined && ms >= 0 ? { after: Math.min(ms, LONGEST) } : {};
   const signal = read(found, 'signal');
   switch (signal) {
     case 'permanent':

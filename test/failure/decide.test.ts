@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { exponential, fixed, immediate, linear, none } from '../../src/failure/backoff.ts';
+import { classify } from '../../src/failure/classify/classify.ts';
 import { proportional } from '../../src/failure/jitter.ts';
 import { definePolicy } from '../../src/failure/policy.ts';
 import {
@@ -390,6 +391,14 @@ describe('a rate limit', () => {
       step: 'max_retry_after',
       charge: 'nobody',
       reason: 'http.429',
+    });
+    const forEver = classify(
+      { status: 429, response: { status: 429, headers: { 'retry-after': '99999999999' } } },
+      { now: 0 },
+    );
+    expect(decided({ kind: 'failure', failure: forEver }, plain)).toMatchObject({
+      next: 'needs_manual',
+      step: 'max_retry_after',
     });
   });
 

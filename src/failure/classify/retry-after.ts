@@ -4,7 +4,7 @@ import type { HeaderBag } from './headers.ts';
 import { read, readNumber, readText } from './inspect.ts';
 import { retryInfo } from './retry-info.ts';
 import { LONGEST_READ, type Seen } from './seen.ts';
-import { bounded, httpDate, isoTime, plainNumber, resetIn, saidSpan, spokenSpan } from './times.ts';
+import { bounded, httpDate, isoTime, plainNumber, plausible, resetIn, saidSpan, spokenSpan } from './times.ts';
 
 /** What was recognised, as far as it decides where a wait is looked for. */
 interface Recognised {
@@ -142,7 +142,7 @@ function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
   ];
   const exhausted = buckets.filter((bucket) => bucket.exhausted);
   const waits = (exhausted.length > 0 ? exhausted : buckets).map(({ wait }) => wait);
-  return waits.length === 0 ? undefined : bounded(Math.max(...waits));
+  return waits.length === 0 ? undefined : plausible(Math.max(...waits));
 }
 
 /** A "reset" header and the "remaining" one that belongs to it. */

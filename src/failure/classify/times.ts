@@ -1,14 +1,19 @@
 import { LONGEST, type Milliseconds } from '../../duration.ts';
 
-/** A wait as it is reported: whole milliseconds, never negative, at most ten years. */
+/** A wait as it is reported: whole milliseconds, never negative. A longer one than ten years is those, which a person has to answer. */
 export function bounded(ms: number): Milliseconds | undefined {
   // No negative zero: JSON would not bring it back.
-  return Number.isFinite(ms) && ms >= 0 && ms <= LONGEST ? Math.ceil(ms) || 0 : undefined;
+  return Number.isFinite(ms) && ms >= 0 ? Math.min(Math.ceil(ms), LONGEST) || 0 : undefined;
+}
+
+/** The same of a number whose unit was guessed: beyond ten years the guess was wrong. */
+export function plausible(ms: number): Milliseconds | undefined {
+  return ms <= LONGEST ? bounded(ms) : undefined;
 }
 
 /** `120` or `1.5`, and neither `1e3`, `+5` nor `120junk`. */
 export function plainNumber(text: string): number | undefined {
-  return /^\d{1,16}(?:\.\d{1,20})?$/.test(text) ? Number(text) : undefined;
+  return /^\d{1,64}(?:\.\d{1,20})?$/.test(text) ? Number(text) : undefined;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

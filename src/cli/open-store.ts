@@ -12,6 +12,7 @@ import { Problem } from './problem.ts';
 import { partOf, readConfig } from './read-config.ts';
 import { problemAt } from './server-problem.ts';
 import type { FileStore, StoreLocation } from './store-location.ts';
+import { suspendBetweenCommits } from './suspend.ts';
 import { OWN_TYPES } from './task-text.ts';
 import { visible } from './visible.ts';
 
@@ -38,6 +39,7 @@ export async function withStore<T>(
   const location = await cli.location();
   if (cli.terminal.verbose > 0) cli.terminal.note(`store ${visible(location.name)} (${location.origin})`);
   const { create = false, purpose = 'look', config: given, tasks = OWN_TYPES.map(known), ...rest } = options;
+  const endSuspending = suspendBetweenCommits();
   const store = await storeAt(location, create);
   const config = 'config' in options ? given : await configurationFor(cli, purpose);
   const opening = openHoldfast({ store, ...rest, tasks, ...(config && { config }) });
@@ -48,6 +50,7 @@ export async function withStore<T>(
     return await use(holdfast, location);
   } finally {
     await holdfast.close();
+    endSuspending();
   }
 }
 

@@ -1,15 +1,15 @@
 // What is recorded: enqueues, executions, retries and cancels in one store. Each acknowledgement is written to a file by the very
 // thread that writes to the database, so that the recording has both in their order.
-//   node workload.mjs DIST FOLDER ROUNDS DURABILITY
+//   node workload.mjs DIST FOLDER ROUNDS DURABILITY [LONGEST_MS]
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-const [dist, folder, rounds, durability] = process.argv.slice(2);
+const [dist, folder, rounds, durability, longest] = process.argv.slice(2);
 const { defineTask, fixed, HoldfastError, openHoldfast } = await import(`${dist}index.js`);
 const { sqlite } = await import(`${dist}store/sqlite/index.js`);
 
 // Where every call fails from some moment on, nothing may ever come to rest. What was acknowledged by then is judged.
-setTimeout(() => process.exit(0), 20_000).unref();
+if (longest !== undefined) setTimeout(() => process.exit(0), Number(longest)).unref();
 
 const acknowledgements = openSync(join(folder, 'acknowledged'), 'a');
 const acknowledge = (what, id) => writeSync(acknowledgements, `${what} ${id}\n`);

@@ -20,7 +20,7 @@ const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architec
 const NOT_QUICK = [
   'test/failure/{hostile,foresee,reasons-said}.test.ts',
   'test/property/{classify,config,decide}.test.ts',
-  'test/cli/{import,output-log}.test.ts',
+  'test/cli/{import,output-log,usage}.test.ts',
 ];
 
 export default defineConfig({

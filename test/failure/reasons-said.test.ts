@@ -11,8 +11,6 @@ const FAMILIES = new Set(KNOWN.filter((reason) => reason.includes('.')).map(fami
 const OTHERS: readonly string[] = [
   ...LOG_EVENTS,
   'data.error',
-  'db.migrate',
-  'db.prune',
   'reasons',
   'unique.key',
   'unique.while',
@@ -39,8 +37,9 @@ function literalsOf(value: unknown): readonly string[] {
 }
 
 test('every reason that is said anywhere in the source is in a table of reasons', () => {
+  // Files of configuration quote reasons of others, and commands call their documents `db.prune`.
   const unknown = readSource()
-    .filter(([file]) => !file.startsWith('src/config/'))
+    .filter(([file]) => !/^src\/(config|cli\/commands)\//.test(file))
     .flatMap(([file, text]) => reasonsIn(file, text).map((reason) => ({ file, reason })))
     .filter(({ reason }) => !KNOWN.includes(reason) && !OTHERS.includes(reason) && !isKind(reason));
   expect(unknown).toEqual([]);

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ENGINE_REASONS, familyOf, REASONS } from '../../src/failure/classify/reasons.ts';
 import { isKind, isReason } from '../../src/failure/outcome.ts';
@@ -29,11 +31,22 @@ function isNamed(key: unknown, name: string): boolean {
   return (key as { name?: string }).name === name;
 }
 
+/** The functions of PostgreSQL say reasons too. */
+function readFunctions(): [file: string, text: string][] {
+  const folder = 'src/store/postgres/functions';
+  return readdirSync(folder).map((name) => [join(folder, name), readFileSync(join(folder, name), 'utf8')]);
+}
+
+function quotedIn(text: string): readonly string[] {
+  const quoted = [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map(([, said]) => said as string);
+  return quoted.filter((said) => FAMILIES.has(familyOf(said)));
+}
+
 function literalsOf(value: unknown): readonly string[] {
   const node = value as { type: string; value?: unknown };
   if (node.type === 'Literal') return isReason(node.value) ? [node.value] : [];
   if (node.type !== 'TemplateElement') return [];
-  return [...(node.value as { raw: string }).raw.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map(([, said]) => said as string);
+  return quotedIn((node.value as { raw: string }).raw);
 }
 
 test('every reason that is said anywhere in the source is in a table of reasons', () => {
@@ -43,6 +56,9 @@ test('every reason that is said anywhere in the source is in a table of reasons'
     .flatMap(([file, text]) => reasonsIn(file, text).map((reason) => ({ file, reason })))
     .filter(({ reason }) => !KNOWN.includes(reason) && !OTHERS.includes(reason) && !isKind(reason));
   expect(unknown).toEqual([]);
+  const inSql = readFunctions().flatMap(([file, text]) => quotedIn(text).map((reason) => ({ file, reason })));
+  expect(inSql.map(({ reason }) => reason)).toContain('unique.superseded');
+  expect(inSql.filter(({ reason }) => !KNOWN.includes(reason))).toEqual([]);
 });
 
 test('a reason that is in no table is found where it is said', () => {

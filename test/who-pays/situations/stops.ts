@@ -1,3 +1,4 @@
+import { lock } from '../lock.ts';
 import type { Situation } from '../situation.ts';
 
 export const STOPS: readonly Situation[] = [
@@ -35,6 +36,25 @@ export const STOPS: readonly Situation[] = [
       const last = await scene.worker('last', { types: ['other'] });
       await last.says({ settled: id });
       if ((await scene.task(id)).suspect) throw new Error('A deploy made the task a suspect.');
+      return id;
+    },
+  },
+  {
+    name: 'a worker that stops while its database is locked, and cannot hand the task back',
+    payer: 'nobody',
+    state: 'succeeded',
+    explains: 'has succeeded',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: ['untilAborted', 'succeed'] });
+      const worker = await scene.worker('worker', { grace: '300ms' });
+      await worker.says({ running: id });
+      const release = await lock(scene);
+      worker.signal('SIGTERM');
+      await worker.says({ event: 'unwritten', task: id });
+      await worker.ended;
+      await release();
+      const next = await scene.worker('next');
+      await next.says({ settled: id, state: 'succeeded' });
       return id;
     },
   },

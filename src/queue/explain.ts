@@ -143,16 +143,16 @@ function tellRunning(known: Known): Told {
   const asked = cancelRequested ? ', and was asked to stop' : '';
   const headline = `${nameOf(task)} is running on ${worker} for ${formatDuration(Math.max(0, now - since.getTime()))}${asked}.`;
   const row = workers.find(({ name }) => name === worker);
-  const silent = !row || row.leaseUntil <= now;
+  const silent = !row?.keepsTasks;
   const { timeout } = policy.policy;
   const steps = cancelRequested ? [] : [CANCEL];
   if (silent) {
     const next =
-      'Its worker is silent, and its lease is over: another worker takes the task over, for nothing or as a recovery.';
+      'Its worker is silent, and its lease is over: another worker takes the task over. If it succeeds all the same before it is begun again, that counts.';
     return { headline, next, steps };
   }
   const stop =
-    'Its worker hears of that at its next renewal. If it succeeds all the same it has succeeded; else it is cancelled.';
+    'Its worker hears of that within a second on one host, else at its next renewal. If it succeeds all the same it has succeeded; else it is cancelled.';
   const silence =
     timeout === 'none'
       ? 'It may be silent for as long as it likes.'

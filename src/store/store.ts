@@ -546,6 +546,11 @@ export interface WorkerRecord {
   readonly pid: number;
   readonly joinedAt: number;
   readonly leaseUntil: number;
+  /**
+   * Whether its tasks are still its own: its lease runs, or it has run out and the process is provably alive and may go on. One
+   * of another host or pid namespace is judged by its lease.
+   */
+  readonly keepsTasks: boolean;
   readonly running: number;
   /** What it claims of its own accord. */
   readonly takes: Takes;

@@ -1,14 +1,24 @@
 import { readStored } from '../stored-json.ts';
+import { isRespected } from './leases.ts';
+import { type Liveness, livenessOf, type ProcessIdentity } from './liveness.ts';
 import type { WorkerRecord } from './store.ts';
 import { takesFrom } from './takes.ts';
 
 /** A worker as the stores keep it: what they do not ask for in SQL is JSON. */
-export interface WorkerRow extends Omit<WorkerRecord, 'takes' | 'trouble'> {
+export interface WorkerRow extends Omit<WorkerRecord, 'takes' | 'trouble' | 'keepsTasks'>, ProcessIdentity {
   readonly takes: string;
   readonly trouble: string | null;
+  readonly leaseFor: number;
+  readonly mayRunFor: number | null;
 }
 
-export function workerFrom({ takes, trouble: text, ...row }: WorkerRow): WorkerRecord {
+export function workerFrom(
+  { takes, trouble: text, leaseFor, mayRunFor, pid_started, boot, pid_space, ...row }: WorkerRow,
+  now: number,
+  liveness: (identity: ProcessIdentity) => Liveness = livenessOf,
+): WorkerRecord {
   const trouble = readStored<WorkerRecord['trouble'] | null>(text ?? 'null', 'trouble', [], null);
-  return { ...row, takes: takesFrom(takes), ...(trouble && { trouble }) };
+  const life = liveness({ host: row.host, pid: row.pid, pid_started, boot, pid_space });
+  const keepsTasks = life !== 'dead' && (row.leaseUntil > now || isRespected({ leaseFor, mayRunFor }, life));
+  return { ...row, keepsTasks, takes: takesFrom(takes), ...(trouble && { trouble }) };
 }

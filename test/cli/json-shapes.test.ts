@@ -63,7 +63,7 @@ test('a document says first what it is', () => {
 });
 
 test('a worker says what it takes, in the same members whatever it is', () => {
-  const worker = { id: 1, name: 'w1', host: 'h', pid: 2, joinedAt: 0, leaseUntil: 1, running: 0 };
+  const worker = { id: 1, name: 'w1', host: 'h', pid: 2, joinedAt: 0, leaseUntil: 1, keepsTasks: true, running: 0 };
   const json = workerJson({ ...worker, takes: { types: ['mail'], capabilities: { gpu: true } } }, true);
   expect(json).toMatchObject({
     joined_at: '1970-01-01T00:00:00.000Z',

@@ -211,7 +211,7 @@ describe.concurrent('a worker and others on one store', () => {
     const started = await worker(project, '--lease', '1s');
     await started.says('"event":"started"');
     const cancelled = await project.run('cancel', '1');
-    expect(cancelled.stdout).toBe('▶ #1 is asked to stop: its worker hears of it at its next renewal\n');
+    expect(cancelled.stdout).toBe('▶ #1 is asked to stop\n');
     await started.says('"state":"cancelled"');
     expect((await project.run('wait', '1')).exit).toBe(1);
     started.kill('SIGTERM');

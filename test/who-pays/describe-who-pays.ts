@@ -4,6 +4,7 @@ import { chargedOf, chargeOf, type Payer, type Situation } from './situation.ts'
 import { FAILURES } from './situations/failures.ts';
 import { FREEZES } from './situations/freezes.ts';
 import { LOSSES } from './situations/losses.ts';
+import { OUT_OF_SIGHT } from './situations/out-of-sight.ts';
 import { STOPS } from './situations/stops.ts';
 import { STRAYS } from './situations/strays.ts';
 import { WORKER_FAULTS } from './situations/worker-faults.ts';
@@ -13,6 +14,7 @@ type Table = Readonly<Record<string, readonly Situation[]>>;
 const TABLE: Table = {
   'a failure that a handler reports': FAILURES,
   'a worker that is lost': LOSSES,
+  'a worker that is out of sight': OUT_OF_SIGHT,
   'a process that is frozen': FREEZES,
   'a worker that is told to stop': STOPS,
   'a fault of the worker': WORKER_FAULTS,
@@ -24,7 +26,7 @@ export function describeWhoPays(kind: StoreKind, table = TABLE): void {
   const scene = useScene(kind);
   for (const [what, situations] of Object.entries(table)) {
     describe(what, () => {
-      for (const situation of situations) {
+      for (const situation of situations.filter(({ only = kind }) => only === kind)) {
         const { name, payer, state, executions, explains, shows, happen } = situation;
         test(`${name}: ${wordsOf(payer)}`, async () => {
           const id = await happen(scene());

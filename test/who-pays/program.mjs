@@ -9,7 +9,7 @@ import { postgres } from '../../dist/store/postgres/index.js';
 import { sqlite } from '../../dist/store/sqlite/index.js';
 
 const [kind, where, json = '{}'] = argv.slice(2);
-const { name, worker: options = {}, task: definition = {}, types = ['work'], grace } = JSON.parse(json);
+const { name, worker: options = {}, task: definition = {}, types = ['work'], grace, lives } = JSON.parse(json);
 
 /** The test has read what was said before this process dies: a pipe is written to at once. */
 const say = (what) => stdout.write(`${JSON.stringify(what)}\n`);
@@ -43,6 +43,10 @@ const DEEDS = {
   },
   untilTold: (_, { signal }) => Promise.race([told, aborted(signal)]),
   untilAborted: (_, { signal }) => aborted(signal),
+  async tellAborted(_, { id, signal }) {
+    await aborted(signal).catch(({ name: reason }) => say({ aborted: id, reason }));
+    throw signal.reason;
+  },
   deaf: () => new Promise(() => {}),
   /** Says that it was told to end, and goes on. */
   stubborn(_, { id, signal }) {
@@ -90,7 +94,7 @@ const log = {
 
 const store = kind === 'sqlite' ? sqlite(where) : postgres(where);
 const holdfast = await openHoldfast({ store, tasks, log, workerName: name });
-const worker = holdfast.work({
+const settings = {
   leaseFor: '1s',
   pollInterval: '20ms',
   ...options,
@@ -98,7 +102,14 @@ const worker = holdfast.work({
     const { task, execution } = event.task.lease;
     if (event.kind !== 'started') say({ [event.kind]: task, execution, state: event.state });
   },
-});
+};
+// One that lives for a moment runs a task, or drains the queue, and ends.
+const worker = lives === undefined ? holdfast.work(settings) : holdfast.worker(settings);
+if (lives !== undefined) {
+  await worker[lives]();
+  await holdfast.close();
+  process.exit(0);
+}
 process.once('SIGTERM', () => {
   say('told to stop');
   void worker.stop(grace === undefined ? {} : { grace });

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type EnqueueOptions, type HistoryEntry, type Holdfast, openHoldfast, type Task } from '../../src/index.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 import { type Child, usePrograms } from '../process/children.ts';
 
@@ -33,6 +35,16 @@ export interface Program {
   readonly task?: object;
   readonly types?: readonly string[];
   readonly grace?: string;
+  /** Lives for a moment: it runs one task if one is ready, or drains the queue. Default: until it is told to stop. */
+  readonly lives?: 'runOne' | 'drain';
+}
+
+/** Where a worker process is started. */
+interface Surroundings {
+  /** In a pid namespace of its own, as in a container of the same host name. */
+  readonly ownPids?: true;
+  /** By way of another address of the same store. */
+  readonly where?: string;
 }
 
 /** A store that worker processes share, and the test's own view of it. */
@@ -43,7 +55,11 @@ export interface Scene {
   readonly holdfast: Holdfast;
   enqueue(deed: Deed, options?: EnqueueOptions & { readonly type?: string }): Promise<number>;
   /** Starts a worker process, and resolves when it works. */
-  worker(name: string, program?: Program): Promise<Child>;
+  worker(name: string, program?: Program, surroundings?: Surroundings): Promise<Child>;
+  /** Starts a worker process that lives for a moment, and resolves when it has ended. */
+  moment(name: string, program: Program): Promise<void>;
+  /** Changes what the store knows of all workers. */
+  alterWorkers(set: string): Promise<void>;
   task(id: number): Promise<Task>;
   executions(id: number): Promise<readonly ExecutionEntry[]>;
   /** What `explain` says of a task. */
@@ -66,11 +82,25 @@ export function useScene(kind: StoreKind): () => Scene {
       holdfast,
       enqueue: async (deed, { type = 'work', ...options } = {}) =>
         (await holdfast.enqueue(type, { ...deed }, options)).id,
-      async worker(name, program = {}) {
-        const options = JSON.stringify({ name, ...program });
-        const child = programs.runIn(process.execPath, [PROGRAM, kind, where, options]);
+      async worker(name, program = {}, { ownPids, where: way = where } = {}) {
+        const command = [process.execPath, PROGRAM, kind, way, JSON.stringify({ name, ...program })];
+        const within = ownPids ? ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'] : [];
+        const [first, ...rest] = [...within, ...command] as [string, ...string[]];
+        const child = programs.runIn(first, rest);
         await child.says('working');
         return child;
+      },
+      async moment(name, program) {
+        const options = JSON.stringify({ name, ...program });
+        await programs.runIn(process.execPath, [PROGRAM, kind, where, options]).endsWell();
+      },
+      async alterWorkers(set) {
+        if (kind === 'postgres') await ask(where, `UPDATE holdfast.workers SET ${set}`);
+        else {
+          const file = new Database(where);
+          file.exec(`UPDATE hf_workers SET ${set}`);
+          file.close();
+        }
       },
       task: (id) => holdfast.get(id),
       executions: async (id) =>

@@ -1,5 +1,5 @@
 import type { Task, TaskState } from '../../src/index.ts';
-import type { ExecutionEntry, Scene } from './scene.ts';
+import type { ExecutionEntry, Scene, StoreKind } from './scene.ts';
 
 /** Who is charged for what happened. */
 export type Payer =
@@ -14,6 +14,8 @@ export type Payer =
 /** One row of the table: what happens, who is charged, and what people are told of it. */
 export interface Situation {
   readonly name: string;
+  /** The only kind of store on which it can happen. */
+  readonly only?: StoreKind;
   readonly payer: Payer;
   /** Where the task is then. */
   readonly state: TaskState;

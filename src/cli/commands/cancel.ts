@@ -4,13 +4,12 @@ import { declareStep } from '../operate.ts';
 export function declare(command: Command): void {
   command.addHelpText(
     'after',
-    '\nOne that runs is asked to stop, at the next renewal of its worker. The history of each stays.',
+    '\nOne that runs is asked to stop: within a second on this host, else at the next renewal of its worker. The history stays.',
   );
   declareStep(command, {
     name: 'cancel',
     asks: (count) => `Cancel ${count} tasks?`,
     take: (holdfast, id, act) => holdfast.cancel(id, act),
-    words: ({ state }) =>
-      state === 'running' ? 'is asked to stop: its worker hears of it at its next renewal' : state,
+    words: ({ state }) => (state === 'running' ? 'is asked to stop' : state),
   });
 }

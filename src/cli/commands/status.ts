@@ -20,7 +20,10 @@ import type { Style } from '../terminal.ts';
 import { ago, clockTime, rfc3339, until } from '../times.ts';
 import { quoted, visible } from '../visible.ts';
 import { padded, widthOf } from '../width.ts';
-import { isAlive, worksAll } from '../workers-alive.ts';
+import { worksAll } from '../workers-alive.ts';
+
+/** How many tasks are named in one line. */
+const MOST_NAMED = 5;
 
 /** How many ready tasks are asked who takes them. */
 const MOST_LOOKED_AT = 1_000;
@@ -36,6 +39,7 @@ interface Attention {
     | 'needs_manual'
     | 'dead'
     | 'no_worker'
+    | 'lease_lapsed'
     | 'source_shut'
     | 'queue_paused'
     | 'worker_paused'
@@ -63,7 +67,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   const config = await readConfig(cli);
   return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
-    const alive = workers.filter((worker) => isAlive(worker, now));
+    const alive = workers.filter(({ keepsTasks }) => keepsTasks);
     // Where nobody works, nothing is said of types that nobody takes.
     const ready = alive.some(worksAll) ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
     const attention = [
@@ -71,6 +75,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
       ...clocks(cli, await holdfast.store.upkeep.clock()),
       ...attentionFrom(cli, counts, alive),
       ...unclaimed(cli, ready),
+      ...(await lapsed(cli, holdfast, counts, alive)),
       ...(await heldBack(cli, holdfast, now)),
       ...paused(cli, alive, now),
     ];
@@ -174,6 +179,33 @@ function unclaimed(cli: Cli, ready: readonly Task[]): Attention[] {
   }));
 }
 
+/** Tasks that run under a lease that has lapsed, or under a worker that is gone: somebody has to take them over. */
+async function lapsed(
+  cli: Cli,
+  holdfast: Holdfast,
+  counts: Counts,
+  alive: readonly WorkerRecord[],
+): Promise<Attention[]> {
+  const kept = alive.reduce((sum, { running }) => sum + running, 0);
+  if (counts.byState.running <= kept) return [];
+  const names = new Set(alive.map(({ name }) => name));
+  const running = await holdfast.list({ states: ['running'], limit: MOST_LOOKED_AT });
+  const lost = running.filter((task) => task.running && !names.has(task.running.worker));
+  if (lost.length === 0) return [];
+  const shown = lost.slice(0, MOST_NAMED).map(({ id, running: by }) => `#${id} (${visible(by?.worker ?? 'unknown')})`);
+  const more = lost.length > shown.length ? `, and ${lost.length - shown.length} more` : '';
+  const are = lost.length === 1 ? '1 task runs' : `${lost.length} tasks run`;
+  const takes = alive.some(worksAll) ? 'a running worker takes over' : 'a worker has to be started to take over';
+  return [
+    {
+      kind: 'lease_lapsed',
+      count: lost.length,
+      text: `${are} under a lease that has lapsed, and ${takes}: ${shown.join(', ')}${more}`,
+      command: cli.command('workers'),
+    },
+  ];
+}
+
 /** What somebody shut or paused, as long as something waits behind it: such a thing is easily forgotten. */
 async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
   const { records } = holdfast.store;
@@ -199,6 +231,7 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   needs_manual: [GLYPHS.needs_manual, styleOf('needs_manual')],
   dead: [GLYPHS.dead, styleOf('dead')],
   no_worker: [GLYPHS.held, 'waiting'],
+  lease_lapsed: [GLYPHS.dead, styleOf('dead')],
   source_shut: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
   worker_paused: [GLYPHS.held, 'waiting'],

@@ -16,7 +16,7 @@ import { nearest } from '../suggest.ts';
 import { table } from '../table.ts';
 import { ago, clockTime, until } from '../times.ts';
 import { quoted, visible } from '../visible.ts';
-import { isAlive, someoneWorks, worksAll } from '../workers-alive.ts';
+import { someoneWorks, worksAll } from '../workers-alive.ts';
 
 export function declare(command: Command): void {
   declareSubcommands(command, list, [
@@ -40,7 +40,7 @@ To stop one in good order, send its process SIGTERM. \`end\` is for one that doe
 const ENDING = `
 WORKER is its ID in \`holdfast workers\`, or its name if no other has it.
 What it holds can be taken over at once, as if its process had died: no attempt is counted, and tasks that must not run twice
-wait for a person. If it lives, it hears of that within two renewals, stops what it runs, and works on as a new one. Nothing
+wait for a person. If it lives, it hears of that at once or within two renewals, stops what it runs, and works on as a new one. Nothing
 is done to its process.`;
 
 // ── List ──
@@ -49,7 +49,7 @@ async function list(cli: Cli): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const [workers, now] = [await holdfast.workers(), holdfast.store.upkeep.now()];
     if (cli.terminal.json) {
-      const items = workers.map((worker) => workerJson(worker, isAlive(worker, now)));
+      const items = workers.map((worker) => workerJson(worker, worker.keepsTasks));
       cli.terminal.document(documentOf('workers', { items }));
     } else print(cli, workers, now);
     return EXIT.done;
@@ -63,7 +63,7 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
     return;
   }
   const rows = workers.map((worker) => {
-    const alive = isAlive(worker, now);
+    const alive = worker.keepsTasks;
     return [
       {
         text: alive ? GLYPHS.running : GLYPHS.dead,
@@ -94,7 +94,7 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
     const what = `${visible(name)} has claimed nothing but one task now and then since ${clockTime(trouble.since, now)}`;
     terminal.note(`${what}: ${visible(trouble.reason)}. ${visible(trouble.message)}`);
   }
-  const stale = workers.find((worker) => worker.running > 0 && !isAlive(worker, now));
+  const stale = workers.find((worker) => worker.running > 0 && !worker.keepsTasks);
   if (!stale) return;
   const holds = plural(stale.running, 'task', 'tasks');
   terminal.note(`${visible(stale.name)} still holds ${holds}. A running worker takes over by itself, when it is sure;`);
@@ -104,7 +104,7 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
 /** How long it is believed. A lease that ended is not taken away before somebody has watched it for a while. */
 function leaseWords(worker: WorkerRecord, now: number): string {
   if (worker.leaseUntil <= now) return `ended ${ago(worker.leaseUntil, now)}`;
-  return isAlive(worker, now) ? `ends ${until(worker.leaseUntil, now)}` : 'no such process';
+  return worker.keepsTasks ? `ends ${until(worker.leaseUntil, now)}` : 'no such process';
 }
 
 function takesWords(worker: WorkerRecord): string {

@@ -1,6 +1,7 @@
 import type { ChargedCount } from '../../failure/decide.ts';
 import { readStored, unreadableMember } from '../../stored-json.ts';
 import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
+import { livenessOnOneKernel } from '../liveness.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -175,10 +176,11 @@ export class SqliteRecords implements Records {
       sql
         .all<WorkerRow>(
           `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes, w.trouble,
+             w.lease_for AS leaseFor, w.may_run_for AS mayRunFor, w.pid_started, w.boot, w.pid_space,
              (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
            FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,
         )
-        .map(workerFrom),
+        .map((row) => workerFrom(row, this.#now(), livenessOnOneKernel)),
     );
   }
 

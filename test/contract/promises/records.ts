@@ -90,6 +90,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
         pid: process.pid,
         joinedAt,
         leaseUntil: joinedAt + LEASE,
+        keepsTasks: true,
         running: 2,
         takes: { capabilities: {} },
       },
@@ -100,10 +101,27 @@ export function promisesOfRecords(factory: StoreFactory): void {
         pid: process.pid,
         joinedAt: joinedAt + 1_000,
         leaseUntil: joinedAt + 61_000,
+        keepsTasks: true,
         running: 0,
         takes,
       },
     ]);
+  });
+
+  test('says whether the tasks of a worker are still its own', async () => {
+    const ids = [
+      await scene.join('renews no more'),
+      await scene.join('may go on', { mayRunFor: 600_000 }),
+      await scene.join('may go on for ever', { mayRunFor: 'none' }),
+    ];
+    const kept = async () => {
+      const workers = await scene.store.records.workers();
+      return ids.map((id) => workers.find((worker) => worker.id === id)?.keepsTasks);
+    };
+
+    expect(await kept()).toEqual([true, true, true]);
+    scene.advance(LEASE + 1);
+    expect(await kept()).toEqual([false, true, true]);
   });
 
   test('keeps history in the order in which it happened, acts and executions together', async () => {

@@ -38,18 +38,18 @@ import {
 import { type VirtualWorld, virtualWorld } from './virtual-world.ts';
 
 export interface ModelOptions {
+  /** How many histories; `MODEL_RUNS` in the environment overrides it. They are others each time. */
   readonly runs: number;
-  /** Of the histories. Default: another one each time. */
-  readonly seed?: number;
 }
 
 /**
  * Random histories, over the store and over the model: after each step both must have said the same. A failure prints the
  * seed and the shortest history that was found to show it.
  */
-export function describeModel(name: string, factory: StoreFactory, { runs, seed }: ModelOptions): void {
+export function describeModel(name: string, factory: StoreFactory, { runs: usual }: ModelOptions): void {
+  const runs = Number(process.env.MODEL_RUNS ?? usual);
   describe(name, () => {
-    test(`means the same as the model in ${runs} random histories`, { timeout: 300_000 }, async () => {
+    test(`means the same as the model in ${runs} random histories`, { timeout: 300_000 + 2_000 * runs }, async () => {
       await fc.assert(
         fc.asyncProperty(histories, fc.integer(), async (history, dice) => {
           const world = virtualWorld(dice);
@@ -65,7 +65,7 @@ export function describeModel(name: string, factory: StoreFactory, { runs, seed 
           }
         }),
         // Looking for a shorter history must end in time for what was found to be printed.
-        { numRuns: runs, unbiased: true, interruptAfterTimeLimit: 120_000, ...(seed !== undefined && { seed }) },
+        { numRuns: runs, unbiased: true, interruptAfterTimeLimit: 120_000 + 1_000 * runs },
       );
     });
   });

@@ -6,6 +6,7 @@ import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
 import { promisesOfLateSuccesses } from './promises/late-successes.ts';
 import { promisesOfLeases } from './promises/leases.ts';
+import { promisesOfMeetingClaims } from './promises/meeting.ts';
 import { promisesOfMoving } from './promises/moving.ts';
 import { promisesOfPruning } from './promises/pruning.ts';
 import { promisesOfRecords } from './promises/records.ts';
@@ -25,6 +26,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('unique keys', () => promisesOfUniqueKeys(factory));
     describe('claiming', () => promisesOfClaiming(factory));
     describe('fairness', () => promisesOfFairness(factory));
+    describe('claims', () => promisesOfMeetingClaims(factory));
     describe('settling', () => promisesOfSettling(factory));
     describe('checkpoints', () => promisesOfCheckpoints(factory));
     describe('leases', () => promisesOfLeases(factory));

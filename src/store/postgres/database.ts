@@ -3,7 +3,7 @@ import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
 import { isBusy, isLost, storeError } from './failures.ts';
-import { functionsOver } from './functions.ts';
+import { type FunctionName, functionsOver } from './functions.ts';
 import type { Time } from './time.ts';
 
 /** For what touches everything: migrations, a new order for a queue, checks. */
@@ -107,7 +107,7 @@ export class Database {
    * Calls one of our functions and answers what it returns, made of JSON. Made again while the database is away or busy: every
    * function may be called twice.
    */
-  async call<Answer>(name: string, values: readonly unknown[], options: Call = {}): Promise<Answer> {
+  async call<Answer>(name: FunctionName, values: readonly unknown[], options: Call = {}): Promise<Answer> {
     const list = values.map((_, i) => `$${i + 1}`).join();
     return this.ask(`SELECT ${this.functions}.${name}(${list})::text AS answer`, values, options);
   }

@@ -5,8 +5,44 @@ import { quoted } from './writer.ts';
 /** The files of functions, each after those whose functions its own need to be made. */
 const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'late', 'recover', 'move', 'sources', 'chores'];
 
+/** The functions that are called from outside of the database. */
+const CALLED = [
+  'bring_tasks',
+  'claim',
+  'enqueue_tasks',
+  'enqueue_within',
+  'forbid_second_run',
+  'hold_source',
+  'join_worker',
+  'leave',
+  'move_tasks',
+  'note_stopping',
+  'others',
+  'pause_queue',
+  'places_of',
+  'prune',
+  'publish',
+  'recalls',
+  'record_stray',
+  'release_source',
+  'renew',
+  'report_trouble',
+  'rested',
+  'resume_queue',
+  'ripe',
+  'save_checkpoint',
+  'set_up_queue',
+  'settle',
+  'take_over',
+  'take_steps',
+  'take_turn',
+  'tidy',
+] as const;
+
+export type FunctionName = (typeof CALLED)[number];
+
 /**
- * Settings of every function. Their statements find rows by index, whatever the statistics say of a table that was empty a
+ * Settings of the functions that are called. Their statements find rows by index, whatever the statistics say of a table that was empty a
  * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown. For the same reason a statement that
  * has ids says nothing from which an index on a state could be used: `state IS NOT DISTINCT FROM 'ready'`, or a lease's token,
  * which only running tasks have.
@@ -54,14 +90,22 @@ function build(tables: string): Functions {
   const forPeople = sqlFile('functions/public');
   const schema = nameFor(tables, own + forPeople + SETTINGS);
   const path = `${schema}, ${tables}`;
-  return { schema, own: withSettings(own, path), public: withSettings(forPeople, path) };
+  return { schema, own: withSettings(own, path, CALLED), public: withSettings(forPeople, path) };
 }
 
-/** Binds every function to its search path, whatever the caller's, and to plans by index. */
-export function withSettings(sql: string, path: string): string {
+/**
+ * Binds functions to their search path, whatever the caller's, and to plans by index: all of them, or only those of these names.
+ * Each setting costs a call some microseconds, so functions that only others of ours call go without: their caller's count.
+ */
+export function withSettings(sql: string, path: string, only?: readonly string[]): string {
   const settings = `SET search_path = ${path}, pg_temp ${SETTINGS}`;
-  return sql.replaceAll(/LANGUAGE plpgsql(?: STABLE)?(?: SECURITY DEFINER)?/g, (found) => `${found} ${settings}`);
+  return sql.replaceAll(DEFINITION, (found, name: string) =>
+    only && !only.includes(name) ? found : `${found} ${settings}`,
+  );
 }
+
+/** The beginning of a function in plpgsql, up to where its settings go. */
+const DEFINITION = /FUNCTION (\w+)\((?:(?!LANGUAGE)[\s\S])*LANGUAGE plpgsql(?: STABLE)?(?: SECURITY DEFINER)?/g;
 
 function nameFor(tables: string, text: string): string {
   const hash = createHash('sha256').update(`${tables}\n${text}`).digest('hex').slice(0, HASH_LENGTH);

@@ -22,6 +22,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/004-checkpoints'), leastWriter: 1 },
   { sql: () => sqlFile('tables/005-lost-leases'), leastWriter: 1 },
   { sql: () => sqlFile('tables/006-losses'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/007-turns'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

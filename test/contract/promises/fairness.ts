@@ -53,6 +53,24 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect([places(0).join(''), places(3).join('')]).toEqual([expected, expected]);
   });
 
+  test('takes no turn from a source for a task that was claimed by its number', async () => {
+    await beFair();
+    const worker = await scene.join();
+    const [, second] = await scene.enqueue(...many(3, { source: 'A' }), ...many(2, { source: 'b' }));
+    await scene.claimTask(worker, second as number);
+
+    expect(await next(worker, 3)).toBe('AbA');
+  });
+
+  test('goes on to the next source where the one whose turn it is has nothing left', async () => {
+    await beFair();
+    const worker = await scene.join();
+    const [first] = await scene.enqueue({ source: 'a' }, { source: 'b' }, { source: 'c' });
+    await scene.move(first as number, { verb: 'cancel' });
+
+    expect(await next(worker, 2)).toBe('bc');
+  });
+
   test('gives a source no more turns for having more types', async () => {
     await beFair();
     const worker = await scene.join();

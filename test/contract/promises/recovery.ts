@@ -67,6 +67,17 @@ function promisesOfTakingOver(scene: Scene): void {
     expect(again.facts).toMatchObject({ executions: 2, lostInARow: 1, charged: [], recoveriesAgoMs: [] });
   });
 
+  test('finds a suspect behind one of another source that is gone, beside tasks that are none', async () => {
+    const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+    const [first, second] = await scene.enqueue({ source: 'u' }, { source: 's' });
+    await scene.claim(alice);
+    for (const taken of await scene.recoverAfterSilence(bob)) await scene.settle(taken, lost('free'));
+    await scene.move(first as number, { verb: 'cancel' });
+    const fresh = await scene.enqueueOne();
+
+    expect(idsOf(await scene.claim(bob, { limit: 2 }))).toEqual([second, fresh]);
+  });
+
   test('hands a task over once, and not to itself', async () => {
     const [bob, carol] = [await scene.join('bob'), await scene.join('carol')];
     const hers = await scene.start(await scene.join('alice'));

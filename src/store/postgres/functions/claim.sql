@@ -8,166 +8,158 @@ BEGIN
   RETURN ARRAY(SELECT json_array_elements_text(p_list));
 END $$;
 
--- The lanes that come first, at most so many, or of so many sources in a fair queue; and where the next one behind them stands. Those that others hold are left out
--- where they are asked for spared; then all are locked.
-CREATE FUNCTION first_lanes(p_classes integer[], p_fair boolean, p_most integer, p_spared boolean, OUT lanes_ bigint[],
-  OUT next_rank double precision, OUT next_seq bigint)
-LANGUAGE plpgsql AS $$
+-- The classes of one queue that a worker may take from.
+CREATE TYPE queue_line AS (queue integer, fair boolean, ordering text, classes integer[]);
+
+-- The queues that a worker may take from now, those that are paused left out.
+CREATE FUNCTION admitted(p_request json, p_active boolean, p_now bigint) RETURNS SETOF queue_line LANGUAGE plpgsql AS $$
+DECLARE
+  types text[] := texts_of(p_request -> 'types');
+  queues_ text[] := texts_of(p_request -> 'queues');
+  categories text[] := texts_of(p_request -> 'categories');
+  capabilities jsonb := p_request -> 'capabilities';
 BEGIN
-  IF p_spared THEN
-    SELECT array_agg(x.id ORDER BY x.rank, x.rank_seq) INTO lanes_ FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
-      SELECT l.id, l.rank, l.rank_seq FROM lanes l WHERE l.class = c.id AND l.track = 0 AND l.active
-        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-      ORDER BY l.rank, l.rank_seq LIMIT p_most FOR NO KEY UPDATE OF l SKIP LOCKED) x;
-    RETURN;
-  END IF;
-  SELECT array_agg(id ORDER BY n) FILTER (WHERE n <= p_most), max(rank) FILTER (WHERE n > p_most),
-    max(rank_seq) FILTER (WHERE n > p_most)
-  INTO lanes_, next_rank, next_seq FROM (
-    SELECT x.id, x.rank, x.rank_seq, CASE WHEN p_fair THEN dense_rank() OVER (ORDER BY x.rank)
-      ELSE row_number() OVER (ORDER BY x.rank, x.rank_seq) END AS n FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
-      SELECT l.id, l.rank, l.rank_seq FROM lanes l WHERE l.class = c.id AND l.track = 0 AND l.active
-        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-      ORDER BY l.rank, l.rank_seq LIMIT p_most + 1) x) first
-  WHERE n <= p_most + 1;
+  RETURN QUERY SELECT q.id, q.fair, q.ordering, array_agg(c.id) FROM classes c JOIN queues q ON q.id = c.queue
+    WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
+      AND (categories IS NULL OR c.category = ANY(categories))
+      AND (c.needs = '{}' OR NOT EXISTS (SELECT 1 FROM jsonb_each(c.needs::jsonb) need
+        WHERE NOT coalesce(CASE WHEN jsonb_typeof(need.value) = 'number'
+          THEN jsonb_typeof(capabilities -> need.key) = 'number' AND (capabilities -> need.key)::numeric >= need.value::numeric
+          ELSE capabilities -> need.key = need.value END, false)))
+      AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (0, 2, 3) AND l.active
+        AND l.rank >= floor_of('lanes ' || q.id, p_now)))
+    GROUP BY q.id, q.fair, q.ordering ORDER BY q.id;
 END $$;
 
--- The tasks that a worker may take from one queue, at most so many, in the queue's order, locked; not yet leased. What the
--- same claim picked before counts as a turn of its source.
-CREATE FUNCTION pick(p_classes integer[], p_fair boolean, p_most integer, p_suspects integer, p_except bigint[], p_picked bigint[],
-  p_now bigint)
-RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- The lanes of a queue that come first by rank, at most so many of those of suspects and of the others each, and the ranks of the
+-- next ones behind them.
+CREATE TYPE lane_list AS (ids bigint[], next_rank double precision, next_seq bigint, suspects bigint[],
+  next_suspect_rank double precision, next_suspect_seq bigint);
+CREATE FUNCTION first_lanes(p_line queue_line, p_tracks integer[], p_most integer, p_now bigint) RETURNS lane_list
+LANGUAGE plpgsql AS $$
+DECLARE
+  blocks bigint := blocks_read('lanes', 'lanes_active');
+  low double precision := floor_of('lanes ' || p_line.queue, p_now);
+  first lane_list;
+  lowest double precision;
+BEGIN
+  SELECT array_agg(id) FILTER (WHERE n <= p_most AND track = 0), max(rank) FILTER (WHERE n > p_most AND track = 0),
+    max(rank_seq) FILTER (WHERE n > p_most AND track = 0), array_agg(id) FILTER (WHERE n <= p_most AND track <> 0),
+    max(rank) FILTER (WHERE n > p_most AND track <> 0), max(rank_seq) FILTER (WHERE n > p_most AND track <> 0), min(rank)
+  INTO first.ids, first.next_rank, first.next_seq, first.suspects, first.next_suspect_rank, first.next_suspect_seq, lowest
+  FROM (
+    SELECT x.id, x.track, x.rank, x.rank_seq, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n
+    FROM unnest(p_line.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
+      SELECT l.id, l.track, l.rank, l.rank_seq FROM lanes l
+      WHERE l.class = c.id AND l.track = t.track AND l.active AND l.rank >= low
+        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
+      ORDER BY l.rank, l.rank_seq LIMIT p_most + 1) x) y
+  WHERE n <= p_most + 1;
+  blocks := blocks_read('lanes', 'lanes_active') - blocks;
+  IF blocks > 500 + 4 * coalesce(cardinality(first.ids), 0) THEN
+    PERFORM raise_floor('lanes ' || p_line.queue, coalesce(lowest, 'infinity'), blocks, p_now);
+  END IF;
+  RETURN first;
+END $$;
+
+-- What a claim found in one queue: the tasks to lease in their order, the lanes that it read, where each of them goes on behind
+-- those tasks if it does, whether there are more lanes than there is room for, and how many blocks were read in vain, if many.
+CREATE TYPE picked AS (ids bigint[], lanes bigint[], left_lanes bigint[], left_keys double precision[], left_seqs bigint[],
+  has_more boolean, blocks bigint);
+
+-- Finds the next tasks of these tracks of one queue in its exact order, at most so many, and of these at most so many suspects: the first that
+-- are met. The caller has the queue's lock. A lane's rank is never above its true place (the key of its first task; in a fair
+-- queue the turn of its source), so a task that stands before the rank of the first lane that was not read stands before
+-- whatever is in that one.
+CREATE FUNCTION pick(p_line queue_line, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[], p_now bigint)
+RETURNS picked LANGUAGE plpgsql AS $$
 DECLARE
   room integer := p_most + cardinality(p_except);
-  found record;
-  candidates bigint[];
-  suspects bigint[];
-  spared boolean := false;
-  picked bigint[];
-  used bigint[];
-  mine bigint[];
-  each integer;
-  is_cut boolean;
-  is_beyond boolean;
   at_once integer := 1;
-  taken bigint[] := '{}';
-  more bigint[];
-  lane_ bigint;
+  first lane_list;
+  found picked := ROW(NULL, '{}', NULL, NULL, NULL, false, NULL);
+  blocks bigint := blocks_read('live', 'live_ready');
+  depth integer;
+  met bigint[];
+  is_cut boolean;
+  count_ integer;
+  last_key double precision;
+  last_seq bigint;
 BEGIN
-  IF p_most <= 0 THEN RETURN '{}'; END IF;
-  IF p_suspects > 0 THEN
-    SELECT array_agg(l.id) INTO suspects FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
-      SELECT l.id FROM lanes l WHERE l.class = c.id AND l.track = 2 AND l.active
-        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-      ORDER BY l.rank, l.rank_seq LIMIT p_suspects + cardinality(p_except)) l;
-  END IF;
-  IF p_fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_classes) AND l.track IN (0, 2)
+  -- A turn has pages of its own, so where many lanes wait a source gives some tasks at once.
+  IF p_line.fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_line.classes) AND l.track IN (0, 2)
     AND l.active LIMIT 1000) many) >= 1000 THEN
     at_once := 4;
   END IF;
   LOOP
-    found := first_lanes(p_classes, p_fair, room, spared);
-    candidates := coalesce(found.lanes_, '{}') || coalesce(suspects, '{}');
-    IF p_fair AND found.lanes_ IS NOT NULL THEN
-      -- All lanes of a source have its turn together.
-      SELECT array_agg(l.id) || coalesce(suspects, '{}') INTO candidates FROM lanes l
-      WHERE l.source = ANY(ARRAY(SELECT f.source FROM lanes f WHERE f.id = ANY(found.lanes_))) AND l.class = ANY(p_classes)
-        AND l.track = 0 AND l.active;
-    END IF;
-    IF candidates = '{}' THEN
-      EXIT WHEN spared;
-      RETURN '{}';
-    END IF;
-    IF cardinality(candidates) = 1 AND suspects IS NULL AND (room > 1 OR p_fair) THEN
-      -- One lane, which is the common case: its first tasks that nobody else is taking.
-      PERFORM 1 FROM lanes WHERE id = candidates[1] AND active FOR NO KEY UPDATE SKIP LOCKED;
-      SELECT array_agg(id ORDER BY order_key, seq) INTO more FROM (
-        SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = candidates[1] AND t.state = 'ready'
-          AND t.order_key >= (SELECT CASE WHEN l.looked_at > p_now - 1000 THEN l.low_key ELSE '-infinity' END FROM lanes l
-            WHERE l.id = candidates[1])
-          AND t.id <> ALL(p_except)
-        ORDER BY t.order_key, t.seq LIMIT p_most FOR UPDATE SKIP LOCKED) first;
-      IF more IS NULL THEN
-        PERFORM rest_lanes(candidates, p_now);
-        IF found.next_rank IS NOT NULL THEN
-          room := room * 4;
-          CONTINUE;
-        END IF;
+    first := first_lanes(p_line, p_tracks, room, p_now);
+    found.lanes := coalesce(first.ids, '{}') || coalesce(first.suspects, '{}');
+    found.has_more := found.has_more OR first.next_rank IS NOT NULL OR first.next_suspect_rank IS NOT NULL;
+    IF found.lanes = '{}' THEN RETURN found; END IF;
+    IF cardinality(found.lanes) = 1 AND first.suspects IS NULL AND NOT found.has_more THEN
+      -- One lane, which is the common case: its first tasks.
+      SELECT array_agg(t.id ORDER BY t.order_key, t.seq), max(t.order_key) INTO found.ids, last_key FROM (
+        SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = found.lanes[1] AND t.state = 'ready' AND t.id <> ALL(p_except)
+          AND t.order_key >= (SELECT CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END FROM lanes l
+            WHERE l.id = found.lanes[1])
+        ORDER BY t.order_key, t.seq LIMIT p_most) t;
+      IF cardinality(found.ids) = p_most THEN
+        found.left_lanes := found.lanes;
+        found.left_keys := ARRAY[last_key];
       END IF;
-      RETURN coalesce(more, '{}');
-    END IF;
-    each := least(p_most, 2 * p_most / cardinality(candidates) + at_once + 1);
-    LOOP
-      WITH served_before AS MATERIALIZED (
-        SELECT l.source, count(*) AS count FROM live t JOIN lanes l ON l.id = t.lane
-          WHERE t.id = ANY(p_picked) AND t.class = ANY(p_classes) GROUP BY l.source),
-      heads AS MATERIALIZED (
-        SELECT t.id, t.order_key, t.seq, l.id AS lane, l.track, l.source, l.rank,
-          row_number() OVER (PARTITION BY l.track = 2 ORDER BY CASE WHEN p_fair THEN l.rank END, t.order_key, t.seq) AS nth
-        FROM unnest(candidates) c(id) JOIN lanes l ON l.id = c.id CROSS JOIN LATERAL (
-          SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = l.id AND t.state = 'ready'
-            AND t.order_key >= CASE WHEN l.looked_at > p_now - 1000 THEN l.low_key ELSE '-infinity' END AND t.id <> ALL(p_except)
-          ORDER BY t.order_key, t.seq LIMIT CASE l.track WHEN 2 THEN p_suspects ELSE each END) t),
-      turns AS (
-        SELECT h.*, CASE WHEN p_fair THEN row_number() OVER (PARTITION BY h.source ORDER BY h.order_key, h.seq) - 1
-          + coalesce((SELECT b.count FROM served_before b WHERE b.source = h.source), 0) END AS place
-        FROM heads h WHERE h.track <> 2 OR h.nth <= p_suspects),
-      first AS MATERIALIZED (
-        SELECT id, lane, order_key, seq, track,
-          row_number() OVER (ORDER BY place / at_once, CASE WHEN p_fair THEN rank END, place, order_key, seq) AS n
-        FROM turns ORDER BY n LIMIT p_most),
-      by_lane AS (SELECT lane, count(*) AS count FROM first WHERE track <> 2 GROUP BY lane)
-      SELECT (SELECT array_agg(id ORDER BY n) FROM first), (SELECT array_agg(DISTINCT lane) FROM first),
-        (SELECT bool_or(count >= each) FROM by_lane),
-        NOT p_fair AND ((SELECT count(*) FROM first) < p_most
-          OR (SELECT (order_key, seq) > (found.next_rank, found.next_seq) FROM first ORDER BY n DESC LIMIT 1))
-      INTO picked, used, is_cut, is_beyond;
-      -- A lane that gave all that was read of it might have given more: then all are read as deep as can matter.
-      EXIT WHEN each >= p_most OR is_cut IS NOT TRUE;
-      each := p_most;
-    END LOOP;
-    -- A lane further behind may stand before these, where the ranks of the first ones were too low.
-    IF found.next_rank IS NOT NULL AND (is_beyond OR picked IS NULL) THEN
-      room := room * 4;
-      CONTINUE;
-    END IF;
-    IF picked IS NULL THEN
-      PERFORM rest_lanes(candidates, p_now);
-      EXIT WHEN spared;
-      RETURN '{}';
-    END IF;
-    SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(used) AND active FOR NO KEY UPDATE SKIP LOCKED) own;
-    IF cardinality(mine) = cardinality(used) THEN
-      SELECT array_agg(id ORDER BY array_position(picked, id)) INTO taken FROM (
-        SELECT id FROM live WHERE id = ANY(picked) AND state IS NOT DISTINCT FROM 'ready' FOR UPDATE SKIP LOCKED) own;
-      taken := coalesce(taken, '{}');
-      IF cardinality(taken) = cardinality(picked) THEN RETURN taken; END IF;
       EXIT;
     END IF;
-    EXIT WHEN spared;
-    -- Somebody else is at some of these lanes: those behind them serve as well.
-    spared := true;
+    depth := least(p_most, 2 * p_most / cardinality(found.lanes) + at_once + 1);
+    LOOP
+      met := CASE WHEN first.suspects IS NULL THEN '{}'::bigint[] ELSE ARRAY(
+        SELECT id FROM heads(p_line, found.lanes, depth, at_once, p_except, NULL, p_now) h WHERE h.is_suspect
+        ORDER BY round, turn, order_key, seq LIMIT p_suspects) END;
+      WITH ranked AS MATERIALIZED (
+        SELECT h.*, CASE WHEN fits THEN row_number() OVER (PARTITION BY fits ORDER BY round, turn, order_key, seq) END AS n
+        FROM heads(p_line, found.lanes, depth, at_once, p_except, met, p_now) h),
+      left_ AS MATERIALIZED (
+        -- The first task behind those that a lane gives. One that gives all that was read of it goes on at the last of these at
+        -- the soonest.
+        SELECT * FROM (SELECT r.*, coalesce(n <= p_most, false) AS gives,
+          lag(coalesce(n <= p_most, false), 1, true) OVER (PARTITION BY lane ORDER BY nth) AS gave FROM ranked r) r
+        WHERE gave AND NOT gives OR gives AND nth = depth)
+      SELECT (SELECT array_agg(id ORDER BY n) FROM ranked WHERE n <= p_most), (SELECT array_agg(lane) FROM left_),
+        (SELECT array_agg(order_key) FROM left_), (SELECT array_agg(seq) FROM left_), (SELECT bool_or(gives) FROM left_),
+        l.n, CASE WHEN NOT p_line.fair THEN l.order_key WHEN l.round = 0 THEN l.turn ELSE 'infinity' END,
+        CASE WHEN p_line.fair THEN 9223372036854775807 ELSE l.seq END
+      INTO found.ids, found.left_lanes, found.left_keys, found.left_seqs, is_cut, count_, last_key, last_seq
+      FROM (SELECT 1) one LEFT JOIN (SELECT * FROM ranked WHERE n <= p_most ORDER BY n DESC LIMIT 1) l ON true;
+      EXIT WHEN depth >= p_most OR is_cut IS NOT TRUE;
+      depth := p_most;
+    END LOOP;
+    EXIT WHEN (first.next_rank IS NULL OR count_ = p_most AND (last_key, last_seq) <= (first.next_rank, first.next_seq))
+      AND (first.next_suspect_rank IS NULL OR cardinality(met) = p_suspects
+        OR count_ = p_most AND (last_key, last_seq) <= (first.next_suspect_rank, first.next_suspect_seq));
+    room := room * 4;
   END LOOP;
-  -- Others take from the same lanes at this moment: what they leave is taken, wherever it stands.
-  FOREACH lane_ IN ARRAY coalesce((first_lanes(p_classes, p_fair, 4 * room + 100, false)).lanes_, '{}') LOOP
-    EXIT WHEN cardinality(taken) >= p_most;
-    SELECT array_agg(id ORDER BY order_key, seq) INTO more FROM (
-      SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = lane_ AND t.state = 'ready' AND t.id <> ALL(p_except || taken)
-      ORDER BY t.order_key, t.seq LIMIT p_most - cardinality(taken) FOR UPDATE SKIP LOCKED) t;
-    taken := taken || coalesce(more, '{}');
-  END LOOP;
-  RETURN taken;
+  blocks := blocks_read('live', 'live_ready') - blocks;
+  IF blocks > 500 + 8 * (cardinality(found.lanes) + p_most) THEN found.blocks := blocks; END IF;
+  RETURN found;
 END $$;
 
--- Puts lanes to rest that have nothing to give, as far as nobody else is at them.
-CREATE FUNCTION rest_lanes(p_lanes bigint[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  mine bigint[];
-BEGIN
-  SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active FOR NO KEY UPDATE SKIP LOCKED) own;
-  IF mine IS NULL THEN RETURN; END IF;
-  PERFORM settle_lanes(mine, array_fill('-infinity'::double precision, ARRAY[cardinality(mine)]), p_now);
-END $$;
+-- The first tasks of each of these lanes, `nth` in their lane. Those that fit are tasks that are no suspects, and the suspects of
+-- `p_met`; in a fair queue they are in a round of their source's turns.
+CREATE FUNCTION heads(p_line queue_line, p_lanes bigint[], p_depth integer, p_at_once integer, p_except bigint[], p_met bigint[],
+  p_now bigint) RETURNS TABLE (id bigint, order_key double precision, seq bigint, nth bigint, lane bigint, is_suspect boolean,
+  fits boolean, turn double precision, round bigint) LANGUAGE sql STABLE AS $$
+  SELECT h.id, h.order_key, h.seq, h.nth, h.lane, h.is_suspect, h.fits, h.turn, CASE WHEN (p_line).fair THEN
+    (row_number() OVER (PARTITION BY h.source, h.fits ORDER BY h.order_key, h.seq) - 1) / p_at_once ELSE 0 END
+  FROM (
+    SELECT t.id, t.order_key, t.seq, t.nth, l.id AS lane, l.track <> 0 AS is_suspect,
+      l.track = 0 OR p_met IS NULL OR t.id = ANY(p_met) AS fits, CASE WHEN (p_line).fair THEN l.source END AS source,
+      CASE WHEN (p_line).fair THEN coalesce(
+        (SELECT u.turn FROM turns u WHERE u.queue = (p_line).queue AND u.source = l.source), l.rank) END AS turn
+    FROM unnest(p_lanes) c(id) JOIN lanes l ON l.id = c.id CROSS JOIN LATERAL (
+      SELECT t.id, t.order_key, t.seq, row_number() OVER (ORDER BY t.order_key, t.seq) AS nth FROM live t
+      WHERE t.lane = l.id AND t.state = 'ready' AND t.id <> ALL(p_except)
+        AND t.order_key >= CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END
+      ORDER BY t.order_key, t.seq LIMIT p_depth) t) h
+$$;
 
 -- How many of the tasks in this order may be claimed: up to the limit, and ahead of it where all up to there are of types that
 -- are short, may run twice, have no deadline and are no suspects.
@@ -192,7 +184,7 @@ DECLARE
   seqs bigint[];
 BEGIN
   SELECT array_agg(id) INTO due FROM (
-    SELECT id FROM live WHERE state = 'scheduled' AND run_at <= p_now ORDER BY run_at, id LIMIT p_most
+    SELECT id FROM live WHERE state = 'scheduled' AND run_at <= p_now AND run_at >= least_time('due', p_now) ORDER BY run_at, id LIMIT p_most
       FOR UPDATE SKIP LOCKED) first;
   IF due IS NULL THEN RETURN; END IF;
   IF EXISTS (SELECT 1 FROM live WHERE id = ANY(due) AND lane IS NULL) THEN
@@ -252,60 +244,20 @@ CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
         'error', l.error, 'expired', l.why = 'expiry', 'checkpoint', checkpoint_of(l.id)) END)
 $$;
 
--- The classes that a worker may take from, by queue; those of paused queues are left out.
-CREATE TYPE queue_line AS (queue integer, fair boolean, classes integer[]);
-CREATE FUNCTION admitted(p_request json, p_active boolean) RETURNS SETOF queue_line LANGUAGE plpgsql AS $$
-DECLARE
-  types text[] := texts_of(p_request -> 'types');
-  queues_ text[] := texts_of(p_request -> 'queues');
-  categories text[] := texts_of(p_request -> 'categories');
-  capabilities jsonb := p_request -> 'capabilities';
-BEGIN
-  RETURN QUERY SELECT q.id, q.fair, array_agg(c.id) FROM classes c JOIN queues q ON q.id = c.queue
-    WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
-      AND (categories IS NULL OR c.category = ANY(categories))
-      AND (c.needs = '{}' OR NOT EXISTS (SELECT 1 FROM jsonb_each(c.needs::jsonb) need
-        WHERE NOT coalesce(CASE WHEN jsonb_typeof(need.value) = 'number'
-          THEN jsonb_typeof(capabilities -> need.key) = 'number' AND (capabilities -> need.key)::numeric >= need.value::numeric
-          ELSE capabilities -> need.key = need.value END, false)))
-      AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.active))
-    GROUP BY q.id, q.fair ORDER BY q.id;
-END $$;
-
--- The task that must run alone and stands first among its like in a queue, locked, if it stands before the one that would be
--- given first.
-CREATE FUNCTION pick_apart(p_classes integer[], p_fair boolean, p_except bigint[], p_first bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  found bigint;
-BEGIN
-  SELECT x.id INTO found FROM (
-    SELECT t.id, l.rank, t.order_key, t.seq FROM unnest(p_classes) c(id) CROSS JOIN LATERAL (
-      SELECT o.id, CASE WHEN p_fair THEN o.rank END AS rank FROM lanes o WHERE o.class = c.id AND o.track = 3 AND o.active
-        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = o.source)
-      ORDER BY o.rank, o.rank_seq LIMIT 1 + cardinality(p_except)) l
-    CROSS JOIN LATERAL (
-      SELECT t.id, t.order_key, t.seq FROM live t WHERE t.lane = l.id AND t.state = 'ready' AND t.id <> ALL(p_except)
-      ORDER BY t.order_key, t.seq LIMIT 1) t
-    ORDER BY l.rank, t.order_key, t.seq LIMIT 1) x
-  WHERE p_first IS NULL OR (coalesce(x.rank, 0), x.order_key, x.seq) < (
-    SELECT CASE WHEN p_fair THEN l.rank ELSE 0 END, t.order_key, t.seq FROM live t JOIN lanes l ON l.id = t.lane WHERE t.id = p_first);
-  IF found IS NULL THEN RETURN NULL; END IF;
-  RETURN (SELECT id FROM live WHERE id = found AND state IS NOT DISTINCT FROM 'ready' FOR UPDATE SKIP LOCKED);
-END $$;
-
 -- The tasks that were asked for by id, as far as the worker may have them, locked.
-CREATE FUNCTION pick_only(p_request json, p_except bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION pick_only(p_request json) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
+  except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   classes_ integer[];
   suspects integer := (p_request ->> 'suspects')::integer;
   task record;
   picked bigint[] := '{}';
 BEGIN
-  SELECT array_agg(class) INTO classes_ FROM admitted(p_request, false) a, unnest(a.classes) class;
+  SELECT array_agg(class) INTO classes_ FROM admitted(p_request, false, 0) a, unnest(a.classes) class;
   FOR task IN
     SELECT l.id, lost_of(l) AS lost FROM json_array_elements_text(p_request -> 'only') WITH ORDINALITY o(id, n)
     JOIN live l ON l.id = o.id::bigint JOIN lanes a ON a.id = l.lane
-    WHERE l.state IS NOT DISTINCT FROM 'ready' AND l.class = ANY(classes_) AND l.id <> ALL(p_except)
+    WHERE l.state IS NOT DISTINCT FROM 'ready' AND l.class = ANY(classes_) AND l.id <> ALL(except_)
       AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = a.source)
     ORDER BY o.n FOR UPDATE OF l SKIP LOCKED
   LOOP
@@ -321,53 +273,227 @@ BEGIN
   RETURN picked;
 END $$;
 
--- The tasks that come next, over all queues that the worker may take from: a fair share of each, then whatever is left.
-CREATE FUNCTION pick_next(p_request json, p_except bigint[], p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- Leases those of these tasks that are still ready and that nobody else has locked, and answers them in the given order; none where
+-- the worker is gone, or has given this claim up.
+CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-  lines queue_line[] := ARRAY(SELECT a FROM admitted(p_request, true) a);
+  worker_ bigint := p_request ->> 'worker';
+  -- The classes whose tasks must not run twice.
+  once integer[] := '{}';
+  mine bigint[] := ARRAY(SELECT id FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
+    AND (deadline IS NULL OR deadline > p_now) FOR UPDATE SKIP LOCKED);
+  leased bigint[];
+  are_unique boolean;
+BEGIN
+  IF mine = '{}' THEN RETURN '{}'; END IF;
+  PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone FOR KEY SHARE;
+  IF NOT FOUND OR NOT (p_request ->> 'again')::boolean AND EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN
+    RETURN '{}';
+  END IF;
+  IF p_request ->> 'notIdempotent' IS NOT NULL THEN
+    once := ARRAY(SELECT id FROM classes WHERE type = ANY(texts_of(p_request -> 'notIdempotent')));
+  END IF;
+  WITH changed AS (
+    UPDATE live l SET state = 'running', since = p_now, worker = worker_, token = p_token, revision = 0, cancel = false,
+      why = NULL, lost_by = NULL, executions = l.executions + 1,
+      idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
+    WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
+  SELECT array_agg(id ORDER BY array_position(p_ids, id)), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
+  IF are_unique THEN
+    DELETE FROM uniques u USING live l WHERE l.id = ANY(leased) AND l.unique_while = 'waiting' AND u.task = l.id;
+  END IF;
+  RETURN leased;
+END $$;
+
+-- Leases the next tasks of one queue, whose lock the caller has: at most so many, and ahead of these some more. Where a suspect
+-- that must run alone may come and stands before all of them, it is leased by itself.
+CREATE FUNCTION take(p_line queue_line, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
+  p_token uuid, p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
+  found picked;
+  apart picked;
+  wanted bigint[];
+  taken bigint[] := '{}';
+  got bigint[];
+  is_exact boolean;
+BEGIN
+  -- A task that somebody else has locked is about to be cancelled or held: then the next one is taken instead.
+  FOR attempt IN 1..3 LOOP
+    found := pick(p_line, CASE WHEN p_suspects > 0 THEN '{0,2}' ELSE '{0}' END::integer[], p_most + p_ahead, p_suspects, except_,
+      p_now);
+    IF p_alone THEN
+      apart := pick(p_line, '{3}', 1, 1, except_, p_now);
+      IF apart.ids IS NOT NULL AND (found.ids IS NULL OR place_of(p_line, apart.ids[1]) < place_of(p_line, found.ids[1])) THEN
+        found := apart;
+        p_most := 1;
+        p_ahead := 0;
+      ELSIF cardinality(apart.lanes) > coalesce(cardinality(apart.left_lanes), 0) THEN
+        PERFORM rest_lanes(ARRAY(SELECT unnest(apart.lanes) EXCEPT SELECT unnest(apart.left_lanes)), p_now);
+      END IF;
+    END IF;
+    EXIT WHEN found.lanes = '{}';
+    wanted := coalesce(found.ids, '{}');
+    IF cardinality(wanted) > p_most THEN
+      wanted := wanted[1 : ahead_of(wanted, p_most, coalesce(texts_of(p_request -> 'aheadTypes'), '{}'))];
+    END IF;
+    got := lease(wanted, p_request, p_token, p_now);
+    IF got <> '{}' AND (p_line.fair OR p_line.ordering = 'weighted_random') THEN PERFORM serve(p_line, got); END IF;
+    is_exact := except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0);
+    IF is_exact AND (found.has_more OR found.blocks IS NOT NULL) THEN PERFORM rank_lanes(p_line, found, p_now); END IF;
+    IF cardinality(found.lanes) > coalesce(cardinality(found.left_lanes), 0) THEN
+      PERFORM rest_lanes(ARRAY(SELECT unnest(found.lanes) EXCEPT SELECT unnest(found.left_lanes)), p_now);
+    END IF;
+    taken := taken || got;
+    EXIT WHEN cardinality(got) = cardinality(wanted);
+    except_ := except_ || wanted;
+    p_most := p_most - cardinality(got);
+    p_suspects := p_suspects - suspects_of(got);
+  END LOOP;
+  RETURN taken;
+END $$;
+
+-- Where a task stands in its queue, to be compared with others of the same queue.
+CREATE FUNCTION place_of(p_line queue_line, p_id bigint) RETURNS record LANGUAGE sql STABLE AS $$
+  SELECT ROW(CASE WHEN (p_line).fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = (p_line).queue
+    AND u.source = l.source), l.rank) ELSE 0 END, t.order_key, t.seq)
+  FROM live t JOIN lanes l ON l.id = t.lane WHERE t.id = p_id
+$$;
+
+CREATE FUNCTION suspects_of(p_ids bigint[]) RETURNS integer LANGUAGE sql STABLE AS $$
+  SELECT count(*)::integer FROM live WHERE id = ANY(p_ids) AND suspect
+$$;
+
+-- Notes what the order of a queue must know of a claim: the last key of a weighted one, and in a fair one whose turn it was.
+CREATE FUNCTION serve(p_line queue_line, p_taken bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  served text[];
+BEGIN
+  IF p_line.ordering = 'weighted_random' THEN
+    UPDATE queues q SET last_key = greatest(q.last_key, (SELECT max(order_key) FROM live WHERE id = ANY(p_taken)))
+    WHERE q.id = (SELECT id FROM queues WHERE id = p_line.queue FOR NO KEY UPDATE SKIP LOCKED);
+  END IF;
+  IF p_line.fair THEN
+    served := ARRAY(SELECT a.source FROM unnest(p_taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
+      JOIN lanes a ON a.id = l.lane GROUP BY a.source ORDER BY max(t.n));
+    -- A source has a turn since it was first there, but for one that came when the queue became fair: it may just be getting one.
+    IF NOT pg_try_advisory_xact_lock(lane_lock() + 5, p_line.queue) THEN
+      served := ARRAY(SELECT source FROM unnest(served) WITH ORDINALITY s(source, n)
+        WHERE EXISTS (SELECT 1 FROM turns t WHERE t.queue = p_line.queue AND t.source = s.source) ORDER BY n);
+    END IF;
+    INSERT INTO turns (queue, source, turn) SELECT p_line.queue, source, nextval('turn') FROM unnest(served) source
+    ON CONFLICT (queue, source) DO UPDATE SET turn = excluded.turn;
+  END IF;
+END $$;
+
+-- After a claim that took everything that it found: where lanes stand behind those that were read, these get the ranks that they
+-- have now. Ranks are not written where all lanes are read anyway, for each write leaves a dead entry at the head of an index. A
+-- lane that somebody else has locked is left as it is: then its rank is too low.
+CREATE FUNCTION rank_lanes(p_line queue_line, p_found picked, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  WITH place AS MATERIALIZED (
+    -- In a queue in the order of time no rank is raised to the last second: what is committed late may stand there.
+    SELECT id, key, CASE WHEN p_line.fair THEN (SELECT t.turn FROM lanes l JOIN turns t ON t.queue = p_line.queue
+        AND t.source = l.source WHERE l.id = g.id) WHEN p_line.ordering = 'fifo' THEN least(key, p_now - 1000) ELSE key END AS rank,
+      CASE WHEN p_line.fair THEN id WHEN p_line.ordering = 'fifo' AND key > p_now - 1000 THEN 0 ELSE seq END AS seq
+    FROM unnest(p_found.left_lanes, p_found.left_keys, p_found.left_seqs) g(id, key, seq)),
+  own AS MATERIALIZED (
+    SELECT l.id, p.key, p.rank, p.seq FROM place p JOIN lanes l ON l.id = p.id
+    WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (p.rank, p.seq)) FOR NO KEY UPDATE OF l SKIP LOCKED)
+  UPDATE lanes l SET rank = CASE WHEN p_found.has_more THEN greatest(l.rank, own.rank) ELSE l.rank END,
+    rank_seq = CASE WHEN p_found.has_more AND own.rank > l.rank THEN own.seq
+      WHEN p_found.has_more AND own.rank = l.rank THEN greatest(l.rank_seq, own.seq) ELSE l.rank_seq END,
+    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key ELSE own.key END,
+    looked_at = coalesce(believed_until(p_found.blocks, p_now), l.looked_at)
+  FROM own WHERE l.id = own.id;
+END $$;
+
+-- Puts lanes to rest that have nothing to give, as far as nobody else has them locked or is about to put a task into them. One in
+-- which many dead entries were read stays active, with a floor above them: they would be read again when it is woken.
+CREATE FUNCTION rest_lanes(p_lanes bigint[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  lane_ bigint;
+  blocks bigint;
+BEGIN
+  FOREACH lane_ IN ARRAY ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active AND looked_at <= p_now
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) LOOP
+    -- Who is about to add a task holds the bucket; then the lane stays active, and a later claim looks again.
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(lane_lock(), (lane_ % 64)::integer);
+    blocks := blocks_read('live', 'live_ready');
+    CONTINUE WHEN EXISTS (SELECT 1 FROM live t WHERE t.lane = lane_ AND t.state = 'ready');
+    blocks := blocks_read('live', 'live_ready') - blocks;
+    IF blocks < 200 THEN
+      UPDATE lanes SET active = false WHERE id = lane_;
+    ELSE
+      UPDATE lanes SET low_key = 'infinity', looked_at = believed_until(blocks, p_now) WHERE id = lane_;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Since when scheduled tasks may be due ('due'), or waiting ones past their deadline ('deadline').
+CREATE FUNCTION least_time(p_name text, p_now bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT floor::bigint FROM floors WHERE name = p_name AND until > p_now), -9223372036854775808)
+$$;
+
+-- When the next scheduled task falls due.
+CREATE FUNCTION next_due(p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  blocks bigint := blocks_read('live', 'live_scheduled');
+  due bigint;
+BEGIN
+  SELECT run_at INTO due FROM live WHERE state = 'scheduled' AND run_at >= least_time('due', p_now) ORDER BY run_at, id LIMIT 1;
+  blocks := blocks_read('live', 'live_scheduled') - blocks;
+  IF blocks > 500 THEN PERFORM raise_floor('due', least(due, p_now), blocks, p_now); END IF;
+  RETURN due;
+END $$;
+
+-- When the next waiting task meets its deadline.
+CREATE FUNCTION next_deadline(p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  blocks bigint := blocks_read('live', 'live_deadline');
+  next_ bigint;
+BEGIN
+  SELECT deadline INTO next_ FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready')
+    AND deadline >= least_time('deadline', p_now) ORDER BY deadline, id LIMIT 1;
+  blocks := blocks_read('live', 'live_deadline') - blocks;
+  IF blocks > 500 THEN PERFORM raise_floor('deadline', least(next_, p_now), blocks, p_now); END IF;
+  RETURN next_;
+END $$;
+
+-- The next tasks over all queues that the worker may take from: a fair share of each, then whatever is left, then ahead.
+CREATE FUNCTION take_next(p_request json, p_token uuid, p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  lines queue_line[] := ARRAY(SELECT a FROM admitted(p_request, true, p_now) a);
   limit_ integer := (p_request ->> 'limit')::integer;
   ahead integer := coalesce((p_request ->> 'ahead')::integer, 0);
-  short text[] := coalesce(texts_of(p_request -> 'aheadTypes'), '{}');
   suspects integer := (p_request ->> 'suspects')::integer;
   alone boolean := (p_request ->> 'alone')::boolean;
-  apart bigint;
   rotation integer := (p_request ->> 'rotation')::integer;
-  picked bigint[] := '{}';
-  more bigint[];
-  place queue_line;
-  room integer;
-  fitting integer;
+  count_ integer := coalesce(cardinality(lines), 0);
+  taken bigint[] := '{}';
+  line queue_line;
+  got bigint[];
 BEGIN
-  IF cardinality(lines) = 1 THEN
-    picked := pick(lines[1].classes, lines[1].fair, limit_ + ahead, suspects, p_except, '{}', p_now);
-    IF alone AND limit_ > 0 THEN
-      apart := pick_apart(lines[1].classes, lines[1].fair, p_except, picked[1]);
-      IF apart IS NOT NULL THEN RETURN ARRAY[apart]; END IF;
-    END IF;
-    RETURN CASE WHEN cardinality(picked) <= limit_ THEN picked ELSE picked[1 : ahead_of(picked, limit_, short)] END;
-  END IF;
+  -- Claims of one queue pick one after the other, each in the exact order of what is left.
+  PERFORM pg_advisory_xact_lock(lane_lock() + 4, l.queue) FROM unnest(lines) l;
+  IF count_ = 1 THEN RETURN take(lines[1], p_request, limit_, ahead, suspects, alone, p_token, p_now); END IF;
   FOR pass IN 1..3 LOOP
-    EXIT WHEN pass = 3 AND (ahead = 0 OR cardinality(picked) < limit_ OR ahead_of(picked, limit_ - 1, short) < limit_);
-    FOR i IN 0..coalesce(cardinality(lines), 0) - 1 LOOP
-      place := lines[1 + (rotation + i) % cardinality(lines)];
-      room := CASE pass WHEN 1 THEN least(limit_ - cardinality(picked), ceil(limit_::numeric / cardinality(lines))::integer)
-        WHEN 2 THEN limit_ - cardinality(picked) ELSE limit_ + ahead - cardinality(picked) END;
-      CONTINUE WHEN room <= 0;
-      more := pick(place.classes, place.fair, room, CASE WHEN pass < 3 THEN suspects ELSE 0 END, p_except || picked, picked, p_now);
-      IF suspects > 0 THEN suspects := suspects - (SELECT count(*) FROM live WHERE id = ANY(more) AND suspect); END IF;
-      IF alone AND picked = '{}' THEN
-        apart := pick_apart(place.classes, place.fair, p_except, more[1]);
-        IF apart IS NOT NULL THEN RETURN ARRAY[apart]; END IF;
-      END IF;
-      IF pass < 3 THEN
-        picked := picked || more;
-      ELSE
-        fitting := ahead_of(picked || more, limit_, short);
-        picked := (picked || more)[1 : fitting];
-      END IF;
+    EXIT WHEN pass = 3 AND (ahead = 0 OR cardinality(taken) < limit_
+      OR ahead_of(taken, limit_ - 1, coalesce(texts_of(p_request -> 'aheadTypes'), '{}')) < limit_);
+    FOR i IN 0..count_ - 1 LOOP
+      line := lines[1 + (rotation + i) % count_];
+      got := take(line, p_request,
+        CASE pass WHEN 1 THEN least(limit_ - cardinality(taken), ceil(limit_::numeric / count_)::integer)
+          WHEN 2 THEN limit_ - cardinality(taken) ELSE 0 END,
+        CASE pass WHEN 3 THEN limit_ + ahead - cardinality(taken) ELSE 0 END,
+        CASE pass WHEN 3 THEN 0 ELSE suspects END, alone AND taken = '{}', p_token, p_now);
+      IF alone AND taken = '{}' AND got <> '{}' AND (SELECT lost_of(l) > 1 FROM live l WHERE id = got[1]) THEN RETURN got; END IF;
+      taken := taken || got;
+      IF suspects > 0 THEN suspects := suspects - suspects_of(got); END IF;
+      EXIT WHEN pass < 3 AND cardinality(taken) = limit_ OR cardinality(taken) = limit_ + ahead;
     END LOOP;
   END LOOP;
-  RETURN picked;
+  RETURN taken;
 END $$;
 
 -- Leases the next ready tasks to a worker. Answers what it handed out, and when the next one falls due.
@@ -375,19 +501,11 @@ CREATE FUNCTION claim(p_request json, p_token uuid) RETURNS json LANGUAGE plpgsq
 DECLARE
   now_ bigint := now_ms();
   worker_ bigint := (p_request ->> 'worker')::bigint;
-  excepted bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
+  taken bigint[];
   due bigint;
   expiring bigint;
-  ids bigint[];
   tasks json;
-  lanes_ bigint[];
-  last_keys double precision[];
-  mine bigint[];
-  are_unique boolean;
-  had_deadline boolean := false;
-  has_expired boolean := false;
-  -- The classes whose tasks must not run twice.
-  once integer[] := '{}';
+  had_deadline boolean;
 BEGIN
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
@@ -402,86 +520,22 @@ BEGIN
     IF tasks IS NOT NULL THEN RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks,
       'next', now_); END IF;
   END IF;
-  SELECT run_at INTO due FROM live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT 1;
-  SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready') ORDER BY deadline,
-    id LIMIT 1;
+  due := next_due(now_);
+  expiring := next_deadline(now_);
   -- First some of what has expired is taken over, and then this is called once more, which hands out what has not expired.
   IF expiring <= now_ AND p_request ->> 'late' IS NULL THEN
     RETURN json_build_object('known', true, 'now', now_, 'next', least(due, expiring), 'expired', true);
   END IF;
   IF due <= now_ THEN PERFORM promote(now_, 1000); END IF;
-
-  ids := CASE WHEN p_request ->> 'only' IS NULL THEN pick_next(p_request, excepted, now_) ELSE pick_only(p_request, excepted) END;
-  IF cardinality(ids) > 0 THEN
-    PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone FOR KEY SHARE;
-    IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
-    IF NOT (p_request ->> 'again')::boolean AND EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN
-      RETURN json_build_object('known', true, 'now', now_, 'expired', false);
-    END IF;
-    IF p_request ->> 'notIdempotent' IS NOT NULL THEN
-      once := ARRAY(SELECT id FROM classes WHERE type = ANY(texts_of(p_request -> 'notIdempotent')));
-    END IF;
-    WITH leased AS MATERIALIZED (
-      UPDATE live l SET state = 'running', since = now_, worker = worker_, token = p_token, revision = 0, cancel = false,
-        why = NULL, lost_by = NULL, executions = l.executions + 1,
-        idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
-      -- One whose deadline has passed may have come since that was looked for.
-      WHERE l.id = ANY(ids) AND (l.deadline IS NULL OR l.deadline > now_) RETURNING l),
-    by_lane AS (SELECT (l).lane, max((l).order_key) AS key FROM leased GROUP BY 1)
-    SELECT (SELECT json_agg(handed(d.l, b) ORDER BY array_position(ids, b.id)) FROM leased d JOIN bodies b ON b.id = (d.l).id),
-      (SELECT bool_or((l).unique_while = 'waiting') FROM leased), (SELECT bool_or((l).deadline IS NOT NULL) FROM leased),
-      (SELECT count(*) < cardinality(ids) FROM leased),
-      array_agg(lane), array_agg(key)
-    INTO tasks, are_unique, had_deadline, has_expired, lanes_, last_keys FROM by_lane;
-    IF are_unique THEN
-      DELETE FROM uniques u USING live l WHERE l.id = ANY(ids) AND l.unique_while = 'waiting' AND u.task = l.id;
-    END IF;
-    PERFORM served(ids, lanes_, now_);
-    SELECT array_agg(id) INTO mine FROM (SELECT id FROM lanes WHERE id = ANY(lanes_)
-      AND active FOR NO KEY UPDATE SKIP LOCKED) own;
-    IF mine IS NOT NULL THEN
-      -- What was passed over may be taken later, so nothing is known of where a lane begins then.
-      PERFORM settle_lanes(mine, (SELECT array_agg(CASE WHEN cardinality(excepted) > 0 OR p_request ->> 'only' IS NOT NULL
-        THEN '-infinity' ELSE last_keys[array_position(lanes_, m)] END ORDER BY n) FROM unnest(mine) WITH ORDINALITY o(m,
-          n)), now_);
-    END IF;
+  taken := CASE WHEN p_request ->> 'only' IS NULL THEN take_next(p_request, p_token, now_)
+    ELSE lease(pick_only(p_request), p_request, p_token, now_) END;
+  IF taken <> '{}' THEN
+    SELECT json_agg(handed(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
+    FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id;
   END IF;
-  IF due <= now_ THEN SELECT run_at INTO due FROM live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT 1; END IF;
-  IF had_deadline THEN
-    SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready')
-      ORDER BY deadline, id LIMIT 1;
-  END IF;
-  RETURN json_build_object('known', true, 'now', now_, 'expired', has_expired, 'tasks', tasks, 'next', least(due, expiring));
-END $$;
-
--- Notes what the order of queues must know of a claim: the last key of weighted ones, and in fair ones whose turn it was.
-CREATE FUNCTION served(p_ids bigint[], p_lanes bigint[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  queue_ record;
-  sources_ text[];
-BEGIN
-  FOR queue_ IN
-    SELECT q.id, q.fair, q.ordering FROM queues q WHERE (q.fair OR q.ordering = 'weighted_random')
-      AND EXISTS (SELECT 1 FROM unnest(p_lanes) p(lane) JOIN lanes l ON l.id = p.lane JOIN classes c ON c.id = l.class
-        WHERE c.queue = q.id)
-    ORDER BY q.id
-  LOOP
-    IF queue_.ordering = 'weighted_random' THEN
-      -- Where somebody else is at it, that one notes a key as good as this.
-      UPDATE queues q SET last_key = greatest(q.last_key, (SELECT max(t.order_key) FROM live t JOIN classes c ON c.id = t.class
-        WHERE t.id = ANY(p_ids) AND c.queue = queue_.id))
-      WHERE q.id = (SELECT id FROM queues WHERE id = queue_.id FOR NO KEY UPDATE SKIP LOCKED);
-    END IF;
-    IF queue_.fair THEN
-      SELECT array_agg(x.source ORDER BY x.last) INTO sources_ FROM (
-        SELECT a.source, max(i.n) AS last FROM unnest(p_ids) WITH ORDINALITY i(id, n) JOIN live t ON t.id = i.id
-          JOIN lanes a ON a.id = t.lane
-        JOIN classes c ON c.id = a.class WHERE c.queue = queue_.id GROUP BY a.source) x;
-      WITH turns AS MATERIALIZED (SELECT source, nextval('turn') AS next FROM unnest(sources_) source),
-      own AS MATERIALIZED (
-        SELECT l.id, t.next FROM turns t JOIN lanes l ON l.source = t.source JOIN classes c ON c.id = l.class
-        WHERE c.queue = queue_.id FOR NO KEY UPDATE OF l SKIP LOCKED)
-      UPDATE lanes l SET rank = own.next, rank_seq = l.id FROM own WHERE l.id = own.id;
-    END IF;
-  END LOOP;
+  IF due <= now_ THEN due := next_due(now_); END IF;
+  IF had_deadline THEN expiring := next_deadline(now_); END IF;
+  RETURN json_build_object('known', true, 'now', now_, 'expired', tasks IS NULL AND coalesce(expiring <= now_, false),
+    'tasks', tasks,
+    'next', least(due, expiring));
 END $$;

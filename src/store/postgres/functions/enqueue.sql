@@ -123,6 +123,8 @@ BEGIN
   last_keys_ := place.last_keys;
   types_ := place.types;
   sources_ := place.sources;
+  -- Before anything is locked, for others make partitions first too.
+  PERFORM need_day(p_now);
   IF p_lanes THEN
     -- Calls that bring several keys each take them in one order, or two could wait for each other; and before them the tasks
     -- that they may replace, for who has those locked may be after the keys.

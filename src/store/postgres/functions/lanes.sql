@@ -36,28 +36,22 @@ BEGIN
   RETURN found_id;
 END $$;
 
--- Lanes that get tasks, for the first time maybe. In a fair queue a source that has no turn goes to the back of the line; all
--- of its lanes have the same one.
-CREATE FUNCTION begin_lanes(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+-- In a fair queue a source that has a ready task there for the first time goes to the back of the line.
+CREATE FUNCTION begin_turns(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  fresh bigint[];
+  fresh text[];
+  queues_ integer[];
 BEGIN
-  UPDATE lanes SET was_active = true WHERE id = ANY(p_lanes) AND NOT was_active;
-  fresh := ARRAY(SELECT l.id FROM unnest(p_lanes) WITH ORDINALITY g(id, n) JOIN lanes l ON l.id = g.id
-    JOIN classes c ON c.id = l.class JOIN queues q ON q.id = c.queue WHERE q.fair AND NOT l.has_turn ORDER BY g.n);
-  IF fresh = '{}' THEN RETURN; END IF;
-  UPDATE lanes l SET has_turn = true, rank = x.turn, rank_seq = l.id FROM (
-    SELECT first.id, nextval('turn') AS turn FROM (
-      SELECT DISTINCT ON (c.queue, f.source) f.id, g.n
-      FROM unnest(fresh) WITH ORDINALITY g(id, n) JOIN lanes f ON f.id = g.id JOIN classes c ON c.id = f.class
-      WHERE NOT EXISTS (SELECT 1 FROM lanes s JOIN classes o ON o.id = s.class
-        WHERE s.source = f.source AND o.queue = c.queue AND s.has_turn)
-      ORDER BY c.queue, f.source, g.n) first
-    ORDER BY first.n) x
-  WHERE l.id = x.id AND NOT l.has_turn;
-  UPDATE lanes l SET has_turn = true, rank_seq = l.id, rank = (SELECT max(s.rank) FROM lanes s JOIN classes o ON o.id = s.class
-    WHERE s.source = l.source AND o.queue = c.queue AND s.has_turn)
-  FROM classes c WHERE l.id = ANY(fresh) AND NOT l.has_turn AND c.id = l.class;
+  SELECT array_agg(source ORDER BY n), array_agg(queue ORDER BY n) INTO fresh, queues_ FROM (
+    SELECT c.queue, l.source, min(g.n) AS n FROM unnest(p_lanes) WITH ORDINALITY g(id, n) JOIN lanes l ON l.id = g.id
+      JOIN classes c ON c.id = l.class JOIN queues q ON q.id = c.queue
+    WHERE q.fair AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.queue = c.queue AND t.source = l.source)
+    GROUP BY 1, 2) x;
+  IF fresh IS NULL THEN RETURN; END IF;
+  -- While this is locked no claim adds a turn, or it could wait for this one.
+  PERFORM pg_advisory_xact_lock_shared(lane_lock() + 5, queue) FROM (SELECT DISTINCT queue FROM unnest(queues_) queue ORDER BY 1) q;
+  INSERT INTO turns (queue, source, turn) SELECT queue, source, nextval('turn') FROM unnest(queues_, fresh) x(queue, source)
+  ON CONFLICT DO NOTHING;
 END $$;
 
 -- Called when ready tasks were put into lanes, with the least key and seq of those of each. While the buckets of lanes are
@@ -71,46 +65,61 @@ BEGIN
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
-  WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq);
+  WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
+    SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair);
   IF changing IS NULL THEN RETURN; END IF;
   PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
-  PERFORM begin_lanes(p_lanes);
+  PERFORM begin_turns(changing);
   UPDATE lanes l SET
-    active = true,
+    active = l.active OR is_open,
+    was_active = true,
     low_key = CASE WHEN l.active THEN least(l.low_key, g.key) ELSE g.key END,
-    rank = CASE WHEN q.fair THEN l.rank WHEN l.active AND (l.rank, l.rank_seq) < (g.key, g.seq) THEN l.rank ELSE g.key END,
-    rank_seq = CASE WHEN q.fair THEN l.id WHEN l.active AND (l.rank, l.rank_seq) < (g.key, g.seq) THEN l.rank_seq ELSE g.seq END
-  FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq), classes c, queues q
-  WHERE l.id = g.id AND g.id = ANY(changing) AND c.id = l.class AND q.id = c.queue
-    AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-    AND (NOT l.active OR g.key < l.low_key OR (NOT q.fair AND (g.key, g.seq) < (l.rank, l.rank_seq)));
+    rank = CASE WHEN q.fair THEN coalesce(t.turn, l.rank) WHEN l.active AND is_before THEN l.rank ELSE g.key END,
+    rank_seq = CASE WHEN q.fair THEN l.id WHEN l.active AND is_before THEN l.rank_seq ELSE g.seq END
+  FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes o ON o.id = g.id JOIN classes c ON c.id = o.class
+    JOIN queues q ON q.id = c.queue LEFT JOIN turns t ON q.fair AND t.queue = q.id AND t.source = o.source
+    CROSS JOIN LATERAL (SELECT NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = o.source) AS is_open,
+      (o.rank, o.rank_seq) < (g.key, g.seq) AS is_before) x
+  WHERE l.id = g.id AND g.id = ANY(changing);
+  IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;
 END $$;
 
--- Called with active lanes, locked by the caller, from which tasks were taken up to a key: they get the rank of their first
--- task, or are put to rest where none is left and nobody is about to add one.
-CREATE FUNCTION settle_lanes(p_lanes bigint[], p_from double precision[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- A floor must not be above the rank of a lane that was woken.
+CREATE FUNCTION lower_floors(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  empty bigint[];
-  lane bigint;
+  queue_ record;
 BEGIN
-  WITH heads AS MATERIALIZED (
-    SELECT g.id, g.low, h.order_key, h.seq FROM unnest(p_lanes, p_from) g(id, low)
-    LEFT JOIN LATERAL (SELECT t.order_key, t.seq FROM live t
-      WHERE t.lane = g.id AND t.state = 'ready' AND t.order_key >= g.low ORDER BY t.order_key, t.seq LIMIT 1) h ON true),
-  moved AS (
-    UPDATE lanes l SET
-      rank = CASE WHEN q.fair THEN l.rank ELSE h.order_key END,
-      rank_seq = CASE WHEN q.fair THEN l.id ELSE h.seq END,
-      low_key = h.order_key,
-      looked_at = CASE WHEN l.looked_at > p_now - 1000 THEN l.looked_at ELSE p_now END
-    FROM heads h, classes c, queues q
-    WHERE l.id = h.id AND h.order_key IS NOT NULL AND c.id = l.class AND q.id = c.queue)
-  SELECT array_agg(h.id) INTO empty FROM heads h WHERE h.order_key IS NULL;
-  FOREACH lane IN ARRAY coalesce(empty, '{}') LOOP
-    -- Who is about to add a task holds the bucket; then the lane stays awake, and a later claim looks again.
-    CONTINUE WHEN NOT pg_try_advisory_xact_lock(lane_lock(), (lane % 64)::integer);
-    UPDATE lanes l SET active = false WHERE l.id = lane
-      AND NOT EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready');
-    IF NOT FOUND THEN UPDATE lanes l SET low_key = '-infinity' WHERE l.id = lane; END IF;
+  FOR queue_ IN
+    SELECT 'lanes ' || c.queue AS name, min(l.rank) AS rank FROM lanes l JOIN classes c ON c.id = l.class
+    WHERE l.id = ANY(p_lanes) GROUP BY 1 ORDER BY 1
+  LOOP
+    UPDATE floors SET floor = queue_.rank WHERE name = queue_.name AND floor > queue_.rank;
   END LOOP;
+END $$;
+
+-- Where to begin to read an index that is known by this name.
+CREATE FUNCTION floor_of(p_name text, p_now bigint) RETURNS double precision LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT floor FROM floors WHERE name = p_name AND until > p_now), '-infinity')
+$$;
+
+-- How many blocks of a table and an index of it this transaction has read.
+CREATE FUNCTION blocks_read(p_table regclass, p_index regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT pg_stat_get_xact_blocks_fetched(p_table) + pg_stat_get_xact_blocks_fetched(p_index)
+$$;
+
+-- So long it is believed that there is nothing below a floor, for something may have been committed late there: a second, and
+-- longer where it takes long to look.
+CREATE FUNCTION believed_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_now + 1000 + p_blocks / 5
+$$;
+
+-- Notes where reading such an index may begin, after many blocks were read of it in vain.
+CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
+    UPDATE floors SET floor = p_floor, until = greatest(until, believed_until(p_blocks, p_now))
+    WHERE name = (SELECT name FROM floors WHERE name = p_name FOR NO KEY UPDATE SKIP LOCKED);
+  ELSE
+    INSERT INTO floors VALUES (p_name, p_floor, believed_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;
+  END IF;
 END $$;

@@ -109,6 +109,8 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
+  -- Before anything is locked, for others make partitions first too.
+  PERFORM need_day(now_);
   -- In one order, so that no two of them can wait for each other, wherever the tasks are put by then.
   PERFORM pg_advisory_xact_lock(lane_lock() + 3, bucket) FROM (
     SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(p_ids) id ORDER BY 1) buckets;

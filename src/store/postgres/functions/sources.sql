@@ -1,20 +1,6 @@
 -- Holding and releasing sources, which touches their lanes and never their tasks; pausing and setting up queues.
 
--- Gives lanes the rank of their first tasks, and wakes those that have any.
-CREATE FUNCTION rank_lanes(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE lanes l SET active = h.order_key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source),
-    rank = CASE WHEN q.fair THEN l.rank ELSE coalesce(h.order_key, l.rank) END,
-    rank_seq = CASE WHEN q.fair THEN l.id ELSE coalesce(h.seq, 0) END, low_key = coalesce(h.order_key, '-infinity')
-  FROM unnest(p_lanes) g(id) LEFT JOIN LATERAL (
-    SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' ORDER BY t.order_key, t.seq LIMIT 1) h
-      ON true,
-    classes c, queues q
-  WHERE l.id = g.id AND c.id = l.class AND q.id = c.queue;
-  PERFORM begin_lanes(ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active ORDER BY id));
-END $$;
-
+-- Shuts a source: its lanes rest, whatever is in them.
 CREATE FUNCTION hold_source(p_source text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO sources (name, shut_at, actor, note) VALUES (p_source, now_ms(), p_actor, p_note) ON CONFLICT DO NOTHING;
@@ -23,10 +9,23 @@ BEGIN
   UPDATE lanes SET active = false WHERE source = p_source AND active;
 END $$;
 
+-- Opens a source: all of its lanes are active, for a task may be about to come into any of them. Those that are empty are put to
+-- rest by the next claim, which gives the others their ranks.
 CREATE FUNCTION release_source(p_source text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM sources WHERE name = p_source;
-  IF FOUND THEN PERFORM rank_lanes(array_agg(id)) FROM lanes WHERE source = p_source; END IF;
+  IF FOUND THEN PERFORM wake_all(ARRAY(SELECT id FROM lanes WHERE source = p_source)); END IF;
+END $$;
+
+-- Makes lanes active whatever is in them, with ranks that are certainly not too high.
+CREATE FUNCTION wake_all(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR NO KEY UPDATE;
+  UPDATE lanes l SET active = NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source), low_key = '-infinity',
+    rank = CASE WHEN q.fair THEN coalesce((SELECT t.turn::double precision FROM turns t WHERE t.queue = q.id AND t.source = l.source), 0)
+      ELSE '-infinity' END, rank_seq = 0
+  FROM classes c, queues q WHERE l.id = ANY(p_lanes) AND c.id = l.class AND q.id = c.queue;
+  PERFORM lower_floors(p_lanes);
 END $$;
 
 CREATE FUNCTION pause_queue(p_queue text, p_actor text, p_note text) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
@@ -57,12 +56,14 @@ BEGIN
       seq = CASE WHEN p_order = 'lifo' THEN -l.id ELSE l.id END
     FROM theirs t JOIN bodies b ON b.id = t.id WHERE l.id = t.id;
   END IF;
-  SELECT array_agg(l.id ORDER BY l.rank, l.rank_seq) INTO lanes_ FROM lanes l WHERE l.class IN (SELECT id FROM classes
-    WHERE queue = before.id);
+  lanes_ := ARRAY(SELECT l.id FROM lanes l WHERE l.class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY l.id);
+  -- Before the queue's lock, for whoever waits for that may have lanes locked.
   PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;
-  -- Who stands first gets the first turn; who has nothing there gets one when it does.
-  UPDATE lanes SET has_turn = false WHERE id = ANY(lanes_) AND has_turn;
-  PERFORM begin_lanes(ARRAY(SELECT o.id FROM unnest(lanes_) WITH ORDINALITY o(id, n) JOIN lanes l ON l.id = o.id
-    WHERE l.active AND EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready') ORDER BY o.n));
-  PERFORM rank_lanes(lanes_);
+  -- No claim picks from here on until this is committed.
+  PERFORM pg_advisory_xact_lock(lane_lock() + 4, before.id);
+  -- Whose first task is first gets the first turn.
+  DELETE FROM turns WHERE queue = before.id;
+  PERFORM begin_turns(ARRAY(SELECT l.id FROM unnest(lanes_) g(id) JOIN lanes l ON l.id = g.id
+    WHERE l.active AND EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready') ORDER BY l.rank, l.rank_seq));
+  PERFORM wake_all(lanes_);
 END $$;

@@ -502,7 +502,7 @@ export class Worker implements AsyncDisposable {
       if (!known) this.#membership.forget(worker);
       if (expired.length > 0) this.#endExpired(expired);
       if (!known) continue;
-      const tasks = await this.#seen(taken);
+      const tasks = taken.some(({ idempotenceUnsaid }) => idempotenceUnsaid) ? await this.#seen(taken) : taken;
       const beyond = tasks.slice(asked);
       if (this.#stopping) for (const claimed of beyond) this.#handBack(claimed, SHUT_DOWN);
       else this.#ahead.add(beyond);

@@ -94,6 +94,8 @@ function groupsOf(task: LeftRunning, last: number): readonly number[] {
     );
     return [];
   }
+  // Nearly always: the execution ended by itself, and its command with it.
+  if (!groupLives(known.group)) return [];
   const leader = processState(known.group);
   // Another start means that the number was given out again, which happens only when the whole group is gone.
   if (leader && leader.started !== known.started) return [];

@@ -172,6 +172,8 @@ export class Holdfast implements AsyncDisposable {
   readonly #log: Logger;
   readonly #workerName: string;
   readonly #workers = new Set<Worker>();
+  /** Of all workers that it ever had; undefined where it had none. */
+  #longestGrace: Milliseconds | undefined;
   /** Enqueued before the end, and perhaps still being checked. */
   readonly #recording = new Set<Promise<unknown>>();
   readonly #claims: Claims;
@@ -353,6 +355,7 @@ export class Holdfast implements AsyncDisposable {
       options,
     );
     this.#workers.add(worker);
+    this.#longestGrace = Math.max(this.#longestGrace ?? 0, worker.grace);
     return worker;
   }
 
@@ -593,13 +596,12 @@ export class Holdfast implements AsyncDisposable {
    * Stops the workers with their grace, releases the claims that are still open, lets what was called be written, and lets go of
    * the store. Until the last handler has ended it may still read, enqueue and settle claims; from then on every call is refused.
    * `grace` takes the place of theirs, as for `worker.stop`; a second call with a shorter one hurries, and 0 stops at once. Ends a
-   * second after the grace (the longest of the workers, or 30 s) at the latest: what the store has not taken by then
+   * second after the grace (the longest that any of its workers had, or 30 s) at the latest: what the store has not taken by then
    * is refused, and nobody was told that it is recorded.
    */
   async close(options: { readonly grace?: DurationInput } = {}): Promise<void> {
     refuseUnknown(options, ['grace'], 'close');
-    const graces = [...this.#workers].map(({ grace }) => grace);
-    const otherwise = graces.length > 0 ? Math.max(...graces) : GRACE_WITHOUT_WORKERS;
+    const otherwise = this.#longestGrace ?? GRACE_WITHOUT_WORKERS;
     const grace = options.grace === undefined ? otherwise : duration(options.grace, 'grace');
     const stopped = [...this.#workers].map((worker) => worker.stop(options));
     const over = this.store.upkeep.giveUpAfter(grace + LAST_CALLS);

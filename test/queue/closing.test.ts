@@ -139,6 +139,20 @@ describe('close', () => {
     await again.close();
   });
 
+  test('has no other grace than its workers had, also after they have stopped', async () => {
+    const holdfast = await openFile();
+    const worker = holdfast.work({ grace: 0 });
+    await holdfast.enqueue(work, null);
+    const release = await lockOf(join(folder(), 'tasks.db'));
+    await worker.stop();
+    void holdfast.enqueue(work, null).catch(() => {});
+
+    const began = performance.now();
+    await holdfast.close();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await release();
+  });
+
   test('does not wait longer than its grace for the checks of what is being enqueued', async () => {
     const never = defineTask('never', {
       input: { '~standard': { version: 1, vendor: 'test', validate: () => new Promise<never>(() => {}) } },

@@ -65,7 +65,16 @@ describe('explain', () => {
     [2, 'waits to run alone since it was lost with its worker twice', 'takes nothing else for 10s.'],
     [4, 'waits to run alone since it was lost with its worker 4 times', 'takes nothing else for 40s.'],
   ])('of a task that was lost with its worker in a row names the rule that holds it: %i', (times, rule, next) => {
-    const worker = { id: 1, name: 'w1', host: 'h', pid: 1, joinedAt: 0, leaseUntil: Infinity, keepsTasks: true, running: 0 };
+    const worker = {
+      id: 1,
+      name: 'w1',
+      host: 'h',
+      pid: 1,
+      joinedAt: 0,
+      leaseUntil: Infinity,
+      keepsTasks: true,
+      running: 0,
+    };
     const workers = [{ ...worker, takes: { capabilities: {} } }];
     const explained = explain({ ...known({ suspect: true, lostInARow: times }), workers });
     expect(explained.headline).toBe(`#7 push is ready: it is due, and ${rule}.`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { defineTask } from '../../src/index.ts';
-import { useKits } from './scene.ts';
+import { type Kit, useKits } from './scene.ts';
 
 const open = useKits();
 
@@ -122,13 +122,31 @@ describe('what is claimed ahead', () => {
     await kit.advance('1h');
   });
 
-  test('is cancelled before it begins, at the next renewal', async () => {
+  test.each([
+    ['its source is held', (kit: Kit) => kit.holdfast.holdSource('quick', { actor: 'maria' })],
+    ['its queue is paused', (kit: Kit) => kit.holdfast.pauseQueue('default', { actor: 'maria' })],
+  ] as const)('is handed back at once where %s, and does not begin', async (_, act) => {
+    const { kit, quick, begun, release } = await busy();
+    await kit.holdfast.enqueueAll(quick, [{ wait: 'open' }, {}, {}]);
+    await kit.drain();
+    expect(await states(kit)).toMatchObject({ running: 3 });
+
+    await act(kit);
+    await kit.drain();
+
+    expect(await states(kit)).toMatchObject({ running: 1, ready: 2 });
+    release();
+    await kit.drain();
+    expect(begun).toHaveLength(1);
+  });
+
+  test('is cancelled before it begins, at once', async () => {
     const { kit, quick, begun, release } = await busy({ leaseFor: '1500ms' });
     const receipts = await kit.holdfast.enqueueAll(quick, [{ wait: 'open' }, {}]);
     await kit.drain();
     const id = receipts[1]?.id as number;
     await kit.holdfast.cancel(id);
-    await kit.advance('500ms');
+    await kit.drain();
 
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'cancelled' });
     release();

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision } from '../../failure/decide.ts';
+import { lastError } from '../last-error.ts';
 import type { Brought, BroughtTask, Lease, NewTask, Report, Settlement } from '../store.ts';
-
-/** How much of the last error travels with a retry. */
-const LONGEST_LAST_ERROR = 1_024;
 
 /** Guards the leases of one claim. */
 export function newToken(): string {
@@ -84,11 +82,11 @@ export function item({ lease, revision, decision, result, report }: Settlement):
     ck: charge.to === 'task' ? charge.kind : undefined,
     u: report.unbegun === true,
     re: reasonOf(decision),
-    er: report.failure?.message.slice(0, LONGEST_LAST_ERROR),
+    er: report.failure && lastError(report.failure.message),
     rs: result,
     pl: false,
     oc: report.outcome,
-    f: report.failure && JSON.stringify(report.failure),
+    f: report.failure && saidJson(report.failure),
     m: report.message,
     b: JSON.stringify(decision.because),
     rf: ranFor(report),
@@ -116,7 +114,7 @@ export function brought(task: BroughtTask): object {
     deferrals,
     in_a_row: charged.length === 0 ? deferrals : 0,
     reason: stands === 'succeeded' ? undefined : reason,
-    error: error?.slice(0, LONGEST_LAST_ERROR),
+    error: error === undefined ? undefined : lastError(error),
     result,
     ended_at: endedAt,
     actor: by.actor,
@@ -132,7 +130,14 @@ function broughtText({ executions, charged, deferrals, reason, error }: BroughtT
     charged,
     deferrals,
     ...(reason !== undefined && { reason }),
-    ...(error !== undefined && { error: error.slice(0, LONGEST_LAST_ERROR) }),
+    ...(error !== undefined && { error: lastError(error) }),
   };
   return JSON.stringify(text);
+}
+
+/** JSON of what handlers said, which PostgreSQL takes: without half characters and NUL. */
+export function saidJson(value: unknown): string {
+  return JSON.stringify(value, (_, part) =>
+    typeof part === 'string' ? part.toWellFormed().replaceAll('\0', '\ufffd') : part,
+  );
 }

@@ -1,5 +1,5 @@
 import type { Settlement } from '../store.ts';
-import { isPlain, item, ranFor, tokenOf } from './encoding.ts';
+import { isPlain, item, ranFor, saidJson, tokenOf } from './encoding.ts';
 import { list } from './writer.ts';
 
 /** A settlement, and where its answer belongs. */
@@ -41,7 +41,7 @@ export function settleValues(round: Round): readonly unknown[] {
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
     JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
     list(others.map(({ lease }) => lease.task)),
-    others.length > 0 ? JSON.stringify(others.map(item)) : null,
+    others.length > 0 ? saidJson(others.map(item)) : null,
   ];
 }
 

@@ -28,7 +28,7 @@ import type {
 import { STRAY_VERB } from '../stored-history.ts';
 import type { Classes } from './classes.ts';
 import type { Database } from './database.ts';
-import { brought, enqueued, newToken, tokenOf } from './encoding.ts';
+import { brought, enqueued, newToken, saidJson, tokenOf } from './encoding.ts';
 import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
 import { claimedFrom, type HandedRow } from './handed.ts';
 import type { Look, Reaper } from './reaper.ts';
@@ -115,7 +115,7 @@ export class PostgresTasks implements TaskStore {
       randomUUID(),
       groups,
       rows,
-      JSON.stringify(tasks.map(brought)),
+      saidJson(tasks.map(brought)),
     ]);
     this.#parts.notify('work');
     return answer.map(receipt);
@@ -312,7 +312,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   async recordStray({ task, worker, execution, failure }: Stray): Promise<void> {
-    const note = JSON.stringify({ execution, failure });
+    const note = saidJson({ execution, failure });
     await this.#parts.database.call('record_stray', [randomUUID(), task, worker, STRAY_VERB, note]);
   }
 

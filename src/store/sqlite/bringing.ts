@@ -1,8 +1,9 @@
 import { hasEnded, type TaskState } from '../../task.ts';
+import { lastError } from '../last-error.ts';
 import type { Brought, BroughtTask, Receipt } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Enqueuing } from './enqueuing.ts';
-import { type FactsRow, type FactsTable, LONGEST_LAST_ERROR, UNTOUCHED } from './facts.ts';
+import { type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
 import { type Found, mustBeLegal, type Places } from './places.ts';
 
 /** A task of another queue under the id that it got. */
@@ -89,7 +90,7 @@ function factsOf({ stands, executions, charged, deferrals, reason, error }: Brou
     in_a_row: inARow,
     deferred_since: inARow > 0 ? now : null,
     reason: stands === 'succeeded' ? null : (reason ?? null),
-    error: error?.slice(0, LONGEST_LAST_ERROR) ?? null,
+    error: error === undefined ? null : lastError(error),
   };
 }
 
@@ -107,7 +108,7 @@ function broughtText({ executions, charged, deferrals, reason, error }: BroughtT
     charged,
     deferrals,
     ...(reason !== undefined && { reason }),
-    ...(error !== undefined && { error: error.slice(0, LONGEST_LAST_ERROR) }),
+    ...(error !== undefined && { error: lastError(error) }),
   };
   return JSON.stringify(brought);
 }

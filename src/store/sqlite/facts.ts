@@ -1,5 +1,6 @@
 import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
 import { readStored } from '../../stored-json.ts';
+import { lastError } from '../last-error.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
 
@@ -40,9 +41,6 @@ export const UNTOUCHED: FactsRow = {
 };
 
 const NONE: readonly never[] = [];
-
-/** How much of the last error travels with a retry. */
-export const LONGEST_LAST_ERROR = 1_024;
 
 export class FactsTable {
   readonly #sql: Sql;
@@ -201,7 +199,7 @@ export function afterDecision(
     suspect: decision.next === 'scheduled' ? decision.lostInARow : 0,
     run_at: decision.next === 'scheduled' ? now + decision.after : facts.run_at,
     reason: decision.next === 'succeeded' ? null : decision.reason,
-    error: report.failure?.message.slice(0, LONGEST_LAST_ERROR) ?? facts.error,
+    error: report.failure ? lastError(report.failure.message) : facts.error,
     last_started_at: report.unbegun || !isExecution ? facts.last_started_at : running.started_at,
   };
 }

@@ -53,6 +53,21 @@ function promisesOfStates(scene: Scene): void {
     expect(record.dueAt).toBe(state === 'scheduled' ? scene.now() + 5_000 : undefined);
   });
 
+  test.each([
+    ['that is cut within a character', `${'x'.repeat(1_023)}😀 and more`, 'x'.repeat(1_023)],
+    ['with half a character', 'a \ud83d b', 'a \ufffd b'],
+    ['with a NUL', 'a \0 b', /^a . b$/s],
+  ])('keeps the message of a failure %s, in well-formed text', async (_, message, kept) => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    const report = { ranFor: 5, outcome: 'failure' as const, failure: { ...failure(), message }, message };
+    expect(await scene.settle(claimed, retryIn(0), { report })).toMatchObject({ answer: 'settled' });
+
+    const { lastError = '' } = await scene.claimTask(worker, claimed.lease.task);
+    expect(lastError).toMatch(kept);
+    expect(lastError.isWellFormed()).toBe(true);
+  });
+
   test('makes a task ready at once that is to go on after no time', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);

@@ -106,7 +106,7 @@ function groupsOf(task: LeftRunning, last: number): readonly number[] {
 /** The groups of the processes that have this tag in their environment, as far as we may look. */
 function groupsTagged(tag: string): readonly number[] {
   const wanted = `${TAG}=${tag}`;
-  const tagged = processes().filter((one) => !hasEnded(one) && environmentOf(one.pid).includes(wanted));
+  const tagged = processes((pid) => environmentOf(pid).includes(wanted)).filter((one) => !hasEnded(one));
   const own = processState(process.pid)?.group;
   return [...new Set(tagged.map(({ group }) => group))].filter((group) => group > 1 && group !== own);
 }

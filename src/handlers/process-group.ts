@@ -65,11 +65,11 @@ export function hasEnded({ state }: ProcessState): boolean {
   return state === 'Z' || state === 'X';
 }
 
-/** All processes that can be seen from here; none where there is no `/proc`. */
-export function processes(): ProcessState[] {
+/** The processes that can be seen from here and of which this is true; none where there is no `/proc`. */
+export function processes(where: (pid: number) => boolean = () => true): ProcessState[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => /^\d+$/.test(name) && where(Number(name)))
     .flatMap((name) => processState(Number(name)) ?? []);
 }
 

@@ -177,7 +177,7 @@ export class Progress {
 
   #act(task: Task, entry: Extract<HistoryEntry, { kind: 'act' }>): void {
     const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
-    const asked = entry.to === 'running' ? ' (asked for; its worker hears of it at its next renewal)' : '';
+    const asked = entry.to === 'running' ? ' (asked for; its worker hears of it)' : '';
     this.#note(`  ${this.#whose(task)}${visible(entry.verb)} by ${visible(entry.actor)}${asked}${note}`);
   }
 

@@ -563,7 +563,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Cancels a task. One that runs is asked to stop at its worker's next renewal; if it still succeeds, it has succeeded.
+   * Cancels a task. One that runs is asked to stop, within a second on one host, else at its worker's next renewal; if it still succeeds, it has succeeded.
    * @throws StateConflictError for a task that has ended; TaskNotFoundError.
    */
   async cancel(id: number, act: Act = {}): Promise<void> {

@@ -345,7 +345,7 @@ export type Move = By &
 
 export type Moved =
   | { readonly id: number; readonly moved: true; readonly from: TaskState; readonly to: TaskState }
-  /** A cancel of a running task is a request: its worker hears of it at its next renewal. */
+  /** A cancel of a running task is a request: its worker hears of it by news, or at its next renewal. */
   | { readonly id: number; readonly moved: false; readonly from: TaskState; readonly why: 'requested' }
   | {
       readonly id: number;

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { dice } from './kill-test/dice.mjs';
+import { dice } from '../dist/testing/dice.js';
 import { distWith } from './planted-dist.mjs';
 import { PLANTS } from './storm/plants.mjs';
 import { runStorm } from './storm/storm.mjs';
@@ -30,10 +30,11 @@ const { values } = parseArgs({
 const kind = values.store;
 if (!['sqlite', 'postgres'].includes(kind)) throw new Error(`--store is sqlite or postgres, got ${kind}.`);
 
-/** Answers the promises, each with what was found against it. */
+/** Answers the promises, each with what was found against it. What a failed storm leaves is kept to be looked at. */
 async function oneStorm(patches, calmMs) {
   const { dist, remove } = distWith(patches);
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-storm-'));
+  let kept = false;
   try {
     const { told, checks } = await runStorm({
       ...{ dist, kind, folder, calmMs, foreign: values.foreign },
@@ -41,10 +42,12 @@ async function oneStorm(patches, calmMs) {
       random: dice(Number(values.seed)),
     });
     console.log(`${kind}, seed ${values.seed}: ${told}`);
+    kept = patches.length === 0 && checks.some(([, violations]) => violations.length > 0);
+    if (kept) console.log(`The witness is kept in ${folder}.`);
     return checks;
   } finally {
     remove();
-    rmSync(folder, { recursive: true, force: true });
+    if (!kept) rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,7 +1,7 @@
 // A process of a storm that enqueues until it is told to end, and notes what was acknowledged.
 import { argv } from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { dice } from '../kill-test/dice.mjs';
+import { dice } from '../../dist/testing/dice.js';
 import { drawTask } from './plans.mjs';
 import { openPackage } from './store.mjs';
 import { openWitness } from './witness.mjs';

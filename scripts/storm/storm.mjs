@@ -99,6 +99,7 @@ class Storm {
 
   async #rage(operator, ms) {
     const acts = this.#acts(operator);
+    const once = acts.map(([, act]) => act);
     const servers = this.#options.cluster ? [ms / 3, (2 * ms) / 3] : [];
     const from = performance.now();
     while (performance.now() - from < ms) {
@@ -106,7 +107,8 @@ class Storm {
         servers.shift();
         await this.#killServer();
       }
-      const act = pickByWeight(acts, this.#random());
+      // However short the storm is, each kind of attack is among it.
+      const act = once.shift() ?? pickByWeight(acts, this.#random());
       this.#begin(act());
       await delay(50 + this.#random() * 250);
       this.#begin(this.#keepUp());

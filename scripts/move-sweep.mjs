@@ -2,7 +2,7 @@
 // call, on one device and across two. Then bugs are planted in copies of the package, and each must be found.
 //   npm run move-sweep [-- --full] [--seconds 20] [--seed N] [--at-once 2]
 import { parseArgs } from 'node:util';
-import { dice } from './kill-test/dice.mjs';
+import { dice } from '../dist/testing/dice.js';
 import { PLANTS } from './move-sweep/plants.mjs';
 import { allScenarios, nameOf, play } from './move-sweep/scenario.mjs';
 import { distWith } from './planted-dist.mjs';

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { dice } from './kill-test/dice.mjs';
+import { dice } from '../dist/testing/dice.js';
 import { Disk, MODES } from './power-loss/disk.mjs';
 import { note, wrongWith } from './power-loss/judge.mjs';
 import { record } from './power-loss/recording.mjs';

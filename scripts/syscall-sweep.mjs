@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { dice } from './kill-test/dice.mjs';
+import { dice } from '../dist/testing/dice.js';
 import { distWith } from './planted-dist.mjs';
 import { note, wrongWith } from './power-loss/judge.mjs';
 

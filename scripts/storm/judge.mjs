@@ -1,6 +1,7 @@
 // What the witness says, held against the records of the store.
 import { MAX_ATTEMPTS } from './plans.mjs';
 
+const CRASH_LIMIT = 4;
 const WAITING = ['scheduled', 'ready', 'running', 'held'];
 const END_OF_HANDLER = { failure: 'failure', permanent: 'failure', deferral: 'deferral', success: 'success' };
 
@@ -160,9 +161,24 @@ function ranAfterItsEnd(lines, witness) {
   return violations;
 }
 
+/**
+ * How many tasks were lost with each process. A task that was lost alone looks as if it had killed its process, although the storm
+ * did: only then may it be charged, or be a crash loop.
+ */
+function lossesByWorker(all) {
+  const losses = new Map();
+  for (const { history } of all) {
+    for (const { kind, outcome, late, worker } of history) {
+      if (kind === 'execution' && outcome === 'loss' && !late) losses.set(worker, (losses.get(worker) ?? 0) + 1);
+    }
+  }
+  return losses;
+}
+
 function unjust(witness, all) {
+  const losses = lossesByWorker(all);
   return all.flatMap(({ id, plan, history }) =>
-    history.flatMap(({ kind, late, charge, execution, outcome, failure }) => {
+    history.flatMap(({ kind, late, charge, execution, outcome, failure, worker }) => {
       if (kind !== 'execution' || late) return [];
       const how = witness.endOf(id, execution);
       if (charge === 'task' && !['failure', 'permanent'].includes(how)) {
@@ -170,7 +186,11 @@ function unjust(witness, all) {
           `#${id} (${plan}) is charged for execution ${execution} (${failure?.reason ?? outcome}), which ended with ${how}.`,
         ];
       }
-      if (charge === 'recoveries' && plan !== 'poison') return [`#${id} (${plan}) is charged a recovery.`];
+      if (charge === 'recoveries' && plan !== 'poison' && losses.get(worker) > 1) {
+        return [
+          `#${id} (${plan}) is charged a recovery for execution ${execution}, and others were lost with ${worker}.`,
+        ];
+      }
       const should = END_OF_HANDLER[how];
       if (['success', 'failure', 'deferral'].includes(outcome) && should !== outcome) {
         return [`#${id} (${plan}) is recorded with ${outcome} in execution ${execution}, which ended with ${how}.`];
@@ -181,10 +201,13 @@ function unjust(witness, all) {
 }
 
 function accused(all) {
+  const losses = lossesByWorker(all);
+  const looksGuilty = ({ history }) => {
+    const charged = history.filter(({ charge }) => charge === 'recoveries');
+    return charged.length >= CRASH_LIMIT && charged.every(({ worker }) => losses.get(worker) === 1);
+  };
   return all
-    .filter(
-      ({ state, reason, plan }) => state === 'needs_manual' && reason === 'worker.crash_loop' && plan !== 'poison',
-    )
+    .filter((task) => task.reason === 'worker.crash_loop' && task.plan !== 'poison' && !looksGuilty(task))
     .map(({ id, plan }) => `#${id} (${plan}) is a crash loop.`);
 }
 
@@ -206,7 +229,7 @@ function unfounded(witness, all) {
       case 'cancelled':
         return witness.of(id, 'cancel').length > 0 ? [] : [`${said}, and nobody cancelled it.`];
       case 'needs_manual':
-        return plan === 'poison' || plan === 'once' ? [] : [`${said}.`];
+        return plan === 'once' || reason === 'worker.crash_loop' ? [] : [`${said}.`];
       default:
         return [];
     }

@@ -9,9 +9,7 @@ import { STOPS } from './situations/stops.ts';
 import { STRAYS } from './situations/strays.ts';
 import { WORKER_FAULTS } from './situations/worker-faults.ts';
 
-type Table = Readonly<Record<string, readonly Situation[]>>;
-
-const TABLE: Table = {
+const TABLE: Readonly<Record<string, readonly Situation[]>> = {
   'a failure that a handler reports': FAILURES,
   'a worker that is lost': LOSSES,
   'a worker that is out of sight': OUT_OF_SIGHT,
@@ -22,9 +20,9 @@ const TABLE: Table = {
 };
 
 /** Who is charged for what, with real processes on one kind of store. */
-export function describeWhoPays(kind: StoreKind, table = TABLE): void {
+export function describeWhoPays(kind: StoreKind): void {
   const scene = useScene(kind);
-  for (const [what, situations] of Object.entries(table)) {
+  for (const [what, situations] of Object.entries(TABLE)) {
     describe(what, () => {
       for (const situation of situations.filter(({ only = kind }) => only === kind)) {
         const { name, payer, state, executions, explains, shows, happen } = situation;

@@ -33,7 +33,7 @@ export async function freeze(worker: Child, ms: number): Promise<void> {
   worker.signal('SIGCONT');
 }
 
-/** Lets real time pass: a process that is stopped is judged by the system's clock, which no test can move. */
-async function elapse(ms: number): Promise<void> {
+/** Lets real time pass: real processes are judged by the system's clock, which no test can move. */
+export async function elapse(ms: number): Promise<void> {
   await delay(ms);
 }

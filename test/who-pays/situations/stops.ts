@@ -1,4 +1,5 @@
 import { lock } from '../lock.ts';
+import { elapse } from '../lives.ts';
 import type { Situation } from '../situation.ts';
 
 export const STOPS: readonly Situation[] = [
@@ -55,6 +56,22 @@ export const STOPS: readonly Situation[] = [
       await release();
       const next = await scene.worker('next');
       await next.says({ settled: id, state: 'succeeded' });
+      return id;
+    },
+  },
+  {
+    name: 'a worker that stops after the time to give up, while the task runs for the first time',
+    payer: 'nobody',
+    state: 'ready',
+    executions: 1,
+    explains: 'Its worker shut down while it ran',
+    async happen(scene) {
+      const id = await scene.enqueue({ does: 'deaf' });
+      const worker = await scene.worker('worker', { grace: '100ms', task: { retry: { giveUpAfter: 1_000 } } });
+      await worker.says({ running: id });
+      await elapse(1_200);
+      worker.signal('SIGTERM');
+      await worker.endsWell();
       return id;
     },
   },

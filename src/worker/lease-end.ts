@@ -1,13 +1,16 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 
+/** A timer that fires so much too late tells of a freeze. */
+const LATE: Milliseconds = 100;
+
 export interface LeaseEndOptions {
   readonly clock: Clock;
   readonly leaseFor: Milliseconds;
   /** How long one last renewal may take, after the process was frozen. */
   readonly patience: Milliseconds;
-  /** Whether a renewal has failed or is without an answer since the last one that succeeded. */
-  readonly isFailing: () => boolean;
+  /** When the first renewal was asked for that has failed or is without an answer, since the last one that succeeded. */
+  readonly failingSince: () => Milliseconds | undefined;
   readonly renew: () => Promise<void>;
   /** Called when the lease has ended, and others may take over what stood on it. */
   readonly onEnd: () => void;
@@ -15,7 +18,7 @@ export interface LeaseEndOptions {
 
 /**
  * Watches the end of a worker's own lease, by the monotonic clock. Where renewals failed until then, it is over. Where none was
- * tried, because the process was frozen, one is tried first.
+ * tried in time, because the process was frozen, one is tried first.
  */
 export class LeaseEnd {
   readonly #options: LeaseEndOptions;
@@ -29,7 +32,8 @@ export class LeaseEnd {
   renewedAt(moment: Milliseconds): void {
     const { clock, leaseFor } = this.#options;
     this.rest();
-    this.#stop = clock.after(moment + leaseFor - clock.monotonic(), () => this.#over());
+    const dueAt = moment + leaseFor;
+    this.#stop = clock.after(dueAt - clock.monotonic(), () => this.#over(dueAt));
   }
 
   /** Watches no more, and leaves no timer. */
@@ -38,10 +42,14 @@ export class LeaseEnd {
     this.#stop = undefined;
   }
 
-  #over(): void {
-    const { clock, patience, isFailing, renew, onEnd } = this.#options;
+  #over(dueAt: Milliseconds): void {
+    const { clock, patience, failingSince, renew, onEnd } = this.#options;
     this.#stop = undefined;
-    if (isFailing()) {
+    const now = clock.monotonic();
+    // After a freeze the answer to a renewal may wait to be read, or a renewal may have been asked for just before this.
+    const wasFrozen = now - dueAt >= LATE;
+    const failedInTime = now - (failingSince() ?? now) >= patience;
+    if (failedInTime && !wasFrozen) {
       onEnd();
       return;
     }

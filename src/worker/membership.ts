@@ -49,8 +49,8 @@ export class Membership {
   #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
   readonly #end: LeaseEnd | undefined;
-  /** Renewals that are under way, or have failed since the last one that succeeded. */
-  #failing = 0;
+  /** When the first renewal was asked for that has no answer or has failed, since the last one that succeeded. */
+  #failingSince: Milliseconds | undefined;
   #trouble: Trouble | undefined;
 
   constructor(options: MembershipOptions) {
@@ -62,7 +62,7 @@ export class Membership {
           clock,
           leaseFor,
           patience: this.#interval,
-          isFailing: () => this.#failing > 0,
+          failingSince: () => this.#failingSince,
           renew: () => this.refresh(),
           onEnd: () => this.#giveUp(),
         })
@@ -170,7 +170,7 @@ export class Membership {
   /** The lease counts from the moment at which the renewal was asked for: the store may have had it at once. */
   #noteRenewal(askedAt: Milliseconds): void {
     this.#renewedAt = askedAt;
-    this.#failing = 0;
+    this.#failingSince = undefined;
     if (this.#heartbeat.going) this.#end?.renewedAt(askedAt);
   }
 
@@ -191,7 +191,7 @@ export class Membership {
     const claims = held();
     const leases = claims.map(({ claimed }) => claimed.lease);
     const askedAt = clock.monotonic();
-    this.#failing += 1;
+    this.#failingSince ??= askedAt;
     const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases));
     if (known) this.#noteRenewal(askedAt);
     else this.forget(id);

@@ -3,6 +3,8 @@ import type { Situation } from '../situation.ts';
 
 /** No lease of it runs out while it is frozen. */
 const LONG_LEASE = { worker: { leaseFor: '10m' } };
+/** It is over while it is frozen, and leaves time for a renewal on a busy machine. */
+const SHORT_LEASE = { worker: { leaseFor: '2s' } };
 const LIMIT_MS = 800;
 const LIMITED = { ...LONG_LEASE, task: { retry: { timeout: LIMIT_MS } } };
 
@@ -72,10 +74,10 @@ export const FREEZES: readonly Situation[] = [
     explains: 'has succeeded',
     async happen(scene) {
       const id = await scene.enqueue({ does: 'untilTold' });
-      const worker = await scene.worker('worker');
+      const worker = await scene.worker('worker', SHORT_LEASE);
       await worker.says({ running: id });
       await scene.worker('other');
-      await freeze(worker, 3_000);
+      await freeze(worker, 5_000);
       await worker.says({ settled: id });
       return id;
     },

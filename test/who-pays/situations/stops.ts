@@ -1,5 +1,5 @@
-import { lock } from '../lock.ts';
 import { elapse } from '../lives.ts';
+import { lock } from '../lock.ts';
 import type { Situation } from '../situation.ts';
 
 export const STOPS: readonly Situation[] = [

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { systemClock } from '../../src/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { migrate, SCHEMA } from '../../src/store/postgres/migrate.ts';
 import { timeFor } from '../../src/store/postgres/time.ts';
 import type { Store } from '../../src/store/store.ts';
 import { claimRequest, LEASE, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
@@ -191,8 +191,7 @@ describe('migration', () => {
   test('to a next version holds nobody up for long, and leaves the version before it at work', async () => {
     const old = await open();
     const steps = [
-      { sql: () => '', leastWriter: 1 },
-      { sql: () => '', leastWriter: 1 },
+      ...Array.from({ length: SCHEMA }, () => ({ sql: () => '', leastWriter: 1 })),
       { sql: () => 'ALTER TABLE acts ADD COLUMN more text;', leastWriter: 1 },
     ];
     const pool = new pg.Pool({ connectionString: database.directUrl });
@@ -211,7 +210,9 @@ describe('migration', () => {
     expect(await sql('SELECT * FROM holdfast.acts')).toEqual([]);
     await reader.end();
     await migration;
-    expect(await sql('SELECT version, least_writer FROM holdfast.meta')).toEqual([{ version: 3, least_writer: 1 }]);
+    expect(await sql('SELECT version, least_writer FROM holdfast.meta')).toEqual([
+      { version: SCHEMA + 1, least_writer: 1 },
+    ]);
 
     const [receipt] = await old.tasks.enqueue([newTask()]);
     await old.tasks.move([receipt?.id as number], { actor: 'maria', verb: 'cancel' });
@@ -319,13 +320,23 @@ describe('a role that owns nothing', () => {
   test('that only enqueues from SQL needs less', async () => {
     await sql(`
       GRANT USAGE ON SCHEMA holdfast TO ${worker};
-      GRANT SELECT, INSERT ON holdfast.queues, holdfast.classes, holdfast.keys, holdfast.bodies, holdfast.live TO ${worker};
-      GRANT SELECT ON holdfast.lanes, holdfast.calls TO ${worker};
-      GRANT USAGE ON SEQUENCE holdfast.bodies_id_seq TO ${worker}`);
+      GRANT SELECT ON holdfast.holdfast_tasks TO ${worker}`);
     const url = changed({ username: worker });
+    // Who only looks cannot enqueue.
+    await expect(ask(url, `SELECT holdfast.enqueue('mail', '{}')`)).rejects.toMatchObject({ code: '42501' });
+    await sql(`GRANT EXECUTE ON FUNCTION holdfast.enqueue TO ${worker}`);
     const [first] = await ask(url, `SELECT holdfast.enqueue('mail', '{}', key => 'k') AS id`);
     expect(await ask(url, `SELECT holdfast.enqueue('mail', '{}', key => 'k') AS id`)).toEqual([first]);
-    await expect(ask(url, 'DELETE FROM holdfast.live')).rejects.toMatchObject({ code: '42501' });
+    for (const statement of [
+      'DELETE FROM holdfast.live',
+      'SELECT payload FROM holdfast.bodies',
+      "INSERT INTO holdfast.queues (name) VALUES ('q')",
+    ]) {
+      await expect(ask(url, statement)).rejects.toMatchObject({ code: '42501' });
+    }
+    await expect(ask(url, `SELECT holdfast.enqueue('mail', '{}', queue => repeat('q', 300))`)).rejects.toMatchObject({
+      code: '22023',
+    });
   });
 });
 

@@ -1,16 +1,21 @@
 -- What people call from SQL. These stand in the schema of the tables, and use the newest version's functions.
 
--- For other languages: enqueues in the caller's own transaction.
+-- For other languages: enqueues in the caller's own transaction. It runs with its owner's rights, so that whoever only enqueues
+-- needs no right to tables.
 CREATE OR REPLACE FUNCTION enqueue(
   type text, payload jsonb, queue text DEFAULT NULL, source text DEFAULT NULL, priority integer DEFAULT 0,
   key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL,
     deadline timestamptz DEFAULT NULL
-) RETURNS bigint LANGUAGE plpgsql AS $$
+) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   sorted text;
 BEGIN
   IF type IS NULL OR type = '' OR length(type) > 256 THEN
     RAISE EXCEPTION 'enqueue needs a type: a name of 1 to 256 characters.' USING ERRCODE = '22023';
+  END IF;
+  IF length(queue) NOT BETWEEN 1 AND 256 OR length(source) NOT BETWEEN 1 AND 256 OR length(key) NOT BETWEEN 1 AND 256
+    OR length(category) NOT BETWEEN 1 AND 256 THEN
+    RAISE EXCEPTION 'queue, source, key and category must be names of 1 to 256 characters.' USING ERRCODE = '22023';
   END IF;
   IF payload IS NULL THEN RAISE EXCEPTION 'enqueue needs a payload; null in JSON is written ''null''.'
     USING ERRCODE = '22023'; END IF;
@@ -31,6 +36,20 @@ BEGIN
       'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch
         FROM deadline) * 1000)::bigint)),
     key IS NOT NULL, false) -> 0 ->> 0;
+END $$;
+
+-- Those who could insert tasks before that may go on; others have to be granted it.
+DO $$
+DECLARE
+  grantee_ text;
+BEGIN
+  REVOKE ALL ON FUNCTION enqueue FROM PUBLIC;
+  FOR grantee_ IN SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END
+    FROM pg_class c, aclexplode(c.relacl) a
+    WHERE c.oid = 'live'::regclass AND a.privilege_type = 'INSERT' AND a.grantee <> c.relowner
+  LOOP
+    EXECUTE 'GRANT EXECUTE ON FUNCTION enqueue TO ' || grantee_;
+  END LOOP;
 END $$;
 
 -- To be called once after a backup was restored: whoever worked with the database as it was before can change nothing in it.

@@ -33,7 +33,7 @@ export const PLANTS = {
       device === 'two' && source === 'as it was left' && destination === 'a copy of the source',
   },
   'any empty private folder is its own': {
-    patches: [{ file: 'handlers/move.js', find: '!record.beganWith(source) || ', replace: '' }],
+    patches: [{ file: 'handlers/move.js', find: '!record.isPlace(target) || ', replace: '' }],
     where: ({ thing, killed, source, destination }) =>
       thing === 'folder' &&
       killed === 'before it began' &&

@@ -19,9 +19,9 @@ interface Made extends Identity {
 /** The checkpoint of a move: written before its first change. */
 interface Saved {
   readonly source: Identity;
-  /** Nothing had the destination's name when the record was begun. */
-  readonly free: boolean;
   readonly made: readonly Made[];
+  /** The empty folder that was made for a folder to replace. */
+  readonly place?: Identity;
 }
 
 /** Of the files that earlier executions wrote, the last ones are remembered. */
@@ -44,10 +44,10 @@ export class MoveRecord {
   }
 
   /** Saves what the source is, before anything is changed. Costs nothing where an earlier execution saved the same. */
-  async begin(source: BigIntStats, free: boolean): Promise<void> {
+  async begin(source: BigIntStats): Promise<void> {
     const known = this.#saved;
-    if (known && isThe(source, known.source) && (known.free || !free)) return;
-    await this.#save({ source: identityOf(source), free, made: known?.made ?? [] });
+    if (known && isThe(source, known.source)) return;
+    await this.#save({ source: identityOf(source), made: known?.made ?? [] });
   }
 
   /** Saves what was written for the destination, before it gets that name. */
@@ -56,9 +56,14 @@ export class MoveRecord {
     await this.#save({ ...known, made: [...known.made, { ...identityOf(file), lost }].slice(-MOST_MADE) });
   }
 
-  /** Whether an earlier execution began with this very source while the destination was free. */
-  beganWith(source: BigIntStats): boolean {
-    return this.#before?.free === true && isThe(source, this.#before.source);
+  /** Saves which empty folder was made for the source to replace. */
+  async madePlace(folder: BigIntStats): Promise<void> {
+    await this.#save({ ...(this.#saved as Saved), place: identityOf(folder) });
+  }
+
+  /** Whether an earlier execution made this very folder. */
+  isPlace(folder: BigIntStats): boolean {
+    return this.#before?.place !== undefined && isThe(folder, this.#before.place);
   }
 
   /** Whether this file is the source that an earlier execution began with, or was written by one. */

@@ -89,7 +89,7 @@ async function moveFolder(
   record: MoveRecord,
 ): Promise<MoveResult> {
   const { from, to } = input;
-  await record.begin(source, (await find(to)) === undefined);
+  await record.begin(source);
   await makePlace(input, source, record);
   try {
     await rename(from, to);
@@ -115,11 +115,13 @@ const OUR_FOLDER_MODE = 0o700;
 async function makePlace({ from, to }: MoveInput, source: BigIntStats, record: MoveRecord): Promise<void> {
   try {
     await mkdir(to, OUR_FOLDER_MODE);
+    const place = await find(to);
+    if (place) await record.madePlace(place);
   } catch (error) {
     const target = hasCode(error, 'EEXIST') ? await find(to) : undefined;
     if (target === undefined) throw error;
     if (isSame(source, target)) throw sameFile(from, to, error);
-    if (!record.beganWith(source) || !couldBeOurs(target)) throw error;
+    if (!record.isPlace(target) || !couldBeOurs(target)) throw error;
     // That it is empty is left to the rename, which asks in the same step.
   }
 }
@@ -160,7 +162,7 @@ async function moveFile(
   record: MoveRecord,
 ): Promise<MoveResult> {
   const halfStep = await sweep(input.to, task);
-  await record.begin(source, (await find(input.to)) === undefined);
+  await record.begin(source);
   // Elsewhere `link` may follow a symbolic link and give its target a second name.
   const linkable = !source.isSymbolicLink() || process.platform === 'linux';
   try {

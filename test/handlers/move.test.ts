@@ -249,8 +249,19 @@ describe('the next execution finishes a half-step', () => {
     await expect(run({ execution: 2 })).rejects.toMatchObject({ code: 'EEXIST', syscall: 'mkdir' });
 
     await rm(to, { recursive: true });
-    await expect(run({ to: join(here, 'nowhere', 'b'), execution: 3 })).rejects.toMatchObject({ code: 'ENOENT' });
+    let saves = 0;
+    const dyingAfterPlace = () => {
+      saves += 1;
+      if (saves === 2) throw stopped;
+    };
+    await expect(run({ execution: 3, beforeSaving: dyingAfterPlace })).rejects.toBe(stopped);
+    await rm(to, { recursive: true });
+    await run({ execution: 3 });
+    // As if it had been killed before the rename: the same place, and the source where it was.
+    renameSync(to, from);
     await mkdir(to, 0o700);
+    await expect(run({ execution: 4 })).rejects.toMatchObject({ code: 'EEXIST', syscall: 'mkdir' });
+    await rm(to, { recursive: true });
     expect(await run({ execution: 4 })).toEqual({ to, how: 'folder' });
     expect(await readdir(to)).toEqual(['deep']);
     expect(await names()).toEqual({ inbox: [], archive: ['b.txt'] });

@@ -8,8 +8,6 @@ CREATE TYPE settlement AS (
 
 -- One more charge under a reason and a kind, of a task that has some.
 CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  place integer;
 BEGIN
   FOR place IN 0..jsonb_array_length(p_charged) - 1 LOOP
     IF p_charged -> place ->> 'reason' = p_reason AND p_charged -> place ->> 'kind' = p_kind THEN

@@ -23,7 +23,8 @@ export class Takeover {
     this.#stop =
       wait === undefined
         ? undefined
-        : this.#clock.after(wait, () => {
+        : // Whole milliseconds: a fraction may be too small to move a clock, and the look would find nothing, without end.
+          this.#clock.after(Math.max(1, Math.ceil(wait)), () => {
             this.#stop = undefined;
             this.#look();
           });

@@ -81,7 +81,7 @@ const DESTINATION = {
   'another file': ({ to }) => put(to, () => writeFileSync(to, 'theirs')),
   'a copy of the source': ({ from, to, spare }) => put(to, () => cpSync(spare, to, COPY), from),
   'an empty private folder': ({ to }) => put(to, () => mkdirSync(to, 0o700)),
-  'another file with the same inode number': ({ to, inode }) => put(to, () => reuse(dirname(to), inode, to)),
+  'another file with the same inode number': (place) => put(place.to, () => reuse(place)),
 };
 
 const COPY = { recursive: true, preserveTimestamps: true, verbatimSymlinks: true };
@@ -92,13 +92,16 @@ function put(to, make) {
   return true;
 }
 
-/** File systems give the numbers of removed files out again. Where this one does not, it is just another file. */
-function reuse(folder, inode, to) {
-  const tried = mkdtempSync(join(folder, 'tried-'));
-  for (let n = 0; n < 300; n += 1) writeFileSync(join(tried, `${n}`), 'theirs');
-  const found = readdirSync(tried).find((name) => lstatSync(join(tried, name), { bigint: true }).ino === inode);
-  linkSync(join(tried, found ?? '0'), to);
-  rmSync(tried, { recursive: true });
+/**
+ * File systems give the numbers of removed files out again, mostly in the same folder. Where this one does not, it is just another file.
+ */
+function reuse({ from, to, other, inode }) {
+  const folder = other === dirname(dirname(from)) && existsSync(dirname(from)) ? dirname(from) : other;
+  const tried = Array.from({ length: 300 }, (_, n) => join(folder, `tried-${n}`));
+  for (const path of tried) writeFileSync(path, 'theirs');
+  const found = tried.find((path) => lstatSync(path, { bigint: true }).ino === inode);
+  linkSync(found ?? tried[0], to);
+  for (const path of tried) unlinkSync(path);
 }
 
 const PLACES = [

@@ -23,8 +23,8 @@ export const PLANTS = {
     patches: [
       {
         file: 'store/liveness.js',
-        find: at('isProvablyDead'),
-        replace: first('if (Math.random() < 0.2) return true;'),
+        find: at('livenessOf'),
+        replace: first("if (Math.random() < 0.2) return 'dead';"),
       },
     ],
   },

@@ -213,9 +213,14 @@ function tellSucceeded(known: Known): Told {
   const { now, task, history } = known;
   const act = endedBy(history, 'succeeded');
   const when = task.endedAt ? ` ${ago(task.endedAt.getTime(), now)}` : '';
-  const tries = task.attempts + 1;
-  const how = act ? `: ${act.actor} said so` : tries === 1 ? ', at the first try' : `, after ${tries} attempts`;
+  const how = act ? `: ${act.actor} said so` : `, ${whichTry(task)}`;
   return { headline: `${nameOf(task)} has succeeded${when}${how}.`, next: 'Nothing: it is done.', steps: [] };
+}
+
+/** An execution that was lost or handed back was no attempt, but it was a start. */
+function whichTry({ attempts, executions }: Task): string {
+  if (attempts > 0) return `after ${attempts + 1} attempts`;
+  return executions === 1 ? 'at the first try' : `in execution ${executions}`;
 }
 
 const NO_MORE = 'Nothing happens by itself. A retry starts a new round, with all counts at zero.';

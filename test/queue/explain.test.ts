@@ -32,7 +32,7 @@ const push = defineTask<{ how?: string }>('push', {
     jitter: none,
     rules: { 'fs.locked': { maxAttempts: 10, backoff: fixed('1m') } },
   },
-  run({ how }) {
+  run({ how }, { execution }) {
     switch (how) {
       case 'locked':
         throw Object.assign(new Error('busy'), { code: 'EBUSY', syscall: 'rename' });
@@ -40,6 +40,9 @@ const push = defineTask<{ how?: string }>('push', {
         throw new Failed('It broke.', { reason: 'app.broke' });
       case 'later':
         throw new RetryLater('10m');
+      case 'later once':
+        if (execution === 1) throw new RetryLater('10m');
+        return null;
       case 'gone':
         throw new PermanentFailure('It is gone.', { reason: 'app.gone' });
       case 'person':
@@ -319,6 +322,13 @@ describe('explain', () => {
       `#${id} push has succeeded just now, at the first try.\n  next    Nothing: it is done.`,
     );
     expect((await kit.holdfast.explain(other)).headline).toBe(`#${other} push has succeeded just now: eva said so.`);
+  });
+
+  test('of a task that was executed before, and charged for nothing, does not call its success the first try', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, { how: 'later once' });
+    await kit.advance('10m');
+    expect((await kit.holdfast.explain(id)).headline).toBe(`#${id} push has succeeded just now, in execution 2.`);
   });
 
   test('counts a new round from zero', async () => {

@@ -21,7 +21,7 @@ export const LOSSES: readonly Situation[] = [
     payer: 'nobody',
     state: 'succeeded',
     executions: 2,
-    explains: 'has succeeded',
+    explains: /has succeeded .*, in execution 2/,
     async happen(scene) {
       const id = await scene.enqueue({ does: ['die', 'succeed'] });
       await workersUntil(scene, id, 'succeeded');

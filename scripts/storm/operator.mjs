@@ -7,6 +7,8 @@ const pick = (random, from) => from[Math.floor(random() * from.length)];
 /** Where a task may be when an operator names it. */
 const SHORTEST_HELD_MS = 200;
 
+const VERBS = ['cancel', 'hold', 'cancel', 'release', 'retry', 'holdSource', 'cancel', 'pauseQueue', 'hold'];
+
 /** What an operator does to a store while the storm goes on: by the API, and by the command line. */
 export class Operator {
   #holdfast;
@@ -14,6 +16,7 @@ export class Operator {
   #random;
   #main;
   #where;
+  #verbs = [...VERBS];
   counts = { operated: 0, commands: 0, pruned: 0 };
   /** A sentence for each command that broke. */
   wrong = [];
@@ -28,7 +31,8 @@ export class Operator {
 
   async operate() {
     const random = this.#random;
-    const verb = pick(random, ['hold', 'hold', 'release', 'retry', 'cancel', 'holdSource', 'pauseQueue']);
+    // However short the storm is, each verb is among it.
+    const verb = this.#verbs.shift() ?? pick(random, VERBS);
     this.counts.operated += 1;
     if (verb === 'holdSource') return this.#forAWhile('holdSource', 'releaseSource', pick(random, SOURCES));
     if (verb === 'pauseQueue') return this.#forAWhile('pauseQueue', 'resumeQueue', pick(random, QUEUES));

@@ -53,15 +53,15 @@ export const PLANTS = {
     ],
   },
   'accuses-neighbours': {
-    what: 'whatever is lost with its worker twice is a crash loop',
+    what: 'whatever is lost with its worker is a crash loop',
     promise: 'only a task that kills its worker ends as a crash loop',
     patches: [
       {
         file: 'failure/decide.js',
         find: at('judgeLoss'),
-        replace: first(`if (open.facts.executions > 1) {
-          return end({ ...open, reason: 'worker.crash_loop' }, 'needs_manual', { to: 'nobody' }, 'crash_loop', 'planted');
-        }`),
+        replace: first(
+          `return end({ ...open, reason: 'worker.crash_loop' }, 'needs_manual', { to: 'nobody' }, 'crash_loop', 'planted');`,
+        ),
       },
     ],
   },
@@ -76,8 +76,8 @@ export const PLANTS = {
     patches: [{ file: 'worker/recovery.js', find: at('recover'), replace: first('return 0;') }],
   },
   'cancels-another': {
-    what: 'an operator who cancels a task cancels the one after it',
+    what: 'an operator who cancels a task cancels the one before it',
     promise: 'each end has its cause',
-    patches: [{ file: 'queue/holdfast.js', find: at('cancel'), replace: first('id += 1;') }],
+    patches: [{ file: 'queue/holdfast.js', find: at('cancel'), replace: first('id = Math.max(1, id - 1);') }],
   },
 };

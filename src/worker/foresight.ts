@@ -17,8 +17,18 @@ const SHORTEST: Milliseconds = 0.1;
 const UP = 1 / 4;
 const DOWN = 1 / 32;
 
+/** How much one execution counts in the share of those that were far too long. */
+const ONE_OF_MANY = 1 / 256;
+/**
+ * Each execution that is far too long has all that waits handed back, and each task that is handed back costs an execution. So
+ * many fewer are claimed ahead, the more often that happens, that about this share of executions is repeated at most.
+ */
+const MOST_REPEATED = 1 / 50;
+
 interface Measured {
   average: Milliseconds;
+  /** The share of executions that were far too long; older ones count less. */
+  tooLong: number;
   seen: number;
 }
 
@@ -35,12 +45,14 @@ export class Foresight {
   }
 
   note(type: string, ranFor: Milliseconds): void {
+    const tooLong = ranFor > FAR_TOO_LONG ? 1 : 0;
     const known = this.#measured.get(type);
     if (!known) {
-      this.#measured.set(type, { average: ranFor, seen: 1 });
+      this.#measured.set(type, { average: ranFor, tooLong: tooLong * ONE_OF_MANY, seen: 1 });
       return;
     }
     known.seen += 1;
+    known.tooLong += (tooLong - known.tooLong) * ONE_OF_MANY;
     known.average += (ranFor - known.average) * (ranFor > known.average ? UP : DOWN);
   }
 
@@ -66,7 +78,8 @@ export class Foresight {
     const short = [...this.#measured].filter(([type]) => this.isShort(type) && this.#permits(type));
     if (short.length === 0) return undefined;
     const slowest = Math.max(SHORTEST, ...short.map(([, { average }]) => average));
-    const enough = Math.min(MOST_TASKS, Math.floor((MOST_WORK * this.#slots) / slowest));
+    const tooLong = Math.max(...short.map(([, { tooLong: share }]) => share));
+    const enough = Math.floor(Math.min(MOST_TASKS, (MOST_WORK * this.#slots) / slowest, MOST_REPEATED / tooLong));
     if (waiting > enough / 2) return undefined;
     return { limit: enough - waiting, types: short.map(([type]) => type) };
   }

@@ -78,6 +78,23 @@ describe('what is claimed ahead', () => {
     expect(await states(kit)).toEqual({ running: 0, ready: 0, succeeded: 45 });
   });
 
+  test('is less where an execution was far too long now and then, for each such one has all of it handed back', async () => {
+    const { kit, quick, release } = await busy();
+    await kit.holdfast.enqueue(quick, { wait: '200ms' });
+    await kit.advance('1s');
+    await kit.holdfast.enqueueAll(quick, Array(80).fill({}));
+    await kit.drain();
+
+    await kit.holdfast.enqueueAll(quick, [{ wait: 'open' }, ...Array(40).fill({})]);
+    await kit.drain();
+    const { running } = await states(kit);
+    expect(running).toBeGreaterThan(1);
+    expect(running).toBeLessThan(10);
+    release();
+    await kit.drain();
+    expect(await states(kit)).toMatchObject({ running: 0, ready: 0 });
+  });
+
   test('is handed back when the worker stops, even what was on its way', async () => {
     const { kit, quick } = await busy();
     await kit.holdfast.enqueueAll(quick, Array(5).fill({ wait: '1h' }));

@@ -248,7 +248,8 @@ const HOSTILE: readonly (readonly [name: string, make: () => unknown])[] = [
   ],
 ];
 
-describe.each(HOSTILE)('classifying %s', (_, make) => {
+// Some of these take seconds to make.
+describe.each(HOSTILE)('classifying %s', { timeout: 90_000 }, (_, make) => {
   test('gives a bounded, well-formed failure that can be stored, soon, and throws nothing', () => {
     const failure = classify(make(), { now: 0 });
 

@@ -182,7 +182,10 @@ describe.concurrent('looking at tasks', () => {
 
   test('show tells what happened, why, and what to do next', async () => {
     const { stdout } = await project.run('show', 'broken');
-    const text = stdout.replaceAll(/\d\d:\d\d:\d\d/g, 'TIME').replaceAll(/\d+ms|foreground-\d+/g, 'X');
+    const text = stdout
+      .replaceAll(/\d\d:\d\d:\d\d/g, 'TIME')
+      .replaceAll(/\d+ms|foreground-\d+/g, 'X')
+      .replace(/"program":"[^"]*\/sh"/, '"program":"PATH"');
     expect(text).toBe(
       [
         `#2 sh -c 'echo "went wrong" >&2; exit 3'  ✕ dead at TIME`,
@@ -194,7 +197,7 @@ describe.concurrent('looking at tasks', () => {
         'why    process.exit: attempt 1 of 1 failed.',
         'next   look  holdfast show 2        once more  holdfast retry 2',
         'output holdfast logs 2',
-        `input  {"argv":["sh","-c","echo \\"went wrong\\" >&2; exit 3"],"cwd":"${project.folder}"}`,
+        `input  {"argv":["sh","-c","echo \\"went wrong\\" >&2; exit 3"],"program":"PATH","cwd":"${project.folder}"}`,
         '',
       ].join('\n'),
     );

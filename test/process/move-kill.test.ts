@@ -257,6 +257,12 @@ async function overtakeAfterEveryCall(thing: Thing, device: () => string): Promi
       next = (await outcomeOf(drive(place, 2))).said;
     });
 
+    if (call.name === 'mkdir') {
+      // Nothing is recorded yet that proves whose the new folder is: it is left alone, a person is asked, and nothing is moved.
+      expect(JSON.parse(next), at).toMatchObject({ error: { code: 'EEXIST' } });
+      expect(await look(thing, place.from), at).toBe('whole');
+      return;
+    }
     expect(JSON.parse(next), at).toMatchObject({ result: { to: place.to } });
     await expectMoved(thing, place, at);
   });

@@ -29,7 +29,7 @@ export interface LeftRunning {
 /** The variable that every process of a command inherits, by which it is known again. */
 export const TAG = 'HOLDFAST_RUN';
 
-export function tagOf({ id, submittedAt }: LeftRunning, execution: number): string {
+export function tagOf({ id, submittedAt }: LeftRunning, execution: number | ''): string {
   return `${id}-${submittedAt?.getTime() ?? 0}-${execution}`;
 }
 
@@ -40,8 +40,8 @@ export function startedAs(group: number, task: LeftRunning): { readonly command:
 }
 
 /**
- * Ends the processes that an execution before this one left running, as its worker would have: SIGTERM, then SIGKILL. What cannot be
- * judged from here, on another host or in another pid namespace, is left alone, and the log says so.
+ * Ends the processes that executions before this one left running, as their worker would have: SIGTERM, then SIGKILL. What cannot be
+ * judged from here, on another host, in another pid namespace or without `/proc`, is left alone, and the log says so.
  * @throws RetryLater where they cannot be ended.
  */
 export async function endLeftRunning(task: LeftRunning, killAfter: Milliseconds): Promise<void> {
@@ -78,35 +78,51 @@ async function end(task: LeftRunning, group: number, killAfter: Milliseconds): P
   task.log?.info({ group }, 'The command of an earlier execution had outlived its worker, and was ended');
 }
 
-/** The groups that still run of what was started up to this execution. */
+/**
+ * The groups that still run of what was started up to this execution. The checkpoint tells of the last one whose worker lived until it
+ * was durable. The executions after it, which may have started nothing at all, are found by their tags alone.
+ */
 function groupsOf(task: LeftRunning, last: number): readonly number[] {
   const known = startedIn(task.checkpoint);
-  // An execution whose worker was killed before its checkpoint was durable is found by its tag alone.
-  if (known?.execution !== last) return groupsTagged(tagOf(task, last));
-  const mine = here();
-  const restarted = mine.boot !== null && known.boot !== null && known.boot !== mine.boot;
-  if (known.host === mine.host && restarted) return [];
-  if (known.host !== mine.host || known.pidSpace !== mine.pidSpace || known.started === null) {
-    const where = known.host === mine.host ? 'in another pid namespace' : `on ${known.host}`;
-    task.log?.warn(
-      { host: known.host, group: known.group },
-      `Whether the command of execution ${known.execution} still runs ${where} cannot be seen from here`,
-    );
-    return [];
-  }
-  // Nearly always: the execution ended by itself, and its command with it.
-  if (!groupLives(known.group)) return [];
-  const leader = processState(known.group);
-  // Another start means that the number was given out again, which happens only when the whole group is gone.
-  if (leader && leader.started !== known.started) return [];
-  const lives = leader && !hasEnded(leader) ? true : groupsTagged(tagOf(task, last)).includes(known.group);
-  return lives ? [known.group] : [];
+  const recorded = known !== undefined && isLeft(task, known) ? [known.group] : [];
+  const later = (known?.execution ?? 0) + 1;
+  return later > last ? recorded : [...new Set([...recorded, ...groupsTagged(task, later, last)])];
 }
 
-/** The groups of the processes that have this tag in their environment, as far as we may look. */
-function groupsTagged(tag: string): readonly number[] {
-  const wanted = `${TAG}=${tag}`;
-  const tagged = processes((pid) => environmentOf(pid).includes(wanted)).filter((one) => !hasEnded(one));
+/** Whether the recorded group still runs. */
+function isLeft(task: LeftRunning, known: Started): boolean {
+  const mine = here();
+  const { execution, group, started, host } = known;
+  const warn = (what: string) => task.log?.warn({ host, group }, what);
+  if (host === mine.host && mine.boot !== null && known.boot !== null && known.boot !== mine.boot) return false;
+  if (host !== mine.host || known.pidSpace !== mine.pidSpace) {
+    const where = host === mine.host ? 'in another pid namespace' : `on ${host}`;
+    warn(`Whether the command of execution ${execution} still runs ${where} cannot be seen from here`);
+    return false;
+  }
+  // Nearly always: the execution ended by itself, and its command with it.
+  if (!groupLives(group)) return false;
+  const leader = processState(group);
+  // Another start means that the number was given out again, which happens only when the whole group is gone.
+  if (leader && started !== null && leader.started !== started) return false;
+  if (leader && started !== null && !hasEnded(leader)) return true;
+  const isTagged = groupsTagged(task, execution, execution).includes(group);
+  if (!isTagged && started === null) {
+    warn(
+      `Whether process group ${group} is the command of execution ${execution} cannot be told: its start is not known`,
+    );
+  }
+  return isTagged;
+}
+
+/** The groups of the processes that have the tag of one of these executions in their environment, as far as we may look. */
+function groupsTagged(task: LeftRunning, first: number, last: number): readonly number[] {
+  const start = `${TAG}=${tagOf(task, '')}`;
+  const isTag = (entry: string) => {
+    const execution = entry.startsWith(start) ? Number(entry.slice(start.length)) : Number.NaN;
+    return first <= execution && execution <= last;
+  };
+  const tagged = processes((pid) => environmentOf(pid).some(isTag)).filter((one) => !hasEnded(one));
   const own = processState(process.pid)?.group;
   return [...new Set(tagged.map(({ group }) => group))].filter((group) => group > 1 && group !== own);
 }

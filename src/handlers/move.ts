@@ -14,13 +14,15 @@ export type { MoveInput, MoveResult } from './move-task.ts';
 
 /**
  * Moves a file, a folder or a symbolic link, and never onto something that exists. It may be killed before any system
- * call: the file is whole under one of its two names, `to` never shows a part of it, and the next execution goes on.
+ * call: the file is whole under one of its two names, `to` never shows a part of it, and the next execution goes on. One exception:
+ * a move of a folder that was killed after `mkdir(to)` and before that is saved fails with EEXIST, because the empty folder may be
+ * somebody else's.
  *
  * ```
  * before any of it           save what the source is (see `MoveRecord`)
  * file, symbolic link        link(from, to) ─► unlink(from)
  * the same to another device write temporary ─► save what was written ─► link(temporary, to) ─► unlink(from) ─► unlink(temporary)
- * folder                     mkdir(to) ─► rename(from, to), which replaces only an empty folder
+ * folder                     mkdir(to) ─► save which folder that is ─► rename(from, to), which replaces only an empty folder
  * ```
  *
  * Across devices a file keeps its content, holes, mode, times, owner, extended attributes and ACL as far as the destination takes

@@ -4,7 +4,7 @@ import { createReadStream, openSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os';
 import { createInterface } from 'node:readline';
 import { describe, expect } from 'vitest';
-import { command } from '../../src/handlers/command.ts';
+import { command, endLostCommand } from '../../src/handlers/command.ts';
 import { hasEnded, processState } from '../../src/handlers/process-group.ts';
 import { type Project, test } from './cli-process.ts';
 
@@ -101,13 +101,13 @@ describe('a command that outlives its killed worker', () => {
 });
 
 /** Of an execution of the handler itself, with what an earlier one saved. */
-function execution(checkpoint: unknown, warnings: string[] = []) {
+function execution(checkpoint: unknown, warnings: string[] = [], number = 2) {
   const log = { info() {}, warn: (_: object, message: string) => void warnings.push(message) };
   const run = command({ environment: process.env });
   const task = {
     id: 41,
     attempt: 1,
-    execution: 2,
+    execution: number,
     submittedAt: new Date(1_700_000_000_000),
     signal: new AbortController().signal,
     log,
@@ -158,10 +158,44 @@ describe('what an earlier execution saved of its command', () => {
     await stranger.end();
   });
 
+  test('is judged although an execution after it started nothing', async () => {
+    const left = await aStranger();
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const pidSpace = readlinkSync('/proc/self/ns/pid');
+    const started = processState(left.group)?.started;
+    await execution(saved(left.group, { boot, pidSpace, started }), [], 3);
+    expect(lives(left.group)).toBe(false);
+  });
+
+  test('is judged where the task was cancelled after an execution that started nothing', async () => {
+    const left = await aStranger();
+    const later = await aStranger({ HOLDFAST_RUN: '41-1700000000000-2' });
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const pidSpace = readlinkSync('/proc/self/ns/pid');
+    const checkpoint = saved(left.group, { boot, pidSpace, started: processState(left.group)?.started }) as never;
+    const lost = { id: 41, execution: 3, submittedAt: new Date(1_700_000_000_000), checkpoint };
+    await endLostCommand({ argv: ['true'], cwd: '/', killAfterMs: 500 }, lost);
+    expect([lives(left.group), lives(later.group)]).toEqual([false, false]);
+  });
+
+  test('proves nothing without a start: the environment tells, or nothing is ended and the log says so', async () => {
+    const left = await aStranger({ HOLDFAST_RUN: '41-1700000000000-1' });
+    const stranger = await aStranger();
+    const warnings: string[] = [];
+    const pidSpace = readlinkSync('/proc/self/ns/pid');
+    await execution(saved(left.group, { pidSpace, started: null }), warnings);
+    await execution(saved(stranger.group, { pidSpace, started: null }), warnings);
+    expect([lives(left.group), lives(stranger.group)]).toEqual([false, true]);
+    expect(warnings.map((each) => each.replace(/\d+/, 'N'))).toEqual([
+      'Whether process group N is the command of execution 1 cannot be told: its start is not known',
+    ]);
+    await stranger.end();
+  });
+
   test('is not needed: where the worker was killed before it was durable, the environment tells', async () => {
     const left = await aStranger({ HOLDFAST_RUN: '41-1700000000000-1' });
     const other = await aStranger({ HOLDFAST_RUN: '41-1700000000000-11' });
-    await execution(undefined);
+    await execution(undefined, [], 4);
     expect([lives(left.group), lives(other.group)]).toEqual([false, true]);
     await other.end();
   });

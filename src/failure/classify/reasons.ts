@@ -245,7 +245,12 @@ const ROWS = {
   'process.cwd_missing': ['transient', 'worker', 'There is no such folder to run the program in.'],
   'process.usage': ['permanent', 'task', 'The program does not take these arguments (exit 64, 78).'],
   'process.max_buffer': ['permanent', 'task', 'The program wrote more than was allowed.'],
-  'process.left_running': ['transient', 'worker', 'What an earlier execution started still runs and cannot be ended.'],
+  'process.left_running': [
+    'transient',
+    'worker',
+    'What an earlier execution started still runs and cannot be ended.',
+    '`holdfast run` tries again after 10 s each time.',
+  ],
   'process.tempfail': ['transient', 'task', 'The program asks to be run later (exit 75).'],
   'process.killed': [
     'transient',

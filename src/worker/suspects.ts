@@ -9,8 +9,6 @@ const LONGEST_BUSY: Milliseconds = 60_000;
 interface Suspect {
   readonly lostInARow: number;
   readonly begunAt: Milliseconds;
-  /** Whether it still holds its task: a claim by hand ends by itself when nobody renews it. */
-  readonly isHeld: () => boolean;
 }
 
 /**
@@ -20,9 +18,10 @@ interface Suspect {
  */
 export class Suspects {
   readonly #clock: Clock;
+  /** Every task that began here and has not ended, and whether its lease is held: a claim by hand that is forgotten lapses. */
+  readonly #begun = new Map<Claimed, () => boolean>();
   readonly #running = new Map<Claimed, Suspect>();
   #atOnce = 1;
-  #tasks = 0;
   #busySince: Milliseconds = 0;
 
   constructor(clock: Clock) {
@@ -31,30 +30,35 @@ export class Suspects {
 
   /** What a claim may ask for; undefined while a task must run alone: then nothing is to be claimed. */
   get allowed(): Pick<ClaimRequest, 'suspects' | 'alone'> | undefined {
-    const held = [...this.#running.values()].filter(({ isHeld }) => isHeld());
+    const held = [...this.#running].filter(([claimed]) => this.#begun.get(claimed)?.()).map(([, suspect]) => suspect);
     const now = this.#clock.monotonic();
     if (held.some(({ lostInARow, begunAt }) => mustRunAlone(lostInARow) && now - begunAt < probationOf(lostInARow))) {
       return undefined;
     }
     const beside = held.filter(({ lostInARow }) => !mustRunAlone(lostInARow)).length;
-    const alone = this.#tasks === 0 || now - this.#busySince >= LONGEST_BUSY;
+    const alone = this.#isEmpty || now - this.#busySince >= LONGEST_BUSY;
     return { suspects: Math.max(0, this.#atOnce - beside), alone };
+  }
+
+  get #isEmpty(): boolean {
+    for (const isHeld of this.#begun.values()) if (isHeld()) return false;
+    return true;
   }
 
   /** A task of this process was claimed and begins. */
   begin(claimed: Claimed, isHeld = () => true): void {
     const now = this.#clock.monotonic();
-    if (this.#tasks === 0) this.#busySince = now;
-    this.#tasks += 1;
+    if (this.#isEmpty) this.#busySince = now;
+    this.#begun.set(claimed, isHeld);
     const { lostInARow } = claimed.facts;
     if (lostInARow === 0) return;
-    this.#running.set(claimed, { lostInARow, begunAt: now, isHeld });
+    this.#running.set(claimed, { lostInARow, begunAt: now });
     if (mustRunAlone(lostInARow)) this.#busySince = now;
   }
 
   /** It has ended, or its lease is lost. `reported`: an execution of it said how it ended. */
   end(claimed: Claimed, reported: boolean): void {
-    this.#tasks -= 1;
+    this.#begun.delete(claimed);
     if (this.#running.delete(claimed) && reported) this.#atOnce += 1;
   }
 

@@ -120,6 +120,21 @@ describe('a task that must run alone', () => {
     expect(begun.get(id)).toBeLessThan(71);
   });
 
+  test('still waits until its worker runs nothing where a claim by hand was forgotten', async () => {
+    const { kit, begun, work } = await timed();
+    await kit.holdfast.enqueue('other', null);
+    await kit.holdfast.claim({ types: ['other'] });
+    await kit.advance('2m');
+    await kit.holdfast.enqueue('work', 5);
+    await kit.advance('1ms');
+    const [apart] = (await suspects(kit, 2, [1])) as [number];
+
+    work({ types: ['work'] });
+    await kit.advance('10s');
+
+    expect(begun.get(apart)).toBe(5);
+  });
+
   test('is drained like any other', async () => {
     const { kit, begun } = await timed();
     await suspects(kit, 2, [1]);

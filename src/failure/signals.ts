@@ -2,7 +2,7 @@ import { type DurationInput, duration, LONGEST, type Milliseconds } from '../dur
 import { InvalidInputError } from '../errors.ts';
 import { show } from '../show.ts';
 import { read, readNumber } from './classify/inspect.ts';
-import { FAILURE_KINDS, type FailureKind, isReason } from './outcome.ts';
+import { FAILURE_KINDS, FAULTS, type FailureKind, type Fault, isReason } from './outcome.ts';
 
 /**
  * What a handler throws to say on purpose what its end means. Recognised by a brand and not by `instanceof`, so that two
@@ -14,7 +14,14 @@ export type Signal =
   | { readonly signal: 'permanent' | 'needs_manual'; readonly reason: string; readonly code?: string }
   | { readonly signal: 'later'; readonly reason: string; readonly after?: Milliseconds }
   | { readonly signal: 'rate_limited'; readonly reason: string; readonly after?: Milliseconds; readonly code?: string }
-  | { readonly signal: 'failed'; readonly reason: string; readonly kind: FailureKind; readonly code?: string };
+  | {
+      readonly signal: 'failed';
+      readonly reason: string;
+      readonly kind: FailureKind;
+      readonly code?: string;
+      /** Only `failedAt` says it. */
+      readonly fault?: Fault;
+    };
 
 export interface SignalOptions {
   /** A slug such as `order.closed`. Lower-case words and digits joined by `.`, `_` or `-`. */
@@ -96,6 +103,12 @@ export class Failed extends SignalError {
   }
 }
 
+/** A `Failed` of a handler of ours, which knows whose fault it is. Those of applications are charged to the task. */
+export function failedAt(fault: Fault, message: string, options: ConstructorParameters<typeof Failed>[1]): Failed {
+  const failed = new Failed(message, options);
+  return Object.assign(failed, { [SIGNAL]: { ...failed[SIGNAL], fault } });
+}
+
 function slug(reason: string | undefined, fallback: string): string {
   if (reason === undefined) return fallback;
   if (!isReason(reason)) {
@@ -134,7 +147,15 @@ export function parseSignal(error: unknown): Signal | undefined {
       return { signal, reason, ...after, ...code };
     case 'failed': {
       const kind = read(found, 'kind');
-      return { signal, reason, kind: FAILURE_KINDS.find((known) => known === kind) ?? 'unknown', ...code };
+      const said = read(found, 'fault');
+      const fault = FAULTS.find((known) => known === said);
+      return {
+        signal,
+        reason,
+        kind: FAILURE_KINDS.find((known) => known === kind) ?? 'unknown',
+        ...code,
+        ...(fault && { fault }),
+      };
     }
     default:
       return undefined;

@@ -6,10 +6,10 @@ import { isAbsolute, resolve } from 'node:path';
 import { RE2JS, RE2JSException } from 're2js';
 import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { REASONS } from '../failure/classify/reasons.ts';
+import { REASONS, type Reason } from '../failure/classify/reasons.ts';
 import { reasonOfExit, reasonOfSignal } from '../failure/exits.ts';
 import type { FailureKind } from '../failure/outcome.ts';
-import { Failed } from '../failure/signals.ts';
+import { type Failed, failedAt } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
 import { readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
@@ -94,7 +94,7 @@ export interface CommandOptions {
 
 interface Verdict {
   readonly kind: FailureKind;
-  readonly reason: string;
+  readonly reason: Reason;
 }
 
 const EXIT: Verdict = { kind: 'unknown', reason: 'process.exit' };
@@ -103,7 +103,7 @@ const EXIT: Verdict = { kind: 'unknown', reason: 'process.exit' };
  * What the last lines of stderr say, for the many commands whose exit code says nothing. Mostly the C library's own words
  * (curl and Go have others). In other languages nothing matches, and the failure stays `process.exit`.
  */
-const BY_STDERR: readonly (readonly [RegExp, FailureKind, reason: string])[] = [
+const BY_STDERR: readonly (readonly [RegExp, FailureKind, Reason])[] = [
   [ends('connection refused'), 'transient', 'net.refused'],
   [ends('could not resolve host(?:name|: [^ ]+)?|temporary failure in name resolution'), 'transient', 'net.dns'],
   [ends('name or service not known|nodename nor servname provided, or not known|no such host'), 'transient', 'net.dns'],
@@ -387,7 +387,7 @@ async function openInput(path: string): Promise<FileHandle> {
   const found = await stat(path);
   // Opening a pipe that nobody writes to would wait for ever, and hold one of the few threads that do files.
   if (!found.isFile() && !found.isCharacterDevice()) {
-    throw new Failed(`stdin must be a file, and ${path} is none.`, { kind: 'permanent', reason: 'fs.invalid' });
+    throw failed(`stdin must be a file, and ${path} is none.`, { kind: 'permanent', reason: 'fs.invalid' });
   }
   return open(path);
 }
@@ -443,13 +443,13 @@ async function start(
 
 async function startFailure(error: NodeJS.ErrnoException, { argv, cwd, program }: CommandInput): Promise<Error> {
   const name = visible(argv[0] as string, 200);
-  const failed = (kind: FailureKind, reason: string, message: string): Failed =>
-    new Failed(message, { kind, reason, code: error.code as string, cause: error });
+  const startFailed = (kind: FailureKind, reason: Reason, message: string): Failed =>
+    failed(message, { kind, reason, code: error.code as string, cause: error });
   switch (error.code) {
     case 'ENOENT':
     case 'ENOTDIR':
       if (!(await isDirectory(cwd))) {
-        return failed(
+        return startFailed(
           'transient',
           'process.cwd_missing',
           `${name} was not started: there is no directory ${visible(cwd, 200)}.`,
@@ -457,27 +457,27 @@ async function startFailure(error: NodeJS.ErrnoException, { argv, cwd, program }
       }
       if (program !== undefined) {
         const was = `It was ${visible(program, 200)} when the command was recorded.`;
-        return failed('transient', 'process.not_found', `${name} was not found. ${was}`);
+        return startFailed('transient', 'process.not_found', `${name} was not found. ${was}`);
       }
-      return failed(
+      return startFailed(
         'permanent',
         'process.not_found',
         `${name} was not found, or the interpreter that its first line names.`,
       );
     case 'EACCES':
-      return failed(
+      return startFailed(
         'permanent',
         'process.not_executable',
         `${name} may not be executed, or its directory not be entered.`,
       );
     case 'E2BIG':
-      return failed(
+      return startFailed(
         'permanent',
         'too_large',
         `The arguments and the environment of ${name} are larger than the system takes.`,
       );
     case 'EAGAIN':
-      return failed(
+      return startFailed(
         'transient',
         'resource.limit',
         `${name} was not started: the system allows no more processes just now.`,
@@ -606,7 +606,15 @@ function failure(end: End, input: CommandInput, stderr: string): Failed {
   const { reason } = kind === found.kind ? found : EXIT;
   const how = end.signal ? `killed by ${end.signal}` : `exit ${end.exit}`;
   const line = visible((found === template ? template?.line : told.at(-1)) ?? '', 300);
-  return new Failed(line === '' ? how : `${how}: ${line}`, { kind, reason, code: end.signal ?? end.exit });
+  return failed(line === '' ? how : `${how}: ${line}`, { kind, reason, code: end.signal ?? end.exit });
+}
+
+/** At the fault of whoever the reason says: a full disk, or a folder that is not there, is not the task's. */
+function failed(
+  message: string,
+  options: Verdict & { readonly code?: string | number; readonly cause?: unknown },
+): Failed {
+  return failedAt(REASONS[options.reason].fault, message, options);
 }
 
 function verdictOf({ exit, signal }: End): Verdict {

@@ -7,6 +7,9 @@ import type { Trouble } from '../store/store.ts';
 /** So many failures at the worker's fault, and nothing else between them, are taken for the state of the worker. */
 const ENOUGH = 2;
 
+/** At the worker's fault too, but of one task's own program or folder: they say nothing of the other tasks. */
+const OF_ONE_TASK: readonly string[] = ['process.not_found', 'process.cwd_missing'];
+
 /** The worker claims nothing for 1 s, doubling up to this, each time that a probe fails. */
 const SHORTEST: Milliseconds = 1_000;
 const LONGEST: Milliseconds = 60_000;
@@ -61,9 +64,8 @@ export class ClaimPause {
 
   /** An execution has ended. */
   ended(outcome: Outcome): void {
-    if (outcome.kind === 'failure' && outcome.failure.fault === 'worker') this.#failed(outcome.failure);
-    // What was cut off or handed back proves nothing.
-    else if (outcome.kind === 'interruption') this.#probes = false;
+    if (provesNothing(outcome)) this.#probes = false;
+    else if (outcome.kind === 'failure' && outcome.failure.fault === 'worker') this.#failed(outcome.failure);
     else this.#goOn();
   }
 
@@ -92,4 +94,10 @@ export class ClaimPause {
     log.info({ event: 'worker.resumed', worker }, 'A task ended without trouble: the worker claims tasks again');
     report(undefined);
   }
+}
+
+/** What was cut off or handed back, or found no program to start. */
+function provesNothing(outcome: Outcome): boolean {
+  if (outcome.kind !== 'failure') return outcome.kind === 'interruption';
+  return outcome.failure.fault === 'worker' && OF_ONE_TASK.includes(outcome.failure.reason);
 }

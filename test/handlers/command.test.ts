@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest';
-import type { FailureKind } from '../../src/failure/outcome.ts';
+import { outcomeOf } from '../../src/failure/classify/classify.ts';
+import { REASONS, type Reason } from '../../src/failure/classify/reasons.ts';
+import type { FailureKind, Fault } from '../../src/failure/outcome.ts';
+import { presets } from '../../src/failure/presets.ts';
 import { Failed, SIGNAL, type Signal } from '../../src/failure/signals.ts';
 import {
   type CommandInput,
@@ -18,6 +21,7 @@ import {
 } from '../../src/handlers/command.ts';
 import { findProgram } from '../../src/handlers/program.ts';
 import { encodeJson } from '../../src/json.ts';
+import { decided } from '../failure/given.ts';
 
 let directory: string;
 beforeAll(() => {
@@ -43,16 +47,20 @@ function sh(script: string, input: Partial<CommandInput> = {}, options: Paramete
   return run([script], { shell: true, ...input }, options);
 }
 
-/** What a command failed with, as the classifier will see it. */
-async function failureOf(
-  running: Promise<unknown>,
-): Promise<{ kind: FailureKind; reason: string; code?: string; message: string }> {
-  const error = await running.then(
+function thrownBy(running: Promise<unknown>): Promise<unknown> {
+  return running.then(
     (result) => {
       throw new Error(`It should have failed, and ended with ${JSON.stringify(result)}.`);
     },
     (thrown: unknown) => thrown,
   );
+}
+
+/** What a command failed with, as the classifier will see it. */
+async function failureOf(
+  running: Promise<unknown>,
+): Promise<{ kind: FailureKind; reason: string; fault?: Fault; code?: string; message: string }> {
+  const error = await thrownBy(running);
   expect(error).toBeInstanceOf(Failed);
   const { signal, ...said } = (error as { [SIGNAL]: Extract<Signal, { signal: 'failed' }> })[SIGNAL];
   expect(signal).toBe('failed');
@@ -301,7 +309,7 @@ describe('output', () => {
 });
 
 describe('how it ended', () => {
-  const ENDS: readonly (readonly [script: string, kind: FailureKind, reason: string, code: string])[] = [
+  const ENDS: readonly (readonly [script: string, kind: FailureKind, reason: Reason, code: string])[] = [
     ['exit 1', 'unknown', 'process.exit', '1'],
     ['exit 255', 'unknown', 'process.exit', '255'],
     ['exit 64', 'permanent', 'process.usage', '64'],
@@ -322,10 +330,11 @@ describe('how it ended', () => {
     ),
   ];
   test.each(ENDS)('%s is %s, %s', async (text, kind, reason, code) => {
-    expect(await failureOf(sh(text))).toMatchObject({ kind, reason, code });
+    const { fault } = REASONS[reason];
+    expect(await failureOf(sh(text))).toMatchObject({ kind, reason, fault, code });
   });
 
-  const LINES: readonly [line: string, kind: FailureKind, reason: string][] = [
+  const LINES: readonly [line: string, kind: FailureKind, reason: Reason][] = [
     ['ssh: connect to host nas port 22: Connection refused', 'transient', 'net.refused'],
     ['rsync: [sender] failed to connect to nas (10.0.0.9): Connection refused (111)', 'transient', 'net.refused'],
     ['ConnectionRefusedError: [Errno 111] Connection refused', 'transient', 'net.refused'],
@@ -376,6 +385,7 @@ describe('how it ended', () => {
     expect(await failureOf(run(['sh', '-c', 'printf "%s\\n" "$1" >&2; exit 1', 'sh', line]))).toMatchObject({
       kind,
       reason,
+      fault: REASONS[reason].fault,
     });
   });
 
@@ -476,11 +486,47 @@ describe('what the user said of it', () => {
   });
 });
 
+describe('who is charged for a command that fails', () => {
+  const FULL = 'echo "cp: error writing x: No space left on device" >&2; exit 1';
+  const CHARGED: readonly [what: string, running: () => Promise<unknown>, next: string, charge: string][] = [
+    ['a full disk', () => sh(FULL), 'scheduled', 'deferrals'],
+    [
+      'no room for one more process',
+      () => sh('echo "sh: fork: Resource temporarily unavailable" >&2; exit 2'),
+      'scheduled',
+      'deferrals',
+    ],
+    ['no such folder', () => run(['true'], { cwd: '/no/such/folder' }), 'scheduled', 'deferrals'],
+    [
+      'a program that is gone',
+      () => run(['no-such-program'], { program: '/no/such/program' }),
+      'scheduled',
+      'deferrals',
+    ],
+    ['a program that was never there', () => run(['no-such-program']), 'needs_manual', 'nobody'],
+    ['an exit code of its own', () => sh('exit 1'), 'scheduled', 'task'],
+    ['a usage error', () => sh('exit 64'), 'dead', 'task'],
+    ['a server that refuses', () => sh('echo "ssh: connect: Connection refused" >&2; exit 255'), 'scheduled', 'task'],
+    ['an end of which the user said otherwise', () => sh(FULL, { noRetryOn: [1] }), 'dead', 'task'],
+  ];
+  test.each(CHARGED)('%s', async (_, running, next, charge) => {
+    const outcome = outcomeOf(await thrownBy(running()), { now: 0 });
+    expect(decided(outcome, presets.standard)).toMatchObject({ next, charge });
+  });
+
+  test('the application’s own failure under the same reason is charged to the task', () => {
+    const outcome = outcomeOf(new Failed('Full.', { reason: 'fs.no_space' }), { now: 0 });
+    expect(outcome).toMatchObject({ failure: { fault: 'task' } });
+    expect(decided(outcome, presets.standard)).toMatchObject({ charge: 'task' });
+  });
+});
+
 describe('a command that cannot start', () => {
   test('because there is no such program', async () => {
     expect(await failureOf(run(['holdfast-no-such-program']))).toEqual({
       kind: 'permanent',
       reason: 'process.not_found',
+      fault: 'worker',
       code: 'ENOENT',
       message: 'holdfast-no-such-program was not found, or the interpreter that its first line names.',
     });
@@ -493,6 +539,7 @@ describe('a command that cannot start', () => {
     expect(await failureOf(run(['holdfast-no-such-program'], { program: '/no/such/program' }))).toEqual({
       kind: 'transient',
       reason: 'process.not_found',
+      fault: 'worker',
       code: 'ENOENT',
       message: 'holdfast-no-such-program was not found. It was /no/such/program when the command was recorded.',
     });
@@ -503,6 +550,7 @@ describe('a command that cannot start', () => {
       expect(await failureOf(run(['true'], { cwd }))).toMatchObject({
         kind: 'transient',
         reason: 'process.cwd_missing',
+        fault: 'worker',
         message: `true was not started: there is no directory ${cwd}.`,
       });
     }

@@ -1,16 +1,26 @@
 import { describe, expect, test } from 'vitest';
+import { command } from '../../src/handlers/command.ts';
 import { defineTask, type LogEvent } from '../../src/index.ts';
 import { type Kit, useKits } from './scene.ts';
 
 const open = useKits();
 
+/** What our own command handler throws where its folder is not there. */
+function failureOfCommand(): Promise<unknown> {
+  const task = { id: 1, attempt: 1, execution: 1, signal: new AbortController().signal, heartbeat() {} };
+  const running = command({ environment: process.env })({ argv: ['true'], cwd: '/no/such/folder' }, task);
+  return running.catch((error: unknown) => error);
+}
+
 /** A worker on a machine whose disk is full until it is freed, and what its log says of that. */
 async function fullDisk({ tasks = 30, concurrency = 10 } = {}) {
   let full = true;
+  const noFolder = await failureOfCommand();
   const begun: number[] = [];
   const work = defineTask('work', {
-    async run(needs: { disk: boolean; for?: string }, task) {
+    async run(needs: { disk: boolean; for?: string; folder?: boolean }, task) {
       begun.push(task.id);
+      if (needs.folder) throw noFolder;
       if (needs.for) await kit.clock.sleep(needs.for);
       if (needs.disk && full) throw Object.assign(new Error('no space left on device, write'), { code: 'ENOSPC' });
     },
@@ -83,6 +93,23 @@ describe('a worker whose tasks fail by its own fault', () => {
     await kit.drain();
     expect(said()).toEqual([]);
     expect(begun).toHaveLength(5);
+  });
+
+  test('does not pause for tasks whose folder is not there, and one of them ends no pause', async () => {
+    const { kit, work, begun, said } = await fullDisk({ tasks: 0 });
+    await kit.holdfast.enqueueAll(work, Array(5).fill({ disk: false, folder: true }));
+    await kit.drain();
+    expect(said()).toEqual([]);
+    expect(await kit.holdfast.get(1)).toMatchObject({ state: 'scheduled', attempts: 0, deferrals: 1 });
+
+    await kit.holdfast.enqueueAll(work, Array(2).fill({ disk: true }));
+    await kit.drain();
+    expect(said()).toEqual(['worker.paused']);
+    const before = begun.length;
+    await kit.holdfast.enqueue(work, { disk: false, folder: true });
+    await kit.advance('1s');
+    expect(begun.slice(before)).toContain(8);
+    expect(said()).toEqual(['worker.paused']);
   });
 
   test('goes on as soon as anything ends without such a failure, also what began before the pause', async () => {

@@ -136,7 +136,7 @@ function failureFrom(signal: Signal, text: Text): Failure {
     case 'needs_manual':
       return { ...spoken(signal, text), kind: 'unknown', fault: 'task', word: 'needs_manual' };
     case 'failed':
-      return { ...spoken(signal, text), kind: signal.kind, fault: 'task' };
+      return { ...spoken(signal, text), kind: signal.kind, fault: signal.fault ?? 'task' };
     case 'later':
     case 'rate_limited': {
       const wait = signal.after === undefined ? {} : { retryAfterMs: signal.after };

@@ -91,6 +91,11 @@ export class Claims {
     await Promise.all([...this.#seats].map(({ membership }) => membership.leave()));
   }
 
+  /** What could not be taken away goes as soon as the store can be reached. */
+  leaveLater(): void {
+    for (const { membership } of this.#seats) membership.leaveLater();
+  }
+
   #parse(options: ClaimOptions): ClaimSettings {
     refuseUnknown(options, OPTIONS, 'claim');
     const { id, ...others } = options;

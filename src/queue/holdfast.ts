@@ -597,7 +597,8 @@ export class Holdfast implements AsyncDisposable {
    * the store. Until the last handler has ended it may still read, enqueue and settle claims; from then on every call is refused.
    * `grace` takes the place of theirs, as for `worker.stop`; a second call with a shorter one hurries, and 0 stops at once. Ends a
    * second after the grace (the longest that any of its workers had, or 30 s) at the latest: what the store has not taken by then
-   * is refused, and nobody was told that it is recorded.
+   * is refused, and nobody was told that it is recorded. Where the store could not be told that the workers have ended, the process
+   * goes on to tell it in the background, and keeps its connection for that.
    */
   async close(options: { readonly grace?: DurationInput } = {}): Promise<void> {
     refuseUnknown(options, ['grace'], 'close');
@@ -615,6 +616,7 @@ export class Holdfast implements AsyncDisposable {
     this.#closed = true;
     // What is recorded may wait for a check of the caller's.
     await Promise.race([Promise.allSettled([...this.#recording, this.#claims.close()]), over]);
+    this.#claims.leaveLater();
     await this.store.upkeep.close();
   }
 

@@ -99,6 +99,11 @@ export interface TaskStore {
   recordStray(stray: Stray): Promise<void>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
+  /**
+   * Removes a worker that has ended as soon as the store can be reached, in the background and also after the store was closed, for as
+   * long as its process lives. A `leave` that succeeds meanwhile ends that.
+   */
+  leaveLater(worker: number): void;
   /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. Leases that are gone change nothing. */
   forbidSecondRun(leases: readonly Lease[]): Promise<void>;
   /**

@@ -45,6 +45,10 @@ export class Membership {
   readonly #interval: Milliseconds;
   readonly #heartbeat: Heartbeat;
   #id: number | undefined;
+  /** The row that is being removed. */
+  #leaving: number | undefined;
+  /** It is left to the store to remove the row. */
+  #ended = false;
   #joining: Promise<number> | undefined;
   #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
@@ -124,14 +128,24 @@ export class Membership {
 
   async leave(): Promise<void> {
     const id = this.#id;
-    if (id === undefined) return;
+    if (id === undefined || this.#ended) return;
     this.#id = undefined;
+    this.#leaving = id;
     try {
       await this.#options.asking.ask((tasks) => tasks.leave(id));
+      this.#leaving = undefined;
     } catch (error) {
-      // Its lease runs out by itself.
-      this.#options.log.warn({ err: error, worker: this.#options.name }, 'The worker could not sign off');
+      this.leaveLater();
+      const text = 'The worker could not sign off; trying again for as long as its process lives';
+      this.#options.log.warn({ err: error, worker: this.#options.name }, text);
     }
+  }
+
+  /** Has a row that is still there removed as soon as the store can be reached, and waits for nothing. */
+  leaveLater(): void {
+    const id = this.#id ?? this.#leaving;
+    if (id !== undefined && !this.#ended) this.#options.asking.tasks.leaveLater(id);
+    this.#ended = true;
   }
 
   async #announce(): Promise<number> {
@@ -139,6 +153,10 @@ export class Membership {
     const worker = { name, leaseFor, mayRunFor: mayRunFor(), takes, publishes: publishes() };
     const askedAt = clock.monotonic();
     this.#id = await asking.ask((tasks) => tasks.join(worker));
+    if (this.#ended) {
+      asking.tasks.leaveLater(this.#id);
+      return this.#id;
+    }
     this.#noteRenewal(askedAt);
     if (this.#trouble) await this.#sayTrouble(this.#id);
     // What stood on an earlier row is lost, and must not be claimed anew while its handler still runs.
@@ -160,7 +178,7 @@ export class Membership {
     try {
       await this.#renew();
       // Under a new id the store tells which of the old one's leases are gone.
-      if (this.#id === undefined) await this.join();
+      if (this.#id === undefined && !this.#ended) await this.join();
     } catch (error) {
       log.error({ err: error, worker: name }, 'The lease could not be renewed; trying again');
     }

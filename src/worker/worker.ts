@@ -295,7 +295,8 @@ export class Worker implements AsyncDisposable {
   /**
    * Claims no more, lets what runs finish for the grace, aborts it shortly before the end, and hands back what is left,
    * uncharged. A second call with a shorter grace hurries. Resolves when all is settled and the worker's row is gone, and at most
-   * a second after the grace: what the store has not taken by then is named in the log, and recovered when the lease has run out.
+   * a second after the grace: what the store has not taken by then is named in the log. The process then goes on to tell the store
+   * that the worker has ended, also after a `close()`; others take the tasks over from then on, or when the process has ended.
    */
   async stop(options: { readonly grace?: DurationInput } = {}): Promise<void> {
     refuseUnknown(options, ['grace'], 'stop');
@@ -735,6 +736,7 @@ export class Worker implements AsyncDisposable {
     countdown.cancel();
     this.#restAll();
     stopListeningForStrays(this);
+    this.#membership.leaveLater();
     this.#sayUnwritten();
     for (const { resolve } of this.#waiters.splice(0)) resolve();
     this.#context.onEnd?.(this);
@@ -765,7 +767,10 @@ export class Worker implements AsyncDisposable {
     ]) {
       const { task, execution } = lease;
       const fields = { event: 'unwritten', task, type, queue, source, execution, worker: this.name } as const;
-      this.#log.error(fields, 'The worker stopped before the store took what became of the task; its lease runs out');
+      this.#log.error(
+        fields,
+        'The worker stopped before the store took what became of the task; it is recovered when the store hears that the worker has ended',
+      );
     }
   }
 

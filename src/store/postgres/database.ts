@@ -135,6 +135,15 @@ export class Database {
     );
   }
 
+  /** Calls one of our functions once, also after the database was closed with `until`. */
+  async tryNow(name: FunctionName, value: number): Promise<void> {
+    const { pool, connectionWithin, answerWithin } = this.#way;
+    const text = `SELECT ${this.functions}.${name}($1)`;
+    await borrow(pool, connectionWithin, (client) =>
+      client.query({ text, values: [value], query_timeout: answerWithin }),
+    );
+  }
+
   /** Makes a statement whose answer nobody needs; false where it could not be made. */
   async tell(text: string, values: readonly unknown[]): Promise<boolean> {
     if (this.#closed) return false;
@@ -197,13 +206,16 @@ export class Database {
     for (const giveUp of this.#giveUps) giveUp();
   }
 
-  /** Refuses what comes from now on, waits for what was asked, and lets go of the connections. May be called again. */
-  close(asked: Promise<void> = Promise.resolve()): Promise<void> {
-    this.#closing ??= this.#close(asked);
+  /**
+   * Refuses what comes from now on, waits for what was asked, and lets go of the connections: after `until`, if it answers something,
+   * which is not waited for. May be called again.
+   */
+  close(asked: Promise<void> = Promise.resolve(), until = (): Promise<void> | undefined => undefined): Promise<void> {
+    this.#closing ??= this.#close(asked, until);
     return this.#closing;
   }
 
-  async #close(asked: Promise<void>): Promise<void> {
+  async #close(asked: Promise<void>, until: () => Promise<void> | undefined): Promise<void> {
     await asked;
     this.#closed = true;
     if (this.#running > 0) {
@@ -211,6 +223,12 @@ export class Database {
         this.#onIdle = resolve;
       });
     }
+    const later = until();
+    if (later) void later.then(() => this.#letGo()).catch(unheard);
+    else await this.#letGo();
+  }
+
+  async #letGo(): Promise<void> {
     // A connection of the store's own may break even after that.
     const ended = this.#way.own?.end();
     // One that was given up while it was being made is waited for by its pool alone.

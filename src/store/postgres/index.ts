@@ -3,6 +3,7 @@ import { type DurationInput, duration, type Milliseconds } from '../../duration.
 import { InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
+import { Departures } from '../departures.ts';
 import type { News, Store, StoreOpener, World } from '../store.ts';
 import { Chores } from './chores.ts';
 import { Classes } from './classes.ts';
@@ -187,11 +188,16 @@ function build(
   const notify = (news: News) => wake.call(news);
   const classes = new Classes(database);
   const reaper = new Reaper(database, world.clock);
+  const departures = new Departures(async (worker) => {
+    await database.tryNow('leave', worker);
+    return true;
+  });
   const tasks = new PostgresTasks({
     database,
     classes,
     time,
     reaper,
+    departures,
     notify,
     tellOthers: (news) => wake.tellOthers(news),
   });
@@ -233,7 +239,7 @@ function build(
       giveUpAfter: (time) => database.giveUpAfter(time),
       async close() {
         wake.close();
-        await database.close(tasks.drained());
+        await database.close(tasks.drained(), () => departures.close());
       },
     },
   };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
+import type { Departures } from '../departures.ts';
 import { ownIdentity } from '../liveness.ts';
 import type {
   BroughtTask,
@@ -44,6 +45,7 @@ interface Parts {
   readonly classes: Classes;
   readonly time: Time;
   readonly reaper: Reaper;
+  readonly departures: Departures;
   /** Tells workers of news, here and elsewhere. */
   readonly notify: (news: News) => void;
   /** Tells them elsewhere only. */
@@ -318,8 +320,13 @@ export class PostgresTasks implements TaskStore {
 
   async leave(worker: number): Promise<void> {
     await this.#parts.database.call('leave', [worker]);
+    this.#parts.departures.delete(worker);
     this.#parts.notify('work');
     this.#parts.tellOthers('workers');
+  }
+
+  leaveLater(worker: number): void {
+    this.#parts.departures.add(worker);
   }
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {

@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
+import { Departures } from '../departures.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
 import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
@@ -123,7 +124,8 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const now = () => clock.read();
   const uniques = new Uniques(sql);
   const handed = new Handed();
-  const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now };
+  const departures = new Departures(async (worker) => writer.tryNow(() => reaper.dismiss(worker)));
+  const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now, departures };
   const tasks = new SqliteTasks(parts, (news) => wake.call(news));
   const pruning = new Pruning(sql, writer, read, clock);
   const chores = new Chores(sql, writer, catalogue, read, now);
@@ -163,7 +165,9 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
         closed = true;
         wake.close();
         await writer.close();
-        sql.close();
+        const departing = departures.close();
+        if (departing) void departing.then(() => sql.close());
+        else sql.close();
       },
     },
   };

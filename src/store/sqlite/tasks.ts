@@ -1,4 +1,5 @@
 import { isWaiting } from '../../task.ts';
+import type { Departures } from '../departures.ts';
 import { ownIdentity } from '../liveness.ts';
 import type {
   BroughtTask,
@@ -36,6 +37,7 @@ interface Parts extends ClaimingParts {
   readonly writer: Writer;
   readonly read: Read;
   readonly now: () => number;
+  readonly departures: Departures;
 }
 
 /** The verbs over tasks: each one an operation of the writer. */
@@ -46,6 +48,7 @@ export class SqliteTasks implements TaskStore {
   readonly #sql: Sql;
   readonly #writer: Writer;
   readonly #reaper: Reaper;
+  readonly #departures: Departures;
   readonly #checkpoints: Checkpoints;
   readonly #claiming: Claiming;
   readonly #moving: Moving;
@@ -60,6 +63,7 @@ export class SqliteTasks implements TaskStore {
     this.#sql = sql;
     this.#writer = writer;
     this.#reaper = reaper;
+    this.#departures = parts.departures;
     this.#checkpoints = new Checkpoints(sql);
     this.#claiming = new Claiming(parts, this.#checkpoints);
     this.#moving = new Moving(sql, places, facts, uniques);
@@ -202,7 +206,12 @@ export class SqliteTasks implements TaskStore {
 
   async leave(worker: number): Promise<void> {
     await this.#writer.write(() => this.#reaper.dismiss(worker));
+    this.#departures.delete(worker);
     this.#notify('work');
+  }
+
+  leaveLater(worker: number): void {
+    this.#departures.add(worker);
   }
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {

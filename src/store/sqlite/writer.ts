@@ -93,6 +93,21 @@ export class Writer {
     };
   }
 
+  /**
+   * Runs one operation in a transaction of its own, at once and not again, also after the writer was closed. False while others wait
+   * to be written, which must not be overtaken.
+   */
+  tryNow(run: (now: number) => void): boolean {
+    if (this.#flushing) return false;
+    try {
+      this.#attempt([{ run: (_, now) => [run(now)], calls: [], begun: true }], false);
+      return true;
+    } catch (error) {
+      this.#rollBack();
+      throw storeError(error, this.#path);
+    }
+  }
+
   /** Whether something was asked for that is not written yet. */
   get isBusy(): boolean {
     return this.#waiting.length > 0;

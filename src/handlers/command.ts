@@ -175,7 +175,7 @@ export function command(options: CommandOptions): (input: CommandInput, task: Co
   };
 }
 
-/** Ends what a command left running that was lost with its worker, where its task was cancelled. */
+/** Ends what a command left running that was lost with its worker, where its task has ended with that loss. */
 export async function endLostCommand(input: CommandInput, lost: LeftRunning): Promise<void> {
   await endLost(lost, input.killAfterMs ?? KILL_AFTER);
 }

@@ -3,14 +3,15 @@ import { ClosedError, StoreError } from '../errors.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger } from '../log.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
-import type { Claimed, Lease, Store, Takes, World } from '../store/store.ts';
+import type { Claimed, Lease, Recovered, Store, Takes, World } from '../store/store.ts';
 import { Announcer } from '../worker/announcer.ts';
 import { Asking } from '../worker/asking.ts';
+import { cleanUp } from '../worker/clean-up.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { intactPayload } from '../worker/intact.ts';
 import { Membership } from '../worker/membership.ts';
-import { policyForRecovered, publications } from '../worker/policy-for.ts';
+import { definitionForRecovered, policyForRecovered, publications } from '../worker/policy-for.ts';
 import { recover, settleRecovered } from '../worker/recovery.ts';
 import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
 import { Settler } from '../worker/settler.ts';
@@ -60,6 +61,7 @@ export class Claims {
   readonly #seats = new Set<Seat>();
   /** Those on which nothing stands, the last used one last. */
   readonly #free: Seat[] = [];
+  readonly #cleaning = new Set<Promise<void>>();
   #claiming: Promise<unknown> = Promise.resolve();
   #recoveredAt = Number.NEGATIVE_INFINITY;
   #closed = false;
@@ -83,12 +85,13 @@ export class Claims {
     return claim;
   }
 
-  /** Hands back what is still claimed, and takes the rows away. */
+  /** Hands back what is still claimed, takes the rows away, and waits for what is being cleared up. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#claiming;
     await Promise.all([...this.#open].map((claim) => claim.close()));
     await Promise.all([...this.#seats].map(({ membership }) => membership.leave()));
+    await Promise.all(this.#cleaning);
   }
 
   /** What could not be taken away goes as soon as the store can be reached. */
@@ -145,7 +148,8 @@ export class Claims {
       );
       if (!known) seat.membership.forget(worker);
       const { definitions, configuration, suspects } = this.#context;
-      await settleRecovered(expired, { settler: seat.settler, definitions, configuration, suspects });
+      const onEnded = this.#cleanUp;
+      await settleRecovered(expired, { settler: seat.settler, definitions, configuration, suspects, onEnded });
       // More fell due than one claim makes ready.
       const again = !known || (tasks.length === 0 && nextDueIn === 0);
       const [task] = tasks;
@@ -177,17 +181,23 @@ export class Claims {
       definitions,
       configuration,
       suspects,
+      onEnded: this.#cleanUp,
     });
     this.#recoveredAt = this.#now();
     return count;
   }
 
+  /** Nobody waits for it before the end. */
+  readonly #cleanUp = (definition: AnyTask, lost: Recovered): void => {
+    const cleaning = cleanUp(definition, lost, this.#log).finally(() => this.#cleaning.delete(cleaning));
+    this.#cleaning.add(cleaning);
+  };
+
   async #hold(seat: Seat, taken: Claimed): Promise<ManualClaim> {
     const { store, world, definitions, configuration, sizeLimit, suspects } = this.#context;
     const { type } = taken;
     const published = definitions.has(type) ? undefined : await store.records.published(type);
-    const catchAll = published === undefined ? definitions.get('*') : undefined;
-    const claimed = claimedAsPublished(definitions.get(type) ?? catchAll, published, taken);
+    const claimed = claimedAsPublished(definitionForRecovered({ type, published }, definitions), published, taken);
     const known = { ...claimed, ...(published !== undefined && { published }) };
     const policyNow = () => policyForRecovered(known, definitions, configuration);
     const policy = policyNow();

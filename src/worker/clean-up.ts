@@ -3,7 +3,7 @@ import { type Logger, withFields } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
 import { type AnyTask, parseInput } from './define-task.ts';
 
-/** Lets the definition of a task that was cancelled clear up after an execution that was lost with its worker. Never rejects. */
+/** Lets the definition of a task that has ended clear up after an execution that was lost with its worker. Never rejects. */
 export async function cleanUp(definition: AnyTask, lost: Claimed, log: Logger): Promise<void> {
   const { type } = lost;
   const { task: id, execution } = lost.lease;

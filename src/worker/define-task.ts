@@ -62,8 +62,10 @@ export interface TaskOptions<Input, Result> {
    */
   run(input: Input, task: RunningTask): Result | Promise<Result>;
   /**
-   * Clears up what a lost execution left behind, such as its processes, where the task was cancelled and so no later execution will.
-   * Called by the worker that recovers it, after the task has ended; what it throws is logged.
+   * Clears up what a lost execution left behind, such as its processes, where the task ends with that loss (it was cancelled, or is
+   * dead) and so no later execution will. Called once, after the task has ended, by the worker or claim that recovers it and has a
+   * definition of its type, or `'*'`; what it throws is logged. Not called where the task was recovered, waited or needed a person,
+   * and was cancelled, resolved or expired only then; nor where the process that recovered it is killed before it is done.
    */
   cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
 }

@@ -66,9 +66,15 @@ export function policyForRecovered(
   definitions: ReadonlyMap<string, AnyTask>,
   configuration?: Configuration,
 ): Policy {
-  const { type, published } = taken;
-  const catchAll = published === undefined ? definitions.get('*') : undefined;
-  return policyFor(taken, definitions.get(type) ?? catchAll, configuration, published);
+  return policyFor(taken, definitionForRecovered(taken, definitions), configuration, taken.published);
+}
+
+/** The definition of this process by which such a task is run, if it has one. */
+export function definitionForRecovered(
+  { type, published }: { readonly type: string; readonly published?: string | undefined },
+  definitions: ReadonlyMap<string, AnyTask>,
+): AnyTask | undefined {
+  return definitions.get(type) ?? (published === undefined ? definitions.get('*') : undefined);
 }
 
 /**

@@ -2,10 +2,11 @@ import type { Milliseconds } from '../duration.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { ProcessIdentity } from '../store/liveness.ts';
 import type { Recovered } from '../store/store.ts';
+import { hasEnded } from '../task.ts';
 import type { Asking } from './asking.ts';
 import type { Configuration } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
-import { policyForRecovered } from './policy-for.ts';
+import { definitionForRecovered, policyForRecovered } from './policy-for.ts';
 import { claimedAsPublished } from './second-run.ts';
 import type { Settler } from './settler.ts';
 import type { Suspects } from './suspects.ts';
@@ -18,8 +19,8 @@ export interface RecoveryOptions {
   readonly definitions: ReadonlyMap<string, AnyTask>;
   readonly configuration: Configuration;
   readonly suspects: Suspects;
-  /** Called for what was lost and has ended as cancelled, so that nothing of it will run again. */
-  readonly onCancelled?: (definition: AnyTask, lost: Recovered) => void;
+  /** Called for what was lost and has ended with that, so that nothing of it will run again. */
+  readonly onEnded: (definition: AnyTask, lost: Recovered) => void;
   /** Whether to leave the rest to others. */
   readonly isOver?: () => boolean;
 }
@@ -51,7 +52,7 @@ export async function recover(worker: number, options: RecoveryOptions): Promise
 /** Decides about tasks that others lost, or whose deadline passed while they waited. */
 export async function settleRecovered(
   recovered: readonly Recovered[],
-  { settler, definitions, configuration, suspects, onCancelled }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
+  { settler, definitions, configuration, suspects, onEnded }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
 ): Promise<void> {
   await Promise.all(
     recovered.map(async (taken) => {
@@ -61,8 +62,9 @@ export async function settleRecovered(
       const outcome = outcomeOf(task);
       if (outcome.kind === 'loss' && outcome.how !== 'while_stopping') suspects.noteLoss();
       const settled = await settler.settle(task, policy, { outcome, ranFor: 0 });
-      const isCancelled = settled.kind === 'settled' && settled.state === 'cancelled' && task.why === 'loss';
-      if (isCancelled && definition?.cleanUp) onCancelled?.(definition, task);
+      const wasLast = settled.kind === 'settled' && hasEnded(settled.state) && task.why === 'loss';
+      const ranIt = definitionForRecovered(task, definitions);
+      if (wasLast && ranIt?.cleanUp) onEnded(ranIt, task);
     }),
   );
 }

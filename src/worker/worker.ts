@@ -647,7 +647,7 @@ export class Worker implements AsyncDisposable {
       definitions,
       configuration,
       suspects,
-      onCancelled: (definition, lost) => void this.#inBackground(cleanUp(definition, lost, this.#log)),
+      onEnded: this.#cleanUp,
       isOver,
     });
     if (isOver() || !this.#looping) return;
@@ -655,6 +655,10 @@ export class Worker implements AsyncDisposable {
     this.#neighbours.set(neighbours);
     if (this.#neighbours.any) this.#pulse.begin();
   }
+
+  readonly #cleanUp = (definition: AnyTask, lost: Recovered): void => {
+    void this.#inBackground(cleanUp(definition, lost, this.#log));
+  };
 
   /** How long a handler may go on while the worker cannot renew, as when it blocks the event loop. */
   #mayRunFor(): Milliseconds | 'none' {
@@ -665,7 +669,7 @@ export class Worker implements AsyncDisposable {
   /** Nobody waits for it: what has not expired is worked meanwhile. */
   #endExpired(expired: readonly Recovered[]): void {
     const [settler, definitions, configuration] = [this.#settler, this.#definitions, this.#configuration];
-    const options = { settler, definitions, configuration, suspects: this.#suspects };
+    const options = { settler, definitions, configuration, suspects: this.#suspects, onEnded: this.#cleanUp };
     this.#inBackground(settleRecovered(expired, options)).catch((error: unknown) => {
       this.#log.error(
         { err: error, worker: this.name },

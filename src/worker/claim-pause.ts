@@ -10,7 +10,7 @@ const ENOUGH = 2;
 /** At the worker's fault too, but of one task's own program or folder: they say nothing of the other tasks. */
 const OF_ONE_TASK: readonly string[] = ['process.not_found', 'process.cwd_missing'];
 
-/** The worker claims nothing for 1 s, doubling up to this, each time that a probe fails. */
+/** The worker claims nothing for 1 s, doubling up to this, each time that a task fails that it tried. */
 const SHORTEST: Milliseconds = 1_000;
 const LONGEST: Milliseconds = 60_000;
 
@@ -28,8 +28,8 @@ export interface ClaimPauseOptions {
  *
  * ```
  * working ──(2 failures in a row at its fault)──► waiting ──(1 s, doubling ≤ 60 s)──► probing, with one task
- *    ▲                                               ▲  │                             │  │
- *    │                                               └──────────(fails likewise)───────┘  │
+ *    ▲                                               ▲  │                             │  │  ▲ │ one more each time
+ *    │                                               └──────────(fails likewise)───────┘  │  └─┘ that it waited as long
  *    └──────────────────────(anything ends without such a failure)─────┴──────────────────┘
  * ```
  */
@@ -39,8 +39,8 @@ export class ClaimPause {
   /** Undefined while it works. */
   #wait: Milliseconds | undefined;
   #waitsUntil: Milliseconds = 0;
-  /** A task was begun as a probe and has not ended. */
-  #probes = false;
+  /** The executions that were begun to see whether the trouble is over, since it last failed. */
+  readonly #probes = new Set<object>();
 
   constructor(options: ClaimPauseOptions) {
     this.#options = options;
@@ -49,27 +49,38 @@ export class ClaimPause {
   /** How many more tasks may be claimed now. */
   get limit(): number {
     if (this.#wait === undefined) return Number.POSITIVE_INFINITY;
-    return this.waitsFor > 0 || this.#probes ? 0 : 1;
+    return this.waitsFor > 0 ? 0 : 1;
   }
 
-  /** How long until it probes; 0 where it works or probes. */
+  /** How long until it may try a task, or one more beside those that it tries; 0 where it works. */
   get waitsFor(): Milliseconds {
-    return this.#wait === undefined ? 0 : Math.max(0, this.#waitsUntil - this.#options.clock.monotonic());
+    return this.#wait === undefined ? 0 : Math.max(0, this.#waitsUntil - this.#now);
   }
 
-  /** An execution begins. */
-  begun(): void {
-    if (this.#wait !== undefined) this.#probes = true;
+  /** An execution begins. While it waits that is one which was claimed before the pause. */
+  begun(execution: object): void {
+    if (this.#wait === undefined || this.waitsFor > 0) return;
+    this.#probes.add(execution);
+    this.#waitsUntil = this.#now + this.#wait;
   }
 
   /** An execution has ended. */
-  ended(outcome: Outcome): void {
-    if (provesNothing(outcome)) this.#probes = false;
-    else if (outcome.kind === 'failure' && outcome.failure.fault === 'worker') this.#failed(outcome.failure);
+  ended(execution: object, outcome: Outcome): void {
+    if (provesNothing(outcome)) this.#forget(execution);
+    else if (outcome.kind === 'failure' && outcome.failure.fault === 'worker') this.#failed(execution, outcome.failure);
     else this.#goOn();
   }
 
-  #failed({ reason, message }: Failure): void {
+  get #now(): Milliseconds {
+    return this.#options.clock.monotonic();
+  }
+
+  /** Where nothing else is tried, the next one may be tried at once. */
+  #forget(execution: object): void {
+    if (this.#probes.delete(execution) && this.#probes.size === 0) this.#waitsUntil = this.#now;
+  }
+
+  #failed(execution: object, { reason, message }: Failure): void {
     this.#inARow += 1;
     if (this.#wait === undefined) {
       if (this.#inARow < ENOUGH) return;
@@ -78,18 +89,18 @@ export class ClaimPause {
       const fields = { event: 'worker.paused', worker, reason, error: message };
       log.error(fields, `${reason}: the worker claims nothing but one task now and then, until one ends without it`);
       report({ reason, message });
-    } else if (this.waitsFor === 0) this.#wait = Math.min(this.#wait * 2, LONGEST);
-    // It was begun before the pause.
+    } else if (this.#probes.has(execution)) this.#wait = Math.min(this.#wait * 2, LONGEST);
+    // It was begun before the pause, or before another one failed.
     else return;
-    this.#probes = false;
-    this.#waitsUntil = this.#options.clock.monotonic() + this.#wait;
+    this.#probes.clear();
+    this.#waitsUntil = this.#now + this.#wait;
   }
 
   #goOn(): void {
     this.#inARow = 0;
     if (this.#wait === undefined) return;
     this.#wait = undefined;
-    this.#probes = false;
+    this.#probes.clear();
     const { log, worker, report } = this.#options;
     log.info({ event: 'worker.resumed', worker }, 'A task ended without trouble: the worker claims tasks again');
     report(undefined);

@@ -547,11 +547,11 @@ export class Worker implements AsyncDisposable {
     this.#membership.keep();
     this.#pulse.begin();
     listenForStrays(this);
-    this.#pause.begun();
     this.#announcer.tell({ kind: 'started', task: claimed, policy });
     const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
     if (told !== NOBODY) this.#told.set(execution, told);
     this.#executions.add(execution);
+    this.#pause.begun(execution);
     this.#suspects.begin(claimed);
     this.#limits.watch(execution);
     execution.start();
@@ -587,7 +587,7 @@ export class Worker implements AsyncDisposable {
       this.#suspects.end(claimed, saysSomething(outcome));
     }
     this.#measure(claimed.type, elapsed - frozenFor);
-    this.#pause.ended(outcome);
+    this.#pause.ended(execution, outcome);
     const ended = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
     const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
     this.#settler

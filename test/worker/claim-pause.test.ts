@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { fixed } from '../../src/failure/backoff.ts';
 import { command } from '../../src/handlers/command.ts';
 import { defineTask, type LogEvent } from '../../src/index.ts';
 import { type Kit, useKits } from './scene.ts';
@@ -110,6 +111,52 @@ describe('a worker whose tasks fail by its own fault', () => {
     await kit.advance('1s');
     expect(begun.slice(before)).toContain(8);
     expect(said()).toEqual(['worker.paused']);
+  });
+
+  describe('whose probe runs for long', () => {
+    const onceADay = { retry: { backoff: fixed('1d') } };
+
+    /** The worker pauses, and then there are tasks of an hour; in which second each of them begins. */
+    async function longProbes(scene: Awaited<ReturnType<typeof fullDisk>>, seconds: number) {
+      const { kit, work, begun } = scene;
+      await kit.holdfast.enqueueAll(work, Array(2).fill({ disk: true }), onceADay);
+      await kit.drain();
+      await kit.holdfast.enqueueAll(work, Array(9).fill({ disk: false, for: '1h' }));
+      const at: number[] = [];
+      for (let half = 1; half <= 2 * seconds; half++) {
+        const before = begun.length;
+        await kit.advance('500ms');
+        for (let n = before; n < begun.length; n++) at.push(half / 2);
+      }
+      return at;
+    }
+
+    test('tries the next task once the probe has run for as long as the worker waited', async () => {
+      const scene = await fullDisk({ tasks: 0 });
+      expect(await longProbes(scene, 4)).toEqual([1, 2, 3, 4]);
+      expect(scene.said()).toEqual(['worker.paused']);
+    });
+
+    test('waits no longer because an execution fails that began before the pause', async () => {
+      const scene = await fullDisk({ tasks: 0 });
+      await scene.kit.holdfast.enqueue(scene.work, { disk: true, for: '2500ms' }, onceADay);
+      expect(await longProbes(scene, 4)).toEqual([1, 2, 3, 4]);
+    });
+
+    test('waits for twice as long when the probe fails in the end, however many were begun', async () => {
+      const scene = await fullDisk({ tasks: 0 });
+      const { kit, work, begun } = scene;
+      await kit.holdfast.enqueueAll(work, Array(2).fill({ disk: true }), onceADay);
+      await kit.drain();
+      await kit.holdfast.enqueueAll(work, Array(9).fill({ disk: true, for: '2500ms' }), onceADay);
+      // Begun at 1, 2 and 3 s, they fail at 3.5, 4.5 and 5.5 s: only the first of these failures counts.
+      await kit.advance('5s');
+      expect(begun).toHaveLength(2 + 3);
+      await kit.advance('500ms');
+      expect(begun).toHaveLength(2 + 4);
+      await kit.advance('2s');
+      expect(begun).toHaveLength(2 + 5);
+    });
   });
 
   test('goes on as soon as anything ends without such a failure, also what began before the pause', async () => {

@@ -12,12 +12,21 @@ export const FILE_MOVE = 'file_move';
 export const AT_ONCE = 10_000;
 
 /**
+ * A full disk, a failing device and too many open files are the worker's fault, which charges no task unless a rule names the very
+ * reason. Here they count like any other failure.
+ *
+ * @type {(typeof presets.fileMove)['rules']}
+ */
+const COUNTED = { 'fs.no_space': {}, 'fs.io': {}, 'fs.too_many_files': {} };
+
+/**
  * The policy is a preset: `fileMove` answers each reason by its own rule, `fileMovePlain` (`smart: false`) all of them alike.
  *
  * @param {PolicyChoice} [choice]
  */
 export function policyOf({ smart = true } = {}) {
-  return smart ? presets.fileMove : presets.fileMovePlain;
+  const preset = smart ? presets.fileMove : presets.fileMovePlain;
+  return { ...preset, rules: { ...preset.rules, ...COUNTED } };
 }
 
 /**

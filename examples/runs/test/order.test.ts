@@ -6,16 +6,16 @@ const ONCE_DOWN = [{ status: 503 }, { verdict: 'passed' }];
 test('a retry that is due goes before newer runs, and one that is not due waits', async () => {
   const answers = { 'r-1': ONCE_DOWN, 'r-4': [{ status: 429, retryAfter: 7_200 }] };
   const { kit, submit, service } = await openScene({ answers });
-  await submit('r-1', '2024-01-01');
-  await submit('r-4', '2024-01-04');
+  await submit('r-1', '2026-01-01T00:00:00Z');
+  await submit('r-4', '2026-01-01T00:00:00Z');
   await kit.drain();
   service.asked.length = 0;
 
   // All are there before any of them may start, as when the daemon is busy.
   await kit.holdfast.pauseQueue('default');
-  await submit('r-2', '2024-01-03');
-  await submit('r-3', '2024-01-04');
   await kit.advance('1m');
+  await submit('r-2', '2026-01-01T00:00:10Z');
+  await submit('r-3', '2026-01-01T00:00:20Z');
   await kit.holdfast.resumeQueue('default');
   await kit.drain();
 
@@ -24,11 +24,11 @@ test('a retry that is due goes before newer runs, and one that is not due waits'
 
 test('a constant stream of new runs keeps no old one from its retry', async () => {
   const { kit, submit, service } = await openScene({ answers: { old: ONCE_DOWN } });
-  await submit('old', '2025-12-29');
+  await submit('old', '2026-01-01T00:00:00Z');
   await kit.drain();
   await kit.holdfast.pauseQueue('default');
   await kit.advance('1m');
-  for (let n = 0; n < 50; n++) await submit(`new-${n}`, '2025-12-31T23:55:00Z');
+  for (let n = 0; n < 50; n++) await submit(`new-${n}`, '2026-01-01T00:00:30Z');
   service.asked.length = 0;
   await kit.holdfast.resumeQueue('default');
   await kit.drain();

@@ -234,7 +234,7 @@ function whatFollows(how: Loss, lostInARow: number, recoveries: number, charged:
   }
   if (lostInARow === 1)
     return '. Nothing is charged, but from now on it is a suspect: a worker runs few of those at a time.';
-  return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it runs alone next.`;
+  return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it is to run alone next.`;
 }
 
 /** The worker could not do it; it may be able to later, or another worker may. */

@@ -15,7 +15,7 @@ import { definitionForRecovered, policyForRecovered, publications } from '../wor
 import { recover, settleRecovered } from '../worker/recovery.ts';
 import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
 import { Settler } from '../worker/settler.ts';
-import type { Suspects } from '../worker/suspects.ts';
+import { AWAITS_EMPTY, type Suspects } from '../worker/suspects.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
 import { type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
 
@@ -154,6 +154,11 @@ export class Claims {
       const again = !known || (tasks.length === 0 && nextDueIn === 0);
       const [task] = tasks;
       if (task && (await this.#endDamaged(seat, task))) continue;
+      const policy = task && policyForRecovered(task, definitions, configuration);
+      if (task && policy && !suspects.mayBegin(task, policy)) {
+        await seat.settler.settle(task, policy, { outcome: AWAITS_EMPTY, ranFor: 0 });
+        return undefined;
+      }
       if (!again) return task;
     }
   }

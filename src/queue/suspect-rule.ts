@@ -27,7 +27,7 @@ export function suspectWords(task: Pick<Task, 'state' | 'lostInARow'>): string |
 export function suspectNext(task: Pick<Task, 'state' | 'lostInARow'>): string | undefined {
   switch (suspectRuleOf(task)) {
     case 'alone':
-      return `A worker that runs nothing takes it, and takes nothing else for ${formatDuration(probationOf(task.lostInARow))}.`;
+      return `A worker that runs nothing, or ends what it runs first, takes it, and takes nothing else for ${formatDuration(probationOf(task.lostInARow))}.`;
     case 'few_at_a_time':
       return 'A worker takes few such tasks at a time: one more for each that ends without taking the worker down.';
     case undefined:

@@ -1,20 +1,32 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
+import { decide } from '../failure/decide.ts';
+import type { Policy } from '../failure/policy.ts';
 import type { Claimed, ClaimRequest } from '../store/store.ts';
 import { mustRunAlone, probationOf } from '../suspects.ts';
 
-/** A process that was busy for so long takes a task that must run alone beside others, so that none waits for ever. */
+/** A process that was busy for so long claims nothing more until it is empty, once a task is due that must run alone. */
 const LONGEST_BUSY: Milliseconds = 60_000;
+
+/** Where it is not empty after so long, it takes that task beside others, so that none waits for ever. */
+const LONGEST_DRAIN: Milliseconds = 60_000;
 
 interface Suspect {
   readonly lostInARow: number;
   readonly begunAt: Milliseconds;
 }
 
+/** What a task that must run alone is handed back with by a process that is busy. */
+export const AWAITS_EMPTY = {
+  kind: 'interruption',
+  started: false,
+  message: 'It must run alone, and its process first ends what it runs.',
+} as const;
+
 /**
  * Which suspects this process may claim now; one for all of its workers and claims by hand. Those that may run beside others are
  * let go one at a time at first, and one more for each that reports anything; a new loss begins anew with one. One that must run
- * alone is for a process that runs nothing, and for its probation nothing else is claimed.
+ * alone is for a process that runs nothing, and for its probation nothing else is claimed; a busy process becomes empty for it.
  */
 export class Suspects {
   readonly #clock: Clock;
@@ -23,21 +35,36 @@ export class Suspects {
   readonly #running = new Map<Claimed, Suspect>();
   #atOnce = 1;
   #busySince: Milliseconds = 0;
+  /** Since when nothing is claimed until the process is empty. */
+  #drainsSince: Milliseconds | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** What a claim may ask for; undefined while a task must run alone: then nothing is to be claimed. */
+  /** What a claim may ask for; undefined while a task must run alone, or waits for that: then nothing is to be claimed. */
   get allowed(): Pick<ClaimRequest, 'suspects' | 'alone'> | undefined {
     const held = [...this.#running].filter(([claimed]) => this.#begun.get(claimed)?.()).map(([, suspect]) => suspect);
     const now = this.#clock.monotonic();
     if (held.some(({ lostInARow, begunAt }) => mustRunAlone(lostInARow) && now - begunAt < probationOf(lostInARow))) {
       return undefined;
     }
+    const isEmpty = this.#isEmpty;
+    if (!isEmpty && this.#drainsSince !== undefined && now - this.#drainsSince < LONGEST_DRAIN) return undefined;
     const beside = held.filter(({ lostInARow }) => !mustRunAlone(lostInARow)).length;
-    const alone = this.#isEmpty || now - this.#busySince >= LONGEST_BUSY;
+    const alone = isEmpty || now - this.#busySince >= LONGEST_BUSY;
     return { suspects: Math.max(0, this.#atOnce - beside), alone };
+  }
+
+  /**
+   * Whether what was just claimed may begin. One that must run alone may not while others run: it is to be handed back with
+   * `AWAITS_EMPTY`, and nothing is claimed until the process is empty, or was not for too long. One that would end by that begins.
+   */
+  mayBegin({ facts }: Claimed, policy: Policy): boolean {
+    if (!mustRunAlone(facts.lostInARow) || this.#drainsSince !== undefined || this.#isEmpty) return true;
+    if (decide(facts, AWAITS_EMPTY, policy, 0).next !== 'scheduled') return true;
+    this.#drainsSince = this.#clock.monotonic();
+    return false;
   }
 
   get #isEmpty(): boolean {
@@ -48,12 +75,17 @@ export class Suspects {
   /** A task of this process was claimed and begins. */
   begin(claimed: Claimed, isHeld = () => true): void {
     const now = this.#clock.monotonic();
-    if (this.#isEmpty) this.#busySince = now;
+    if (this.#isEmpty) {
+      this.#busySince = now;
+      this.#drainsSince = undefined;
+    }
     this.#begun.set(claimed, isHeld);
     const { lostInARow } = claimed.facts;
     if (lostInARow === 0) return;
     this.#running.set(claimed, { lostInARow, begunAt: now });
-    if (mustRunAlone(lostInARow)) this.#busySince = now;
+    if (!mustRunAlone(lostInARow)) return;
+    this.#busySince = now;
+    this.#drainsSince = undefined;
   }
 
   /** It has ended, or its lease is lost. `reported`: an execution of it said how it ended. */

@@ -31,7 +31,7 @@ import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { StrayRecorder } from './stray-recorder.ts';
 import { listenForStrays, stopListeningForStrays } from './strays.ts';
-import { Suspects } from './suspects.ts';
+import { AWAITS_EMPTY, Suspects } from './suspects.ts';
 import { Takeover } from './takeover.ts';
 import { TimeLimits } from './time-limits.ts';
 import { Wakeup } from './wakeup.ts';
@@ -504,6 +504,11 @@ export class Worker implements AsyncDisposable {
       if (expired.length > 0) this.#endExpired(expired);
       if (!known) continue;
       const tasks = taken.some(({ idempotenceUnsaid }) => idempotenceUnsaid) ? await this.#seen(taken) : taken;
+      const [apart] = tasks;
+      if (apart && !this.#suspects.mayBegin(apart, this.#policyFor(apart))) {
+        this.#handBack(apart, AWAITS_EMPTY.message);
+        return { asked, given: [] };
+      }
       const beyond = tasks.slice(asked);
       if (this.#stopping) for (const claimed of beyond) this.#handBack(claimed, SHUT_DOWN);
       else this.#ahead.add(beyond);

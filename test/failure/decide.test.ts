@@ -602,7 +602,7 @@ describe('a lease that ended without a word', () => {
       after: 0,
       charge: 'nobody',
       lostInARow: 8,
-      because: { text: expect.stringContaining('it was lost 8 times in a row, so it runs alone next.') },
+      because: { text: expect.stringContaining('it was lost 8 times in a row, so it is to run alone next.') },
     });
   });
 

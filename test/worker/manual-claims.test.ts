@@ -535,6 +535,28 @@ describe('suspects', () => {
     expect(await claimed(kit)).toMatchObject({ id: ids[1] });
   });
 
+  test('that must run alone are handed back by a process that was busy for a minute, until it is empty', async () => {
+    const { kit, ids } = await suspects(['a']);
+    // Recovered once; the ghost then takes it down a second time.
+    await (await claimed(kit)).release({ begun: false });
+    const { tasks: store } = kit.holdfast.store;
+    const ghost = await store.join({ name: 'ghost', leaseFor: 1_000, publishes: {} });
+    await store.claim({ worker: ghost, limit: 100, capabilities: {}, suspects: 1, alone: true, except: [] });
+    await store.leave(ghost);
+    const other = await kit.holdfast.enqueue('work', 'b', { priority: 1 });
+    const busy = await claimed(kit, { id: other.id });
+    for (let n = 0; n < 7; n++) {
+      kit.clock.moveTo(kit.clock.now() + 10_000);
+      await busy.renew();
+    }
+
+    expect(await kit.holdfast.claim()).toBeUndefined();
+    await kit.holdfast.enqueue('work', 'c');
+    expect(await kit.holdfast.claim()).toBeUndefined();
+    await busy.complete();
+    expect(await claimed(kit)).toMatchObject({ id: ids[0] });
+  });
+
   test('stay suspect when they are released before anything was done, and not afterwards', async () => {
     const { kit } = await suspects(['a']);
     await (await claimed(kit)).release({ begun: false });

@@ -5,9 +5,14 @@ import { type Kit, useKits } from './scene.ts';
 const open = useKits();
 
 /** Tasks that were lost with their workers, so often in a row, and are ready again. */
-async function suspects(kit: Kit, lostInARow: number, inputs: readonly unknown[]): Promise<readonly number[]> {
+async function suspects(
+  kit: Kit,
+  lostInARow: number,
+  inputs: readonly unknown[],
+  options = {},
+): Promise<readonly number[]> {
   const { tasks } = kit.holdfast.store;
-  const receipts = await kit.holdfast.enqueueAll('work', inputs);
+  const receipts = await kit.holdfast.enqueueAll('work', inputs, options);
   const ids = receipts.map(({ id }) => id);
   const ghost = await tasks.join({ name: 'ghost', leaseFor: 1_000, publishes: {} });
   const request = { worker: ghost, limit: 100, capabilities: {}, suspects: 100, alone: true, only: ids, except: [] };
@@ -102,22 +107,58 @@ describe('a task that must run alone', () => {
     expect(begun.get(apart)).toBe(5);
   });
 
-  test('is run beside others by a worker that was never empty for a minute, which then takes nothing else', async () => {
+  test('is run beside others by a worker that was not empty for two minutes, which then takes nothing else', async () => {
     const { kit, begun, work } = await timed();
     await kit.holdfast.enqueue('work', 1_000);
     await kit.advance('1ms');
     const [apart] = (await suspects(kit, 2, [1_000])) as [number];
 
     work();
-    await kit.advance('59s');
+    await kit.advance('119s');
     expect(begun.get(apart)).toBeUndefined();
     await kit.advance('2s');
-    expect(begun.get(apart)).toBeGreaterThanOrEqual(60);
+    expect(begun.get(apart)).toBeGreaterThanOrEqual(120);
     const { id } = await kit.holdfast.enqueue('work', 1);
     await kit.advance('8s');
     expect(begun.get(id)).toBeUndefined();
     await kit.advance('3s');
-    expect(begun.get(id)).toBeLessThan(71);
+    expect(begun.get(id)).toBeLessThan(131);
+  });
+
+  test('runs alone in a worker that is busy without a pause, which ends what it runs first', async () => {
+    const { kit, begun, work } = await timed();
+    const lasts = Array.from({ length: 30 }, (_, n) => 5 + (n % 7));
+    const others = await kit.holdfast.enqueueAll('work', lasts);
+    await kit.advance('1ms');
+    const [apart] = (await suspects(kit, 2, [20])) as [number];
+    const behind = await kit.holdfast.enqueueAll('work', lasts);
+
+    work({ concurrency: 3 });
+    await kit.advance('5m');
+
+    const from = begun.get(apart) as number;
+    // It is at the front after 75 s or so.
+    expect(from).toBeGreaterThan(60);
+    expect(from).toBeLessThan(95);
+    const beside = [...others, ...behind].filter(({ id }, n) => {
+      const at = begun.get(id) as number;
+      return at < from + 10 && at + (lasts[n % 30] as number) > from;
+    });
+    expect(beside).toEqual([]);
+    expect((await kit.holdfast.counts()).byState).toMatchObject({ succeeded: 61 });
+  });
+
+  test('begins beside others where no execution is left to hand it back with', async () => {
+    const { kit, begun, work } = await timed();
+    await kit.holdfast.enqueue('work', 1_000);
+    await kit.advance('1ms');
+    const [apart] = (await suspects(kit, 2, [1], { retry: { maxAttempts: 2, maxExecutions: 2 } })) as [number];
+
+    work();
+    await kit.advance('62s');
+
+    expect(begun.get(apart)).toBeGreaterThanOrEqual(60);
+    expect(await kit.holdfast.get(apart)).toMatchObject({ state: 'succeeded' });
   });
 
   test('still waits until its worker runs nothing where a claim by hand was forgotten', async () => {

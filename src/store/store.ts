@@ -579,8 +579,9 @@ interface Upkeep {
   /** What there is to say of that clock. */
   clock(): Promise<ClockRecord>;
   /**
-   * Sets the store's clock to the host's wall clock, also back: an operator says that this one is right. Leases that were given
-   * out by a later time are shortened; other times that were written meanwhile stay.
+   * Sets the store's clock to the host's wall clock, also back: an operator says that this one is right. What was written by a
+   * later time and counts from it is brought back by as much: leases, the waits of retries, places in the order, and when chores were
+   * done. Deadlines, the history, and when a task is to run first stay.
    * @throws StoreError where the store follows a server's clock.
    */
   resetClock(): Promise<void>;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sqlite } from '../../src/store/sqlite/index.ts';
-import type { Store } from '../../src/store/store.ts';
-import { claimRequest, newTask, settlement, succeeded } from '../contract/scene.ts';
+import type { Claimed, Receipt, Store } from '../../src/store/store.ts';
+import { claimRequest, idsOf, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
 import { type VirtualWorld, virtualWorld } from '../contract/virtual-world.ts';
 
 const MINUTE = 60_000;
@@ -164,6 +164,37 @@ test('a store that went ahead with a wrong clock is reset to the right one, for 
   }
   const [worker] = await store.records.workers();
   expect(worker?.leaseUntil).toBe(world.clock.now() + 30_000);
+});
+
+test('a reset brings back what counts from the wrong time: retries, the order of tasks, and chores', async () => {
+  const store = await openStore();
+  const worker = await joined(store);
+  const later = world.clock.now() + 50 * DAY;
+  world.clock.jumpWall(40 * DAY);
+  await store.upkeep.resetClock();
+  const [failing, dated] = (await store.tasks.enqueue([newTask({}), newTask({ dueAt: later })])) as [Receipt, Receipt];
+  const [claimed] = (await store.tasks.claim(claimRequest(worker))).tasks as [Claimed];
+  await store.tasks.settle([settlement(claimed, retryIn(10_000))]);
+  const [early] = (await store.tasks.enqueue([newTask({})])) as [Receipt];
+  expect(await store.upkeep.takeTurn('retention', HOUR)).toBe(true);
+
+  world.clock.jumpWall(-40 * DAY);
+  await store.upkeep.resetClock();
+  world.clock.advance(1_000);
+  const [late] = (await store.tasks.enqueue([newTask({})])) as [Receipt];
+  const dueIn = async (id: number) => ((await store.records.find(id))?.dueAt ?? 0) - world.clock.now();
+  expect(await dueIn(failing.id)).toBe(9_000);
+  expect(await dueIn(dated.id)).toBe(later - world.clock.now());
+  expect(await store.upkeep.verify()).toEqual([]);
+
+  const again = await joined(store);
+  const first = await store.tasks.claim(claimRequest(again, { limit: 1 }));
+  expect(idsOf(first.tasks)).toEqual([early.id]);
+  world.clock.advance(10_000);
+  const rest = await store.tasks.claim(claimRequest(again, { limit: 3 }));
+  expect(idsOf(rest.tasks).toSorted((a, b) => a - b)).toEqual([failing.id, late.id]);
+  world.clock.advance(HOUR);
+  expect(await store.upkeep.takeTurn('retention', HOUR)).toBe(true);
 });
 
 test('is not held up where the system does not tell how long it has run', async () => {

@@ -85,8 +85,9 @@ The keys of removed tasks are free again. The file keeps its size; what became f
 const CLOCK_HELP = `
 A store in a file goes by the wall clock, but never backwards. Where the wall clock jumps ahead by more than five minutes that the
 time since the boot does not explain, the store's time goes on as before for an hour, so that a clock that was wrong for a moment
-removes nothing and ends nothing. Both flags set the store's clock to the wall clock. Times that were written meanwhile stay: a
-task that is scheduled too late can be made due with retry.`;
+removes nothing and ends nothing. Both flags set the store's clock to the wall clock. After --reset, retries that were written
+meanwhile are due as much earlier. When a task is to run first stays as it was written: one that is scheduled too late can be made due
+with retry.`;
 
 // ── The store ──
 

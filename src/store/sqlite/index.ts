@@ -150,7 +150,10 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
           clock.learn(own);
           return clock.describe();
         }),
-      resetClock: () => writer.write(() => clock.set(sql)),
+      resetClock: () =>
+        writer.write(() => {
+          if (clock.set(sql)) lanes.rearrange((ids) => places.placesOf(ids));
+        }),
       isLocal: true,
       onNews: (listener) => wake.listen(listener),
       verify: () => read(brokenInvariants),

@@ -217,6 +217,22 @@ export class Lanes {
     const before = this.#catalogue.queue(id);
     const { order = before.ordering, fair = before.fair === 1 } = settings;
     if (before.ordering === order && (before.fair === 1) === fair) return;
+    this.#arrange(id, { order, fair, reorder: order !== before.ordering }, places);
+  }
+
+  /** Puts the ready tasks of all queues into their order again, after the times by which they stand have changed. */
+  rearrange(places: (ids: readonly number[]) => readonly Place[]): void {
+    for (const id of this.#sql.column<number>('SELECT id FROM hf_queues')) {
+      const { ordering: order, fair } = this.#catalogue.queue(id);
+      if (order !== 'weighted_random') this.#arrange(id, { order, fair: fair === 1, reorder: true }, places);
+    }
+  }
+
+  #arrange(
+    id: number,
+    { order, fair, reorder }: QueueSettings & { readonly reorder: boolean },
+    places: (ids: readonly number[]) => readonly Place[],
+  ): void {
     this.flush();
     const lanes = this.#sql.rows<[class_: number, track: number, lane: number, source: string]>(
       `SELECT a.class, a.track, a.lane, a.source FROM hf_active a JOIN hf_classes c ON c.id = a.class
@@ -227,7 +243,7 @@ export class Lanes {
     this.#sql.run('UPDATE hf_queues SET ordering = ?, fair = ? WHERE id = ?', order, fair ? 1 : 0, id);
     this.#catalogue.changed();
     if (!fair) this.#turns.clear(id);
-    if (order !== before.ordering) this.#reorder(id, places);
+    if (reorder) this.#reorder(id, places);
     const rising = lanes.map(([group, track, lane, source]): RingRow => {
       const { order_key, seq } = this.#ringKey(group, lane, source, this.#headOf(lane) as Ranked);
       return [group, track, order_key, seq, lane, source];
@@ -236,7 +252,7 @@ export class Lanes {
     this.#raise(rising);
   }
 
-  /** Puts the ready tasks of a queue into its new order, lane by lane; the ring is its caller's. */
+  /** Puts the ready tasks of a queue into its order, lane by lane; the ring is its caller's. */
   #reorder(queue: number, places: (ids: readonly number[]) => readonly Place[]): void {
     const rows = this.#sql.rows<[lane: number, id: number]>(
       `SELECT r.lane, abs(r.seq) FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class

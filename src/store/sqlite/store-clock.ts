@@ -3,6 +3,7 @@ import type { Milliseconds } from '../../duration.ts';
 import type { ClockRecord } from '../store.ts';
 import { timelineOf } from '../timeline.ts';
 import { uptimeOf } from '../uptime.ts';
+import { bringBack } from './clock-reset.ts';
 import type { Sql } from './driver.ts';
 import { BELIEVED_AHEAD_MS, believable, DOUBTED_FOR_MS, type Doubt } from './wall-clock.ts';
 
@@ -113,16 +114,21 @@ export class StoreClock {
     };
   }
 
-  /** An operator's word: the wall clock is right. The store's time is the wall clock's from now on, also where that is earlier. */
-  set(sql: Sql): void {
+  /**
+   * An operator's word: the wall clock is right. The store's time is the wall clock's from now on, also where that is earlier.
+   * Answers whether what was written before was brought back.
+   */
+  set(sql: Sql): boolean {
+    const before = this.#go();
     this.#forget();
     this.#noted = { ...this.#noted, high: 0, timeline: null, resets: this.#noted.resets + 1 };
     const now = this.#go();
     this.#leap = undefined;
     this.#write(sql);
     sql.run('UPDATE hf_clock SET resets = ? WHERE id = 1', this.#noted.resets);
-    // Leases that were given out by a time that lies ahead would hold for as long.
-    sql.run('UPDATE hf_workers SET lease_until = ? + lease_for WHERE lease_until > ? + lease_for', now, now);
+    if (before <= now) return false;
+    bringBack(sql, now, before - now);
+    return true;
   }
 
   #write(sql: Sql): void {

@@ -1,0 +1,41 @@
+import type { Milliseconds } from '../../duration.ts';
+import type { Sql } from './driver.ts';
+
+/**
+ * What was written while the store's time was `ahead` and counts from then is brought back by as much: leases, the waits of retries,
+ * the places of waiting tasks, and when chores were last done. Times that somebody chose stay: deadlines, and when a task is to run
+ * first, for a `delay` is stored as the time that an `at` names. So does the history.
+ */
+export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
+  const values = { now, ahead };
+  sql.run('UPDATE hf_workers SET lease_until = :now + lease_for WHERE lease_until > :now + lease_for', { now });
+  sql.run('UPDATE hf_chores SET at = :now WHERE at > :now', { now });
+  const retries = JSON.stringify(
+    sql.column<number>(
+      `SELECT s.id FROM hf_scheduled s JOIN hf_facts f ON f.task = s.id AND f.run_at = s.run_at
+       WHERE s.run_at > :now AND (SELECT e.ended_at > :now AND e.next = 'scheduled' FROM hf_executions e
+         WHERE e.task = s.id ORDER BY e.id DESC LIMIT 1)`,
+      { now },
+    ),
+  );
+  const these = { retries, ahead };
+  sql.run(
+    'UPDATE hf_scheduled SET run_at = run_at - :ahead WHERE id IN (SELECT value FROM json_each(:retries))',
+    these,
+  );
+  sql.run('UPDATE hf_facts SET run_at = run_at - :ahead WHERE task IN (SELECT value FROM json_each(:retries))', these);
+  for (const [table, column] of COUNTED_FROM) {
+    sql.run(`UPDATE ${table} SET ${column} = ${column} - :ahead WHERE ${column} > :now`, values);
+  }
+}
+
+/** Moments that were noted by the store's time, from which something is counted or by which tasks are in order. */
+const COUNTED_FROM = [
+  ['hf_tasks', 'submitted_at'],
+  ['hf_tasks', 'created_at'],
+  ['hf_running', 'started_at'],
+  ['hf_lost', 'at'],
+  ['hf_facts', 'first_started_at'],
+  ['hf_facts', 'last_started_at'],
+  ['hf_facts', 'deferred_since'],
+] as const;

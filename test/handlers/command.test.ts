@@ -399,6 +399,7 @@ describe('how it ended', () => {
     expect(await failureOf(sh(`printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 255`))).toEqual({
       kind: 'transient',
       reason: 'net.unreachable',
+      fault: 'source',
       code: '255',
       message: 'exit 255: ssh: connect to host nas port 22: No route to host',
     });

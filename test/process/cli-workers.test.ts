@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { describe, expect } from 'vitest';
 import { type HoldfastProcess, type Project, test } from './cli-process.ts';
 
@@ -85,7 +86,7 @@ describe.concurrent('holdfast workers', () => {
     const stuck = await worker(project, 'stuck', '--lease', '1h', '--concurrency', '1');
     await project.run('run', '-b', '--', './hangs');
     await stuck.says('"event":"started"');
-    stuck.kill('SIGSTOP');
+    stopOutsideOfACommit(project, stuck);
     const other = await worker(project, 'other', '--lease', '1s');
 
     const { exit, stdout } = await project.run('workers', 'end', 'stuck');
@@ -140,3 +141,12 @@ describe.concurrent('holdfast workers', () => {
     for (const each of [one, two]) expect((await each.ended).exit).toBe(0);
   });
 });
+
+/** A process that is stopped while it has the file's lock keeps it from everybody. So the lock is taken before. */
+function stopOutsideOfACommit(project: Project, stopped: HoldfastProcess): void {
+  const database = new Database(project.path('.holdfast/holdfast.db'), { timeout: 10_000 });
+  database.exec('BEGIN IMMEDIATE');
+  stopped.kill('SIGSTOP');
+  database.exec('ROLLBACK');
+  database.close();
+}

@@ -6,12 +6,12 @@ import { test } from '../process/cli-process.ts';
 
 const run = promisify(execFile);
 
-test('the worked example of bringing an old queue over does what the page says', async ({ project }) => {
-  const page = await readFile('docs/bringing-an-old-queue.md', 'utf8');
+test('the worked example of importing an old queue does what the page says', async ({ project }) => {
+  const page = await readFile('docs/importing-an-old-queue.md', 'utf8');
   const example = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1] as string;
   project.write('pending_moves.json', example('json'));
-  project.write('bring.mjs', example('js'));
-  const { stdout } = await run(process.execPath, ['bring.mjs'], { cwd: project.folder });
+  project.write('import.mjs', example('js'));
+  const { stdout } = await run(process.execPath, ['import.mjs'], { cwd: project.folder });
   project.write('tasks.jsonl', stdout);
 
   expect(await project.run('import', 'tasks.jsonl')).toMatchObject({

@@ -2,9 +2,9 @@ import { LONGEST_TIMER } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
+import type { Time } from './clock.ts';
 import { isBusy, isLost, storeError } from './failures.ts';
 import { type FunctionName, functionsOver } from './functions.ts';
-import type { Time } from './time.ts';
 
 /** For what touches everything: migrations, a new order for a queue, checks. */
 export const LONG_ANSWER_WITHIN_MS: Milliseconds = 600_000;

@@ -3,18 +3,18 @@ import { type DurationInput, duration, type Milliseconds } from '../../duration.
 import { InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
-import { Departures } from '../departures.ts';
+import { PendingLeaves } from '../pending-leaves.ts';
 import type { News, Store, StoreOpener, World } from '../store.ts';
 import { Chores } from './chores.ts';
 import { Classes } from './classes.ts';
 import { loadPg, type PgClient, type PgLibrary, type PgPool } from './client.ts';
+import { timeFor } from './clock.ts';
 import { Database, type Way } from './database.ts';
 import { migrate, SCHEMA } from './migrate.ts';
-import { Reaper } from './reaper.ts';
 import { PostgresRecords } from './records.ts';
+import { LostLeases } from './recover.ts';
 import { PostgresSources } from './sources.ts';
 import { PostgresTasks } from './tasks.ts';
-import { timeFor } from './time.ts';
 import { brokenInvariants } from './verify.ts';
 import { installVirtualClock } from './virtual-clock.ts';
 import { Wake } from './wake.ts';
@@ -187,8 +187,8 @@ function build(
   const wake = new Wake(database, connect, channelOf(schema));
   const notify = (news: News) => wake.call(news);
   const classes = new Classes(database);
-  const reaper = new Reaper(database, world.clock);
-  const departures = new Departures(async (worker) => {
+  const lostLeases = new LostLeases(database, world.clock);
+  const pendingLeaves = new PendingLeaves(async (worker) => {
     await database.tryNow('leave', worker);
     return true;
   });
@@ -196,8 +196,8 @@ function build(
     database,
     classes,
     time,
-    reaper,
-    departures,
+    lostLeases,
+    pendingLeaves,
     notify,
     tellOthers: (news) => wake.tellOthers(news),
   });
@@ -239,7 +239,7 @@ function build(
       giveUpAfter: (time) => database.giveUpAfter(time),
       async close() {
         wake.close();
-        await database.close(tasks.drained(), () => departures.close());
+        await database.close(tasks.drained(), () => pendingLeaves.close());
       },
     },
   };

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
-import type { Departures } from '../departures.ts';
 import { ownIdentity } from '../liveness.ts';
+import type { PendingLeaves } from '../pending-leaves.ts';
 import type {
   BroughtTask,
   Claim,
@@ -27,14 +27,14 @@ import type {
   Trouble,
 } from '../store.ts';
 import { STRAY_VERB } from '../stored-history.ts';
+import { claimedFrom, type HandedRow } from './claim.ts';
 import type { Classes } from './classes.ts';
+import type { Time } from './clock.ts';
 import type { Database } from './database.ts';
 import { brought, enqueued, newToken, saidJson, tokenOf } from './encoding.ts';
 import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
-import { claimedFrom, type HandedRow } from './handed.ts';
-import type { Look, Reaper } from './reaper.ts';
-import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './rounds.ts';
-import type { Time } from './time.ts';
+import type { Look, LostLeases } from './recover.ts';
+import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
 import { Gathering, list } from './writer.ts';
 
 /** How many tasks whose deadline has passed come with one claim. */
@@ -44,8 +44,8 @@ interface Parts {
   readonly database: Database;
   readonly classes: Classes;
   readonly time: Time;
-  readonly reaper: Reaper;
-  readonly departures: Departures;
+  readonly lostLeases: LostLeases;
+  readonly pendingLeaves: PendingLeaves;
   /** Tells workers of news, here and elsewhere. */
   readonly notify: (news: News) => void;
   /** Tells them elsewhere only. */
@@ -261,7 +261,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   async recover(worker: number, limit: number): Promise<Recovery> {
-    const look = await this.#parts.reaper.lookFor(worker);
+    const look = await this.#parts.lostLeases.lookFor(worker);
     if (look === undefined) return { tasks: [], neighbours: [] };
     const { nextIn, neighbours } = look;
     const tasks = await this.#takeOver(worker, look, limit);
@@ -320,13 +320,13 @@ export class PostgresTasks implements TaskStore {
 
   async leave(worker: number): Promise<void> {
     await this.#parts.database.call('leave', [worker]);
-    this.#parts.departures.delete(worker);
+    this.#parts.pendingLeaves.delete(worker);
     this.#parts.notify('work');
     this.#parts.tellOthers('workers');
   }
 
   leaveLater(worker: number): void {
-    this.#parts.departures.add(worker);
+    this.#parts.pendingLeaves.add(worker);
   }
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {

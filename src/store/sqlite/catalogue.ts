@@ -1,7 +1,7 @@
 import { readStored } from '../../stored-json.ts';
 import type { Needs, QueueOrder } from '../../task.ts';
+import type { StoreClock } from './clock.ts';
 import type { Sql } from './driver.ts';
-import type { StoreClock } from './store-clock.ts';
 
 /** An interned combination of queue, type, category and needs. */
 export interface Class {

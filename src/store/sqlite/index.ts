@@ -2,24 +2,24 @@ import { accessSync, constants } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
-import { Departures } from '../departures.ts';
+import { PendingLeaves } from '../pending-leaves.ts';
 import type { Store, StoreOpener, World } from '../store.ts';
+import { retryWhileBusy } from './busy-retry.ts';
 import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
+import { StoreClock } from './clock.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { FactsTable } from './facts.ts';
 import { isDamage, readOnly, storeError } from './failures.ts';
-import { Handed } from './handed.ts';
 import { Lanes } from './lanes.ts';
+import { LeaseCache } from './lease-cache.ts';
 import { identify, OpenFiles, refuseHardLink } from './open-files.ts';
-import { patiently } from './patience.ts';
 import { Places } from './places.ts';
-import { Pruning } from './pruning.ts';
-import { Reaper } from './reaper.ts';
+import { Pruning } from './prune.ts';
 import { reader, SqliteRecords } from './records.ts';
+import { LostLeases } from './recover.ts';
 import { migrate, SCHEMA } from './schema.ts';
 import { SqliteSources } from './sources.ts';
-import { StoreClock } from './store-clock.ts';
 import { SqliteTasks } from './tasks.ts';
 import { Uniques } from './uniques.ts';
 import { brokenInvariants } from './verify.ts';
@@ -73,7 +73,7 @@ async function openSqlite(path: string, durability: Durability, world: World): P
   }
   const sql = new Sql(await connect(path));
   try {
-    await patiently(() => prepare(sql, path, durability));
+    await retryWhileBusy(() => prepare(sql, path, durability));
     return build(sql, path, OpenFiles.of(sql, path, before), world);
   } catch (error) {
     sql.close();
@@ -116,16 +116,30 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const places = new Places(sql, lanes, facts);
   const writer = new Writer({ sql, clock, path, files, cached: lanes });
   const wake = new Wake(sql, path);
-  const reaper = new Reaper(sql, world.clock);
+  const lostLeases = new LostLeases(sql, world.clock);
   let closed = false;
   const read = reader(sql, path, files, () => {
     if (closed) throw new ClosedError('The store');
   });
   const now = () => clock.read();
   const uniques = new Uniques(sql);
-  const handed = new Handed();
-  const departures = new Departures(async (worker) => writer.tryNow(() => reaper.dismiss(worker)));
-  const parts = { sql, writer, catalogue, lanes, walk, places, facts, reaper, uniques, handed, read, now, departures };
+  const leaseCache = new LeaseCache();
+  const pendingLeaves = new PendingLeaves(async (worker) => writer.tryNow(() => lostLeases.dismiss(worker)));
+  const parts = {
+    sql,
+    writer,
+    catalogue,
+    lanes,
+    walk,
+    places,
+    facts,
+    lostLeases,
+    uniques,
+    leaseCache,
+    read,
+    now,
+    pendingLeaves,
+  };
   const tasks = new SqliteTasks(parts, (news) => wake.call(news));
   const pruning = new Pruning(sql, writer, read, clock);
   const chores = new Chores(sql, writer, catalogue, read, now);
@@ -168,7 +182,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
         closed = true;
         wake.close();
         await writer.close();
-        const departing = departures.close();
+        const departing = pendingLeaves.close();
         if (departing) void departing.then(() => sql.close());
         else sql.close();
       },

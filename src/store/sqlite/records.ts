@@ -18,10 +18,10 @@ import type {
 import { broughtFrom, judgementFrom, STRAY_VERB, strayFrom } from '../stored-history.ts';
 import { takes, takesFrom } from '../takes.ts';
 import { type WorkerRow, workerFrom } from '../worker-record.ts';
+import { retryWhileBusy } from './busy-retry.ts';
 import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
 import type { OpenFiles } from './open-files.ts';
-import { patiently } from './patience.ts';
 
 /** Runs a read and puts SQLite's failures into words. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
@@ -30,7 +30,7 @@ export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
 export function reader(sql: Sql, path: string, files: OpenFiles, refuseClosed: () => void): Read {
   return async (read) => {
     try {
-      return await patiently(() => {
+      return await retryWhileBusy(() => {
         refuseClosed();
         files.check();
         return read(sql);

@@ -1,6 +1,6 @@
 import { isWaiting } from '../../task.ts';
-import type { Departures } from '../departures.ts';
 import { ownIdentity } from '../liveness.ts';
+import type { PendingLeaves } from '../pending-leaves.ts';
 import type {
   BroughtTask,
   Claim,
@@ -21,23 +21,23 @@ import type {
   TaskStore,
   Trouble,
 } from '../store.ts';
-import { recordStray } from './acts.ts';
-import { Bringing } from './bringing.ts';
+import { recordStray } from './actions.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { Claiming, type ClaimingParts } from './claiming.ts';
+import { Claiming, type ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
-import { Enqueuing } from './enqueuing.ts';
-import { Moving } from './moving.ts';
-import type { Reaper } from './reaper.ts';
+import { Enqueuing } from './enqueue.ts';
+import { Bringing } from './import.ts';
+import { Moving } from './move.ts';
 import type { Read } from './records.ts';
-import { Settling } from './settling.ts';
+import type { LostLeases } from './recover.ts';
+import { Settling } from './settle.ts';
 import type { Writer } from './writer.ts';
 
 interface Parts extends ClaimingParts {
   readonly writer: Writer;
   readonly read: Read;
   readonly now: () => number;
-  readonly departures: Departures;
+  readonly pendingLeaves: PendingLeaves;
 }
 
 /** The verbs over tasks: each one an operation of the writer. */
@@ -47,8 +47,8 @@ export class SqliteTasks implements TaskStore {
   readonly settle: (settlements: readonly Settlement[]) => Promise<readonly Settled[]>;
   readonly #sql: Sql;
   readonly #writer: Writer;
-  readonly #reaper: Reaper;
-  readonly #departures: Departures;
+  readonly #lostLeases: LostLeases;
+  readonly #pendingLeaves: PendingLeaves;
   readonly #checkpoints: Checkpoints;
   readonly #claiming: Claiming;
   readonly #moving: Moving;
@@ -57,13 +57,13 @@ export class SqliteTasks implements TaskStore {
   readonly #notify: (news: News) => void;
 
   constructor(parts: Parts, notify: (news: News) => void) {
-    const { sql, writer, catalogue, places, facts, reaper, uniques, read, now } = parts;
+    const { sql, writer, catalogue, places, facts, lostLeases, uniques, read, now } = parts;
     this.#read = read;
     this.#now = now;
     this.#sql = sql;
     this.#writer = writer;
-    this.#reaper = reaper;
-    this.#departures = parts.departures;
+    this.#lostLeases = lostLeases;
+    this.#pendingLeaves = parts.pendingLeaves;
     this.#checkpoints = new Checkpoints(sql);
     this.#claiming = new Claiming(parts, this.#checkpoints);
     this.#moving = new Moving(sql, places, facts, uniques);
@@ -152,7 +152,7 @@ export class SqliteTasks implements TaskStore {
         return row?.execution === lease.execution && row.token === lease.token ? row : undefined;
       };
       const named = leases.filter(held).map(({ task }) => task);
-      if (named.length < rows.size) this.#reaper.giveUp(worker, named, now);
+      if (named.length < rows.size) this.#lostLeases.giveUp(worker, named, now);
       return {
         known: renewed.changes > 0,
         lost: leases.filter((lease) => !held(lease)),
@@ -205,13 +205,13 @@ export class SqliteTasks implements TaskStore {
   }
 
   async leave(worker: number): Promise<void> {
-    await this.#writer.write(() => this.#reaper.dismiss(worker));
-    this.#departures.delete(worker);
+    await this.#writer.write(() => this.#lostLeases.dismiss(worker));
+    this.#pendingLeaves.delete(worker);
     this.#notify('work');
   }
 
   leaveLater(worker: number): void {
-    this.#departures.add(worker);
+    this.#pendingLeaves.add(worker);
   }
 
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {

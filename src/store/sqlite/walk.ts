@@ -2,13 +2,13 @@ import type { ClaimRequest } from '../store.ts';
 import { takes } from '../takes.ts';
 import type { Catalogue, Queue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
-import { type Front, Fronts } from './fronts.ts';
+import { Merge, type MergeInput } from './lane-merge.ts';
 import { type Head, type Lanes, precedes, type Ranked, TRACK } from './lanes.ts';
 
 /** What one claim may take of one queue. */
 interface Line {
   readonly queue: Queue;
-  readonly fronts: Fronts;
+  readonly merge: Merge;
 }
 
 /** What one round over the queues may take. */
@@ -25,7 +25,7 @@ interface Allowance {
 
 /** The first tasks of a source's lane, in its turn. */
 interface Turn {
-  readonly front: Front;
+  readonly input: MergeInput;
   readonly head: Head;
   readonly tasks: readonly Ranked[];
   given: number;
@@ -103,89 +103,89 @@ export class Walk {
     const share = Math.ceil(limit / Math.max(1, lines.length));
     const taken: number[] = [];
     for (const most of lines.length > 1 ? [share, limit] : [limit]) {
-      for (const { queue, fronts } of lines) {
+      for (const { queue, merge } of lines) {
         const enough = Math.min(limit, taken.length + most);
         if (taken.length === enough || allowance.alone === 'taken') continue;
-        if (allowance.suspects <= 0) fronts.drop(TRACK.suspect);
-        if (!allowance.alone) fronts.drop(TRACK.alone);
-        if (queue.fair === 1) this.#takeInTurn(queue.id, fronts, enough, allowance, taken);
-        else this.#takeInOrder(fronts, enough, allowance, taken);
+        if (allowance.suspects <= 0) merge.drop(TRACK.suspect);
+        if (!allowance.alone) merge.drop(TRACK.alone);
+        if (queue.fair === 1) this.#takeInTurn(queue.id, merge, enough, allowance, taken);
+        else this.#takeInOrder(merge, enough, allowance, taken);
       }
     }
     return taken;
   }
 
   /** Merges the lanes of one queue: the one whose head comes first gives until another's comes before its next. */
-  #takeInOrder(fronts: Fronts, enough: number, allowance: Allowance, taken: number[]): void {
+  #takeInOrder(merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
     while (taken.length < enough && allowance.alone !== 'taken') {
-      if (taken.length > 0) fronts.drop(TRACK.alone);
-      const front = fronts.first;
-      if (!front || !this.#allows(front, allowance)) return;
-      const bound = fronts.bound();
-      const [head] = front.heads as [Head];
-      const { track } = front.stream;
+      if (taken.length > 0) merge.drop(TRACK.alone);
+      const input = merge.first;
+      if (!input || !this.#allows(input, allowance)) return;
+      const bound = merge.bound();
+      const [head] = input.heads as [Head];
+      const { track } = input.stream;
       const left = track === TRACK.fresh ? enough - taken.length : 1;
       const most = bound ? Math.min(left, WHILE_BOUNDED) : left;
       const tasks = this.#tasksOf(head.lane, most + 1);
       const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && bound && !precedes(task, bound)));
       const count = beyond < 0 ? tasks.length : beyond;
       for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
-      allowance.classes.add(front.stream.class);
+      allowance.classes.add(input.stream.class);
       const next = tasks[count];
-      this.#lanes.cut(front.stream, head, tasks[count - 1] as Ranked, next);
-      fronts.moved(
-        [front],
+      this.#lanes.cut(input.stream, head, tasks[count - 1] as Ranked, next);
+      merge.moved(
+        [input],
         [next && { order_key: next.order_key, seq: next.seq, lane: head.lane, source: head.source }],
       );
       if (track === TRACK.alone) allowance.alone = 'taken';
-      if (track === TRACK.suspect && --allowance.suspects <= 0) fronts.drop(TRACK.suspect);
+      if (track === TRACK.suspect && --allowance.suspects <= 0) merge.drop(TRACK.suspect);
     }
   }
 
   /** Serves the sources of a fair queue in turn: one gives a few tasks, in its own order, and goes to the back of the line. */
-  #takeInTurn(queue: number, fronts: Fronts, enough: number, allowance: Allowance, taken: number[]): void {
-    const atOnce = fronts.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
+  #takeInTurn(queue: number, merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
+    const atOnce = merge.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
     while (taken.length < enough && allowance.alone !== 'taken') {
-      if (taken.length > 0) fronts.drop(TRACK.alone);
+      if (taken.length > 0) merge.drop(TRACK.alone);
       const before = taken.length;
-      const firsts = fronts.firsts();
-      const lanes = firsts.map((front): Turn => {
-        const [head] = front.heads as [Head];
-        return { front, head, tasks: this.#tasksOf(head.lane, atOnce + 1), given: 0 };
+      const firsts = merge.firsts();
+      const lanes = firsts.map((input): Turn => {
+        const [head] = input.heads as [Head];
+        return { input, head, tasks: this.#tasksOf(head.lane, atOnce + 1), given: 0 };
       });
       const most = Math.min(enough, before + atOnce);
       while (taken.length < most && allowance.alone !== 'taken') {
         const lane = sooner(lanes, allowance, taken.length > 0);
-        if (!lane || !this.#allows(lane.front, allowance)) break;
-        const { track } = lane.front.stream;
+        if (!lane || !this.#allows(lane.input, allowance)) break;
+        const { track } = lane.input.stream;
         if (track === TRACK.suspect) allowance.suspects -= 1;
         if (track === TRACK.alone) allowance.alone = 'taken';
         taken.push(Math.abs(lane.tasks[lane.given]?.seq as number));
-        allowance.classes.add(lane.front.stream.class);
+        allowance.classes.add(lane.input.stream.class);
         lane.given += 1;
       }
       if (taken.length === before) return;
-      this.#serve(queue, fronts, lanes);
-      if (allowance.suspects <= 0) fronts.drop(TRACK.suspect);
+      this.#serve(queue, merge, lanes);
+      if (allowance.suspects <= 0) merge.drop(TRACK.suspect);
     }
   }
 
   /** A source has had its turn: what it gave leaves its lanes, and all of them go to the back together. */
-  #serve(queue: number, fronts: Fronts, lanes: readonly Turn[]): void {
+  #serve(queue: number, merge: Merge, lanes: readonly Turn[]): void {
     const [{ head: first }] = lanes as [Turn];
     const order_key = this.#lanes.serve(queue, first.source);
-    const next = lanes.map(({ front, head, tasks, given }) => {
+    const next = lanes.map(({ input, head, tasks, given }) => {
       const last = tasks[given - 1];
-      if (last) this.#lanes.cut(front.stream, head, last, tasks[given]);
+      if (last) this.#lanes.cut(input.stream, head, last, tasks[given]);
       return tasks[given] && { ...head, order_key };
     });
-    fronts.moved(
-      lanes.map(({ front }) => front),
+    merge.moved(
+      lanes.map(({ input }) => input),
       next,
     );
   }
 
-  #allows({ stream }: Front, { types }: Allowance): boolean {
+  #allows({ stream }: MergeInput, { types }: Allowance): boolean {
     return !types || types.includes(this.#catalogue.class(stream.class).type);
   }
 
@@ -201,21 +201,21 @@ export class Walk {
 
   /** What a claim of so many tasks may take from, by queue. */
   #lines(request: ClaimRequest, limit: number): Line[] {
-    const byQueue = new Map<Queue, Front[]>();
-    for (const front of this.#firsts(request)) {
-      const queue = this.#catalogue.queueOfClass(front.stream.class);
-      const fronts = byQueue.get(queue);
-      if (fronts) fronts.push(front);
-      else byQueue.set(queue, [front]);
+    const byQueue = new Map<Queue, MergeInput[]>();
+    for (const input of this.#firsts(request)) {
+      const queue = this.#catalogue.queueOfClass(input.stream.class);
+      const inputs = byQueue.get(queue);
+      if (inputs) inputs.push(input);
+      else byQueue.set(queue, [input]);
     }
-    return [...byQueue].map(([queue, fronts]) => ({
+    return [...byQueue].map(([queue, inputs]) => ({
       queue,
-      fronts: new Fronts(this.#sql, this.#lanes, fronts, limit),
+      merge: new Merge(this.#sql, this.#lanes, inputs, limit),
     }));
   }
 
   /** The first lane of every class and track that this worker may take from: one probe each, however much they hold. */
-  #firsts(request: ClaimRequest): Front[] {
+  #firsts(request: ClaimRequest): MergeInput[] {
     const rows = this.#sql.rows<
       [class_: number, track: number, order_key: number, seq: number, lane: number, source: string]
     >(
@@ -253,7 +253,7 @@ function sooner(lanes: readonly Turn[], { suspects }: Allowance, any: boolean): 
   let first: Turn | undefined;
   for (const lane of lanes) {
     const task = lane.tasks[lane.given];
-    const { track } = lane.front.stream;
+    const { track } = lane.input.stream;
     if (!task || (track === TRACK.suspect && suspects <= 0) || (track === TRACK.alone && any)) continue;
     if (!first || precedes(task, first.tasks[first.given] as Ranked)) first = lane;
   }

@@ -3,15 +3,15 @@ import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { show } from '../../show.ts';
 import type { Enqueuer, NewTask, Receipt, World } from '../store.ts';
 import { Catalogue } from './catalogue.ts';
+import type { StoreClock } from './clock.ts';
 import { type Driver, refuseOldSqlite, Sql } from './driver.ts';
-import { Enqueuing } from './enqueuing.ts';
+import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
 import { isBusy, storeError } from './failures.ts';
 import { Lanes } from './lanes.ts';
 import type { OpenFiles } from './open-files.ts';
 import { Places } from './places.ts';
 import { refuseTooNew } from './schema.ts';
-import type { StoreClock } from './store-clock.ts';
 import { Uniques } from './uniques.ts';
 
 interface Parts {

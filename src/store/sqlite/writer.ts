@@ -1,11 +1,11 @@
 import { LONGEST_TIMER } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
+import { BusyRetry } from './busy-retry.ts';
+import type { StoreClock } from './clock.ts';
 import type { Sql } from './driver.ts';
 import { isBusy, storeError } from './failures.ts';
 import type { OpenFiles } from './open-files.ts';
-import { Patience } from './patience.ts';
-import type { StoreClock } from './store-clock.ts';
 
 /** What must be brought in order before a part of a transaction counts, and forgotten when it was undone. */
 export interface Cached {
@@ -152,7 +152,7 @@ export class Writer {
   }
 
   async #commit(batch: readonly Operation[]): Promise<void> {
-    const patience = new Patience();
+    const retry = new BusyRetry();
     // Hardly anything ever fails, so savepoints are made when something has, to find what cannot be done.
     let guarded = false;
     for (;;) {
@@ -166,13 +166,13 @@ export class Writer {
           guarded = true;
           continue;
         }
-        if (this.#gaveUp || !patience.allows(error)) {
+        if (this.#gaveUp || !retry.allows(error)) {
           const told = storeError(error, this.#path);
           for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(told);
           return;
         }
       }
-      await patience.pause();
+      await retry.pause();
     }
   }
 

@@ -44,7 +44,7 @@ const GIVEN_UP = 0;
  * other only after its lease was watched, expired and unrenewed. The watch is in the database, for each timeline of monotonic
  * clocks, so that processes that live for a moment watch on for one another.
  */
-export class Reaper {
+export class LostLeases {
   readonly #sql: Sql;
   readonly #clock: Clock;
 

@@ -3,13 +3,13 @@ import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
 import { LATE_SUCCESS } from '../late-success.ts';
 import type { Report, Settled, Settlement } from '../store.ts';
-import { type Act, record, SUPERSEDED, superseding } from './acts.ts';
-import type { Claiming, ClaimingParts } from './claiming.ts';
+import { type Action, recordAction, SUPERSEDED, superseding } from './actions.ts';
+import type { Claiming, ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
-import type { Handed } from './handed.ts';
 import type { Place } from './lanes.ts';
 import { LateSuccesses } from './late-success.ts';
+import type { LeaseCache } from './lease-cache.ts';
 import { mustBeLegal, type Places, pastOf } from './places.ts';
 import type { Uniques } from './uniques.ts';
 
@@ -26,7 +26,7 @@ interface RunningRow {
 }
 
 /** A batch of settlements: what it looked up once, and what it is about to write. */
-interface Desk {
+interface Batch {
   readonly now: number;
   /** Rows are taken out as they are settled, so that a repeated settlement is seen as such. */
   readonly running: Map<number, RunningRow>;
@@ -38,7 +38,7 @@ interface Desk {
   executions: unknown[];
   resting: unknown[];
   remembered: [id: number, facts: FactsRow][];
-  acts: Act[];
+  actions: Action[];
 }
 
 /** Writes decisions, guarded by lease and revision. */
@@ -48,12 +48,12 @@ export class Settling {
   readonly #facts: FactsTable;
   readonly #claiming: Claiming;
   readonly #uniques: Uniques;
-  readonly #handed: Handed;
+  readonly #leaseCache: LeaseCache;
   readonly #late: LateSuccesses;
 
-  constructor({ sql, places, facts, uniques, handed }: ClaimingParts, claiming: Claiming) {
+  constructor({ sql, places, facts, uniques, leaseCache }: ClaimingParts, claiming: Claiming) {
     this.#sql = sql;
-    this.#handed = handed;
+    this.#leaseCache = leaseCache;
     this.#late = new LateSuccesses(sql, places);
     this.#places = places;
     this.#facts = facts;
@@ -66,9 +66,9 @@ export class Settling {
     this.#settlePlain(settlements, answers, now);
     const others = settlements.filter((_, i) => !answers[i]);
     if (others.length === 0) return answers;
-    const desk = this.#lookUp(others, now);
-    const theirs = others.map((settlement) => this.#settleOne(settlement, desk)).values();
-    this.#write(desk);
+    const batch = this.#lookUp(others, now);
+    const theirs = others.map((settlement) => this.#settleOne(settlement, batch)).values();
+    this.#write(batch);
     return Array.from(answers, (answer) => answer ?? (theirs.next().value as Settled));
   }
 
@@ -114,8 +114,8 @@ export class Settling {
     }
   }
 
-  #lookUp(settlements: readonly Settlement[], now: number): Desk {
-    const known = settlements.flatMap(({ lease }) => this.#handed.take(lease) ?? []);
+  #lookUp(settlements: readonly Settlement[], now: number): Batch {
+    const known = settlements.flatMap(({ lease }) => this.#leaseCache.take(lease) ?? []);
     const facts = new Map(known.map((one) => [one.place.id, one.facts]));
     const places = new Map(known.map(({ place }) => [place.id, place]));
     const ids = settlements.map(({ lease }) => lease.task);
@@ -132,72 +132,72 @@ export class Settling {
       executions: [],
       resting: [],
       remembered: [],
-      acts: [],
+      actions: [],
     };
   }
 
-  #settleOne(settlement: Settlement, desk: Desk): Settled {
+  #settleOne(settlement: Settlement, batch: Batch): Settled {
     const { lease, revision, decision, result, report } = settlement;
-    const running = desk.running.get(lease.task);
+    const running = batch.running.get(lease.task);
     if (running?.execution !== lease.execution || running.token !== lease.token) {
-      return this.#lateAnswer(settlement, desk);
+      return this.#lateAnswer(settlement, batch);
     }
-    if (decision.next !== 'succeeded' && running.revision !== revision) return this.#changed(lease.task, desk);
-    desk.running.delete(lease.task);
-    desk.ended.push(lease.task);
-    const facts = desk.facts.get(lease.task) ?? UNTOUCHED;
-    const after = afterDecision(facts, running, decision, report, desk.now);
+    if (decision.next !== 'succeeded' && running.revision !== revision) return this.#changed(lease.task, batch);
+    batch.running.delete(lease.task);
+    batch.ended.push(lease.task);
+    const facts = batch.facts.get(lease.task) ?? UNTOUCHED;
+    const after = afterDecision(facts, running, decision, report, batch.now);
     if (!isPlain(settlement)) {
-      this.#record(running, decision, report, desk, false);
-      desk.remembered.push([lease.task, after]);
+      this.#record(running, decision, report, batch, false);
+      batch.remembered.push([lease.task, after]);
     }
     const next = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
     const occupiedBy = this.#uniques.follow(lease.task, running.unique_while, 'running', next);
-    if (occupiedBy !== undefined) return this.#supersede(running, occupiedBy, desk);
+    if (occupiedBy !== undefined) return this.#supersede(running, occupiedBy, batch);
     if (decision.next === 'scheduled') {
-      const place = desk.places.get(lease.task) as Writable<Place>;
+      const place = batch.places.get(lease.task) as Writable<Place>;
       Object.assign(place, pastOf(after));
-      const state = this.#places.enter('running', place, desk.now + decision.after, running.deadline, desk.now);
+      const state = this.#places.enter('running', place, batch.now + decision.after, running.deadline, batch.now);
       return { answer: 'settled', state };
     }
     mustBeLegal('running', decision.next);
     const reason = decision.next === 'succeeded' ? null : decision.reason;
     const { execution, token } = running;
-    desk.resting.push(lease.task, decision.next, desk.now, execution, token, reason, result ?? null);
+    batch.resting.push(lease.task, decision.next, batch.now, execution, token, reason, result ?? null);
     return { answer: 'settled', state: decision.next };
   }
 
   /** It was to wait again, but a newer task with its unique key waits already: that one runs in its stead. */
-  #supersede({ id, execution }: RunningRow, by: number, desk: Desk): Settled {
+  #supersede({ id, execution }: RunningRow, by: number, batch: Batch): Settled {
     mustBeLegal('running', 'cancelled');
     // Its word is what its execution says, so that the same word once more is known as such; this is not of its saying.
-    desk.resting.push(id, 'cancelled', desk.now, execution, null, SUPERSEDED, null);
-    desk.acts.push(superseding(id, by, 'running'));
+    batch.resting.push(id, 'cancelled', batch.now, execution, null, SUPERSEDED, null);
+    batch.actions.push(superseding(id, by, 'running'));
     return { answer: 'settled', state: 'cancelled' };
   }
 
-  #write(desk: Desk): void {
-    const { ended, executions, resting, remembered, acts } = desk;
+  #write(batch: Batch): void {
+    const { ended, executions, resting, remembered, actions } = batch;
     this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ended));
     this.#sql.insertAll(EXECUTIONS, 14, executions);
     this.#sql.insertAll(RESTING, 7, resting);
     this.#facts.writeAll(remembered);
-    for (const act of acts) record(this.#sql, act, desk.now);
-    Object.assign(desk, { ended: [], executions: [], resting: [], remembered: [], acts: [] });
+    for (const action of actions) recordAction(this.#sql, action, batch.now);
+    Object.assign(batch, { ended: [], executions: [], resting: [], remembered: [], actions: [] });
   }
 
-  #changed(id: number, desk: Desk): Settled {
+  #changed(id: number, batch: Batch): Settled {
     const [found] = this.#claiming.leased([id]);
     const row = found as NonNullable<typeof found>;
-    const { revision, facts } = this.#claiming.claimed(row, row, this.#facts.of(id), desk.now);
+    const { revision, facts } = this.#claiming.claimed(row, row, this.#facts.of(id), batch.now);
     return { answer: 'changed', revision, facts };
   }
 
   /** What to tell a worker whose lease is gone: that its word was taken before, still counts, or is kept as evidence. */
-  #lateAnswer(settlement: Settlement, desk: Desk): Settled {
+  #lateAnswer(settlement: Settlement, batch: Batch): Settled {
     const { lease, decision, report } = settlement;
     // Its word may be among those that are about to be written.
-    this.#write(desk);
+    this.#write(batch);
     const { task, token, execution } = lease;
     const told = this.#sql.get<{ late: number; next: string }>(
       `SELECT 0 AS late, state AS next FROM hf_resting WHERE id = :task AND token = :token AND executions = :execution
@@ -206,16 +206,16 @@ export class Settling {
       { task, token, execution },
     );
     if (told?.late === 0 && told.next === decision.next) return { answer: 'already' };
-    if (told === undefined && decision.next === 'succeeded' && this.#succeedLate(settlement, desk)) return SUCCEEDED;
+    if (told === undefined && decision.next === 'succeeded' && this.#succeedLate(settlement, batch)) return SUCCEEDED;
     if (told?.late !== 1 && this.#sql.get('SELECT 1 FROM hf_tasks WHERE id = ?', task)) {
-      const started_at = desk.now - report.ranFor;
-      this.#record({ id: task, execution, token, started_at, worker: 0, lost_by: null }, decision, report, desk, true);
+      const started_at = batch.now - report.ranFor;
+      this.#record({ id: task, execution, token, started_at, worker: 0, lost_by: null }, decision, report, batch, true);
     }
     return { answer: 'stale' };
   }
 
   /** Settles a success whose lease was lost, where nobody contradicts it. */
-  #succeedLate({ lease, decision, report, result }: Settlement, desk: Desk): boolean {
+  #succeedLate({ lease, decision, report, result }: Settlement, batch: Batch): boolean {
     const open = this.#late.find(lease);
     if (!open) return false;
     const { found, worker } = open;
@@ -225,12 +225,12 @@ export class Settling {
     this.#places.leave(found);
     this.#sql.run('DELETE FROM hf_resting WHERE id = ?', id);
     // Whoever recovers it has lost it with this.
-    desk.running.delete(id);
-    desk.ended.push(id);
-    const running = { id, execution, token, worker: 0, lost_by: worker, started_at: desk.now - report.ranFor };
-    this.#record(running, decision, { ...report, message: report.message ?? LATE_SUCCESS }, desk, false);
-    desk.remembered.push([id, afterDecision(found.facts, running, decision, report, desk.now)]);
-    desk.resting.push(id, 'succeeded', desk.now, execution, token, null, result ?? null);
+    batch.running.delete(id);
+    batch.ended.push(id);
+    const running = { id, execution, token, worker: 0, lost_by: worker, started_at: batch.now - report.ranFor };
+    this.#record(running, decision, { ...report, message: report.message ?? LATE_SUCCESS }, batch, false);
+    batch.remembered.push([id, afterDecision(found.facts, running, decision, report, batch.now)]);
+    batch.resting.push(id, 'succeeded', batch.now, execution, token, null, result ?? null);
     this.#late.forget(id);
     return true;
   }
@@ -239,17 +239,17 @@ export class Settling {
     running: Omit<RunningRow, 'revision' | 'deadline' | 'unique_while'>,
     decision: Decision,
     report: Report,
-    desk: Desk,
+    batch: Batch,
     late: boolean,
   ): void {
-    desk.executions.push(
+    batch.executions.push(
       running.id,
       running.execution,
       running.token,
       late ? 1 : 0,
-      running.lost_by ?? this.#nameOf(running.worker, desk),
+      running.lost_by ?? this.#nameOf(running.worker, batch),
       running.started_at,
-      desk.now,
+      batch.now,
       report.outcome,
       decision.next,
       decision.next === 'scheduled' ? decision.after : null,
@@ -260,7 +260,7 @@ export class Settling {
     );
   }
 
-  #nameOf(worker: number, { workers }: Desk): string {
+  #nameOf(worker: number, { workers }: Batch): string {
     const known = workers.get(worker);
     if (known !== undefined) return known;
     const row = this.#sql.get<{ name: string }>('SELECT name FROM hf_workers WHERE id = ?', worker);

@@ -1,6 +1,6 @@
 import { hasEnded, type TaskState } from '../../task.ts';
 import type { Move, Moved } from '../store.ts';
-import { type Act, record } from './acts.ts';
+import { type Action, recordAction } from './actions.ts';
 import type { Sql } from './driver.ts';
 import { type FactsTable, newRound } from './facts.ts';
 import { dueAt, type Found, mustBeLegal, type Places, placeOf } from './places.ts';
@@ -32,7 +32,7 @@ export class Moving {
     this.#places.leave(found);
     if (to === 'scheduled' || to === 'ready') this.#wait(found, move, now);
     else this.#rest(found, to, move, now);
-    record(this.#sql, { ...actOf(id, move), from, to }, now);
+    recordAction(this.#sql, { ...actionOf(id, move), from, to }, now);
     return { id, moved: true, from, to };
   }
 
@@ -43,7 +43,7 @@ export class Moving {
       'UPDATE hf_running SET cancel = 1, revision = revision + 1 WHERE id = ? AND cancel = 0',
       id,
     );
-    if (asked.changes > 0) record(this.#sql, { ...actOf(id, move), from: 'running', to: 'running' }, now);
+    if (asked.changes > 0) recordAction(this.#sql, { ...actionOf(id, move), from: 'running', to: 'running' }, now);
     return { id, moved: false, from: 'running', why: 'requested' };
   }
 
@@ -81,7 +81,7 @@ export class Moving {
   }
 }
 
-function actOf(task: number, { actor, verb, note }: Move): Omit<Act, 'from' | 'to'> {
+function actionOf(task: number, { actor, verb, note }: Move): Omit<Action, 'from' | 'to'> {
   return { task, actor, verb, ...(note !== undefined && { note }) };
 }
 

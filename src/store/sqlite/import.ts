@@ -2,7 +2,7 @@ import { hasEnded, type TaskState } from '../../task.ts';
 import { lastError } from '../last-error.ts';
 import type { Brought, BroughtTask, Receipt } from '../store.ts';
 import type { Sql } from './driver.ts';
-import type { Enqueuing } from './enqueuing.ts';
+import type { Enqueuing } from './enqueue.ts';
 import { type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
 import { type Found, mustBeLegal, type Places } from './places.ts';
 

@@ -4,7 +4,7 @@ import { STRAY_VERB } from '../stored-history.ts';
 import type { Sql } from './driver.ts';
 
 /** A step that somebody took with a task, for its history. */
-export interface Act extends By {
+export interface Action extends By {
   readonly task: number;
   readonly verb: string;
   readonly from: TaskState;
@@ -17,7 +17,7 @@ const HOLDFAST = 'holdfast';
 /** The reason of a task that gave way to another one with the same unique key. */
 export const SUPERSEDED = 'unique.superseded';
 
-export function record(sql: Sql, { task, actor, verb, note, from, to }: Act, now: number): void {
+export function recordAction(sql: Sql, { task, actor, verb, note, from, to }: Action, now: number): void {
   sql.run(
     `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
      VALUES (:task, (SELECT coalesce(max(id), 0) FROM hf_executions WHERE task = :task), :now, :actor, :verb, :note, :from, :to)`,
@@ -36,12 +36,12 @@ export function recordStray(sql: Sql, { task, worker, execution, failure }: Stra
 }
 
 /** A task gives way to another one with the same unique key. */
-export function superseding(task: number, by: number, from: TaskState): Act {
+export function superseding(task: number, by: number, from: TaskState): Action {
   const note = `Task #${by} has its unique key, and is there in its stead.`;
   return { task, actor: HOLDFAST, verb: 'supersede', note, from, to: 'cancelled' };
 }
 
 /** What replaces a held task is held as well: a person put that work aside. */
-export function holding(task: number, replaced: number, from: TaskState): Act {
+export function holding(task: number, replaced: number, from: TaskState): Action {
   return { task, actor: HOLDFAST, verb: 'hold', note: `It replaces #${replaced}, which was held.`, from, to: 'held' };
 }

@@ -7,10 +7,10 @@ import type { Catalogue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, factsAt, UNTOUCHED } from './facts.ts';
-import type { Handed } from './handed.ts';
 import type { Lanes } from './lanes.ts';
+import type { LeaseCache } from './lease-cache.ts';
 import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
-import type { Reaper } from './reaper.ts';
+import type { LostLeases } from './recover.ts';
 import { newToken } from './token.ts';
 import type { Uniques } from './uniques.ts';
 import type { Walk } from './walk.ts';
@@ -74,9 +74,9 @@ export interface ClaimingParts {
   readonly walk: Walk;
   readonly places: Places;
   readonly facts: FactsTable;
-  readonly reaper: Reaper;
+  readonly lostLeases: LostLeases;
   readonly uniques: Uniques;
-  readonly handed: Handed;
+  readonly leaseCache: LeaseCache;
 }
 
 /** Hands out leases: on ready tasks, and on those that others lost or whose deadline has passed. */
@@ -87,13 +87,13 @@ export class Claiming {
   readonly #walk: Walk;
   readonly #places: Places;
   readonly #facts: FactsTable;
-  readonly #reaper: Reaper;
+  readonly #lostLeases: LostLeases;
   readonly #uniques: Uniques;
-  readonly #handed: Handed;
+  readonly #leaseCache: LeaseCache;
   readonly #checkpoints: Checkpoints;
 
   constructor(
-    { sql, catalogue, lanes, walk, places, facts, reaper, uniques, handed }: ClaimingParts,
+    { sql, catalogue, lanes, walk, places, facts, lostLeases, uniques, leaseCache }: ClaimingParts,
     checkpoints: Checkpoints,
   ) {
     this.#checkpoints = checkpoints;
@@ -103,13 +103,13 @@ export class Claiming {
     this.#walk = walk;
     this.#places = places;
     this.#facts = facts;
-    this.#reaper = reaper;
+    this.#lostLeases = lostLeases;
     this.#uniques = uniques;
-    this.#handed = handed;
+    this.#leaseCache = leaseCache;
   }
 
   claim(request: ClaimRequest, now: number): Claim {
-    if (!this.#reaper.knows(request.worker)) return { known: false, tasks: [], expired: [] };
+    if (!this.#lostLeases.knows(request.worker)) return { known: false, tasks: [], expired: [] };
     const waiting = this.#waiting();
     const late = waiting.deadline <= now ? this.#takeExpired(request.worker, MOST_EXPIRED, now) : [];
     if (waiting.due <= now) this.#places.promote(now, MOST_PROMOTED);
@@ -172,7 +172,7 @@ export class Claiming {
 
   /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
   lookFirst(request: ClaimRequest, now: number): Claim | undefined {
-    if (!this.#reaper.knows(request.worker)) return undefined;
+    if (!this.#lostLeases.knows(request.worker)) return undefined;
     const waiting = this.#waiting();
     const isDue = waiting.due <= now || waiting.deadline <= now;
     const any = isDue || this.#sql.get('SELECT 1 FROM hf_active LIMIT 1') !== undefined;
@@ -188,8 +188,8 @@ export class Claiming {
   }
 
   recover(worker: number, limit: number, now: number): Recovery {
-    if (!this.#reaper.knows(worker)) return { tasks: [], neighbours: [] };
-    const { ids: lost, nextIn, neighbours } = this.#reaper.takeOver(worker, limit, now, newToken());
+    if (!this.#lostLeases.knows(worker)) return { tasks: [], neighbours: [] };
+    const { ids: lost, nextIn, neighbours } = this.#lostLeases.takeOver(worker, limit, now, newToken());
     const expired = this.#takeExpired(worker, limit - lost.length, now);
     const tasks = this.#recovered([...lost, ...expired], now);
     return { tasks, neighbours, ...(nextIn !== undefined && { nextIn }) };
@@ -296,7 +296,7 @@ export class Claiming {
         this.#uniques.follow(id, row.unique_while, 'ready', 'running');
         others.push(id, request.worker, execution, token, now, row.deadline, row.unique_while);
       }
-      if (execution > 1) this.#handed.add(placeOf(row, remembered), token, remembered);
+      if (execution > 1) this.#leaseCache.add(placeOf(row, remembered), token, remembered);
       const lease = { execution, token, revision: 0, started_at: now, cancel: 0 };
       return withCheckpoint(this.claimed(row, lease, remembered, now), checkpoints);
     });

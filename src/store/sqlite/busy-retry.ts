@@ -1,7 +1,7 @@
 import { isBusy, isDamage } from './failures.ts';
 
 /** How long a busy database is asked again before the caller hears of it. */
-const PATIENCE_MS = 30_000;
+const RETRY_FOR_MS = 30_000;
 
 /** The pauses between two asks grow from 1 ms to this; each is drawn anew, because SQLite itself does not serve in turn. */
 const LONGEST_PAUSE_MS = 25;
@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 25;
  * Asks a database again while another connection holds it, and once more where it seems damaged: SQLite says that too of a read
  * that failed. The event loop goes on meanwhile.
  */
-export class Patience {
+export class BusyRetry {
   readonly #started = performance.now();
   #longest = 1;
   #seemedDamaged = false;
@@ -21,7 +21,7 @@ export class Patience {
       this.#seemedDamaged = true;
       return true;
     }
-    return isBusy(error) && performance.now() - this.#started <= PATIENCE_MS;
+    return isBusy(error) && performance.now() - this.#started <= RETRY_FOR_MS;
   }
 
   async pause(): Promise<void> {
@@ -31,15 +31,15 @@ export class Patience {
   }
 }
 
-/** Runs a step until it is done, as long as there is patience. */
-export async function patiently<T>(step: () => T): Promise<T> {
-  const patience = new Patience();
+/** Runs a step until it is done, as long as there is retry. */
+export async function retryWhileBusy<T>(step: () => T): Promise<T> {
+  const retry = new BusyRetry();
   for (;;) {
     try {
       return step();
     } catch (error) {
-      if (!patience.allows(error)) throw error;
+      if (!retry.allows(error)) throw error;
     }
-    await patience.pause();
+    await retry.pause();
   }
 }

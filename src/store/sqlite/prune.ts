@@ -1,8 +1,8 @@
 import { keepFor, type RemovableState, type Retention, shortestOf } from '../../retention.ts';
 import type { PruneCount, Pruned, PrunedTask } from '../store.ts';
+import type { StoreClock } from './clock.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
-import type { StoreClock } from './store-clock.ts';
 import type { Writer } from './writer.ts';
 
 /** How many resting tasks are looked at, without any lock, before those whose time is up are removed. */

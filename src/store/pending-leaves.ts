@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS: Milliseconds = 10_000;
  * Workers that ended while the store could not be told. Their process lives on, so their leases would be respected although nobody
  * works on them: the store is told again and again, in the background, also after it was closed. Keeps no process alive.
  */
-export class Departures {
+export class PendingLeaves {
   readonly #leave: (worker: number) => Promise<boolean>;
   readonly #due = new Set<number>();
   #underWay: Promise<void> | undefined;

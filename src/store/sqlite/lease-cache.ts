@@ -16,7 +16,7 @@ const MOST_KNOWN = 20_000;
  * The leases that this process handed out on tasks with a past. Nobody but its holder changes the facts of a leased task, so
  * whoever settles such a lease need not read them again. Who has the lease, the database says.
  */
-export class Handed {
+export class LeaseCache {
   readonly #known = new Map<number, Known>();
 
   add(place: Place, token: string, facts: FactsRow): void {

@@ -1,7 +1,7 @@
 import { UniqueConflictError } from '../../errors.ts';
 import { occupies } from '../../task.ts';
 import type { NewTask, Receipt } from '../store.ts';
-import { holding, record, SUPERSEDED, superseding } from './acts.ts';
+import { holding, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { type Found, mustBeLegal, NO_PAST, type Places } from './places.ts';
@@ -75,7 +75,7 @@ export class Enqueuing {
        ON CONFLICT (id) DO UPDATE SET state = 'cancelled', since = :now, reason = :reason`,
       { occupant, now, executions: facts.executions, reason: SUPERSEDED },
     );
-    record(this.#sql, superseding(occupant, id, state), now);
+    recordAction(this.#sql, superseding(occupant, id, state), now);
     return found;
   }
 
@@ -85,7 +85,7 @@ export class Enqueuing {
     mustBeLegal('new', from);
     mustBeLegal(from, 'held');
     this.#sql.run(`INSERT INTO hf_resting (id, state, since, executions) VALUES (?, 'held', ?, 0)`, id, now);
-    record(this.#sql, holding(id, replaced.row.id, from), now);
+    recordAction(this.#sql, holding(id, replaced.row.id, from), now);
   }
 
   #add(added: readonly Added[], now: number): void {

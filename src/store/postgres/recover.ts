@@ -42,7 +42,7 @@ const LEASES_AFTER_LOSS = 2;
  * a living worker renews within that interval as well, or, if it was about to, after the pause between two repeats, which is
  * then waited for besides.
  */
-export class Reaper {
+export class LostLeases {
   readonly #database: Database;
   readonly #clock: Clock;
   #losses = 0;

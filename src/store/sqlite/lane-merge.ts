@@ -1,0 +1,130 @@
+import type { Sql } from './driver.ts';
+import { type Head, type Lanes, precedes, type Ranked, type Stream } from './lanes.ts';
+
+/** The lanes of one stream, the sooner first: as many of them as were read from the ring. */
+export interface MergeInput {
+  readonly stream: Stream;
+  heads: Head[];
+  /** Whether the ring may hold more. */
+  more: boolean;
+  /** How many were asked for when they were last read; 0 where only the first is known, for nobody has come to it. */
+  asked: number;
+  /** Whether it was taken from since. */
+  changed: boolean;
+}
+
+/** How many lanes of a stream are read at once. */
+const MOST_HEADS = 128;
+
+/** Of how many inputs the lanes are counted. */
+const MOST_COUNTED = 8;
+
+/** The inputs that a claim merges, sorted by their first lanes: thousands of them cost no more than those that it comes to. */
+export class Merge {
+  readonly #sql: Sql;
+  readonly #lanes: Lanes;
+  readonly #inputs: MergeInput[];
+  /** How many lanes are read of an input that a claim comes to. */
+  readonly #each: number;
+
+  /** For inputs of which their first lane is known, and a claim of so many tasks. */
+  constructor(sql: Sql, lanes: Lanes, inputs: MergeInput[], limit: number) {
+    this.#sql = sql;
+    this.#lanes = lanes;
+    this.#inputs = inputs.sort((a, b) => (precedes(a.heads[0] as Head, b.heads[0] as Head) ? -1 : 1));
+    this.#each = Math.min(MOST_HEADS, 1 + Math.ceil((2 * limit) / (inputs.length + 1)));
+  }
+
+  /** The input whose first lane comes before all others. */
+  get first(): MergeInput | undefined {
+    return this.#inputs[0];
+  }
+
+  /** Those whose first lanes stand at the same place as the very first: in a fair queue, the lanes of one source. */
+  firsts(): MergeInput[] {
+    const key = this.first?.heads[0]?.order_key;
+    const others = this.#inputs.findIndex((input) => input.heads[0]?.order_key !== key);
+    return others < 0 ? [...this.#inputs] : this.#inputs.slice(0, others);
+  }
+
+  /** Where the lane behind the very first stands. */
+  bound(): Ranked | undefined {
+    const [first, second] = this.#inputs;
+    if (!first) return undefined;
+    if (first.heads.length < 2) this.#read(first);
+    return sooner(first.heads[1], second?.heads[0]);
+  }
+
+  /** Whether at least so many lanes wait; of many inputs, those of the first few are counted, and one of each other. */
+  hold(lanes: number): boolean {
+    let held = this.#inputs.length;
+    for (const { stream } of this.#inputs.slice(0, MOST_COUNTED)) {
+      if (held >= lanes) break;
+      const [counted] = this.#sql.column<number>(
+        'SELECT count(*) FROM (SELECT 1 FROM hf_active WHERE class = ? AND track = ? LIMIT ?)',
+        stream.class,
+        stream.track,
+        lanes - held + 1,
+      ) as [number];
+      held += counted - 1;
+    }
+    return held >= lanes;
+  }
+
+  /** The first lanes of the first inputs were taken from: those that hold more stand at a new place now. */
+  moved(inputs: readonly MergeInput[], next: readonly (Head | undefined)[]): void {
+    this.#inputs.splice(0, inputs.length);
+    inputs.forEach((input, n) => {
+      input.changed = true;
+      input.heads.shift();
+      const head = next[n];
+      if (head) insert(input, head);
+      if (input.heads.length === 0) this.#read(input);
+      this.#place(input);
+    });
+  }
+
+  /** Leaves out what stands on a track. */
+  drop(track: number): void {
+    const others = this.#inputs.filter(({ stream }) => stream.track !== track);
+    if (others.length === this.#inputs.length) return;
+    this.#inputs.splice(0, this.#inputs.length, ...others);
+  }
+
+  #place(input: MergeInput): void {
+    const [head] = input.heads;
+    if (!head) return;
+    let [low, high] = [0, this.#inputs.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (precedes(this.#inputs[middle]?.heads[0] as Head, head)) low = middle + 1;
+      else high = middle;
+    }
+    this.#inputs.splice(low, 0, input);
+  }
+
+  #read(input: MergeInput): void {
+    if (!input.more) return;
+    if (input.changed) this.#lanes.flush();
+    input.changed = false;
+    input.asked = Math.min(MOST_HEADS, input.asked > 0 ? 2 * input.asked : this.#each);
+    input.heads = this.#sql.all<Head>(
+      'SELECT order_key, seq, lane, source FROM hf_active WHERE class = ? AND track = ? ORDER BY order_key, seq LIMIT ?',
+      input.stream.class,
+      input.stream.track,
+      input.asked,
+    );
+    input.more = input.heads.length === input.asked;
+  }
+}
+
+/** A lane that stands behind those that were read, where there may be more, is found when these are read. */
+function insert(input: MergeInput, head: Head): void {
+  const at = input.heads.findIndex((other) => precedes(head, other));
+  if (at >= 0) input.heads.splice(at, 0, head);
+  else if (!input.more) input.heads.push(head);
+}
+
+function sooner(a: Ranked | undefined, b: Ranked | undefined): Ranked | undefined {
+  return a && b ? (precedes(a, b) ? a : b) : (a ?? b);
+}

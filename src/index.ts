@@ -54,12 +54,10 @@ export {
   RetryLater,
   type SignalOptions,
 } from './failure/signals.ts';
-export { LOG_EVENTS, LOG_LEVELS, type LogEvent, type Logger, type LogLevel } from './log.ts';
+export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { TaskToBring } from './queue/bring.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
-export type { Explanation, PossibleStep } from './queue/explain.ts';
-export type { ExplainedFailure } from './queue/explain-failure.ts';
 export {
   type Act,
   Holdfast,
@@ -69,7 +67,6 @@ export {
   type PolicyQuestion,
   type ResolveOptions,
 } from './queue/holdfast.ts';
-export type { Check, Holder } from './queue/readiness.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type {
@@ -106,6 +103,11 @@ export {
   type UniqueConflict,
   type UniqueScope,
 } from './task.ts';
+export { type JsonLogOptions, jsonLog } from './telemetry/json-log.ts';
+export { LOG_EVENTS, type LogEvent } from './telemetry/log-lines.ts';
+export type { Explanation, PossibleStep } from './views/explain.ts';
+export type { ExplainedFailure } from './views/explain-failure.ts';
+export type { Check, Holder } from './views/readiness.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';
 export {
   defineTask,
@@ -114,6 +116,5 @@ export {
   type TaskDefinition,
   type TaskOptions,
 } from './worker/define-task.ts';
-export { type JsonLogOptions, jsonLog } from './worker/json-log.ts';
 export type { KeepForInput, RetentionOptions } from './worker/retention-options.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

@@ -12,44 +12,6 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/**
- * What a line is about, in its field `event`: each thing that happens to a task is one of these, and is logged once. Of those that
- * begin with `ended.` there is exactly one in each round of a task; docs/logs.md says who writes which.
- */
-export const LOG_EVENTS = [
-  'started.initial',
-  'started.retry',
-  'started.deferral',
-  'started.recovery',
-  'started.again',
-  'waiting.retry',
-  'waiting.deferral',
-  'waiting.recovery',
-  'waiting.handed_back',
-  'needs_manual',
-  'ended.succeeded',
-  'ended.dead',
-  'ended.cancelled',
-  'lease_lost',
-  'cancel_requested',
-  'retried',
-  'held',
-  'released',
-  'pruned',
-  'unwritten',
-  'stray',
-  'worker.paused',
-  'worker.resumed',
-] as const;
-export type LogEvent = (typeof LOG_EVENTS)[number];
-
-/** A line that is about to be logged. */
-export interface LogLine {
-  readonly level: LogLevel;
-  readonly fields: { readonly event: LogEvent; readonly [name: string]: unknown };
-  readonly message: string;
-}
-
 /** Writes nowhere. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, isLevelEnabled: () => false };
 

@@ -6,8 +6,10 @@ import { parseAst } from 'vitest/node';
  * Imports run one way, from the bottom up:
  *
  *   base (files beside index.ts) ◄ failure ◄ source ◄ store ◄ sqlite, postgres
- *                                                        ◄ queue, worker        handlers (base and failure only)
- *   config, telemetry, simulator, testing: on top of all of it          front (index.ts)
+ *                                                        ◄ telemetry ◄ worker ◄ queue
+ *                                                        ◄ views (types of queue too) ◄ queue
+ *   handlers: base and failure only
+ *   config, simulator, testing: on top of all of it          front (index.ts)
  *   cli: on top of those
  */
 const LAYERS = {
@@ -41,20 +43,33 @@ const LAYERS = {
     because:
       'a store knows the base, the seam, and of failure and source only types (`import type`): it keeps facts and weighs nothing',
   },
-  queue: {
-    knows: ['base', 'failure', 'source', 'store', 'worker', 'queue'],
-    because: 'queue knows the base, failure, source, the store seam and worker: it works on any store',
+  telemetry: {
+    knows: ['base', 'telemetry'],
+    types: ['failure', 'source', 'store'],
+    because:
+      'telemetry knows the base, and of failure, source and the store seam only types (`import type`): it tells what happened and changes nothing',
   },
   worker: {
-    knows: ['base', 'failure', 'source', 'store', 'worker'],
-    because: 'worker knows the base, failure, source and the store seam: it works on any store, for whoever fills it',
+    knows: ['base', 'failure', 'source', 'store', 'telemetry', 'worker'],
+    because:
+      'worker knows the base, failure, source, the store seam and telemetry: it works on any store, for whoever fills it',
+  },
+  views: {
+    knows: ['base', 'failure', 'source', 'views'],
+    types: ['store', 'queue'],
+    because:
+      'views know the base, failure and source, and of the store seam and queue only types (`import type`): they make text and JSON from values',
+  },
+  queue: {
+    knows: ['base', 'failure', 'source', 'store', 'telemetry', 'worker', 'views', 'queue'],
+    because:
+      'queue knows the base, failure, source, the store seam, telemetry, worker and views: it works on any store',
   },
   handlers: {
     knows: ['base', 'failure', 'handlers'],
     because: 'handlers know only the base and failure: they are what a user could have written',
   },
   config: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
-  telemetry: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
   simulator: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
   testing: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
   front: {

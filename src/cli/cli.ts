@@ -1,11 +1,17 @@
 import { lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { type ConfigLocation, locateConfig, mayBeConfig } from './config-location.ts';
-import { configuredStore } from './configured-store.ts';
+import { quoted } from '../views/visible.ts';
+import { type ConfigLocation, locateConfig, mayBeConfig } from './opening/config-location.ts';
+import { configuredStore } from './opening/configured-store.ts';
+import {
+  locateStore,
+  projectOf,
+  type StoreLocation,
+  type Surroundings,
+  withoutPassword,
+} from './opening/store-location.ts';
 import { usage } from './problem.ts';
-import { locateStore, projectOf, type StoreLocation, type Surroundings, withoutPassword } from './store-location.ts';
-import { Terminal } from './terminal.ts';
-import { quoted } from './visible.ts';
+import { Terminal } from './terminal/terminal.ts';
 
 /** The flags that every command takes. */
 export interface GlobalFlags {

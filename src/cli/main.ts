@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { isOwned } from '../worker/strays.ts';
 import { Cli } from './cli.ts';
-import { readerIsGone } from './departure.ts';
+import { readerIsGone } from './foreground/detacher.ts';
 import { outputFailed, problemOf } from './problem.ts';
 import { flagsAmong, problemOfCommander, problemOfCrash, programFor } from './program.ts';
 import { report } from './report.ts';

@@ -1,6 +1,6 @@
 import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, StoreError } from '../errors.ts';
+import { visible, visibleLines } from '../views/visible.ts';
 import { EXIT, exitOf } from './exit-codes.ts';
-import { visible, visibleLines } from './visible.ts';
 
 /**
  * `not_found`: a name of which the store knows nothing. `output_failed`: stdout took no more. `unexpected`: not foreseen, so a bug

@@ -1,11 +1,11 @@
 import { Command, type CommanderError, Option } from 'commander';
-import { GLOBAL_FLAGS } from './act.ts';
+import { visible } from '../views/visible.ts';
+import { GLOBAL_FLAGS } from './action.ts';
 import type { GlobalFlags } from './cli.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
 import { commandsLike } from './suggest.ts';
 import { versionOf } from './version.ts';
-import { visible } from './visible.ts';
 
 /** One file of `commands/`: what it adds to a command, and what it does. Loaded only when it is called for. */
 interface CommandModule {

@@ -1,5 +1,5 @@
 import { type Problem, problemJson, problemLines } from './problem.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './terminal/terminal.ts';
 import { versionOf } from './version.ts';
 
 /** Tells of a problem, as text on stderr or as the document of --json, and sets the exit code. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { type Action, act } from './act.ts';
+import { visible } from '../views/visible.ts';
+import { type Action, act } from './action.ts';
 import type { Cli } from './cli.ts';
 import { usage } from './problem.ts';
 import { nearest } from './suggest.ts';
-import { visible } from './visible.ts';
 
 /** What a command can be told to do, as `hold` in `holdfast sources hold NAME`. */
 export interface Subcommand<Flags extends object> {

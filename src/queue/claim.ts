@@ -9,9 +9,9 @@ import { decodeJson } from '../json.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, Lease, TaskStore } from '../store/store.ts';
 import type { Json, Needs } from '../task.ts';
+import type { Finished } from '../telemetry/events.ts';
 import { Checkpoint } from '../worker/checkpoint.ts';
 import { trueOrFalse } from '../worker/define-task.ts';
-import type { Finished } from '../worker/events.ts';
 import { endingOf } from '../worker/result.ts';
 import type { Ending } from '../worker/settler.ts';
 

@@ -34,6 +34,8 @@ import type {
   World,
 } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../task.ts';
+import { type Explanation, explain } from '../views/explain.ts';
+import { type ExplainedFailure, explainFailure } from '../views/explain-failure.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from '../worker/configuration.ts';
 import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
 import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
@@ -44,8 +46,6 @@ import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
-import { type Explanation, explain } from './explain.ts';
-import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
 import { removeOld } from './pruning.ts';
 import { factsOf } from './round.ts';
 import { type Task, taskFrom } from './task-view.ts';
@@ -435,10 +435,12 @@ export class Holdfast implements AsyncDisposable {
     const { source, queue } = task;
     const shut = (await this.sources()).find(({ name }) => name === source);
     const itsQueue = (await this.queues()).find(({ name }) => name === queue);
+    const now = this.store.upkeep.now();
     return explain({
-      now: this.store.upkeep.now(),
+      now,
       task,
       history,
+      facts: factsOf(task, history, now),
       policy: await this.policyFor(task),
       workers: await this.workers(),
       ...(shut && { shut }),

@@ -1,7 +1,7 @@
-import { isEnabled, type Logger, type LogLine } from '../log.ts';
+import { isEnabled, type Logger } from '../log.ts';
 import type { StepTaken } from '../store/store.ts';
-import type { WorkerEvent } from './events.ts';
-import { levelOf, lineOf, lineOfStep } from './log-lines.ts';
+import type { WorkerEvent } from '../telemetry/events.ts';
+import { type LogLine, levelOf, lineOf, lineOfStep } from '../telemetry/log-lines.ts';
 
 /** Tells of events: to the log, and to whoever asked. Neither can do harm. */
 export class Announcer {

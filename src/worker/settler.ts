@@ -8,10 +8,10 @@ import type { Policy } from '../failure/policy.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed, Report, Settled, Settlement, World } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
+import type { Finished } from '../telemetry/events.ts';
 import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
-import type { Finished } from './events.ts';
 
 /** How an execution ended, or what there is to be said of a task that had none. */
 export interface Ending {

@@ -4,8 +4,8 @@ import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import type { PrunedTask, Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
+import type { WorkerEvent } from '../telemetry/events.ts';
 import { checkNeeds, trueOrFalse } from './define-task.ts';
-import type { WorkerEvent } from './events.ts';
 import { type RetentionOptions, refuseRetention } from './retention-options.ts';
 
 export interface WorkerOptions {

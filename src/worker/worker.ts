@@ -6,6 +6,7 @@ import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, News, PrunedTask, Recovered, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
+import type { Finished } from '../telemetry/events.ts';
 import { Ahead } from './ahead.ts';
 import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
@@ -15,7 +16,6 @@ import { cleanUp } from './clean-up.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
-import type { Finished } from './events.ts';
 import { Execution, type Host } from './execution.ts';
 import { Executions } from './executions.ts';
 import { Foresight } from './foresight.ts';
@@ -37,7 +37,7 @@ import { TimeLimits } from './time-limits.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
 
-export type { Finished, WorkerEvent } from './events.ts';
+export type { Finished, WorkerEvent } from '../telemetry/events.ts';
 export type { WorkerOptions } from './worker-options.ts';
 
 export interface WorkerContext {

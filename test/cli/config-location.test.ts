@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { locateConfig } from '../../src/cli/config-location.ts';
+import { locateConfig } from '../../src/cli/opening/config-location.ts';
 
 function found(files: readonly string[], more: { flag?: string; project?: string; xdg?: string } = {}) {
   const { flag, project, xdg } = more;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Filter, parseFilter, printFilter } from '../../src/cli/filter.ts';
+import { type Filter, parseFilter, printFilter } from '../../src/cli/flags/filter.ts';
 import { Problem, problemLines } from '../../src/cli/problem.ts';
 import { TASK_STATES } from '../../src/task.ts';
 

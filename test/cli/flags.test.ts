@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseBackoffFlag } from '../../src/cli/backoff-flag.ts';
-import { parseMoment } from '../../src/cli/moment.ts';
-import { policyLayer, wholeNumberFlag } from '../../src/cli/policy-flags.ts';
+import { parseBackoffFlag } from '../../src/cli/flags/backoff-flag.ts';
+import { parseMoment } from '../../src/cli/flags/moment.ts';
+import { policyLayer, wholeNumberFlag } from '../../src/cli/flags/policy-flags.ts';
 import { definePolicy } from '../../src/failure/policy.ts';
 import { PRESET_NAMES, presetNamed, presets } from '../../src/failure/presets.ts';
 

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ImportReader, type ReaderOptions } from '../../src/cli/import-reader.ts';
-import { scanJson } from '../../src/cli/json-scan.ts';
-import { policyOptions, taskJson } from '../../src/cli/json-shapes.ts';
-import { KeyBook } from '../../src/cli/key-book.ts';
-import { type Line, linesIn } from '../../src/cli/lines.ts';
-import { ProgressBar } from '../../src/cli/progress-bar.ts';
-import { Terminal } from '../../src/cli/terminal.ts';
+import { scanJson } from '../../src/cli/import/json-scan.ts';
+import { type Line, linesIn } from '../../src/cli/import/lines.ts';
+import { ImportReader, type ReaderOptions } from '../../src/cli/import/reader.ts';
+import { KeyBook } from '../../src/cli/import/seen-keys.ts';
+import { ProgressBar } from '../../src/cli/terminal/progress-bar.ts';
+import { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { exponential, schedule } from '../../src/failure/backoff.ts';
 import { definePolicy } from '../../src/failure/policy.ts';
 import type { Task } from '../../src/queue/task-view.ts';
+import { policyOptions, taskJson } from '../../src/views/json-shapes.ts';
 
 const NOW = Date.UTC(2026, 4, 30);
 

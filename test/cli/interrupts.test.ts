@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { onInterrupt } from '../../src/cli/interrupts.ts';
+import { onInterrupt } from '../../src/cli/terminal/interrupts.ts';
 
 const heard: (readonly [number, string])[] = [];
 let now = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { documentOf, taskJson, workerJson } from '../../src/cli/json-shapes.ts';
 import { exponential, schedule } from '../../src/failure/backoff.ts';
 import type { Task } from '../../src/queue/task-view.ts';
+import { documentOf, taskJson, workerJson } from '../../src/views/json-shapes.ts';
 
 const task: Task = {
   id: 7,

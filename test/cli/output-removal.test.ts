@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { OutputPlace } from '../../src/cli/output-home.ts';
-import { OutputLog, OutputReader } from '../../src/cli/output-log.ts';
-import { removeOutput } from '../../src/cli/output-removal.ts';
+import type { OutputPlace } from '../../src/cli/output/output-folder.ts';
+import { OutputLog, OutputReader } from '../../src/cli/output/output-log.ts';
+import { removeOutput } from '../../src/cli/output/output-removal.ts';
 import { silent } from '../../src/log.ts';
 
 let folder: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type PruneFlags, pruneSelection } from '../../src/cli/prune-selection.ts';
+import { type PruneFlags, pruneSelection } from '../../src/cli/flags/prune-selection.ts';
 import { parseRetention, type RetentionOptions } from '../../src/worker/retention-options.ts';
 
 const DAY = 86_400_000;

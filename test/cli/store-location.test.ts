@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { locateStore, type StoreLocation, type Surroundings, withoutPassword } from '../../src/cli/store-location.ts';
+import {
+  locateStore,
+  type StoreLocation,
+  type Surroundings,
+  withoutPassword,
+} from '../../src/cli/opening/store-location.ts';
 
 const around = (
   more: Partial<Surroundings> & { folders?: Readonly<Record<string, number | null>> } = {},

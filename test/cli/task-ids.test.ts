@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Cli } from '../../src/cli/cli.ts';
-import { findTask } from '../../src/cli/task-ids.ts';
+import { findTask } from '../../src/cli/flags/task-ids.ts';
 import { defineTask } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast } from '../../src/testing/index.ts';
 

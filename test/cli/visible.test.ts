@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inAscii } from '../../src/cli/glyphs.ts';
-import { table } from '../../src/cli/table.ts';
-import { Terminal } from '../../src/cli/terminal.ts';
-import { quoted, visible, visibleLines } from '../../src/cli/visible.ts';
-import { cut, padded, widthOf } from '../../src/cli/width.ts';
+import { table } from '../../src/cli/terminal/table.ts';
+import { Terminal } from '../../src/cli/terminal/terminal.ts';
+import { cut, padded, widthOf } from '../../src/cli/terminal/width.ts';
+import { inAscii } from '../../src/views/glyphs.ts';
+import { quoted, visible, visibleLines } from '../../src/views/visible.ts';
 
 const ESC = '\u001b';
 

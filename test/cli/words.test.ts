@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { commandStatus } from '../../src/cli/command-status.ts';
 import { EXIT, exitOf } from '../../src/cli/exit-codes.ts';
-import { exitOfTasks } from '../../src/cli/foreground.ts';
-import { PolicyBook } from '../../src/cli/policy-book.ts';
+import { commandStatus } from '../../src/cli/foreground/command-status.ts';
+import { exitOfTasks } from '../../src/cli/foreground/foreground.ts';
 import { Problem, problemJson, problemLines, problemOf } from '../../src/cli/problem.ts';
 import { commandsLike, nearest } from '../../src/cli/suggest.ts';
-import { endOf, isAmbiguous, numbered, policyWords, reasoning, summaryOf, triesOf } from '../../src/cli/task-text.ts';
-import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal.ts';
-import { ago, clockTime, rfc3339, until } from '../../src/cli/times.ts';
+import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal/terminal.ts';
 import { ERROR_CODES, StoreError } from '../../src/errors.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
 import { openHoldfast } from '../../src/queue/holdfast.ts';
+import { PolicyBook } from '../../src/queue/policy-cache.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { HistoryEntry } from '../../src/store/store.ts';
 import type { Json } from '../../src/task.ts';
+import { endOf, isAmbiguous, numbered, policyWords, reasoning, summaryOf, triesOf } from '../../src/views/task-text.ts';
+import { ago, clockTime, rfc3339, until } from '../../src/views/times.ts';
 
 const COMMANDS = ['run', 'mv', 'worker', 'resume', 'wait', 'status', 'list', 'ls', 'show', 'retry', 'cancel', 'hold'];
 

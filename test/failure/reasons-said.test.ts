@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ENGINE_REASONS, familyOf, REASONS } from '../../src/failure/classify/reasons.ts';
 import { isKind, isReason } from '../../src/failure/outcome.ts';
-import { LOG_EVENTS } from '../../src/log.ts';
+import { LOG_EVENTS } from '../../src/telemetry/log-lines.ts';
 import { nodesIn, readModule, readSource } from '../architecture.ts';
 
 const KNOWN = [...Object.keys(REASONS), ...Object.keys(ENGINE_REASONS)];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
+import { UNTRIED } from '../../src/failure/foresee.ts';
 import {
   defineTask,
   exponential,
@@ -11,11 +12,11 @@ import {
   RetryLater,
   TaskNotFoundError,
 } from '../../src/index.ts';
-import { explain } from '../../src/queue/explain.ts';
-import type { Known } from '../../src/queue/readiness.ts';
 import { factsOf } from '../../src/queue/round.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import { TASK_STATES } from '../../src/task.ts';
+import { explain } from '../../src/views/explain.ts';
+import type { Known } from '../../src/views/readiness.ts';
 import { aStore } from '../a-store.ts';
 import { gate, type Kit, useKits } from '../worker/scene.ts';
 
@@ -430,6 +431,7 @@ function known(task: Partial<Task>): Known {
       ...task,
     },
     history: [],
+    facts: UNTRIED,
     policy: new Registry().policyFor({ type: 'push' }),
     workers: [],
   };

@@ -2,14 +2,14 @@ import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import { classify as classifyError } from '../../failure/classify/classify.ts';
 import type { Failure } from '../../failure/outcome.ts';
-import { act } from '../act.ts';
+import { documentOf, failureJson } from '../../views/json-shapes.ts';
+import { visible } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { errorFromJson, errorGiven } from '../error-given.ts';
 import { EXIT } from '../exit-codes.ts';
-import { documentOf, failureJson } from '../json-shapes.ts';
+import { errorFromJson, errorGiven } from '../flags/error-given.ts';
+import { readConfig } from '../opening/read-config.ts';
 import { usage } from '../problem.ts';
-import { readConfig } from '../read-config.ts';
-import { visible } from '../visible.ts';
 
 interface Flags {
   readonly type?: string;

@@ -1,20 +1,20 @@
 import type { Command } from 'commander';
 import { describeOrigin } from '../../failure/layers.ts';
-import type { Explanation, PossibleStep } from '../../queue/explain.ts';
-import type { ExplainedFailure } from '../../queue/explain-failure.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { act } from '../act.ts';
-import { adviceFor } from '../advice.ts';
+import { adviceFor } from '../../views/advice.ts';
+import type { Explanation, PossibleStep } from '../../views/explain.ts';
+import type { ExplainedFailure } from '../../views/explain-failure.ts';
+import { becauseJson, documentOf, failureJson, taskJson } from '../../views/json-shapes.ts';
+import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
+import { quoted, visibleLines } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { errorGiven } from '../error-given.ts';
 import { EXIT } from '../exit-codes.ts';
-import { becauseJson, documentOf, failureJson, taskJson } from '../json-shapes.ts';
-import { withStore } from '../open-store.ts';
-import { withPolicies } from '../policies-here.ts';
+import { errorGiven } from '../flags/error-given.ts';
+import { findTask } from '../flags/task-ids.ts';
+import { withStore } from '../opening/open-store.ts';
+import { withPolicies } from '../policies/policies-here.ts';
 import { usage } from '../problem.ts';
-import { findTask } from '../task-ids.ts';
-import { glyphOf, shownState, styleOf } from '../task-text.ts';
-import { quoted, visibleLines } from '../visible.ts';
 
 interface Flags {
   readonly error?: string;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { declareStep } from '../operate.ts';
+import { declareStep } from './task-action.ts';
 
 export function declare(command: Command): void {
   declareStep(command, {

@@ -14,17 +14,17 @@ import {
   parseStatuses,
 } from '../../handlers/http-input.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { act } from '../act.ts';
+import { plural } from '../../views/plural.ts';
+import { HTTP_DELIVERY } from '../../views/task-text.ts';
+import { visible, visibleLines } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { span } from '../moment.ts';
-import { type FlagWords, inFlagWords } from '../named-flags.ts';
-import { plural } from '../plural.ts';
-import { wholeNumberFlag } from '../policy-flags.ts';
+import { span } from '../flags/moment.ts';
+import { type FlagWords, inFlagWords } from '../flags/named-flags.ts';
+import { wholeNumberFlag } from '../flags/policy-flags.ts';
+import { addRecordFlags, enqueueOptions, type RecordFlags } from '../flags/record-flags.ts';
+import { recordAndWork } from '../foreground/record-and-work.ts';
 import { Problem, problemOf, usage } from '../problem.ts';
-import { recordAndWork } from '../record-and-work.ts';
-import { addRecordFlags, enqueueOptions, type RecordFlags } from '../record-flags.ts';
-import { HTTP_DELIVERY } from '../task-text.ts';
-import { visible, visibleLines } from '../visible.ts';
 
 interface Flags extends RecordFlags {
   readonly header?: readonly string[];

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
-import { suspectRuleOf } from '../../queue/suspect-rule.ts';
+import { PolicyBook } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { act } from '../act.ts';
+import { documentOf, taskJson } from '../../views/json-shapes.ts';
+import { suspectRuleOf } from '../../views/suspect-rule.ts';
+import { endOf, glyphOf, lastDecision, shownState, styleOf, summaryOf, triesOf } from '../../views/task-text.ts';
+import { ago, until } from '../../views/times.ts';
+import { visible } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { type Filter, parseFilter } from '../filter.ts';
-import { documentOf, taskJson } from '../json-shapes.ts';
-import { withStore } from '../open-store.ts';
-import { PolicyBook } from '../policy-book.ts';
-import { wholeNumberFlag } from '../policy-flags.ts';
+import { type Filter, parseFilter } from '../flags/filter.ts';
+import { wholeNumberFlag } from '../flags/policy-flags.ts';
+import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
-import { type Cell, table } from '../table.ts';
-import { endOf, glyphOf, lastDecision, shownState, styleOf, summaryOf, triesOf } from '../task-text.ts';
-import { ago, until } from '../times.ts';
-import { visible } from '../visible.ts';
+import { type Cell, table } from '../terminal/table.ts';
 
 interface Flags {
   readonly limit?: string;

@@ -4,15 +4,15 @@ import type { Command } from 'commander';
 import type { Policy } from '../../failure/policy.ts';
 import { presets } from '../../failure/presets.ts';
 import type { MoveInput } from '../../handlers/move.ts';
-import { act } from '../act.ts';
+import { taskJson } from '../../views/json-shapes.ts';
+import { FILE_MOVE } from '../../views/task-text.ts';
+import { visible } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { sourceOfMove } from '../default-source.ts';
-import { taskJson } from '../json-shapes.ts';
+import { addRecordFlags, enqueueOptions, type RecordFlags } from '../flags/record-flags.ts';
+import { recordAndWork } from '../foreground/record-and-work.ts';
 import { usage } from '../problem.ts';
-import { recordAndWork } from '../record-and-work.ts';
-import { addRecordFlags, enqueueOptions, type RecordFlags } from '../record-flags.ts';
-import { FILE_MOVE } from '../task-text.ts';
-import { visible } from '../visible.ts';
+import { sourceOfMove } from '../types/default-source.ts';
 
 interface Flags extends RecordFlags {
   readonly plain?: boolean;

@@ -1,22 +1,22 @@
 import type { Command } from 'commander';
 import { describeOrigin, type ExplainedPolicy } from '../../failure/layers.ts';
 import { PRESET_NAMES } from '../../failure/presets.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { plural } from '../../views/plural.ts';
+import { pathWords, valueJson, valueWords } from '../../views/policy-text.ts';
+import { policyWords } from '../../views/task-text.ts';
+import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { documentOf } from '../json-shapes.ts';
-import { type NamedPolicy, namedPolicy } from '../named-policy.ts';
-import { plural } from '../plural.ts';
-import { type PoliciesHere, withPolicies } from '../policies-here.ts';
-import { diff, validate } from '../policy-files.ts';
-import { schedule } from '../policy-schedule.ts';
-import { testExamples } from '../policy-tests.ts';
-import { pathWords, valueJson, valueWords } from '../policy-text.ts';
+import { findTask } from '../flags/task-ids.ts';
+import { type NamedPolicy, namedPolicy } from '../policies/named-policy.ts';
+import { type PoliciesHere, withPolicies } from '../policies/policies-here.ts';
+import { diff, validate } from '../policies/policy-files.ts';
+import { schedule } from '../policies/policy-schedule.ts';
+import { testExamples } from '../policies/policy-tests.ts';
 import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
-import { table } from '../table.ts';
-import { findTask } from '../task-ids.ts';
-import { policyWords } from '../task-text.ts';
-import { visible } from '../visible.ts';
+import { table } from '../terminal/table.ts';
 
 interface Flags {
   readonly effective?: string;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { declareStep } from '../operate.ts';
-import { until } from '../times.ts';
+import { until } from '../../views/times.ts';
+import { declareStep } from './task-action.ts';
 
 export function declare(command: Command): void {
   declareStep(command, {

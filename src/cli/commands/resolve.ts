@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { act } from '../act.ts';
+import { documentOf, taskJson } from '../../views/json-shapes.ts';
+import { glyphOf, shownState, styleOf, summaryOf } from '../../views/task-text.ts';
+import { visible } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { documentOf, taskJson } from '../json-shapes.ts';
-import { withStore } from '../open-store.ts';
+import { hintAtWorkers } from '../flags/record-flags.ts';
+import { findTask } from '../flags/task-ids.ts';
+import { endLine } from '../foreground/progress.ts';
+import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
-import { endLine } from '../progress.ts';
-import { Prompt } from '../prompt.ts';
-import { hintAtWorkers } from '../record-flags.ts';
-import { findTask } from '../task-ids.ts';
-import { glyphOf, shownState, styleOf, summaryOf } from '../task-text.ts';
-import { visible } from '../visible.ts';
+import { Prompt } from '../terminal/prompt.ts';
 
 const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
 type Answer = (typeof ANSWERS)[number];

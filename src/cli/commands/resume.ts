@@ -2,18 +2,18 @@ import type { Command } from 'commander';
 import { StateConflictError } from '../../errors.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { act } from '../act.ts';
+import { documentOf, taskJson } from '../../views/json-shapes.ts';
+import { OWN_TYPES, OWN_TYPES_TEXT } from '../../views/task-text.ts';
+import { visible } from '../../views/visible.ts';
+import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground.ts';
-import { documentOf, taskJson } from '../json-shapes.ts';
-import { span } from '../moment.ts';
-import { wholeNumberFlag } from '../policy-flags.ts';
+import { span } from '../flags/moment.ts';
+import { wholeNumberFlag } from '../flags/policy-flags.ts';
+import { findTask, findTasks } from '../flags/task-ids.ts';
+import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground/foreground.ts';
+import { unfinished } from '../foreground/unfinished.ts';
 import { Problem } from '../problem.ts';
-import { findTask, findTasks } from '../task-ids.ts';
-import { OWN_TYPES, OWN_TYPES_TEXT } from '../task-text.ts';
-import { unfinished } from '../unfinished.ts';
-import { visible } from '../visible.ts';
 
 interface Flags {
   readonly now?: boolean;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
+import { isAmbiguous } from '../../views/task-text.ts';
 import type { Cli } from '../cli.ts';
-import { declareStep, type StepFlags } from '../operate.ts';
 import { Problem } from '../problem.ts';
-import { isAmbiguous } from '../task-text.ts';
+import { declareStep, type StepFlags } from './task-action.ts';
 
 interface Flags extends StepFlags {
   readonly acceptDuplicate?: boolean;

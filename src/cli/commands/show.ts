@@ -1,19 +1,13 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
-import { suspectWords } from '../../queue/suspect-rule.ts';
+import { type Answered, PolicyBook } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { Brought, HistoryEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
-import { act } from '../act.ts';
-import type { Cli } from '../cli.ts';
-import { GLYPHS } from '../glyphs.ts';
-import { documentOf, historyJson, taskJson } from '../json-shapes.ts';
-import { withStore } from '../open-store.ts';
-import { type Answered, PolicyBook } from '../policy-book.ts';
-import { nextSteps } from '../progress.ts';
-import { type Cell, table } from '../table.ts';
-import { findTask } from '../task-ids.ts';
+import { GLYPHS, type Style } from '../../views/glyphs.ts';
+import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
+import { suspectWords } from '../../views/suspect-rule.ts';
 import {
   broughtWords,
   endOf,
@@ -26,11 +20,16 @@ import {
   stateWords,
   styleOf,
   summaryOf,
-} from '../task-text.ts';
-import type { Style } from '../terminal.ts';
-import { clockTime, until } from '../times.ts';
-import { visible, visibleLines } from '../visible.ts';
-import { someoneWorks } from '../workers-alive.ts';
+} from '../../views/task-text.ts';
+import { clockTime, until } from '../../views/times.ts';
+import { visible, visibleLines } from '../../views/visible.ts';
+import { act } from '../action.ts';
+import type { Cli } from '../cli.ts';
+import { findTask } from '../flags/task-ids.ts';
+import { nextSteps } from '../foreground/progress.ts';
+import { someoneWorks } from '../foreground/workers-alive.ts';
+import { withStore } from '../opening/open-store.ts';
+import { type Cell, table } from '../terminal/table.ts';
 
 export function declare(command: Command): void {
   command.argument('<id>');

@@ -1,18 +1,18 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { SourceCounts } from '../../store/store.ts';
+import { type DoneBy, doneByJson, doneByWords } from '../../views/done-by.ts';
+import { GLYPHS } from '../../views/glyphs.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { plural } from '../../views/plural.ts';
+import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
-import { type DoneBy, doneByJson, doneByWords } from '../done-by.ts';
 import { EXIT } from '../exit-codes.ts';
-import { GLYPHS } from '../glyphs.ts';
-import { documentOf } from '../json-shapes.ts';
-import { withStore } from '../open-store.ts';
-import { plural } from '../plural.ts';
-import { hintAtWorkers } from '../record-flags.ts';
+import { hintAtWorkers } from '../flags/record-flags.ts';
+import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
+import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
-import { table } from '../table.ts';
-import { mayBeNew, unknownName } from '../unknown-name.ts';
-import { quoted, visible } from '../visible.ts';
+import { table } from '../terminal/table.ts';
 
 /** Of sources that are open, so many are listed: the fullest. */
 const MOST_OPEN = 50;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { act } from '../act.ts';
-import { documentOf } from '../json-shapes.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { act } from '../action.ts';
 import { versionOf } from '../version.ts';
 
 export function declare(command: Command): void {

@@ -3,20 +3,20 @@ import type { Command } from 'commander';
 import { WorkerNotFoundError } from '../../errors.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Takes, WorkerRecord } from '../../store/store.ts';
+import { GLYPHS } from '../../views/glyphs.ts';
+import { documentOf, workerJson } from '../../views/json-shapes.ts';
+import { plural } from '../../views/plural.ts';
+import { ago, clockTime, until } from '../../views/times.ts';
+import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { GLYPHS } from '../glyphs.ts';
-import { documentOf, workerJson } from '../json-shapes.ts';
-import { withStore } from '../open-store.ts';
-import { plural } from '../plural.ts';
+import { someoneWorks, worksAll } from '../foreground/workers-alive.ts';
+import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
-import { Prompt } from '../prompt.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { nearest } from '../suggest.ts';
-import { table } from '../table.ts';
-import { ago, clockTime, until } from '../times.ts';
-import { quoted, visible } from '../visible.ts';
-import { someoneWorks, worksAll } from '../workers-alive.ts';
+import { Prompt } from '../terminal/prompt.ts';
+import { table } from '../terminal/table.ts';
 
 export function declare(command: Command): void {
   declareSubcommands(command, list, [

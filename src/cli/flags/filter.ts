@@ -1,0 +1,137 @@
+import { TASK_STATES, type TaskState } from '../../task.ts';
+import { visible } from '../../views/visible.ts';
+import { usage } from '../problem.ts';
+import { nearest } from '../suggest.ts';
+
+/** What a list is narrowed to: terms joined by AND, the values of a term by OR. */
+export interface Filter {
+  readonly states?: readonly TaskState[];
+  readonly types?: readonly string[];
+  readonly queues?: readonly string[];
+  readonly sources?: readonly string[];
+  readonly reasons?: readonly string[];
+}
+
+const KEYS = {
+  state: 'states',
+  type: 'types',
+  queue: 'queues',
+  source: 'sources',
+  reason: 'reasons',
+} as const satisfies Record<string, keyof Filter>;
+
+interface Term {
+  readonly key: string;
+  readonly values: readonly Value[];
+  readonly at: number;
+}
+
+interface Value {
+  readonly text: string;
+  readonly at: number;
+}
+
+/**
+ * Reads `state:dead,needs_manual source:"fs:/mnt/my nas"`. A comma separates values, quotes keep spaces and commas.
+ * @throws Problem that points at the column, for an unknown key or state, a term without a key or value, or one said twice.
+ */
+export function parseFilter(text: string): Filter {
+  const filter: Partial<Record<keyof Filter, readonly string[]>> = {};
+  for (const { key, values, at } of terms(text)) {
+    if (!Object.hasOwn(KEYS, key)) throw unknownKey(text, key, at);
+    const name = KEYS[key as keyof typeof KEYS];
+    if (filter[name]) {
+      const hint = `one list instead: ${key}:${[...filter[name], ...values.map((value) => value.text)].join(',')}`;
+      throw pointing(text, at, key.length, `"${key}" is said twice`, hint);
+    }
+    if (key === 'state') for (const value of values) refuseUnknownState(text, value);
+    filter[name] = values.map((value) => value.text);
+  }
+  return filter as Filter;
+}
+
+/** Writes a filter the way `parseFilter` reads it. */
+export function printFilter(filter: Filter): string {
+  return Object.entries(KEYS)
+    .filter(([, name]) => filter[name] !== undefined)
+    .map(([key, name]) => `${key}:${(filter[name] as readonly string[]).map(printValue).join(',')}`)
+    .join(' ');
+}
+
+function printValue(value: string): string {
+  if (value !== '' && !/[\s,"\\]/.test(value)) return value;
+  return `"${value.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`;
+}
+
+function terms(text: string): Term[] {
+  const found: Term[] = [];
+  for (let i = 0; i < text.length; ) {
+    if (/\s/.test(text[i] as string)) {
+      i += 1;
+      continue;
+    }
+    const at = i;
+    const key = /^[^\s:"',]*/.exec(text.slice(i))?.[0] ?? '';
+    i += key.length;
+    if (text[i] !== ':' || key === '') throw noKey(text, at);
+    const values: Value[] = [];
+    do {
+      const value = readValue(text, i + 1);
+      values.push({ text: value.text, at: i + 1 });
+      i = value.end;
+    } while (text[i] === ',');
+    if (i < text.length && !/\s/.test(text[i] as string)) {
+      throw pointing(text, i, 1, 'a space is missing after the closing quote', 'state:dead source:"a b"');
+    }
+    found.push({ key, values, at });
+  }
+  return found;
+}
+
+function readValue(text: string, start: number): { readonly text: string; readonly end: number } {
+  if (text[start] !== '"') {
+    const value = /^[^\s,]*/.exec(text.slice(start))?.[0] ?? '';
+    if (value === '') throw pointing(text, Math.max(0, start - 1), 1, 'a value is missing here', 'state:dead,held');
+    return { text: value, end: start + value.length };
+  }
+  let value = '';
+  for (let i = start + 1; i < text.length; i += 1) {
+    if (text[i] === '"') return { text: value, end: i + 1 };
+    if (text[i] === '\\' && i + 1 < text.length) i += 1;
+    value += text[i];
+  }
+  throw pointing(text, start, 1, 'this quote is not closed', 'source:"fs:/mnt/my nas"');
+}
+
+function refuseUnknownState(text: string, { text: state, at }: Value): void {
+  if ((TASK_STATES as readonly string[]).includes(state)) return;
+  if (state === 'retrying') {
+    throw pointing(text, at, state.length, 'retrying tasks are stored as scheduled', 'state:scheduled');
+  }
+  const [like] = nearest(state, TASK_STATES);
+  const hint = like === undefined ? `states: ${TASK_STATES.join(', ')}` : `did you mean "${like}"?`;
+  throw pointing(text, at, state.length, `unknown state "${visible(state)}"`, hint);
+}
+
+/** Other documents call a source a connector, which is far from it in letters. */
+const ALSO_CALLED: Readonly<Record<string, string>> = { connector: 'source' };
+
+function unknownKey(text: string, key: string, at: number) {
+  const [like] = nearest(key, [...Object.keys(KEYS), ...Object.keys(ALSO_CALLED)]);
+  const hint =
+    like === undefined ? `keys: ${Object.keys(KEYS).join(', ')}` : `did you mean "${ALSO_CALLED[like] ?? like}"?`;
+  return pointing(text, at, key.length, `unknown filter key "${visible(key)}"`, hint);
+}
+
+function noKey(text: string, at: number) {
+  const length = /^\S*/.exec(text.slice(at))?.[0].length ?? 1;
+  return pointing(text, at, length, 'a term is written key:value', `keys: ${Object.keys(KEYS).join(', ')}`);
+}
+
+/** The text with carets under what is wrong with it. */
+function pointing(text: string, at: number, length: number, what: string, hint: string) {
+  const before = visible(text.slice(0, at));
+  return usage(`${what}, at column ${at + 1}`, {
+    why: [visible(text), `${' '.repeat(before.length)}${'^'.repeat(Math.max(1, length))} ${hint}`],
+  });
+}

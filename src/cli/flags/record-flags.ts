@@ -1,0 +1,105 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Command } from 'commander';
+import type { Policy } from '../../failure/policy.ts';
+import { presetFor } from '../../failure/presets.ts';
+import type { EnqueueOptions } from '../../queue/enqueue.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import { HIGHEST_PRIORITY, hasEnded } from '../../task.ts';
+import { glyphOf, shownState, styleOf, summaryOf } from '../../views/task-text.ts';
+import { until } from '../../views/times.ts';
+import { visible } from '../../views/visible.ts';
+import type { Cli } from '../cli.ts';
+import { endLine } from '../foreground/progress.ts';
+import { someoneWorks } from '../foreground/workers-alive.ts';
+import { usage } from '../problem.ts';
+import { parseMoment, span } from './moment.ts';
+import { type PolicyFlags, policyLayer, wholeNumberFlag } from './policy-flags.ts';
+
+/** The flags of commands that record tasks. */
+export interface RecordFlags extends PolicyFlags {
+  readonly detach?: boolean;
+  readonly key?: string;
+  readonly queue?: string;
+  readonly priority?: string;
+  readonly within?: string;
+  readonly at?: string;
+  readonly timeout?: string;
+}
+
+const ATTEMPT_TIMEOUT = 'stop an attempt that is silent for so long (default: 1h), or none';
+
+export function addRecordFlags(command: Command, attemptTimeout = ATTEMPT_TIMEOUT): void {
+  command
+    .optionsGroup('What is recorded')
+    .option('-b, --detach', 'only record it, for a worker or `holdfast resume`')
+    .option('--key <key>', 'the second call with a key is the first task')
+    .option('--queue <name>', 'the queue (default: default)')
+    .option('--priority <number>', '0 (default) to 4095; higher goes first in queues that are ordered so')
+    .option('--at <time>', 'not before this time')
+    .optionsGroup('How failures are answered')
+    .option('--policy <preset>', 'another preset, such as standard or http_delivery')
+    .option('--attempts <number>', 'how often in all, the first try included')
+    .option('--backoff <form>', 'exp:60s:x2:max=1h, linear:30s, fixed:5m, schedule:5m,15m,60m or none')
+    .option('--within <duration>', 'end what has not succeeded by then')
+    .option('--attempt-timeout <duration>', attemptTimeout)
+    .optionsGroup('How this command ends')
+    .option('--timeout <duration>', 'wait so long, then detach; the task stays');
+}
+
+/**
+ * What the flags say of a task of this type.
+ * @throws Problem naming the flag and its value.
+ */
+export function enqueueOptions(
+  flags: RecordFlags,
+  type: string,
+  now: number,
+  { chosen, ofType = presetFor(type) }: { readonly chosen?: Policy | undefined; readonly ofType?: Policy } = {},
+): EnqueueOptions {
+  const layer = policyLayer(flags, ofType, chosen);
+  return {
+    ...(flags.key !== undefined && { key: nameFlag(flags.key, '--key') }),
+    ...(flags.queue !== undefined && { queue: nameFlag(flags.queue, '--queue') }),
+    ...(flags.priority !== undefined && {
+      priority: wholeNumberFlag(flags.priority, '--priority', 0, HIGHEST_PRIORITY),
+    }),
+    ...(flags.at !== undefined && { at: parseMoment(flags.at, new Date(now), '--at') }),
+    ...(flags.within !== undefined && { deadline: new Date(now + span(flags.within, '--within')) }),
+    ...(layer && { retry: layer }),
+  };
+}
+
+function nameFlag(text: string, flag: string): string {
+  if (text !== '' && text.length <= 255 && visible(text) === text) return text;
+  throw usage(`${flag} must be a text of 1 to 255 characters without control characters, got "${visible(text)}"`);
+}
+
+/** Says that a key was there before, and what with, if that was something else. */
+export function foundByKey(cli: Cli, task: Task, input: unknown): void {
+  const { terminal } = cli;
+  terminal.note(`#${task.id} has the key ${visible(task.key ?? '')} already, so nothing new was recorded.`);
+  if (!isDeepStrictEqual(task.input, JSON.parse(JSON.stringify(input)))) {
+    terminal.note(`  it was recorded with something else: ${summaryOf(task)}`);
+  }
+}
+
+/** `○ #42 queued (cmd:rsync)`, or with --quiet the number alone, for scripts. */
+export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Promise<string> {
+  const { terminal } = cli;
+  if (terminal.quiet) return String(task.id);
+  const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+  if (hasEnded(task.state) || task.state === 'needs_manual') {
+    return `${glyph} #${task.id} ${endLine(task, await holdfast.history(task.id))}`;
+  }
+  const now = holdfast.store.upkeep.now();
+  const due = task.dueAt === undefined ? '' : `, due ${until(task.dueAt.getTime(), now)}`;
+  const word = task.state === 'ready' || task.state === 'scheduled' ? 'queued' : task.state;
+  return `${glyph} #${task.id} ${word} (${visible(task.source)}${due})`;
+}
+
+/** What is recorded and not worked waits for somebody. */
+export async function hintAtWorkers(cli: Cli, holdfast: Holdfast, resume: string): Promise<void> {
+  if (await someoneWorks(holdfast)) return;
+  cli.terminal.note(`No worker is running: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
+}

@@ -1,0 +1,47 @@
+import { quoted, visible } from '../../views/visible.ts';
+import type { Cli } from '../cli.ts';
+import { Problem } from '../problem.ts';
+import { nearest } from '../suggest.ts';
+import { Prompt } from '../terminal/prompt.ts';
+
+/** A source or queue that a person named. */
+export interface Named {
+  readonly kind: 'source' | 'queue';
+  readonly name: string;
+  /** Those that the store knows. */
+  readonly known: readonly string[];
+}
+
+/** What is wrong with a name that the store does not know. */
+export function unknownName(cli: Cli, named: Named, ...hints: readonly string[]): Problem {
+  return new Problem('not_found', unknown(named), {
+    hints: [...likely(named), ...hints, `those that there are: ${cli.command(`${named.kind}s`)}`],
+  });
+}
+
+/**
+ * Whether to go on with a name that the store does not know. It may be meant for tasks to come, or be a slip, which would do
+ * nothing in silence: a person is asked, a script must say --yes.
+ * @throws Problem where nobody is there to be asked.
+ */
+export async function mayBeNew(cli: Cli, named: Named, verb: 'shut' | 'pause' | 'order'): Promise<boolean> {
+  if (cli.yes || named.known.includes(named.name)) return true;
+  const { terminal } = cli;
+  if (!terminal.mayAsk) throw unknownName(cli, named, `to ${verb} it before its first task: the same with --yes`);
+  for (const line of [unknown(named), ...likely(named)]) terminal.warn(line);
+  using prompt = new Prompt();
+  if (await prompt.confirm(`Do you want to ${verb} it before its first task?`)) return true;
+  terminal.note('Nothing was changed.');
+  return false;
+}
+
+/** A source is known from when a task of it first was due: until then it stands with the task alone. */
+function unknown({ kind, name }: Named): string {
+  const shown = visible(name);
+  return kind === 'source' ? `no task of a source ${shown} was ever due` : `no task was ever in a queue ${shown}`;
+}
+
+function likely({ name, known }: Named): string[] {
+  const names = nearest(name, known).map(quoted);
+  return names.length > 0 ? [`did you mean ${names.join(', or ')}?`] : [];
+}

@@ -1,0 +1,294 @@
+import { formatDuration } from '../../duration.ts';
+import type { PolicyBook } from '../../queue/policy-cache.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { HistoryEntry } from '../../store/store.ts';
+import { hasEnded } from '../../task.ts';
+import { adviceFor, answersTo } from '../../views/advice.ts';
+import { GLYPHS } from '../../views/glyphs.ts';
+import {
+  endOf,
+  FILE_MOVE,
+  glyphOf,
+  isAmbiguous,
+  lastDecision,
+  numbered,
+  policyWords,
+  reasoning,
+  shownState,
+  stateWords,
+  styleOf,
+  summaryOf,
+  triesUsed,
+} from '../../views/task-text.ts';
+import { clockTime, until } from '../../views/times.ts';
+import { visible } from '../../views/visible.ts';
+import type { Cli } from '../cli.ts';
+import { cut } from '../terminal/width.ts';
+import type { Change } from './watch.ts';
+
+export interface ProgressOptions {
+  /** Our worker's name: what it does is not news from elsewhere. */
+  readonly worker: string;
+  /** The note of steps that we take ourselves, of which nobody needs to be told. */
+  readonly ownNote: string;
+  /** Whether lines must say which task they are about. */
+  readonly many: boolean;
+  /** Whether the last line of a task is the command's result, and not progress. */
+  readonly endsOnStdout: boolean;
+  readonly policies: PolicyBook;
+}
+
+/** From more tasks than this a line each would only scroll away. */
+const MOST_HEADERS = 3;
+
+/** Workers keep this much of what a command said on stdout. */
+const KEPT_BYTES = 4 * 1024;
+
+/** How much of an error one line shows. */
+const SAID_COLUMNS = 160;
+
+/** Tells a person what becomes of the tasks that a command works or waits for. */
+export class Progress {
+  readonly #cli: Cli;
+  readonly #options: ProgressOptions;
+  readonly #lastSaid = new Map<number, string>();
+  readonly #ranFor = new Map<number, number>();
+  #toldCtrlC = false;
+
+  constructor(cli: Cli, options: ProgressOptions) {
+    this.#cli = cli;
+    this.#options = options;
+  }
+
+  /** A success at the first try leaves no history, so its worker tells how long it took. */
+  succeeded(id: number, ranFor: number): void {
+    this.#ranFor.set(id, ranFor);
+  }
+
+  /** A line for each task, or one for a crowd. */
+  async start(tasks: readonly Task[], now: number): Promise<void> {
+    if (tasks.length <= MOST_HEADERS) {
+      for (const task of tasks) await this.#header(task, now);
+      return;
+    }
+    const running = this.#cli.terminal.err.paint('active', GLYPHS.running);
+    this.#note(`${running} ${tasks.length} tasks, #${tasks[0]?.id} to #${tasks.at(-1)?.id}`);
+  }
+
+  /** `▶ #41 rsync -a ./out/ nas:/backup/   up to 8 tries, …`. */
+  async #header(task: Task, now: number): Promise<void> {
+    const { err } = this.#cli.terminal;
+    const { answer } = await this.#options.policies.answerTo(task);
+    const parts = [
+      policyWords(answer),
+      ...(task.dueAt && task.dueAt.getTime() > now
+        ? [`${task.executions > 0 ? 'next' : 'first'} try ${until(task.dueAt.getTime(), now)}`]
+        : []),
+      ...(task.running ? [`${visible(task.running.worker)} has taken it: following`] : []),
+      ...(task.deadline ? [`until ${clockTime(task.deadline.getTime(), now)}`] : []),
+    ];
+    const line = `${err.paint('active', GLYPHS.running)} #${task.id} ${summaryOf(task)}`;
+    this.#note(`${line}   ${err.paint('idle', parts.join(', '))}`);
+  }
+
+  /** Everything that happened to a task since the last look. */
+  change({ before, task, news, history }: Change): void {
+    const numbers = numbered(history);
+    for (const entry of news) {
+      if (entry.kind === 'act' && entry.note === this.#options.ownNote) continue;
+      if (entry.kind === 'act') this.#act(task, entry);
+      else if (entry.kind === 'execution') this.#execution(task, entry, numbers.get(entry) ?? 1);
+    }
+    this.#elsewhere(before, task);
+    if (hasEnded(task.state) || task.state === 'needs_manual' || task.state === 'held') this.#end(task, history, news);
+  }
+
+  /** A task about which nothing is left to do here. */
+  over(task: Task, history: readonly HistoryEntry[]): void {
+    this.#say(task, endLine(task, history));
+    for (const line of nextSteps(this.#cli, task, history)) this.#note(`  ${line}`);
+  }
+
+  /** What is left of the tasks that a person walked away from. */
+  async detached(open: readonly Task[]): Promise<void> {
+    const [first] = open;
+    if (!first) return;
+    if (open.length > 1) this.#note(`detached. ${open.length} tasks stay on disk.`);
+    else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);
+    else {
+      const used = triesUsed(first, await this.#options.policies.answerTo(first));
+      this.#note(`detached. #${first.id} stays on disk (${used}).`);
+    }
+    const resume = this.#cli.command(open.length > 1 ? 'resume' : `resume ${first.id}`);
+    this.#note(`  continue here  ${resume}        in the background  ${this.#cli.command('worker')}`);
+  }
+
+  #execution(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>, attempt: number): void {
+    const { err } = this.#cli.terminal;
+    const took = formatDuration(Math.max(0, entry.endedAt - entry.startedAt));
+    const start = `  ${this.#whose(task)}attempt ${attempt}`;
+    const elsewhere = this.#isOwn(entry.worker) ? [] : [`on ${visible(entry.worker)}`];
+    switch (entry.outcome) {
+      case 'success':
+        this.#parts(start, `${err.paint('ok', GLYPHS.succeeded)} ${took}`, ...elsewhere);
+        break;
+      case 'interruption':
+        this.#parts(start, `${err.paint('idle', GLYPHS.cancelled)} ${took}`, 'interrupted, not counted', ...elsewhere);
+        break;
+      case 'loss':
+        this.#parts(start, `${err.paint('waiting', GLYPHS.cancelled)} ${took}`, `lost with ${visible(entry.worker)}`);
+        break;
+      case 'expiry':
+        this.#parts(`  ${this.#whose(task)}${err.paint('dead', GLYPHS.dead)} its deadline passed`);
+        break;
+      default:
+        this.#parts(start, `${err.paint('dead', GLYPHS.dead)} ${took}`, ...this.#failure(task, entry), ...elsewhere);
+    }
+    if (entry.late) this.#note('    it came too late: the lease had ended, so this changed nothing');
+    else if (entry.next === 'scheduled') this.#nextTry(task, entry);
+  }
+
+  #failure(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>): string[] {
+    const { how, said } = endOf(entry);
+    const same = said !== '' && this.#lastSaid.get(task.id) === said;
+    this.#lastSaid.set(task.id, said);
+    const quote = said === '' ? '' : `"${cut(said, SAID_COLUMNS)}"`;
+    return [how, visible(entry.failure?.reason ?? entry.outcome), same ? 'same error' : quote].filter(
+      (part) => part !== '',
+    );
+  }
+
+  #nextTry(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>): void {
+    const { err } = this.#cli.terminal;
+    const glyph = `  ${this.#whose(task)}${err.paint('waiting', GLYPHS.retrying)}`;
+    if (!entry.after) {
+      if (entry.outcome !== 'interruption') this.#note(`${glyph} next try at once${this.#why(entry)}`);
+      return;
+    }
+    const hint = this.#toldCtrlC ? '' : '      Ctrl-C detaches, the task stays';
+    this.#toldCtrlC = true;
+    this.#note(`${glyph} next try in ${formatDuration(entry.after)}${this.#why(entry)}${err.paint('idle', hint)}`);
+  }
+
+  #why({ because }: Extract<HistoryEntry, { kind: 'execution' }>): string {
+    const parts = because ? reasoning(because) : '';
+    return parts === '' ? '' : ` (${parts})`;
+  }
+
+  #act(task: Task, entry: Extract<HistoryEntry, { kind: 'act' }>): void {
+    const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
+    const asked = entry.to === 'running' ? ' (asked for; its worker hears of it)' : '';
+    this.#note(`  ${this.#whose(task)}${visible(entry.verb)} by ${visible(entry.actor)}${asked}${note}`);
+  }
+
+  /** Somebody else has taken it. Said once an execution. */
+  #elsewhere(before: Task, task: Task): void {
+    const worker = task.running?.worker;
+    if (worker === undefined || this.#isOwn(worker)) return;
+    if (before.running?.worker === worker && before.executions === task.executions) return;
+    const glyph = this.#cli.terminal.err.paint('active', GLYPHS.running);
+    this.#note(`  ${glyph} ${visible(worker)} has taken #${task.id}: following it`);
+  }
+
+  #end(task: Task, history: readonly HistoryEntry[], news: readonly HistoryEntry[]): void {
+    if (task.state === 'succeeded') this.#success(task, news);
+    const what = this.#options.many || this.#options.endsOnStdout ? `   ${summaryOf(task)}` : '';
+    this.#say(task, `${endLine(task, history)}${what}`);
+    if (task.state === 'succeeded') this.#notKept(task);
+    if (task.state === 'succeeded' || task.state === 'cancelled') return;
+    for (const line of nextSteps(this.#cli, task, history)) this.#note(`  ${line}`);
+  }
+
+  #success(task: Task, news: readonly HistoryEntry[]): void {
+    const ranFor = this.#ranFor.get(task.id);
+    if (ranFor === undefined) this.#outputFromElsewhere(task);
+    else if (!this.#options.many && !news.some((entry) => entry.kind === 'execution')) {
+      this.#parts('  attempt 1', `${this.#cli.terminal.err.paint('ok', GLYPHS.succeeded)} ${formatDuration(ranFor)}`);
+    }
+  }
+
+  /** What a move could not keep. */
+  #notKept({ type, result }: Task): void {
+    const { note } = Object(result) as { note?: unknown };
+    if (type === FILE_MOVE && typeof note === 'string') this.#note(`  ${visible(note)}`);
+  }
+
+  /** What another worker ran was not seen as it came; the end of its output was kept with its result. */
+  #outputFromElsewhere({ result }: Task): void {
+    const { stdout } = Object(result) as { stdout?: unknown };
+    if (typeof stdout !== 'string' || stdout === '' || this.#options.endsOnStdout) return;
+    const { terminal } = this.#cli;
+    (terminal.json ? terminal.err : terminal.out).printed(stdout);
+    if (Buffer.byteLength(stdout) >= KEPT_BYTES) terminal.warn('  only the end of its output was kept by its worker');
+  }
+
+  /** The last word about a task. A bad one is heard with --quiet too. */
+  #say(task: Task, text: string): void {
+    const { terminal } = this.#cli;
+    const onStdout = this.#options.endsOnStdout && !terminal.json;
+    const channel = onStdout ? terminal.out : terminal.err;
+    const line = `${channel.paint(styleOf(shownState(task)), glyphOf(task))} #${task.id} ${text}`;
+    if (onStdout) terminal.result(line);
+    else if (task.state === 'succeeded') terminal.note(line);
+    else terminal.warn(line);
+  }
+
+  #parts(...parts: readonly string[]): void {
+    this.#note(parts.join('  '));
+  }
+
+  #note(text: string): void {
+    this.#cli.terminal.note(text);
+  }
+
+  #whose({ id }: Task): string {
+    return this.#options.many ? `#${id} ` : '';
+  }
+
+  #isOwn(worker: string): boolean {
+    return worker === this.#options.worker;
+  }
+}
+
+/** How a task ended, or what it waits for, in a sentence. */
+export function endLine(task: Task, history: readonly HistoryEntry[]): string {
+  const because = lastDecision(history)?.because;
+  const act = history.findLast((entry) => entry.kind === 'act');
+  const asked =
+    act?.kind === 'act' &&
+    act.from !== 'elsewhere' &&
+    (act.to === task.state || (act.verb === 'cancel' && task.state === 'cancelled'));
+  const byHand = asked ? ` (by ${visible(act.actor)})` : '';
+  switch (task.state) {
+    case 'succeeded': {
+      if (byHand !== '') return `succeeded${byHand}`;
+      const tries = task.attempts + 1;
+      return tries === 1 ? 'succeeded' : `succeeded after ${tries} attempts`;
+    }
+    case 'needs_manual':
+      return `needs a person: ${visible(because?.text ?? task.reason ?? 'nobody said why')}`;
+    case 'dead':
+      return byHand === '' ? `dead: ${visible(because?.text ?? task.reason ?? 'nobody said why')}` : `dead${byHand}`;
+    case 'cancelled':
+      return `cancelled${byHand}`;
+    default:
+      return stateWords(shownState(task));
+  }
+}
+
+/** What a person can do about a task that is dead or waits for one. */
+export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]): string[] {
+  if (task.state === 'dead') {
+    return [`look  ${cli.command(`show ${task.id}`)}        once more  ${cli.command(`retry ${task.id}`)}`];
+  }
+  if (task.state === 'held') return [`let it go on: ${cli.command(`release ${task.id}`)}`];
+  if (task.state !== 'needs_manual') return [];
+  const ambiguous = isAmbiguous(task, history);
+  const advice = ambiguous ? undefined : adviceFor(task.reason);
+  const answers = answersTo(task, ambiguous);
+  const width = Math.max(...answers.map(({ words }) => words.length));
+  return [
+    ...(advice === undefined ? [] : [advice]),
+    ...answers.map(({ words, command }) => `${words.padEnd(width)}  ${cli.command(command)}`),
+  ];
+}

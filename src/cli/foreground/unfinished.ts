@@ -1,0 +1,24 @@
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { TaskState } from '../../task.ts';
+
+/** The states in which something still happens by itself. */
+const UNFINISHED = ['scheduled', 'ready', 'running'] as const satisfies readonly TaskState[];
+
+const PAGE = 1_000;
+
+/** All tasks that are under way, the oldest first. Held ones are not: somebody put them aside. */
+export async function unfinished(holdfast: Holdfast, types?: readonly string[]): Promise<readonly Task[]> {
+  const found: Task[] = [];
+  for (let before: number | undefined; ; ) {
+    const page = await holdfast.list({
+      states: UNFINISHED,
+      limit: PAGE,
+      ...(types && { types }),
+      ...(before !== undefined && { before }),
+    });
+    found.push(...page);
+    before = page.at(-1)?.id;
+    if (page.length < PAGE) return found.reverse();
+  }
+}

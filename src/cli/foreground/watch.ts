@@ -1,0 +1,113 @@
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { HistoryEntry } from '../../store/store.ts';
+
+/** How often we look for what others did. What we do ourselves is looked at at once. */
+export const LOOK_EVERY_MS = 400;
+
+/** Looking at everything takes at most one part in so many of the time: a thousand tasks are not looked at for each that ends. */
+const LOOKING_SHARE = 10;
+
+/** What became of a task since somebody looked last. */
+export interface Change {
+  readonly before: Task;
+  readonly task: Task;
+  /** What happened meanwhile, oldest first, and everything that ever happened. */
+  readonly news: readonly HistoryEntry[];
+  readonly history: readonly HistoryEntry[];
+}
+
+interface Seen {
+  readonly task: Task;
+  readonly entries: ReadonlySet<string>;
+}
+
+/** Tasks that are looked at again and again, by whoever they are worked, until each of them is over. */
+export class Watch {
+  readonly #holdfast: Holdfast;
+  readonly #isOver: (task: Task) => boolean;
+  readonly #seen = new Map<number, Seen>();
+  readonly #open = new Set<number>();
+  readonly #touched = new Set<number>();
+  #lookAroundAt = 0;
+
+  private constructor(holdfast: Holdfast, isOver: (task: Task) => boolean) {
+    this.#holdfast = holdfast;
+    this.#isOver = isOver;
+  }
+
+  /** Watches from here on: what has happened before is no news. */
+  static async start(holdfast: Holdfast, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
+    const watch = new Watch(holdfast, isOver);
+    for (const task of tasks) {
+      watch.#seen.set(task.id, { task, entries: new Set((await holdfast.history(task.id)).map(nameOf)) });
+      if (!isOver(task)) watch.#open.add(task.id);
+    }
+    return watch;
+  }
+
+  /** The tasks as they were seen last, in the order in which they were given. */
+  get tasks(): readonly Task[] {
+    return [...this.#seen.values()].map(({ task }) => task);
+  }
+
+  /** The tasks that are not over. */
+  get open(): readonly Task[] {
+    return [...this.#open].map((id) => (this.#seen.get(id) as Seen).task);
+  }
+
+  /** Something happened to this task: the next look is for it. */
+  touch(id: number): void {
+    this.#touched.add(id);
+  }
+
+  /** Looks at what was touched, and now and then at everything, for what others did. */
+  async lookAgain(): Promise<Change[]> {
+    const began = performance.now();
+    const around = began >= this.#lookAroundAt;
+    const ids = around ? [...this.#open] : [...this.#touched];
+    this.#touched.clear();
+    const changes = await this.look(ids);
+    const took = performance.now() - began;
+    if (around) this.#lookAroundAt = began + Math.max(LOOK_EVERY_MS, LOOKING_SHARE * took);
+    return changes;
+  }
+
+  /** What has changed since the last look, at these tasks or at all that are not over. */
+  async look(ids: Iterable<number> = [...this.#open]): Promise<Change[]> {
+    const changes: Change[] = [];
+    for (const id of ids) {
+      if (!this.#open.has(id)) continue;
+      const { task: before, entries } = this.#seen.get(id) as Seen;
+      const task = await this.#holdfast.find(id);
+      if (!task) {
+        // Retention took it away, so it had ended; how, nobody knows any more.
+        this.#open.delete(id);
+        continue;
+      }
+      if (signatureOf(task) === signatureOf(before)) continue;
+      const history = await this.#holdfast.history(id);
+      this.#seen.set(id, { task, entries: new Set(history.map(nameOf)) });
+      if (this.#isOver(task)) this.#open.delete(id);
+      changes.push({ before, task, history, news: history.filter((entry) => !entries.has(nameOf(entry))) });
+    }
+    return changes;
+  }
+}
+
+/** Differs whenever something happened to a task that people want to hear of. */
+function signatureOf(task: Task): string {
+  const { state, executions, dueAt, attempts, deferrals, recoveries, reason, running } = task;
+  return JSON.stringify([state, executions, dueAt, attempts, deferrals, recoveries, reason, running]);
+}
+
+function nameOf(entry: HistoryEntry): string {
+  switch (entry.kind) {
+    case 'act':
+      return `act ${entry.at} ${entry.verb} ${entry.actor}`;
+    case 'stray':
+      return `stray ${entry.at} ${entry.execution}`;
+    case 'execution':
+      return `execution ${entry.execution} ${entry.endedAt} ${entry.late}`;
+  }
+}

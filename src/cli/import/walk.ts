@@ -1,0 +1,120 @@
+import type { BroughtTask } from '../../store/store.ts';
+import type { BroughtState } from '../../task.ts';
+import type { ProgressBar } from '../terminal/progress-bar.ts';
+import type { Input } from './input.ts';
+import { linesIn } from './lines.ts';
+import { type ImportReader, LONGEST_LINE, type Objection } from './reader.ts';
+
+/** How much is taken at once: of what one transaction takes, others wait to write for as long as it lasts. */
+const BATCH_TASKS = 1_000;
+const BATCH_BYTES = 8 * 1_048_576;
+
+/** How many refused lines are told of one by one. */
+const MOST_TOLD = 20;
+
+/** What became of the lines. */
+export interface Tally {
+  /** How many were looked at, those on which nothing stands included. */
+  lines: number;
+  good: number;
+  refused: number;
+  imported: number;
+  alreadyThere: number;
+  /** Of those that were imported. */
+  readonly byState: Partial<Record<BroughtState, number>>;
+  /** All up to this line is recorded, but for what was refused. */
+  recordedTo: number;
+  interrupted: boolean;
+  /** Of the first lines that were refused. */
+  readonly objections: Objection[];
+}
+
+/** Ctrl-C, or what else asks this process to end. */
+export class Interruption {
+  #happened = false;
+  #notify = () => {};
+
+  happen(): void {
+    this.#happened = true;
+    this.#notify();
+  }
+
+  get happened(): boolean {
+    return this.#happened;
+  }
+
+  /** What was promised, or undefined once it has happened. `Promise.race` would keep every answer until then. */
+  until<T>(promised: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#notify = () => resolve(undefined);
+      promised.then(resolve, reject);
+      if (this.#happened) resolve(undefined);
+    });
+  }
+}
+
+export interface Walk {
+  readonly input: Input;
+  readonly reader: ImportReader;
+  readonly bar: ProgressBar;
+  readonly verb: 'checking' | 'importing';
+  /** Whether the first line that is refused is the last one that is read; what came before it is taken. */
+  readonly stopsAtRefusal: boolean;
+  readonly interruption: Interruption;
+  readonly take: (batch: readonly BroughtTask[], tally: Tally) => Promise<void>;
+}
+
+/** Reads all lines of an input, and hands on what they say, a batch at a time. */
+export async function walk(how: Walk, tally: Tally): Promise<Tally> {
+  const { input, reader, bar, verb, stopsAtRefusal, interruption } = how;
+  let batch: BroughtTask[] = [];
+  let bytes = 0;
+  const flush = async () => {
+    if (batch.length > 0) await how.take(batch, tally);
+    batch = [];
+    bytes = 0;
+  };
+  const lines = linesIn(input.chunks(), LONGEST_LINE);
+  for (;;) {
+    const next = await interruption.until(lines.next());
+    if (!next || next.done) break;
+    for (const line of next.value) {
+      if (interruption.happened) break;
+      const reading = await reader.read(line);
+      if (reading && 'objections' in reading) {
+        if (stopsAtRefusal) await flush();
+        refuse(tally, reading.objections);
+        if (stopsAtRefusal) return tally;
+      }
+      tally.lines = line.number;
+      if (!reading || !('task' in reading)) continue;
+      tally.good += 1;
+      batch.push(reading.task);
+      bytes += line.bytes;
+      if (batch.length >= BATCH_TASKS || bytes >= BATCH_BYTES) await flush();
+      bar.update(input.size === undefined ? undefined : line.end / input.size, () => `${verb} line ${line.number}`);
+    }
+  }
+  tally.interrupted = interruption.happened;
+  await flush();
+  return tally;
+}
+
+export function emptyTally(): Tally {
+  return {
+    lines: 0,
+    good: 0,
+    refused: 0,
+    imported: 0,
+    alreadyThere: 0,
+    byState: {},
+    recordedTo: 0,
+    interrupted: false,
+    objections: [],
+  };
+}
+
+function refuse(tally: Tally, objections: readonly Objection[]): void {
+  tally.refused += 1;
+  if (tally.refused <= MOST_TOLD) tally.objections.push(...objections);
+}

@@ -1,0 +1,65 @@
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { usage } from '../problem.ts';
+
+/** A configuration file, and who said so. */
+export interface ConfigLocation {
+  readonly path: string;
+  readonly origin: '--config' | 'folder' | 'project' | 'user';
+}
+
+/** Where a configuration is looked for. */
+export interface ConfigSurroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly home: string;
+  /** The folder in which `.holdfast/` stands, where that is the store's. */
+  readonly project: string | undefined;
+  readonly isFile: (path: string) => boolean;
+}
+
+const NAMES = ['holdfast.yaml', 'holdfast.yml', 'holdfast.json'] as const;
+
+/** All places, in the order in which they are looked at; the first that has a file speaks, alone. */
+function places({ environment, cwd, home, project }: ConfigSurroundings): readonly ConfigLocation[] {
+  const config = environment.XDG_CONFIG_HOME;
+  // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec
+  const user = config?.startsWith('/') ? config : join(home, '.config');
+  return [
+    ...NAMES.map((name) => ({ path: join(cwd, name), origin: 'folder' as const })),
+    ...(project === undefined || project === cwd
+      ? []
+      : NAMES.map((name) => ({ path: join(project, name), origin: 'project' as const }))),
+    { path: join(user, 'holdfast', 'config.yaml'), origin: 'user' },
+  ];
+}
+
+/**
+ * The flag; else `holdfast.yaml`, `.yml` or `.json` here, or beside the `.holdfast/` folder of the project; else the user's
+ * own. Undefined where there is none. A file that a flag names need not be there: reading it says so.
+ * @throws Problem for a flag that says nothing.
+ */
+export function locateConfig(flag: string | undefined, around: ConfigSurroundings): ConfigLocation | undefined {
+  if (flag === '')
+    throw usage('--config is empty', { hints: ['--config takes the path of a file, such as holdfast.yaml'] });
+  if (flag !== undefined) return { path: resolve(around.cwd, flag), origin: '--config' };
+  return places(around).find(({ path }) => around.isFile(path));
+}
+
+/** Where `locateConfig` looks without a flag, in words. */
+export const CONFIG_PLACES = [
+  'holdfast.yaml, holdfast.yml or holdfast.json here, or beside the .holdfast folder',
+  'config.yaml in ~/.config/holdfast (XDG_CONFIG_HOME)',
+] as const;
+
+/**
+ * Whether a file is there. In a folder into which this user may not look, such as another user's home, there is none for it; one
+ * that stands in plain sight and may not be read counts, so that it is told and not left out.
+ */
+export function mayBeConfig(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

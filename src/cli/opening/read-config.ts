@@ -1,0 +1,41 @@
+import type { Registry } from '../../config/registry.ts';
+import { InvalidConfigError } from '../../errors.ts';
+import { visible } from '../../views/visible.ts';
+import type { Configuration } from '../../worker/configuration.ts';
+import type { Cli } from '../cli.ts';
+import type { ConfigLocation } from './config-location.ts';
+
+/** A configuration that was found, and read or refused. */
+export type FoundConfig = ConfigLocation &
+  (
+    | { readonly registry: Registry; readonly refused?: undefined }
+    | { readonly registry?: undefined; readonly refused: InvalidConfigError }
+  );
+
+/** The configuration that holds here. What reads it is loaded only where there is one. */
+export async function readConfig(cli: Cli): Promise<FoundConfig | undefined> {
+  const location = cli.config();
+  if (!location) return undefined;
+  if (cli.terminal.verbose > 0) cli.terminal.note(`config ${visible(location.path)} (${location.origin})`);
+  const { loadConfig } = await import('../../config/load.ts');
+  try {
+    return { ...location, registry: await loadConfig(location.path) };
+  } catch (error) {
+    if (error instanceof InvalidConfigError) return { ...location, refused: error };
+    throw error;
+  }
+}
+
+/**
+ * A configuration for a command that is no worker: a `run` takes its one task, whatever workers are to take. Its queues only
+ * where they are to be put in place, which is a write.
+ */
+export function partOf(registry: Registry, withQueues: boolean): Configuration {
+  return {
+    said: (task) => registry.said(task),
+    classifier: registry.classifier,
+    queues: withQueues ? registry.queues : new Map(),
+    worker: {},
+    onChange: () => () => {},
+  };
+}

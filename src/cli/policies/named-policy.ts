@@ -1,0 +1,46 @@
+import { type ExplainedPolicy, explainPolicy, presetLayer } from '../../failure/layers.ts';
+import { PRESET_NAMES, presetNamed } from '../../failure/presets.ts';
+import { visible } from '../../views/visible.ts';
+import { Problem } from '../problem.ts';
+import { nearest } from '../suggest.ts';
+import type { PoliciesHere } from './policies-here.ts';
+
+/** A policy that a person called by a name. */
+export interface NamedPolicy extends ExplainedPolicy {
+  /** A policy of the configuration, what holds for a type, or a preset as it is. */
+  readonly kind: 'policy' | 'type' | 'preset';
+  readonly name: string;
+}
+
+/**
+ * What is called so: a policy of the configuration, else a type of which the configuration or a worker says something, else a
+ * preset.
+ * @throws Problem naming what is nearest.
+ */
+export async function namedPolicy(here: PoliciesHere, name: string): Promise<NamedPolicy> {
+  const { registry, holdfast } = here;
+  const { config } = registry;
+  const named = config?.policies.get(name);
+  if (config && named) return { kind: 'policy', name, ...explainPolicy([...config.default, ...named]) };
+  const published = name === '' ? undefined : await holdfast?.store.records.published(name);
+  if (config?.types.has(name) || published !== undefined) {
+    return { kind: 'type', name, ...(await here.policyFor({ type: name })) };
+  }
+  const preset = presetNamed(name.replaceAll('-', '_'));
+  if (preset) {
+    const layers = [...(config?.default ?? []), presetLayer(preset, 'type')];
+    return { kind: 'preset', name: name.replaceAll('-', '_'), ...explainPolicy(layers) };
+  }
+  throw unknownPolicy(name, [...(config?.policies.keys() ?? []), ...(config?.types.keys() ?? []), ...PRESET_NAMES]);
+}
+
+function unknownPolicy(name: string, known: readonly string[]): Problem {
+  const like = nearest(name, known);
+  return new Problem('not_found', `there is no policy, type or preset called ${visible(name)}`, {
+    hints: [
+      ...(like.length > 0 ? [`did you mean ${like.map(visible).join(', or ')}?`] : []),
+      'those that there are: holdfast policies',
+      `of a type that nobody speaks of, the default holds: holdfast policies show --effective ${visible(name)}`,
+    ],
+  });
+}

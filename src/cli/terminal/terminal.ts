@@ -1,0 +1,158 @@
+import { inAscii, type Style } from '../../views/glyphs.ts';
+import { visibleOutput } from '../../views/visible.ts';
+
+const SGR: Readonly<Record<Style, string>> = {
+  ok: '32',
+  active: '36',
+  idle: '2',
+  waiting: '33',
+  human: '35',
+  dead: '31',
+  strong: '1',
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The part of a stream that we use. */
+export interface Sink {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(chunk: string | Uint8Array): unknown;
+}
+
+/** One of stdout and stderr, and how it may be written to. */
+export class Channel {
+  readonly isTerminal: boolean;
+  readonly #sink: Sink;
+  readonly #colour: boolean;
+  readonly #ascii: boolean;
+  readonly #environment: Environment;
+  /** Whether the last thing written was a whole line. */
+  atLineStart = true;
+
+  constructor(sink: Sink, environment: Environment, options: { colour: boolean | undefined; ascii: boolean }) {
+    this.#sink = sink;
+    this.#environment = environment;
+    this.isTerminal = sink.isTTY === true;
+    this.#colour = options.colour ?? wantsColour(this.isTerminal, environment);
+    this.#ascii = options.ascii;
+  }
+
+  /** Columns that a table may use. Unlimited where nobody looks at it. */
+  get columns(): number {
+    if (!this.isTerminal) return Number.POSITIVE_INFINITY;
+    const told = Number(this.#environment.COLUMNS);
+    return Number.isInteger(told) && told > 0 ? told : (this.#sink.columns ?? 80);
+  }
+
+  /** Writes one line. What a task brought along must have been made visible before. */
+  line(text = ''): void {
+    this.raw(`${this.#ascii ? inAscii(text) : text}\n`);
+  }
+
+  /** Writes as it is: JSON, and what a command says that runs in the foreground. */
+  raw(chunk: string | Uint8Array): void {
+    if (chunk.length === 0) return;
+    this.atLineStart = typeof chunk === 'string' ? chunk.endsWith('\n') : chunk.at(-1) === 10;
+    this.#sink.write(chunk);
+  }
+
+  /** Writes what a task printed elsewhere or before: as it is, but to a terminal nothing that it would obey. */
+  printed(text: string): void {
+    this.raw(this.isTerminal ? visibleOutput(text, this.#colour) : text);
+  }
+
+  paint(style: Style, text: string): string {
+    return this.#colour ? `\u001b[${SGR[style]}m${text}\u001b[0m` : text;
+  }
+}
+
+export interface TerminalOptions {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly stdin: { readonly isTTY?: boolean };
+  readonly environment: Environment;
+  readonly platform: NodeJS.Platform;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly verbose: number;
+  /** False for --no-color. */
+  readonly color: boolean;
+  /** False for --no-input. */
+  readonly input: boolean;
+}
+
+/** Where a command writes: its result to `out`, everything else to `err`. */
+export class Terminal {
+  readonly out: Channel;
+  readonly err: Channel;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly verbose: number;
+  /** Whether a person is there to be asked. */
+  readonly mayAsk: boolean;
+
+  constructor(options: TerminalOptions) {
+    const { environment, platform } = options;
+    const how = { colour: options.color ? undefined : false, ascii: !speaksUtf8(environment, platform) };
+    this.out = new Channel(options.stdout, environment, how);
+    this.err = new Channel(options.stderr, environment, how);
+    this.json = options.json;
+    this.quiet = options.quiet;
+    this.verbose = options.verbose;
+    this.mayAsk = options.input && !options.json && options.stdin.isTTY === true && options.stderr.isTTY === true;
+  }
+
+  /** A line of the result. */
+  result(text: string): void {
+    this.out.line(text);
+  }
+
+  /** Progress or a hint: on stderr, and off with --quiet. */
+  note(text: string): void {
+    if (this.quiet) return;
+    this.#finishLine();
+    this.err.line(text);
+  }
+
+  /** What must be heard, --quiet or not. */
+  warn(text: string): void {
+    this.#finishLine();
+    this.err.line(text);
+  }
+
+  /** The one document of a command that was called with --json. */
+  document(value: object): void {
+    this.out.raw(`${JSON.stringify(value).replace(LIVELY, escaped)}\n`);
+  }
+
+  /** A command may have left its last line open, and on one terminal ours would be glued to it. */
+  #finishLine(): void {
+    const shared = this.out.isTerminal && this.err.isTerminal;
+    if (this.err.atLineStart && (!shared || this.out.atLineStart)) return;
+    this.err.raw('\n');
+    this.out.atLineStart = true;
+  }
+}
+
+/** What a terminal obeys although JSON may hold it as it is: the upper control characters, and what turns writing round. */
+const LIVELY = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** https://no-color.org, https://force-color.org and https://bixense.com/clicolors, in this order. */
+export function wantsColour(isTerminal: boolean, environment: Environment): boolean {
+  const { NO_COLOR, FORCE_COLOR, TERM, CLICOLOR } = environment;
+  if (NO_COLOR !== undefined && NO_COLOR !== '') return false;
+  if (FORCE_COLOR !== undefined && FORCE_COLOR !== '') return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+  return isTerminal && TERM !== 'dumb' && CLICOLOR !== '0';
+}
+
+/** By the locale. A locale that nobody set is `C`, which knows ASCII only, but on Windows and macOS there is UTF-8. */
+export function speaksUtf8(environment: Environment, platform: NodeJS.Platform): boolean {
+  const locale = [environment.LC_ALL, environment.LC_CTYPE, environment.LANG].find((value) => value);
+  if (locale === undefined) return platform === 'win32' || platform === 'darwin';
+  return /utf-?8/i.test(locale);
+}

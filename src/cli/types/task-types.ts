@@ -1,0 +1,122 @@
+import { dirname, isAbsolute } from 'node:path';
+import { InvalidInputError } from '../../errors.ts';
+import { presets } from '../../failure/presets.ts';
+import {
+  type CommandInput,
+  type CommandOptions,
+  type CommandTask,
+  checkCommand,
+  command,
+  endLostCommand,
+} from '../../handlers/command.ts';
+import { http } from '../../handlers/http.ts';
+import { checkHttp, type HttpInput, mayBeRepeated, sourceOfHttp } from '../../handlers/http-input.ts';
+import { type MoveInput, move } from '../../handlers/move.ts';
+import { show } from '../../show.ts';
+import { FILE_MOVE, HTTP_DELIVERY, SHELL_COMMAND } from '../../views/task-text.ts';
+import { type AnyTask, defineTask, type RunningTask } from '../../worker/define-task.ts';
+import type { Brakes } from '../foreground/handler-stopper.ts';
+import type { OutputLog } from '../output/output-log.ts';
+import { sourceOfCommand, sourceOfMove } from './default-source.ts';
+
+export interface TaskTypeOptions {
+  readonly environment: CommandOptions['environment'];
+  readonly brakes: Brakes;
+  /** Where commands show their output as it comes. Without it the end of it is kept in the task's result. */
+  readonly write?: NonNullable<CommandOptions['write']>;
+  /** Where it is kept for `holdfast logs`. */
+  readonly output: OutputLog;
+}
+
+/** The types that the command line works: `shell_command`, `file_move` and `http_delivery`. */
+export function taskTypes({ environment, brakes, write, output }: TaskTypeOptions): readonly AnyTask[] {
+  const keep = (task: CommandTask) => output.keeper(task);
+  const runCommand = command({ environment, kill: brakes.kill, keep, ...(write && { write }) });
+  const sendRequest = http({ environment });
+  return [
+    defineTask<CommandInput>(SHELL_COMMAND, {
+      retry: presets.shellCommand,
+      input: schemaOf(checkCommand),
+      run: (input, task) => brakes.guard(task, (guarded) => runCommand(input, guarded)),
+      cleanUp: endLostCommand,
+    }),
+    defineTask<MoveInput>(FILE_MOVE, {
+      retry: presets.fileMove,
+      input: schemaOf(checkMove),
+      run: (input, task: RunningTask) => brakes.guard(task, (guarded) => move(input, guarded)),
+    }),
+    defineTask<HttpInput>(HTTP_DELIVERY, {
+      retry: presets.httpDelivery,
+      source: sourceOfHttp,
+      idempotent: mayBeRepeated,
+      input: schemaOf(checkHttp),
+      run: (input, task: RunningTask) => brakes.guard(task, (guarded) => sendRequest(input, guarded)),
+    }),
+  ];
+}
+
+/** The same types for a command that records tasks of them and works none. */
+export function recordedTypes(): readonly AnyTask[] {
+  return [
+    defineTask<CommandInput>(SHELL_COMMAND, { input: schemaOf(checkCommand), source: sourceOfCommand, run: notHere }),
+    defineTask<MoveInput>(FILE_MOVE, { input: schemaOf(checkAbsoluteMove), source: sourceByFolder(), run: notHere }),
+    defineTask<HttpInput>(HTTP_DELIVERY, {
+      input: schemaOf(checkHttp),
+      source: sourceOfHttp,
+      idempotent: mayBeRepeated,
+      run: notHere,
+    }),
+  ];
+}
+
+function notHere(): never {
+  throw new Error('This command works no tasks.');
+}
+
+/** Looking at the file system once for each folder. */
+function sourceByFolder(): (input: MoveInput) => string {
+  const known = new Map<string, string>();
+  return (input) => {
+    const folder = dirname(input.to);
+    const source = known.get(folder) ?? sourceOfMove(input);
+    if (known.size >= MOST_FOLDERS_KNOWN) known.clear();
+    known.set(folder, source);
+    return source;
+  };
+}
+
+const MOST_FOLDERS_KNOWN = 10_000;
+
+/** A worker has another current folder than whoever wrote the path. */
+function checkAbsoluteMove(input: unknown): MoveInput {
+  const read = checkMove(input);
+  const relative = [read.from, read.to].find((path) => !isAbsolute(path));
+  if (relative === undefined) return read;
+  throw new InvalidInputError(`A move needs absolute paths, got ${show(relative)}.`);
+}
+
+/** Reads what was stored of a move. @throws InvalidInputError naming the member that is missing. */
+function checkMove(input: unknown): MoveInput {
+  const { from, to } = Object(input) as Record<string, unknown>;
+  if (typeof from !== 'string' || from === '') throw new InvalidInputError('A move needs `from`, a path.');
+  if (typeof to !== 'string' || to === '') throw new InvalidInputError('A move needs `to`, a path.');
+  return { from, to };
+}
+
+/** A check that throws, as the Standard Schema that a definition takes. */
+function schemaOf<T>(check: (input: unknown) => T) {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'holdfast',
+      validate(value: unknown) {
+        try {
+          return { value: check(value) };
+        } catch (error) {
+          if (!(error instanceof InvalidInputError)) throw error;
+          return { issues: [{ message: error.message }] };
+        }
+      },
+    },
+  } as const;
+}

@@ -1,0 +1,315 @@
+import { formatDuration, type Milliseconds } from '../duration.ts';
+import type { Because } from '../failure/decide.ts';
+import { failureOf } from '../failure/foresee.ts';
+import type { Task } from '../queue/task-view.ts';
+import type { HistoryEntry } from '../store/store.ts';
+import { hasEnded } from '../task.ts';
+import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
+import { ago, type Check, checksOf, doneBy, type Holder, holdersOf, type Known } from './readiness.ts';
+import { suspectNext, suspectWords } from './suspect-rule.ts';
+
+/** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
+export interface PossibleStep {
+  readonly words: string;
+  readonly verb: 'retry' | 'release' | 'resolve' | 'cancel' | 'releaseSource' | 'resumeQueue' | 'work';
+  readonly as?: 'succeeded' | 'retry' | 'dead';
+  readonly name?: string;
+}
+
+/** Why a task is where it is, and what happens next. `text` says all of it, the same in every place where it is shown. */
+export interface Explanation {
+  readonly task: Task;
+  readonly headline: string;
+  /** Everything that holds it, the first of them in the headline. */
+  readonly heldBy: readonly Holder[];
+  /** Of a task that waits. */
+  readonly checks: readonly Check[];
+  /** Of the last decision about it, in its present round or the one before. */
+  readonly because?: Because;
+  /** What follows from its next failure, should it be like the last one; of a task that has not ended. */
+  readonly nextFailure?: ExplainedFailure;
+  readonly next: string;
+  readonly steps: readonly PossibleStep[];
+  /** Lines with labels. Holds names and notes as somebody wrote them: make them safe for where they are shown. */
+  readonly text: string;
+}
+
+/** Explains a task from what is known of it. Pure. */
+export function explain(known: Known): Explanation {
+  const { task, history } = known;
+  const checks = waits(known) || task.state === 'held' ? checksOf(known) : [];
+  const heldBy = holdersOf(task, checks);
+  const told = tell(known, checks, heldBy);
+  const because = lastDecision(history)?.because;
+  const nextFailure = hasEnded(task.state) || task.state === 'needs_manual' ? undefined : nextFailureOf(known);
+  const made = { task, heldBy, checks, ...told, ...(because && { because }), ...(nextFailure && { nextFailure }) };
+  return { ...made, text: textOf(known, made) };
+}
+
+function waits({ task }: Known): boolean {
+  return task.state === 'ready' || task.state === 'scheduled';
+}
+
+// ── What is said first, what happens next, and what can be done ──
+
+type Told = Pick<Explanation, 'headline' | 'next' | 'steps'>;
+
+function tell(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Told {
+  const { task } = known;
+  switch (task.state) {
+    case 'scheduled':
+    case 'ready':
+      return tellWaiting(known, checks, heldBy);
+    case 'running':
+      return tellRunning(known);
+    case 'held':
+      return tellHeld(known, heldBy);
+    case 'needs_manual':
+      return tellNeedsManual(known);
+    case 'dead':
+      return tellDead(known);
+    case 'cancelled':
+      return tellCancelled(known);
+    case 'succeeded':
+      return tellSucceeded(known);
+  }
+}
+
+function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Told {
+  const { now, task } = known;
+  const name = nameOf(task);
+  const [holder] = heldBy;
+  const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
+  const steps = [...heldBy.flatMap((each) => stepAgainst(each, task)), CANCEL];
+  if (dueIn > 0) {
+    const then = holder ? `When it is due, ${goesOnWhen(heldBy)}.` : 'When it is due, a worker takes it in its turn.';
+    const next = `${then}${atDeadline(known)}`;
+    return { headline: `${name} ${whatItWaitsFor(known, dueIn)}`, next, steps: [RETRY_NOW, ...steps] };
+  }
+  if (!holder) {
+    const suspect = suspectWords(task);
+    const headline = suspect
+      ? `${name} is ready: it is due, and ${suspect}.`
+      : `${name} is ready: it is due, nothing holds it, and it waits for its turn.`;
+    const next = suspectNext(task) ?? 'A worker takes it as soon as it has a free slot.';
+    return { headline, next: `${next}${atDeadline(known)}`, steps };
+  }
+  const check = checks.find(({ name: each }) => CHECK_OF[holder] === each);
+  const headline = `${name} is held: it is due, and may not start: ${check?.text ?? 'something holds it'}.`;
+  return { headline, next: `${capital(goesOnWhen(heldBy))}.${atDeadline(known)}`, steps };
+}
+
+const CHECK_OF: Readonly<Record<Holder, Check['name'] | undefined>> = {
+  source_held: 'source',
+  queue_paused: 'queue',
+  no_worker: 'worker',
+  worker_paused: 'worker',
+  operator: undefined,
+};
+
+/** A retry, a deferral, a recovery, or the time that it was recorded for. */
+function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
+  const last = lastDecision(history);
+  const due = `due in ${formatDuration(dueIn)}`;
+  if (!last && task.attempts === 0) return `waits for the time that it was recorded for: it is ${due}.`;
+  if (last?.charge === 'deferrals') return `was put off: it is ${due}.`;
+  return `is retrying: attempt ${task.attempts + 1} is ${due}.`;
+}
+
+const GOES_ON: Readonly<Record<Holder, string>> = {
+  operator: 'it is released',
+  source_held: 'its source is released',
+  queue_paused: 'its queue is resumed',
+  no_worker: 'a worker runs that takes it',
+  worker_paused: 'its worker finds that it can work again',
+};
+
+function goesOnWhen(heldBy: readonly Holder[]): string {
+  return `it goes on when ${heldBy.map((each) => GOES_ON[each]).join(', and ')}`;
+}
+
+function atDeadline({ now, task }: Known): string {
+  if (!task.deadline) return '';
+  const left = task.deadline.getTime() - now;
+  return left > 0
+    ? ` It ends if it has not started when its deadline comes, in ${formatDuration(left)}.`
+    : ' Its deadline has passed: the next worker that looks ends it.';
+}
+
+function tellRunning(known: Known): Told {
+  const { now, task, policy, workers } = known;
+  const { worker = 'a worker', since = new Date(now), cancelRequested = false } = task.running ?? {};
+  const asked = cancelRequested ? ', and was asked to stop' : '';
+  const headline = `${nameOf(task)} is running on ${worker} for ${formatDuration(Math.max(0, now - since.getTime()))}${asked}.`;
+  const row = workers.find(({ name }) => name === worker);
+  const silent = !row?.keepsTasks;
+  const { timeout } = policy.policy;
+  const steps = cancelRequested ? [] : [CANCEL];
+  if (silent) {
+    const next =
+      'Its worker is silent, and its lease is over: another worker takes the task over. If it succeeds all the same before it is begun again, that counts.';
+    return { headline, next, steps };
+  }
+  const stop =
+    'Its worker hears of that within a second on one host, else at its next renewal. If it succeeds all the same it has succeeded; else it is cancelled.';
+  const silence =
+    timeout === 'none'
+      ? 'It may be silent for as long as it likes.'
+      : `It is stopped after ${formatDuration(timeout)} of silence.`;
+  return { headline, next: cancelRequested ? stop : `Its worker says how it ended. ${silence}`, steps };
+}
+
+function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
+  const { now, task } = known;
+  const act = lastAct(known.history, (entry) => entry.to === 'held');
+  const who = act ? `${act.actor} put it aside ${doneBy(act, act.at, now, '')}` : 'it was put aside';
+  return {
+    headline: `${nameOf(task)} is held: ${who}.`,
+    next: `${capital(goesOnWhen(heldBy))}. Until then nothing happens to it.`,
+    steps: [...heldBy.flatMap((each) => stepAgainst(each, task)), CANCEL],
+  };
+}
+
+function tellNeedsManual(known: Known): Told {
+  const { task, history } = known;
+  const because = lastDecision(history)?.because;
+  const why = because?.text ?? broughtWords(history) ?? task.reason ?? 'nobody said why.';
+  const ambiguous = because?.step === 'ambiguous';
+  const next = ambiguous
+    ? 'It waits for an answer, for as long as it takes: look whether it happened, and say so.'
+    : 'It waits for an answer, for as long as it takes. A retry starts a new round, with all counts at zero.';
+  const steps: PossibleStep[] = [
+    { words: ambiguous ? 'it happened' : 'it is done', verb: 'resolve', as: 'succeeded' },
+    ambiguous ? { words: 'it did not', verb: 'resolve', as: 'retry' } : { words: 'once more', verb: 'retry' },
+    { words: 'give up', verb: 'resolve', as: 'dead' },
+  ];
+  return { headline: `${nameOf(task)} needs a person: ${why}`, next, steps };
+}
+
+function tellDead(known: Known): Told {
+  const { now, task, history } = known;
+  const act = endedBy(history, 'dead');
+  const because = lastDecision(history)?.because;
+  const why = act
+    ? `${act.actor} gave it up ${doneBy(act, act.at, now, '')}.`
+    : (because?.text ?? broughtWords(history) ?? task.reason ?? 'nobody said why.');
+  return { headline: `${nameOf(task)} is dead: ${why}`, next: NO_MORE, steps: [NEW_ROUND] };
+}
+
+function tellCancelled(known: Known): Told {
+  const { now, task, history } = known;
+  const act = lastAct(history, ({ verb, to }) => to === 'cancelled' || verb === 'cancel');
+  const why =
+    act?.verb === 'supersede' || act?.verb === 'replace'
+      ? (act.note ?? 'another task has its unique key.')
+      : act
+        ? `${act.actor} cancelled it ${doneBy(act, act.at, now, '')}.`
+        : 'it was ended before it succeeded.';
+  return { headline: `${nameOf(task)} is cancelled: ${why}`, next: NO_MORE, steps: [NEW_ROUND] };
+}
+
+function tellSucceeded(known: Known): Told {
+  const { now, task, history } = known;
+  const act = endedBy(history, 'succeeded');
+  const when = task.endedAt ? ` ${ago(task.endedAt.getTime(), now)}` : '';
+  const how = act ? `: ${act.actor} said so` : `, ${whichTry(task)}`;
+  return { headline: `${nameOf(task)} has succeeded${when}${how}.`, next: 'Nothing: it is done.', steps: [] };
+}
+
+/** An execution that was lost or handed back was no attempt, but it was a start. */
+function whichTry({ attempts, executions }: Task): string {
+  if (attempts > 0) return `after ${attempts + 1} attempts`;
+  return executions === 1 ? 'at the first try' : `in execution ${executions}`;
+}
+
+const NO_MORE = 'Nothing happens by itself. A retry starts a new round, with all counts at zero.';
+const CANCEL: PossibleStep = { words: 'end it', verb: 'cancel' };
+const RETRY_NOW: PossibleStep = { words: 'due now', verb: 'retry' };
+const NEW_ROUND: PossibleStep = { words: 'once more', verb: 'retry' };
+
+function stepAgainst(holder: Holder, task: Task): readonly PossibleStep[] {
+  switch (holder) {
+    case 'operator':
+      return [{ words: 'let it go on', verb: 'release' }];
+    case 'source_held':
+      return [{ words: 'open its source', verb: 'releaseSource', name: task.source }];
+    case 'queue_paused':
+      return [{ words: 'resume its queue', verb: 'resumeQueue', name: task.queue }];
+    case 'no_worker':
+      return [{ words: 'start a worker', verb: 'work' }];
+    case 'worker_paused':
+      return [];
+  }
+}
+
+// ── The next failure ──
+
+/** As the last one, or where none is known one that says nothing. */
+function nextFailureOf({ history, facts, policy }: Known): ExplainedFailure {
+  const last = history.findLast((entry) => entry.kind === 'execution' && !entry.late && entry.failure !== undefined);
+  const failure = last?.kind === 'execution' && last.failure ? last.failure : failureOf('unknown');
+  return explainFailure(facts, { kind: 'failure', failure }, policy);
+}
+
+// ── Text ──
+
+function textOf({ now, task, history }: Known, made: Omit<Explanation, 'text'>): string {
+  const { headline, because, checks, nextFailure, next, heldBy } = made;
+  const last = lastDecision(history);
+  const told = headline.includes(because?.text ?? '\0');
+  const holding = new Set(heldBy.map((each) => CHECK_OF[each]));
+  const holds = task.dueAt && task.dueAt.getTime() > now ? 'this would hold it' : 'this holds it';
+  const rows: (readonly [label: string, words: string])[] = [
+    ...(because && last && !told
+      ? [['why', `${because.text} (${ago(last.endedAt, now)} on ${last.worker})`] as const]
+      : []),
+    ...checks.map(({ name, text }) => [name, holding.has(name) ? `${text}   ← ${holds}` : text] as const),
+    ...(nextFailure ? [['fails', failsWords(nextFailure, task)] as const] : []),
+    ['next', next],
+  ];
+  return [headline, ...rows.map(([label, words]) => `  ${label.padEnd(7)} ${words}`)].join('\n');
+}
+
+function failsWords({ failure, decision, delay, rule, ends }: ExplainedFailure, task: Task): string {
+  const again =
+    failure && failure.evidence.rule !== 'none' ? `with ${failure.reason} again` : task.attempts > 0 ? 'again' : '';
+  const which = ['if it fails', again].filter((part) => part !== '').join(' ');
+  const by = rule === 'policy' ? '' : `, by the rule ${rule}`;
+  if (decision.next !== 'scheduled' || !delay) return `${which}${by}: ${decision.next}. ${decision.because.text}`;
+  const spread =
+    delay.low === delay.high ? '' : ` (from ${formatDuration(delay.low)} to ${formatDuration(delay.high)})`;
+  return `${which}${by}: again after ${formatDuration(delay.nominal)}${spread}; it ends ${ends.join('; ')}`;
+}
+
+function nameOf({ id, type }: Task): string {
+  return `#${id} ${type}`;
+}
+
+function lastDecision(history: readonly HistoryEntry[]) {
+  return history.findLast(
+    (entry): entry is Extract<HistoryEntry, { kind: 'execution' }> => entry.kind === 'execution' && !entry.late,
+  );
+}
+
+type Act = Extract<HistoryEntry, { kind: 'act' }>;
+
+function lastAct(history: readonly HistoryEntry[], which: (act: Act) => boolean): Act | undefined {
+  return history.findLast((entry): entry is Act => entry.kind === 'act' && which(entry));
+}
+
+/** The step that ended it, if the last thing that happened to it was one. */
+function endedBy(history: readonly HistoryEntry[], state: Task['state']): Act | undefined {
+  const last = history.at(-1);
+  return last?.kind === 'act' && last.to === state && last.from !== 'elsewhere' ? last : undefined;
+}
+
+/** What another queue had said of a task that was brought. */
+function broughtWords(history: readonly HistoryEntry[]): string | undefined {
+  const { reason, error } = lastAct(history, ({ brought }) => brought !== undefined)?.brought ?? {};
+  const words = [reason, error].filter((part) => part !== undefined).join(': ');
+  return words === '' ? undefined : `${words}, as another queue had it.`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

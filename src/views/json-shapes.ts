@@ -1,0 +1,197 @@
+import { duration } from '../duration.ts';
+import { BACKOFF_SPANS } from '../failure/backoff.ts';
+import type { Because } from '../failure/decide.ts';
+import type { Failure } from '../failure/outcome.ts';
+import type { PolicyOptions } from '../failure/policy.ts';
+import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
+import type { Task } from '../queue/task-view.ts';
+import type { Brought, HistoryEntry, WorkerRecord } from '../store/store.ts';
+import { snakeCase } from './snake-case.ts';
+import { suspectRuleOf } from './suspect-rule.ts';
+import { rfc3339 } from './times.ts';
+
+/** A document of `--json`: its name and version come first and are part of the contract. */
+export function documentOf(name: string, content: object): object {
+  return { schema: `holdfast.${name}/v1`, ...content };
+}
+
+/** What is not known is null, so that every task has the same members. Input and result are the task's own JSON, untouched. */
+export function taskJson(task: Task): object {
+  return {
+    id: task.id,
+    type: task.type,
+    state: task.state,
+    queue: task.queue,
+    source: task.source,
+    priority: task.priority,
+    category: task.category ?? null,
+    needs: task.needs ?? null,
+    key: task.key ?? null,
+    unique: task.unique ?? null,
+    input: task.input,
+    result: task.result ?? null,
+    policy: task.retry ? policyJson(task.retry) : null,
+    idempotent: task.idempotent,
+    submitted_at: rfc3339(task.submittedAt),
+    created_at: rfc3339(task.createdAt),
+    due_at: rfc3339(task.dueAt),
+    deadline: rfc3339(task.deadline),
+    ended_at: rfc3339(task.endedAt),
+    executions: task.executions,
+    attempts: task.attempts,
+    attempts_by_reason: task.attemptsByReason,
+    deferrals: task.deferrals,
+    recoveries: task.recoveries,
+    suspect: task.suspect,
+    lost_in_a_row: task.lostInARow,
+    suspect_rule: suspectRuleOf(task) ?? null,
+    reason: task.reason ?? null,
+    unreadable: task.unreadable ?? [],
+    running: task.running
+      ? {
+          worker: task.running.worker,
+          since: rfc3339(task.running.since),
+          cancel_requested: task.running.cancelRequested,
+        }
+      : null,
+  };
+}
+
+export function historyJson(entry: HistoryEntry): object {
+  if (entry.kind === 'stray') {
+    const { kind, at, execution, worker, failure } = entry;
+    return { kind, at: rfc3339(at), execution, worker, failure: failure ? failureJson(failure) : null };
+  }
+  if (entry.kind === 'act') {
+    const { kind, at, actor, verb, note, from, to, brought } = entry;
+    return {
+      kind,
+      at: rfc3339(at),
+      actor,
+      verb,
+      note: note ?? null,
+      from,
+      to,
+      brought: brought ? broughtJson(brought) : null,
+    };
+  }
+  return {
+    kind: entry.kind,
+    execution: entry.execution,
+    worker: entry.worker,
+    started_at: rfc3339(entry.startedAt),
+    ended_at: rfc3339(entry.endedAt),
+    duration_ms: entry.endedAt - entry.startedAt,
+    outcome: entry.outcome,
+    next: entry.next,
+    next_in_ms: entry.after ?? null,
+    charge: entry.charge,
+    failure: entry.failure ? failureJson(entry.failure) : null,
+    message: entry.message ?? null,
+    because: entry.because ? becauseJson(entry.because) : null,
+    late: entry.late,
+  };
+}
+
+function broughtJson({ executions, charged, deferrals, reason, error }: Brought): object {
+  return { executions, charged, deferrals, reason: reason ?? null, error: error ?? null };
+}
+
+export function failureJson(failure: Failure): object {
+  const { kind, reason, fault, ambiguous, retryAfterMs, code, name, message, evidence, fingerprint, word } = failure;
+  return {
+    kind,
+    reason,
+    fault,
+    ambiguous,
+    retry_after_ms: retryAfterMs ?? null,
+    code: code ?? null,
+    name,
+    message,
+    evidence: { rule: evidence.rule, field: evidence.field ?? null },
+    fingerprint: fingerprint ?? null,
+    word: word ?? null,
+  };
+}
+
+export function becauseJson(because: Because): object {
+  const { step, rule, count, limit, formula, jitter, policyVersion, text } = because;
+  return {
+    step,
+    rule,
+    count: count ?? null,
+    limit: limit ?? null,
+    formula: formula ?? null,
+    jitter: jitter
+      ? { low_ms: jitter.low, high_ms: jitter.high, roll: jitter.roll, density: jitter.density ?? null }
+      : null,
+    policy_version: policyVersion,
+    text,
+  };
+}
+
+export function workerJson(worker: WorkerRecord, alive: boolean): object {
+  const { id, name, host, pid, joinedAt, leaseUntil, running, takes, trouble } = worker;
+  const { types, queues, categories, capabilities } = takes;
+  return {
+    id,
+    name,
+    host,
+    pid,
+    joined_at: rfc3339(joinedAt),
+    lease_until: rfc3339(leaseUntil),
+    running,
+    alive,
+    takes: { types: types ?? null, queues: queues ?? null, categories: categories ?? null, capabilities },
+    trouble: trouble ? { ...trouble, since: rfc3339(trouble.since) } : null,
+  };
+}
+
+/** The options of policies and backoffs that are spans of time, in whatever form they were given. */
+const SPANS = [...SPAN_OPTIONS, ...BACKOFF_SPANS];
+
+/** Members in snake_case, spans in milliseconds with their unit in the name. Names of rules are lower-case slugs already. */
+function policyJson(options: PolicyOptions): unknown {
+  return snakeCased(options);
+}
+
+function snakeCased(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snakeCased);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => {
+      const snake = snakeCase(name);
+      return SPANS.includes(name) && typeof member !== 'object'
+        ? [`${snake}_ms`, milliseconds(member)]
+        : [name === 'delays' ? 'delays_ms' : snake, snakeCased(member)];
+    }),
+  );
+}
+
+/** The same the other way round, for a policy that came in a file. A span may stand there as people write it, too. */
+export function policyOptions(json: unknown): unknown {
+  if (!isObject(json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([name, member]) => camelCased(name, member)));
+}
+
+function camelCased(name: string, member: unknown): [string, unknown] {
+  if (name === 'rules' && isObject(member)) {
+    return [name, Object.fromEntries(Object.entries(member).map(([rule, options]) => [rule, policyOptions(options)]))];
+  }
+  const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const spanned = camel.replace(/Ms$/, '');
+  if (spanned !== camel && SPANS.includes(spanned)) return [spanned, member ?? 'none'];
+  return [camel, policyOptions(member)];
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function milliseconds(value: unknown): unknown {
+  try {
+    return value === 'none' ? null : duration(value as string | number);
+  } catch {
+    return null;
+  }
+}

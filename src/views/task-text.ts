@@ -1,0 +1,173 @@
+import { formatDuration } from '../duration.ts';
+import { type Backoff, describeBackoff } from '../failure/backoff.ts';
+import type { Because, ChargedCount } from '../failure/decide.ts';
+import type { Jitter } from '../failure/jitter.ts';
+import type { Policy } from '../failure/policy.ts';
+import type { Answered } from '../queue/policy-cache.ts';
+import type { Task } from '../queue/task-view.ts';
+import type { Brought, HistoryEntry } from '../store/store.ts';
+import { GLYPHS, type ShownState, type Style } from './glyphs.ts';
+import { plural } from './plural.ts';
+import { quoted, visible } from './visible.ts';
+
+/** The types that the command line itself records and works. */
+export const SHELL_COMMAND = 'shell_command';
+export const FILE_MOVE = 'file_move';
+export const HTTP_DELIVERY = 'http_delivery';
+export const OWN_TYPES = [SHELL_COMMAND, FILE_MOVE, HTTP_DELIVERY] as const;
+/** Them in a sentence. */
+export const OWN_TYPES_TEXT = OWN_TYPES.join(', ').replace(/, (?=[^,]+$)/, ' and ');
+
+/** What a task is, in a line: its command, its move, its request, else its type. Safe to print. */
+export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string {
+  const member = (name: string): unknown =>
+    typeof input === 'object' && input !== null && name in input ? (input as Record<string, unknown>)[name] : undefined;
+  if (type === SHELL_COMMAND) {
+    const argv = member('argv');
+    if (Array.isArray(argv) && argv.length > 0) {
+      return member('shell') === true ? visible(String(argv[0])) : argv.map((each) => quoted(String(each))).join(' ');
+    }
+  }
+  if (type === FILE_MOVE) return `mv ${quoted(String(member('from')))} ${quoted(String(member('to')))}`;
+  if (type === HTTP_DELIVERY)
+    return `${visible(String(member('method')))} ${quoted(withoutQuery(String(member('url'))))}`;
+  return visible(type);
+}
+
+/** A query may be long, and hold what is not for everybody's eyes. */
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/s, '?…');
+}
+
+export function shownState(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): ShownState {
+  const tried = task.attempts > 0 || task.deferrals > 0 || task.executions > 0;
+  return task.state === 'scheduled' && tried ? 'retrying' : task.state;
+}
+
+export function glyphOf(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): string {
+  return GLYPHS[shownState(task)];
+}
+
+const STYLES: Readonly<Record<ShownState, Style>> = {
+  scheduled: 'idle',
+  ready: 'idle',
+  running: 'active',
+  retrying: 'waiting',
+  held: 'waiting',
+  needs_manual: 'human',
+  dead: 'dead',
+  succeeded: 'ok',
+  cancelled: 'idle',
+};
+
+export function styleOf(state: ShownState): Style {
+  return STYLES[state];
+}
+
+/** What a state is called in a sentence. */
+export function stateWords(state: ShownState): string {
+  return state === 'needs_manual' ? 'needs a person' : state;
+}
+
+/** `2/8`: failures charged, and the limit that they count against. Without the limit for types that we know nothing of. */
+export function triesOf(task: Task, { answer, known }: Answered): string {
+  return known ? `${task.attempts}/${answer.maxAttempts}` : String(task.attempts);
+}
+
+/** `up to 8 tries, exponential 5s ×2 ≤ 1h, full jitter`. A rule is named: `up to 10 tries by the rule fs.locked, …`. */
+export function policyWords(answer: Answered['answer'] | Policy): string {
+  const { maxAttempts, backoff, jitter } = answer;
+  const rule = 'rule' in answer && answer.rule !== 'policy' ? ` by the rule ${visible(answer.rule)}` : '';
+  if (maxAttempts === 1 || backoff.kind === 'none') return `one try${rule}`;
+  return `up to ${maxAttempts} tries${rule}, ${spreadWords(backoff, jitter)}`;
+}
+
+function spreadWords(backoff: Backoff, jitter: Jitter): string {
+  const words = describeBackoff(backoff);
+  switch (jitter.kind) {
+    case 'none':
+      return words;
+    case 'proportional':
+      return `${words} ±${Math.round(jitter.factor * 100)}%`;
+    case 'full':
+    case 'equal':
+      return `${words}, ${jitter.kind} jitter`;
+  }
+}
+
+/** `±10%`, `full`, `none`. */
+export function jitterWords(jitter: Jitter): string {
+  return jitter.kind === 'proportional' ? `±${Math.round(jitter.factor * 100)}%` : jitter.kind;
+}
+
+type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
+
+/** What was decided last about a task. What a worker reported too late decided nothing. */
+export function lastDecision(history: readonly HistoryEntry[]): ExecutionEntry | undefined {
+  return history.findLast((entry): entry is ExecutionEntry => entry.kind === 'execution' && !entry.late);
+}
+
+/** Whether the task waits for a person because its effect may have happened. */
+export function isAmbiguous(task: Pick<Task, 'state'>, history: readonly HistoryEntry[]): boolean {
+  return task.state === 'needs_manual' && lastDecision(history)?.because?.step === 'ambiguous';
+}
+
+/** How a delay came about: `rule fs.locked, exponential 5m ×2 ≤ 24h, retry 2, drawn from 0ms to 10m`. */
+export function reasoning({ rule, formula, jitter }: Because): string {
+  const spread = jitter !== undefined && jitter.low < jitter.high;
+  const parts = [
+    ...(rule === 'policy' ? [] : [`rule ${rule}`]),
+    ...(formula === undefined ? [] : [formula]),
+    ...(spread ? [`drawn from ${formatDuration(jitter.low)} to ${formatDuration(jitter.high)}`] : []),
+  ];
+  return visible(parts.join(', '));
+}
+
+/** How an execution ended (`exit 255`), and what it said. Both safe to print. */
+export function endOf(entry: Pick<ExecutionEntry, 'failure' | 'message'>): {
+  readonly how: string;
+  readonly said: string;
+} {
+  const message = entry.failure?.message ?? entry.message ?? '';
+  const [, how = '', said = ''] = /^(exit \d+|killed by SIG[A-Z0-9]+)(?:: (.*))?$/s.exec(message) ?? [];
+  return how === '' ? { how: '', said: visible(message) } : { how, said: visible(said) };
+}
+
+/** `2 of 8 tries used`. */
+export function triesUsed(task: Task, answered: Answered): string {
+  const [used, limit] = triesOf(task, answered).split('/');
+  return limit === undefined ? `${used} tries used` : `${used} of ${limit} tries used`;
+}
+
+/** `3 failures counted there: fs.locked 3`, of a task that was imported with them. */
+export function broughtWords({ executions, charged, deferrals }: Brought): string {
+  const reasons = charged.map(({ reason, count }) => `${reason} ${count}`);
+  const parts = [
+    ...(charged.length > 0
+      ? [`${plural(chargesIn(charged), 'failure', 'failures')} counted (${reasons.join(', ')})`]
+      : []),
+    ...(deferrals > 0 ? [`put off ${deferrals}×`] : []),
+    ...(executions > 0 ? [plural(executions, 'execution', 'executions')] : []),
+  ];
+  return parts.join(', ');
+}
+
+function chargesIn(charged: readonly ChargedCount[]): number {
+  return charged.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Which attempt of its round each execution was. One that charged nothing leaves its number to the next. */
+export function numbered(history: readonly HistoryEntry[]): ReadonlyMap<HistoryEntry, number> {
+  const numbers = new Map<HistoryEntry, number>();
+  let charged = 0;
+  for (const entry of history) {
+    if (entry.kind === 'act') {
+      if (entry.verb === 'retry' && entry.from !== 'scheduled') charged = 0;
+      else if (entry.brought) charged = chargesIn(entry.brought.charged);
+    } else if (entry.kind === 'execution' && !entry.late) {
+      numbers.set(entry, charged + 1);
+      if (entry.charge === 'task') charged += 1;
+    }
+  }
+  return numbers;
+}

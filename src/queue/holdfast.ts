@@ -9,6 +9,7 @@ import {
   TaskNotFoundError,
   WorkerNotFoundError,
 } from '../errors.ts';
+import type { Facts } from '../failure/decide.ts';
 import { UNTRIED } from '../failure/foresee.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
@@ -47,7 +48,6 @@ import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
 import { removeOld } from './pruning.ts';
-import { factsOf } from './round.ts';
 import { type Task, taskFrom } from './task-view.ts';
 import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
 
@@ -440,7 +440,7 @@ export class Holdfast implements AsyncDisposable {
       now,
       task,
       history,
-      facts: factsOf(task, history, now),
+      facts: await this.#factsOf(task),
       policy: await this.policyFor(task),
       workers: await this.workers(),
       ...(shut && { shut }),
@@ -458,9 +458,14 @@ export class Holdfast implements AsyncDisposable {
     const now = this.store.upkeep.now();
     const task = typeof subject === 'object' ? undefined : await this.get(subject);
     const question = task ?? (subject as PolicyQuestion);
-    const facts = task ? factsOf(task, await this.history(task.id), now) : UNTRIED;
+    const facts = task ? await this.#factsOf(task) : UNTRIED;
     const outcome = outcomeBy(this.#configuration)(thrown, { now, type: question.type });
     return explainFailure(facts, outcome, await this.policyFor(question));
+  }
+
+  /** By which its next failure would be decided; a task that was removed meanwhile counts as one that was never tried. */
+  async #factsOf({ id }: Task): Promise<Facts> {
+    return (await this.store.records.facts(id)) ?? UNTRIED;
   }
 
   /** The workers that share this store. */

@@ -394,6 +394,11 @@ export interface Records {
   findByKey(key: string, type?: string): Promise<TaskRecord | undefined>;
   /** Newest first, a page at a time. */
   list(filter: ListFilter): Promise<readonly TaskRecord[]>;
+  /**
+   * The facts by which the end of a task's present execution would be decided, or of its next one: as a claim hands them out.
+   * Undefined where there is no such task.
+   */
+  facts(id: number): Promise<Facts | undefined>;
   /** What happened to a task, oldest first: eventful executions and operators' steps. */
   history(id: number): Promise<readonly HistoryEntry[]>;
   counts(): Promise<Counts>;

@@ -658,7 +658,10 @@ async function compareAll(model: Model, { store }: Real): Promise<void> {
   await compareCounts(model, store, now);
   await compareLoads(model, store, now);
   await compareWorkers(model, store);
-  for (const task of model.tasks.slice(-8)) await compareHistory(store, task);
+  for (const task of model.tasks.slice(-8)) {
+    await compareHistory(store, task);
+    await compareFacts(store, task, now);
+  }
 }
 
 function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: number): void {
@@ -768,6 +771,18 @@ async function compareHistory(store: Store, task: ModelTask): Promise<void> {
     expect(executions.filter(({ late }) => late).length, `late words on #${task.id}`).toBeGreaterThan(0);
   const acts = history.filter((entry) => entry.kind === 'act' && entry.from !== 'running');
   expect(acts, `acts on #${task.id}`).toHaveLength(task.acts);
+}
+
+/** As the end of its present execution would be decided, or of its next one. */
+async function compareFacts(store: Store, task: ModelTask, now: number): Promise<void> {
+  if (!isWaiting(task) && task.state !== 'running') return;
+  const byReason = ({ charged, ...facts }: Facts) => ({
+    ...facts,
+    charged: charged.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)),
+  });
+  const facts = factsOf(task, now);
+  const next = task.state === 'running' ? facts : { ...facts, executions: facts.executions + 1 };
+  expect(byReason((await store.records.facts(task.id)) as Facts), `facts of #${task.id}`).toEqual(byReason(next));
 }
 
 // ── Histories ──

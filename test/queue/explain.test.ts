@@ -12,7 +12,6 @@ import {
   RetryLater,
   TaskNotFoundError,
 } from '../../src/index.ts';
-import { factsOf } from '../../src/queue/round.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import { TASK_STATES } from '../../src/task.ts';
 import { explain } from '../../src/views/explain.ts';
@@ -149,10 +148,10 @@ describe('explain', () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, { how: 'later' });
     await kit.advance('11m');
-    const { headline, task, text } = await kit.holdfast.explain(id);
+    const { headline, text } = await kit.holdfast.explain(id);
     expect(headline).toBe(`#${id} push was put off: it is due in 9m.`);
     expect(text).toContain('Nothing is charged.');
-    expect(factsOf(task, await kit.holdfast.history(id), kit.clock.now())).toMatchObject({
+    expect(await kit.holdfast.store.records.facts(id)).toMatchObject({
       executions: 3,
       charged: [],
       deferralsInARow: 2,
@@ -337,9 +336,11 @@ describe('explain', () => {
     const { id } = await kit.holdfast.enqueue(push, { how: 'gone' });
     await kit.drain();
     await kit.holdfast.retry(id);
-    const { task } = await kit.holdfast.explain(id);
-    const facts = factsOf(task, await kit.holdfast.history(id), kit.clock.now());
-    expect(facts).toMatchObject({ executions: 1, charged: [], sinceFirstStartMs: 0 });
+    expect(await kit.holdfast.store.records.facts(id)).toMatchObject({
+      executions: 1,
+      charged: [],
+      sinceFirstStartMs: 0,
+    });
     await kit.drain();
   });
 
@@ -391,6 +392,21 @@ describe('explainError', () => {
     const { decision, text } = await kit.holdfast.explainError(refused, id);
     expect(decision).toMatchObject({ next: 'dead', because: { step: 'max_attempts', count: 4, limit: 4 } });
     expect(text).toContain('count    4 of 4\nthen     dead: net.refused: attempt 4 of 4 failed.');
+  });
+
+  test('of an imported task counts on from its deferrals, as the worker does', async () => {
+    const kit = await opened();
+    const [receipt] = await kit.holdfast.bring([
+      { type: 'push', input: { how: 'later' }, state: 'ready', deferrals: 99, executions: 99 },
+    ]);
+    const id = receipt?.id as number;
+    const { decision } = await kit.holdfast.explainError(new RetryLater('10m'), id);
+    expect(decision.because).toMatchObject({ count: 100, limit: 100 });
+    await kit.drain();
+    expect(await kit.holdfast.history(id)).toMatchObject([
+      { verb: 'imported' },
+      { kind: 'execution', because: { count: 100, limit: 100 } },
+    ]);
   });
 
   test('knows what charges nobody', async () => {

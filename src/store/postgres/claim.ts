@@ -1,5 +1,5 @@
-import type { ChargedCount, Facts } from '../../failure/decide.ts';
 import type { Writable } from '../../writable.ts';
+import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
 import type { Claimed } from '../store.ts';
 import type { Classes } from './classes.ts';
 
@@ -22,16 +22,8 @@ export type HandedRow = [
   past: Past | null,
 ];
 
-/** What is remembered of a task that did not simply succeed: times, and the counts of the present round. */
-interface Past {
-  readonly round_base: number;
-  readonly first_started_at: number | null;
-  readonly charged: readonly ChargedCount[] | null;
-  readonly in_a_row: number;
-  readonly deferred_since: number | null;
-  readonly recoveries: readonly number[] | null;
-  /** How often in a row. */
-  readonly lost: number;
+/** What is remembered of a task that did not simply succeed. */
+interface Past extends Remembered {
   readonly error: string | null;
   /** Its deadline passed while it waited, so this is no execution. */
   readonly expired: boolean | null;
@@ -47,14 +39,16 @@ export async function claimedFrom(
 ): Promise<readonly Claimed[]> {
   if (rows.some(([, , id]) => !classes.knows(id))) await classes.learn();
   return rows.map((row) => {
-    const [id, execution, class_, source, priority, submittedAt, payload, revision, , deadline] = row;
-    const [idempotent, key, policy, , past] = row.slice(10) as [
+    const [id, execution, class_, source, priority, submittedAt, payload, revision, since, deadline] = row;
+    const [idempotent, key, policy, cancelRequested, past] = row.slice(10) as [
       boolean | null,
       string | null,
       string | null,
       boolean,
       Past | null,
     ];
+    const startedAt = past?.expired ? null : since;
+    const of = { execution, startedAt, deadline, idempotent: idempotent !== false, cancelRequested };
     const { type, queue, category } = classes.of(class_);
     const claimed: Writable<Claimed> = {
       lease: { task: id, execution, token },
@@ -65,7 +59,7 @@ export async function claimedFrom(
       priority,
       payload,
       submittedAt,
-      facts: factsOf(row, now),
+      facts: factsAt(now, past ?? NOTHING_REMEMBERED, of),
     };
     if (idempotent === null) claimed.idempotenceUnsaid = true;
     if (category !== '') claimed.category = category;
@@ -76,38 +70,4 @@ export async function claimedFrom(
     if (past !== null && past.checkpoint !== null) claimed.checkpoint = past.checkpoint;
     return claimed;
   });
-}
-
-const UNTOUCHED: Past = {
-  round_base: 0,
-  first_started_at: null,
-  charged: null,
-  in_a_row: 0,
-  deferred_since: null,
-  recoveries: null,
-  lost: 0,
-  error: null,
-  expired: null,
-  checkpoint: null,
-};
-
-const NONE: readonly never[] = [];
-
-/** Times become durations: what leaves the store carries no clock of its own. */
-function factsOf(row: HandedRow, now: number): Facts {
-  const [, execution, , , , , , , since, deadline, idempotent, , , cancel, remembered] = row;
-  const past = remembered ?? UNTOUCHED;
-  const started = past.first_started_at ?? (past.expired ? now : since);
-  const facts = {
-    executions: execution - past.round_base,
-    charged: past.charged ?? NONE,
-    deferralsInARow: past.in_a_row,
-    deferredForMs: past.deferred_since === null ? 0 : now - past.deferred_since,
-    recoveriesAgoMs: past.recoveries?.map((at) => now - at) ?? NONE,
-    lostInARow: past.lost,
-    idempotent: idempotent !== false,
-    cancelRequested: cancel,
-    sinceFirstStartMs: now - started,
-  };
-  return deadline === null ? facts : { ...facts, untilDeadlineMs: deadline - now };
 }

@@ -1,6 +1,7 @@
-import type { ChargedCount } from '../../failure/decide.ts';
+import type { ChargedCount, Facts } from '../../failure/decide.ts';
 import { readStored, unreadableMember } from '../../stored-json.ts';
 import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
+import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -102,6 +103,21 @@ export class PostgresRecords implements Records {
         SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT $2)) ORDER BY v.id DESC`),
       values,
     );
+  }
+
+  async facts(id: number): Promise<Facts | undefined> {
+    const columns = (lost: string, running: string) =>
+      `round_base, first_started_at, charged, in_a_row, deferred_since, recoveries, ${lost} AS lost,
+       deadline, coalesce(idempotent, true) AS idempotent, executions + (NOT ${running})::int AS execution`;
+    const [row] = await this.#database.rows<Remembered & FactsFor & { readonly now: number }>(
+      this.#in(`SELECT ${columns('CASE WHEN suspect THEN greatest(lost_in_a_row, 1) ELSE 0 END', "(state = 'running')")},
+          CASE WHEN state = 'running' AND why IS DISTINCT FROM 'expiry' THEN since END AS "startedAt",
+          cancel AS "cancelRequested", $.now_ms() AS now FROM $.live WHERE id = $1
+        UNION ALL SELECT ${columns('suspect::int', 'false')}, NULL, false, $.now_ms()
+        FROM (SELECT * FROM $.ended UNION ALL SELECT * FROM $.succeeded) e WHERE id = $1`),
+      [id],
+    );
+    return row && factsAt(row.now, row, row);
   }
 
   async history(id: number): Promise<readonly HistoryEntry[]> {

@@ -6,7 +6,7 @@ import type { Claim, Claimed, ClaimRequest, Lease, Recovered, Recovery } from '.
 import type { Catalogue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
-import { type FactsRow, type FactsTable, factsAt, UNTOUCHED } from './facts.ts';
+import { type FactsRow, type FactsTable, factsOf, UNTOUCHED } from './facts.ts';
 import type { Lanes } from './lanes.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
@@ -232,7 +232,7 @@ export class Claiming {
       priority: row.priority,
       payload: row.payload,
       submittedAt: row.submitted_at,
-      facts: factsAt(now, facts, row, lease, unreadable),
+      facts: factsOf(now, facts, row, lease, unreadable),
     };
     if (row.idempotent === null) claimed.idempotenceUnsaid = true;
     if (category !== '') claimed.category = category;

@@ -1,5 +1,6 @@
 import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
 import { readStored } from '../../stored-json.ts';
+import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
 import { lastError } from '../last-error.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
@@ -39,8 +40,6 @@ export const UNTOUCHED: FactsRow = {
   error: null,
   last_started_at: null,
 };
-
-const NONE: readonly never[] = [];
 
 export class FactsTable {
   readonly #sql: Sql;
@@ -153,26 +152,28 @@ const UNLESS_NEW = `ON CONFLICT (task) DO UPDATE SET ${FACTS.slice(1)
   .map((column) => `${column} = excluded.${column}`)
   .join()}`;
 
-/** Times become durations: what leaves the store carries no clock of its own. */
-export function factsAt(
+/** The facts of an execution: the present one, or the next one where `started_at` is null. */
+export function factsOf(
   now: number,
   facts: FactsRow,
   task: { readonly idempotent: number | null; readonly deadline: number | null },
-  lease: { readonly execution: number; readonly started_at: number; readonly cancel: number },
+  lease: { readonly execution: number; readonly started_at: number | null; readonly cancel: number },
   unreadable: string[] = [],
 ): Facts {
-  const made = {
-    executions: lease.execution - facts.round_base,
-    charged: facts.charged === '[]' ? NONE : readStored<ChargedCount[]>(facts.charged, 'charged', unreadable, []),
-    deferralsInARow: facts.in_a_row,
-    deferredForMs: facts.deferred_since === null ? 0 : now - facts.deferred_since,
-    recoveriesAgoMs: facts.recoveries === '[]' ? NONE : recoveriesOf(facts, unreadable).map((at) => now - at),
-    lostInARow: facts.suspect,
+  return factsAt(now, remembered(facts, unreadable), {
+    execution: lease.execution,
+    // A task whose deadline passed while it waited has a lease and no execution.
+    startedAt: lease.execution > facts.executions ? lease.started_at : null,
+    deadline: task.deadline,
     idempotent: task.idempotent !== 0,
     cancelRequested: lease.cancel === 1,
-    sinceFirstStartMs: now - (firstStart(facts, lease) ?? now),
-  };
-  return task.deadline === null ? made : { ...made, untilDeadlineMs: task.deadline - now };
+  });
+}
+
+function remembered(facts: FactsRow, unreadable: string[]): Remembered {
+  if (facts === UNTOUCHED) return NOTHING_REMEMBERED;
+  const charged = readStored<ChargedCount[]>(facts.charged, 'charged', unreadable, []);
+  return { ...facts, charged, recoveries: recoveriesOf(facts, unreadable), lost: facts.suspect };
 }
 
 /** What is remembered after a decision: its charge is added to what was. */

@@ -1,4 +1,4 @@
-import type { ChargedCount } from '../../failure/decide.ts';
+import type { ChargedCount, Facts } from '../../failure/decide.ts';
 import { readStored, unreadableMember } from '../../stored-json.ts';
 import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
@@ -20,6 +20,7 @@ import { takes, takesFrom } from '../takes.ts';
 import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import { retryWhileBusy } from './busy-retry.ts';
 import type { Sql } from './driver.ts';
+import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
 import type { OpenFiles } from './open-files.ts';
 
@@ -123,6 +124,22 @@ export class SqliteRecords implements Records {
       return sql
         .all<ViewRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
         .map((row) => recordOf(row, takers));
+    });
+  }
+
+  facts(id: number): Promise<Facts | undefined> {
+    return this.#read((sql) => {
+      const row = sql.get<FactsSource>(
+        `SELECT t.idempotent, t.deadline, coalesce(e.executions, 0) AS executions, r.execution, r.started_at, r.cancel
+         FROM hf_tasks t LEFT JOIN hf_resting e ON e.id = t.id LEFT JOIN hf_running r ON r.id = t.id WHERE t.id = ?`,
+        id,
+      );
+      if (!row) return undefined;
+      const facts = new FactsTable(sql).of(id);
+      const { execution, started_at, cancel } = row;
+      const next = { execution: Math.max(facts.executions, row.executions) + 1, started_at: null, cancel: 0 };
+      const present = execution === null ? next : { execution, started_at, cancel: cancel ?? 0 };
+      return factsOf(this.#now(), facts, row, present);
     });
   }
 
@@ -258,6 +275,17 @@ export class SqliteRecords implements Records {
       .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
       .map(({ takes }) => takesFrom(takes));
   }
+}
+
+/** A task, and its lease if it runs. */
+interface FactsSource {
+  readonly idempotent: number | null;
+  readonly deadline: number | null;
+  /** As counted when it came to rest. */
+  readonly executions: number;
+  readonly execution: number | null;
+  readonly started_at: number | null;
+  readonly cancel: number | null;
 }
 
 interface ShutRow {

@@ -40,6 +40,34 @@ export function promisesOfRecords(factory: StoreFactory): void {
     expect(await scene.store.records.history(999_999)).toEqual([]);
   });
 
+  test('has the facts of a waiting task as its next claim hands them out, and of a running one as it was claimed', async () => {
+    const worker = await scene.join();
+    const [imported] = await scene.bring({ deferrals: 99, executions: 120 });
+    const deadline = scene.now() + 3_600_000;
+    const [failed, deferred, again, fresh] = (await scene.enqueue(
+      { deadline },
+      {},
+      { idempotent: false },
+      {},
+    )) as number[];
+    await scene.settle(await scene.claimTask(worker, failed as number), retryIn(1_000));
+    await scene.settle(await scene.claimTask(worker, deferred as number), deferredFor(1_000));
+    await scene.settle(await scene.claimTask(worker, again as number), ended('dead'));
+    scene.advance(1_000);
+    await scene.move(again as number, { verb: 'retry' });
+    scene.advance(500);
+
+    const { records } = scene.store;
+    for (const id of [imported, failed, deferred, again, fresh] as number[]) {
+      const before = await records.facts(id);
+      const { facts } = await scene.claimTask(worker, id);
+      expect(before, `facts of #${id}`).toEqual(facts);
+      expect(await records.facts(id)).toEqual(facts);
+    }
+    expect(await records.facts(imported as number)).toMatchObject({ deferralsInARow: 99 });
+    expect(await records.facts(999_999)).toBeUndefined();
+  });
+
   test('finds a task by its key: of the type that was named, else the newest', async () => {
     const [a, b] = await scene.enqueue({ type: 'a', key: 'k' }, { type: 'b', key: 'k' });
     await scene.enqueue({ type: 'c', key: 'other' });

@@ -1,0 +1,59 @@
+import type { Milliseconds } from '../duration.ts';
+import type { ChargedCount, Facts } from '../failure/decide.ts';
+
+/** What a store remembers of the present round of a task, in times of the store's clock. */
+export interface Remembered {
+  /** How many executions the rounds before this one had. */
+  readonly round_base: number;
+  readonly first_started_at: number | null;
+  readonly charged: readonly ChargedCount[] | null;
+  readonly in_a_row: number;
+  readonly deferred_since: number | null;
+  /** When it was recovered. */
+  readonly recoveries: readonly number[] | null;
+  /** How often it was lost in a row. */
+  readonly lost: number;
+}
+
+/** Of a task that nothing is remembered of. */
+export const NOTHING_REMEMBERED: Remembered = {
+  round_base: 0,
+  first_started_at: null,
+  charged: null,
+  in_a_row: 0,
+  deferred_since: null,
+  recoveries: null,
+  lost: 0,
+};
+
+/** The execution that the facts are for: the present one, or the next one of a task that waits. */
+export interface FactsFor {
+  readonly execution: number;
+  /** Null where it has not started: it is the next one, or the deadline passed while the task waited. */
+  readonly startedAt: number | null;
+  readonly deadline: number | null;
+  readonly idempotent: boolean;
+  readonly cancelRequested: boolean;
+}
+
+const NONE: readonly never[] = [];
+
+/** The facts that the end of an execution is decided by. Times become durations: what leaves the store carries no clock of its own. */
+export function factsAt(now: number, past: Remembered, of: FactsFor): Facts {
+  const facts = {
+    executions: of.execution - past.round_base,
+    charged: past.charged ?? NONE,
+    deferralsInARow: past.in_a_row,
+    deferredForMs: since(past.deferred_since, now),
+    recoveriesAgoMs: past.recoveries?.map((at) => now - at) ?? NONE,
+    lostInARow: past.lost,
+    idempotent: of.idempotent,
+    cancelRequested: of.cancelRequested,
+    sinceFirstStartMs: since(past.first_started_at ?? of.startedAt, now),
+  };
+  return of.deadline === null ? facts : { ...facts, untilDeadlineMs: of.deadline - now };
+}
+
+function since(at: number | null, now: number): Milliseconds {
+  return at === null ? 0 : now - at;
+}

@@ -55,11 +55,10 @@ export {
   type SignalOptions,
 } from './failure/signals.ts';
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
-export type { TaskToBring } from './queue/bring.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
 export {
-  type Act,
+  type ActionOptions,
   Holdfast,
   type HoldfastOptions,
   type ListOptions,
@@ -67,15 +66,16 @@ export {
   type PolicyQuestion,
   type ResolveOptions,
 } from './queue/holdfast.ts';
+export type { TaskToImport } from './queue/import.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type {
-  Brought,
-  BroughtTask,
   Claimed,
   Counts,
   HeldBy,
   HistoryEntry,
+  Imported,
+  ImportedTask,
   Lease,
   PrunedTask,
   QueueRecord,
@@ -91,8 +91,8 @@ export type {
   World,
 } from './store/store.ts';
 export {
-  BROUGHT_STATES,
-  type BroughtState,
+  IMPORT_STATES,
+  type ImportState,
   type Json,
   type Needs,
   QUEUE_ORDERS,
@@ -105,7 +105,7 @@ export {
 } from './task.ts';
 export { type JsonLogOptions, jsonLog } from './telemetry/json-log.ts';
 export { LOG_EVENTS, type LogEvent } from './telemetry/log-lines.ts';
-export type { Explanation, PossibleStep } from './views/explain.ts';
+export type { Explanation, PossibleAction } from './views/explain.ts';
 export type { ExplainedFailure } from './views/explain-failure.ts';
 export type { Check, Holder } from './views/readiness.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';

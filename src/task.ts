@@ -29,8 +29,8 @@ export const TASK_STATES = [
 ] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** Where a task may stand that is brought from another queue: wherever it stood there, but for running. */
-export const BROUGHT_STATES = [
+/** Where a task may stand that is imported from another queue: wherever it stood there, but for running. */
+export const IMPORT_STATES = [
   'scheduled',
   'ready',
   'held',
@@ -39,12 +39,12 @@ export const BROUGHT_STATES = [
   'dead',
   'cancelled',
 ] as const satisfies readonly TaskState[];
-export type BroughtState = (typeof BROUGHT_STATES)[number];
+export type ImportState = (typeof IMPORT_STATES)[number];
 
 /** The one table of legal transitions. A state change that is not in it cannot be written. */
 export const TRANSITIONS = {
   new: ['scheduled', 'ready'],
-  elsewhere: BROUGHT_STATES,
+  elsewhere: IMPORT_STATES,
   scheduled: ['ready', 'running', 'held', 'succeeded', 'cancelled'],
   ready: ['running', 'held', 'succeeded', 'cancelled'],
   running: ['succeeded', 'scheduled', 'ready', 'needs_manual', 'dead', 'cancelled'],

@@ -15,7 +15,7 @@ import { foresee, RETENTION, tidy } from './tidy.js';
 const USAGE = `node main.js                              a demonstration in a temporary folder
 node main.js run PLAN [--dry-run]         moves what is due, of this plan and of earlier ones
 node main.js status                       what is in the queue, and what needs a person
-node main.js import FILE [--root DIR]     brings a JSON queue of pending moves over, as it stands
+node main.js import FILE [--root DIR]     imports a JSON queue of pending moves, as it stands
 node main.js compare                      wasted retries, with a rule for each reason and with one plain policy
 
 --queue FILE   the queue (default: tidy.db here)
@@ -49,7 +49,7 @@ async function main(command, path, flags) {
     case 'status':
       return withQueue(flags, async (queue) => print(summaryText(await summaryOf(queue), { file: flags.queue })));
     case 'import':
-      return bring(path, flags);
+      return importFile(path, flags);
     case 'compare':
       return print(comparisonText(await compare()));
     default:
@@ -88,7 +88,7 @@ async function dryRun(plan, flags) {
  * @param {string} file
  * @param {Flags} flags
  */
-function bring(file, flags) {
+function importFile(file, flags) {
   const root = resolve(flags.root ?? dirname(file));
   return withQueue(flags, async (queue) => {
     const { imported, known } = await bringFrom(queue, file, root);

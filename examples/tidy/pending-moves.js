@@ -21,7 +21,7 @@ import { AT_ONCE, FILE_MOVE } from './queue.js';
 /** @type {Readonly<Record<string, string>>} */
 const REASONS = { locked: 'fs.locked', permission: 'fs.permission', dest_exists: 'fs.dest_exists', unknown: 'unknown' };
 
-/** @type {Readonly<Record<string, import('holdfast').BroughtState>>} */
+/** @type {Readonly<Record<string, import('holdfast').ImportState>>} */
 const STATES = { pending: 'ready', succeeded: 'succeeded', abandoned: 'dead', needs_manual: 'needs_manual' };
 
 /** What stands in the way of reading an old queue. `code` stays the same. */
@@ -36,13 +36,13 @@ export class OldQueueError extends Error {
  * @param {string} file
  * @param {string} workspaceRoot what its paths are relative to.
  * @returns {Promise<{ readonly imported: number, readonly known: number }>}
- * @throws {OldQueueError} before anything is brought.
+ * @throws {OldQueueError} before anything is imported.
  */
 export async function bringFrom(queue, file, workspaceRoot) {
   const tasks = tasksFrom(contentOf(file), workspaceRoot);
   let imported = 0;
   for (let start = 0; start < tasks.length; start += AT_ONCE) {
-    const receipts = await queue.bring(tasks.slice(start, start + AT_ONCE), { actor: 'tidy' });
+    const receipts = await queue.importTasks(tasks.slice(start, start + AT_ONCE), { actor: 'tidy' });
     imported += receipts.filter(({ created }) => created).length;
   }
   return { imported, known: tasks.length - imported };
@@ -59,12 +59,12 @@ function contentOf(file) {
 }
 
 /**
- * What `holdfast.bring` takes of an old queue: states, counts by reason and times are kept. Each has the key of its move, so that
- * a plan recognises it, and bringing it twice changes nothing.
+ * What `holdfast.importTasks` takes of an old queue: states, counts by reason and times are kept. Each has the key of its move, so that
+ * a plan recognises it, and importing it twice changes nothing.
  *
  * @param {unknown} content `{ "items": [...] }`, as it was parsed.
  * @param {string} workspaceRoot what its paths are relative to.
- * @returns {readonly import('holdfast').TaskToBring[]}
+ * @returns {readonly import('holdfast').TaskToImport[]}
  * @throws {OldQueueError} naming the first item that is refused.
  */
 export function tasksFrom(content, workspaceRoot) {
@@ -77,7 +77,7 @@ export function tasksFrom(content, workspaceRoot) {
  * @param {Item} item
  * @param {string} workspaceRoot
  * @param {string} where
- * @returns {import('holdfast').TaskToBring}
+ * @returns {import('holdfast').TaskToImport}
  */
 function taskFrom(item, workspaceRoot, where) {
   const { id, src, dest, status, reason, attempt_count: count = 0 } = item;

@@ -43,10 +43,10 @@ import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
 import { parseRetention, type RetentionOptions, refuseRetention } from '../worker/retention-options.ts';
 import { Suspects } from '../worker/suspects.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
-import { broughtTasks, LONGEST_NOTE, type TaskToBring } from './bring.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
+import { importedTasks, LONGEST_NOTE, type TaskToImport } from './import.ts';
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
 import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
@@ -71,14 +71,14 @@ export interface HoldfastOptions {
   readonly workerName?: string;
 }
 
-/** Who takes an operator's step, and a word about why; both are kept in the task's history. */
-export interface Act {
+/** Who takes an action, and a note about why; both are kept in the history of the task. */
+export interface ActionOptions {
   /** Default `api`. */
   readonly actor?: string;
   readonly note?: string;
 }
 
-export interface ResolveOptions extends Act {
+export interface ResolveOptions extends ActionOptions {
   /** What a person found: it happened (`succeeded`), it did not and should be tried again (`retry`), or it is given up (`dead`). */
   readonly as: 'succeeded' | 'retry' | 'dead';
   /** The result, if it succeeded. */
@@ -257,19 +257,19 @@ export class Holdfast implements AsyncDisposable {
    * Records tasks of another queue as they stood there: those that wait go on where they were, and those that ended or need a
    * person do so here. What was counted is kept, and `imported` stands in their history, with the actor and a note. One
    * transaction, all or none; at most 10,000 at a time. Inputs are checked as by `enqueue`. Give each its `key`, so that
-   * bringing them again, after a crash in between, answers those that are there and leaves them as they are.
+   * importing them again, after a crash in between, answers those that are there and leaves them as they are.
    * @throws InvalidInputError or PayloadError for the first task that it refuses, with its `index`, before anything is written.
    */
-  async bring(tasks: readonly TaskToBring[], act: Act = {}): Promise<readonly Receipt[]> {
+  async importTasks(tasks: readonly TaskToImport[], act: ActionOptions = {}): Promise<readonly Receipt[]> {
     this.#refuseClosed();
-    atOnce(tasks, 'tasks', 'bring');
-    const made = broughtTasks(tasks, {
+    atOnce(tasks, 'tasks', 'importTasks');
+    const made = importedTasks(tasks, {
       now: this.store.upkeep.now(),
-      by: by(act, 'bring'),
+      by: by(act, 'importTasks'),
       sizeLimit: this.#sizeLimit,
-      makerFor: (type) => this.#makerFor(type, 'bring'),
+      makerFor: (type) => this.#makerFor(type, 'importTasks'),
     });
-    return this.#record(made, (brought) => this.store.tasks.bring(brought));
+    return this.#record(made, (imported) => this.store.tasks.import(imported));
   }
 
   /**
@@ -489,7 +489,7 @@ export class Holdfast implements AsyncDisposable {
    * Shuts a source by hand: none of its tasks is claimed until it is released, however many there are. What runs goes on, and so
    * does what a worker had claimed ahead by then: see `WorkerOptions.claimAhead`. Holding one that is held changes nothing.
    */
-  async holdSource(source: string, act: Act = {}): Promise<void> {
+  async holdSource(source: string, act: ActionOptions = {}): Promise<void> {
     await this.store.sources.hold(name(source, 'source'), by(act, 'holdSource'));
   }
 
@@ -502,7 +502,7 @@ export class Holdfast implements AsyncDisposable {
    * Pauses a queue: no worker claims anything of it until it is resumed. What was claimed by then, ahead too, goes on. Tasks may
    * still be enqueued.
    */
-  async pauseQueue(queue: string, act: Act = {}): Promise<void> {
+  async pauseQueue(queue: string, act: ActionOptions = {}): Promise<void> {
     await this.store.sources.pause(name(queue, 'queue'), by(act, 'pauseQueue'));
   }
 
@@ -565,7 +565,7 @@ export class Holdfast implements AsyncDisposable {
    * @throws StateConflictError for a task that runs, is held, or is due already, or whose unique key another task has by now;
    * TaskNotFoundError.
    */
-  async retry(id: number, act: Act = {}): Promise<void> {
+  async retry(id: number, act: ActionOptions = {}): Promise<void> {
     await this.#move(id, { verb: 'retry', ...by(act, 'retry') });
   }
 
@@ -573,17 +573,17 @@ export class Holdfast implements AsyncDisposable {
    * Cancels a task. One that runs is asked to stop, within a second on one host, else at its worker's next renewal; if it still succeeds, it has succeeded.
    * @throws StateConflictError for a task that has ended; TaskNotFoundError.
    */
-  async cancel(id: number, act: Act = {}): Promise<void> {
+  async cancel(id: number, act: ActionOptions = {}): Promise<void> {
     await this.#move(id, { verb: 'cancel', ...by(act, 'cancel') });
   }
 
   /** Puts a waiting task aside until it is released. @throws StateConflictError; TaskNotFoundError. */
-  async hold(id: number, act: Act = {}): Promise<void> {
+  async hold(id: number, act: ActionOptions = {}): Promise<void> {
     await this.#move(id, { verb: 'hold', ...by(act, 'hold') });
   }
 
   /** Lets a held task wait its turn again. @throws StateConflictError; TaskNotFoundError. */
-  async release(id: number, act: Act = {}): Promise<void> {
+  async release(id: number, act: ActionOptions = {}): Promise<void> {
     await this.#move(id, { verb: 'release', ...by(act, 'release') });
   }
 
@@ -716,7 +716,7 @@ function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {
   return known;
 }
 
-function by(act: Act, verb: string): { actor: string; note?: string } {
+function by(act: ActionOptions, verb: string): { actor: string; note?: string } {
   refuseUnknown(act, ['actor', 'note'], verb);
   const { actor = 'api', note } = act;
   return { actor: name(actor, 'actor'), ...(note !== undefined && { note: text(note, 'note', LONGEST_NOTE) }) };

@@ -3,7 +3,7 @@ import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
 import type { Failure, Loss } from '../failure/outcome.ts';
 import type { RemovableState, Retention } from '../retention.ts';
-import type { BroughtState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
+import type { ImportState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
 
 /**
@@ -57,7 +57,7 @@ export interface TaskStore {
    * Records tasks of another queue as they stood there, with what was counted of them, and `imported` in their history. A key
    * that is known is answered as by `enqueue`, and that task stays as it is.
    */
-  bring(tasks: readonly BroughtTask[]): Promise<readonly Receipt[]>;
+  import(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]>;
   /** Announces a worker, which gets a lease of its own to renew. */
   join(worker: NewWorker): Promise<number>;
   /** Leases ready tasks to a worker, in their queues' order. Raises `executions`. Never waits. */
@@ -136,9 +136,9 @@ export interface NewTask {
 }
 
 /** A task of another queue. What is counted here goes on from what was counted there. */
-export interface BroughtTask extends Omit<NewTask, 'unique'>, Brought {
+export interface ImportedTask extends Omit<NewTask, 'unique'>, Imported {
   /** Waiting: scheduled until it is due, then ready. */
-  readonly stands: 'waiting' | Exclude<BroughtState, 'scheduled' | 'ready'>;
+  readonly stands: 'waiting' | Exclude<ImportState, 'scheduled' | 'ready'>;
   /** Of one that succeeded. */
   readonly result?: string;
   /** Of one that ended. Default: now. */
@@ -146,8 +146,8 @@ export interface BroughtTask extends Omit<NewTask, 'unique'>, Brought {
   readonly by: By;
 }
 
-/** What had been counted of a task when it was brought. */
-export interface Brought {
+/** What had been counted of a task when it was imported. */
+export interface Imported {
   /** At least as many as were charged and deferred. */
   readonly executions: number;
   readonly charged: readonly ChargedCount[];
@@ -525,7 +525,7 @@ export type HistoryEntry =
       readonly unreadable?: readonly string[];
     }
   | {
-      readonly kind: 'act';
+      readonly kind: 'action';
       readonly at: number;
       readonly actor: string;
       readonly verb: string;
@@ -533,7 +533,7 @@ export type HistoryEntry =
       readonly from: TaskState | 'elsewhere';
       readonly to: TaskState;
       /** Of a task that was imported: what had been counted of it, if anything. */
-      readonly brought?: Brought;
+      readonly imported?: Imported;
       /** As in `TaskRecord`. */
       readonly unreadable?: readonly string[];
     };
@@ -613,10 +613,10 @@ interface Upkeep {
   takeTurn(chore: string, every: Milliseconds): Promise<boolean>;
   /**
    * Steps that operators took, and those that followed from unique keys, which nobody's log was told of yet: each is handed
-   * out to one of all processes, once, oldest first. Without what settlements tell by their answers, what was brought, and
+   * out to one of all processes, once, oldest first. Without what settlements tell by their answers, what was imported, and
    * what is older than a day.
    */
-  takeSteps(limit: number): Promise<readonly StepTaken[]>;
+  takeActions(limit: number): Promise<readonly ActionTaken[]>;
   /**
    * For who is about to close: what the database has not taken after so long is not waited for any more, and its callers hear that
    * it is not known to be written. Resolves then. Whoever says less says it for all.
@@ -659,7 +659,7 @@ export interface Pruned {
 }
 
 /** A step in the history of a task, and whose it is. */
-export interface StepTaken extends By {
+export interface ActionTaken extends By {
   readonly task: number;
   readonly type: string;
   readonly queue: string;

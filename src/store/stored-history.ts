@@ -1,7 +1,7 @@
 import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
-import type { Brought, HistoryEntry } from './store.ts';
+import type { HistoryEntry, Imported } from './store.ts';
 
 type Unreadable = { readonly unreadable?: readonly string[] };
 
@@ -17,10 +17,10 @@ export function judgementFrom(row: {
 }
 
 /** What was counted of an imported task, as JSON. */
-export function broughtFrom(text: string | null): Unreadable & { readonly brought?: Brought } {
+export function importedFrom(text: string | null): Unreadable & { readonly imported?: Imported } {
   const unreadable: string[] = [];
-  const brought = readStored<Brought | null>(text ?? 'null', 'brought', unreadable, null);
-  return { ...(brought && { brought }), ...unreadableMember(unreadable) };
+  const imported = readStored<Imported | null>(text ?? 'null', 'brought', unreadable, null);
+  return { ...(imported && { imported }), ...unreadableMember(unreadable) };
 }
 
 /** What went astray of an execution stands among the steps, under this verb; what it was, as JSON in the note. */

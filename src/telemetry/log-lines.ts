@@ -1,7 +1,7 @@
 import type { Decision, Facts } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { LogLevel } from '../log.ts';
-import type { Claimed, StepTaken } from '../store/store.ts';
+import type { ActionTaken, Claimed } from '../store/store.ts';
 import { hasEnded, type TaskState } from '../task.ts';
 import type { WorkerEvent } from './events.ts';
 
@@ -165,13 +165,13 @@ function chargedOf({ charged }: Facts): number {
 }
 
 /** The line of a step that somebody took with a task, in whatever process. */
-export function lineOfStep({ task, type, queue, source, at, actor, verb, note, from, to }: StepTaken): LogLine {
+export function lineOfAction({ task, type, queue, source, at, actor, verb, note, from, to }: ActionTaken): LogLine {
   const by = { actor, verb, ...(note !== undefined && { note }) };
-  const reason = REASONS_OF_STEPS[verb];
+  const reason = REASONS_OF_ACTIONS[verb];
   return {
     level: 'info',
     fields: {
-      event: eventOfStep(verb, to),
+      event: eventOfAction(verb, to),
       task,
       type,
       queue,
@@ -187,9 +187,9 @@ export function lineOfStep({ task, type, queue, source, at, actor, verb, note, f
 }
 
 /** As the store has them. */
-const REASONS_OF_STEPS: Readonly<Record<string, string>> = { cancel: 'cancelled', supersede: 'unique.superseded' };
+const REASONS_OF_ACTIONS: Readonly<Record<string, string>> = { cancel: 'cancelled', supersede: 'unique.superseded' };
 
-function eventOfStep(verb: string, to: TaskState): LogEvent {
+function eventOfAction(verb: string, to: TaskState): LogEvent {
   if (to === 'succeeded' || to === 'dead' || to === 'cancelled') return `ended.${to}`;
   if (to === 'running') return 'cancel_requested';
   if (to === 'held') return 'held';

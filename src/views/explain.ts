@@ -9,7 +9,7 @@ import { ago, type Check, checksOf, doneBy, type Holder, holdersOf, type Known }
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 
 /** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
-export interface PossibleStep {
+export interface PossibleAction {
   readonly words: string;
   readonly verb: 'retry' | 'release' | 'resolve' | 'cancel' | 'releaseSource' | 'resumeQueue' | 'work';
   readonly as?: 'succeeded' | 'retry' | 'dead';
@@ -29,7 +29,7 @@ export interface Explanation {
   /** What follows from its next failure, should it be like the last one; of a task that has not ended. */
   readonly nextFailure?: ExplainedFailure;
   readonly next: string;
-  readonly steps: readonly PossibleStep[];
+  readonly actions: readonly PossibleAction[];
   /** Lines with labels. Holds names and notes as somebody wrote them: make them safe for where they are shown. */
   readonly text: string;
 }
@@ -52,7 +52,7 @@ function waits({ task }: Known): boolean {
 
 // ── What is said first, what happens next, and what can be done ──
 
-type Told = Pick<Explanation, 'headline' | 'next' | 'steps'>;
+type Told = Pick<Explanation, 'headline' | 'next' | 'actions'>;
 
 function tell(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Told {
   const { task } = known;
@@ -80,11 +80,11 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
   const name = nameOf(task);
   const [holder] = heldBy;
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
-  const steps = [...heldBy.flatMap((each) => stepAgainst(each, task)), CANCEL];
+  const actions = [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL];
   if (dueIn > 0) {
     const then = holder ? `When it is due, ${goesOnWhen(heldBy)}.` : 'When it is due, a worker takes it in its turn.';
     const next = `${then}${atDeadline(known)}`;
-    return { headline: `${name} ${whatItWaitsFor(known, dueIn)}`, next, steps: [RETRY_NOW, ...steps] };
+    return { headline: `${name} ${whatItWaitsFor(known, dueIn)}`, next, actions: [RETRY_NOW, ...actions] };
   }
   if (!holder) {
     const suspect = suspectWords(task);
@@ -92,11 +92,11 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
       ? `${name} is ready: it is due, and ${suspect}.`
       : `${name} is ready: it is due, nothing holds it, and it waits for its turn.`;
     const next = suspectNext(task) ?? 'A worker takes it as soon as it has a free slot.';
-    return { headline, next: `${next}${atDeadline(known)}`, steps };
+    return { headline, next: `${next}${atDeadline(known)}`, actions };
   }
   const check = checks.find(({ name: each }) => CHECK_OF[holder] === each);
   const headline = `${name} is held: it is due, and may not start: ${check?.text ?? 'something holds it'}.`;
-  return { headline, next: `${capital(goesOnWhen(heldBy))}.${atDeadline(known)}`, steps };
+  return { headline, next: `${capital(goesOnWhen(heldBy))}.${atDeadline(known)}`, actions };
 }
 
 const CHECK_OF: Readonly<Record<Holder, Check['name'] | undefined>> = {
@@ -144,11 +144,11 @@ function tellRunning(known: Known): Told {
   const row = workers.find(({ name }) => name === worker);
   const silent = !row?.keepsTasks;
   const { timeout } = policy.policy;
-  const steps = cancelRequested ? [] : [CANCEL];
+  const actions = cancelRequested ? [] : [CANCEL];
   if (silent) {
     const next =
       'Its worker is silent, and its lease is over: another worker takes the task over. If it succeeds all the same before it is begun again, that counts.';
-    return { headline, next, steps };
+    return { headline, next, actions };
   }
   const stop =
     'Its worker hears of that within a second on one host, else at its next renewal. If it succeeds all the same it has succeeded; else it is cancelled.';
@@ -156,64 +156,64 @@ function tellRunning(known: Known): Told {
     timeout === 'none'
       ? 'It may be silent for as long as it likes.'
       : `It is stopped after ${formatDuration(timeout)} of silence.`;
-  return { headline, next: cancelRequested ? stop : `Its worker says how it ended. ${silence}`, steps };
+  return { headline, next: cancelRequested ? stop : `Its worker says how it ended. ${silence}`, actions };
 }
 
 function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
   const { now, task } = known;
-  const act = lastAct(known.history, (entry) => entry.to === 'held');
-  const who = act ? `${act.actor} put it aside ${doneBy(act, act.at, now, '')}` : 'it was put aside';
+  const action = lastAction(known.history, (entry) => entry.to === 'held');
+  const who = action ? `${action.actor} put it aside ${doneBy(action, action.at, now, '')}` : 'it was put aside';
   return {
     headline: `${nameOf(task)} is held: ${who}.`,
     next: `${capital(goesOnWhen(heldBy))}. Until then nothing happens to it.`,
-    steps: [...heldBy.flatMap((each) => stepAgainst(each, task)), CANCEL],
+    actions: [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL],
   };
 }
 
 function tellNeedsManual(known: Known): Told {
   const { task, history } = known;
   const because = lastDecision(history)?.because;
-  const why = because?.text ?? broughtWords(history) ?? task.reason ?? 'nobody said why.';
+  const why = because?.text ?? importedWords(history) ?? task.reason ?? 'nobody said why.';
   const ambiguous = because?.step === 'ambiguous';
   const next = ambiguous
     ? 'It waits for an answer, for as long as it takes: look whether it happened, and say so.'
     : 'It waits for an answer, for as long as it takes. A retry starts a new round, with all counts at zero.';
-  const steps: PossibleStep[] = [
+  const actions: PossibleAction[] = [
     { words: ambiguous ? 'it happened' : 'it is done', verb: 'resolve', as: 'succeeded' },
     ambiguous ? { words: 'it did not', verb: 'resolve', as: 'retry' } : { words: 'once more', verb: 'retry' },
     { words: 'give up', verb: 'resolve', as: 'dead' },
   ];
-  return { headline: `${nameOf(task)} needs a person: ${why}`, next, steps };
+  return { headline: `${nameOf(task)} needs a person: ${why}`, next, actions };
 }
 
 function tellDead(known: Known): Told {
   const { now, task, history } = known;
-  const act = endedBy(history, 'dead');
+  const action = endedBy(history, 'dead');
   const because = lastDecision(history)?.because;
-  const why = act
-    ? `${act.actor} gave it up ${doneBy(act, act.at, now, '')}.`
-    : (because?.text ?? broughtWords(history) ?? task.reason ?? 'nobody said why.');
-  return { headline: `${nameOf(task)} is dead: ${why}`, next: NO_MORE, steps: [NEW_ROUND] };
+  const why = action
+    ? `${action.actor} gave it up ${doneBy(action, action.at, now, '')}.`
+    : (because?.text ?? importedWords(history) ?? task.reason ?? 'nobody said why.');
+  return { headline: `${nameOf(task)} is dead: ${why}`, next: NO_MORE, actions: [NEW_ROUND] };
 }
 
 function tellCancelled(known: Known): Told {
   const { now, task, history } = known;
-  const act = lastAct(history, ({ verb, to }) => to === 'cancelled' || verb === 'cancel');
+  const action = lastAction(history, ({ verb, to }) => to === 'cancelled' || verb === 'cancel');
   const why =
-    act?.verb === 'supersede' || act?.verb === 'replace'
-      ? (act.note ?? 'another task has its unique key.')
-      : act
-        ? `${act.actor} cancelled it ${doneBy(act, act.at, now, '')}.`
+    action?.verb === 'supersede' || action?.verb === 'replace'
+      ? (action.note ?? 'another task has its unique key.')
+      : action
+        ? `${action.actor} cancelled it ${doneBy(action, action.at, now, '')}.`
         : 'it was ended before it succeeded.';
-  return { headline: `${nameOf(task)} is cancelled: ${why}`, next: NO_MORE, steps: [NEW_ROUND] };
+  return { headline: `${nameOf(task)} is cancelled: ${why}`, next: NO_MORE, actions: [NEW_ROUND] };
 }
 
 function tellSucceeded(known: Known): Told {
   const { now, task, history } = known;
-  const act = endedBy(history, 'succeeded');
+  const action = endedBy(history, 'succeeded');
   const when = task.endedAt ? ` ${ago(task.endedAt.getTime(), now)}` : '';
-  const how = act ? `: ${act.actor} said so` : `, ${whichTry(task)}`;
-  return { headline: `${nameOf(task)} has succeeded${when}${how}.`, next: 'Nothing: it is done.', steps: [] };
+  const how = action ? `: ${action.actor} said so` : `, ${whichTry(task)}`;
+  return { headline: `${nameOf(task)} has succeeded${when}${how}.`, next: 'Nothing: it is done.', actions: [] };
 }
 
 /** An execution that was lost or handed back was no attempt, but it was a start. */
@@ -223,11 +223,11 @@ function whichTry({ attempts, executions }: Task): string {
 }
 
 const NO_MORE = 'Nothing happens by itself. A retry starts a new round, with all counts at zero.';
-const CANCEL: PossibleStep = { words: 'end it', verb: 'cancel' };
-const RETRY_NOW: PossibleStep = { words: 'due now', verb: 'retry' };
-const NEW_ROUND: PossibleStep = { words: 'once more', verb: 'retry' };
+const CANCEL: PossibleAction = { words: 'end it', verb: 'cancel' };
+const RETRY_NOW: PossibleAction = { words: 'due now', verb: 'retry' };
+const NEW_ROUND: PossibleAction = { words: 'once more', verb: 'retry' };
 
-function stepAgainst(holder: Holder, task: Task): readonly PossibleStep[] {
+function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
   switch (holder) {
     case 'operator':
       return [{ words: 'let it go on', verb: 'release' }];
@@ -291,21 +291,21 @@ function lastDecision(history: readonly HistoryEntry[]) {
   );
 }
 
-type Act = Extract<HistoryEntry, { kind: 'act' }>;
+type Action = Extract<HistoryEntry, { kind: 'action' }>;
 
-function lastAct(history: readonly HistoryEntry[], which: (act: Act) => boolean): Act | undefined {
-  return history.findLast((entry): entry is Act => entry.kind === 'act' && which(entry));
+function lastAction(history: readonly HistoryEntry[], which: (action: Action) => boolean): Action | undefined {
+  return history.findLast((entry): entry is Action => entry.kind === 'action' && which(entry));
 }
 
-/** The step that ended it, if the last thing that happened to it was one. */
-function endedBy(history: readonly HistoryEntry[], state: Task['state']): Act | undefined {
+/** The action that ended it, if the last thing that happened to it was one. */
+function endedBy(history: readonly HistoryEntry[], state: Task['state']): Action | undefined {
   const last = history.at(-1);
-  return last?.kind === 'act' && last.to === state && last.from !== 'elsewhere' ? last : undefined;
+  return last?.kind === 'action' && last.to === state && last.from !== 'elsewhere' ? last : undefined;
 }
 
-/** What another queue had said of a task that was brought. */
-function broughtWords(history: readonly HistoryEntry[]): string | undefined {
-  const { reason, error } = lastAct(history, ({ brought }) => brought !== undefined)?.brought ?? {};
+/** What another queue had said of a task that was imported. */
+function importedWords(history: readonly HistoryEntry[]): string | undefined {
+  const { reason, error } = lastAction(history, ({ imported }) => imported !== undefined)?.imported ?? {};
   const words = [reason, error].filter((part) => part !== undefined).join(': ');
   return words === '' ? undefined : `${words}, as another queue had it.`;
 }

@@ -44,7 +44,7 @@ const IN_ASCII: Readonly<Record<string, string>> = {
 
 const SIGNS = new RegExp(`[${Object.keys(IN_ASCII).join('')}]`, 'gu');
 
-/** Our own signs in ASCII. What a task brought along stays as it is: it was typed in this locale. */
+/** Our own signs in ASCII. Text of a task stays as it is: it was typed in this locale. */
 export function inAscii(text: string): string {
   return text.replace(SIGNS, (sign) => IN_ASCII[sign] as string);
 }

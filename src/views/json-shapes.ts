@@ -5,7 +5,7 @@ import type { Failure } from '../failure/outcome.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { Brought, HistoryEntry, WorkerRecord } from '../store/store.ts';
+import type { HistoryEntry, Imported, WorkerRecord } from '../store/store.ts';
 import { snakeCase } from './snake-case.ts';
 import { suspectRuleOf } from './suspect-rule.ts';
 import { rfc3339 } from './times.ts';
@@ -62,8 +62,8 @@ export function historyJson(entry: HistoryEntry): object {
     const { kind, at, execution, worker, failure } = entry;
     return { kind, at: rfc3339(at), execution, worker, failure: failure ? failureJson(failure) : null };
   }
-  if (entry.kind === 'act') {
-    const { kind, at, actor, verb, note, from, to, brought } = entry;
+  if (entry.kind === 'action') {
+    const { kind, at, actor, verb, note, from, to, imported } = entry;
     return {
       kind,
       at: rfc3339(at),
@@ -72,7 +72,7 @@ export function historyJson(entry: HistoryEntry): object {
       note: note ?? null,
       from,
       to,
-      brought: brought ? broughtJson(brought) : null,
+      imported: imported ? importedJson(imported) : null,
     };
   }
   return {
@@ -93,7 +93,7 @@ export function historyJson(entry: HistoryEntry): object {
   };
 }
 
-function broughtJson({ executions, charged, deferrals, reason, error }: Brought): object {
+function importedJson({ executions, charged, deferrals, reason, error }: Imported): object {
   return { executions, charged, deferrals, reason: reason ?? null, error: error ?? null };
 }
 

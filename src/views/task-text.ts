@@ -5,7 +5,7 @@ import type { Jitter } from '../failure/jitter.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Answered } from '../queue/policy-cache.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { Brought, HistoryEntry } from '../store/store.ts';
+import type { HistoryEntry, Imported } from '../store/store.ts';
 import { GLYPHS, type ShownState, type Style } from './glyphs.ts';
 import { plural } from './plural.ts';
 import { quoted, visible } from './visible.ts';
@@ -140,7 +140,7 @@ export function triesUsed(task: Task, answered: Answered): string {
 }
 
 /** `3 failures counted there: fs.locked 3`, of a task that was imported with them. */
-export function broughtWords({ executions, charged, deferrals }: Brought): string {
+export function importedWords({ executions, charged, deferrals }: Imported): string {
   const reasons = charged.map(({ reason, count }) => `${reason} ${count}`);
   const parts = [
     ...(charged.length > 0
@@ -161,9 +161,9 @@ export function numbered(history: readonly HistoryEntry[]): ReadonlyMap<HistoryE
   const numbers = new Map<HistoryEntry, number>();
   let charged = 0;
   for (const entry of history) {
-    if (entry.kind === 'act') {
+    if (entry.kind === 'action') {
       if (entry.verb === 'retry' && entry.from !== 'scheduled') charged = 0;
-      else if (entry.brought) charged = chargesIn(entry.brought.charged);
+      else if (entry.imported) charged = chargesIn(entry.imported.charged);
     } else if (entry.kind === 'execution' && !entry.late) {
       numbers.set(entry, charged + 1);
       if (entry.charge === 'task') charged += 1;

@@ -1,7 +1,7 @@
 import { isEnabled, type Logger } from '../log.ts';
-import type { StepTaken } from '../store/store.ts';
+import type { ActionTaken } from '../store/store.ts';
 import type { WorkerEvent } from '../telemetry/events.ts';
-import { type LogLine, levelOf, lineOf, lineOfStep } from '../telemetry/log-lines.ts';
+import { type LogLine, levelOf, lineOf, lineOfAction } from '../telemetry/log-lines.ts';
 
 /** Tells of events: to the log, and to whoever asked. Neither can do harm. */
 export class Announcer {
@@ -29,8 +29,8 @@ export class Announcer {
   }
 
   /** A step that somebody took, in whatever process. */
-  tellStep(step: StepTaken): void {
-    this.#write(lineOfStep(step));
+  tellAction(step: ActionTaken): void {
+    this.#write(lineOfAction(step));
   }
 
   #write({ level, fields, message }: LogLine): void {

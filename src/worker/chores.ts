@@ -96,8 +96,8 @@ export class Chores {
   async #logSteps(): Promise<void> {
     const { upkeep, log, announcer } = this.#options;
     while (isEnabled(log, 'info') && !this.#resting) {
-      const steps = await upkeep.takeSteps(STEPS_AT_ONCE);
-      for (const step of steps) announcer.tellStep(step);
+      const steps = await upkeep.takeActions(STEPS_AT_ONCE);
+      for (const step of steps) announcer.tellAction(step);
       if (steps.length < STEPS_AT_ONCE) return;
     }
   }

@@ -208,7 +208,7 @@ const execution = (more: Partial<Execution> = {}): Execution => ({
 });
 
 const retryBy = (from: 'dead' | 'scheduled'): HistoryEntry => ({
-  kind: 'act',
+  kind: 'action',
   at: 20,
   actor: 'eva',
   verb: 'retry',

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type {
-  BroughtTask,
   Claimed,
   ClaimRequest,
+  ImportedTask,
   Lease,
   Move,
   NewTask,
@@ -20,12 +20,12 @@ import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../../src/task.ts';
 import { factsOf, hasExpired, isDue, isWaiting, Model, type ModelTask } from './model.ts';
 import {
   because,
-  brought,
   cancelled,
   deferredFor,
   ended,
   handedBack,
   idsOf,
+  imported,
   LEASE,
   lost,
   newTask,
@@ -197,12 +197,12 @@ const arrivals = fc.record({
 });
 type ArrivalPlan = typeof arrivals extends fc.Arbitrary<infer Plan> ? Plan : never;
 
-function arrivalFrom({ plan, stands, charged, deferrals, more, endedAgo }: ArrivalPlan, now: number): BroughtTask {
+function arrivalFrom({ plan, stands, charged, deferrals, more, endedAgo }: ArrivalPlan, now: number): ImportedTask {
   const { unique: _, ...task } = taskFrom(plan, now);
   const executions = charged.reduce((sum, { count }) => sum + count, deferrals + more);
   const ended = stands === 'succeeded' || stands === 'dead' || stands === 'cancelled';
   const reason = charged.at(-1)?.reason ?? (executions > 0 || stands === 'dead' ? 'brought.along' : undefined);
-  return brought({
+  return imported({
     ...task,
     stands,
     executions,
@@ -215,13 +215,13 @@ function arrivalFrom({ plan, stands, charged, deferrals, more, endedAgo }: Arriv
   });
 }
 
-const bring = fc.array(arrivals, { minLength: 1, maxLength: 5 }).map(
+const importing = fc.array(arrivals, { minLength: 1, maxLength: 5 }).map(
   (batch) =>
-    new Act(`bring(${batch.map(short).join(', ')})`, async (model, { store }) => {
+    new Act(`import(${batch.map(short).join(', ')})`, async (model, { store }) => {
       const now = store.upkeep.now();
       const tasks = batch.map((plan) => arrivalFrom(plan, now));
-      const receipts = await store.tasks.bring(tasks);
-      const expected = tasks.map((task, n) => model.bring(task, (receipts[n] as Receipt).id, now));
+      const receipts = await store.tasks.import(tasks);
+      const expected = tasks.map((task, n) => model.import(task, (receipts[n] as Receipt).id, now));
       expect(receipts).toEqual(expected);
     }),
 );
@@ -769,7 +769,7 @@ async function compareHistory(store: Store, task: ModelTask): Promise<void> {
   expect(told, `eventful executions of #${task.id}`).toHaveLength(task.eventful);
   if (task.late > 0)
     expect(executions.filter(({ late }) => late).length, `late words on #${task.id}`).toBeGreaterThan(0);
-  const acts = history.filter((entry) => entry.kind === 'act' && entry.from !== 'running');
+  const acts = history.filter((entry) => entry.kind === 'action' && entry.from !== 'running');
   expect(acts, `acts on #${task.id}`).toHaveLength(task.acts);
 }
 
@@ -798,7 +798,7 @@ function brief(decision: Decision): object {
 
 const histories = fc.commands<Model, Real, false>(
   [
-    ...[enqueue, enqueue, enqueue, bring],
+    ...[enqueue, enqueue, enqueue, importing],
     ...[claim, claim, claim, claim, claim],
     ...[settle, settle, settle, settle, settle, settle],
     ...[move, move, move, move],

@@ -1,9 +1,9 @@
 import { describe } from 'vitest';
-import { promisesOfBringing } from './promises/bringing.ts';
 import { promisesOfCheckpoints } from './promises/checkpoints.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
+import { promisesOfImporting } from './promises/importing.ts';
 import { promisesOfLateSuccesses } from './promises/late-successes.ts';
 import { promisesOfLeases } from './promises/leases.ts';
 import { promisesOfMeetingClaims } from './promises/meeting.ts';
@@ -22,7 +22,7 @@ import type { StoreFactory } from './scene.ts';
 export function describeStore(name: string, factory: StoreFactory): void {
   describe(name, () => {
     describe('enqueueing', () => promisesOfEnqueueing(factory));
-    describe('bringing from another queue', () => promisesOfBringing(factory));
+    describe('importing from another queue', () => promisesOfImporting(factory));
     describe('unique keys', () => promisesOfUniqueKeys(factory));
     describe('claiming', () => promisesOfClaiming(factory));
     describe('fairness', () => promisesOfFairness(factory));

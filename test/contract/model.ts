@@ -2,9 +2,9 @@ import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type { FailureKind } from '../../src/failure/outcome.ts';
 import type {
-  BroughtTask,
   Claimed,
   ClaimRequest,
+  ImportedTask,
   Lease,
   Move,
   NewTask,
@@ -110,22 +110,27 @@ export class Model {
     delete task.settledBy;
   }
 
-  bring(given: BroughtTask, id: number, now: number): Receipt {
+  import(given: ImportedTask, id: number, now: number): Receipt {
     const { stands, executions, charged, deferrals, reason, result, endedAt, by: _, error: __, ...task } = given;
     const receipt = this.#enqueueOne(task, id, now) as Receipt;
-    const brought = this.task(receipt.id);
-    if (!receipt.created || !brought) return receipt;
-    Object.assign(brought, { executions, deferrals, inARow: charged.length === 0 ? deferrals : 0, deferredSince: now });
-    for (const { reason, kind, count } of charged) brought.charged.set(reason, { kind, count });
+    const imported = this.task(receipt.id);
+    if (!receipt.created || !imported) return receipt;
+    Object.assign(imported, {
+      executions,
+      deferrals,
+      inARow: charged.length === 0 ? deferrals : 0,
+      deferredSince: now,
+    });
+    for (const { reason, kind, count } of charged) imported.charged.set(reason, { kind, count });
     if (stands !== 'waiting') {
-      brought.state = stands;
+      imported.state = stands;
       // It may have stood in line for a moment.
       this.#queues.get(task.queue)?.line?.maySee(task.source);
     }
-    if (reason !== undefined) brought.reason = reason;
-    if (stands === 'succeeded') brought.result = result;
-    if (hasEnded(brought.state)) brought.endedAt = endedAt ?? now;
-    brought.acts = 1;
+    if (reason !== undefined) imported.reason = reason;
+    if (stands === 'succeeded') imported.result = result;
+    if (hasEnded(imported.state)) imported.endedAt = endedAt ?? now;
+    imported.acts = 1;
     return receipt;
   }
 

@@ -3,9 +3,9 @@ import type { Milliseconds } from '../../src/duration.ts';
 import type { Because, Decision, Step } from '../../src/failure/decide.ts';
 import type { Failure, FailureKind } from '../../src/failure/outcome.ts';
 import type {
-  BroughtTask,
   Claimed,
   ClaimRequest,
+  ImportedTask,
   Lease,
   Move,
   NewTask,
@@ -109,8 +109,8 @@ export class Scene {
     return id as number;
   }
 
-  async bring(...tasks: readonly Partial<BroughtTask>[]): Promise<number[]> {
-    const receipts = await this.store.tasks.bring(tasks.map(brought));
+  async import(...tasks: readonly Partial<ImportedTask>[]): Promise<number[]> {
+    const receipts = await this.store.tasks.import(tasks.map(imported));
     return receipts.map(({ id }) => id);
   }
 
@@ -235,7 +235,7 @@ export function newTask(task: Partial<NewTask> = {}): NewTask {
 }
 
 /** A task of another queue; it waits, and was never tried, unless `task` says otherwise. */
-export function brought(task: Partial<BroughtTask> = {}): BroughtTask {
+export function imported(task: Partial<ImportedTask> = {}): ImportedTask {
   return {
     ...newTask(task),
     stands: 'waiting',

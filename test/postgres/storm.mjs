@@ -195,7 +195,7 @@ function keeper(store, random, { reorders }) {
     else if (roll < 0.45) await store.sources.pause(pick(random, QUEUES), BY);
     else if (roll < 0.65) for (const queue of QUEUES) await store.sources.resume(queue);
     else if (roll < 0.8) await store.upkeep.prune(RETENTION);
-    else if (roll < 0.9) await store.upkeep.takeSteps(20);
+    else if (roll < 0.9) await store.upkeep.takeActions(20);
     else await store.upkeep.tidy();
   };
 }

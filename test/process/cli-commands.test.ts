@@ -329,7 +329,7 @@ describe.concurrent('acting on tasks', () => {
     expect(await states(project)).toEqual(['succeeded', 'dead', 'ready']);
     expect((await project.json('show', '1')).document).toMatchObject({
       task: { result: { by: 'hand' } },
-      history: [{}, { kind: 'act', verb: 'resolve', note: 'seen', to: 'succeeded' }],
+      history: [{}, { kind: 'action', verb: 'resolve', note: 'seen', to: 'succeeded' }],
     });
     const { exit, document } = await project.json('resolve', '1', '--as', 'dead');
     expect([exit, document]).toMatchObject([5, { code: 'state_conflict' }]);

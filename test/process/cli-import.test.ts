@@ -58,7 +58,7 @@ function written(project: Project, bytes: number, process: HoldfastProcess): Pro
 }
 
 describe.concurrent('holdfast import', () => {
-  test('records tasks as another queue had them, goes on where they were, and shows what it brought', async ({
+  test('records tasks as another queue had them, goes on where they were, and shows what was counted there', async ({
     project,
   }) => {
     const move = { type: 'shell_command', payload: { argv: ['./fail'], cwd: project.folder } };
@@ -93,11 +93,11 @@ describe.concurrent('holdfast import', () => {
     expect(shown).toContain('last: process.exit: exit 3: was here before\n');
     expect(shown).toMatch(/\n {2}3 {2}.* process\.exit .*\n {2}4 {2}/);
     expect((await project.json<{ history: object[] }>('show', '1')).document.history[0]).toMatchObject({
-      kind: 'act',
+      kind: 'action',
       verb: 'imported',
       from: 'elsewhere',
       to: 'ready',
-      brought: { executions: 2, charged: [{ reason: 'process.exit', kind: 'unknown', count: 2 }], deferrals: 0 },
+      imported: { executions: 2, charged: [{ reason: 'process.exit', kind: 'unknown', count: 2 }], deferrals: 0 },
     });
 
     expect(await project.run('import', 'old.jsonl')).toMatchObject({

@@ -123,7 +123,7 @@ describe.concurrent('Ctrl-C', () => {
     const { history } = (await project.json<Shown>('show', '1')).document;
     expect(history).toMatchObject([
       { outcome: 'interruption', next: 'needs_manual' },
-      { kind: 'act', verb: 'retry', note: 'looked', from: 'needs_manual' },
+      { kind: 'action', verb: 'retry', note: 'looked', from: 'needs_manual' },
       { outcome: 'success' },
     ]);
   });

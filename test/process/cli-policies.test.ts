@@ -307,7 +307,7 @@ describe.concurrent('holdfast explain', () => {
         { name: 'queue', ok: true },
         { name: 'worker', ok: false },
       ],
-      steps: [
+      actions: [
         { command: 'holdfast sources release cmd:true' },
         { command: 'holdfast worker' },
         { command: 'holdfast cancel 1' },

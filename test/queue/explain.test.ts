@@ -132,7 +132,7 @@ describe('explain', () => {
       '  fails   if it fails with fs.locked again, by the rule fs.locked: again after 1m; it ends after 10 tries under fs.locked: dead',
     );
     expect(explanation.nextFailure?.decision.because).toMatchObject({ count: 3 });
-    expect(explanation.steps.map(({ verb }) => verb)).toEqual(['retry', 'cancel']);
+    expect(explanation.actions.map(({ verb }) => verb)).toEqual(['retry', 'cancel']);
   });
 
   test('of a last try says that the next failure ends it', async () => {
@@ -165,11 +165,11 @@ describe('explain', () => {
     await kit.holdfast.holdSource('imap:A', { actor: 'eva' });
     const { id } = await kit.holdfast.enqueue(push, {}, { source: 'imap:A' });
     await kit.advance('31m');
-    const { headline, heldBy, steps, text } = await kit.holdfast.explain(id);
+    const { headline, heldBy, actions, text } = await kit.holdfast.explain(id);
     expect(headline).toBe(`#${id} push is held: it is due, and may not start: imap:A is shut by eva 31m ago.`);
     expect(heldBy).toEqual(['source_held']);
     expect(text).toContain('  source  imap:A is shut by eva 31m ago   ← this holds it');
-    expect(steps[0]).toEqual({ words: 'open its source', verb: 'releaseSource', name: 'imap:A' });
+    expect(actions[0]).toEqual({ words: 'open its source', verb: 'releaseSource', name: 'imap:A' });
   });
 
   test('of a task in a queue that is paused says so, beside whatever else holds it', async () => {
@@ -207,10 +207,10 @@ describe('explain', () => {
   test('of a due task where nobody works says that no worker is running', async () => {
     const holdfast = await openHoldfast({ store: aStore() });
     const { id } = await holdfast.enqueue('anything', {});
-    const { headline, heldBy, steps } = await holdfast.explain(id);
+    const { headline, heldBy, actions } = await holdfast.explain(id);
     expect(headline).toBe(`#${id} anything is held: it is due, and may not start: no worker is running.`);
     expect(heldBy).toEqual(['no_worker']);
-    expect(steps[0]).toMatchObject({ verb: 'work' });
+    expect(actions[0]).toMatchObject({ verb: 'work' });
     await holdfast.close();
   });
 
@@ -219,11 +219,11 @@ describe('explain', () => {
     const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
     await kit.holdfast.hold(id, { actor: 'eva', note: 'ask Max' });
     await kit.advance('2h');
-    const { headline, heldBy, next, steps } = await kit.holdfast.explain(id);
+    const { headline, heldBy, next, actions } = await kit.holdfast.explain(id);
     expect(headline).toBe(`#${id} push is held: eva put it aside 2h ago: ask Max.`);
     expect(heldBy).toEqual(['operator']);
     expect(next).toBe('It goes on when it is released. Until then nothing happens to it.');
-    expect(steps.map(({ verb }) => verb)).toEqual(['release', 'cancel']);
+    expect(actions.map(({ verb }) => verb)).toEqual(['release', 'cancel']);
   });
 
   test('of a running task says where, for how long, and what happens to a silent one', async () => {
@@ -258,9 +258,9 @@ describe('explain', () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, { how: 'person' });
     await kit.drain();
-    const { headline, steps, nextFailure } = await kit.holdfast.explain(id);
+    const { headline, actions, nextFailure } = await kit.holdfast.explain(id);
     expect(headline).toBe(`#${id} push needs a person: The handler asked for a person.`);
-    expect(steps.map(({ verb, as }) => [verb, as])).toEqual([
+    expect(actions.map(({ verb, as }) => [verb, as])).toEqual([
       ['resolve', 'succeeded'],
       ['retry', undefined],
       ['resolve', 'dead'],
@@ -278,9 +278,9 @@ describe('explain', () => {
     const kit = await kits({ tasks: [charge] });
     const { id } = await kit.holdfast.enqueue(charge, {});
     await kit.drain();
-    const { next, steps } = await kit.holdfast.explain(id);
+    const { next, actions } = await kit.holdfast.explain(id);
     expect(next).toContain('look whether it happened');
-    expect(steps.map(({ words }) => words)).toEqual(['it happened', 'it did not', 'give up']);
+    expect(actions.map(({ words }) => words)).toEqual(['it happened', 'it did not', 'give up']);
   });
 
   test('of a dead task says what ended it, and of one that was given up, who', async () => {
@@ -345,11 +345,11 @@ describe('explain', () => {
   });
 
   test.each(TASK_STATES)('has a word, a next thing and a text for %s, even where nothing else is known', (state) => {
-    const { headline, next, text, steps } = explain(known({ state }));
+    const { headline, next, text, actions } = explain(known({ state }));
     expect(headline).toMatch(/^#7 push \S.+\.$/);
     expect(next).toMatch(/\.$/);
     expect(text.startsWith(headline)).toBe(true);
-    expect(steps.length > 0).toBe(state !== 'succeeded');
+    expect(actions.length > 0).toBe(state !== 'succeeded');
   });
 
   test('takes a key, and says which task there is not', async () => {
@@ -396,7 +396,7 @@ describe('explainError', () => {
 
   test('of an imported task counts on from its deferrals, as the worker does', async () => {
     const kit = await opened();
-    const [receipt] = await kit.holdfast.bring([
+    const [receipt] = await kit.holdfast.importTasks([
       { type: 'push', input: { how: 'later' }, state: 'ready', deferrals: 99, executions: 99 },
     ]);
     const id = receipt?.id as number;

@@ -22,7 +22,7 @@ test('removes all tasks whose time is up, however many batches that takes, and a
     state: 'succeeded',
     endedAt: ENDED,
   }));
-  await holdfast.bring(old as Parameters<typeof holdfast.bring>[0]);
+  await holdfast.importTasks(old as Parameters<typeof holdfast.importTasks>[0]);
   await holdfast.enqueue(nothing, null);
 
   expect(await holdfast.prune()).toBe(3_000);
@@ -33,7 +33,7 @@ test('removes all tasks whose time is up, however many batches that takes, and a
 
 test('keeps what it is told to keep, and what needs a person where no time is named for it', async () => {
   const holdfast = await queue();
-  await holdfast.bring([
+  await holdfast.importTasks([
     { type: 'nothing', input: null, state: 'succeeded', endedAt: ENDED },
     { type: 'nothing', input: null, state: 'dead', reason: 'fs.locked', endedAt: ENDED },
     { type: 'nothing', input: null, state: 'dead', reason: 'unknown', endedAt: ENDED },
@@ -49,7 +49,7 @@ test('keeps what it is told to keep, and what needs a person where no time is na
 
 test('refuses a retention that it cannot use, before anything is removed', async () => {
   const holdfast = await queue();
-  await holdfast.bring([{ type: 'nothing', input: null, state: 'succeeded', endedAt: ENDED }]);
+  await holdfast.importTasks([{ type: 'nothing', input: null, state: 'succeeded', endedAt: ENDED }]);
 
   await expect(holdfast.prune({ dead: 'soon' as '1d' })).rejects.toMatchObject({ code: 'invalid_input' });
   await expect(holdfast.prune({ dead: { 'fs.lokced': '1d' } })).rejects.toThrow("Did you mean 'fs.locked'?");

@@ -101,9 +101,9 @@ describe('an operator', () => {
     await kit.holdfast.cancel(id, { actor: 'jo' });
 
     expect(await kit.holdfast.history(id)).toMatchObject([
-      { kind: 'act', actor: 'maria', verb: 'hold', note: 'the disk is being changed', from: 'ready', to: 'held' },
-      { kind: 'act', actor: 'api', verb: 'release', from: 'held', to: 'ready' },
-      { kind: 'act', actor: 'jo', verb: 'cancel', from: 'ready', to: 'cancelled' },
+      { kind: 'action', actor: 'maria', verb: 'hold', note: 'the disk is being changed', from: 'ready', to: 'held' },
+      { kind: 'action', actor: 'api', verb: 'release', from: 'held', to: 'ready' },
+      { kind: 'action', actor: 'jo', verb: 'cancel', from: 'ready', to: 'cancelled' },
     ]);
   });
 
@@ -140,7 +140,7 @@ describe('an operator', () => {
     await kit.holdfast.cancel(id);
     await kit.holdfast.cancel(id);
 
-    expect((await kit.holdfast.history(id)).filter(({ kind }) => kind === 'act')).toHaveLength(1);
+    expect((await kit.holdfast.history(id)).filter(({ kind }) => kind === 'action')).toHaveLength(1);
     hanging.open();
     await kit.drain();
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded' });

@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { postgres } from '../../src/store/postgres/index.ts';
 import type { Claimed, Store } from '../../src/store/store.ts';
 import {
-  brought,
   cancelled,
   claimRequest,
   deferredFor,
   ended,
   handedBack,
+  imported,
   LEASE,
   newTask,
   retryIn,
@@ -110,8 +110,10 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     expect(await count('bodies')).toBe(1);
   });
 
-  test('bring records its tasks once', async () => {
-    const receipts = await losing('.bring_tasks(', () => store.tasks.bring([brought(), brought({ stands: 'held' })]));
+  test('import records its tasks once', async () => {
+    const receipts = await losing('.bring_tasks(', () =>
+      store.tasks.import([imported(), imported({ stands: 'held' })]),
+    );
     expect(receipts.map(({ created }) => created)).toEqual([true, true]);
     expect([await count('bodies'), await count('acts')]).toEqual([2, 2]);
   });
@@ -256,8 +258,8 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     expect(await losing('.take_turn(', () => store.upkeep.takeTurn('prune', 60_000))).toBe(true);
     const [receipt] = await enqueue(1);
     await store.tasks.move([receipt?.id as number], { ...by, verb: 'cancel' });
-    expect(await losing('.take_steps(', () => store.upkeep.takeSteps(10))).toMatchObject([{ verb: 'cancel' }]);
-    expect(await store.upkeep.takeSteps(10)).toEqual([]);
+    expect(await losing('.take_steps(', () => store.upkeep.takeActions(10))).toMatchObject([{ verb: 'cancel' }]);
+    expect(await store.upkeep.takeActions(10)).toEqual([]);
   });
 });
 
@@ -283,11 +285,11 @@ describe('where the statement is still under way when it is made again', () => {
 
   const CALLS = 'LOCK TABLE calls IN SHARE MODE';
 
-  test('enqueue, bring and join record once', async () => {
+  test('enqueue, import and join record once', async () => {
     expect(await interrupted(CALLS, () => enqueue(2))).toMatchObject([{ created: true }, { created: true }]);
     const keyed = () => store.tasks.enqueue([newTask({ key: 'k' })]);
     expect(await interrupted(CALLS, keyed)).toMatchObject([{ created: true }]);
-    expect(await interrupted(CALLS, () => store.tasks.bring([brought()]))).toMatchObject([{ created: true }]);
+    expect(await interrupted(CALLS, () => store.tasks.import([imported()]))).toMatchObject([{ created: true }]);
     await interrupted(CALLS, join);
     expect([await count('bodies'), await count('acts'), await count('workers')]).toEqual([4, 1, 1]);
   });

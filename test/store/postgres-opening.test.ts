@@ -284,7 +284,7 @@ describe('a role that owns nothing', () => {
     expect(await records.counts()).toBeDefined();
     expect(await upkeep.takeTurn('prune', DAY)).toBe(true);
     await upkeep.tidy();
-    await upkeep.takeSteps(10);
+    await upkeep.takeActions(10);
     await upkeep.prune({ succeeded: { default: 0 }, dead: {}, cancelled: {}, needs_manual: {} });
     expect(await upkeep.verify()).toEqual([]);
     await upkeep.close();

@@ -149,7 +149,7 @@ describe('the signal of a handler', () => {
     ]);
     expect(await other.holdfast.history(id)).toMatchObject([
       { execution: 1, outcome: 'loss', worker: 'sleeper', late: false },
-      { kind: 'act', verb: 'hold' },
+      { kind: 'action', verb: 'hold' },
       { execution: 1, outcome: 'interruption', late: true },
     ]);
     expect(await other.holdfast.get(id)).toMatchObject({ state: 'held' });

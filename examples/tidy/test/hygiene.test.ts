@@ -60,7 +60,7 @@ describe('moves that have ended', () => {
       dest: `done/${index}`,
       ...ended,
     }));
-    await queue.kit.holdfast.bring(tasksFrom({ items }, scene.folder));
+    await queue.kit.holdfast.importTasks(tasksFrom({ items }, scene.folder));
 
     expect(await queue.run()).toEqual({ succeeded: 0, removed: 5_000 });
     expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ total: 0 });

@@ -36,8 +36,8 @@ const ITEMS = [
   { id: 'mv-6', src: 'inbox/new', dest: 'done/new', status: 'pending' },
 ];
 
-function bring(queue: Queue, scene: Scene) {
-  return queue.kit.holdfast.bring(tasksFrom({ items: ITEMS }, scene.folder), { actor: 'tidy' });
+function importItems(queue: Queue, scene: Scene) {
+  return queue.kit.holdfast.importTasks(tasksFrom({ items: ITEMS }, scene.folder), { actor: 'tidy' });
 }
 
 function itemAs(scene: Scene, name: string, folder = 'done'): Move {
@@ -47,7 +47,7 @@ function itemAs(scene: Scene, name: string, folder = 'done'): Move {
 describe('the JSON queue of pending moves', () => {
   test('comes over as it stands: states, counts by reason, times and the last error', async ({ scene }) => {
     const queue = await scene.queue();
-    await bring(queue, scene);
+    await importItems(queue, scene);
     const task = (name: string, folder?: string) => queue.task(itemAs(scene, name, folder));
 
     expect(await task('locked')).toMatchObject({
@@ -62,7 +62,7 @@ describe('the JSON queue of pending moves', () => {
     expect(await task('new')).toMatchObject({ state: 'ready', attempts: 0 });
     const [imported] = await queue.kit.holdfast.history((await task('locked')).id);
     expect(imported).toMatchObject({ verb: 'imported', actor: 'tidy', note: 'It was mv-1 there.' });
-    expect(imported).toMatchObject({ brought: { error: 'it is open in another program' } });
+    expect(imported).toMatchObject({ imported: { error: 'it is open in another program' } });
   });
 
   test('counts on: what failed three times there has its fourth failure here', async ({ scene }) => {
@@ -72,7 +72,7 @@ describe('the JSON queue of pending moves', () => {
     scene.write('shut/keep', '');
     scene.mount(['--bind', '-o', 'ro', scene.path('shut'), scene.path('shut')]);
     const queue = await scene.queue();
-    await bring(queue, scene);
+    await importItems(queue, scene);
     await queue.later('40m');
 
     await queue.run();
@@ -82,10 +82,10 @@ describe('the JSON queue of pending moves', () => {
     expect(await queue.task(denied)).toMatchObject({ state: 'needs_manual', attempts: 3, reason: 'fs.permission' });
   });
 
-  test('brought twice, it is there once; and a plan with the same moves finds them', async ({ scene }) => {
+  test('imported twice, it is there once; and a plan with the same moves finds them', async ({ scene }) => {
     const queue = await scene.queue();
-    await bring(queue, scene);
-    const again = await bring(queue, scene);
+    await importItems(queue, scene);
+    const again = await importItems(queue, scene);
     expect(again.filter(({ created }) => created)).toEqual([]);
 
     const abandoned = scene.move('given-up');

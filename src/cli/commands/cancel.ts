@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { declareStep } from './task-action.ts';
+import { declareAction } from './task-action.ts';
 
 export function declare(command: Command): void {
   command.addHelpText(
     'after',
     '\nOne that runs is asked to stop: within a second on this host, else at the next renewal of its worker. The history stays.',
   );
-  declareStep(command, {
+  declareAction(command, {
     name: 'cancel',
     asks: (count) => `Cancel ${count} tasks?`,
     take: (holdfast, id, act) => holdfast.cancel(id, act),

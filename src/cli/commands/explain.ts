@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { describeOrigin } from '../../failure/layers.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { adviceFor } from '../../views/advice.ts';
-import type { Explanation, PossibleStep } from '../../views/explain.ts';
+import type { Explanation, PossibleAction } from '../../views/explain.ts';
 import type { ExplainedFailure } from '../../views/explain-failure.ts';
 import { becauseJson, documentOf, failureJson, taskJson } from '../../views/json-shapes.ts';
 import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
@@ -76,7 +76,7 @@ async function explainTask(cli: Cli, id: string): Promise<number> {
   });
 }
 
-function print(cli: Cli, { task, text, steps }: Explanation): void {
+function print(cli: Cli, { task, text, actions }: Explanation): void {
   const { terminal } = cli;
   const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
   const [headline = '', ...lines] = visibleLines(text);
@@ -84,13 +84,15 @@ function print(cli: Cli, { task, text, steps }: Explanation): void {
   for (const line of lines) terminal.result(line);
   const advice = task.state === 'needs_manual' ? adviceFor(task.reason) : undefined;
   if (advice !== undefined) terminal.result(`  advice  ${advice}`);
-  const width = Math.max(0, ...steps.map(({ words }) => words.length));
-  for (const [i, step] of steps.entries()) {
-    terminal.result(`  ${i === 0 ? 'change' : '      '}  ${step.words.padEnd(width)}  ${commandOf(cli, task, step)}`);
+  const width = Math.max(0, ...actions.map(({ words }) => words.length));
+  for (const [i, action] of actions.entries()) {
+    terminal.result(
+      `  ${i === 0 ? 'change' : '      '}  ${action.words.padEnd(width)}  ${commandOf(cli, task, action)}`,
+    );
   }
 }
 
-function commandOf(cli: Cli, { id }: Task, { verb, as, name = '' }: PossibleStep): string {
+function commandOf(cli: Cli, { id }: Task, { verb, as, name = '' }: PossibleAction): string {
   switch (verb) {
     case 'resolve':
       return cli.command(`resolve ${id} --as ${as}`);
@@ -119,7 +121,7 @@ function printError(cli: Cli, explained: ExplainedFailure, task: Task | undefine
 }
 
 function explanationJson(cli: Cli, explanation: Explanation): object {
-  const { task, headline, heldBy, checks, because, nextFailure, next, steps, text } = explanation;
+  const { task, headline, heldBy, checks, because, nextFailure, next, actions, text } = explanation;
   return {
     task: taskJson(task),
     headline,
@@ -128,7 +130,7 @@ function explanationJson(cli: Cli, explanation: Explanation): object {
     because: because ? becauseJson(because) : null,
     next_failure: nextFailure ? explainedFailureJson(nextFailure) : null,
     next,
-    steps: steps.map((step) => ({ words: step.words, command: commandOf(cli, task, step) })),
+    actions: actions.map((action) => ({ words: action.words, command: commandOf(cli, task, action) })),
     text,
   };
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { declareStep } from './task-action.ts';
+import { declareAction } from './task-action.ts';
 
 export function declare(command: Command): void {
-  declareStep(command, {
+  declareAction(command, {
     name: 'hold',
     take: (holdfast, id, act) => holdfast.hold(id, act),
     words: () => 'held',

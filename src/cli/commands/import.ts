@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { text } from '../../options.ts';
-import { LONGEST_NOTE } from '../../queue/bring.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
-import type { BroughtTask } from '../../store/store.ts';
-import type { BroughtState } from '../../task.ts';
+import { LONGEST_NOTE } from '../../queue/import.ts';
+import type { ImportedTask } from '../../store/store.ts';
+import type { ImportState } from '../../task.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
@@ -125,13 +125,13 @@ function recorder(holdfast: Holdfast): Walk['take'] {
   const { tasks, upkeep } = holdfast.store;
   return async (batch, tally) => {
     const now = upkeep.now();
-    const receipts = await tasks.bring(batch);
+    const receipts = await tasks.import(batch);
     for (const [i, { created }] of receipts.entries()) {
       if (!created) {
         tally.alreadyThere += 1;
         continue;
       }
-      const state = stateOf(batch[i] as BroughtTask, now);
+      const state = stateOf(batch[i] as ImportedTask, now);
       tally.imported += 1;
       tally.byState[state] = (tally.byState[state] ?? 0) + 1;
     }
@@ -139,7 +139,7 @@ function recorder(holdfast: Holdfast): Walk['take'] {
   };
 }
 
-function stateOf({ stands, dueAt, delay }: BroughtTask, now: number): BroughtState {
+function stateOf({ stands, dueAt, delay }: ImportedTask, now: number): ImportState {
   if (stands !== 'waiting') return stands;
   return (dueAt ?? now + delay) > now ? 'scheduled' : 'ready';
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { until } from '../../views/times.ts';
-import { declareStep } from './task-action.ts';
+import { declareAction } from './task-action.ts';
 
 export function declare(command: Command): void {
-  declareStep(command, {
+  declareAction(command, {
     name: 'release',
     needsWorker: true,
     take: (holdfast, id, act) => holdfast.release(id, act),

@@ -4,9 +4,9 @@ import type { Task } from '../../queue/task-view.ts';
 import { isAmbiguous } from '../../views/task-text.ts';
 import type { Cli } from '../cli.ts';
 import { Problem } from '../problem.ts';
-import { declareStep, type StepFlags } from './task-action.ts';
+import { type ActionFlags, declareAction } from './task-action.ts';
 
-interface Flags extends StepFlags {
+interface Flags extends ActionFlags {
   readonly acceptDuplicate?: boolean;
 }
 
@@ -17,7 +17,7 @@ export function declare(command: Command): void {
       'after',
       '\nOne that waits is due now, and its count goes on. One that ended or needs a person starts a new round at zero.',
     );
-  declareStep<Flags>(command, {
+  declareAction<Flags>(command, {
     name: 'retry',
     needsWorker: true,
     check: refuseDuplicate,

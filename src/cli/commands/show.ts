@@ -3,14 +3,14 @@ import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { type Answered, PolicyBook } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { Brought, HistoryEntry } from '../../store/store.ts';
+import type { HistoryEntry, Imported } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
 import { GLYPHS, type Style } from '../../views/glyphs.ts';
 import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
 import { suspectWords } from '../../views/suspect-rule.ts';
 import {
-  broughtWords,
   endOf,
+  importedWords,
   lastDecision,
   numbered,
   policyWords,
@@ -128,7 +128,7 @@ function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEn
 
 /** What it said stands below the row, in full: it is what a person came for. */
 function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): string[] {
-  if (entry.kind === 'act') return entry.brought ? broughtBelow(entry.brought) : [];
+  if (entry.kind === 'action') return entry.imported ? importedBelow(entry.imported) : [];
   if (entry.kind === 'stray') return entry.failure ? [`       ${visible(entry.failure.message)}`] : [];
   const said = (one: HistoryEntry | undefined) => (one?.kind === 'execution' ? endOf(one).said : '');
   if (said(entry) === '') return [];
@@ -136,9 +136,9 @@ function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): strin
 }
 
 /** What had been counted of it in another queue, and what it said there last. */
-function broughtBelow(brought: Brought): string[] {
-  const { reason, error } = brought;
-  const counted = broughtWords(brought);
+function importedBelow(imported: Imported): string[] {
+  const { reason, error } = imported;
+  const counted = importedWords(imported);
   const last = [reason ?? '', error ?? ''].filter((part) => part !== '').join(': ');
   return [counted, last === '' ? '' : `last: ${visible(last)}`]
     .filter((line) => line !== '')
@@ -149,7 +149,7 @@ function rowOf(entry: HistoryEntry, attempt: number | undefined, now: number, pa
   switch (entry.kind) {
     case 'execution':
       return executionRow(entry, attempt, now, paint);
-    case 'act':
+    case 'action':
       return actRow(entry, now, paint);
     case 'stray':
       return strayRow(entry, now, paint);
@@ -214,7 +214,7 @@ function strayRow(entry: Extract<HistoryEntry, { kind: 'stray' }>, now: number, 
   ];
 }
 
-function actRow(entry: Extract<HistoryEntry, { kind: 'act' }>, now: number, paint: Paint): Cell[] {
+function actRow(entry: Extract<HistoryEntry, { kind: 'action' }>, now: number, paint: Paint): Cell[] {
   const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
   const words = `${visible(entry.verb)} by ${visible(entry.actor)}${note}`;
   return [

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Act, Holdfast } from '../../queue/holdfast.ts';
+import type { ActionOptions, Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
@@ -12,18 +12,18 @@ import { withStore } from '../opening/open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from '../problem.ts';
 import { Prompt } from '../terminal/prompt.ts';
 
-export interface StepFlags {
+export interface ActionFlags {
   readonly note?: string;
 }
 
 /** An operator's step that can be taken with several tasks. */
-export interface Step<Flags extends StepFlags> {
+export interface Step<Flags extends ActionFlags> {
   readonly name: 'retry' | 'cancel' | 'hold' | 'release';
   /** Asked before it is taken with more than one task, if a person is there. */
   readonly asks?: (count: number) => string;
   /** Throws where the task had better not take it. */
   readonly check?: (cli: Cli, holdfast: Holdfast, task: Task, flags: Flags) => Promise<void>;
-  readonly take: (holdfast: Holdfast, id: number, act: Act) => Promise<void>;
+  readonly take: (holdfast: Holdfast, id: number, act: ActionOptions) => Promise<void>;
   /** What has become of the task, after its glyph and number. */
   readonly words: (after: Task, before: Task, now: number) => string;
   /** Whether tasks may be due after it, so that a worker is needed. */
@@ -36,14 +36,14 @@ interface Taken {
 }
 
 /** Gives a command the arguments, the flag and the action of a step. */
-export function declareStep<Flags extends StepFlags>(command: Command, step: Step<Flags>): void {
+export function declareAction<Flags extends ActionFlags>(command: Command, step: Step<Flags>): void {
   command.argument('<ids...>').option('--note <text>', 'a word about why, for the history');
   act<Flags>(command, (cli, ids, flags) =>
     withStore(cli, {}, (holdfast) => takeAll(cli, holdfast, [...new Set(ids)], flags, step)),
   );
 }
 
-async function takeAll<Flags extends StepFlags>(
+async function takeAll<Flags extends ActionFlags>(
   cli: Cli,
   holdfast: Holdfast,
   ids: readonly string[],
@@ -75,7 +75,7 @@ async function takeAll<Flags extends StepFlags>(
   return exit;
 }
 
-async function takeOne<Flags extends StepFlags>(
+async function takeOne<Flags extends ActionFlags>(
   cli: Cli,
   holdfast: Holdfast,
   text: string,

@@ -95,8 +95,8 @@ export class Progress {
   change({ before, task, news, history }: Change): void {
     const numbers = numbered(history);
     for (const entry of news) {
-      if (entry.kind === 'act' && entry.note === this.#options.ownNote) continue;
-      if (entry.kind === 'act') this.#act(task, entry);
+      if (entry.kind === 'action' && entry.note === this.#options.ownNote) continue;
+      if (entry.kind === 'action') this.#act(task, entry);
       else if (entry.kind === 'execution') this.#execution(task, entry, numbers.get(entry) ?? 1);
     }
     this.#elsewhere(before, task);
@@ -175,7 +175,7 @@ export class Progress {
     return parts === '' ? '' : ` (${parts})`;
   }
 
-  #act(task: Task, entry: Extract<HistoryEntry, { kind: 'act' }>): void {
+  #act(task: Task, entry: Extract<HistoryEntry, { kind: 'action' }>): void {
     const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
     const asked = entry.to === 'running' ? ' (asked for; its worker hears of it)' : '';
     this.#note(`  ${this.#whose(task)}${visible(entry.verb)} by ${visible(entry.actor)}${asked}${note}`);
@@ -253,9 +253,9 @@ export class Progress {
 /** How a task ended, or what it waits for, in a sentence. */
 export function endLine(task: Task, history: readonly HistoryEntry[]): string {
   const because = lastDecision(history)?.because;
-  const act = history.findLast((entry) => entry.kind === 'act');
+  const act = history.findLast((entry) => entry.kind === 'action');
   const asked =
-    act?.kind === 'act' &&
+    act?.kind === 'action' &&
     act.from !== 'elsewhere' &&
     (act.to === task.state || (act.verb === 'cancel' && task.state === 'cancelled'));
   const byHand = asked ? ` (by ${visible(act.actor)})` : '';

@@ -35,7 +35,7 @@ export interface Errand {
   readonly exitUnworked?: (tasks: readonly Task[]) => number;
   /** The content of the document that `--json` prints. Default: the task and its history. */
   readonly content?: (tasks: readonly Task[]) => object;
-  /** Shows, without `--json`, what the tasks brought. */
+  /** Shows, without `--json`, what came of the tasks. */
   readonly show?: (tasks: readonly Task[]) => void;
 }
 

@@ -103,7 +103,7 @@ function signatureOf(task: Task): string {
 
 function nameOf(entry: HistoryEntry): string {
   switch (entry.kind) {
-    case 'act':
+    case 'action':
       return `act ${entry.at} ${entry.verb} ${entry.actor}`;
     case 'stray':
       return `stray ${entry.at} ${entry.execution}`;

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { type ErrorCode, HoldfastError } from '../../errors.ts';
 import { POLICY_FIELDS } from '../../failure/policy-fields.ts';
 import { DEFAULT_SIZE_LIMIT } from '../../json.ts';
-import { broughtTask, type TaskToBring } from '../../queue/bring.ts';
 import { taskMaker, unworked } from '../../queue/enqueue.ts';
+import { importedTask, type TaskToImport } from '../../queue/import.ts';
 import { show } from '../../show.ts';
-import type { BroughtTask, By } from '../../store/store.ts';
+import type { By, ImportedTask } from '../../store/store.ts';
 import { policyOptions } from '../../views/json-shapes.ts';
 import { snakeCase } from '../../views/snake-case.ts';
 import { visible } from '../../views/visible.ts';
@@ -32,7 +32,7 @@ export interface Objection {
   readonly hint?: string;
 }
 
-export type Reading = { readonly task: BroughtTask } | { readonly objections: readonly Objection[] };
+export type Reading = { readonly task: ImportedTask } | { readonly objections: readonly Objection[] };
 
 export interface ReaderOptions {
   /** What the keys of lines without one begin with. */
@@ -66,7 +66,7 @@ export class ImportReader {
     const given = this.#membersOf(parsed, text, line.number, objections);
     if (objections.length > 0) return { objections };
     try {
-      const task = await broughtTask(given as unknown as TaskToBring, this.#circumstances(line.number));
+      const task = await importedTask(given as unknown as TaskToImport, this.#circumstances(line.number));
       const before = this.#keys.note(task.type, task.key as string, line.number);
       if (before === undefined) return { task };
       const twice = `line ${before} has this key of this type already: each task needs its own`;
@@ -148,7 +148,7 @@ const time =
   (option: string): Member =>
   (value) => [option, parseInstant(value)];
 
-/** What a line may say, and what `bring` calls it. The checks are that one's. */
+/** What a line may say, and what `importTasks` calls it. The checks are that one's. */
 const MEMBERS: Readonly<Record<string, Member>> = {
   type: as('type'),
   payload: as('input'),

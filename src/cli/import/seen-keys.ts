@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Which line brought a key first. Of each it keeps 64 bits of a hash and the line, 12 bytes, so that millions have room; that
+ * Which line had a key first. Of each it keeps 64 bits of a hash and the line, 12 bytes, so that millions have room; that
  * two of a million look alike by chance happens once in thirty million such files.
  */
 export class KeyBook {

@@ -1,5 +1,5 @@
-import type { BroughtTask } from '../../store/store.ts';
-import type { BroughtState } from '../../task.ts';
+import type { ImportedTask } from '../../store/store.ts';
+import type { ImportState } from '../../task.ts';
 import type { ProgressBar } from '../terminal/progress-bar.ts';
 import type { Input } from './input.ts';
 import { linesIn } from './lines.ts';
@@ -21,7 +21,7 @@ export interface Tally {
   imported: number;
   alreadyThere: number;
   /** Of those that were imported. */
-  readonly byState: Partial<Record<BroughtState, number>>;
+  readonly byState: Partial<Record<ImportState, number>>;
   /** All up to this line is recorded, but for what was refused. */
   recordedTo: number;
   interrupted: boolean;
@@ -61,13 +61,13 @@ export interface Walk {
   /** Whether the first line that is refused is the last one that is read; what came before it is taken. */
   readonly stopsAtRefusal: boolean;
   readonly interruption: Interruption;
-  readonly take: (batch: readonly BroughtTask[], tally: Tally) => Promise<void>;
+  readonly take: (batch: readonly ImportedTask[], tally: Tally) => Promise<void>;
 }
 
 /** Reads all lines of an input, and hands on what they say, a batch at a time. */
 export async function walk(how: Walk, tally: Tally): Promise<Tally> {
   const { input, reader, bar, verb, stopsAtRefusal, interruption } = how;
-  let batch: BroughtTask[] = [];
+  let batch: ImportedTask[] = [];
   let bytes = 0;
   const flush = async () => {
     if (batch.length > 0) await how.take(batch, tally);

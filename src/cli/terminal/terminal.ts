@@ -45,7 +45,7 @@ export class Channel {
     return Number.isInteger(told) && told > 0 ? told : (this.#sink.columns ?? 80);
   }
 
-  /** Writes one line. What a task brought along must have been made visible before. */
+  /** Writes one line. Text of a task must have been made visible before. */
   line(text = ''): void {
     this.raw(`${this.#ascii ? inAscii(text) : text}\n`);
   }

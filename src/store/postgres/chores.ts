@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
 import { keepFor, type RemovableState, type Retention } from '../../retention.ts';
-import type { PruneCount, Pruned, PrunedTask, StepTaken } from '../store.ts';
+import type { ActionTaken, PruneCount, Pruned, PrunedTask } from '../store.ts';
 import type { Database } from './database.ts';
 
 /** What is done for all processes by one of them. */
@@ -36,8 +36,8 @@ export class Chores {
     return this.#database.call('take_turn', [randomUUID(), chore, every]);
   }
 
-  async takeSteps(limit: number): Promise<readonly StepTaken[]> {
-    const rows = await this.#database.call<readonly (Omit<StepTaken, 'note'> & { note: string | null })[] | null>(
+  async takeActions(limit: number): Promise<readonly ActionTaken[]> {
+    const rows = await this.#database.call<readonly (Omit<ActionTaken, 'note'> & { note: string | null })[] | null>(
       'take_steps',
       [randomUUID(), limit],
     );

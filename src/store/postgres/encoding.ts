@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision } from '../../failure/decide.ts';
 import { lastError } from '../last-error.ts';
-import type { Brought, BroughtTask, Lease, NewTask, Report, Settlement } from '../store.ts';
+import type { Imported, ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
 
 /** Guards the leases of one claim. */
 export function newToken(): string {
@@ -23,7 +23,7 @@ export interface Enqueued {
   readonly keyed: boolean;
 }
 
-export function enqueued(tasks: readonly (NewTask | BroughtTask)[]): Enqueued {
+export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
   const groups: string[][] = [];
   const numbers = new Map<string, number>();
   let keyed = false;
@@ -105,7 +105,7 @@ function reasonOf(decision: Decision): string | undefined {
  * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
  * the clocks of `giveUpAfter` and `maxDeferredFor`.
  */
-export function brought(task: BroughtTask): object {
+export function imported(task: ImportedTask): object {
   const { stands, executions, charged, deferrals, reason, error, result, endedAt, by } = task;
   return {
     stands,
@@ -119,13 +119,13 @@ export function brought(task: BroughtTask): object {
     ended_at: endedAt,
     actor: by.actor,
     note: by.note,
-    brought: broughtText(task),
+    brought: importedText(task),
   };
 }
 
-function broughtText({ executions, charged, deferrals, reason, error }: BroughtTask): string | undefined {
+function importedText({ executions, charged, deferrals, reason, error }: ImportedTask): string | undefined {
   if (executions === 0 && reason === undefined && error === undefined) return undefined;
-  const text: Brought = {
+  const text: Imported = {
     executions,
     charged,
     deferrals,

@@ -235,7 +235,7 @@ function build(
         time.removesIn() === undefined ? chores.prune(retention, after) : { removed: [] },
       tidy: () => chores.tidy(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
-      takeSteps: (limit) => chores.takeSteps(limit),
+      takeActions: (limit) => chores.takeActions(limit),
       giveUpAfter: (time) => database.giveUpAfter(time),
       async close() {
         wake.close();

@@ -15,7 +15,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { broughtFrom, judgementFrom, STRAY_VERB, strayFrom } from '../stored-history.ts';
+import { importedFrom, judgementFrom, STRAY_VERB, strayFrom } from '../stored-history.ts';
 import { takes, takesFrom } from '../takes.ts';
 import { type WorkerRow, workerFrom } from '../worker-record.ts';
 import type { Database } from './database.ts';
@@ -313,13 +313,13 @@ function executionEntry(row: ExecutionRow): HistoryEntry {
 function actEntry(row: ActRow): HistoryEntry {
   if (row.verb === STRAY_VERB) return strayFrom(row);
   return {
-    kind: 'act',
+    kind: 'action',
     at: row.at,
     actor: row.actor,
     verb: row.verb,
     from: row.from_state,
     to: row.to_state,
-    ...broughtFrom(row.brought),
+    ...importedFrom(row.brought),
     ...(row.note !== null && { note: row.note }),
   };
 }

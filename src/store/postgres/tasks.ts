@@ -5,10 +5,10 @@ import { isWaiting, type TaskState } from '../../task.ts';
 import { ownIdentity } from '../liveness.ts';
 import type { PendingLeaves } from '../pending-leaves.ts';
 import type {
-  BroughtTask,
   Claim,
   Claimed,
   ClaimRequest,
+  ImportedTask,
   Lease,
   Move,
   Moved,
@@ -31,7 +31,7 @@ import { claimedFrom, type HandedRow } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Database } from './database.ts';
-import { brought, enqueued, newToken, saidJson, tokenOf } from './encoding.ts';
+import { enqueued, imported, newToken, saidJson, tokenOf } from './encoding.ts';
 import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
@@ -110,14 +110,14 @@ export class PostgresTasks implements TaskStore {
     await Promise.all([this.#enqueues.drained(), this.#settles.drained()]);
   }
 
-  async bring(tasks: readonly BroughtTask[]): Promise<readonly Receipt[]> {
+  async import(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]> {
     if (tasks.length === 0) return [];
     const { groups, tasks: rows } = enqueued(tasks);
     const answer = await this.#parts.database.call<readonly ReceiptRow[]>('bring_tasks', [
       randomUUID(),
       groups,
       rows,
-      saidJson(tasks.map(brought)),
+      saidJson(tasks.map(imported)),
     ]);
     this.#parts.notify('work');
     return answer.map(receipt);

@@ -1,5 +1,5 @@
 import type { Milliseconds } from '../../duration.ts';
-import type { StepTaken } from '../store.ts';
+import type { ActionTaken } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
@@ -14,7 +14,7 @@ const AT_ONCE = 1_000;
 /** Older steps are no news. */
 const NEWS_FOR_MS = 24 * 3_600_000;
 
-type StepRow = Omit<StepTaken, 'note'> & { readonly act: number; readonly note: string | null };
+type ActionRow = Omit<ActionTaken, 'note'> & { readonly act: number; readonly note: string | null };
 
 /** What is done for all processes by one of them. */
 export class Chores {
@@ -49,7 +49,7 @@ export class Chores {
     return taken.changes > 0;
   }
 
-  async takeSteps(limit: number): Promise<readonly StepTaken[]> {
+  async takeActions(limit: number): Promise<readonly ActionTaken[]> {
     const { steps, told, last } = await this.#read((sql) => this.#untold(sql, limit));
     if (last === told) return [];
     const taken = await this.#writer.write(() =>
@@ -63,10 +63,10 @@ export class Chores {
   #untold(
     sql: Sql,
     limit: number,
-  ): { readonly steps: readonly StepTaken[]; readonly told: number; readonly last: number } {
+  ): { readonly steps: readonly ActionTaken[]; readonly told: number; readonly last: number } {
     const [told = 0] = sql.column<number>('SELECT acts_told FROM hf_clock WHERE id = 1');
     const [newest = told] = sql.column<number>('SELECT coalesce(max(id), 0) FROM hf_acts');
-    const rows = sql.all<StepRow>(
+    const rows = sql.all<ActionRow>(
       `SELECT a.id AS act, a.task, c.type, q.name AS queue, t.source, a.at, a.actor, a.verb, a.note,
          a.from_state AS "from", a.to_state AS "to"
        FROM hf_acts a JOIN hf_tasks t ON t.id = a.task JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue
@@ -78,7 +78,7 @@ export class Chores {
       limit,
     );
     const steps = rows.map(({ act: _, note, ...step }) => ({ ...step, ...(note !== null && { note }) }));
-    const last = rows.length < limit ? newest : (rows.at(-1) as StepRow).act;
+    const last = rows.length < limit ? newest : (rows.at(-1) as ActionRow).act;
     return { steps, told, last: Math.max(told, last) };
   }
 

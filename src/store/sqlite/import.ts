@@ -1,6 +1,6 @@
 import { hasEnded, type TaskState } from '../../task.ts';
 import { lastError } from '../last-error.ts';
-import type { Brought, BroughtTask, Receipt } from '../store.ts';
+import type { Imported, ImportedTask, Receipt } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Enqueuing } from './enqueue.ts';
 import { type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
@@ -9,11 +9,11 @@ import { type Found, mustBeLegal, type Places } from './places.ts';
 /** A task of another queue under the id that it got. */
 interface Arrival {
   readonly id: number;
-  readonly task: BroughtTask;
+  readonly task: ImportedTask;
 }
 
 /** Records tasks of another queue: as new ones first, so that keys mean the same, then as they stood there. */
-export class Bringing {
+export class Importing {
   readonly #sql: Sql;
   readonly #enqueuing: Enqueuing;
   readonly #places: Places;
@@ -26,7 +26,7 @@ export class Bringing {
     this.#facts = facts;
   }
 
-  bring(tasks: readonly BroughtTask[], now: number): readonly Receipt[] {
+  import(tasks: readonly ImportedTask[], now: number): readonly Receipt[] {
     const receipts = this.#enqueuing.enqueue(tasks, now);
     const arrivals = tasks.flatMap((task, i): Arrival[] => {
       const { id, created } = receipts[i] as Receipt;
@@ -71,7 +71,7 @@ function resting({ id, task }: Arrival, now: number): unknown[] {
 }
 
 /** As after a first success here, nothing more is remembered of a task that ended well and never failed. */
-function isRemembered({ stands, executions, charged, deferrals, error }: BroughtTask): boolean {
+function isRemembered({ stands, executions, charged, deferrals, error }: ImportedTask): boolean {
   if (stands === 'succeeded') return charged.length > 0 || deferrals > 0 || error !== undefined;
   return executions > 0 || error !== undefined;
 }
@@ -80,7 +80,7 @@ function isRemembered({ stands, executions, charged, deferrals, error }: Brought
  * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
  * the clocks of `giveUpAfter` and `maxDeferredFor`.
  */
-function factsOf({ stands, executions, charged, deferrals, reason, error }: BroughtTask, now: number): FactsRow {
+function factsOf({ stands, executions, charged, deferrals, reason, error }: ImportedTask, now: number): FactsRow {
   const inARow = charged.length === 0 ? deferrals : 0;
   return {
     ...UNTOUCHED,
@@ -98,17 +98,17 @@ const ACTS = 'hf_acts (task, after_execution, at, actor, verb, note, from_state,
 
 function act({ id, task }: Arrival, to: TaskState, now: number): unknown[] {
   const { actor, note } = task.by;
-  return [id, 0, now, actor, 'imported', note ?? null, 'elsewhere', to, broughtText(task)];
+  return [id, 0, now, actor, 'imported', note ?? null, 'elsewhere', to, importedText(task)];
 }
 
-function broughtText({ executions, charged, deferrals, reason, error }: BroughtTask): string | null {
+function importedText({ executions, charged, deferrals, reason, error }: ImportedTask): string | null {
   if (executions === 0 && reason === undefined && error === undefined) return null;
-  const brought: Brought = {
+  const imported: Imported = {
     executions,
     charged,
     deferrals,
     ...(reason !== undefined && { reason }),
     ...(error !== undefined && { error: lastError(error) }),
   };
-  return JSON.stringify(brought);
+  return JSON.stringify(imported);
 }

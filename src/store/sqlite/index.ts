@@ -175,7 +175,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
       prune: (retention, after) => pruning.prune(retention, after),
       tidy: () => chores.tidy(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
-      takeSteps: (limit) => chores.takeSteps(limit),
+      takeActions: (limit) => chores.takeActions(limit),
       giveUpAfter: (time) => writer.giveUpAfter(time),
       async close() {
         if (closed) return;

@@ -2,9 +2,9 @@ import { isWaiting } from '../../task.ts';
 import { ownIdentity } from '../liveness.ts';
 import type { PendingLeaves } from '../pending-leaves.ts';
 import type {
-  BroughtTask,
   Claim,
   ClaimRequest,
+  ImportedTask,
   Lease,
   Move,
   Moved,
@@ -26,7 +26,7 @@ import { Checkpoints } from './checkpoints.ts';
 import { Claiming, type ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
-import { Bringing } from './import.ts';
+import { Importing } from './import.ts';
 import { Moving } from './move.ts';
 import type { Read } from './records.ts';
 import type { LostLeases } from './recover.ts';
@@ -43,7 +43,7 @@ interface Parts extends ClaimingParts {
 /** The verbs over tasks: each one an operation of the writer. */
 export class SqliteTasks implements TaskStore {
   readonly enqueue: (tasks: readonly NewTask[]) => Promise<readonly Receipt[]>;
-  readonly bring: (tasks: readonly BroughtTask[]) => Promise<readonly Receipt[]>;
+  readonly import: (tasks: readonly ImportedTask[]) => Promise<readonly Receipt[]>;
   readonly settle: (settlements: readonly Settlement[]) => Promise<readonly Settled[]>;
   readonly #sql: Sql;
   readonly #writer: Writer;
@@ -76,9 +76,9 @@ export class SqliteTasks implements TaskStore {
       // Who waits for work in this process may claim it in the very transaction that records it.
       () => notify('work'),
     );
-    const bringing = new Bringing(sql, enqueuing, places, facts);
-    this.bring = writer.gathering(
-      (tasks: readonly BroughtTask[], now) => bringing.bring(tasks, now),
+    const importing = new Importing(sql, enqueuing, places, facts);
+    this.import = writer.gathering(
+      (tasks: readonly ImportedTask[], now) => importing.import(tasks, now),
       () => notify('work'),
       () => notify('work'),
     );

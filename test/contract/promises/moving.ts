@@ -190,10 +190,14 @@ export function promisesOfMoving(factory: StoreFactory): void {
     await scene.move(task, { verb: 'hold', actor: 'bob' });
 
     const history = await scene.store.records.history(task);
-    expect(history).toMatchObject([{ kind: 'execution', next: 'needs_manual' }, { kind: 'act' }, { kind: 'act' }]);
+    expect(history).toMatchObject([
+      { kind: 'execution', next: 'needs_manual' },
+      { kind: 'action' },
+      { kind: 'action' },
+    ]);
     expect(history.slice(1)).toEqual([
       {
-        kind: 'act',
+        kind: 'action',
         at: retriedAt,
         actor: 'ünï “the” operator',
         verb: 'retry',
@@ -201,7 +205,7 @@ export function promisesOfMoving(factory: StoreFactory): void {
         from: 'needs_manual',
         to: 'ready',
       },
-      { kind: 'act', at: retriedAt + 1_000, actor: 'bob', verb: 'hold', from: 'ready', to: 'held' },
+      { kind: 'action', at: retriedAt + 1_000, actor: 'bob', verb: 'hold', from: 'ready', to: 'held' },
     ]);
   });
 
@@ -210,7 +214,7 @@ export function promisesOfMoving(factory: StoreFactory): void {
     await scene.move(id, { verb: 'cancel', actor: 'maria', note: 'wrong mailbox' });
 
     expect(await scene.store.records.history(id)).toMatchObject([
-      { kind: 'act', actor: 'maria', verb: 'cancel', note: 'wrong mailbox', from: 'running' },
+      { kind: 'action', actor: 'maria', verb: 'cancel', note: 'wrong mailbox', from: 'running' },
     ]);
   });
 }

@@ -244,7 +244,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     await scene.move(gone as number, { verb: 'cancel', actor: 'eva' });
     const now = scene.now();
 
-    expect(await scene.store.upkeep.takeSteps(1)).toEqual([
+    expect(await scene.store.upkeep.takeActions(1)).toEqual([
       {
         task: held,
         type: 'mail',
@@ -258,12 +258,12 @@ export function promisesOfPruning(factory: StoreFactory): void {
         to: 'held',
       },
     ]);
-    expect(await scene.store.upkeep.takeSteps(9)).toMatchObject([
+    expect(await scene.store.upkeep.takeActions(9)).toMatchObject([
       { task: gone, queue: 'q', source: 's', actor: 'eva', to: 'cancelled' },
     ]);
-    expect(await scene.store.upkeep.takeSteps(9)).toEqual([]);
+    expect(await scene.store.upkeep.takeActions(9)).toEqual([]);
     await scene.move(held as number, { verb: 'release' });
-    expect(await scene.store.upkeep.takeSteps(9)).toMatchObject([
+    expect(await scene.store.upkeep.takeActions(9)).toMatchObject([
       { task: held, verb: 'release', from: 'held', to: 'ready' },
     ]);
   });
@@ -271,16 +271,16 @@ export function promisesOfPruning(factory: StoreFactory): void {
   test.runIf(scene.hasSecond)('hands out a step to one of two processes that ask at once', async () => {
     const second = await scene.openSecond();
     for (let n = 0; n < 5; n++) await scene.taskIn('cancelled');
-    const both = await Promise.all([scene.store.upkeep.takeSteps(9), second.upkeep.takeSteps(9)]);
-    const rest = await second.upkeep.takeSteps(9);
+    const both = await Promise.all([scene.store.upkeep.takeActions(9), second.upkeep.takeActions(9)]);
+    const rest = await second.upkeep.takeActions(9);
     expect([...both.flat(), ...rest]).toHaveLength(5);
   });
 
-  test('hands out what followed from a unique key, but not what a settlement said, what was brought, or what is old', async () => {
+  test('hands out what followed from a unique key, but not what a settlement said, what was imported, or what is old', async () => {
     const unique = { key: 'u', while: 'waiting', onConflict: 'replace' } as const;
     const replaced = await scene.enqueueOne({ unique });
     await scene.enqueueOne({ unique });
-    expect(await scene.store.upkeep.takeSteps(9)).toMatchObject([
+    expect(await scene.store.upkeep.takeActions(9)).toMatchObject([
       { task: replaced, verb: 'supersede', to: 'cancelled' },
     ]);
 
@@ -288,25 +288,25 @@ export function promisesOfPruning(factory: StoreFactory): void {
     const running = await scene.start(worker, { unique: { ...unique, key: 'v' } });
     await scene.enqueueOne({ unique: { ...unique, key: 'v' } });
     expect(await scene.settle(running, retryIn(1_000))).toEqual({ answer: 'settled', state: 'cancelled' });
-    await scene.bring(...Array(20).fill({ stands: 'dead', executions: 1, reason: 'fs.locked', error: 'no' }));
+    await scene.import(...Array(20).fill({ stands: 'dead', executions: 1, reason: 'fs.locked', error: 'no' }));
     const gone = await scene.taskIn('cancelled');
-    expect(await scene.store.upkeep.takeSteps(9)).toMatchObject([{ task: gone, verb: 'cancel' }]);
-    expect(await scene.store.upkeep.takeSteps(9)).toEqual([]);
+    expect(await scene.store.upkeep.takeActions(9)).toMatchObject([{ task: gone, verb: 'cancel' }]);
+    expect(await scene.store.upkeep.takeActions(9)).toEqual([]);
 
     await scene.move(await scene.enqueueOne(), { verb: 'cancel' });
     scene.advance(DAY + 1);
-    expect(await scene.store.upkeep.takeSteps(9)).toEqual([]);
+    expect(await scene.store.upkeep.takeActions(9)).toEqual([]);
   });
 
   test('hands out new steps after those before them were removed with their tasks', async () => {
     const old = await scene.taskIn('cancelled');
     await scene.taskIn('cancelled');
-    await scene.store.upkeep.takeSteps(9);
+    await scene.store.upkeep.takeActions(9);
     scene.advance(30 * DAY);
     expect(await pruneAll(MONTH)).toHaveLength(2);
     const id = await scene.taskIn('cancelled');
     expect(id).toBeGreaterThan(old);
-    expect(await scene.store.upkeep.takeSteps(9)).toMatchObject([{ task: id, verb: 'cancel' }]);
+    expect(await scene.store.upkeep.takeActions(9)).toMatchObject([{ task: id, verb: 'cancel' }]);
   });
 
   test('removes what it may, and nothing else, of whatever there is', async () => {

@@ -42,7 +42,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
 
   test('has the facts of a waiting task as its next claim hands them out, and of a running one as it was claimed', async () => {
     const worker = await scene.join();
-    const [imported] = await scene.bring({ deferrals: 99, executions: 120 });
+    const [imported] = await scene.import({ deferrals: 99, executions: 120 });
     const deadline = scene.now() + 3_600_000;
     const [failed, deferred, again, fresh] = (await scene.enqueue(
       { deadline },
@@ -168,7 +168,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
 
     const history = await scene.store.records.history(id);
     expect(
-      history.map((entry) => (entry.kind === 'execution' ? entry.next : entry.kind === 'act' && entry.verb)),
+      history.map((entry) => (entry.kind === 'execution' ? entry.next : entry.kind === 'action' && entry.verb)),
     ).toEqual(['hold', 'release', 'scheduled', 'dead', 'retry', 'scheduled']);
     const times = history.map((entry) => (entry.kind === 'execution' ? entry.endedAt : entry.at));
     expect(times).toEqual(times.toSorted((a, b) => a - b));
@@ -193,7 +193,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
       { ...entry, at },
     ]);
     expect(await scene.store.records.history(id + 1_000)).toEqual([]);
-    expect(await scene.store.upkeep.takeSteps(100)).toEqual([]);
+    expect(await scene.store.upkeep.takeActions(100)).toEqual([]);
     expect(await scene.stateOf(id)).toBe('succeeded');
   });
 
@@ -208,7 +208,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
 
     const history = await scene.store.records.history(id);
     expect(
-      history.map((entry) => (entry.kind === 'execution' ? entry.next : entry.kind === 'act' && entry.verb)),
+      history.map((entry) => (entry.kind === 'execution' ? entry.next : entry.kind === 'action' && entry.verb)),
     ).toEqual(['hold', 'release', 'dead', 'retry', 'scheduled']);
   });
 }

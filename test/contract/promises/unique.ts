@@ -225,7 +225,7 @@ function promisesWhileWaiting(scene: Scene): void {
     expect(await scene.store.records.history(task)).toMatchObject([
       { kind: 'execution', next: 'scheduled', because: decision.because },
       {
-        kind: 'act',
+        kind: 'action',
         actor: 'holdfast',
         verb: 'supersede',
         note: expect.stringContaining(`#${next}`),
@@ -304,7 +304,7 @@ function promisesOfReplacing(scene: Scene): void {
       endedAt: scene.now(),
     });
     expect(await scene.store.records.history(old)).toMatchObject([
-      { kind: 'act', actor: 'holdfast', verb: 'supersede', note: expect.stringContaining(`#${id}`), from: state },
+      { kind: 'action', actor: 'holdfast', verb: 'supersede', note: expect.stringContaining(`#${id}`), from: state },
     ]);
     scene.advance(60_000);
     await scene.store.tasks.renew(worker, []);
@@ -329,7 +329,7 @@ function promisesOfReplacing(scene: Scene): void {
     expect(await scene.stateOf(id)).toBe('held');
     expect(await scene.store.records.history(id)).toMatchObject([
       {
-        kind: 'act',
+        kind: 'action',
         actor: 'holdfast',
         verb: 'hold',
         note: expect.stringContaining(`#${old}`),

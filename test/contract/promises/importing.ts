@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import type { BroughtTask } from '../../../src/store/store.ts';
-import { brought, ended, failure, idsOf, retryIn, type StoreFactory, succeeded, useScene } from '../scene.ts';
+import type { ImportedTask } from '../../../src/store/store.ts';
+import { ended, failure, idsOf, imported, retryIn, type StoreFactory, succeeded, useScene } from '../scene.ts';
 
 const LOCKED = { reason: 'fs.locked', kind: 'transient', count: 3 } as const;
 const TRIED = { executions: 4, charged: [LOCKED], reason: 'fs.locked', error: 'EBUSY: it is open' } as const;
 
-export function promisesOfBringing(factory: StoreFactory): void {
+export function promisesOfImporting(factory: StoreFactory): void {
   const scene = useScene(factory);
 
   test('keeps where each task stood, what was counted of it, and that it was imported', async () => {
     const now = scene.now();
     const endedAt = now - 86_400_000;
-    const ids = await scene.bring(
+    const ids = await scene.import(
       { dueAt: now + 60_000, ...TRIED },
       { ...TRIED },
       { stands: 'held', ...TRIED },
@@ -36,25 +36,25 @@ export function promisesOfBringing(factory: StoreFactory): void {
     for (const [i, id] of ids.entries()) {
       const [act, ...more] = await scene.store.records.history(id);
       expect(more).toEqual([]);
-      expect(act).toMatchObject({ kind: 'act', verb: 'imported', actor: 'maria', from: 'elsewhere', at: now });
+      expect(act).toMatchObject({ kind: 'action', verb: 'imported', actor: 'maria', from: 'elsewhere', at: now });
       expect(act).toMatchObject({ to: records[i]?.state });
     }
   });
 
-  test('remembers beside the act what was brought, whatever is counted later', async () => {
-    const [tried, fresh] = await scene.bring({ ...TRIED, by: { actor: 'eva', note: 'old.json' } }, {});
+  test('remembers beside the act what was imported, whatever is counted later', async () => {
+    const [tried, fresh] = await scene.import({ ...TRIED, by: { actor: 'eva', note: 'old.json' } }, {});
     await scene.settle(await scene.claimTask(await scene.join(), tried as number), retryIn(5_000));
 
     expect(await scene.store.records.history(tried as number)).toMatchObject([
-      { verb: 'imported', actor: 'eva', note: 'old.json', brought: { ...TRIED, deferrals: 0 } },
+      { verb: 'imported', actor: 'eva', note: 'old.json', imported: { ...TRIED, deferrals: 0 } },
       { kind: 'execution', execution: 5 },
     ]);
     const [act] = await scene.store.records.history(fresh as number);
-    expect(act).not.toHaveProperty('brought');
+    expect(act).not.toHaveProperty('imported');
   });
 
-  test('lets the next failure count on from what was brought', async () => {
-    const [id] = (await scene.bring({ ...TRIED, deferrals: 1, executions: 6 })) as [number];
+  test('lets the next failure count on from what was imported', async () => {
+    const [id] = (await scene.import({ ...TRIED, deferrals: 1, executions: 6 })) as [number];
     const claimed = await scene.claimTask(await scene.join(), id);
 
     expect(claimed.lease.execution).toBe(7);
@@ -75,7 +75,7 @@ export function promisesOfBringing(factory: StoreFactory): void {
   });
 
   test('counts deferrals as a row where no failure was charged', async () => {
-    const [id] = (await scene.bring({ executions: 3, deferrals: 2, reason: 'explicit.later' })) as [number];
+    const [id] = (await scene.import({ executions: 3, deferrals: 2, reason: 'explicit.later' })) as [number];
     scene.advance(1_000);
     const { facts } = await scene.claimTask(await scene.join(), id);
 
@@ -83,7 +83,7 @@ export function promisesOfBringing(factory: StoreFactory): void {
   });
 
   test('counts what waits after a failure among the retrying, and what ended by its reason', async () => {
-    await scene.bring(
+    await scene.import(
       { delay: 60_000, ...TRIED },
       { delay: 60_000 },
       { stands: 'dead', reason: 'http.404' },
@@ -102,20 +102,20 @@ export function promisesOfBringing(factory: StoreFactory): void {
   test('puts what waits into its queue’s order by when it was submitted, beside what is new', async () => {
     const now = scene.now();
     const [late] = await scene.enqueue({});
-    const [old, older] = await scene.bring({ submittedAt: now - 1_000 }, { submittedAt: now - 2_000 });
-    await scene.bring({ stands: 'held' }, { stands: 'dead', reason: 'x' }, { dueAt: now + 1 });
+    const [old, older] = await scene.import({ submittedAt: now - 1_000 }, { submittedAt: now - 2_000 });
+    await scene.import({ stands: 'held' }, { stands: 'dead', reason: 'x' }, { dueAt: now + 1 });
 
     expect(idsOf(await scene.claim(await scene.join()))).toEqual([older, old, late]);
   });
 
-  test('leaves what a key was brought or recorded with before as it is', async () => {
+  test('leaves what a key was imported or recorded with before as it is', async () => {
     const [known] = await scene.enqueue({ key: 'k', payload: '1' });
-    const again: Partial<BroughtTask> = { stands: 'dead', ...TRIED };
+    const again: Partial<ImportedTask> = { stands: 'dead', ...TRIED };
 
-    const receipts = await scene.store.tasks.bring([
-      brought({ key: 'k', ...again }),
-      brought({ key: 'new', ...again }),
-      brought({ key: 'new' }),
+    const receipts = await scene.store.tasks.import([
+      imported({ key: 'k', ...again }),
+      imported({ key: 'new', ...again }),
+      imported({ key: 'new' }),
     ]);
     expect(receipts.map(({ created }) => created)).toEqual([false, true, false]);
     expect(receipts[0]?.id).toBe(known);
@@ -123,21 +123,21 @@ export function promisesOfBringing(factory: StoreFactory): void {
     expect(await scene.find(known as number)).toMatchObject({ payload: '1', state: 'ready', charged: [] });
     expect(await scene.store.records.history(known as number)).toEqual([]);
     expect(await scene.stateOf(receipts[1]?.id as number)).toBe('dead');
-    expect(await scene.store.tasks.bring([brought({ key: 'new' })])).toEqual([{ ...receipts[1], created: false }]);
+    expect(await scene.store.tasks.import([imported({ key: 'new' })])).toEqual([{ ...receipts[1], created: false }]);
   });
 
   test('takes an empty batch, and a thousand at once', async () => {
-    expect(await scene.store.tasks.bring([])).toEqual([]);
-    const ids = await scene.bring(...Array.from({ length: 1_000 }, () => ({ ...TRIED })));
+    expect(await scene.store.tasks.import([])).toEqual([]);
+    const ids = await scene.import(...Array.from({ length: 1_000 }, () => ({ ...TRIED })));
     expect(new Set(ids).size).toBe(1_000);
   });
 
   describe('afterwards', () => {
     test('an ended one can be retried in a new round, and one that needs a person be answered', async () => {
-      const [dead, asked] = (await scene.bring({ stands: 'dead', ...TRIED }, { stands: 'needs_manual', ...TRIED })) as [
-        number,
-        number,
-      ];
+      const [dead, asked] = (await scene.import(
+        { stands: 'dead', ...TRIED },
+        { stands: 'needs_manual', ...TRIED },
+      )) as [number, number];
       expect(await scene.move(dead, { verb: 'retry' })).toMatchObject({ moved: true, from: 'dead', to: 'ready' });
       expect(await scene.find(dead)).toMatchObject({ executions: 4, charged: [] });
       expect(await scene.move(asked, { verb: 'resolve', as: 'dead' })).toMatchObject({ moved: true, to: 'dead' });
@@ -146,14 +146,14 @@ export function promisesOfBringing(factory: StoreFactory): void {
 
     test('a held one goes on at its time when it is released, with its counts', async () => {
       const dueAt = scene.now() + 60_000;
-      const [id] = (await scene.bring({ stands: 'held', dueAt, ...TRIED })) as [number];
+      const [id] = (await scene.import({ stands: 'held', dueAt, ...TRIED })) as [number];
       expect(await scene.move(id, { verb: 'release' })).toMatchObject({ moved: true, to: 'scheduled' });
       expect(await scene.find(id)).toMatchObject({ dueAt, charged: [LOCKED] });
     });
 
     test('one whose deadline has passed is handed out to be ended, and one that had ended is not', async () => {
       const deadline = scene.now() - 1;
-      const [waiting] = await scene.bring({ deadline, ...TRIED }, { stands: 'dead', deadline, ...TRIED });
+      const [waiting] = await scene.import({ deadline, ...TRIED }, { stands: 'dead', deadline, ...TRIED });
       const recovered = await scene.recover(await scene.join());
 
       expect(recovered).toMatchObject([{ why: 'expiry', lease: { task: waiting } }]);
@@ -162,7 +162,7 @@ export function promisesOfBringing(factory: StoreFactory): void {
     });
 
     test('one succeeds, or fails anew, as any other does', async () => {
-      const [a, b] = (await scene.bring({ ...TRIED }, { ...TRIED })) as [number, number];
+      const [a, b] = (await scene.import({ ...TRIED }, { ...TRIED })) as [number, number];
       const worker = await scene.join();
       await scene.settle(await scene.claimTask(worker, a), succeeded());
       await scene.settle(await scene.claimTask(worker, b), ended('needs_manual'), {
@@ -175,9 +175,9 @@ export function promisesOfBringing(factory: StoreFactory): void {
 
   test.runIf(factory.openSecond)('is seen by another process once it is acknowledged', async () => {
     const second = await scene.openSecond();
-    const [id] = await scene.bring({ key: 'k', stands: 'dead', ...TRIED });
+    const [id] = await scene.import({ key: 'k', stands: 'dead', ...TRIED });
 
     expect(await second.records.find(id as number)).toMatchObject({ key: 'k', state: 'dead', charged: [LOCKED] });
-    expect(await second.tasks.bring([brought({ key: 'k' })])).toEqual([{ id, created: false }]);
+    expect(await second.tasks.import([imported({ key: 'k' })])).toEqual([{ id, created: false }]);
   });
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { BROUGHT_STATES, type ChargedCount, defineTask, type PayloadError, type TaskToBring } from '../../src/index.ts';
+import { type ChargedCount, defineTask, IMPORT_STATES, type PayloadError, type TaskToImport } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast } from '../../src/testing/index.ts';
 import { aStore } from '../a-store.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
@@ -30,15 +30,15 @@ afterEach(async () => {
 });
 
 const LOCKED: ChargedCount = { reason: 'fs.locked', kind: 'transient', count: 3 };
-const bring = async (task: Partial<TaskToBring> = {}) => {
-  const [receipt] = await kit.holdfast.bring([{ type: 'elsewhere', input: null, ...task }]);
+const importOne = async (task: Partial<TaskToImport> = {}) => {
+  const [receipt] = await kit.holdfast.importTasks([{ type: 'elsewhere', input: null, ...task }]);
   return kit.holdfast.get((receipt as { id: number }).id);
 };
-const refusal = (task: Record<string, unknown>) => refused(() => bring(task as Partial<TaskToBring>));
+const refusal = (task: Record<string, unknown>) => refused(() => importOne(task as Partial<TaskToImport>));
 
 test('a task that was being retried goes on where it was: the next failure counts on, up to the same end', async () => {
   const at = new Date(kit.clock.now() + 60_000);
-  const { id } = await bring({ type: 'work', state: 'scheduled', at, charged: [LOCKED], error: 'EBUSY' });
+  const { id } = await importOne({ type: 'work', state: 'scheduled', at, charged: [LOCKED], error: 'EBUSY' });
   await kit.advance('59s');
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'scheduled', attempts: 3, executions: 3, dueAt: at });
   await kit.advance('3s');
@@ -51,52 +51,52 @@ test('a task that was being retried goes on where it was: the next failure count
       actor: 'api',
       from: 'elsewhere',
       to: 'scheduled',
-      brought: { charged: [LOCKED], error: 'EBUSY' },
+      imported: { charged: [LOCKED], error: 'EBUSY' },
     },
     { execution: 4, next: 'scheduled', failure: { message: 'attempt 4, execution 4, after: EBUSY' } },
     { execution: 5, next: 'dead', because: { count: 5, limit: 5 } },
   ]);
 });
 
-test('every state but running can be brought, and stands so', async () => {
-  for (const state of BROUGHT_STATES) {
-    const task = await bring({ state, ...(state === 'scheduled' && { delay: '1h' }) });
+test('every state but running can be imported, and stands so', async () => {
+  for (const state of IMPORT_STATES) {
+    const task = await importOne({ state, ...(state === 'scheduled' && { delay: '1h' }) });
     expect(task.state).toBe(state);
   }
   const { counts } = { counts: await kit.holdfast.counts() };
-  expect(counts.byState).toEqual(Object.fromEntries([...BROUGHT_STATES.map((state) => [state, 1]), ['running', 0]]));
+  expect(counts.byState).toEqual(Object.fromEntries([...IMPORT_STATES.map((state) => [state, 1]), ['running', 0]]));
 });
 
 test('what is left out follows from what is said', async () => {
   const now = new Date(kit.clock.now());
   const endedAt = new Date(kit.clock.now() - 1_000);
-  expect(await bring()).toMatchObject({ state: 'ready', executions: 0, attempts: 0, deferrals: 0 });
-  expect(await bring({ delay: '1h' })).toMatchObject({ state: 'scheduled' });
-  expect(await bring({ at: endedAt, state: 'scheduled' })).toMatchObject({ state: 'ready' });
-  expect(await bring({ state: 'dead' })).toMatchObject({ reason: 'unknown', executions: 0, endedAt: now });
-  expect(await bring({ state: 'dead', endedAt })).toMatchObject({ endedAt, submittedAt: endedAt });
-  expect(await bring({ state: 'cancelled' })).toMatchObject({ reason: 'cancelled' });
-  expect(await bring({ state: 'succeeded', charged: [LOCKED], result: { n: 1 } })).toMatchObject({
+  expect(await importOne()).toMatchObject({ state: 'ready', executions: 0, attempts: 0, deferrals: 0 });
+  expect(await importOne({ delay: '1h' })).toMatchObject({ state: 'scheduled' });
+  expect(await importOne({ at: endedAt, state: 'scheduled' })).toMatchObject({ state: 'ready' });
+  expect(await importOne({ state: 'dead' })).toMatchObject({ reason: 'unknown', executions: 0, endedAt: now });
+  expect(await importOne({ state: 'dead', endedAt })).toMatchObject({ endedAt, submittedAt: endedAt });
+  expect(await importOne({ state: 'cancelled' })).toMatchObject({ reason: 'cancelled' });
+  expect(await importOne({ state: 'succeeded', charged: [LOCKED], result: { n: 1 } })).toMatchObject({
     executions: 4,
     attempts: 3,
     result: { n: 1 },
   });
-  expect(await bring({ deferrals: 2 })).toMatchObject({ executions: 2, deferrals: 2, reason: 'explicit.later' });
+  expect(await importOne({ deferrals: 2 })).toMatchObject({ executions: 2, deferrals: 2, reason: 'explicit.later' });
   const charged = [
     { reason: 'http.5xx', count: 1 },
     { reason: 'order.closed', count: 1 },
     { reason: 'permanent', count: 1 },
   ];
-  expect(await bring({ charged })).toMatchObject({
+  expect(await importOne({ charged })).toMatchObject({
     reason: 'permanent',
     attemptsByReason: [{ kind: 'transient' }, { kind: 'unknown' }, { kind: 'permanent' }],
   });
 });
 
-test('the same tasks can be brought again: those that are there are answered, and stay as they are', async () => {
-  const tasks: TaskToBring[] = [1, 2, 3].map((n) => ({ type: 'a', input: n, key: `k${n}`, state: 'dead' }));
-  const first = await kit.holdfast.bring(tasks.slice(0, 2), { actor: 'eva', note: 'from the old one' });
-  const again = await kit.holdfast.bring(tasks.map((task) => ({ ...task, state: 'succeeded' })));
+test('the same tasks can be imported again: those that are there are answered, and stay as they are', async () => {
+  const tasks: TaskToImport[] = [1, 2, 3].map((n) => ({ type: 'a', input: n, key: `k${n}`, state: 'dead' }));
+  const first = await kit.holdfast.importTasks(tasks.slice(0, 2), { actor: 'eva', note: 'from the old one' });
+  const again = await kit.holdfast.importTasks(tasks.map((task) => ({ ...task, state: 'succeeded' })));
 
   expect(again.map(({ created }) => created)).toEqual([false, false, true]);
   expect(again.slice(0, 2).map(({ id }) => id)).toEqual(first.map(({ id }) => id));
@@ -107,12 +107,12 @@ test('the same tasks can be brought again: those that are there are answered, an
 });
 
 test('inputs of a type that is defined here are checked, and its functions asked, as by enqueue', async () => {
-  expect(await bring({ type: 'typed', input: { box: 'INBOX' } })).toMatchObject({ source: 'imap:inbox' });
+  expect(await importOne({ type: 'typed', input: { box: 'INBOX' } })).toMatchObject({ source: 'imap:inbox' });
   expect(await refusal({ type: 'typed', input: {} })).toMatchObject({ code: 'invalid_input', index: 0 });
-  expect(await bring({ type: 'checked', input: 'good', state: 'held' })).toMatchObject({ state: 'held' });
+  expect(await importOne({ type: 'checked', input: 'good', state: 'held' })).toMatchObject({ state: 'held' });
 
   const error = await refused(() =>
-    kit.holdfast.bring([
+    kit.holdfast.importTasks([
       { type: 'checked', input: 'good' },
       { type: 'checked', input: 'bad' },
       { type: 'checked', input: 'bad' },
@@ -120,7 +120,7 @@ test('inputs of a type that is defined here are checked, and its functions asked
   );
   expect(error).toMatchObject({
     index: 1,
-    message: expect.stringContaining('tasks[1] is refused, so none was brought.'),
+    message: expect.stringContaining('tasks[1] is refused, so none was imported.'),
   });
   expect((await kit.holdfast.list({ types: ['checked'] })).length).toBe(1);
 });
@@ -128,7 +128,7 @@ test('inputs of a type that is defined here are checked, and its functions asked
 describe('is refused, with a word about what to say instead', () => {
   const now = Date.now();
   test.each<[string, Record<string, unknown>, RegExp]>([
-    ['a state that nobody brings', { state: 'running' }, /cannot be 'running'.*ready.*scheduled.*needs_manual/],
+    ['a state that nobody imports', { state: 'running' }, /cannot be 'running'.*ready.*scheduled.*needs_manual/],
     ['a state of another queue', { state: 'failed' }, /state must be one of scheduled, ready/],
     ['scheduled without a time', { state: 'scheduled' }, /needs the time/],
     ['ready at a later time', { state: 'ready', delay: '1h' }, /cannot be due later/],
@@ -149,7 +149,7 @@ describe('is refused, with a word about what to say instead', () => {
     ['a reason twice', { charged: [LOCKED, LOCKED] }, /twice/],
     ['a count of none', { charged: [{ ...LOCKED, count: 0 }] }, /charged\[0\].count must be a whole number/],
     ['a kind that is none', { charged: [{ ...LOCKED, kind: 'odd' }] }, /charged\[0\].kind must be one of/],
-    ['an option that is none', { atempts: 3 }, /bring has no option 'atempts'/],
+    ['an option that is none', { atempts: 3 }, /importTasks has no option 'atempts'/],
     ['a result that JSON cannot carry', { state: 'succeeded', result: 1n }, /BigInt/],
   ])('%s', async (_, task, words) => {
     const error = await refusal(task);
@@ -170,9 +170,9 @@ describe('is refused, with a word about what to say instead', () => {
 
   test('more than one transaction should take, and what is no list', async () => {
     const many = Array.from({ length: 10_001 }, () => ({ type: 'a', input: null }));
-    expect((await refused(() => kit.holdfast.bring(many))).message).toMatch(/at most 10000 tasks/);
-    for (const [, value] of nonsense(['an array'])) await refused(() => kit.holdfast.bring(value as never));
-    await refused(() => kit.holdfast.bring([], { by: 'eva' } as never));
-    expect(await kit.holdfast.bring([])).toEqual([]);
+    expect((await refused(() => kit.holdfast.importTasks(many))).message).toMatch(/at most 10000 tasks/);
+    for (const [, value] of nonsense(['an array'])) await refused(() => kit.holdfast.importTasks(value as never));
+    await refused(() => kit.holdfast.importTasks([], { by: 'eva' } as never));
+    expect(await kit.holdfast.importTasks([])).toEqual([]);
   });
 });

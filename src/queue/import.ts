@@ -5,19 +5,19 @@ import { FAILURE_KINDS, type FailureKind, isKind, isReason } from '../failure/ou
 import { encodeJson } from '../json.ts';
 import { list, moment, name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
-import type { Brought, BroughtTask, By } from '../store/store.ts';
-import { BROUGHT_STATES, type BroughtState, hasEnded } from '../task.ts';
+import type { By, Imported, ImportedTask } from '../store/store.ts';
+import { hasEnded, IMPORT_STATES, type ImportState } from '../task.ts';
 import { type EnqueueOptions, madeOfEach, OPTIONS, type TaskMaker } from './enqueue.ts';
 
 /**
  * A task of another queue: what it is, as for `enqueue`, and how it stood there. What is left out, it did not have. By its `key` it
  * is recognised again; a `unique` key is for new tasks.
  */
-export interface TaskToBring extends Omit<EnqueueOptions, 'unique'> {
+export interface TaskToImport extends Omit<EnqueueOptions, 'unique'> {
   readonly type: string;
   readonly input: unknown;
   /** Default: it waits, until it is due. What was running there is said to be `ready`, or `scheduled`. */
-  readonly state?: BroughtState;
+  readonly state?: ImportState;
   /** Its failures that counted, by reason: the next one counts on. A kind that is not said is the usual one of its reason. */
   readonly charged?: readonly (Omit<ChargedCount, 'kind'> & { readonly kind?: FailureKind })[];
   /** How often it was started. Default: as often as it failed, was deferred and succeeded. */
@@ -58,7 +58,7 @@ const MOST = 1_000_000_000;
 const LONGEST_ERROR = 8_192;
 export const LONGEST_NOTE = 4_096;
 
-/** What is the same for all tasks that are brought together. */
+/** What is the same for all tasks that are imported together. */
 export interface Circumstances {
   readonly now: number;
   readonly by: By;
@@ -71,24 +71,24 @@ export interface Circumstances {
  * Checks a task of another queue, and makes of it what a store takes. A promise of it where its input's schema answers one.
  * @throws InvalidInputError or PayloadError naming what is refused.
  */
-export function broughtTask(given: TaskToBring, around: Circumstances): BroughtTask | Promise<BroughtTask> {
-  refuseUnknown(given, KNOWN, 'bring');
+export function importedTask(given: TaskToImport, around: Circumstances): ImportedTask | Promise<ImportedTask> {
+  refuseUnknown(given, KNOWN, 'importTasks');
   const { type, input, state, charged, executions, deferrals, reason, error, result, endedAt, note, ...rest } = given;
   const made = around.makerFor(name(type, 'type'))(submitted(rest, endedAt))(input);
   const stood = standing(given, around);
-  const complete = (task: Awaited<typeof made>): BroughtTask => ({ ...task, ...stood });
+  const complete = (task: Awaited<typeof made>): ImportedTask => ({ ...task, ...stood });
   return made instanceof Promise ? made.then(complete) : complete(made);
 }
 
 /** All of them; the first that is refused is named. A promise only where a schema answers one. */
-export function broughtTasks(
-  given: readonly TaskToBring[],
+export function importedTasks(
+  given: readonly TaskToImport[],
   around: Circumstances,
-): readonly BroughtTask[] | Promise<readonly BroughtTask[]> {
+): readonly ImportedTask[] | Promise<readonly ImportedTask[]> {
   return madeOfEach(
     given,
-    (one) => broughtTask(one, around),
-    (index) => `tasks[${index}] is refused, so none was brought.`,
+    (one) => importedTask(one, around),
+    (index) => `tasks[${index}] is refused, so none was imported.`,
   );
 }
 
@@ -101,9 +101,9 @@ function submitted(options: EnqueueOptions, endedAt: Date | undefined): EnqueueO
   throw new InvalidInputError(`endedAt is ${endedAt.toISOString()}, before it was submitted.`);
 }
 
-type Standing = Pick<BroughtTask, 'stands' | 'result' | 'endedAt' | 'by'> & Brought;
+type Standing = Pick<ImportedTask, 'stands' | 'result' | 'endedAt' | 'by'> & Imported;
 
-function standing(given: TaskToBring, { now, by, sizeLimit }: Circumstances): Standing {
+function standing(given: TaskToImport, { now, by, sizeLimit }: Circumstances): Standing {
   const { result, endedAt, note } = given;
   const stands = standsAs(given, now);
   const ended = stands !== 'waiting' && hasEnded(stands);
@@ -127,7 +127,7 @@ function standing(given: TaskToBring, { now, by, sizeLimit }: Circumstances): St
   };
 }
 
-function standsAs({ state, at, delay }: TaskToBring, now: number): BroughtTask['stands'] {
+function standsAs({ state, at, delay }: TaskToImport, now: number): ImportedTask['stands'] {
   if (state === undefined) return 'waiting';
   if ((state as unknown) === 'running') {
     throw new InvalidInputError(
@@ -135,7 +135,7 @@ function standsAs({ state, at, delay }: TaskToBring, now: number): BroughtTask['
     );
   }
   const later = at === undefined ? delay !== undefined : moment(at, 'at').getTime() > now;
-  switch (oneOf(state, BROUGHT_STATES, 'state')) {
+  switch (oneOf(state, IMPORT_STATES, 'state')) {
     case 'scheduled':
       if (at !== undefined || delay !== undefined) return 'waiting';
       throw new InvalidInputError('state scheduled needs the time at which it is due. What is due now is ready.');
@@ -148,12 +148,12 @@ function standsAs({ state, at, delay }: TaskToBring, now: number): BroughtTask['
     case 'needs_manual':
     case 'dead':
     case 'cancelled':
-      if (at === undefined && delay === undefined) return state as Exclude<BroughtState, 'scheduled' | 'ready'>;
+      if (at === undefined && delay === undefined) return state as Exclude<ImportState, 'scheduled' | 'ready'>;
       throw new InvalidInputError(`state ${state} has no time at which it is due: it does not go on by itself.`);
   }
 }
 
-function counted(given: TaskToBring, stands: BroughtTask['stands']): Brought {
+function counted(given: TaskToImport, stands: ImportedTask['stands']): Imported {
   const charged = chargedFrom(given.charged === undefined ? [] : given.charged);
   const deferrals = wholeNumber(given.deferrals === undefined ? 0 : given.deferrals, 'deferrals', 0, MOST);
   const told = charged.reduce((sum, { count }) => sum + count, deferrals);
@@ -203,8 +203,8 @@ function usualKind(reason: string): FailureKind {
 }
 
 function reasonOf(
-  { reason }: TaskToBring,
-  stands: BroughtTask['stands'],
+  { reason }: TaskToImport,
+  stands: ImportedTask['stands'],
   charged: readonly ChargedCount[],
   deferrals: number,
 ): string | undefined {

@@ -136,6 +136,7 @@ export class Claims {
       const { allowed } = this.#context.suspects;
       if (!allowed) return undefined;
       const worker = await seat.membership.join();
+      if (allowed.alone) this.#context.suspects.noteAsked();
       const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
         store.claim({
           ...takes,

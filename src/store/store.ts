@@ -226,7 +226,8 @@ export interface ClaimRequest extends Takes {
   readonly except: readonly number[];
   /**
    * Up to so many more after the limit is reached, if all up to there are of these types, and as long as the next ones in order
-   * are too, may run twice, have no deadline and are no suspects: for a worker that is about to have room for them.
+   * are too, may run twice, have no deadline and are no suspects: for a worker that is about to have room for them. A suspect that
+   * `suspects` and `alone` do not admit is passed over.
    */
   readonly ahead?: { readonly limit: number; readonly types: readonly string[] };
 }

@@ -29,7 +29,7 @@ export function suspectNext(task: Pick<Task, 'state' | 'lostInARow'>): string | 
     case 'alone':
       return `A worker that runs nothing, or ends what it runs first, takes it, and takes nothing else for ${formatDuration(probationOf(task.lostInARow))}.`;
     case 'few_at_a_time':
-      return 'A worker takes few such tasks at a time: one more for each that ends without taking the worker down.';
+      return 'A worker takes few such tasks at a time: one more for each that ends, or runs for 10 s, without taking the worker down.';
     case undefined:
       return undefined;
   }

@@ -5,7 +5,7 @@ import type { Policy } from '../failure/policy.ts';
 import type { Claimed, ClaimRequest } from '../store/store.ts';
 import { mustRunAlone, probationOf } from '../suspects.ts';
 
-/** A process that was busy for so long claims nothing more until it is empty, once a task is due that must run alone. */
+/** A process that did not ask for so long while it ran nothing ends what it runs, once a task is due that must run alone. */
 const LONGEST_BUSY: Milliseconds = 60_000;
 
 /** Where it is not empty after so long, it takes that task beside others, so that none waits for ever. */
@@ -25,8 +25,9 @@ export const AWAITS_EMPTY = {
 
 /**
  * Which suspects this process may claim now; one for all of its workers and claims by hand. Those that may run beside others are
- * let go one at a time at first, and one more for each that reports anything; a new loss begins anew with one. One that must run
- * alone is for a process that runs nothing, and for its probation nothing else is claimed; a busy process becomes empty for it.
+ * let go one at a time at first, and one more for each that reports anything; one that outlives its probation is counted no more. A
+ * new loss begins anew with one. One that must run alone is for a process that runs nothing, and for its probation nothing else is
+ * claimed; a busy process becomes empty for it.
  */
 export class Suspects {
   readonly #clock: Clock;
@@ -34,8 +35,9 @@ export class Suspects {
   readonly #begun = new Map<Claimed, () => boolean>();
   readonly #running = new Map<Claimed, Suspect>();
   #atOnce = 1;
+  /** When it last ran nothing and asked for what must run alone, or began such a task. */
   #busySince: Milliseconds = 0;
-  /** Since when nothing is claimed until the process is empty. */
+  /** When it last began to claim nothing until it is empty. */
   #drainsSince: Milliseconds | undefined;
 
   constructor(clock: Clock) {
@@ -44,16 +46,24 @@ export class Suspects {
 
   /** What a claim may ask for; undefined while a task must run alone, or waits for that: then nothing is to be claimed. */
   get allowed(): Pick<ClaimRequest, 'suspects' | 'alone'> | undefined {
-    const held = [...this.#running].filter(([claimed]) => this.#begun.get(claimed)?.()).map(([, suspect]) => suspect);
     const now = this.#clock.monotonic();
-    if (held.some(({ lostInARow, begunAt }) => mustRunAlone(lostInARow) && now - begunAt < probationOf(lostInARow))) {
-      return undefined;
-    }
+    const onProbation = [...this.#running]
+      .filter(
+        ([claimed, { lostInARow, begunAt }]) => this.#begun.get(claimed)?.() && now - begunAt < probationOf(lostInARow),
+      )
+      .map(([, suspect]) => suspect);
+    if (onProbation.some(({ lostInARow }) => mustRunAlone(lostInARow))) return undefined;
     const isEmpty = this.#isEmpty;
     if (!isEmpty && this.#drainsSince !== undefined && now - this.#drainsSince < LONGEST_DRAIN) return undefined;
-    const beside = held.filter(({ lostInARow }) => !mustRunAlone(lostInARow)).length;
     const alone = isEmpty || now - this.#busySince >= LONGEST_BUSY;
-    return { suspects: Math.max(0, this.#atOnce - beside), alone };
+    return { suspects: Math.max(0, this.#atOnce - onProbation.length), alone };
+  }
+
+  /** A claim asks now for what must run alone. */
+  noteAsked(): void {
+    if (!this.#isEmpty) return;
+    this.#busySince = this.#clock.monotonic();
+    this.#drainsSince = undefined;
   }
 
   /**
@@ -61,9 +71,12 @@ export class Suspects {
    * `AWAITS_EMPTY`, and nothing is claimed until the process is empty, or was not for too long. One that would end by that begins.
    */
   mayBegin({ facts }: Claimed, policy: Policy): boolean {
-    if (!mustRunAlone(facts.lostInARow) || this.#drainsSince !== undefined || this.#isEmpty) return true;
+    if (!mustRunAlone(facts.lostInARow) || this.#isEmpty) return true;
+    const now = this.#clock.monotonic();
+    // A slot is free at the end of the drain, so the task is claimed soon after it; an older drain was for another task.
+    if (this.#drainsSince !== undefined && now - this.#drainsSince < 2 * LONGEST_DRAIN) return true;
     if (decide(facts, AWAITS_EMPTY, policy, 0).next !== 'scheduled') return true;
-    this.#drainsSince = this.#clock.monotonic();
+    this.#drainsSince = now;
     return false;
   }
 
@@ -75,10 +88,6 @@ export class Suspects {
   /** A task of this process was claimed and begins. */
   begin(claimed: Claimed, isHeld = () => true): void {
     const now = this.#clock.monotonic();
-    if (this.#isEmpty) {
-      this.#busySince = now;
-      this.#drainsSince = undefined;
-    }
     this.#begun.set(claimed, isHeld);
     const { lostInARow } = claimed.facts;
     if (lostInARow === 0) return;

@@ -481,6 +481,9 @@ export class Worker implements AsyncDisposable {
       const allowed = this.#suspects.allowed;
       if ((asked === 0 && !ahead) || !allowed) return { asked, given: [] };
       const worker = await this.#membership.join();
+      // What was claimed ahead begins first. A claim without a free slot is given no such task, and claims nothing ahead behind one.
+      const alone = allowed.alone && (asked === 0 || this.#ahead.size === 0);
+      if (alone && asked > 0) this.#suspects.noteAsked();
       const {
         known,
         tasks: taken,
@@ -493,9 +496,8 @@ export class Worker implements AsyncDisposable {
           ...(ahead && { ahead }),
           worker,
           limit: asked,
-          ...allowed,
-          // What was claimed ahead begins before whatever is claimed now.
-          alone: allowed.alone && this.#ahead.size === 0,
+          suspects: allowed.suspects,
+          alone,
           ...(this.#notIdempotent.length > 0 && { notIdempotent: this.#notIdempotent }),
           except: this.#context.astray?.() ?? this.astray,
         }),

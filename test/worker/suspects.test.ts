@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { defineTask } from '../../src/index.ts';
+import type { Claimed } from '../../src/store/store.ts';
+import { Suspects } from '../../src/worker/suspects.ts';
+import { virtualWorld } from '../contract/virtual-world.ts';
 import { type Kit, useKits } from './scene.ts';
 
 const open = useKits();
@@ -202,6 +205,53 @@ test('60 tasks of 500 ms that were lost with their worker are done on 100 slots 
   await kit.advance('5s');
 
   expect((await kit.holdfast.counts()).byState).toMatchObject({ succeeded: 60 });
+});
+
+test('a suspect that outlives its probation of 10 s keeps no other one waiting', async () => {
+  const { kit, begun, work } = await timed();
+  const [, second, third] = (await suspects(kit, 1, [1_000, 1_000, 1_000])) as [number, number, number];
+
+  work();
+  await kit.advance('9s');
+  expect(begun.size).toBe(1);
+  await kit.advance('21s');
+
+  expect(begun.get(second)).toBeCloseTo(10, 0);
+  expect(begun.get(third)).toBeCloseTo(20, 0);
+});
+
+test('a suspect has its turn in a worker that claims ahead of what it runs', async () => {
+  const { kit, begun, work } = await timed();
+  const before = await kit.holdfast.enqueueAll('work', Array(100).fill(0.005));
+  await kit.advance('1ms');
+  const [suspect] = (await suspects(kit, 1, [0.005])) as [number];
+  await kit.holdfast.enqueueAll('work', Array(400).fill(0.005));
+
+  work({ concurrency: 1, leaseFor: '1d' });
+  await kit.advance('10s');
+
+  expect(begun.size).toBe(501);
+  expect([...begun.keys()].indexOf(suspect)).toBe(before.length);
+});
+
+test('a process that runs nothing between two tasks for moments only asks for a task that must run alone after a minute', () => {
+  const { clock } = virtualWorld();
+  const all = new Suspects(clock);
+  const claimed = { facts: { lostInARow: 0 } } as Claimed;
+  all.noteAsked();
+  const runForSeconds = (seconds: number) => {
+    for (let n = 0; n < seconds; n += 1) {
+      all.begin(claimed);
+      clock.advance(1_000);
+      if (n < seconds - 1) all.end(claimed, true);
+    }
+  };
+
+  runForSeconds(59);
+  expect(all.allowed).toMatchObject({ alone: false });
+  all.end(claimed, true);
+  runForSeconds(1);
+  expect(all.allowed).toMatchObject({ alone: true });
 });
 
 test('a new loss that a process sees lets suspects go one at a time again', async () => {

@@ -17,7 +17,7 @@ interface Allowance {
   suspects: number;
   /** Whether one that must run alone may be taken: as long as nothing else was. `taken` once it was: then nothing more is. */
   alone: boolean | 'taken';
-  /** Only tasks of these types, and none behind a task of another. Absent: any. */
+  /** In a claim ahead: tasks of these types, and none behind a task of another type or a suspect. Absent: any. */
   readonly types?: readonly string[];
   /** The classes that gave something. */
   readonly classes: Set<number>;
@@ -67,9 +67,7 @@ export class Walk {
     if (allowance.alone === 'taken') return taken;
     const others = [...classes].some((id) => !ahead?.types.includes(this.#catalogue.class(id).type));
     if (ahead && ahead.limit > 0 && taken.length === limit && !others) {
-      taken.push(
-        ...this.#takeRound(rotated, { limit: ahead.limit, suspects: 0, alone: false, types: ahead.types, classes }),
-      );
+      taken.push(...this.#takeRound(rotated, { ...allowance, limit: ahead.limit, types: ahead.types }));
     }
     return taken;
   }
@@ -118,7 +116,7 @@ export class Walk {
   /** Merges the lanes of one queue: the one whose head comes first gives until another's comes before its next. */
   #takeInOrder(merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
     while (taken.length < enough && allowance.alone !== 'taken') {
-      if (taken.length > 0) merge.drop(TRACK.alone);
+      if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
       const input = merge.first;
       if (!input || !this.#allows(input, allowance)) return;
       const bound = merge.bound();
@@ -146,7 +144,7 @@ export class Walk {
   #takeInTurn(queue: number, merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
     const atOnce = merge.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
     while (taken.length < enough && allowance.alone !== 'taken') {
-      if (taken.length > 0) merge.drop(TRACK.alone);
+      if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
       const before = taken.length;
       const firsts = merge.firsts();
       const lanes = firsts.map((input): Turn => {
@@ -155,7 +153,7 @@ export class Walk {
       });
       const most = Math.min(enough, before + atOnce);
       while (taken.length < most && allowance.alone !== 'taken') {
-        const lane = sooner(lanes, allowance, taken.length > 0);
+        const lane = sooner(lanes, allowance, taken.length > 0 && !allowance.types);
         if (!lane || !this.#allows(lane.input, allowance)) break;
         const { track } = lane.input.stream;
         if (track === TRACK.suspect) allowance.suspects -= 1;
@@ -186,7 +184,7 @@ export class Walk {
   }
 
   #allows({ stream }: MergeInput, { types }: Allowance): boolean {
-    return !types || types.includes(this.#catalogue.class(stream.class).type);
+    return !types || (stream.track === TRACK.fresh && types.includes(this.#catalogue.class(stream.class).type));
   }
 
   #tasksOf(lane: number, most: number): Ranked[] {

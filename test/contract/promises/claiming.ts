@@ -726,6 +726,24 @@ function promisesOfSuspects(scene: Scene): void {
     const ahead = { limit: 10, types: ['mail'] };
     expect(await scene.claim(worker, { limit: 1, suspects: 5, ahead })).toHaveLength(1);
   });
+
+  test.each([
+    ['one', false, 1],
+    ['one in a fair queue', true, 1],
+    ['one that must run alone', false, 2],
+    ['one that must run alone in a fair queue', true, 2],
+  ])('claims nothing ahead behind %s that the worker may be given later', async (_, fair, lostInARow) => {
+    await scene.store.sources.setUp('default', { fair });
+    const worker = await scene.join();
+    const [suspect] = await suspects(lostInARow, {});
+    scene.advance(1);
+    const behind = await scene.enqueue({}, {});
+    const ahead = { limit: 10, types: ['mail'] };
+
+    expect(await scene.claim(worker, { limit: 0, ahead })).toEqual([]);
+    expect(idsOf(await scene.claim(worker, { limit: 0, suspects: 0, alone: false, ahead }))).toEqual(behind);
+    expect(idsOf(await scene.claim(worker, { limit: 1, ahead }))).toEqual([suspect]);
+  });
 }
 
 function promisesOfPlaces(scene: Scene): void {

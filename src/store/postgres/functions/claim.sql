@@ -325,6 +325,8 @@ BEGIN
     IF p_alone THEN
       apart := pick(p_line, '{3}', 1, 1, except_, p_now);
       IF apart.ids IS NOT NULL AND (found.ids IS NULL OR place_of(p_line, apart.ids[1]) < place_of(p_line, found.ids[1])) THEN
+        -- Nothing is claimed ahead behind it.
+        IF p_most = 0 THEN RETURN taken; END IF;
         found := apart;
         p_most := 1;
         p_ahead := 0;
@@ -486,7 +488,7 @@ BEGIN
         CASE pass WHEN 1 THEN least(limit_ - cardinality(taken), ceil(limit_::numeric / count_)::integer)
           WHEN 2 THEN limit_ - cardinality(taken) ELSE 0 END,
         CASE pass WHEN 3 THEN limit_ + ahead - cardinality(taken) ELSE 0 END,
-        CASE pass WHEN 3 THEN 0 ELSE suspects END, alone AND taken = '{}', p_token, p_now);
+        suspects, alone AND taken = '{}', p_token, p_now);
       IF alone AND taken = '{}' AND got <> '{}' AND (SELECT lost_of(l) > 1 FROM live l WHERE id = got[1]) THEN RETURN got; END IF;
       taken := taken || got;
       IF suspects > 0 THEN suspects := suspects - suspects_of(got); END IF;

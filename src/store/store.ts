@@ -272,7 +272,7 @@ export interface Claimed {
   readonly lastError?: string;
   /** What an earlier execution saved last, as JSON. It is kept over rounds, and removed with its task. */
   readonly checkpoint?: string;
-  /** What of its counters holds no JSON in a damaged row, and counts as zero. */
+  /** What holds no JSON in a damaged row: its counters, which count as zero, or its needs, which then keep no worker from it. */
   readonly unreadable?: readonly string[];
 }
 

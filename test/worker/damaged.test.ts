@@ -58,6 +58,25 @@ describe('a task whose row is damaged', () => {
     expect(await holdfast.get(2)).toMatchObject({ state: 'dead' });
   });
 
+  test.each(['{"gpu":', '[1]', '"gpu"', ''])(
+    'needs a person when its needs are %j, and the others run',
+    async (text) => {
+      const path = join(folder(), 'tasks.db');
+      const ran: unknown[] = [];
+      const work = defineTask('work', { run: (input) => void ran.push(input) });
+      const kit = await open({ store: aStore(path), tasks: [work], worker: { capabilities: { gpu: 1 } } });
+      const { id } = await kit.holdfast.enqueue(work, 1, { delay: '1h', needs: { gpu: 2 } });
+      await kit.holdfast.enqueue(work, 2, { delay: '1h', needs: { gpu: 1 } });
+      await kit.holdfast.enqueue(work, 3, { delay: '1h' });
+      const damage = (table: string) => `UPDATE ${table} SET needs = '${text}' WHERE needs = '{"gpu":2}'`;
+      await alter(path, { sqlite: damage('hf_classes'), postgres: damage('holdfast.classes') });
+      await kit.advance('1h');
+
+      expect(ran).toEqual([2, 3]);
+      expect(await kit.holdfast.get(id)).toMatchObject({ ...QUARANTINED, unreadable: ['needs'] });
+    },
+  );
+
   test('can be cancelled before anybody claims it', async () => {
     const { kit } = await withDamage(column('payload', '{'));
     await kit.holdfast.cancel(2);

@@ -49,7 +49,7 @@ export async function claimedFrom(
     ];
     const startedAt = past?.expired ? null : since;
     const of = { execution, startedAt, deadline, idempotent: idempotent !== false, cancelRequested };
-    const { type, queue, category } = classes.of(class_);
+    const { type, queue, category, unreadable } = classes.of(class_);
     const claimed: Writable<Claimed> = {
       lease: { task: id, execution, token },
       revision,
@@ -61,6 +61,7 @@ export async function claimedFrom(
       submittedAt,
       facts: factsAt(now, past ?? NOTHING_REMEMBERED, of),
     };
+    if (unreadable.length > 0) claimed.unreadable = unreadable;
     if (idempotent === null) claimed.idempotenceUnsaid = true;
     if (category !== '') claimed.category = category;
     if (key !== null) claimed.key = key;

@@ -1,9 +1,18 @@
+import { readStored } from '../../stored-json.ts';
+import type { Needs } from '../../task.ts';
 import type { Database } from './database.ts';
 
 interface Class {
   readonly type: string;
   readonly queue: string;
   readonly category: string;
+  /** What of it cannot be read: `needs`, in a damaged row. */
+  readonly unreadable: readonly string[];
+}
+
+interface ClassRow extends Omit<Class, 'unreadable'> {
+  readonly id: number;
+  readonly needs: string;
 }
 
 /** The classes by their numbers. What one means never changes. */
@@ -25,9 +34,15 @@ export class Classes {
 
   async learn(): Promise<void> {
     const { schema } = this.#database;
-    const rows = await this.#database.rows<Class & { id: number }>(
-      `SELECT c.id, c.type, q.name AS queue, c.category FROM ${schema}.classes c JOIN ${schema}.queues q ON q.id = c.queue`,
+    const rows = await this.#database.rows<ClassRow>(
+      `SELECT c.id, c.type, q.name AS queue, c.category, c.needs FROM ${schema}.classes c JOIN ${schema}.queues q ON q.id = c.queue`,
     );
-    this.#known = new Map(rows.map(({ id, type, queue, category }) => [id, { type, queue, category }]));
+    this.#known = new Map(rows.map((row) => [row.id, classOf(row)]));
   }
+}
+
+function classOf({ type, queue, category, needs }: ClassRow): Class {
+  const unreadable: string[] = [];
+  readStored<Needs>(needs, 'needs', unreadable, {});
+  return { type, queue, category, unreadable };
 }

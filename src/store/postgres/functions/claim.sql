@@ -8,6 +8,18 @@ BEGIN
   RETURN ARRAY(SELECT json_array_elements_text(p_list));
 END $$;
 
+-- Whether a worker's capabilities meet these needs. Where a damaged row holds none that can be read, any do: the claim hands the
+-- task out, and its worker has a person look at it.
+CREATE FUNCTION meets(p_capabilities jsonb, p_needs text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN NOT EXISTS (SELECT 1 FROM jsonb_each(p_needs::jsonb) need
+    WHERE NOT coalesce(CASE WHEN jsonb_typeof(need.value) = 'number'
+      THEN jsonb_typeof(p_capabilities -> need.key) = 'number' AND (p_capabilities -> need.key)::numeric >= need.value::numeric
+      ELSE p_capabilities -> need.key = need.value END, false));
+EXCEPTION WHEN data_exception THEN
+  RETURN true;
+END $$;
+
 -- The classes of one queue that a worker may take from.
 CREATE TYPE queue_line AS (queue integer, fair boolean, ordering text, classes integer[]);
 
@@ -22,10 +34,7 @@ BEGIN
   RETURN QUERY SELECT q.id, q.fair, q.ordering, array_agg(c.id) FROM classes c JOIN queues q ON q.id = c.queue
     WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
       AND (categories IS NULL OR c.category = ANY(categories))
-      AND (c.needs = '{}' OR NOT EXISTS (SELECT 1 FROM jsonb_each(c.needs::jsonb) need
-        WHERE NOT coalesce(CASE WHEN jsonb_typeof(need.value) = 'number'
-          THEN jsonb_typeof(capabilities -> need.key) = 'number' AND (capabilities -> need.key)::numeric >= need.value::numeric
-          ELSE capabilities -> need.key = need.value END, false)))
+      AND (c.needs = '{}' OR meets(capabilities, c.needs))
       AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (0, 2, 3) AND l.active
         AND l.rank >= floor_of('lanes ' || q.id, p_now)))
     GROUP BY q.id, q.fair, q.ordering ORDER BY q.id;

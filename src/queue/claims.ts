@@ -3,6 +3,7 @@ import { ClosedError, StoreError } from '../errors.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger } from '../log.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
+import { RENEWALS_PER_LEASE } from '../store/leases.ts';
 import type { Claimed, Lease, Recovered, Store, Takes, World } from '../store/store.ts';
 import { Announcer } from '../worker/announcer.ts';
 import { Asking } from '../worker/asking.ts';
@@ -123,7 +124,7 @@ export class Claims {
   }
 
   async #take(seat: Seat, settings: ClaimSettings): Promise<Claimed | undefined> {
-    const due = this.#now() - this.#recoveredAt >= seat.leaseFor / 3;
+    const due = this.#now() - this.#recoveredAt >= seat.leaseFor / RENEWALS_PER_LEASE;
     if (due) await this.#recover(seat);
     const taken = await this.#ask(seat, settings);
     // What others lost is looked for before anybody is told that there is nothing.

@@ -20,3 +20,8 @@ export function takesFrom(text: string): Takes {
   const { capabilities = {}, ...others } = readStored<Partial<Takes>>(text, 'takes', [], {});
   return { ...others, capabilities };
 }
+
+/** Needs as text: the same for the same needs, in whatever order they were said. */
+export function needsText(needs: Needs = {}): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(needs).sort(([a], [b]) => (a < b ? -1 : 1))));
+}

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Decision } from '../../failure/decide.ts';
+import { importedCounts, importedText } from '../imported.ts';
 import { lastError } from '../last-error.ts';
-import type { Imported, ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
+import { reasonOf } from '../settlement.ts';
+import type { ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
+import { needsText } from '../takes.ts';
 
 /** Guards the leases of one claim. */
 export function newToken(): string {
@@ -28,7 +30,7 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
   const numbers = new Map<string, number>();
   let keyed = false;
   const list = tasks.map((task) => {
-    const group = [task.queue, task.type, task.category ?? '', canonical(task.needs), task.source];
+    const group = [task.queue, task.type, task.category ?? '', needsText(task.needs), task.source];
     const name = group.join('\0');
     let number = numbers.get(name);
     if (number === undefined) {
@@ -54,16 +56,6 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
     };
   });
   return { groups: JSON.stringify(groups), tasks: JSON.stringify(list), keyed };
-}
-
-/** Needs as they are compared. */
-function canonical(needs: NewTask['needs'] = {}): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(needs).sort(([a], [b]) => (a < b ? -1 : 1))));
-}
-
-/** First executions that succeeded and said nothing: they go without most of what others bring. */
-export function isPlain({ lease, decision, report }: Settlement): boolean {
-  return decision.next === 'succeeded' && lease.execution === 1 && report.message === undefined;
 }
 
 /** A settlement as `settle_items` takes it. */
@@ -97,42 +89,23 @@ export function ranFor(report: Report): number {
   return Math.round(report.ranFor);
 }
 
-function reasonOf(decision: Decision): string | undefined {
-  return decision.next === 'succeeded' ? undefined : decision.reason;
-}
-
-/**
- * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
- * the clocks of `giveUpAfter` and `maxDeferredFor`.
- */
 export function imported(task: ImportedTask): object {
-  const { stands, executions, charged, deferrals, reason, error, result, endedAt, by } = task;
+  const { stands, executions, charged, deferrals, result, endedAt, by } = task;
+  const { inARow, reason, error } = importedCounts(task);
   return {
     stands,
     executions,
     charged,
     deferrals,
-    in_a_row: charged.length === 0 ? deferrals : 0,
-    reason: stands === 'succeeded' ? undefined : reason,
-    error: error === undefined ? undefined : lastError(error),
+    in_a_row: inARow,
+    reason,
+    error,
     result,
     ended_at: endedAt,
     actor: by.actor,
     note: by.note,
     brought: importedText(task),
   };
-}
-
-function importedText({ executions, charged, deferrals, reason, error }: ImportedTask): string | undefined {
-  if (executions === 0 && reason === undefined && error === undefined) return undefined;
-  const text: Imported = {
-    executions,
-    charged,
-    deferrals,
-    ...(reason !== undefined && { reason }),
-    ...(error !== undefined && { error: lastError(error) }),
-  };
-  return JSON.stringify(text);
 }
 
 /** JSON of what handlers said, which PostgreSQL takes: without half characters and NUL. */

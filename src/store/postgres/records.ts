@@ -1,7 +1,8 @@
-import type { ChargedCount, Facts } from '../../failure/decide.ts';
-import { readStored, unreadableMember } from '../../stored-json.ts';
-import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
+import type { Facts } from '../../failure/decide.ts';
+import { TASK_STATES, type TaskState } from '../../task.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
+import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
+import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -15,43 +16,10 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { importedFrom, judgementFrom, STRAY_VERB, strayFrom } from '../stored-history.ts';
-import { takes, takesFrom } from '../takes.ts';
-import { type WorkerRow, workerFrom } from '../worker-record.ts';
+import { takesFrom } from '../takes.ts';
+import { type TaskRow, taskRecord } from '../task-row.ts';
+import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import type { Database } from './database.ts';
-
-interface ViewRow {
-  readonly id: number;
-  readonly type: string;
-  readonly queue: string;
-  readonly source: string;
-  readonly state: TaskState;
-  readonly priority: number;
-  readonly category: string | null;
-  readonly needs: string | null;
-  readonly key: string | null;
-  readonly unique_key: string | null;
-  readonly unique_while: UniqueScope | null;
-  readonly payload: string;
-  readonly result: string | null;
-  readonly policy: string | null;
-  readonly idempotent: boolean;
-  readonly submitted_at: number;
-  readonly created_at: number;
-  readonly due_at: number | null;
-  readonly deadline: number | null;
-  readonly ended_at: number | null;
-  readonly executions: number;
-  readonly charged: readonly ChargedCount[] | null;
-  readonly deferrals: number;
-  readonly recoveries: number;
-  readonly lost_in_a_row: number;
-  readonly reason: string | null;
-  readonly held_by: 'source_held' | 'queue_paused' | null;
-  readonly worker: string | null;
-  readonly running_since: number | null;
-  readonly cancel_requested: boolean;
-}
 
 export class PostgresRecords implements Records {
   readonly #database: Database;
@@ -122,11 +90,13 @@ export class PostgresRecords implements Records {
 
   async history(id: number): Promise<readonly HistoryEntry[]> {
     const rows = await this.#database.rows<EventRow>(
-      this.#in(`SELECT id, to_json(e) AS execution, NULL::json AS act FROM (SELECT * FROM $.executions UNION ALL SELECT * FROM $.old_executions) e WHERE task = $1
+      this.#in(`SELECT id, to_json(e) AS execution, NULL::json AS action FROM (SELECT * FROM $.executions UNION ALL SELECT * FROM $.old_executions) e WHERE task = $1
         UNION ALL SELECT id, NULL, to_json(a) FROM $.acts a WHERE task = $1 ORDER BY id`),
       [id],
     );
-    return rows.map(({ execution, act }) => (execution ? executionEntry(execution) : actEntry(act as ActRow)));
+    return rows.map(({ execution, action }) =>
+      execution ? executionEntry(execution) : actionEntry(action as ActionRow),
+    );
   }
 
   async counts(): Promise<Counts> {
@@ -159,27 +129,17 @@ export class PostgresRecords implements Records {
   }
 
   async sources(): Promise<readonly SourceRecord[]> {
-    const rows = await this.#database.rows<{ name: string; shut_at: number; actor: string; note: string | null }>(
+    const rows = await this.#database.rows<SourceRow>(
       this.#in('SELECT name, shut_at, actor, note FROM $.sources ORDER BY name COLLATE "C"'),
     );
-    return rows.map(({ name, shut_at, actor, note }) => ({
-      name,
-      shutAt: shut_at,
-      actor,
-      ...(note !== null && { note }),
-    }));
+    return rows.map(sourceRecord);
   }
 
   async queues(): Promise<readonly QueueRecord[]> {
     const rows = await this.#database.rows<QueueRow>(
       this.#in('SELECT name, ordering, fair, paused_at, actor, note FROM $.queues ORDER BY name COLLATE "C"'),
     );
-    return rows.map(({ name, ordering, fair, paused_at: at, actor, note }) => ({
-      name,
-      order: ordering,
-      fair,
-      ...(at !== null && { paused: { at, actor: actor ?? 'unknown', ...(note !== null && { note }) } }),
-    }));
+    return rows.map(queueRecord);
   }
 
   countsBySource(most: number): Promise<readonly SourceCounts[]> {
@@ -231,9 +191,9 @@ export class PostgresRecords implements Records {
   }
 
   async #records(text: string, values: readonly unknown[]): Promise<readonly TaskRecord[]> {
-    const rows = await this.#database.rows<ViewRow>(text, values);
+    const rows = await this.#database.rows<TaskRow>(text, values);
     const takers = rows.some(({ state, held_by }) => state === 'ready' && held_by === null) ? await this.#takers() : [];
-    return rows.map((row) => recordOf(row, takers));
+    return rows.map((row) => taskRecord(row, takers));
   }
 
   /** What the workers take whose lease has not run out. */
@@ -254,117 +214,7 @@ function isLive(state: TaskState): boolean {
   return state === 'scheduled' || state === 'ready' || state === 'running' || state === 'held';
 }
 
-interface QueueRow {
-  readonly name: string;
-  readonly ordering: QueueOrder;
-  readonly fair: boolean;
-  readonly paused_at: number | null;
-  readonly actor: string | null;
-  readonly note: string | null;
-}
-
 interface EventRow {
   readonly execution: ExecutionRow | null;
-  readonly act: ActRow | null;
-}
-
-interface ExecutionRow {
-  readonly execution: number;
-  readonly late: boolean;
-  readonly worker: string;
-  readonly started_at: number;
-  readonly ended_at: number;
-  readonly outcome: string;
-  readonly next: string;
-  readonly after_ms: number | null;
-  readonly charge: 'task' | 'deferrals' | 'recoveries' | 'nobody';
-  readonly failure: string | null;
-  readonly message: string | null;
-  readonly because: string;
-}
-
-interface ActRow {
-  readonly at: number;
-  readonly actor: string;
-  readonly verb: string;
-  readonly note: string | null;
-  readonly from_state: TaskState | 'elsewhere';
-  readonly to_state: TaskState;
-  readonly brought: string | null;
-}
-
-function executionEntry(row: ExecutionRow): HistoryEntry {
-  return {
-    kind: 'execution',
-    execution: row.execution,
-    worker: row.worker,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    outcome: row.outcome,
-    next: row.next,
-    charge: row.charge,
-    late: row.late,
-    ...(row.after_ms !== null && { after: row.after_ms }),
-    ...(row.message !== null && { message: row.message }),
-    ...judgementFrom(row),
-  };
-}
-
-function actEntry(row: ActRow): HistoryEntry {
-  if (row.verb === STRAY_VERB) return strayFrom(row);
-  return {
-    kind: 'action',
-    at: row.at,
-    actor: row.actor,
-    verb: row.verb,
-    from: row.from_state,
-    to: row.to_state,
-    ...importedFrom(row.brought),
-    ...(row.note !== null && { note: row.note }),
-  };
-}
-
-function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
-  const unreadable: string[] = [];
-  const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
-  const kind = { queue: row.queue, type: row.type, category: row.category ?? '', needs: needs ?? {} };
-  const heldBy =
-    row.held_by ?? (row.state === 'ready' && !takers.some((worker) => takes(worker, kind)) ? 'no_worker' : null);
-  return {
-    id: row.id,
-    type: row.type,
-    state: row.state,
-    queue: row.queue,
-    source: row.source,
-    priority: row.priority,
-    payload: row.payload,
-    idempotent: row.idempotent,
-    submittedAt: row.submitted_at,
-    createdAt: row.created_at,
-    executions: row.executions,
-    charged: row.charged ?? [],
-    deferrals: row.deferrals,
-    recoveries: row.recoveries,
-    lostInARow: row.lost_in_a_row,
-    ...(row.category !== null && { category: row.category }),
-    ...(needs !== undefined && { needs }),
-    ...(row.key !== null && { key: row.key }),
-    ...(row.unique_key !== null &&
-      row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
-    ...(row.result !== null && { result: row.result }),
-    ...(row.policy !== null && { policy: row.policy }),
-    ...(row.due_at !== null && { dueAt: row.due_at }),
-    ...(row.deadline !== null && { deadline: row.deadline }),
-    ...(row.ended_at !== null && { endedAt: row.ended_at }),
-    ...(row.reason !== null && { reason: row.reason }),
-    ...unreadableMember(unreadable),
-    ...(heldBy !== null && { heldBy }),
-    ...(row.running_since !== null && {
-      running: {
-        worker: row.worker ?? 'a worker that left',
-        since: row.running_since,
-        cancelRequested: row.cancel_requested,
-      },
-    }),
-  };
+  readonly action: ActionRow | null;
 }

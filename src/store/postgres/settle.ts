@@ -1,5 +1,6 @@
+import { isPlain } from '../settlement.ts';
 import type { Settlement } from '../store.ts';
-import { isPlain, item, ranFor, saidJson, tokenOf } from './encoding.ts';
+import { item, ranFor, saidJson, tokenOf } from './encoding.ts';
 import { list } from './writer.ts';
 
 /** A settlement, and where its answer belongs. */

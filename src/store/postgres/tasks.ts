@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
+import { STRAY_VERB } from '../history-row.ts';
 import { ownIdentity } from '../liveness.ts';
 import type { PendingLeaves } from '../pending-leaves.ts';
+import { SUCCEEDED } from '../settlement.ts';
 import type {
   Claim,
   Claimed,
@@ -26,7 +28,6 @@ import type {
   TaskStore,
   Trouble,
 } from '../store.ts';
-import { STRAY_VERB } from '../stored-history.ts';
 import { claimedFrom, type HandedRow } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
@@ -422,8 +423,6 @@ function leaseLists(leases: readonly Lease[]): readonly unknown[] {
     list(leases.map(tokenOf)),
   ];
 }
-
-const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
 
 function receipt([id, created, replaced]: ReceiptRow): Receipt {
   return replaced === undefined ? { id, created } : { id, created, replaced };

@@ -1,6 +1,6 @@
 import type { TaskState } from '../../task.ts';
+import { STRAY_VERB } from '../history-row.ts';
 import type { By, Stray } from '../store.ts';
-import { STRAY_VERB } from '../stored-history.ts';
 import type { Sql } from './driver.ts';
 
 /** A step that somebody took with a task, for its history. */

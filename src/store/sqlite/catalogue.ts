@@ -1,5 +1,6 @@
 import { readStored } from '../../stored-json.ts';
 import type { Needs, QueueOrder } from '../../task.ts';
+import { needsText } from '../takes.ts';
 import type { StoreClock } from './clock.ts';
 import type { Sql } from './driver.ts';
 
@@ -87,10 +88,10 @@ export class Catalogue {
   classIdOf(queue: string, type: string, category: string | undefined, needs: Needs | undefined): number {
     const ofType = this.#classIds.get(type) ?? new Map<string, number>();
     // Most classes are a type in its queue and nothing else. No name holds a NUL.
-    const name = category === undefined && !needs ? queue : `${queue}\0${category ?? ''}\0${canonical(needs)}`;
+    const name = category === undefined && !needs ? queue : `${queue}\0${category ?? ''}\0${needsText(needs)}`;
     const known = ofType.get(name);
     if (known !== undefined) return known;
-    const row = [this.queueIdOf(queue), type, category ?? '', canonical(needs)];
+    const row = [this.queueIdOf(queue), type, category ?? '', needsText(needs)];
     const found = this.#sql.get<{ id: number }>(
       'SELECT id FROM hf_classes WHERE queue = ? AND type = ? AND category = ? AND needs = ?',
       ...row,
@@ -139,8 +140,4 @@ export class Catalogue {
     this.#laneIds.set(stream, ofStream.set(source, id));
     return id;
   }
-}
-
-function canonical(needs: Needs = {}): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(needs).sort(([a], [b]) => (a < b ? -1 : 1))));
 }

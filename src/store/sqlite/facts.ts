@@ -2,6 +2,7 @@ import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
 import { readStored } from '../../stored-json.ts';
 import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
 import { lastError } from '../last-error.ts';
+import { reasonOf } from '../settlement.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
 
@@ -199,7 +200,7 @@ export function afterDecision(
     recoveries: charge.to === 'recoveries' ? JSON.stringify([...recoveriesOf(facts, []), now]) : facts.recoveries,
     suspect: decision.next === 'scheduled' ? decision.lostInARow : 0,
     run_at: decision.next === 'scheduled' ? now + decision.after : facts.run_at,
-    reason: decision.next === 'succeeded' ? null : decision.reason,
+    reason: reasonOf(decision),
     error: report.failure ? lastError(report.failure.message) : facts.error,
     last_started_at: report.unbegun || !isExecution ? facts.last_started_at : running.started_at,
   };

@@ -1,6 +1,6 @@
 import { hasEnded, type TaskState } from '../../task.ts';
-import { lastError } from '../last-error.ts';
-import type { Imported, ImportedTask, Receipt } from '../store.ts';
+import { importedCounts, importedText } from '../imported.ts';
+import type { ImportedTask, Receipt } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Enqueuing } from './enqueue.ts';
 import { type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
@@ -43,9 +43,9 @@ export class Importing {
       arrivals.filter(({ task }) => isRemembered(task)).map(({ id, task }) => [id, factsOf(task, now)]),
     );
     this.#sql.insertAll(
-      ACTS,
+      ACTIONS,
       9,
-      arrivals.flatMap((arrival, i) => act(arrival, states[i] as TaskState, now)),
+      arrivals.flatMap((arrival, i) => action(arrival, states[i] as TaskState, now)),
     );
     return receipts;
   }
@@ -76,12 +76,9 @@ function isRemembered({ stands, executions, charged, deferrals, error }: Importe
   return executions > 0 || error !== undefined;
 }
 
-/**
- * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
- * the clocks of `giveUpAfter` and `maxDeferredFor`.
- */
-function factsOf({ stands, executions, charged, deferrals, reason, error }: ImportedTask, now: number): FactsRow {
-  const inARow = charged.length === 0 ? deferrals : 0;
+function factsOf(task: ImportedTask, now: number): FactsRow {
+  const { executions, charged, deferrals } = task;
+  const { inARow, reason, error } = importedCounts(task);
   return {
     ...UNTOUCHED,
     executions,
@@ -89,26 +86,14 @@ function factsOf({ stands, executions, charged, deferrals, reason, error }: Impo
     deferrals,
     in_a_row: inARow,
     deferred_since: inARow > 0 ? now : null,
-    reason: stands === 'succeeded' ? null : (reason ?? null),
-    error: error === undefined ? null : lastError(error),
+    reason,
+    error,
   };
 }
 
-const ACTS = 'hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state, brought)';
+const ACTIONS = 'hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state, brought)';
 
-function act({ id, task }: Arrival, to: TaskState, now: number): unknown[] {
+function action({ id, task }: Arrival, to: TaskState, now: number): unknown[] {
   const { actor, note } = task.by;
   return [id, 0, now, actor, 'imported', note ?? null, 'elsewhere', to, importedText(task)];
-}
-
-function importedText({ executions, charged, deferrals, reason, error }: ImportedTask): string | null {
-  if (executions === 0 && reason === undefined && error === undefined) return null;
-  const imported: Imported = {
-    executions,
-    charged,
-    deferrals,
-    ...(reason !== undefined && { reason }),
-    ...(error !== undefined && { error: lastError(error) }),
-  };
-  return JSON.stringify(imported);
 }

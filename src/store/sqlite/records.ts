@@ -1,7 +1,8 @@
-import type { ChargedCount, Facts } from '../../failure/decide.ts';
-import { readStored, unreadableMember } from '../../stored-json.ts';
-import { type Needs, type QueueOrder, TASK_STATES, type TaskState, type UniqueScope } from '../../task.ts';
+import type { Facts } from '../../failure/decide.ts';
+import { TASK_STATES, type TaskState } from '../../task.ts';
+import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
+import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -15,9 +16,9 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { importedFrom, judgementFrom, STRAY_VERB, strayFrom } from '../stored-history.ts';
-import { takes, takesFrom } from '../takes.ts';
-import { type WorkerRow, workerFrom } from '../worker-record.ts';
+import { takesFrom } from '../takes.ts';
+import { type TaskRow, taskRecord } from '../task-row.ts';
+import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
 import type { Sql } from './driver.ts';
 import { FactsTable, factsOf } from './facts.ts';
@@ -42,40 +43,6 @@ export function reader(sql: Sql, path: string, files: OpenFiles, refuseClosed: (
   };
 }
 
-interface ViewRow {
-  readonly id: number;
-  readonly type: string;
-  readonly queue: string;
-  readonly source: string;
-  readonly state: TaskState;
-  readonly priority: number;
-  readonly category: string | null;
-  readonly needs: string | null;
-  readonly key: string | null;
-  readonly unique_key: string | null;
-  readonly unique_while: UniqueScope | null;
-  readonly payload: string;
-  readonly result: string | null;
-  readonly policy: string | null;
-  readonly idempotent: number;
-  readonly submitted_at: number;
-  readonly created_at: number;
-  readonly due_at: number | null;
-  readonly deadline: number | null;
-  readonly ended_at: number | null;
-  readonly executions: number;
-  readonly charged: string;
-  readonly deferrals: number;
-  /** Null where they cannot be read. */
-  readonly recoveries: number | null;
-  readonly lost_in_a_row: number;
-  readonly reason: string | null;
-  readonly held_by: 'source_held' | 'queue_paused' | null;
-  readonly worker: string | null;
-  readonly running_since: number | null;
-  readonly cancel_requested: number | null;
-}
-
 export class SqliteRecords implements Records {
   readonly #read: Read;
   readonly #now: () => number;
@@ -87,19 +54,19 @@ export class SqliteRecords implements Records {
 
   find(id: number): Promise<TaskRecord | undefined> {
     return this.#read((sql) => {
-      const row = sql.get<ViewRow>('SELECT * FROM holdfast_tasks WHERE id = ?', id);
-      return row && recordOf(row, this.#takersOf(sql));
+      const row = sql.get<TaskRow>('SELECT * FROM holdfast_tasks WHERE id = ?', id);
+      return row && taskRecord(row, this.#takersOf(sql));
     });
   }
 
   findByKey(key: string, type?: string): Promise<TaskRecord | undefined> {
     return this.#read((sql) => {
-      const row = sql.get<ViewRow>(
+      const row = sql.get<TaskRow>(
         `SELECT * FROM holdfast_tasks WHERE id = (
            SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))`,
         { 1: key, 2: type ?? null },
       );
-      return row && recordOf(row, this.#takersOf(sql));
+      return row && taskRecord(row, this.#takersOf(sql));
     });
   }
 
@@ -122,8 +89,8 @@ export class SqliteRecords implements Records {
       const where = conditions.join(' AND ');
       const takers = this.#takersOf(sql);
       return sql
-        .all<ViewRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
-        .map((row) => recordOf(row, takers));
+        .all<TaskRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
+        .map((row) => taskRecord(row, takers));
     });
   }
 
@@ -146,12 +113,17 @@ export class SqliteRecords implements Records {
   history(id: number): Promise<readonly HistoryEntry[]> {
     return this.#read((sql) => {
       const executions = sql
-        .all<ExecutionRow>('SELECT * FROM hf_executions WHERE task = ? ORDER BY id', id)
-        .map((row) => ({ entry: executionEntry(row), after: row.id, act: 0 }));
-      const acts = sql
-        .all<ActRow>('SELECT * FROM hf_acts WHERE task = ? ORDER BY id', id)
-        .map((row) => ({ entry: actEntry(row), after: row.after_execution, act: row.id }));
-      return [...executions, ...acts].sort((a, b) => a.after - b.after || a.act - b.act).map(({ entry }) => entry);
+        .all<ExecutionRow & { readonly id: number }>('SELECT * FROM hf_executions WHERE task = ? ORDER BY id', id)
+        .map((row) => ({ entry: executionEntry(row), after: row.id, action: 0 }));
+      const actions = sql
+        .all<ActionRow & { readonly id: number; readonly after_execution: number }>(
+          'SELECT * FROM hf_acts WHERE task = ? ORDER BY id',
+          id,
+        )
+        .map((row) => ({ entry: actionEntry(row), after: row.after_execution, action: row.id }));
+      return [...executions, ...actions]
+        .sort((a, b) => a.after - b.after || a.action - b.action)
+        .map(({ entry }) => entry);
     });
   }
 
@@ -203,9 +175,7 @@ export class SqliteRecords implements Records {
 
   sources(): Promise<readonly SourceRecord[]> {
     return this.#read((sql) =>
-      sql
-        .all<ShutRow>('SELECT name, shut_at, actor, note FROM hf_sources ORDER BY name')
-        .map(({ name, shut_at, actor, note }) => ({ name, shutAt: shut_at, actor, ...(note !== null && { note }) })),
+      sql.all<SourceRow>('SELECT name, shut_at, actor, note FROM hf_sources ORDER BY name').map(sourceRecord),
     );
   }
 
@@ -213,12 +183,7 @@ export class SqliteRecords implements Records {
     return this.#read((sql) =>
       sql
         .all<QueueRow>('SELECT name, ordering, fair, paused_at, actor, note FROM hf_queues ORDER BY name')
-        .map(({ name, ordering, fair, paused_at: at, actor, note }) => ({
-          name,
-          order: ordering,
-          fair: fair === 1,
-          ...(at !== null && { paused: { at, actor: actor ?? 'unknown', ...(note !== null && { note }) } }),
-        })),
+        .map(queueRecord),
     );
   }
 
@@ -288,22 +253,6 @@ interface FactsSource {
   readonly cancel: number | null;
 }
 
-interface ShutRow {
-  readonly name: string;
-  readonly shut_at: number;
-  readonly actor: string;
-  readonly note: string | null;
-}
-
-interface QueueRow {
-  readonly name: string;
-  readonly ordering: QueueOrder;
-  readonly fair: number;
-  readonly paused_at: number | null;
-  readonly actor: string | null;
-  readonly note: string | null;
-}
-
 /**
  * The ids of the tasks in these states. The view computes a state by looking in every place, so only those are looked at that
  * stand where the wanted ones do; where nothing else is asked of them, no more than a page of each state.
@@ -330,114 +279,4 @@ const PLACES: Readonly<Record<TaskState, string>> = {
 /** By the index, which leaves out those that succeeded. */
 function atRest(state: TaskState): string {
   return `SELECT id FROM hf_resting WHERE state <> 'succeeded' AND state = '${state}'`;
-}
-
-interface ExecutionRow {
-  readonly id: number;
-  readonly execution: number;
-  readonly late: number;
-  readonly worker: string;
-  readonly started_at: number;
-  readonly ended_at: number;
-  readonly outcome: string;
-  readonly next: string;
-  readonly after_ms: number | null;
-  readonly charge: 'task' | 'deferrals' | 'recoveries' | 'nobody';
-  readonly failure: string | null;
-  readonly message: string | null;
-  readonly because: string;
-}
-
-interface ActRow {
-  readonly id: number;
-  readonly after_execution: number;
-  readonly at: number;
-  readonly actor: string;
-  readonly verb: string;
-  readonly note: string | null;
-  readonly from_state: TaskState | 'elsewhere';
-  readonly to_state: TaskState;
-  readonly brought: string | null;
-}
-
-function executionEntry(row: ExecutionRow): HistoryEntry {
-  return {
-    kind: 'execution',
-    execution: row.execution,
-    worker: row.worker,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    outcome: row.outcome,
-    next: row.next,
-    charge: row.charge,
-    late: row.late === 1,
-    ...(row.after_ms !== null && { after: row.after_ms }),
-    ...(row.message !== null && { message: row.message }),
-    ...judgementFrom(row),
-  };
-}
-
-function actEntry(row: ActRow): HistoryEntry {
-  if (row.verb === STRAY_VERB) return strayFrom(row);
-  return {
-    kind: 'action',
-    at: row.at,
-    actor: row.actor,
-    verb: row.verb,
-    from: row.from_state,
-    to: row.to_state,
-    ...importedFrom(row.brought),
-    ...(row.note !== null && { note: row.note }),
-  };
-}
-
-function recordOf(row: ViewRow, takers: readonly Takes[]): TaskRecord {
-  const unreadable: string[] = [];
-  const charged = readStored<ChargedCount[]>(row.charged, 'charged', unreadable, []);
-  const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
-  if (row.recoveries === null) unreadable.push('recoveries');
-  const heldBy =
-    row.held_by ??
-    (row.state === 'ready' && !takers.some((worker) => takesRow(worker, row, needs)) ? 'no_worker' : null);
-  return {
-    id: row.id,
-    type: row.type,
-    state: row.state,
-    queue: row.queue,
-    source: row.source,
-    priority: row.priority,
-    payload: row.payload,
-    idempotent: row.idempotent === 1,
-    submittedAt: row.submitted_at,
-    createdAt: row.created_at,
-    executions: row.executions,
-    charged,
-    deferrals: row.deferrals,
-    recoveries: row.recoveries ?? 0,
-    lostInARow: row.lost_in_a_row,
-    ...(row.category !== null && { category: row.category }),
-    ...(needs !== undefined && { needs }),
-    ...(row.key !== null && { key: row.key }),
-    ...(row.unique_key !== null &&
-      row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
-    ...(row.result !== null && { result: row.result }),
-    ...(row.policy !== null && { policy: row.policy }),
-    ...(row.due_at !== null && { dueAt: row.due_at }),
-    ...(row.deadline !== null && { deadline: row.deadline }),
-    ...(row.ended_at !== null && { endedAt: row.ended_at }),
-    ...(row.reason !== null && { reason: row.reason }),
-    ...unreadableMember(unreadable),
-    ...(heldBy !== null && { heldBy }),
-    ...(row.running_since !== null && {
-      running: {
-        worker: row.worker ?? 'a worker that left',
-        since: row.running_since,
-        cancelRequested: row.cancel_requested === 1,
-      },
-    }),
-  };
-}
-
-function takesRow(worker: Takes, { queue, type, category }: ViewRow, needs: Needs = {}): boolean {
-  return takes(worker, { queue, type, category: category ?? '', needs });
 }

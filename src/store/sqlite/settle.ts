@@ -2,6 +2,7 @@ import type { Decision } from '../../failure/decide.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
 import { LATE_SUCCESS } from '../late-success.ts';
+import { isPlain, reasonOf, SUCCEEDED } from '../settlement.ts';
 import type { Report, Settled, Settlement } from '../store.ts';
 import { type Action, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Claiming, ClaimingParts } from './claim.ts';
@@ -161,7 +162,7 @@ export class Settling {
       return { answer: 'settled', state };
     }
     mustBeLegal('running', decision.next);
-    const reason = decision.next === 'succeeded' ? null : decision.reason;
+    const reason = reasonOf(decision);
     const { execution, token } = running;
     batch.resting.push(lease.task, decision.next, batch.now, execution, token, reason, result ?? null);
     return { answer: 'settled', state: decision.next };
@@ -295,13 +296,7 @@ export class Settling {
   }
 }
 
-const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
-
 const RESTING = 'hf_resting (id, state, since, executions, token, reason, result)';
 
 const EXECUTIONS = `hf_executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms,
   charge, failure, message, because)`;
-
-function isPlain({ lease, decision, report }: Settlement): boolean {
-  return decision.next === 'succeeded' && lease.execution === 1 && report.message === undefined;
-}

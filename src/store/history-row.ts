@@ -1,0 +1,77 @@
+import type { Because, Charge } from '../failure/decide.ts';
+import type { Failure } from '../failure/outcome.ts';
+import { readStored, unreadableMember } from '../stored-json.ts';
+import type { TaskState } from '../task.ts';
+import type { HistoryEntry, Imported } from './store.ts';
+
+/** An execution as the stores keep it; SQLite has 0 and 1 for false and true. */
+export interface ExecutionRow {
+  readonly execution: number;
+  readonly late: boolean | 0 | 1;
+  readonly worker: string;
+  readonly started_at: number;
+  readonly ended_at: number;
+  readonly outcome: string;
+  readonly next: string;
+  readonly after_ms: number | null;
+  readonly charge: Charge['to'];
+  readonly failure: string | null;
+  readonly message: string | null;
+  readonly because: string;
+}
+
+/** What somebody did with a task, or an error that an execution left behind. */
+export interface ActionRow {
+  readonly at: number;
+  readonly actor: string;
+  readonly verb: string;
+  readonly note: string | null;
+  readonly from_state: TaskState | 'elsewhere';
+  readonly to_state: TaskState;
+  readonly brought: string | null;
+}
+
+export function executionEntry(row: ExecutionRow): HistoryEntry {
+  const unreadable: string[] = [];
+  const because = readStored<Because | undefined>(row.because, 'because', unreadable, undefined);
+  const failure = readStored<Failure | null>(row.failure ?? 'null', 'failure', unreadable, null);
+  return {
+    kind: 'execution',
+    execution: row.execution,
+    worker: row.worker,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    outcome: row.outcome,
+    next: row.next,
+    charge: row.charge,
+    late: Boolean(row.late),
+    ...(row.after_ms !== null && { after: row.after_ms }),
+    ...(row.message !== null && { message: row.message }),
+    ...(because && { because }),
+    ...(failure && { failure }),
+    ...unreadableMember(unreadable),
+  };
+}
+
+/** Stray errors stand among the actions, under this verb; the note is JSON of the error and its execution. */
+export const STRAY_VERB = 'stray';
+
+export function actionEntry({ at, actor, verb, note, from_state, to_state, brought: text }: ActionRow): HistoryEntry {
+  const unreadable: string[] = [];
+  if (verb === STRAY_VERB) {
+    const stray = readStored(note ?? '', 'stray', unreadable, { execution: 0 });
+    return { kind: 'stray', at, worker: actor, ...stray, ...unreadableMember(unreadable) };
+  }
+  const imported = readStored<Imported | null>(text ?? 'null', 'brought', unreadable, null);
+  return {
+    kind: 'action',
+    at,
+    actor,
+    verb,
+    from: from_state,
+    to: to_state,
+    ...(imported && { imported }),
+    ...unreadableMember(unreadable),
+    ...(note !== null && { note }),
+  };
+}

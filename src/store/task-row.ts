@@ -1,0 +1,94 @@
+import type { ChargedCount } from '../failure/decide.ts';
+import { readStored, unreadableMember } from '../stored-json.ts';
+import type { Needs, TaskState, UniqueScope } from '../task.ts';
+import type { HeldBy, Takes, TaskRecord } from './store.ts';
+import { takes } from './takes.ts';
+
+/** A task as the view `holdfast_tasks` of both stores has it; SQLite has 0 and 1 for false and true. */
+export interface TaskRow {
+  readonly id: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly state: TaskState;
+  readonly priority: number;
+  readonly category: string | null;
+  readonly needs: string | null;
+  readonly key: string | null;
+  readonly unique_key: string | null;
+  readonly unique_while: UniqueScope | null;
+  readonly payload: string;
+  readonly result: string | null;
+  readonly policy: string | null;
+  readonly idempotent: boolean | 0 | 1;
+  readonly submitted_at: number;
+  readonly created_at: number;
+  readonly due_at: number | null;
+  readonly deadline: number | null;
+  readonly ended_at: number | null;
+  readonly executions: number;
+  /** Text, or what it holds. */
+  readonly charged: string | readonly ChargedCount[] | null;
+  readonly deferrals: number;
+  /** Null where they cannot be read. */
+  readonly recoveries: number | null;
+  readonly lost_in_a_row: number;
+  readonly reason: string | null;
+  readonly held_by: Exclude<HeldBy, 'no_worker'> | null;
+  readonly worker: string | null;
+  readonly running_since: number | null;
+  readonly cancel_requested: boolean | 0 | 1 | null;
+}
+
+/** `takers`: what the workers take whose leases have not run out. */
+export function taskRecord(row: TaskRow, takers: readonly Takes[]): TaskRecord {
+  const unreadable: string[] = [];
+  const charged =
+    typeof row.charged === 'string'
+      ? readStored<ChargedCount[]>(row.charged, 'charged', unreadable, [])
+      : (row.charged ?? []);
+  const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
+  if (row.recoveries === null) unreadable.push('recoveries');
+  const heldBy = row.held_by ?? (row.state === 'ready' && !isTaken(row, needs, takers) ? 'no_worker' : null);
+  return {
+    id: row.id,
+    type: row.type,
+    state: row.state,
+    queue: row.queue,
+    source: row.source,
+    priority: row.priority,
+    payload: row.payload,
+    idempotent: Boolean(row.idempotent),
+    submittedAt: row.submitted_at,
+    createdAt: row.created_at,
+    executions: row.executions,
+    charged,
+    deferrals: row.deferrals,
+    recoveries: row.recoveries ?? 0,
+    lostInARow: row.lost_in_a_row,
+    ...(row.category !== null && { category: row.category }),
+    ...(needs !== undefined && { needs }),
+    ...(row.key !== null && { key: row.key }),
+    ...(row.unique_key !== null &&
+      row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
+    ...(row.result !== null && { result: row.result }),
+    ...(row.policy !== null && { policy: row.policy }),
+    ...(row.due_at !== null && { dueAt: row.due_at }),
+    ...(row.deadline !== null && { deadline: row.deadline }),
+    ...(row.ended_at !== null && { endedAt: row.ended_at }),
+    ...(row.reason !== null && { reason: row.reason }),
+    ...unreadableMember(unreadable),
+    ...(heldBy !== null && { heldBy }),
+    ...(row.running_since !== null && {
+      running: {
+        worker: row.worker ?? 'a worker that left',
+        since: row.running_since,
+        cancelRequested: Boolean(row.cancel_requested),
+      },
+    }),
+  };
+}
+
+function isTaken({ queue, type, category }: TaskRow, needs: Needs = {}, takers: readonly Takes[]): boolean {
+  return takers.some((worker) => takes(worker, { queue, type, category: category ?? '', needs }));
+}

@@ -1,12 +1,12 @@
-import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node';
 
 /**
- * Ends a run with lines that a machine can read, after everything else was printed: one for each test that failed, and
- * the counts, `12 passed, 0 failed`.
+ * Ends a run with lines that a machine can read, after everything else was printed: one for each test that failed
+ * or passed at the second try only, and the counts, `12 passed, 0 failed`.
  */
 export class SummaryReporter implements Reporter {
   private counts = { passed: 0, failed: 0, skipped: 0 };
-  private failures: string[] = [];
+  private notes: string[] = [];
 
   onInit(): void {
     process.on('exit', (code) => {
@@ -14,7 +14,7 @@ export class SummaryReporter implements Reporter {
       // A run that broke outside its tests (no test found, a build, a teardown) has not passed either.
       const broken = failed === 0 && code !== 0 ? 1 : failed;
       const counts = `${passed} passed, ${broken} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
-      process.stdout.write([...this.failures, counts, ''].join('\n'));
+      process.stdout.write([...this.notes, counts, ''].join('\n'));
     });
   }
 
@@ -25,19 +25,23 @@ export class SummaryReporter implements Reporter {
     const failed = tests.filter((test) => !['passed', 'skipped'].includes(test.result().state));
     const brokenGroups = groups.filter((group) => group.errors().length > 0);
     const skipped = tests.filter((test) => test.result().state === 'skipped').length;
-    this.failures = [
-      ...failed.map((test) => line(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors?.[0])),
-      ...brokenGroups.map((group) =>
-        line(group.type === 'module' ? group.relativeModuleId : group.fullName, group.errors()[0]),
-      ),
-      ...unhandled.map((error) => line('outside of the tests', error)),
+    const flaky = tests.filter((test) => test.diagnostic()?.flaky === true);
+    this.notes = [
+      ...flaky.map((test) => line('passed at the second try', place(test), test.result().errors?.[0])),
+      ...failed.map((test) => line('failed test', place(test), test.result().errors?.[0])),
+      ...brokenGroups.map((group) => line('failed test', place(group), group.errors()[0])),
+      ...unhandled.map((error) => line('failed test', 'outside of the tests', error)),
     ];
     const passed = tests.length - failed.length - skipped;
-    this.counts = { passed, skipped, failed: this.failures.length };
+    this.counts = { passed, skipped, failed: failed.length + brokenGroups.length + unhandled.length };
   }
 }
 
-function line(place: string, error: { message?: string } | undefined): string {
+function place(test: TestCase | TestSuite | TestModule): string {
+  return test.type === 'module' ? test.relativeModuleId : `${test.module.relativeModuleId} > ${test.fullName}`;
+}
+
+function line(what: string, where: string, error: { message?: string } | undefined): string {
   const [message = ''] = (error?.message ?? 'it never ended').split('\n');
-  return `failed test: ${place}: ${message.slice(0, 300)}`;
+  return `${what}: ${where}: ${message.slice(0, 300)}`;
 }

@@ -115,8 +115,8 @@ export class Settler {
         // What is no failure of the store would fail the same way for ever.
         if (this.#gaveUp || !(error instanceof StoreError)) return this.#writeAlone(round, error);
         for (const { onTrouble } of round) onTrouble();
-        // A statement was refused, perhaps for the sake of one: it must not take its neighbours along.
-        if (error.code === 'store_unavailable' && round.length > 1) return this.#writeAlone(round, error);
+        // A statement was refused or blocked, perhaps because of one of them: the others must not wait for that.
+        if (/^store_(?:unavailable|busy)$/.test(error.code) && round.length > 1) return this.#writeAlone(round, error);
         const [first, ...others] = round.map(({ claimed }) => claimed.lease.task);
         const fields = { err: error, task: first, ...(others.length > 0 && { others: others.length }) };
         this.#log.error(fields, 'The outcome could not be written; trying again');

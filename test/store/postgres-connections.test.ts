@@ -84,7 +84,39 @@ describe.each([
     proxy.freeze();
     expect(await store.tasks.enqueue([newTask()])).toMatchObject([{ created: true }]);
     expect(await store.records.list({ limit: 10 })).toHaveLength(2);
-    expect([proxy.accepted, proxy.standing]).toEqual([before + 1, 1]);
+    // The new one, and the one over which the server was asked to cancel the statement.
+    expect([proxy.accepted, proxy.standing]).toEqual([before + 2, 1]);
+  });
+
+  test('what is not waited for any more does not go on in a server that is blocked', async () => {
+    const most = 3;
+    const store = await open(connection(most), { answerWithin: ANSWER_WITHIN, connections: most, listen: false });
+    const blocker = new pg.Client({ connectionString: database.directUrl });
+    await blocker.connect();
+    await blocker.query('BEGIN; LOCK TABLE holdfast.live, holdfast.calls IN ACCESS EXCLUSIVE MODE');
+    const before = proxy.accepted;
+    const calls = [store.tasks.enqueue([newTask()]), store.records.counts(), store.records.list({ limit: 1 })];
+    const counts: number[] = [];
+    // Each call is given up and made again several times.
+    while (proxy.accepted < before + 8 * most) counts.push((await ask(database.directUrl, others)).length);
+    await blocker.query('COMMIT');
+    await blocker.end();
+    await Promise.all(calls);
+    // The connection that blocks them, and one that is just being replaced.
+    expect(Math.max(...counts)).toBeLessThanOrEqual(most + 2);
+  });
+
+  test('a server that takes no writes while another one takes its place is waited for', async () => {
+    const store = await open(connection(), { listen: false });
+    const name = new URL(database.directUrl).pathname.slice(1);
+    await ask(database.directUrl, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await ask(database.directUrl, terminateOthers);
+    const before = proxy.accepted;
+    const call = store.tasks.enqueue([newTask()]);
+    // It comes back over a new connection, which may lead to the new primary.
+    await expect.poll(() => proxy.accepted).toBeGreaterThan(before + 2);
+    await ask(database.directUrl, `BEGIN READ WRITE; ALTER DATABASE ${name} RESET ALL; COMMIT`);
+    expect(await call).toMatchObject([{ created: true }]);
   });
 
   test('a server that says nothing for a while is waited for', async () => {

@@ -7,7 +7,16 @@ const refused = new StoreError('store_unavailable', 'It refused a statement.');
 
 /** Calls one, two and three in one turn of a store that answers what `write` says. */
 function callThree(write: (items: readonly string[]) => Promise<readonly string[]>) {
-  const gathering = new Gathering(write);
+  const gathering = new Gathering<string, string>({
+    write,
+    onWritten: () => {},
+    locksOf: () => [],
+    mayBeBlocked: () => false,
+    areIndependent: false,
+    groupPatience: 0,
+    patience: 0,
+    explain: async (error) => error,
+  });
   return Promise.allSettled(['one', 'two', 'three'].map((item) => gathering.call([item])));
 }
 

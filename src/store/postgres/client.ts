@@ -1,5 +1,6 @@
 import { StoreError } from '../../errors.ts';
-import { isAnswer, NoConnection } from './failures.ts';
+import { cancel } from './cancel.ts';
+import { isAnswer, isGivenUp, NoConnection } from './failures.ts';
 
 /** A pool of `pg`, as far as it is used. Declared here, so that nobody needs its types. */
 export interface PgPool {
@@ -19,6 +20,11 @@ export interface PgPoolClient {
   on(event: 'error', listener: () => void): unknown;
   removeListener(event: 'error', listener: () => void): unknown;
   release(destroy?: boolean): void;
+  /** What a cancel of its statement needs, where the client is one of `pg`. */
+  readonly host?: string;
+  readonly port?: number;
+  readonly processID?: number | null;
+  readonly secretKey?: number | null;
 }
 
 export interface PgQuery {
@@ -68,7 +74,8 @@ export const hearOut = (client: PgPoolClient): void => {
 };
 
 /**
- * Lends a connection of the pool. One on which something was left unanswered, or that broke, is never used again.
+ * Lends a connection of the pool. One on which something was left unanswered, or that broke, is never used again. A statement whose
+ * answer is not waited for any more is cancelled, or the server would go on with it over and over.
  * @throws NoConnection where none is had in time; then nothing was asked.
  */
 export async function borrow<T>(pool: PgPool, withinMs: number, use: (client: PgPoolClient) => Promise<T>): Promise<T> {
@@ -82,6 +89,7 @@ export async function borrow<T>(pool: PgPool, withinMs: number, use: (client: Pg
   } catch (error) {
     // The server said no, and is ready for the next: anything else leaves the connection in doubt.
     sound = isAnswer(error);
+    if (isGivenUp(error)) await cancel(client);
     throw error;
   } finally {
     client.release(!sound);

@@ -3,7 +3,7 @@ import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
 import type { Time } from './clock.ts';
-import { isBusy, isLost, storeError } from './failures.ts';
+import { type Blocker, blockedError, GivenUp, isBlocked, isBusy, isLost, isReadOnly, storeError } from './failures.ts';
 import { type FunctionName, functionsOver } from './functions.ts';
 
 /** For what touches everything: migrations, a new order for a queue, checks. */
@@ -25,8 +25,10 @@ export interface Call {
   readonly within?: Milliseconds;
   /** What it is made with, instead of its values, once nothing is known of what became of it. */
   readonly again?: readonly unknown[];
-  /** Told before the call is made once more, after nothing is known of what became of it. */
+  /** Called before the call is made once more, after nothing is known of what became of it. */
   readonly onAgain?: () => void;
+  /** Whether a call that meets a lock of another transaction fails at once, instead of being made again. Then `isBlocked` says so. */
+  readonly failsBlocked?: boolean;
 }
 
 /** How to come to a database, and what people call it. */
@@ -65,9 +67,11 @@ export class Database {
   durability = 'unknown';
   /** Tells this store from every other, and from itself before a backup was restored. */
   epoch = '';
-  /** How often it could not be reached, or gave no answer. */
+  /** How often it could not be reached, gave no answer, or took no writes. */
   losses = 0;
   #patience = OPENING_PATIENCE_MS;
+  /** Whether it took writes when it was opened: one that does not any more is being replaced by another server. */
+  #tookWrites = false;
   #closing: Promise<void> | undefined;
   #closed = false;
   #running = 0;
@@ -88,6 +92,11 @@ export class Database {
 
   get where(): string {
     return this.#way.where;
+  }
+
+  /** How long an answer is waited for. */
+  get answerWithin(): Milliseconds {
+    return this.#way.answerWithin;
   }
 
   /** Whether a connection can be had although the caller holds one of its own pool, as far as that pool tells. */
@@ -120,7 +129,7 @@ export class Database {
   /** A query whose only row has `answer`, a text made of JSON. */
   async ask<Answer>(text: string, values: readonly unknown[], options: Call = {}): Promise<Answer> {
     if (this.#closed) throw new ClosedError('The store');
-    const { within = this.#way.answerWithin, again = values, onAgain } = options;
+    const { within = this.#way.answerWithin, again = values, onAgain, failsBlocked = false } = options;
     let these = values;
     return this.#patiently(
       async () => {
@@ -128,11 +137,21 @@ export class Database {
         // What returns nothing answers an empty text.
         return JSON.parse((row as { answer: string | null }).answer || 'null') as Answer;
       },
-      () => {
-        these = again;
-        onAgain?.();
+      {
+        onAgain: () => {
+          these = again;
+          onAgain?.();
+        },
+        failsBlocked,
       },
     );
+  }
+
+  /** Says of a call that met a lock which transaction holds it. */
+  async explainBlocked(error: unknown): Promise<StoreError> {
+    const rows = await this.#once(OLDEST_WRITER, [this.schema], this.#way.answerWithin).catch(() => []);
+    const [row] = rows as readonly { answer: string }[];
+    return blockedError(error, this.where, row && (JSON.parse(row.answer) as Blocker));
   }
 
   /** Calls one of our functions once, also after the database was closed with `until`. */
@@ -173,16 +192,17 @@ export class Database {
    * @throws StoreError where its transactions would not see what others commit meanwhile, without which nothing is right.
    */
   async begin(): Promise<void> {
-    const { version, durability, isolation, now, epoch } = await this.ask<{
+    const { version, durability, isolation, now, epoch, takesWrites } = await this.ask<{
       version: string;
       durability: string;
       isolation: string;
       now: number;
       epoch: string;
+      takesWrites: boolean;
     }>(
       `SELECT json_build_object('version', current_setting('server_version'), 'durability',
          CASE WHEN current_setting('fsync') = 'off' OR current_setting('synchronous_commit') = 'off' THEN 'process' ELSE 'full' END,
-         'isolation', current_setting('transaction_isolation'),
+         'isolation', current_setting('transaction_isolation'), 'takesWrites', current_setting('transaction_read_only') = 'off',
          'now', ${this.schema}.now_ms(), 'epoch', (SELECT epoch FROM ${this.schema}.meta))::text AS answer`,
       [],
     );
@@ -195,6 +215,7 @@ export class Database {
     this.version = version;
     this.durability = durability;
     this.epoch = epoch;
+    this.#tookWrites = takesWrites;
     this.#time.learn(now);
     this.#patience = PATIENCE_MS;
   }
@@ -237,7 +258,7 @@ export class Database {
     this.#way.pool.removeListener?.('connect', hearOut);
   }
 
-  #patiently<T>(work: () => Promise<T>, onAgain = () => {}): Promise<T> {
+  #patiently<T>(work: () => Promise<T>, { onAgain, failsBlocked }: Omit<Call, 'within' | 'again'> = {}): Promise<T> {
     return this.#counted(async () => {
       let failing: Milliseconds | undefined;
       for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
@@ -245,12 +266,15 @@ export class Database {
           return await work();
         } catch (error) {
           if (this.#gaveUp) throw storeError(error, this.where);
-          const lost = isLost(error);
+          if (failsBlocked && isBlocked(error)) throw storeError(error, this.where);
+          const lost = isLost(error) && (this.#tookWrites || !isReadOnly(error));
           failing ??= performance.now();
           if (lost) this.losses += 1;
           const patience = lost ? this.#patience : PATIENCE_MS;
-          if (!(lost || isBusy(error)) || performance.now() - failing > patience) throw storeError(error, this.where);
-          if (lost) onAgain();
+          if (!(lost || isBusy(error)) || performance.now() - failing > patience) {
+            throw isBlocked(error) ? await this.explainBlocked(error) : storeError(error, this.where);
+          }
+          if (lost) onAgain?.();
         }
         await new Promise((resolve) => setTimeout(resolve, Math.random() * pause));
       }
@@ -272,14 +296,7 @@ export class Database {
   async #unlessGivenUp<T>(work: Promise<T>): Promise<T> {
     let giveUp = () => {};
     const givenUp = new Promise<never>((_, reject) => {
-      giveUp = () =>
-        reject(
-          new StoreError(
-            'store_unavailable',
-            `${this.where} did not answer before it was closed. What was asked last may or may not have happened.`,
-            { retryable: true },
-          ),
-        );
+      giveUp = () => reject(new GivenUp(this.where));
     });
     this.#giveUps.add(giveUp);
     if (this.#gaveUp) giveUp();
@@ -297,6 +314,15 @@ export class Database {
     });
   }
 }
+
+/** The oldest transaction of others that writes to the tables of a schema. */
+const OLDEST_WRITER = `SELECT json_build_object('pid', a.pid, 'application', coalesce(a.application_name, ''),
+    'openFor', extract(epoch FROM now() - a.xact_start) * 1000)::text AS answer
+  FROM pg_catalog.pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
+    SELECT l.pid FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation
+    WHERE l.locktype = 'relation' AND l.granted AND l.mode <> 'AccessShareLock' AND c.relnamespace = to_regnamespace($1)
+      AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))
+  ORDER BY a.xact_start NULLS LAST LIMIT 1`;
 
 /** Makes a statement on a connection that is held. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly unknown[]>;

@@ -25,7 +25,8 @@ export class NoConnection extends Error {
  */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error);
-  if (/^(?:08|57P0)/.test(code)) return true;
+  // A primary that became a standby takes no writes any more, and another server does.
+  if (/^(?:08|57P0)/.test(code) || isReadOnly(error)) return true;
   if (/^E(?:CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)/.test(code)) return true;
   // A socket in a folder, whose server is not there.
   if (code === 'ENOENT') return error instanceof NoConnection;
@@ -34,11 +35,58 @@ export function isLost(error: unknown): boolean {
   );
 }
 
+/** Whether the server takes no writes: a standby, a primary that became one, or one that was set to read only. */
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === '25006';
+}
+
+/** Whether another transaction held a lock for longer than the statement waits: nothing was changed. */
+export function isBlocked(error: unknown): boolean {
+  return codeOf(error instanceof StoreError ? error.cause : error) === '55P03';
+}
+
+/** What is known of the transaction that holds a lock. */
+export interface Blocker {
+  readonly pid: number;
+  readonly application: string;
+  /** Null where the role may not see it. */
+  readonly openFor: number | null;
+}
+
+export function blockedError(error: unknown, where: string, blocker: Blocker | undefined): StoreError {
+  const text = `${where} did not do this, and nothing was changed: another transaction holds a lock on the task, or on its key.`;
+  return new StoreError('store_busy', `${text} ${adviceOn(blocker)}`, { cause: error, retryable: true });
+}
+
+function adviceOn(blocker: Blocker | undefined): string {
+  if (!blocker) return 'That transaction has ended by now: try again.';
+  const { pid, application, openFor } = blocker;
+  const name = application === '' ? 'without an application name' : `application ${JSON.stringify(application)}`;
+  const since = openFor === null ? '' : ` It has been open for ${Math.round(openFor / 1000)} s.`;
+  return `The oldest open transaction that writes to Holdfast's tables is that of process ${pid} (${name}).${since} Commit it or roll it back, or end it with: select pg_terminate_backend(${pid})`;
+}
+
 /** Whether the server was asked too much just now: it did nothing, and the same call may be made again. */
 export function isBusy(error: unknown): boolean {
   if (/^(?:40001|40P01|55P03|57014|53300|53400)$/.test(codeOf(error))) return true;
   // The same call, whose answer was lost, was still under way: it is done by now.
   return codeOf(error) === '23505' && (error as { constraint?: string }).constraint === 'calls_pkey';
+}
+
+/** What ends a statement whose answer is not waited for because the store is closed. */
+export class GivenUp extends StoreError {
+  constructor(where: string) {
+    super(
+      'store_unavailable',
+      `${where} did not answer before it was closed. What was asked last may or may not have happened.`,
+      { retryable: true },
+    );
+  }
+}
+
+/** Whether the client stopped waiting for the answer of a statement on a connection that may be sound. */
+export function isGivenUp(error: unknown): boolean {
+  return error instanceof GivenUp || (error instanceof Error && error.message === 'Query read timeout');
 }
 
 /** Whether the server itself answered, and its connection goes on. */
@@ -52,6 +100,13 @@ export function storeError(error: unknown, where: string): unknown {
   const code = codeOf(error);
   const cause = { cause: error };
   const said = messageOf(error);
+  if (isReadOnly(error)) {
+    return new StoreError(
+      'store_read_only',
+      `${where} takes no writes: it is a standby, or set to read only. Connect to the primary, or look at default_transaction_read_only of the role and database.`,
+      { ...cause, retryable: true },
+    );
+  }
   if (isLost(error)) {
     return new StoreError(
       'store_unavailable',
@@ -72,12 +127,6 @@ export function storeError(error: unknown, where: string): unknown {
         'store_full',
         `There is no space left for ${where}. What was being written was rolled back, and everything before it is intact. Free some space; the call may then be repeated.`,
         { ...cause, retryable: true },
-      );
-    case '25006':
-      return new StoreError(
-        'store_read_only',
-        `${where} takes no writes: it is a standby, or set to read only. Connect to the primary, or look at default_transaction_read_only of the role and database.`,
-        cause,
       );
     case '42501':
       return new StoreError(

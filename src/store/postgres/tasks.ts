@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
+import type { Milliseconds } from '../../duration.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
 import { STRAY_VERB } from '../history-row.ts';
@@ -33,13 +34,16 @@ import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Database } from './database.ts';
 import { enqueued, imported, newToken, saidJson, tokenOf } from './encoding.ts';
-import { codeOf, UNIQUE_CONFLICT } from './failures.ts';
+import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
 import { Gathering, list } from './writer.ts';
 
 /** How many tasks whose deadline has passed come with one claim. */
 const MOST_EXPIRED = 50;
+
+/** How long a statement for several calls waits for a lock of somebody's open transaction, unless an answer is given little time. */
+const GROUP_PATIENCE_MS: Milliseconds = 500;
 
 interface Parts {
   readonly database: Database;
@@ -80,20 +84,37 @@ export class PostgresTasks implements TaskStore {
   readonly #settles: Gathering<Settlement, Settled>;
   /** Of claims and recoveries whose answers were lost: asked again by the same token, they are handed out once more. */
   readonly #unanswered = new Map<string, string>();
+  readonly #groupPatience: Milliseconds;
   #rotation = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#enqueues = new Gathering(
-      (tasks) => this.#enqueue(tasks),
-      () => parts.notify('work'),
-    );
-    this.#settles = new Gathering(
-      (settlements) => this.#settle(settlements),
-      (answers) => {
+    const { database } = parts;
+    this.#groupPatience = Math.ceil(Math.min(GROUP_PATIENCE_MS, database.answerWithin / 4));
+    const blocked = {
+      groupPatience: this.#groupPatience,
+      patience: database.answerWithin,
+      explain: (error: unknown) => database.explainBlocked(error),
+    };
+    this.#enqueues = new Gathering({
+      ...blocked,
+      write: (tasks, patience) => this.#enqueue(tasks, patience),
+      onWritten: () => parts.notify('work'),
+      locksOf,
+      mayBeBlocked: (task) => locksOf(task).length > 0,
+      areIndependent: false,
+    });
+    this.#settles = new Gathering({
+      ...blocked,
+      write: (settlements, patience) => this.#settle(settlements, patience),
+      onWritten: (answers) => {
         if (answers.some((one) => one.answer === 'settled' && isWaiting(one.state))) parts.notify('work');
       },
-    );
+      // The key of a task that is to wait again is known to the database only.
+      locksOf: () => [],
+      mayBeBlocked: ({ decision }) => decision.next === 'scheduled',
+      areIndependent: true,
+    });
   }
 
   async enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
@@ -163,9 +184,10 @@ export class PostgresTasks implements TaskStore {
     const batches = this.#settles.takeWaiting();
     if (batches.length > 0) {
       const { round, later } = roundOf(batches.flatMap(({ items }) => items));
-      const claim = later.length === 0 ? await this.#settleAndClaim(batches, round, request.worker, asked) : undefined;
-      if (claim) return claim;
-      await this.#settles.answer(batches);
+      if (later.length === 0) {
+        const claim = await this.#settleAndClaim(batches, round, request.worker, asked);
+        if (claim) return claim;
+      } else await this.#settles.answer(batches);
     }
     const answer = await this.#leasing<ClaimAnswer>(`claim ${request.worker}`, (token, again, onAgain) =>
       this.#parts.database.call('claim', [JSON.stringify({ ...asked, again }), token], {
@@ -176,7 +198,7 @@ export class PostgresTasks implements TaskStore {
     return this.#claimFrom(answer.token, answer.value);
   }
 
-  /** Undefined where it could not be done together: then nothing is answered. */
+  /** Undefined where it could not be done together: then the settlements were written by themselves. */
   async #settleAndClaim(
     batches: ReturnType<Gathering<Settlement, Settled>['takeWaiting']>,
     round: Round,
@@ -184,19 +206,27 @@ export class PostgresTasks implements TaskStore {
     asked: object,
   ): Promise<ClaimWithFlag | undefined> {
     const { functions } = this.#parts.database;
-    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6),${functions}.claim($7,$8))::text AS answer`;
+    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7),${functions}.claim($8,$9))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
-      const settling = settleValues(round);
+      const settling = [...settleValues(round), this.#groupPatience];
       told = await this.#leasing(`claim ${worker}`, (token, again, onAgain) =>
         this.#parts.database.ask(text, [...settling, JSON.stringify({ ...asked, again }), token], {
           again: [...settling, JSON.stringify({ ...asked, again: true }), token],
           onAgain,
+          failsBlocked: true,
         }),
       );
     } catch (error) {
-      // One of the two was refused, and each is told by itself; but if the database is away, it is so for both.
-      if (!(error instanceof StoreError && error.retryable)) return undefined;
+      if (isBlocked(error)) {
+        await this.#settles.answerBlocked(batches, error);
+        return undefined;
+      }
+      // One of the two was refused, and each is made by itself; but if the database is away, it is so for both.
+      if (!(error instanceof StoreError && error.retryable)) {
+        await this.#settles.answer(batches);
+        return undefined;
+      }
       for (const { reject } of batches) reject(error);
       throw error;
     }
@@ -341,28 +371,28 @@ export class PostgresTasks implements TaskStore {
     return moved;
   }
 
-  async #enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
+  async #enqueue(tasks: readonly NewTask[], patience: Milliseconds): Promise<readonly Receipt[]> {
     const { groups, tasks: rows, keyed } = enqueued(tasks);
     try {
-      const answer = await this.#parts.database.call<readonly ReceiptRow[]>('enqueue_tasks', [
-        randomUUID(),
-        groups,
-        rows,
-        keyed,
-        true,
-      ]);
+      const answer = await this.#parts.database.call<readonly ReceiptRow[]>(
+        'enqueue_tasks',
+        [randomUUID(), groups, rows, keyed, true, patience],
+        { failsBlocked: true },
+      );
       return answer.map(receipt);
     } catch (error) {
       throw uniqueConflict(error) ?? error;
     }
   }
 
-  async #settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+  async #settle(settlements: readonly Settlement[], patience: Milliseconds): Promise<readonly Settled[]> {
     const answers = new Array<Settled>(settlements.length);
     let left: readonly Numbered[] = settlements.map((settlement, i) => ({ settlement, i }));
     while (left.length > 0) {
       const { round, later } = roundOfNumbered(left);
-      const told = await this.#parts.database.call<SettleAnswer>('settle', settleValues(round));
+      const told = await this.#parts.database.call<SettleAnswer>('settle', [...settleValues(round), patience], {
+        failsBlocked: true,
+      });
       const some = await this.#answersOf(round, told, settlements.length);
       for (const { i } of round.values()) answers[i] = some[i] as Settled;
       left = later;
@@ -422,6 +452,11 @@ function leaseLists(leases: readonly Lease[]): readonly unknown[] {
     list(leases.map(({ execution }) => execution)),
     list(leases.map(tokenOf)),
   ];
+}
+
+/** The keys that an enqueue of this task locks. */
+function locksOf({ type, key, unique }: NewTask): readonly string[] {
+  return [...(key === undefined ? [] : [`key ${type} ${key}`]), ...(unique ? [`unique ${type} ${unique.key}`] : [])];
 }
 
 function receipt([id, created, replaced]: ReceiptRow): Receipt {

@@ -1,6 +1,10 @@
+import type { Milliseconds } from '../../duration.ts';
 import { StoreError } from '../../errors.ts';
+import { BlockedCalls, type BlockedCallsOptions } from './blocked-calls.ts';
+import { isBlocked } from './failures.ts';
 
-interface Batch<Item, Answer> {
+/** A call: its items are written together or not at all. */
+export interface Batch<Item, Answer> {
   readonly items: readonly Item[];
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
@@ -9,27 +13,48 @@ interface Batch<Item, Answer> {
 /** A statement takes the items of this many calls at most, so that no transaction gets long. */
 const MOST_CALLS = 500;
 
+/** How long the statement of a single call waits for a lock of somebody's open transaction: it is soon made again. */
+const SINGLE_PATIENCE_MS: Milliseconds = 50;
+
+type Write<Item, Answer> = (items: readonly Item[], patience: Milliseconds) => Promise<readonly Answer[]>;
+
+export interface GatheringOptions<Item, Answer> extends Omit<BlockedCallsOptions<Item, Answer>, 'write'> {
+  /** Fails, with nothing changed, where it waits longer than `patience` for a lock of somebody's open transaction. */
+  readonly write: Write<Item, Answer>;
+  /** How long a statement for several calls waits for such a lock. */
+  readonly groupPatience: Milliseconds;
+  /** Whether an item may meet such a lock. */
+  readonly mayBeBlocked: (item: Item) => boolean;
+  /** Whether the items of a call may be written one without the other: then a blocked call of several fails, to be made one by one. */
+  readonly areIndependent: boolean;
+}
+
 /**
  * Group commit for one verb: the calls that are made in one turn of the event loop, or while an earlier statement is under way,
- * share a statement. Nobody is answered before it is committed. Where a statement is refused, its calls are made one by one; where
- * the database is away they all hear of that, for the statement was repeated long enough, and may have been heard.
+ * share a statement. Nobody is answered before it is committed. Where a statement is refused, its calls are made one by one, and
+ * where it is blocked, those that may be what blocks it; where the database is away they all hear of that, for the statement was
+ * repeated long enough, and may have been carried out.
  */
 export class Gathering<Item, Answer> {
-  readonly #write: (items: readonly Item[]) => Promise<readonly Answer[]>;
-  readonly #onWritten: (answers: readonly Answer[]) => void;
+  readonly #options: GatheringOptions<Item, Answer>;
+  readonly #blocked: BlockedCalls<Item, Answer>;
   #waiting: Batch<Item, Answer>[] = [];
   #flushing: Promise<void> | undefined;
 
-  constructor(
-    write: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    onWritten: (answers: readonly Answer[]) => void = () => {},
-  ) {
-    this.#write = write;
-    this.#onWritten = onWritten;
+  constructor(options: GatheringOptions<Item, Answer>) {
+    this.#options = options;
+    this.#blocked = new BlockedCalls({
+      ...options,
+      write: (items) => options.write(items, Math.min(SINGLE_PATIENCE_MS, options.groupPatience)),
+    });
   }
 
   call(items: readonly Item[]): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
+      if (this.#blocked.includes(items)) {
+        this.#blocked.add({ items, resolve, reject });
+        return;
+      }
       this.#waiting.push({ items, resolve, reject });
       this.#flushing ??= this.#flush();
     });
@@ -38,6 +63,7 @@ export class Gathering<Item, Answer> {
   /** Resolves when what was called has been answered. */
   async drained(): Promise<void> {
     await this.#flushing;
+    await this.#blocked.drained();
   }
 
   /** What waits, for a statement that somebody else is about to make. */
@@ -54,21 +80,39 @@ export class Gathering<Item, Answer> {
   /** Answers calls by one statement, or each by its own where that is refused. */
   async answer(
     batches: readonly Batch<Item, Answer>[],
-    write: (items: readonly Item[]) => Promise<readonly Answer[]> = this.#write,
+    write: Write<Item, Answer> = this.#options.write,
   ): Promise<void> {
     try {
-      const answers = await write(batches.flatMap(({ items }) => items));
-      this.#onWritten(answers);
+      const answers = await write(
+        batches.flatMap(({ items }) => items),
+        this.#options.groupPatience,
+      );
+      this.#options.onWritten(answers);
       let from = 0;
       for (const { items, resolve } of batches) {
         resolve(answers.slice(from, from + items.length));
         from += items.length;
       }
     } catch (error) {
+      if (isBlocked(error)) return this.answerBlocked(batches, error);
       const isAway = error instanceof StoreError && error.retryable;
       if (isAway || batches.length === 1) for (const { reject } of batches) reject(error);
       else for (const batch of batches) await this.answer([batch]);
     }
+  }
+
+  /** Answers calls whose statement was blocked: the others by one statement, and does not wait for those that may be what blocked it. */
+  async answerBlocked(batches: readonly Batch<Item, Answer>[], error: unknown): Promise<void> {
+    const { mayBeBlocked, areIndependent } = this.#options;
+    const safe = batches.filter(({ items }) => !items.some(mayBeBlocked));
+    // Where none of them can be known to be safe, any may be blocked.
+    const isSplit = safe.length > 0 && safe.length < batches.length;
+    for (const batch of batches) {
+      if (isSplit && safe.includes(batch)) continue;
+      if (areIndependent && batch.items.length > 1) batch.reject(error);
+      else this.#blocked.add(batch);
+    }
+    if (isSplit) await this.answer(safe);
   }
 }
 

@@ -1,16 +1,29 @@
--- Enqueueing. What comes through a store's own connections goes straight into its lanes. What comes inside somebody's own
--- transaction touches nothing that another transaction could have to wait for, however long it stays open: such a task is
--- scheduled for now, and the next claim after its commit puts it into its lane.
+-- Enqueueing. A call over the store's own connection puts a task straight into its lane. Inside a caller's transaction a task is
+-- scheduled for now, and the next claim after the commit puts it into its lane: that transaction may stay open for long, so it
+-- locks nothing but its keys, and new queues and classes. A call of the store that meets one of these locks fails after `p_patience`
+-- with lock_not_available (55P03). Nothing was changed then, and the store makes the call again, apart from all others.
 
 CREATE TYPE new_task AS (
   g integer, p integer, b text, i boolean, d bigint, da bigint, sa bigint, dl bigint, k text, po text,
   uk text, uw text, uc text
 );
 
+-- Limits how long this transaction waits for each lock, in milliseconds; null changes nothing. Answers the limit before, to be set
+-- again.
+CREATE FUNCTION set_patience(p_patience integer) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  before text := current_setting('lock_timeout');
+BEGIN
+  IF p_patience IS NOT NULL THEN PERFORM set_config('lock_timeout', p_patience::text, true); END IF;
+  RETURN before;
+END $$;
+
 -- The class and the fresh lane of each (queue, type, category, needs, source), made where they are missing.
-CREATE FUNCTION places_of(p_groups json, p_lanes boolean, OUT classes integer[], OUT lanes bigint[], OUT orders text[],
-  OUT last_keys double precision[], OUT types text[], OUT sources text[])
+CREATE FUNCTION places_of(p_groups json, p_lanes boolean, p_patience integer, OUT classes integer[], OUT lanes bigint[],
+  OUT orders text[], OUT last_keys double precision[], OUT types text[], OUT sources text[])
 LANGUAGE plpgsql AS $$
+DECLARE
+  before text;
 BEGIN
   IF p_lanes THEN
     -- Their order stays as it is read here until this is committed.
@@ -26,8 +39,7 @@ BEGIN
     LEFT JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
     LEFT JOIN lanes l ON p_lanes AND l.source = g.v ->> 4 AND l.class = c.id AND l.track = 0;
     EXIT WHEN array_position(classes, NULL) IS NULL AND (NOT p_lanes OR array_position(lanes, NULL) IS NULL);
-    -- Calls that make lanes do so one after the other: in a fair queue new sources line up as they come.
-    IF p_lanes THEN PERFORM pg_advisory_xact_lock(lane_lock(), 65); END IF;
+    before := set_patience(p_patience);
     INSERT INTO queues (name) SELECT DISTINCT g ->> 0 FROM json_array_elements(p_groups) g
       WHERE NOT EXISTS (SELECT 1 FROM queues WHERE name = g ->> 0) ORDER BY 1 ON CONFLICT DO NOTHING;
     INSERT INTO classes (queue, type, category, needs)
@@ -35,7 +47,11 @@ BEGIN
       WHERE NOT EXISTS (SELECT 1 FROM classes c
         WHERE c.queue = q.id AND c.type = g ->> 1 AND c.category = g ->> 2 AND c.needs = g ->> 3)
       ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
+    PERFORM set_config('lock_timeout', before, true);
     IF p_lanes THEN
+      -- Calls that make lanes do so one after the other: in a fair queue new sources line up as they come. This lock comes after
+      -- the queues and classes, so that nobody waits for a caller's transaction while holding it.
+      PERFORM pg_advisory_xact_lock(lane_lock(), 65);
       PERFORM lane_of(want.class, want.source, 0) FROM (
         SELECT c.id AS class, g.v ->> 4 AS source FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
         JOIN queues q ON q.name = g.v ->> 0
@@ -46,7 +62,8 @@ BEGIN
 END $$;
 
 -- Records tasks that have neither key nor unique key: one statement for all. Answers their ids in order.
-CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_lanes boolean, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
+  LANGUAGE plpgsql AS $$
 DECLARE
   place record;
   -- Variables of their own, for an element of such an array is found at once.
@@ -60,7 +77,7 @@ DECLARE
   keys double precision[];
   seqs bigint[];
 BEGIN
-  SELECT * INTO place FROM places_of(p_groups, p_lanes);
+  SELECT * INTO place FROM places_of(p_groups, p_lanes, p_patience);
   classes_ := place.classes;
   lanes_ := place.lanes;
   orders_ := place.orders;
@@ -91,8 +108,38 @@ BEGIN
   RETURN coalesce(ids, '[]');
 END $$;
 
+-- Takes the keys and unique keys of these tasks, where nobody has them, for the ids that are answered in the order of the tasks. A
+-- task whose key is taken already has no id. All keys come before all unique keys, and each kind in one order, so that no two
+-- calls can wait for each other.
+CREATE FUNCTION take_keys(p_tasks json, p_types text[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  ids bigint[];
+BEGIN
+  WITH wanted AS MATERIALIZED (
+    SELECT t.n, t.k, p_types[t.g + 1] AS type, t.k IS NULL OR row_number() OVER (PARTITION BY t.k, p_types[t.g + 1] ORDER BY t.n) = 1
+      AND NOT EXISTS (SELECT 1 FROM keys k WHERE k.key = t.k AND k.type = p_types[t.g + 1]) AS is_new
+    FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
+      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
+  given AS MATERIALIZED (
+    SELECT n, k, type, CASE WHEN is_new THEN nextval(pg_get_serial_sequence('bodies', 'id')) END AS id
+    FROM (SELECT * FROM wanted ORDER BY n) w),
+  taken AS (
+    INSERT INTO keys (type, key, task) SELECT type, k, id FROM given WHERE k IS NOT NULL AND id IS NOT NULL
+    ORDER BY k COLLATE "C", type COLLATE "C" ON CONFLICT DO NOTHING)
+  SELECT array_agg(id ORDER BY n) INTO ids FROM given;
+  INSERT INTO uniques (type, key, task)
+    SELECT type, uk, id FROM (
+      SELECT DISTINCT ON (t.uk, p_types[t.g + 1]) p_types[t.g + 1] AS type, t.uk, ids[t.n] AS id
+      FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
+        t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)
+      WHERE t.uk IS NOT NULL AND ids[t.n] IS NOT NULL ORDER BY t.uk, p_types[t.g + 1], t.n) first
+    ORDER BY uk COLLATE "C", type COLLATE "C" ON CONFLICT DO NOTHING;
+  RETURN ids;
+END $$;
+
 -- Records tasks one by one, for they may meet others with the same key or unique key, even of the same call.
-CREATE FUNCTION enqueue_keyed(p_groups json, p_tasks json, p_lanes boolean, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION enqueue_keyed(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
+  LANGUAGE plpgsql AS $$
 DECLARE
   place record;
   classes_ integer[];
@@ -103,6 +150,8 @@ DECLARE
   sources_ text[];
   task record;
   receipts json[] := '{}';
+  before text;
+  ids bigint[];
   task_type text;
   task_id bigint;
   occupant bigint;
@@ -116,67 +165,64 @@ DECLARE
   is_held boolean;
   entered bigint[] := '{}';
 BEGIN
-  SELECT * INTO place FROM places_of(p_groups, p_lanes);
+  SELECT * INTO place FROM places_of(p_groups, p_lanes, p_patience);
   classes_ := place.classes;
   lanes_ := place.lanes;
   orders_ := place.orders;
   last_keys_ := place.last_keys;
   types_ := place.types;
   sources_ := place.sources;
-  -- Before anything is locked, for others make partitions first too.
-  PERFORM need_day(p_now);
+  before := set_patience(p_patience);
   IF p_lanes THEN
-    -- Calls that bring several keys each take them in one order, or two could wait for each other; and before them the tasks
-    -- that they may replace, for who has those locked may be after the keys.
-    PERFORM pg_advisory_xact_lock(lane_lock() + 1, bucket) FROM (
-      SELECT DISTINCT abs(hashtext(name) % 64) AS bucket FROM json_populate_recordset(NULL::new_task, p_tasks) t,
-        unnest(ARRAY[t.k, t.uk]) name WHERE name IS NOT NULL ORDER BY 1) buckets;
+    -- Before the keys come the tasks that may be replaced: whoever has these locked may be about to take keys.
     PERFORM 1 FROM live WHERE id IN (
       SELECT u.task FROM json_populate_recordset(NULL::new_task, p_tasks) t
       JOIN uniques u ON u.key = t.uk AND u.type = types_[t.g + 1] WHERE t.uc = 'replace') ORDER BY id FOR UPDATE;
   END IF;
+  ids := take_keys(p_tasks, types_);
   FOR task IN
     SELECT t.*, coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
       t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n) ORDER BY t.n
   LOOP
     task_type := types_[task.g + 1];
-    task_id := NULL;
     replaced_id := NULL;
     replaced_from := NULL;
     is_held := false;
     IF task.k IS NOT NULL THEN
       SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
       IF NOT FOUND THEN
-        task_id := nextval(pg_get_serial_sequence('bodies', 'id'));
-        INSERT INTO keys (type, key, task) VALUES (task_type, task.k, task_id) ON CONFLICT DO NOTHING;
-        IF NOT FOUND THEN
-          SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
-          task_id := NULL;
-        END IF;
+        -- It was taken, and its task was not recorded or is removed by now.
+        ids[task.n] := coalesce(ids[task.n], nextval(pg_get_serial_sequence('bodies', 'id')));
+        INSERT INTO keys (type, key, task) VALUES (task_type, task.k, ids[task.n]) ON CONFLICT DO NOTHING;
+        SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
       END IF;
-      IF task_id IS NULL THEN
+      IF known IS DISTINCT FROM ids[task.n] THEN
+        DELETE FROM uniques u WHERE u.task = ids[task.n];
         receipts := receipts || json_build_array(known, false);
         CONTINUE;
       END IF;
     END IF;
-    task_id := coalesce(task_id, nextval(pg_get_serial_sequence('bodies', 'id')));
+    task_id := ids[task.n];
     IF task.uk IS NOT NULL THEN
       LOOP
         INSERT INTO uniques (type, key, task) VALUES (task_type, task.uk, task_id) ON CONFLICT DO NOTHING;
         EXIT WHEN FOUND;
         SELECT u.task INTO occupant FROM uniques u WHERE u.type = task_type AND u.key = task.uk;
         CONTINUE WHEN NOT FOUND;
+        EXIT WHEN occupant = task_id;
         IF task.uc = 'reject' THEN
           RAISE EXCEPTION 'unique conflict' USING ERRCODE = 'HF001',
             DETAIL = json_build_object('occupant', occupant, 'type', task_type, 'key', task.uk)::text;
         END IF;
         IF task.uc = 'replace' THEN
-          SELECT l.id, l.state INTO replaced_id, replaced_from FROM live l WHERE l.id = occupant FOR UPDATE;
+          -- One that runs stays, and is not locked: its worker could not settle it before a caller's transaction ends.
+          SELECT l.id, l.state INTO replaced_id, replaced_from FROM live l WHERE l.id = occupant AND l.state <> 'running'
+            FOR UPDATE;
           -- It may have gone on while it was waited for.
           CONTINUE WHEN NOT EXISTS (SELECT 1 FROM uniques u WHERE u.type = task_type AND u.key = task.uk AND u.task = occupant);
         END IF;
-        EXIT WHEN task.uc = 'ignore' OR replaced_id IS NULL OR replaced_from = 'running';
+        EXIT WHEN task.uc = 'ignore' OR replaced_id IS NULL;
         DELETE FROM uniques u WHERE u.task = occupant;
         PERFORM end_task(occupant, 'cancelled', 'unique.superseded', NULL, p_now);
         INSERT INTO acts (task, at, actor, verb, note, from_state, to_state) VALUES (occupant, p_now, 'holdfast', 'supersede',
@@ -206,9 +252,10 @@ BEGIN
     ELSIF stands = 'ready' THEN
       entered := entered || task_id;
     END IF;
-    receipts := receipts || CASE WHEN replaced_id IS NULL OR replaced_from = 'running' THEN json_build_array(task_id, true)
+    receipts := receipts || CASE WHEN replaced_id IS NULL THEN json_build_array(task_id, true)
       ELSE json_build_array(task_id, true, replaced_id) END;
   END LOOP;
+  PERFORM set_config('lock_timeout', before, true);
   -- One that was replaced in this very call is there no more.
   PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(entered) AND state IS NOT DISTINCT FROM 'ready'
@@ -217,16 +264,16 @@ BEGIN
 END $$;
 
 -- Records tasks, once for each call however often it is made.
-CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean) RETURNS json
-  LANGUAGE plpgsql AS $$
+CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer)
+  RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   done json;
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, now_)
-    ELSE enqueue_plain(p_groups, p_tasks, p_lanes, now_) END;
+  done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, p_patience, now_)
+    ELSE enqueue_plain(p_groups, p_tasks, p_lanes, p_patience, now_) END;
   IF p_call IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
   RETURN done;
 END $$;
@@ -238,7 +285,7 @@ DECLARE
 BEGIN
   IF (p_call ->> 'epoch')::uuid <> (SELECT epoch FROM meta) THEN RETURN '{"elsewhere":true}'; END IF;
   RETURN json_build_object('receipts',
-    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false));
+    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false, NULL));
 EXCEPTION WHEN SQLSTATE 'HF001' THEN
   GET STACKED DIAGNOSTICS conflict = PG_EXCEPTION_DETAIL;
   RETURN json_build_object('conflict', conflict::json);
@@ -248,7 +295,8 @@ END $$;
 CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM need_day(p_now);
+  -- Only then, for a new partition locks its whole table until the end of what may be a caller's transaction.
+  IF p_state = 'succeeded' THEN PERFORM need_day(p_now); END IF;
   WITH gone AS (DELETE FROM live l WHERE l.id = p_id RETURNING l.*),
   wide AS (DELETE FROM bodies b WHERE b.id = p_id RETURNING b.*),
   done AS (

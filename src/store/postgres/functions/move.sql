@@ -70,7 +70,7 @@ BEGIN
   IF from_ IN ('succeeded', 'dead', 'cancelled', 'needs_manual') AND to_ = 'ready' THEN
     PERFORM begin_again(p_id, from_, p_now);
     IF scope IS NOT NULL THEN
-      occupant := take_unique(p_id);
+      occupant := take_unique(p_id, 500);
       IF occupant IS NOT NULL THEN RAISE EXCEPTION 'occupied' USING ERRCODE = 'HF002', DETAIL = occupant::text; END IF;
     END IF;
     PERFORM make_ready(p_id, p_now);
@@ -149,8 +149,9 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  done := enqueue_keyed(p_groups, p_tasks, true, now_);
+  -- Before anything is locked, for others make partitions first too.
   PERFORM need_day(now_);
+  done := enqueue_keyed(p_groups, p_tasks, true, 500, now_);
   FOR arrival IN
     SELECT (r.v ->> 0)::bigint AS id, t.* FROM json_array_elements(done) WITH ORDINALITY r(v, n)
     JOIN ROWS FROM (json_populate_recordset(NULL::brought_task, p_brought)) WITH ORDINALITY

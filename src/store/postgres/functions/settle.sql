@@ -33,15 +33,20 @@ CREATE FUNCTION key_again(p_class integer, p_id bigint, p_ran_at bigint) RETURNS
   FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class
 $$;
 
--- A task that is to wait again takes its unique key up again; where another one has it, that one's id is answered.
-CREATE FUNCTION take_unique(p_id bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+-- A task that is to wait again takes its unique key up again; where another one has it, that one's id is answered. Fails with
+-- lock_not_available where an open transaction holds the key for longer than `p_patience`.
+CREATE FUNCTION take_unique(p_id bigint, p_patience integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+  before text := set_patience(p_patience);
   occupant bigint;
+  is_taken boolean;
 BEGIN
   INSERT INTO uniques (type, key, task)
     SELECT c.type, b.unique_key, b.id FROM bodies b JOIN live l ON l.id = b.id JOIN classes c ON c.id = l.class WHERE b.id = p_id
     ON CONFLICT DO NOTHING;
-  IF FOUND THEN RETURN NULL; END IF;
+  is_taken := FOUND;
+  PERFORM set_config('lock_timeout', before, true);
+  IF is_taken THEN RETURN NULL; END IF;
   SELECT u.task INTO occupant FROM bodies b JOIN live l ON l.id = b.id JOIN classes c ON c.id = l.class
     JOIN uniques u ON u.type = c.type AND u.key = b.unique_key WHERE b.id = p_id;
   RETURN nullif(occupant, p_id);
@@ -75,7 +80,7 @@ BEGIN
 END $$;
 
 -- Each task at most once. Answers a list for each: where it is now, or why nothing was changed.
-CREATE FUNCTION settle_items(p_items json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION settle_items(p_items json, p_patience integer, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   item record;
   weighted integer[] := ARRAY(SELECT c.id FROM queues q JOIN classes c ON c.queue = q.id WHERE q.ordering = 'weighted_random');
@@ -96,7 +101,7 @@ BEGIN
   LOOP
     IF item.n = 'scheduled' THEN
       IF item.unique_while = 'waiting' THEN
-        occupant := take_unique(item.id);
+        occupant := take_unique(item.id, p_patience);
         IF occupant IS NOT NULL THEN
           yielding := yielding || item.id;
           yielded_to := yielded_to || occupant;
@@ -179,9 +184,10 @@ BEGIN
 END $$;
 
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
--- plain successes that were written are not named.
-CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_item_ids bigint[], p_items json) RETURNS json
-  LANGUAGE plpgsql AS $$
+-- plain successes that were written are not named. Fails as a whole, with lock_not_available, where an open transaction holds the
+-- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds.
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_item_ids bigint[], p_items json,
+  p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   rest bigint[];
@@ -206,7 +212,7 @@ BEGIN
         'pl', true, 'oc', 'success', 'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf',
           (p_plain -> (g.n - 1)::integer ->> 1)::bigint))
       INTO items FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest);
-      written := settle_items(items, now_);
+      written := settle_items(items, p_patience, now_);
       answers := ARRAY(SELECT json_array_elements(written));
       named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
       FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, items) i WHERE i.id <> ALL(named) LOOP
@@ -215,7 +221,7 @@ BEGIN
     END IF;
   END IF;
   IF p_items IS NOT NULL THEN
-    written := settle_items(p_items, now_);
+    written := settle_items(p_items, p_patience, now_);
     named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
     answers := answers || ARRAY(SELECT CASE WHEN a ->> 1 = 'changed' THEN (
         SELECT json_build_array(l.id, 'changed', handed(l, b)) FROM live l JOIN bodies b ON b.id = l.id

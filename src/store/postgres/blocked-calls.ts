@@ -1,0 +1,84 @@
+import type { Milliseconds } from '../../duration.ts';
+import { isBlocked } from './failures.ts';
+import type { Batch } from './writer.ts';
+
+/** Between two rounds over all calls that are blocked. */
+const PAUSE_MS: Milliseconds = 100;
+
+export interface BlockedCallsOptions<Item, Answer> {
+  /** Makes a call that fails at once where it is blocked. */
+  readonly write: (items: readonly Item[]) => Promise<readonly Answer[]>;
+  readonly onWritten: (answers: readonly Answer[]) => void;
+  /** What an item locks, where that is known before it is written: a key of a task. */
+  readonly locksOf: (item: Item) => readonly string[];
+  /** How long a call is made again before its caller hears what blocks it. */
+  readonly patience: Milliseconds;
+  /** What the caller is told. */
+  readonly explain: (error: unknown) => Promise<unknown>;
+}
+
+interface Blocked<Item, Answer> extends Batch<Item, Answer> {
+  readonly since: Milliseconds;
+  /** What it locks, once it is known to be blocked. */
+  locks: readonly string[];
+}
+
+/**
+ * Calls that meet a lock of somebody's open transaction. They are made again one by one, each as a statement of its own, so that
+ * the calls that they came with need not wait for that transaction. One connection serves all of them.
+ */
+export class BlockedCalls<Item, Answer> {
+  readonly #options: BlockedCallsOptions<Item, Answer>;
+  #calls = new Set<Blocked<Item, Answer>>();
+  #trying: Promise<void> | undefined;
+
+  constructor(options: BlockedCallsOptions<Item, Answer>) {
+    this.#options = options;
+  }
+
+  /** Whether a call would meet the same lock as one that is blocked. */
+  includes(items: readonly Item[]): boolean {
+    if (this.#calls.size === 0) return false;
+    const blocked = new Set([...this.#calls].flatMap(({ locks }) => locks));
+    return items.some((item) => this.#options.locksOf(item).some((lock) => blocked.has(lock)));
+  }
+
+  add(batch: Batch<Item, Answer>): void {
+    this.#calls.add({ ...batch, since: performance.now(), locks: [] });
+    this.#trying ??= this.#tryAll();
+  }
+
+  /** Resolves when all have been answered. */
+  async drained(): Promise<void> {
+    await this.#trying;
+  }
+
+  async #tryAll(): Promise<void> {
+    while (this.#calls.size > 0) {
+      let isAnyBlocked = false;
+      for (const call of this.#calls) {
+        if (await this.#try(call)) this.#calls.delete(call);
+        else isAnyBlocked = true;
+      }
+      if (isAnyBlocked) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+    this.#trying = undefined;
+  }
+
+  /** False where it is still blocked. */
+  async #try(call: Blocked<Item, Answer>): Promise<boolean> {
+    const { write, onWritten, locksOf, patience, explain } = this.#options;
+    try {
+      const answers = await write(call.items);
+      onWritten(answers);
+      call.resolve(answers);
+    } catch (error) {
+      if (isBlocked(error) && performance.now() - call.since < patience) {
+        call.locks = call.items.flatMap(locksOf);
+        return false;
+      }
+      call.reject(isBlocked(error) ? await explain(error) : error);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,188 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
+import type { Claimed, Store } from '../../src/store/store.ts';
+import { claimRequest, LEASE, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
+import { ask } from '../postgres/ask.ts';
+import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
+
+/*
+ * A transaction of a user that enqueued a task and stays open: nobody waits for it but who needs its very key.
+ */
+
+const world = { clock: systemClock, random: Math.random };
+
+let databases: TestDatabases;
+let database: TestDatabase;
+let stores: Store[];
+let user: pg.Client;
+
+beforeAll(async () => {
+  databases = await openDatabases(async (url) => {
+    await (await postgres(url).open(world)).upkeep.close();
+  });
+});
+afterAll(() => databases.close());
+beforeEach(async () => {
+  database = await databases.take();
+  stores = [];
+  user = new pg.Client({ connectionString: database.directUrl, application_name: 'web shop' });
+  await user.connect();
+  await user.query('BEGIN');
+});
+afterEach(async () => {
+  await user.end();
+  for (const store of stores) {
+    expect(await store.upkeep.verify()).toEqual([]);
+    await store.upkeep.close();
+  }
+  database.drop();
+});
+
+async function open(options: PostgresOptions = {}): Promise<Store> {
+  const store = await postgres(database.url, { listen: false, ...options }).open(world);
+  stores.push(store);
+  return store;
+}
+
+const within = (store: Store, task = newTask()) => store.within?.(user).enqueue([task]);
+const unique = (onConflict: 'ignore' | 'replace' = 'ignore', key = 'u') =>
+  ({ key, while: 'waiting', onConflict }) as const;
+const ending = { commit: true, rollback: false };
+
+async function claimOne(store: Store, worker: number): Promise<Claimed> {
+  const { tasks } = await store.tasks.claim(claimRequest(worker));
+  expect(tasks).toHaveLength(1);
+  return tasks[0] as Claimed;
+}
+
+describe.each(Object.entries(ending))('while a user who will %s holds a key', (end, isCommitted) => {
+  test('an enqueue of that key waits, and those with other keys or none are answered', async () => {
+    const [mine, store] = [await open(), await open()];
+    await within(mine, newTask({ key: 'held' }));
+    let isAnswered = false;
+    const waiting = store.tasks.enqueue([newTask({ key: 'held' })]).finally(() => {
+      isAnswered = true;
+    });
+    // In the same turn, and in later ones.
+    const together = Array.from({ length: 80 }, (_, n) => store.tasks.enqueue([newTask({ key: `k${n}` })]));
+    const plain = store.tasks.enqueue([newTask()]);
+    const again = store.tasks.enqueue([newTask({ key: 'held' })]);
+    const created = await Promise.all([...together, plain]);
+    expect(created.flat().every((receipt) => receipt.created)).toBe(true);
+    expect(await store.tasks.enqueue([newTask({ key: 'later' })])).toMatchObject([{ created: true }]);
+    expect(isAnswered).toBe(false);
+
+    await user.query(end);
+    const receipts = (await Promise.all([waiting, again])).flat();
+    expect(receipts.filter((receipt) => receipt.created)).toHaveLength(isCommitted ? 0 : 1);
+    expect(new Set(receipts.map(({ id }) => id)).size).toBe(1);
+  });
+
+  test('a retry that needs it waits, and the other settlements and claims of its worker go on', async () => {
+    const [mine, store] = [await open(), await open()];
+    await store.tasks.enqueue([newTask({ unique: unique() })]);
+    await store.tasks.enqueue(Array.from({ length: 3 }, () => newTask()));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    const { tasks } = await store.tasks.claim(claimRequest(worker, { limit: 3 }));
+    const [first, second, third] = tasks as [Claimed, Claimed, Claimed];
+    await within(mine, newTask({ unique: unique() }));
+
+    let isAnswered = false;
+    const retry = store.tasks.settle([settlement(first, retryIn(60_000))]).finally(() => {
+      isAnswered = true;
+    });
+    const success = store.tasks.settle([settlement(second, succeeded())]);
+    const next = await claimOne(store, worker);
+    expect(await success).toEqual([{ answer: 'settled', state: 'succeeded' }]);
+    const other = store.tasks.settle([settlement(third, retryIn(60_000))]);
+    expect(await other).toEqual([{ answer: 'settled', state: 'scheduled' }]);
+    expect(await store.tasks.settle([settlement(next, succeeded())])).toMatchObject([{ state: 'succeeded' }]);
+    expect(isAnswered).toBe(false);
+
+    await user.query(end);
+    expect(await retry).toEqual([{ answer: 'settled', state: isCommitted ? 'cancelled' : 'scheduled' }]);
+  });
+});
+
+test('settlements that are made in one call are refused together, so that each can be made alone', async () => {
+  const [mine, store] = [await open(), await open()];
+  await store.tasks.enqueue([newTask({ unique: unique() }), newTask()]);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const { tasks } = await store.tasks.claim(claimRequest(worker, { limit: 2 }));
+  await within(mine, newTask({ unique: unique() }));
+  const together = tasks.map((task) => settlement(task, retryIn(60_000)));
+  await expect(store.tasks.settle(together)).rejects.toMatchObject({ code: 'store_busy', retryable: true });
+  await user.query('ROLLBACK');
+  expect(await store.tasks.settle(together)).toMatchObject([{ state: 'scheduled' }, { state: 'scheduled' }]);
+});
+
+test('who waited too long hears which transaction holds the key, for how long, and what to do', async () => {
+  const store = await open({ answerWithin: 1_000 });
+  await within(await open(), newTask({ key: 'held' }));
+  const [{ pid }] = (await user.query('SELECT pg_backend_pid() AS pid')).rows;
+  await expect(store.tasks.enqueue([newTask({ key: 'held' })])).rejects.toMatchObject({
+    code: 'store_busy',
+    retryable: true,
+    message: expect.stringMatching(
+      new RegExp(`process ${pid} \\(application "web shop"\\)\\. It has been open for \\d+ s\\. .*${pid}`),
+    ),
+  });
+});
+
+test('a type that a transaction enqueues for the first time is waited for by no other type', async () => {
+  const store = await open();
+  await store.tasks.enqueue([newTask()]);
+  await user.query(`SELECT holdfast.enqueue('new type', '{}')`);
+  const same = store.tasks.enqueue([newTask({ type: 'new type' })]);
+  const others = await Promise.all([
+    store.tasks.enqueue([newTask({ type: 'another' })]),
+    store.tasks.enqueue([newTask({ type: 'a third', source: 's' })]),
+  ]);
+  expect(others.flat()).toMatchObject([{ created: true }, { created: true }]);
+  await user.query('COMMIT');
+  expect(await same).toMatchObject([{ created: true }]);
+});
+
+test('a transaction that would replace a task that runs does not keep its worker from settling it', async () => {
+  const [mine, store] = [await open(), await open()];
+  const unfinished = { ...unique('replace'), while: 'unfinished' } as const;
+  await store.tasks.enqueue([newTask({ unique: unfinished })]);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const task = await claimOne(store, worker);
+  expect(await within(mine, newTask({ unique: unfinished }))).toEqual([{ id: task.lease.task, created: false }]);
+  expect(await store.tasks.settle([settlement(task, retryIn(60_000))])).toMatchObject([{ state: 'scheduled' }]);
+});
+
+test('the first key of a day does not keep others from settling', async () => {
+  const [mine, store] = [await open(), await open()];
+  await ask(database.directUrl, 'DELETE FROM holdfast.days');
+  for (const table of ['succeeded', 'executions']) {
+    const days = await ask(
+      database.directUrl,
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'holdfast.${table}'::regclass`,
+    );
+    for (const { name } of days) await ask(database.directUrl, `DROP TABLE ${name}`);
+  }
+  await within(mine, newTask({ key: 'k' }));
+  await store.tasks.enqueue([newTask()]);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const task = await claimOne(store, worker);
+  expect(await store.tasks.settle([settlement(task, succeeded())])).toMatchObject([{ state: 'succeeded' }]);
+});
+
+test('calls that name the same keys in other orders do not wait for each other in a circle', async () => {
+  const [one, two] = [await open(), await open()];
+  const keys = Array.from({ length: 20 }, (_, n) => n);
+  for (let round = 0; round < 10; round += 1) {
+    const tasks = keys.map((n) => newTask({ key: `${round} ${n}`, unique: unique('replace', `${round} ${n % 7}`) }));
+    const [there, back] = await Promise.all([one.tasks.enqueue(tasks), two.tasks.enqueue([...tasks].reverse())]);
+    expect([...there, ...back].filter(({ created }) => created)).toHaveLength(keys.length);
+  }
+  const [stats] = await ask(
+    database.directUrl,
+    'SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()',
+  );
+  expect(stats).toEqual({ deadlocks: 0 });
+});

@@ -1,6 +1,12 @@
 import type { Milliseconds } from '../../duration.ts';
 import { isBlocked } from './failures.ts';
-import type { Batch } from './writer.ts';
+
+/** A call: its items are written together or not at all. */
+export interface Batch<Item, Answer> {
+  readonly items: readonly Item[];
+  readonly resolve: (answers: readonly Answer[]) => void;
+  readonly reject: (error: unknown) => void;
+}
 
 /** Between two rounds over all calls that are blocked. */
 const PAUSE_MS: Milliseconds = 100;

@@ -1,6 +1,5 @@
 import { connect } from 'node:net';
 import type { Milliseconds } from '../../duration.ts';
-import type { PgPoolClient } from './client.ts';
 
 /** The server closes the connection of a cancel at once; one that cannot be reached is not waited for longer. */
 const CANCELLED_WITHIN_MS: Milliseconds = 1_000;
@@ -8,11 +7,19 @@ const CANCELLED_WITHIN_MS: Milliseconds = 1_000;
 /** What a request for a cancel begins with, instead of a version of the protocol. */
 const CANCEL_CODE = 80_877_102;
 
+/** What a cancel needs to know of a connection: nothing of it is there where the client is none of `pg`. */
+export interface Cancellable {
+  readonly host?: string;
+  readonly port?: number;
+  readonly processID?: number | null;
+  readonly secretKey?: number | null;
+}
+
 /**
  * Asks the server to cancel the statement that runs on this connection, over a connection of its own and without TLS, as the protocol
  * has it: the request holds nothing but the secret key of that connection. Resolves when the server has it, or cannot be reached.
  */
-export async function cancel({ host, port, processID, secretKey }: PgPoolClient): Promise<void> {
+export async function cancel({ host, port, processID, secretKey }: Cancellable): Promise<void> {
   if (!host || !port || typeof processID !== 'number' || typeof secretKey !== 'number') return;
   const request = Buffer.alloc(16);
   request.writeInt32BE(request.length, 0);

@@ -1,5 +1,5 @@
 import { StoreError } from '../../errors.ts';
-import { cancel } from './cancel.ts';
+import { type Cancellable, cancel } from './cancel.ts';
 import { isAnswer, isGivenUp, NoConnection } from './failures.ts';
 
 /** A pool of `pg`, as far as it is used. Declared here, so that nobody needs its types. */
@@ -15,16 +15,11 @@ export interface OwnPool extends PgPool {
   end(): Promise<void>;
 }
 
-export interface PgPoolClient {
+export interface PgPoolClient extends Cancellable {
   query(query: PgQuery): Promise<{ readonly rows: readonly unknown[] }>;
   on(event: 'error', listener: () => void): unknown;
   removeListener(event: 'error', listener: () => void): unknown;
   release(destroy?: boolean): void;
-  /** What a cancel of its statement needs, where the client is one of `pg`. */
-  readonly host?: string;
-  readonly port?: number;
-  readonly processID?: number | null;
-  readonly secretKey?: number | null;
 }
 
 export interface PgQuery {

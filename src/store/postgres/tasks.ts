@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Milliseconds } from '../../duration.ts';
+import { StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
 import { STRAY_VERB } from '../history-row.ts';

@@ -1,14 +1,7 @@
 import type { Milliseconds } from '../../duration.ts';
 import { StoreError } from '../../errors.ts';
-import { BlockedCalls, type BlockedCallsOptions } from './blocked-calls.ts';
+import { type Batch, BlockedCalls, type BlockedCallsOptions } from './blocked-calls.ts';
 import { isBlocked } from './failures.ts';
-
-/** A call: its items are written together or not at all. */
-export interface Batch<Item, Answer> {
-  readonly items: readonly Item[];
-  readonly resolve: (answers: readonly Answer[]) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** A statement takes the items of this many calls at most, so that no transaction gets long. */
 const MOST_CALLS = 500;

@@ -117,4 +117,5 @@ export {
   type TaskOptions,
 } from './worker/define-task.ts';
 export type { KeepForInput, RetentionOptions } from './worker/retention-options.ts';
+export type { Stopped, Unwritten } from './worker/stopped.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

@@ -14,6 +14,7 @@ import { Checkpoint } from '../worker/checkpoint.ts';
 import { trueOrFalse } from '../worker/define-task.ts';
 import { endingOf } from '../worker/result.ts';
 import type { Ending } from '../worker/settler.ts';
+import { type Unwritten, unwrittenOf } from '../worker/stopped.ts';
 
 export interface ClaimOptions {
   /** Only this task. */
@@ -210,6 +211,11 @@ export class ManualClaim implements AsyncDisposable {
   /** @internal Whether it still holds its task: if nobody renews it, no longer than its lease. */
   get isHeld(): boolean {
     return this.#holder.clock.monotonic() - this.#renewedAt < this.leaseFor;
+  }
+
+  /** @internal How `close` names it while its end is not written. */
+  get unwritten(): Unwritten {
+    return unwrittenOf(this.#claimed);
   }
 
   /** @internal Holdfast closes, and an open claim is handed back. Never rejects. */

@@ -16,6 +16,7 @@ import { definitionForRecovered, policyForRecovered, publications } from '../wor
 import { recover, settleRecovered } from '../worker/recovery.ts';
 import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
 import { Settler } from '../worker/settler.ts';
+import type { Unwritten } from '../worker/stopped.ts';
 import { AWAITS_EMPTY, type Suspects } from '../worker/suspects.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
 import { type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
@@ -93,6 +94,11 @@ export class Claims {
     await Promise.all([...this.#open].map((claim) => claim.close()));
     await Promise.all([...this.#seats].map(({ membership }) => membership.leave()));
     await Promise.all(this.#cleaning);
+  }
+
+  /** The claims that are open still, or whose end could not be written. */
+  get unwritten(): readonly Unwritten[] {
+    return [...this.#open].map((claim) => claim.unwritten);
   }
 
   /** What could not be taken away goes as soon as the store can be reached. */

@@ -41,6 +41,7 @@ import { type Configuration, outcomeBy, UNCONFIGURED } from '../worker/configura
 import { type AnyTask, checkTask, type TaskDefinition } from '../worker/define-task.ts';
 import { explainedPolicyFor, publications } from '../worker/policy-for.ts';
 import { parseRetention, type RetentionOptions, refuseRetention } from '../worker/retention-options.ts';
+import type { Stopped } from '../worker/stopped.ts';
 import { Suspects } from '../worker/suspects.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
@@ -184,7 +185,7 @@ export class Holdfast implements AsyncDisposable {
   #queues: Configuration['queues'];
   /** What makes tasks of those definitions that were enqueued without options. */
   readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
-  #closing: Promise<void> | undefined;
+  #closing: Promise<Stopped> | undefined;
   #closed = false;
 
   /** Made by `openHoldfast`. */
@@ -604,27 +605,29 @@ export class Holdfast implements AsyncDisposable {
    * the store. Until the last handler has ended it may still read, enqueue and settle claims; from then on every call is refused.
    * `grace` takes the place of theirs, as for `worker.stop`; a second call with a shorter one hurries, and 0 stops at once. Ends a
    * second after the grace (the longest that any of its workers had, or 30 s) at the latest: what the store has not taken by then
-   * is refused, and nobody was told that it is recorded. Where the store could not be told that the workers have ended, the process
+   * is refused, and nobody was told that it is recorded; the executions whose end it has not taken are named in the answer. Where the store could not be told that the workers have ended, the process
    * goes on to tell it in the background, and keeps its connection for that.
    */
-  async close(options: { readonly grace?: DurationInput } = {}): Promise<void> {
+  async close(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
     refuseUnknown(options, ['grace'], 'close');
     const otherwise = this.#longestGrace ?? GRACE_WITHOUT_WORKERS;
     const grace = options.grace === undefined ? otherwise : duration(options.grace, 'grace');
     const stopped = [...this.#workers].map((worker) => worker.stop(options));
     const over = this.store.upkeep.giveUpAfter(grace + LAST_CALLS);
     this.#closing ??= this.#close(stopped, over);
-    await Promise.all([...stopped, this.#closing]);
+    return this.#closing;
   }
 
-  async #close(stopped: readonly Promise<void>[], over: Promise<void>): Promise<void> {
+  async #close(stopped: readonly Promise<Stopped>[], over: Promise<void>): Promise<Stopped> {
     this.#stopHearing();
-    await Promise.all(stopped);
+    const ofWorkers = await Promise.all(stopped);
     this.#closed = true;
     // What is recorded may wait for a check of the caller's.
     await Promise.race([Promise.allSettled([...this.#recording, this.#claims.close()]), over]);
+    const unwritten = [...ofWorkers.flatMap((worker) => worker.unwritten), ...this.#claims.unwritten];
     this.#claims.leaveLater();
     await this.store.upkeep.close();
+    return { unwritten };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

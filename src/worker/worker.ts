@@ -31,6 +31,7 @@ import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { StrayRecorder } from './stray-recorder.ts';
 import { listenForStrays, stopListeningForStrays } from './strays.ts';
+import { type Stopped, type Unwritten, unwrittenOf } from './stopped.ts';
 import { AWAITS_EMPTY, Suspects } from './suspects.ts';
 import { Takeover } from './takeover.ts';
 import { TimeLimits } from './time-limits.ts';
@@ -82,7 +83,7 @@ const NOBODY: Waiter<Finished> = { resolve() {}, reject() {} };
 export class Worker implements AsyncDisposable {
   readonly name: string;
   /** Resolves when the worker has ended: stopped, or done with its `maxTasks`. Never rejects. */
-  readonly finished: Promise<void>;
+  readonly finished: Promise<Stopped>;
   readonly #context: WorkerContext;
   readonly #settings: WorkerSettings;
   readonly #log: Logger;
@@ -129,8 +130,8 @@ export class Worker implements AsyncDisposable {
   #loop: Promise<void> | undefined;
   readonly #waiters: Waiter[] = [];
   #countdown: Countdown | undefined;
-  #stopping: Promise<void> | undefined;
-  #finish: () => void = () => {};
+  #stopping: Promise<Stopped> | undefined;
+  #finish: (stopped: Stopped) => void = () => {};
 
   /** Made by `holdfast.work()` and `holdfast.worker()`. */
   constructor(context: WorkerContext, options: WorkerOptions = {}) {
@@ -295,15 +296,15 @@ export class Worker implements AsyncDisposable {
   /**
    * Claims no more, lets what runs finish for the grace, aborts it shortly before the end, and hands back what is left,
    * uncharged. A second call with a shorter grace hurries. Resolves when all is settled and the worker's row is gone, and at most
-   * a second after the grace: what the store has not taken by then is named in the log. The process then goes on to tell the store
+   * a second after the grace: what the store has not taken by then is named in the answer and in the log. The process then goes on to tell the store
    * that the worker has ended, also after a `close()`; others take the tasks over from then on, or when the process has ended.
    */
-  async stop(options: { readonly grace?: DurationInput } = {}): Promise<void> {
+  async stop(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
     refuseUnknown(options, ['grace'], 'stop');
     const grace = options.grace === undefined ? undefined : duration(options.grace, 'grace');
     if (grace !== undefined) this.#countdown?.shorten(grace);
     this.#stopping ??= this.#end(grace ?? this.#settings.grace);
-    await this.#stopping;
+    return this.#stopping;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -732,7 +733,7 @@ export class Worker implements AsyncDisposable {
 
   // ── The end ──
 
-  async #end(grace: Milliseconds): Promise<void> {
+  async #end(grace: Milliseconds): Promise<Stopped> {
     const countdown = new Countdown(this.#context.world.clock, grace);
     this.#countdown = countdown;
     this.#wakeup.call();
@@ -748,10 +749,12 @@ export class Worker implements AsyncDisposable {
     this.#restAll();
     stopListeningForStrays(this);
     this.#membership.leaveLater();
-    this.#sayUnwritten();
+    const unwritten = [...this.#leased().map(({ claimed }) => claimed), ...this.#handingBack].map(unwrittenOf);
+    for (const execution of unwritten) this.#sayUnwritten(execution);
     for (const { resolve } of this.#waiters.splice(0)) resolve();
     this.#context.onEnd?.(this);
-    this.#finish();
+    this.#finish({ unwritten });
+    return { unwritten };
   }
 
   /** Where the store does not answer, this goes on after the worker has ended. */
@@ -771,18 +774,11 @@ export class Worker implements AsyncDisposable {
     this.#ahead.rest();
   }
 
-  #sayUnwritten(): void {
-    for (const { lease, type, queue, source } of [
-      ...this.#leased().map(({ claimed }) => claimed),
-      ...this.#handingBack,
-    ]) {
-      const { task, execution } = lease;
-      const fields = { event: 'unwritten', task, type, queue, source, execution, worker: this.name } as const;
-      this.#log.error(
-        fields,
-        'The worker stopped before the store took what became of the task; it is recovered when the store hears that the worker has ended',
-      );
-    }
+  #sayUnwritten(execution: Unwritten): void {
+    this.#log.error(
+      { event: 'unwritten', ...execution, worker: this.name },
+      'The worker stopped before the store took what became of the task; it is recovered when the store hears that the worker has ended',
+    );
   }
 
   /** Whoever kills the process from here on is to blame for what is lost with it, not its tasks. */

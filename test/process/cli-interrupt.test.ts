@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished } from 'vitest';
 import { Project, test } from './cli-process.ts';
 
@@ -59,6 +60,26 @@ describe.concurrent('Ctrl-C', () => {
       expect(await project.run('resume')).toMatchObject({ exit: 0, stdout: 'started\n' });
     },
   );
+
+  test('during an attempt whose end cannot be written says so, and another worker takes the task over', async ({
+    project,
+  }) => {
+    project.script('patient', ...PATIENT);
+    const run = project.start(['run', '--', './patient']);
+    await run.says('started');
+    const locked = new Database(project.store);
+    locked.exec('BEGIN IMMEDIATE');
+    run.kill('SIGINT');
+    const { exit, stderr } = await run.ended;
+    locked.close();
+    expect(exit).toBe(75);
+    expect(stderr).toContain('detached. #1 was stopped here, but the store could not be told. A worker takes it over.');
+    expect(pids(project).filter(lives)).toEqual([]);
+    project.write('go', '');
+    expect(await project.run('worker', '--drain')).toMatchObject({ exit: 0 });
+    const { document } = await project.json<Shown>('show', '1');
+    expect(document.task).toMatchObject({ state: 'succeeded', attempts: 0, recoveries: 0 });
+  });
 
   test('lets a command that ends well in its time succeed', async ({ project }) => {
     project.script('tidy', 'trap "echo tidied; exit 0" TERM', 'echo started', 'while :; do sleep 0.05; done');

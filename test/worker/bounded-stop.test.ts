@@ -31,13 +31,13 @@ async function turns(): Promise<void> {
 }
 
 test.each(['what runs', 'what has ended'])(
-  'a stop ends a second after its grace, however long %s cannot be written, and names it',
+  'a stop ends a second after its grace, however long %s cannot be written, and names it in its answer and in the log',
   async (what) => {
     const { kit, ids, end, release, unwritten } = await behindALock();
     if (what === 'what has ended') end.open();
     await turns();
     let stopped = false;
-    const stopping = kit.worker.stop({ grace: '10s' }).then(() => {
+    const stopping = kit.worker.stop({ grace: '10s' }).finally(() => {
       stopped = true;
     });
     kit.clock.moveTo(kit.clock.now() + 10_000);
@@ -45,7 +45,9 @@ test.each(['what runs', 'what has ended'])(
     expect(stopped).toBe(false);
 
     kit.clock.moveTo(kit.clock.now() + 999);
-    await stopping;
+    const named = ids.map((task) => ({ task, execution: 1, type: 'work', queue: 'default', source: 'work' }));
+    expect(await stopping).toEqual({ unwritten: named });
+    expect(await kit.worker.finished).toEqual({ unwritten: named });
     expect(unwritten()).toEqual(ids);
     await release();
     await kit.close();

@@ -66,11 +66,16 @@ test.each(cases)(
     else await service.claim();
 
     const unblock = await place.block();
-    await (how === 'worker.stop()' ? worker?.stop({ grace: 0 }) : service.close({ grace: 0 }));
+    const stopped = await (how === 'worker.stop()' ? worker?.stop({ grace: 0 }) : service.close({ grace: 0 }));
+    expect(stopped).toEqual({
+      unwritten: [{ task: id, execution: 1, type: 'work', queue: 'default', source: 'work' }],
+    });
     await unblock();
 
     const other = await openHoldfast({ store: place.others });
-    onTestFinished(() => other.close());
+    onTestFinished(async () => {
+      await other.close();
+    });
     await vi.waitFor(async () => expect(await other.workers()).toEqual([]), { timeout: 20_000, interval: 50 });
     const claim = await vi.waitFor(
       async () => {
@@ -82,7 +87,9 @@ test.each(cases)(
     );
     expect(claim).toMatchObject({ id, execution: 2 });
     await claim?.complete(null);
-    await service.close();
+    const again = await service.close();
+    if (how === 'worker.stop()') expect(again).toEqual({ unwritten: [] });
+    else expect(again).toEqual(stopped);
   },
   60_000,
 );

@@ -11,7 +11,9 @@ const START = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;
 
 /** A worker that is busy with one task, and stops. The handler notes when it is told to end. */
-async function busy(run: (task: RunningTask, sleep: (time: string, signal?: AbortSignal) => Promise<void>) => unknown) {
+async function busy(
+  run: (task: RunningTask, sleep: (time: string, signal?: AbortSignal) => Promise<unknown>) => unknown,
+) {
   const aborts: number[] = [];
   const work = defineTask('work', {
     idempotent: (input: { idempotent: boolean }) => input.idempotent,
@@ -26,7 +28,7 @@ async function busy(run: (task: RunningTask, sleep: (time: string, signal?: Abor
 }
 
 /** When a promise is over, in virtual time. */
-function whenOver(promise: Promise<void>, now: () => number): { at?: number } {
+function whenOver(promise: Promise<unknown>, now: () => number): { at?: number } {
   const over: { at?: number } = {};
   void promise.then(() => {
     over.at = now() - START;

@@ -114,7 +114,9 @@ export class Progress {
     const [first] = open;
     if (!first) return;
     if (open.length > 1) this.#note(`detached. ${open.length} tasks stay on disk.`);
-    else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);
+    else if (first.running && this.#isOwn(first.running.worker)) {
+      this.#note(`detached. #${first.id} was stopped here, but the store could not be told. A worker takes it over.`);
+    } else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);
     else {
       const used = triesUsed(first, await this.#options.policies.answerTo(first));
       this.#note(`detached. #${first.id} stays on disk (${used}).`);

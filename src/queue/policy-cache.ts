@@ -14,7 +14,7 @@ export interface Answered {
 }
 
 /** The policies of tasks, asked once for those that are alike. */
-export class PolicyBook {
+export class PolicyCache {
   readonly #holdfast: Holdfast;
   readonly #known = new Map<string, ExplainedPolicy>();
 

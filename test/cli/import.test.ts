@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { scanJson } from '../../src/cli/import/json-scan.ts';
 import { type Line, linesIn } from '../../src/cli/import/lines.ts';
 import { ImportReader, type ReaderOptions } from '../../src/cli/import/reader.ts';
-import { KeyBook } from '../../src/cli/import/seen-keys.ts';
+import { SeenKeys } from '../../src/cli/import/seen-keys.ts';
 import { ProgressBar } from '../../src/cli/terminal/progress-bar.ts';
 import { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { exponential, schedule } from '../../src/failure/backoff.ts';
@@ -296,12 +296,12 @@ describe('a look at JSON', () => {
   });
 });
 
-test('a book of keys tells the line that brought a key first, of a hundred thousand', () => {
-  const book = new KeyBook();
-  const told = Array.from({ length: 100_000 }, (_, i) => book.note('t', `k${i}`, i + 1));
-  expect(told.filter((line) => line !== undefined)).toEqual([]);
-  for (let n = 0; n < 100_000; n += 997) expect(book.note('t', `k${n}`, 7)).toBe(n + 1);
-  expect(book.note('u', 'k1', 8)).toBeUndefined();
+test('the keys that were seen answer the line that had a key first, of a hundred thousand', () => {
+  const seen = new SeenKeys();
+  const before = Array.from({ length: 100_000 }, (_, i) => seen.add('t', `k${i}`, i + 1));
+  expect(before.filter((line) => line !== undefined)).toEqual([]);
+  for (let n = 0; n < 100_000; n += 997) expect(seen.add('t', `k${n}`, 7)).toBe(n + 1);
+  expect(seen.add('u', 'k1', 8)).toBeUndefined();
 });
 
 describe('the progress bar', () => {

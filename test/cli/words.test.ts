@@ -8,7 +8,7 @@ import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/termin
 import { ERROR_CODES, StoreError } from '../../src/errors.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
 import { openHoldfast } from '../../src/queue/holdfast.ts';
-import { PolicyBook } from '../../src/queue/policy-cache.ts';
+import { PolicyCache } from '../../src/queue/policy-cache.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { HistoryEntry } from '../../src/store/store.ts';
@@ -311,7 +311,7 @@ describe('a task in words', () => {
 
   test('tries are counted against the limit of the rule that governs them', async () => {
     const holdfast = await openHoldfast({ store: sqlite(':memory:') });
-    const policies = new PolicyBook(holdfast);
+    const policies = new PolicyCache(holdfast);
     const tries = async (task: Task) => triesOf(task, await policies.answerTo(task));
     const task = {
       type: 'file_move',

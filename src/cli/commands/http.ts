@@ -87,7 +87,7 @@ async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flag
     flags,
     inputs: [input],
     // Our environment has its secrets; a worker's may not.
-    ours: true,
+    preferHere: true,
     options: (_, now, ofType) => optionsFrom(flags, now, ofType),
     show([task]) {
       if (task?.state === 'succeeded') showAnswer(cli, task);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
-import { PolicyBook } from '../../queue/policy-cache.ts';
+import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
@@ -106,7 +106,7 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
   }
   const now = holdfast.store.upkeep.now();
   const rows: Cell[][] = [];
-  const policies = new PolicyBook(holdfast);
+  const policies = new PolicyCache(holdfast);
   for (const task of tasks) rows.push(await rowOf(cli, holdfast, policies, task, now));
   const columns = [
     { title: ' ' },
@@ -123,7 +123,7 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
     terminal.note(`${tasks.length} of ${total ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
 }
 
-async function rowOf(cli: Cli, holdfast: Holdfast, policies: PolicyBook, task: Task, now: number): Promise<Cell[]> {
+async function rowOf(cli: Cli, holdfast: Holdfast, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
   const { out } = cli.terminal;
   const state = shownState(task);
   const troubled = task.reason !== undefined && state !== 'succeeded';

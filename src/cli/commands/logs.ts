@@ -16,7 +16,7 @@ import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/foreground.ts';
 import { endLine } from '../foreground/progress.ts';
-import { Nudge } from '../foreground/sleeper.ts';
+import { Sleeper } from '../foreground/sleeper.ts';
 import { Watch } from '../foreground/watch.ts';
 import { withStore } from '../opening/open-store.ts';
 import type { StoreLocation } from '../opening/store-location.ts';
@@ -72,9 +72,9 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
   logs.show(await holdfast.history(task.id), holdfast.store.upkeep.now());
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
   if (task.state === 'held') terminal.note(`#${task.id} is held. Let it go on: ${cli.command(`release ${task.id}`)}`);
-  const nudge = new Nudge();
+  const sleeper = new Sleeper();
   while (watch.open.length > 0) {
-    await nudge.sleep(FOLLOW_EVERY_MS);
+    await sleeper.sleep(FOLLOW_EVERY_MS);
     await watch.lookAgain();
     // After the look: what an execution printed is kept before its end can be seen.
     logs.showNews(holdfast.store.upkeep.now());

@@ -47,7 +47,7 @@ async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<num
     type: FILE_MOVE,
     flags,
     inputs: moves,
-    ours: false,
+    preferHere: false,
     endsOnStdout: true,
     options: (move, now, ofType) => ({
       ...optionsFor(flags, now, ofType),

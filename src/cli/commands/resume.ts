@@ -59,7 +59,9 @@ async function work(
   tasks: readonly Task[],
   options: { concurrency: number; timeoutMs: number | undefined },
 ) {
-  return tasks.length === 0 ? { tasks, left: false, detached: false } : workHere(cli, foreground, tasks, options);
+  return tasks.length === 0
+    ? { tasks, interrupted: false, detached: false }
+    : workHere(cli, foreground, tasks, options);
 }
 
 async function allUnfinished(cli: Cli, holdfast: Holdfast): Promise<readonly Task[]> {

@@ -16,7 +16,7 @@ import { type FlagWords, inFlagWords } from '../flags/named-flags.ts';
 import { addRecordFlags, enqueueOptions, type RecordFlags } from '../flags/record-flags.ts';
 import { commandStatus } from '../foreground/command-status.ts';
 import { exitOfTasks } from '../foreground/foreground.ts';
-import { type Errand, recordAndWork } from '../foreground/record-and-work.ts';
+import { type WorkToRecord, recordAndWork } from '../foreground/record-and-work.ts';
 import { problemOf, usage } from '../problem.ts';
 import { sourceOfCommand } from '../types/default-source.ts';
 
@@ -73,34 +73,34 @@ Exit codes
 
 async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<number> {
   const input = commandFrom(cli, argv, flags);
-  const errand: Errand = {
+  const work: WorkToRecord = {
     name: 'run',
     type: SHELL_COMMAND,
     flags,
     inputs: [input],
-    // A worker would keep its output to itself.
-    ours: true,
+    // Another worker would not show its output here.
+    preferHere: true,
     options: (_, now, ofType) => ({
       ...enqueueOptions(flags, SHELL_COMMAND, now, ofType && { ofType }),
       source: sourceOfCommand(input),
       idempotent: flags.idempotent,
     }),
-    exitOf: async (holdfast, [task], left) =>
-      flags.exitState ? exitOfTasks([task as Task]) : exitOfCommand(holdfast, task as Task, left),
+    exitOf: async (holdfast, [task], interrupted) =>
+      flags.exitState ? exitOfTasks([task as Task]) : exitOfCommand(holdfast, task as Task, interrupted),
     exitUnworked: ([task]) =>
       flags.exitState && hasEnded((task as Task).state) ? exitOfTasks([task as Task]) : EXIT.done,
   };
   try {
-    return await recordAndWork(cli, errand);
+    return await recordAndWork(cli, work);
   } catch (error) {
     const problem = problemOf(error);
     throw problem.exit === EXIT.usage || flags.exitState ? problem : problem.endingWith(EXIT.runFailed);
   }
 }
 
-/** Its command's own, unless it is not finished: somebody walked away, put it aside, or has to answer what that led to. */
-async function exitOfCommand(holdfast: Holdfast, task: Task, left: boolean): Promise<number> {
-  const unfinished = !hasEnded(task.state) && (task.state !== 'needs_manual' || left);
+/** The command's own exit code; 75 if the task has not ended, unless it needs a person and nobody interrupted. */
+async function exitOfCommand(holdfast: Holdfast, task: Task, interrupted: boolean): Promise<number> {
+  const unfinished = !hasEnded(task.state) && (task.state !== 'needs_manual' || interrupted);
   return unfinished ? EXIT.notFinished : commandStatus(task, await holdfast.history(task.id));
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
-import { type Answered, PolicyBook } from '../../queue/policy-cache.ts';
+import { type Answered, PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry, Imported } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
@@ -53,7 +53,7 @@ async function page(
   history: readonly HistoryEntry[],
 ): Promise<readonly string[]> {
   const now = holdfast.store.upkeep.now();
-  const { answer } = await new PolicyBook(holdfast).answerTo(task);
+  const { answer } = await new PolicyCache(holdfast).answerTo(task);
   return [
     title(cli, task, answer, now),
     ...facts(task, answer, now),

@@ -12,7 +12,7 @@ import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTasks } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/foreground.ts';
 import { endLine } from '../foreground/progress.ts';
-import { Nudge } from '../foreground/sleeper.ts';
+import { Sleeper } from '../foreground/sleeper.ts';
 import { unfinished } from '../foreground/unfinished.ts';
 import { LOOK_EVERY_MS, Watch } from '../foreground/watch.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -58,16 +58,16 @@ async function untilOver(
   for (const { id } of watch.open.filter(({ state }) => state === 'held')) {
     cli.terminal.note(`#${id} is held. Let it go on: ${cli.command(`release ${id}`)}`);
   }
-  const nudge = new Nudge();
+  const sleeper = new Sleeper();
   let timedOut = false;
   const giveUp = () => {
     timedOut = true;
-    nudge.call();
+    sleeper.wake();
   };
   const stop = timeoutMs === undefined ? () => {} : systemClock.after(timeoutMs, giveUp);
   try {
     while (watch.open.length > 0 && !timedOut) {
-      await nudge.sleep(LOOK_EVERY_MS);
+      await sleeper.sleep(LOOK_EVERY_MS);
       for (const { task } of await watch.lookAgain()) if (isOver(task)) await report(cli, holdfast, task);
     }
   } finally {

@@ -10,7 +10,7 @@ import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
-import { Brakes } from '../foreground/handler-stopper.ts';
+import { HandlerStopper } from '../foreground/handler-stopper.ts';
 import { WorkerReport } from '../foreground/worker-report.ts';
 import { followConfig, onTerminal } from '../opening/follow-config.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -70,11 +70,11 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
   const found = await readConfig(cli);
   if (found?.refused) throw problemOf(found.refused).endingWith(EXIT.badConfig);
   const options = configured(() => optionsFrom(flags, found?.registry.worker));
-  const brakes = new Brakes();
+  const stopper = new HandlerStopper();
   const report = new WorkerReport(cli.terminal, options.name);
   const trouble = new Trouble(report);
   const output = new OutputLog(await cli.location(), trouble.log);
-  const tasks = taskTypes({ environment: cli.environment, brakes, output });
+  const tasks = taskTypes({ environment: cli.environment, stopper, output });
   const config = found?.registry;
   return withStore(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, location) => {
     const worker = configured(() =>
@@ -87,7 +87,7 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
     const stopFollowing = followConfig(found, report);
     report.up(location.name);
     try {
-      await untilEnded(worker, { brakes, report, trouble, drain: flags.drain ?? false, grace: options.grace });
+      await untilEnded(worker, { stopper, report, trouble, drain: flags.drain ?? false, grace: options.grace });
     } finally {
       stopFollowing();
     }
@@ -98,24 +98,24 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
 }
 
 interface Running {
-  readonly brakes: Brakes;
+  readonly stopper: HandlerStopper;
   readonly report: WorkerReport;
   readonly trouble: Trouble;
   readonly drain: boolean;
   readonly grace: number;
 }
 
-async function untilEnded(worker: Worker, { brakes, report, trouble, drain, grace }: Running): Promise<void> {
+async function untilEnded(worker: Worker, { stopper, report, trouble, drain, grace }: Running): Promise<void> {
   let killTimer: NodeJS.Timeout | undefined;
   const stop = () => {
-    killTimer ??= setTimeout(() => brakes.killNow(), grace * KILL_AT);
+    killTimer ??= setTimeout(() => stopper.killNow(), grace * KILL_AT);
     return worker.stop();
   };
   const stopHearing = onInterrupt(
     (times: number, signal: Interrupt) => {
       report.stopping(signal, times > 1 ? 0 : grace);
       void stop();
-      if (times > 1) void atOnce(worker, brakes);
+      if (times > 1) void atOnce(worker, stopper);
     },
     onTerminal() ? undefined : ['SIGINT', 'SIGTERM'],
   );
@@ -134,10 +134,10 @@ async function untilEnded(worker: Worker, { brakes, report, trouble, drain, grac
   }
 }
 
-async function atOnce(worker: Worker, brakes: Brakes): Promise<void> {
-  brakes.stop();
-  brakes.killNow();
-  await brakes.allStopped();
+async function atOnce(worker: Worker, stopper: HandlerStopper): Promise<void> {
+  stopper.stop();
+  stopper.killNow();
+  await stopper.allStopped();
   await worker.stop({ grace: 0 });
 }
 

@@ -2,77 +2,77 @@ import { systemClock } from '../../clock.ts';
 import { unwritable } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { Brakes } from './handler-stopper.ts';
+import type { HandlerStopper } from './handler-stopper.ts';
 
-/** Whether the reader of stdout went away: `| head`, and a terminal that was closed. A disk says EIO too, when it fails. */
+/** Whether nobody reads stdout any more: `| head`, or a closed terminal. A failing disk reports EIO too. */
 export function readerIsGone({ code = '' }: NodeJS.ErrnoException): boolean {
   return code === 'EPIPE' || code === 'ECONNRESET' || (code === 'EIO' && process.stdout.isTTY);
 }
 
-/** Most commands have ended by then; of the others a person is told. */
-const STOPS_SOON_MS = 300;
+/** Most commands have ended by then. If not, a note says that they are being stopped. */
+const NOTE_AFTER_MS = 300;
 
 /**
- * What ends a stay in the foreground: an interrupt, the end of somebody's patience, or a reader who went away. The brakes are
- * put on at once, and at a second interrupt what they stop is killed.
+ * Ends work in the foreground after an interrupt, after `--timeout`, or when the reader of stdout is gone. It stops the handlers at
+ * once, and kills their processes at a second interrupt.
  */
-export class Departure {
-  /** Whether it is time to go. */
-  left = false;
-  readonly #brakes: Brakes;
+export class Detacher {
+  /** Whether the work in the foreground is to end. */
+  detached = false;
+  readonly #stopper: HandlerStopper;
   readonly #terminal: Terminal;
-  readonly #endings: (() => void)[] = [];
+  readonly #cleanUps: (() => void)[] = [];
   #notify = () => {};
 
-  constructor(brakes: Brakes, terminal: Terminal) {
-    this.#brakes = brakes;
+  constructor(stopper: HandlerStopper, terminal: Terminal) {
+    this.#stopper = stopper;
     this.#terminal = terminal;
   }
 
-  /** From here on an interrupt no longer ends the process by itself. */
+  /** After this call an interrupt detaches, and no longer ends the process. */
   listen(): void {
-    if (this.#endings.length > 0) return;
-    let told = false;
+    if (this.#cleanUps.length > 0) return;
+    let warned = false;
     const broken = (error: NodeJS.ErrnoException) => {
-      if (!readerIsGone(error) && !told) this.#terminal.warn(unwritable(error));
-      told = true;
-      this.#leave();
+      if (!readerIsGone(error) && !warned) this.#terminal.warn(unwritable(error));
+      warned = true;
+      this.#detach();
     };
     process.stdout.on('error', broken);
-    this.#endings.push(
+    this.#cleanUps.push(
       () => process.stdout.off('error', broken),
       onInterrupt((times) => {
         // A terminal has shown `^C`.
         if (this.#terminal.err.isTerminal) this.#terminal.err.atLineStart = false;
-        this.#leave();
-        if (times > 1) this.#brakes.killNow();
+        this.#detach();
+        if (times > 1) this.#stopper.killNow();
       }),
     );
   }
 
-  leaveAfter(ms: number): void {
-    this.#endings.push(systemClock.after(ms, () => this.#leave()));
+  detachAfter(ms: number): void {
+    this.#cleanUps.push(systemClock.after(ms, () => this.#detach()));
   }
 
-  /** Calls back when it is time to go, at once if it is already. */
-  onLeave(notify: () => void): void {
+  /** Calls back when the work is to end; at once if it already is. */
+  onDetach(notify: () => void): void {
     this.#notify = notify;
-    if (this.left) notify();
+    if (this.detached) notify();
   }
 
-  /** Listens no more. */
+  /** Removes all listeners. */
   end(): void {
-    for (const ending of this.#endings.splice(0)) ending();
+    for (const cleanUp of this.#cleanUps.splice(0)) cleanUp();
   }
 
-  #leave(): void {
-    if (this.left) return;
-    this.left = true;
-    this.#brakes.stop();
+  #detach(): void {
+    if (this.detached) return;
+    this.detached = true;
+    this.#stopper.stop();
     this.#notify();
-    const tell = () => {
-      if (this.#brakes.running > 0) this.#terminal.note('stopping what runs. Ctrl-C again kills it at once');
+    const note = () => {
+      if (this.#stopper.running > 0) this.#terminal.note('stopping what runs. Ctrl-C again kills it at once');
     };
-    this.#endings.push(systemClock.after(STOPS_SOON_MS, tell));
+    this.#cleanUps.push(systemClock.after(NOTE_AFTER_MS, note));
   }
 }

@@ -2,7 +2,7 @@ import { StateConflictError } from '../../errors.ts';
 import type { CommandInput } from '../../handlers/command.ts';
 import type { Logger } from '../../log.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
-import { PolicyBook } from '../../queue/policy-cache.ts';
+import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { hasEnded } from '../../task.ts';
 import { SHELL_COMMAND } from '../../views/task-text.ts';
@@ -14,20 +14,20 @@ import { withStore } from '../opening/open-store.ts';
 import { OutputLog } from '../output/output-log.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { taskTypes } from '../types/task-types.ts';
-import { Departure } from './detacher.ts';
-import { Brakes } from './handler-stopper.ts';
+import { Detacher } from './detacher.ts';
+import { HandlerStopper } from './handler-stopper.ts';
 import { Progress } from './progress.ts';
-import { Nudge } from './sleeper.ts';
+import { Sleeper } from './sleeper.ts';
 import { LOOK_EVERY_MS, Watch } from './watch.ts';
 import { foregroundName } from './workers-alive.ts';
 
-/** How long a worker waits for its own handlers when it is told to stop; here the brakes decide how long that takes. */
-const AS_LONG_AS_IT_TAKES = '30d';
+/** The grace of the worker while `HandlerStopper` stops the handlers: that decides how long it takes. */
+const UNTIL_ALL_STOPPED = '30d';
 
-/** Beyond the time that a command has to end by itself, for it to be reaped and its left-overs to go. */
+/** Added to the time that a command has to end by itself: for the process to end and its children to be ended. */
 const REAPING_MS = 5_000;
 
-/** The note of the step that makes a task due for us. */
+/** The note of the retry that makes a task due for this process. */
 const TAKEN = 'to be worked in the foreground';
 
 /** From SIGTERM to SIGKILL, for commands that do not say. */
@@ -36,29 +36,29 @@ const DEFAULT_KILL_AFTER_MS = 10_000;
 /** An open store, and the means to work in the foreground. */
 export interface Foreground {
   readonly holdfast: Holdfast;
-  readonly brakes: Brakes;
-  /** Listening begins when something was recorded; before that an interrupt ends the process as usual. */
-  readonly departure: Departure;
+  readonly stopper: HandlerStopper;
+  /** It listens from the moment when something is recorded. Before that an interrupt ends the process as usual. */
+  readonly detacher: Detacher;
 }
 
-/** Opens the store for a command that works tasks itself, and shows what their commands say as they say it. */
+/** Opens the store for a command that works tasks itself, and shows the output of their commands while they run. */
 export async function withForeground<T>(
   cli: Cli,
   options: { readonly create: boolean },
   use: (foreground: Foreground) => Promise<T>,
 ): Promise<T> {
-  const brakes = new Brakes();
+  const stopper = new HandlerStopper();
   const { terminal } = cli;
   const log = troubleLog(terminal);
   const tasks = taskTypes({
     environment: cli.environment,
-    brakes,
+    stopper,
     output: new OutputLog(await cli.location(), log),
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
   return withStore(cli, { ...options, tasks, log, purpose: 'work' }, (holdfast) =>
-    use({ holdfast, brakes, departure: new Departure(brakes, terminal) }),
+    use({ holdfast, stopper, detacher: new Detacher(stopper, terminal) }),
   );
 }
 
@@ -68,22 +68,22 @@ export interface WorkOptions {
   readonly timeoutMs?: number | undefined;
   /** Whether the last line of a task is this command's result. Default: it is progress. */
   readonly endsOnStdout?: boolean;
-  /** These were recorded as due a little later, so that nobody else takes them first: they are due now. */
+  /** The tasks were recorded as due a little later, so that no other worker claims them first. Make them due now. */
   readonly takeNow?: boolean;
 }
 
 export interface Worked {
   /** As they were left, in the order in which they were given. */
   readonly tasks: readonly Task[];
-  /** A person, or the end of their patience, ended it. The tasks may be over all the same. */
-  readonly left: boolean;
-  /** Something of it goes on, or waits to. */
+  /** An interrupt or `--timeout` ended the work. All tasks may be over all the same. */
+  readonly interrupted: boolean;
+  /** It was interrupted, and some tasks are not over. */
   readonly detached: boolean;
 }
 
 /**
- * Works tasks here and now until each has ended, needs a person or was put aside. What another worker takes is followed
- * instead. An interrupt detaches: the attempt that runs is stopped and not counted, and the tasks stay.
+ * Works tasks here and now until each has ended, needs a person or is held. A task that another worker claims is watched
+ * instead. An interrupt detaches: the running attempt is stopped and not counted, and the tasks stay.
  */
 export async function workHere(
   cli: Cli,
@@ -91,15 +91,15 @@ export async function workHere(
   tasks: readonly Task[],
   options: WorkOptions = {},
 ): Promise<Worked> {
-  const { holdfast, departure } = foreground;
-  departure.listen();
-  if (options.timeoutMs !== undefined) departure.leaveAfter(options.timeoutMs);
+  const { holdfast, detacher } = foreground;
+  detacher.listen();
+  if (options.timeoutMs !== undefined) detacher.detachAfter(options.timeoutMs);
   const progress = new Progress(cli, {
     worker: foregroundName(process.pid),
     ownNote: TAKEN,
     many: tasks.length > 1,
     endsOnStdout: options.endsOnStdout ?? false,
-    policies: new PolicyBook(holdfast),
+    policies: new PolicyCache(holdfast),
   });
   try {
     const watch = await Watch.start(holdfast, tasks, isOver);
@@ -107,21 +107,21 @@ export async function workHere(
     await progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.store.upkeep.now());
     if (watch.open.length > 0) await work(cli, foreground, watch, progress, options);
     for (const change of await watch.look()) progress.change(change);
-    if (departure.left) await progress.detached(watch.open);
-    return { tasks: watch.tasks, left: departure.left, detached: departure.left && watch.open.length > 0 };
+    if (detacher.detached) await progress.detached(watch.open);
+    return { tasks: watch.tasks, interrupted: detacher.detached, detached: detacher.detached && watch.open.length > 0 };
   } finally {
-    departure.end();
+    detacher.end();
   }
 }
 
 async function work(
   cli: Cli,
-  { holdfast, brakes, departure }: Foreground,
+  { holdfast, stopper, detacher }: Foreground,
   watch: Watch,
   progress: Progress,
   { concurrency = 1, takeNow: hurry = false }: WorkOptions,
 ): Promise<void> {
-  const nudge = new Nudge();
+  const sleeper = new Sleeper();
   const worker = holdfast.worker({
     name: foregroundName(process.pid),
     only: watch.open.map(({ id }) => id),
@@ -131,40 +131,40 @@ async function work(
       const { task } = event.task.lease;
       if (event.kind === 'settled' && event.state === 'succeeded') progress.succeeded(task, event.ranFor);
       watch.touch(task);
-      nudge.call();
+      sleeper.wake();
     },
   });
   const leaving = new Promise<void>((resolve) => {
-    departure.onLeave(() => {
-      nudge.call();
+    detacher.onDetach(() => {
+      sleeper.wake();
       resolve();
     });
   });
   try {
     worker.start();
     if (hurry) await Promise.race([takeNow(cli, holdfast, worker, watch.open), leaving]);
-    while (watch.open.length > 0 && !departure.left) {
-      await nudge.sleep(LOOK_EVERY_MS);
+    while (watch.open.length > 0 && !detacher.detached) {
+      await sleeper.sleep(LOOK_EVERY_MS);
       for (const change of await watch.lookAgain()) progress.change(change);
     }
   } finally {
-    brakes.stop();
-    const stopped = worker.stop({ grace: AS_LONG_AS_IT_TAKES });
-    await brakes.allStopped();
+    stopper.stop();
+    const stopped = worker.stop({ grace: UNTIL_ALL_STOPPED });
+    await stopper.allStopped();
     await Promise.all([stopped, worker.stop({ grace: 0 })]);
   }
 }
 
 /**
- * Makes tasks due and claims them before anybody else can. Once the worker is idle, what is called in one turn of the event
- * loop shares a transaction: here the step that makes them due, and the claim to which the second drain wakes it.
+ * Makes tasks due and claims them before another worker can. Once the worker is idle, calls in one turn of the event loop share
+ * a transaction: here the retry that makes them due, and the claim of the second drain.
  */
 async function takeNow(cli: Cli, holdfast: Holdfast, worker: Worker, tasks: readonly Task[]): Promise<void> {
   await worker.drain();
   const due = tasks.map(({ id }) => holdfast.retry(id, { actor: cli.actor, note: TAKEN }));
   void worker.drain();
   for (const { reason } of (await Promise.allSettled(due)).filter((one) => one.status === 'rejected')) {
-    // They fell due meanwhile, and somebody took them: then they are followed.
+    // They fell due meanwhile, and another worker claimed them: then they are watched.
     if (!(reason instanceof StateConflictError)) throw reason;
   }
 }
@@ -173,7 +173,7 @@ function dueAtOnce({ dueAt: _, ...task }: Task): Task {
   return task;
 }
 
-/** Exit code of what was worked or waited for: who is not finished speaks first, then who needs a person, then who failed. */
+/** The exit code for tasks: 75 if one is not finished, else 4 if one needs a person, else 1 if one failed, else 0. */
 export function exitOfTasks(tasks: readonly Pick<Task, 'state'>[]): number {
   const states = new Set(tasks.map(({ state }) => state));
   if (tasks.some(({ state }) => !hasEnded(state) && state !== 'needs_manual')) return EXIT.notFinished;
@@ -181,7 +181,7 @@ export function exitOfTasks(tasks: readonly Pick<Task, 'state'>[]): number {
   return states.has('dead') || states.has('cancelled') ? EXIT.failed : EXIT.done;
 }
 
-/** Nothing more happens to it here: it ended, waits for a person, or was put aside. */
+/** Whether nothing more happens to it by itself: it ended, needs a person, or is held. */
 function isOver({ state }: Task): boolean {
   return hasEnded(state) || state === 'needs_manual' || state === 'held';
 }
@@ -193,8 +193,8 @@ function killAfterOf({ type, input }: Task): number {
 }
 
 /**
- * What goes wrong beside the tasks is for people: a store that cannot be written just now, a lease that was lost. What becomes of
- * tasks is told by their progress.
+ * Shows trouble that is no task's own: a store that cannot be written just now, a lease that was lost. `Progress` shows what happens
+ * to the tasks.
  */
 function troubleLog(terminal: Terminal): Logger {
   const say = (fields: object, message: string) => {

@@ -3,22 +3,22 @@ interface Guarded {
 }
 
 /**
- * Stops handlers ahead of their worker. A worker that is told to stop lets its handlers finish first; somebody who pressed
- * Ctrl-C does not want to wait for that, but for no longer than it takes to end their processes.
+ * Stops handlers before their worker does. A worker that is told to stop lets its handlers finish. A person who pressed Ctrl-C
+ * should wait only until the processes of the handlers have ended.
  *
  * ```
- * running ──(stop)──► stopping ──(its processes are gone)──► stopped: waits until the worker aborts it, so that
- *    │                   │                                            the execution is an interruption and no failure
- *    └──(ends by itself)─┴──────────────────────────────────► ended, as always
+ * running ──(stop)──► stopping ──(its processes have ended)──► stopped: waits until the worker aborts it, so that
+ *    │                   │                                              the execution is an interruption, not a failure
+ *    └─(ends by itself)──┴───────────────────────────────────► ended
  * ```
  */
-export class Brakes {
+export class HandlerStopper {
   readonly #stop = new AbortController();
   readonly #kill = new AbortController();
   readonly #running = new Set<object>();
   #changed = () => {};
 
-  /** For the handlers of commands: their processes are killed without the time that they have to end. */
+  /** For the handlers of commands. When it aborts, their processes are killed at once, without the time to end by themselves. */
   get kill(): AbortSignal {
     return this.#kill.signal;
   }
@@ -28,44 +28,44 @@ export class Brakes {
     return this.#running.size;
   }
 
-  /** Tells all handlers to stop, now and from now on. */
+  /** Stops all handlers, and those that start later. */
   stop(): void {
     this.#stop.abort(new DOMException('It was stopped from outside.', 'AbortError'));
   }
 
-  /** Cuts short the time that stopping processes have. */
+  /** Kills processes that are still stopping. */
   killNow(): void {
     this.#kill.abort();
   }
 
-  /** When no handler is running any more: each has ended, or waits for its worker to abort it. */
+  /** Resolves when each handler has ended, or waits for its worker to abort it. */
   async allStopped(): Promise<void> {
     while (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         this.#changed = resolve;
       });
     }
-    // What ended by itself is judged by its worker before anybody hurries that.
+    // The worker must see a handler that ended by itself before anybody aborts it.
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Runs a handler under the brakes. */
-  async guard<T extends Guarded, R>(task: T, handler: (task: T) => Promise<R>): Promise<R> {
+  /** Runs a handler, and stops it when `stop` is called. */
+  async run<T extends Guarded, R>(task: T, handler: (task: T) => Promise<R>): Promise<R> {
     const running = {};
     this.#running.add(running);
     try {
       return await handler({ ...task, signal: AbortSignal.any([task.signal, this.#stop.signal]) });
     } catch (error) {
       if (error !== this.#stop.signal.reason || task.signal.aborted) throw error;
-      this.#release(running);
+      this.#remove(running);
       await aborted(task.signal);
       throw error;
     } finally {
-      this.#release(running);
+      this.#remove(running);
     }
   }
 
-  #release(running: object): void {
+  #remove(running: object): void {
     this.#running.delete(running);
     this.#changed();
   }

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../duration.ts';
-import type { PolicyBook } from '../../queue/policy-cache.ts';
+import type { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
 import { hasEnded } from '../../task.ts';
@@ -35,7 +35,7 @@ export interface ProgressOptions {
   readonly many: boolean;
   /** Whether the last line of a task is the command's result, and not progress. */
   readonly endsOnStdout: boolean;
-  readonly policies: PolicyBook;
+  readonly policies: PolicyCache;
 }
 
 /** From more tasks than this a line each would only scroll away. */

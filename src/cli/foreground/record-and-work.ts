@@ -11,67 +11,66 @@ import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine } from '../fl
 import { exitOfTasks, withForeground, workHere } from './foreground.ts';
 import { someoneWorks } from './workers-alive.ts';
 
-/** For this long after it was recorded only we know that a task is to be worked now. */
+/** A task that this process wants to work is recorded as due so much later, so that no other worker claims it first. */
 const HEAD_START = '10s';
 
-/** What a command records, and how it tells what became of it. */
-export interface Errand {
-  /** Of the command, which its document is named for. */
+/** What a command records, and how it shows the outcome. */
+export interface WorkToRecord {
+  /** The command's name, which its JSON document carries. */
   readonly name: string;
   readonly type: string;
   readonly flags: RecordFlags;
   readonly inputs: readonly unknown[];
-  /** What is recorded with an input. Asked before anything is opened too, so that a wrong flag leaves no trace. */
+  /** The options of a task. Also called before the store is opened, so that a wrong flag makes no store. */
   readonly options: (input: unknown, now: number, ofType?: Policy) => EnqueueOptions;
-  /** A worker that took it first would do it less well. Should we be gone by then, it is the worker's. */
-  readonly ours: boolean;
+  /** Whether this process should work the tasks rather than another worker. If it ends early, a worker takes them. */
+  readonly preferHere: boolean;
   /** Whether the last line of a task is this command's result. Default: it is progress. */
   readonly endsOnStdout?: boolean;
   /** Refuses what could not be known before the store was open. */
   readonly check?: (holdfast: Holdfast) => Promise<void>;
-  /** The exit code of what was worked here. `left`: somebody detached, or lost patience. Default: by the tasks' states. */
-  readonly exitOf?: (holdfast: Holdfast, tasks: readonly Task[], left: boolean) => Promise<number>;
+  /** The exit code of what was worked here. Default: by the states of the tasks. */
+  readonly exitOf?: (holdfast: Holdfast, tasks: readonly Task[], interrupted: boolean) => Promise<number>;
   /** The exit code of what was not worked here. Default: 0. */
   readonly exitUnworked?: (tasks: readonly Task[]) => number;
   /** The content of the document that `--json` prints. Default: the task and its history. */
   readonly content?: (tasks: readonly Task[]) => object;
-  /** Shows, without `--json`, what came of the tasks. */
+  /** Shows the results of the tasks, without `--json`. */
   readonly show?: (tasks: readonly Task[]) => void;
 }
 
-/** Records tasks, works them here unless they are left to a worker, tells how they ended, and answers the exit code. */
-export async function recordAndWork(cli: Cli, errand: Errand): Promise<number> {
-  const { flags, inputs, options } = errand;
+/** Records tasks, works them here unless `--detach` leaves them to a worker, shows how they ended, and answers the exit code. */
+export async function recordAndWork(cli: Cli, work: WorkToRecord): Promise<number> {
+  const { flags, inputs, options } = work;
   const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
   for (const input of inputs) options(input, Date.now());
   return withForeground(cli, { create: true }, async (foreground) => {
-    const { holdfast, departure } = foreground;
-    await errand.check?.(holdfast);
-    const contested = errand.ours && !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
-    const { tasks, created } = await record(holdfast, errand, contested, () => {
-      if (!flags.detach) departure.listen();
+    const { holdfast, detacher } = foreground;
+    await work.check?.(holdfast);
+    const contested = work.preferHere && !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
+    const { tasks, created } = await record(holdfast, work, contested, () => {
+      if (!flags.detach) detacher.listen();
     });
     const [first] = tasks as [Task];
     if (!created) foundByKey(cli, first, inputs[0]);
-    if (flags.detach || (!created && hasEnded(first.state))) return leave(cli, holdfast, errand, tasks, created);
+    if (flags.detach || (!created && hasEnded(first.state))) return endUnworked(cli, holdfast, work, tasks, created);
 
     const worked = await workHere(cli, foreground, tasks, {
       timeoutMs,
       takeNow: contested && created,
-      endsOnStdout: errand.endsOnStdout ?? false,
+      endsOnStdout: work.endsOnStdout ?? false,
     });
-    const exit = await (errand.exitOf?.(holdfast, worked.tasks, worked.left) ?? exitOfTasks(worked.tasks));
-    if (cli.terminal.json)
-      await print(cli, holdfast, errand, worked.tasks, { created, detached: worked.detached, exit });
-    else errand.show?.(worked.tasks);
+    const exit = await (work.exitOf?.(holdfast, worked.tasks, worked.interrupted) ?? exitOfTasks(worked.tasks));
+    if (cli.terminal.json) await print(cli, holdfast, work, worked.tasks, { created, detached: worked.detached, exit });
+    else work.show?.(worked.tasks);
     return exit;
   });
 }
 
-/** In one turn of the event loop, so that they share their commits. Nothing is worked before all are recorded. */
+/** Enqueues all in one turn of the event loop, so that they share commits. None is worked before all are recorded. */
 async function record(
   holdfast: Holdfast,
-  { type, inputs, options }: Errand,
+  { type, inputs, options }: WorkToRecord,
   contested: boolean,
   whenRecorded: () => void,
 ): Promise<{ readonly tasks: readonly Task[]; readonly created: boolean }> {
@@ -87,25 +86,31 @@ async function record(
   return { tasks, created: receipts.every((receipt) => receipt.created) };
 }
 
-/** Recorded, or there already, and not worked here. */
-async function leave(
+/** For tasks that are recorded, now or before, and not worked here. */
+async function endUnworked(
   cli: Cli,
   holdfast: Holdfast,
-  errand: Errand,
+  work: WorkToRecord,
   tasks: readonly Task[],
   created: boolean,
 ): Promise<number> {
   const open = tasks.filter((task) => !hasEnded(task.state));
-  const exit = errand.exitUnworked?.(tasks) ?? EXIT.done;
-  if (cli.terminal.json) await print(cli, holdfast, errand, tasks, { created, detached: open.length > 0, exit });
+  const exit = work.exitUnworked?.(tasks) ?? EXIT.done;
+  if (cli.terminal.json) await print(cli, holdfast, work, tasks, { created, detached: open.length > 0, exit });
   else for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
   if (open.length > 0) await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`);
   return exit;
 }
 
-async function print(cli: Cli, holdfast: Holdfast, errand: Errand, tasks: readonly Task[], end: object): Promise<void> {
-  const content = errand.content?.(tasks) ?? (await withHistory(holdfast, tasks[0] as Task));
-  cli.terminal.document(documentOf(errand.name, { ...end, ...content }));
+async function print(
+  cli: Cli,
+  holdfast: Holdfast,
+  work: WorkToRecord,
+  tasks: readonly Task[],
+  end: object,
+): Promise<void> {
+  const content = work.content?.(tasks) ?? (await withHistory(holdfast, tasks[0] as Task));
+  cli.terminal.document(documentOf(work.name, { ...end, ...content }));
 }
 
 async function withHistory(holdfast: Holdfast, task: Task): Promise<object> {

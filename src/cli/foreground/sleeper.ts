@@ -1,15 +1,15 @@
-/** A sleep that anybody may end. A call that comes while nobody sleeps ends the next one. */
-export class Nudge {
-  #called = false;
+/** A sleep that `wake` ends early. A wake-up while nobody sleeps ends the next sleep at once. */
+export class Sleeper {
+  #woken = false;
   #wake = () => {};
 
-  call(): void {
-    this.#called = true;
+  wake(): void {
+    this.#woken = true;
     this.#wake();
   }
 
   async sleep(ms: number): Promise<void> {
-    if (!this.#called) {
+    if (!this.#woken) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms);
         this.#wake = () => {
@@ -18,6 +18,6 @@ export class Nudge {
         };
       });
     }
-    this.#called = false;
+    this.#woken = false;
   }
 }

@@ -15,7 +15,7 @@ import { nearest } from '../suggest.ts';
 import { recordedTypes } from '../types/task-types.ts';
 import { scanJson } from './json-scan.ts';
 import type { Line } from './lines.ts';
-import { KeyBook } from './seen-keys.ts';
+import { SeenKeys } from './seen-keys.ts';
 
 /** What a line may be, in bytes: a payload and a result of the largest size, with room for escapes. */
 export const LONGEST_LINE = 16 * DEFAULT_SIZE_LIMIT;
@@ -47,7 +47,7 @@ export interface ReaderOptions {
 /** Reads lines as tasks of another queue. It reads each file with a new one: it remembers the keys. */
 export class ImportReader {
   readonly #options: ReaderOptions;
-  readonly #keys = new KeyBook();
+  readonly #keys = new SeenKeys();
   readonly #definitions = new Map<string, { readonly definition: AnyTask; readonly known: boolean }>();
 
   constructor(options: ReaderOptions) {
@@ -67,7 +67,7 @@ export class ImportReader {
     if (objections.length > 0) return { objections };
     try {
       const task = await importedTask(given as unknown as TaskToImport, this.#circumstances(line.number));
-      const before = this.#keys.note(task.type, task.key as string, line.number);
+      const before = this.#keys.add(task.type, task.key as string, line.number);
       if (before === undefined) return { task };
       const twice = `line ${before} has this key of this type already: each task needs its own`;
       return { objections: [placed(text, { line: line.number, member: 'key', code: 'invalid_input', text: twice })] };

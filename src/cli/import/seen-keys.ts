@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Which line had a key first. Of each it keeps 64 bits of a hash and the line, 12 bytes, so that millions have room; that
- * two of a million look alike by chance happens once in thirty million such files.
+ * The keys of a file, and on which line each stood first. It keeps 64 bits of a hash and the line number, 12 bytes for each key, so that
+ * millions of keys fit into memory. Among a million keys two collide by chance once in thirty million files.
  */
-export class KeyBook {
+export class SeenKeys {
   #size = 0;
   #table = new Uint32Array(3 * 1_024);
 
-  /** The line that had this key of this type before; else notes it. */
-  note(type: string, key: string, line: number): number | undefined {
+  /** Answers the line on which this key of this type stood before. Otherwise adds it. */
+  add(type: string, key: string, line: number): number | undefined {
     const digest = createHash('sha256').update(`${type}\0${key}`).digest();
     const [high, low] = [digest.readUInt32LE(0), digest.readUInt32LE(4)];
     const at = this.#placeOf(high, low);
@@ -21,7 +21,7 @@ export class KeyBook {
     return undefined;
   }
 
-  /** Where it stands, or would: lines begin at 1, so a line of 0 is a free place. */
+  /** The place of this hash, or the free place for it. Line numbers begin at 1, so a place with line 0 is free. */
   #placeOf(high: number, low: number): number {
     const places = this.#table.length / 3;
     let place = low % places;

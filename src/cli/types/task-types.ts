@@ -15,13 +15,13 @@ import { type MoveInput, move } from '../../handlers/move.ts';
 import { show } from '../../show.ts';
 import { FILE_MOVE, HTTP_DELIVERY, SHELL_COMMAND } from '../../views/task-text.ts';
 import { type AnyTask, defineTask, type RunningTask } from '../../worker/define-task.ts';
-import type { Brakes } from '../foreground/handler-stopper.ts';
+import type { HandlerStopper } from '../foreground/handler-stopper.ts';
 import type { OutputLog } from '../output/output-log.ts';
 import { sourceOfCommand, sourceOfMove } from './default-source.ts';
 
 export interface TaskTypeOptions {
   readonly environment: CommandOptions['environment'];
-  readonly brakes: Brakes;
+  readonly stopper: HandlerStopper;
   /** Where commands show their output as it comes. Without it the end of it is kept in the task's result. */
   readonly write?: NonNullable<CommandOptions['write']>;
   /** Where it is kept for `holdfast logs`. */
@@ -29,28 +29,28 @@ export interface TaskTypeOptions {
 }
 
 /** The types that the command line works: `shell_command`, `file_move` and `http_delivery`. */
-export function taskTypes({ environment, brakes, write, output }: TaskTypeOptions): readonly AnyTask[] {
+export function taskTypes({ environment, stopper, write, output }: TaskTypeOptions): readonly AnyTask[] {
   const keep = (task: CommandTask) => output.keeper(task);
-  const runCommand = command({ environment, kill: brakes.kill, keep, ...(write && { write }) });
+  const runCommand = command({ environment, kill: stopper.kill, keep, ...(write && { write }) });
   const sendRequest = http({ environment });
   return [
     defineTask<CommandInput>(SHELL_COMMAND, {
       retry: presets.shellCommand,
       input: schemaOf(checkCommand),
-      run: (input, task) => brakes.guard(task, (guarded) => runCommand(input, guarded)),
+      run: (input, task) => stopper.run(task, (guarded) => runCommand(input, guarded)),
       cleanUp: endLostCommand,
     }),
     defineTask<MoveInput>(FILE_MOVE, {
       retry: presets.fileMove,
       input: schemaOf(checkMove),
-      run: (input, task: RunningTask) => brakes.guard(task, (guarded) => move(input, guarded)),
+      run: (input, task: RunningTask) => stopper.run(task, (guarded) => move(input, guarded)),
     }),
     defineTask<HttpInput>(HTTP_DELIVERY, {
       retry: presets.httpDelivery,
       source: sourceOfHttp,
       idempotent: mayBeRepeated,
       input: schemaOf(checkHttp),
-      run: (input, task: RunningTask) => brakes.guard(task, (guarded) => sendRequest(input, guarded)),
+      run: (input, task: RunningTask) => stopper.run(task, (guarded) => sendRequest(input, guarded)),
     }),
   ];
 }

@@ -57,16 +57,11 @@ export {
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
-export {
-  type ActionOptions,
-  Holdfast,
-  type HoldfastOptions,
-  type ListOptions,
-  openHoldfast,
-  type PolicyQuestion,
-  type ResolveOptions,
-} from './queue/holdfast.ts';
+export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
+export type { ListOptions, PolicyQuestion } from './queue/inspect.ts';
+export { type HoldfastOptions, openHoldfast } from './queue/open.ts';
+export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type {

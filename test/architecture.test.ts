@@ -5,6 +5,7 @@ import {
   impurities,
   leakedClaimOrder,
   type Module,
+  reachesPastFacade,
   readModule,
   readSource,
   terminalUses,
@@ -24,6 +25,10 @@ describe('the source', () => {
 
   test('has no circle of imports', () => {
     expect(circlesOf(modules)).toEqual([]);
+  });
+
+  test('reaches no store from cli but through the façade', () => {
+    expect(modules.flatMap(reachesPastFacade)).toEqual([]);
   });
 
   test('decides failures without a clock, dice, log or process', () => {
@@ -234,6 +239,30 @@ describe('the checks', () => {
       'src/failure/a.ts imports src/failure/b.ts imports src/failure/c.ts imports src/failure/a.ts: move what both need to a file that neither imports from.',
     ]);
     expect(circlesOf(circle.slice(1))).toEqual([]);
+  });
+
+  const BEHIND = 'but cli asks a Holdfast or its administration';
+  const past: readonly Example[] = [
+    [
+      'src/cli/commands/list.ts',
+      `import { removeOld } from '../../queue/pruning.ts';`,
+      [`src/cli/commands/list.ts imports src/queue/pruning.ts, ${BEHIND}`],
+    ],
+    [
+      'src/cli/a.ts',
+      `import { sqlite } from '../store/sqlite/claim.ts';`,
+      [`imports src/store/sqlite/claim.ts, ${BEHIND}`],
+    ],
+    ['src/cli/a.ts', `import { parts } from '../store/store.ts';`, [`imports src/store/store.ts, ${BEHIND}`]],
+    ['src/cli/a.ts', `import type { Counts } from '../store/store.ts'; import { x } from '../queue/open.ts';`, []],
+    ['src/cli/a.ts', 'holdfast.store.records.find(1);', [`uses the store of a Holdfast, ${BEHIND}`]],
+    ['src/cli/a.ts', 'const f = ({ store: { upkeep } }) => upkeep.now();', [`uses the store of a Holdfast, ${BEHIND}`]],
+    ['src/cli/a.ts', 'const { store } = location; holdfast.now();', []],
+    ['src/testing/a.ts', 'holdfast.store.upkeep.now();', []],
+  ];
+
+  test('see what cli takes from behind the façade', () => {
+    expectBreaches(reachesPastFacade, past);
   });
 
   const PURE = 'but failure decides over plain values: time and chance are arguments';

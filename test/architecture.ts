@@ -88,6 +88,18 @@ type Layer = keyof typeof LAYERS;
 const FRONT = 'src/index.ts';
 const ENTRY_OF_CLI = 'src/cli/main.ts';
 
+/** What the command line may import of the engine. Everything else stands behind these files. */
+const ENTRIES_FOR_CLI = [
+  ...['administration', 'enqueue', 'holdfast', 'import', 'inspect', 'open', 'operate', 'policy-cache', 'task-view'].map(
+    (name) => `src/queue/${name}.ts`,
+  ),
+  ...['clock-trouble', 'configuration', 'define-task', 'retention-options', 'strays', 'worker'].map(
+    (name) => `src/worker/${name}.ts`,
+  ),
+  'src/store/sqlite/index.ts',
+  'src/store/postgres/index.ts',
+];
+
 /** Values of time, chance and the world outside, which the pure layers are given as arguments. */
 const IMPURE = [
   'Date.now',
@@ -198,6 +210,26 @@ export function terminalUses(module: Module): string[] {
   return usesOf(module, TERMINAL).map(
     (use) => `${module.file} uses ${use}, but only src/cli prints, reads the environment or exits.`,
   );
+}
+
+/** Imports of the command line past the listed files, and uses of the store behind a `holdfast`. */
+export function reachesPastFacade({ file, body, imports }: Module): string[] {
+  if (!file.startsWith('src/cli/')) return [];
+  const imported = imports
+    .filter(({ target }) => /^src\/(queue|worker|store)\//.test(target) && !ENTRIES_FOR_CLI.includes(target))
+    .filter(({ target, typeOnly }) => !(typeOnly && target === 'src/store/store.ts'))
+    .map(({ target }) => `imports ${target}`);
+  const used = nodesIn(body).some((node) => dotted(node) === 'holdfast.store' || memberNames(node).includes('upkeep'));
+  return [...imported, ...(used ? ['uses the store of a Holdfast'] : [])].map(
+    (what) => `${file} ${what}, but cli asks a Holdfast or its administration: see ENTRIES_FOR_CLI.`,
+  );
+}
+
+/** `upkeep` of `store.upkeep` and of `{ upkeep }`. */
+function memberNames(node: Node): string[] {
+  if (node.type === 'MemberExpression') return [nameOf(node.property as Node)];
+  if (node.type === 'ObjectPattern') return (node.properties as Node[]).map(({ key }) => nameOf(key as Node));
+  return [];
 }
 
 export function leakedClaimOrder({ file, body }: Module): string[] {

@@ -2,7 +2,8 @@
 import { type DurationInput, duration, LONGEST, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { moment, refuseUnknown } from '../options.ts';
-import { type Holdfast, type HoldfastOptions, openWith } from '../queue/holdfast.ts';
+import type { Holdfast } from '../queue/holdfast.ts';
+import { type HoldfastOptions, openWith } from '../queue/open.ts';
 import { show } from '../show.ts';
 import { sqlite } from '../store/sqlite/index.ts';
 import type { StoreOpener } from '../store/store.ts';

@@ -7,7 +7,7 @@ import { commandsLike, nearest } from '../../src/cli/suggest.ts';
 import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal/terminal.ts';
 import { ERROR_CODES, StoreError } from '../../src/errors.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
-import { openHoldfast } from '../../src/queue/holdfast.ts';
+import { openHoldfast } from '../../src/queue/open.ts';
 import { PolicyCache } from '../../src/queue/policy-cache.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';

@@ -281,7 +281,7 @@ describe.concurrent('acting on tasks', () => {
     expect((await project.run('show', '1')).stdout).toContain(': not today');
   });
 
-  test('one that cannot take the step does not keep the others from it', async ({ project }) => {
+  test('one that cannot be held does not keep the others from it', async ({ project }) => {
     for (const _ of [1, 2]) await project.run('run', '-b', '--', 'true');
     await project.run('cancel', '1');
     const { exit, stdout, stderr } = await project.run('hold', '1', '99', '2');

@@ -64,7 +64,7 @@ describe('openHoldfast refuses', () => {
     expect((await open({ queues: { q: { order: 'best' } } })).message).toMatch(
       /one of fifo, lifo, priority, weighted_random, got "best"/,
     );
-    expect((await open({ queues: { q: {} } })).message).toMatch(/'q' needs an `order`/);
+    expect((await open({ queues: { q: {} } })).message).toMatch(/'q' has no settings\. Set `order` or `fair`\./);
     expect((await open({ queues: { q: { fair: 'yes' } } })).message).toMatch(/'q' is fair must be one of true, false/);
   });
 

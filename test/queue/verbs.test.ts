@@ -82,15 +82,23 @@ describe.each(Object.entries(STEPS))('%s', (name, { take, leads }) => {
         const { code, message, ...facts } = await refused(() => take(kit, id));
         expect(code).toBe('state_conflict');
         expect(facts).toMatchObject({ task: id, state });
-        expect(message).toContain(`Task #${id} is ${state}, so it cannot take the step '${name.split(' ', 1)[0]}'.`);
+        expect(message).toContain(`Task #${id} is ${state}, so it cannot be ${DONE[name.split(' ', 1)[0] as string]}.`);
         // What to do about it.
-        expect(message).toMatch(/\. It .+\.$/);
+        expect(message).toMatch(/\. [A-Z].+\.$/);
         expect(await kit.holdfast.get(id)).toMatchObject({ state });
       }
       hanging.open();
     },
   );
 });
+
+const DONE: Readonly<Record<string, string>> = {
+  retry: 'retried',
+  cancel: 'cancelled',
+  hold: 'held',
+  release: 'released',
+  resolve: 'resolved',
+};
 
 describe('an operator', () => {
   test('is kept in the history, with the step and a word about why', async () => {

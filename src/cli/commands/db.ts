@@ -29,9 +29,6 @@ interface Flags extends PruneFlags {
   readonly accept?: boolean;
 }
 
-/** Between two batches others have the store. */
-const PAUSE_MS = 5;
-
 export function declare(command: Command): void {
   declareSubcommands<Flags>(command, show, [
     {
@@ -128,9 +125,9 @@ async function migrate(cli: Cli): Promise<number> {
 // ── Clock ──
 
 async function clock(cli: Cli, { accept, reset }: Flags): Promise<number> {
-  return withStore(cli, { config: undefined }, async ({ store: { upkeep } }, { name }) => {
-    if (accept || reset) await upkeep.resetClock();
-    const found = await upkeep.clock();
+  return withStore(cli, { config: undefined }, async ({ administration }, { name }) => {
+    if (accept || reset) await administration.resetClock();
+    const found = await administration.clock();
     const trouble = clockTrouble(found) ?? null;
     const { terminal } = cli;
     if (terminal.json) {
@@ -155,11 +152,11 @@ async function clock(cli: Cli, { accept, reset }: Flags): Promise<number> {
 
 async function prune(cli: Cli, flags: Flags): Promise<number> {
   const config = await readConfig(cli);
-  // By a file that cannot be read nobody knows what is to be kept.
+  // Without a readable configuration it is unknown what is to be kept.
   if (config?.refused) throw config.refused;
   const selection = pruneSelection(flags, parseRetention(config?.registry.worker.retention));
   return withStore(cli, { config: undefined }, async (holdfast, location) => {
-    const found = await holdfast.store.upkeep.prunable(selection);
+    const found = await holdfast.administration.prunable(selection);
     if (flags.dryRun) {
       tell(cli, found, true);
       return EXIT.done;
@@ -170,7 +167,7 @@ async function prune(cli: Cli, flags: Flags): Promise<number> {
   });
 }
 
-/** In a script it was written down; a person is asked once more, for nothing brings these tasks back. */
+/** Asks a person once more, because removed tasks cannot be restored. A script is not asked. */
 async function mayGoOn(cli: Cli, found: readonly PruneCount[]): Promise<boolean> {
   const total = totalOf(found);
   if (total === 0 || cli.yes || !cli.terminal.mayAsk) return true;
@@ -189,12 +186,10 @@ async function removeAll(
   selection: Retention,
   expected: number,
 ): Promise<readonly PruneCount[]> {
-  const { upkeep } = holdfast.store;
   const bar = new ProgressBar(cli.terminal, cli.environment);
   const counts = new Map<string, { state: RemovableState; reason?: string; count: number }>();
-  let [after, done]: [number | undefined, number] = [undefined, 0];
-  do {
-    const { removed, next } = await upkeep.prune(selection, after);
+  let done = 0;
+  await holdfast.administration.prune(selection, (removed) => {
     if (removed.length > 0) forgetOutput(cli, location, removed);
     for (const { state, reason } of removed) {
       const name = `${state} ${reason ?? ''}`;
@@ -204,17 +199,14 @@ async function removeAll(
     }
     done += removed.length;
     bar.update(expected === 0 ? undefined : Math.min(1, done / expected), () => `${done} removed`);
-    after = next;
-    if (removed.length > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  } while (after !== undefined);
+  });
   bar.clear();
-  while ((await upkeep.tidy()) > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   return [...counts.values()].sort(
     (a, b) => Number(b.state === 'succeeded') - Number(a.state === 'succeeded') || b.count - a.count,
   );
 }
 
-/** What commands printed is no part of the store: where its files cannot be removed, their tasks are gone all the same. */
+/** Removes the kept output of removed tasks. It is not part of the store, so a failure here is only a warning. */
 function forgetOutput({ terminal }: Cli, location: StoreLocation, removed: readonly PrunedTask[]): void {
   try {
     removeOutput(location, removed);

@@ -84,7 +84,7 @@ async function importFrom(cli: Cli, input: Input, flags: Flags, interruption: In
     if (flags.dryRun || stops) return tell(cli, input, flags, checked);
   }
   return withStore(cli, { create: true }, async (holdfast) => {
-    const now = () => holdfast.store.upkeep.now();
+    const now = () => holdfast.now();
     const tally = await walked(cli, input, flags, { verb: 'importing', interruption, take: recorder(holdfast), now });
     const exit = tell(cli, input, flags, tally);
     if ((tally.byState.ready ?? 0) > 0) await hintAtWorkers(cli, holdfast, 'resume');
@@ -122,10 +122,9 @@ async function walked(
 
 /** Records a batch in one transaction, and counts what became of it. */
 function recorder(holdfast: Holdfast): Walk['take'] {
-  const { tasks, upkeep } = holdfast.store;
   return async (batch, tally) => {
-    const now = upkeep.now();
-    const receipts = await tasks.import(batch);
+    const now = holdfast.now();
+    const receipts = await holdfast.administration.recordImported(batch);
     for (const [i, { created }] of receipts.entries()) {
       if (!created) {
         tally.alreadyThere += 1;

@@ -104,7 +104,7 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
     terminal.note('No task matches.');
     return;
   }
-  const now = holdfast.store.upkeep.now();
+  const now = holdfast.now();
   const rows: Cell[][] = [];
   const policies = new PolicyCache(holdfast);
   for (const task of tasks) rows.push(await rowOf(cli, holdfast, policies, task, now));

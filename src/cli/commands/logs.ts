@@ -59,7 +59,7 @@ With --json one document, at the end. Other tasks than commands print nothing: \
 }
 
 async function once(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
-  logs.show(await holdfast.history(task.id), holdfast.store.upkeep.now());
+  logs.show(await holdfast.history(task.id), holdfast.now());
   if (cli.terminal.json) logs.document(task, EXIT.done);
   else if (task.state === 'running')
     cli.terminal.note(`#${task.id} runs. Follow it: ${cli.command(`logs ${task.id} -f`)}`);
@@ -69,7 +69,7 @@ async function once(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promi
 async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
   const { terminal } = cli;
   const watch = await Watch.start(holdfast, [task], isOver);
-  logs.show(await holdfast.history(task.id), holdfast.store.upkeep.now());
+  logs.show(await holdfast.history(task.id), holdfast.now());
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
   if (task.state === 'held') terminal.note(`#${task.id} is held. Let it go on: ${cli.command(`release ${task.id}`)}`);
   const sleeper = new Sleeper();
@@ -77,7 +77,7 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
     await sleeper.sleep(FOLLOW_EVERY_MS);
     await watch.lookAgain();
     // After the look: what an execution printed is kept before its end can be seen.
-    logs.showNews(holdfast.store.upkeep.now());
+    logs.showNews(holdfast.now());
   }
   const [left] = watch.tasks as [Task];
   const exit = exitOfTasks([left]);

@@ -53,8 +53,8 @@ async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<num
       ...optionsFor(flags, now, ofType),
       source: sourceOfMove(move as MoveInput),
     }),
-    async check({ store }) {
-      if (flags.key === undefined || (await store.records.findByKey(flags.key, FILE_MOVE))) return;
+    async check({ administration }) {
+      if (flags.key === undefined || (await administration.findByKey(flags.key, FILE_MOVE))) return;
       refuseMissing((moves[0] as MoveInput).from);
     },
     content: (tasks) => ({ items: tasks.map(taskJson) }),

@@ -85,17 +85,17 @@ async function list(cli: Cli): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const queues = await queuesOf(holdfast);
     if (cli.terminal.json) cli.terminal.document(documentOf('queues', { items: queues.map(queueJson) }));
-    else print(cli, queues, holdfast.store.upkeep.now());
+    else print(cli, queues, holdfast.now());
     return EXIT.done;
   });
 }
 
 async function queuesOf(holdfast: Holdfast): Promise<Queue[]> {
-  const records = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
-  return (await holdfast.store.records.countsByQueue(MOST_SCHEDULED)).map((counts) => ({
+  const settings = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
+  return (await holdfast.administration.countsByQueue(MOST_SCHEDULED)).map((counts) => ({
     order: 'fifo',
     fair: false,
-    ...records.get(counts.name),
+    ...settings.get(counts.name),
     ...counts,
   }));
 }
@@ -141,9 +141,7 @@ async function pause(cli: Cli, name: string, { note }: Flags): Promise<number> {
     if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'pause'))) return EXIT.failed;
     await holdfast.pauseQueue(name, { actor: cli.actor, ...(note !== undefined && { note }) });
     const queue = await queueNamed(holdfast, name);
-    const words = before?.paused
-      ? `was paused already: ${doneByWords(before.paused, holdfast.store.upkeep.now())}`
-      : 'is paused';
+    const words = before?.paused ? `was paused already: ${doneByWords(before.paused, holdfast.now())}` : 'is paused';
     tell(cli, 'pause', queue, {
       changed: !before?.paused,
       glyph: cli.terminal.out.paint('waiting', GLYPHS.held),

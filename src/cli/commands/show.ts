@@ -52,7 +52,7 @@ async function page(
   task: Task,
   history: readonly HistoryEntry[],
 ): Promise<readonly string[]> {
-  const now = holdfast.store.upkeep.now();
+  const now = holdfast.now();
   const { answer } = await new PolicyCache(holdfast).answerTo(task);
   return [
     title(cli, task, answer, now),

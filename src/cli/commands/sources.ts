@@ -64,14 +64,14 @@ async function list(cli: Cli): Promise<number> {
     const shown = [...shut, ...open.slice(0, MOST_OPEN)];
     const more = open.length > MOST_OPEN;
     if (cli.terminal.json) cli.terminal.document(documentOf('sources', { items: shown.map(sourceJson), more }));
-    else print(cli, shown, more, holdfast.store.upkeep.now());
+    else print(cli, shown, more, holdfast.now());
     return EXIT.done;
   });
 }
 
 async function sourcesOf(holdfast: Holdfast, mostOpen: number): Promise<Source[]> {
   const shut = await shutSources(holdfast);
-  return (await holdfast.store.records.countsBySource(mostOpen)).map((counts) => {
+  return (await holdfast.administration.countsBySource(mostOpen)).map((counts) => {
     const by = shut.get(counts.name);
     return { ...counts, ...(by && { shut: by }) };
   });
@@ -113,7 +113,7 @@ async function hold(cli: Cli, name: string, { note }: Flags): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const before = (await shutSources(holdfast)).get(name);
     if (!before) {
-      const known = await holdfast.store.records.sourceNames();
+      const known = await holdfast.administration.sourceNames();
       if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'shut'))) return EXIT.failed;
     }
     await holdfast.holdSource(name, { actor: cli.actor, ...(note !== undefined && { note }) });
@@ -124,7 +124,7 @@ async function hold(cli: Cli, name: string, { note }: Flags): Promise<number> {
       return EXIT.done;
     }
     const glyph = terminal.out.paint('waiting', GLYPHS.held);
-    const words = before ? `was shut already: ${doneByWords(before, holdfast.store.upkeep.now())}` : 'is shut';
+    const words = before ? `was shut already: ${doneByWords(before, holdfast.now())}` : 'is shut';
     terminal.result(
       `${glyph} ${visible(name)} ${words}, ${plural(source.ready, 'ready task waits', 'ready tasks wait')}`,
     );
@@ -157,7 +157,7 @@ async function release(cli: Cli, name: string): Promise<number> {
 /** A name that is not shut may be a slip for one that is, which would stay shut. */
 async function refuseUnknown(cli: Cli, holdfast: Holdfast, name: string): Promise<void> {
   const shut = [...(await shutSources(holdfast)).keys()];
-  const known = [...new Set([...shut, ...(await holdfast.store.records.sourceNames())])];
+  const known = [...new Set([...shut, ...(await holdfast.administration.sourceNames())])];
   if (!known.includes(name)) throw unknownName(cli, { kind: 'source', name, known });
 }
 

@@ -65,13 +65,13 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   if (flags.summary) return summary(cli);
   const config = await readConfig(cli);
   return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
-    const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.store.upkeep.now()];
+    const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
     const alive = workers.filter(({ keepsTasks }) => keepsTasks);
     // Where nobody works, nothing is said of types that nobody takes.
     const ready = alive.some(worksAll) ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
     const attention = [
       ...refusedConfig(cli, config),
-      ...clocks(cli, await holdfast.store.upkeep.clock()),
+      ...clocks(cli, await holdfast.administration.clock()),
       ...attentionFrom(cli, counts, alive),
       ...unclaimed(cli, ready),
       ...(await lapsed(cli, holdfast, counts, alive)),
@@ -89,7 +89,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
 
 async function summary(cli: Cli): Promise<number> {
   return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
-    const [counts, now] = [await holdfast.counts(), holdfast.store.upkeep.now()];
+    const [counts, now] = [await holdfast.counts(), holdfast.now()];
     const behind = await heldBack(cli, holdfast, now);
     printSummary(
       cli,
@@ -207,12 +207,12 @@ async function lapsed(
 
 /** What somebody shut or paused, as long as something waits behind it: such a thing is easily forgotten. */
 async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
-  const { records } = holdfast.store;
+  const { administration } = holdfast;
   const shut = await holdfast.sources();
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);
   const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
-  const bySource = shut.length > 0 ? await records.countsBySource(0) : [];
-  const byQueue = paused.length > 0 ? await records.countsByQueue(0) : [];
+  const bySource = shut.length > 0 ? await administration.countsBySource(0) : [];
+  const byQueue = paused.length > 0 ? await administration.countsByQueue(0) : [];
   const sources = shut.map(({ name, shutAt, ...by }): Attention => {
     const count = behind(bySource, name);
     const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, shut ${doneByWords({ ...by, at: shutAt }, now)}`;

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { ActionOptions, Holdfast } from '../../queue/holdfast.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { ActionOptions } from '../../queue/operate.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
@@ -89,7 +90,7 @@ async function takeOne<Flags extends ActionFlags>(
   const { terminal } = cli;
   if (!terminal.json) {
     const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
-    terminal.result(`${glyph} #${task.id} ${step.words(task, before, holdfast.store.upkeep.now())}`);
+    terminal.result(`${glyph} #${task.id} ${step.words(task, before, holdfast.now())}`);
   }
   return { task, from: before.state };
 }

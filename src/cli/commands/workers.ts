@@ -47,7 +47,7 @@ is done to its process.`;
 
 async function list(cli: Cli): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
-    const [workers, now] = [await holdfast.workers(), holdfast.store.upkeep.now()];
+    const [workers, now] = [await holdfast.workers(), holdfast.now()];
     if (cli.terminal.json) {
       const items = workers.map((worker) => workerJson(worker, worker.keepsTasks));
       cli.terminal.document(documentOf('workers', { items }));

@@ -92,7 +92,7 @@ export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Pr
   if (hasEnded(task.state) || task.state === 'needs_manual') {
     return `${glyph} #${task.id} ${endLine(task, await holdfast.history(task.id))}`;
   }
-  const now = holdfast.store.upkeep.now();
+  const now = holdfast.now();
   const due = task.dueAt === undefined ? '' : `, due ${until(task.dueAt.getTime(), now)}`;
   const word = task.state === 'ready' || task.state === 'scheduled' ? 'queued' : task.state;
   return `${glyph} #${task.id} ${word} (${visible(task.source)}${due})`;

@@ -104,7 +104,7 @@ export async function workHere(
   try {
     const watch = await Watch.start(holdfast, tasks, isOver);
     for (const task of tasks.filter(isOver)) progress.over(task, await holdfast.history(task.id));
-    await progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.store.upkeep.now());
+    await progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.now());
     if (watch.open.length > 0) await work(cli, foreground, watch, progress, options);
     for (const change of await watch.look()) progress.change(change);
     if (detacher.detached) await progress.detached(watch.open);

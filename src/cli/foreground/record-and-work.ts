@@ -75,7 +75,7 @@ async function record(
   whenRecorded: () => void,
 ): Promise<{ readonly tasks: readonly Task[]; readonly created: boolean }> {
   const { policy } = await holdfast.policyFor({ type });
-  const now = holdfast.store.upkeep.now();
+  const now = holdfast.now();
   const delay = contested ? { delay: HEAD_START } : {};
   const receipts = await Promise.all(
     inputs.map((input) => holdfast.enqueue<unknown>(type, input, { ...delay, ...options(input, now, policy) })),

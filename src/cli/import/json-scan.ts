@@ -12,7 +12,8 @@ export interface Scan {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON has none in its strings
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
-const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+/** Up to a thousand at once: an expression for any number would need a stack as deep as the text is long. */
+const ESCAPES = /(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 const SPACE = /[ \t\r\n]*/y;
 const WORD = /true|false|null/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -91,13 +92,13 @@ class Scanner {
     if (!this.#is(']')) this.#fail('a comma or ]');
   }
 
-  /** With its quotes. Piece by piece: one expression for all of it would need a stack as deep as the text is long. */
+  /** Reads a text, and answers it with its quotes. */
   #string(): string {
     const from = this.#at;
     if (this.#text[from] !== '"') this.#fail('a text in double quotes');
     this.#at += 1;
     do this.#take(PLAIN);
-    while (this.#take(ESCAPE) !== undefined);
+    while (this.#take(ESCAPES) !== undefined);
     if (this.#text[this.#at] !== '"')
       this.#fail(this.#at < this.#text.length ? 'an escape, as \\n is one' : 'a closing "');
     this.#at += 1;

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Logger } from '../../log.ts';
-import { type Holdfast, openHoldfast } from '../../queue/holdfast.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import { openHoldfast } from '../../queue/open.ts';
 import { sqlite } from '../../store/sqlite/index.ts';
 import type { StoreOpener } from '../../store/store.ts';
 import { OWN_TYPES } from '../../views/task-text.ts';

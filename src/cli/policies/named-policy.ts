@@ -22,8 +22,8 @@ export async function namedPolicy(here: PoliciesHere, name: string): Promise<Nam
   const { config } = registry;
   const named = config?.policies.get(name);
   if (config && named) return { kind: 'policy', name, ...explainPolicy([...config.default, ...named]) };
-  const published = name === '' ? undefined : await holdfast?.store.records.published(name);
-  if (config?.types.has(name) || published !== undefined) {
+  const published = name !== '' && (await holdfast?.administration.isPublished(name));
+  if (config?.types.has(name) || published) {
     return { kind: 'type', name, ...(await here.policyFor({ type: name })) };
   }
   const preset = presetNamed(name.replaceAll('-', '_'));

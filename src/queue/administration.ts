@@ -1,0 +1,78 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Retention } from '../retention.ts';
+import type {
+  ClockRecord,
+  ImportedTask,
+  PruneCount,
+  PrunedTask,
+  QueueCounts,
+  Receipt,
+  SourceCounts,
+  Store,
+} from '../store/store.ts';
+import { removeOld } from './pruning.ts';
+import { type Task, taskFrom } from './task-view.ts';
+
+/** Between two steps of tidying, in which others can write to the store. */
+const TIDY_PAUSE_MS = 5;
+
+/** What the command line and a dashboard need of a store, and programs do not. */
+export class Administration {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Ready and running tasks of every held source, and of at most `most` others: those with the most tasks first. */
+  countsBySource(most: number): Promise<readonly SourceCounts[]> {
+    return this.#store.records.countsBySource(most);
+  }
+
+  /** Ready, running and scheduled tasks of every queue; of the scheduled ones at most `most` are counted. */
+  countsByQueue(most: number): Promise<readonly QueueCounts[]> {
+    return this.#store.records.countsByQueue(most);
+  }
+
+  /** The sources of which a task was ever due. */
+  sourceNames(): Promise<readonly string[]> {
+    return this.#store.records.sourceNames();
+  }
+
+  /** Whether a worker ever published something about this type. */
+  async isPublished(type: string): Promise<boolean> {
+    return (await this.#store.records.published(type)) !== undefined;
+  }
+
+  /** The newest task of a type with this key. */
+  async findByKey(key: string, type: string): Promise<Task | undefined> {
+    const record = await this.#store.records.findByKey(key, type);
+    return record && taskFrom(record);
+  }
+
+  /** Records imported tasks that were checked before, in one transaction. */
+  recordImported(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]> {
+    return this.#store.tasks.import(tasks);
+  }
+
+  clock(): Promise<ClockRecord> {
+    return this.#store.upkeep.clock();
+  }
+
+  /** Sets the store's clock to the wall clock. @throws StoreError where the store follows a server's clock. */
+  resetClock(): Promise<void> {
+    return this.#store.upkeep.resetClock();
+  }
+
+  /** How many tasks `prune` would remove now, by state and reason. */
+  prunable(retention: Retention): Promise<readonly PruneCount[]> {
+    return this.#store.upkeep.prunable(retention);
+  }
+
+  /** Removes every task whose time is up, in batches, and then the names that no task uses any more. */
+  async prune(retention: Retention, onRemoved: (tasks: readonly PrunedTask[]) => void): Promise<void> {
+    const { upkeep } = this.#store;
+    await removeOld(upkeep, retention, onRemoved);
+    while ((await upkeep.tidy()) > 0) await setTimeout(TIDY_PAUSE_MS);
+  }
+}

@@ -1,0 +1,124 @@
+import { InvalidInputError, StateConflictError, TaskNotFoundError, WorkerNotFoundError } from '../errors.ts';
+import { encodeJson } from '../json.ts';
+import { name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
+import type { Move, Moved, QueueSettings, Store } from '../store/store.ts';
+import { LONGEST_NOTE } from './import.ts';
+
+/** Who takes an action, and a note about why; both are kept in the history of the task. */
+export interface ActionOptions {
+  /** Default `api`. */
+  readonly actor?: string;
+  readonly note?: string;
+}
+
+export interface ResolveOptions extends ActionOptions {
+  /** What a person found: it happened (`succeeded`), it did not and should be tried again (`retry`), or it is given up (`dead`). */
+  readonly as: 'succeeded' | 'retry' | 'dead';
+  /** The result, if it succeeded. */
+  readonly result?: unknown;
+}
+
+/** What a person does to tasks, sources, queues and workers. */
+export class Operator {
+  readonly #store: Store;
+  readonly #sizeLimit: number;
+
+  constructor(store: Store, sizeLimit: number) {
+    this.#store = store;
+    this.#sizeLimit = sizeLimit;
+  }
+
+  act(id: number, verb: Exclude<Move['verb'], 'resolve'>, options: ActionOptions): Promise<void> {
+    return this.#move(id, { verb, ...by(options, verb) });
+  }
+
+  async resolve(id: number, options: ResolveOptions): Promise<void> {
+    refuseUnknown(options, ['as', 'result', 'actor', 'note'], 'resolve');
+    const as = oneOf(options.as, ['succeeded', 'retry', 'dead'] as const, 'as');
+    const { as: _, result, ...whose } = options;
+    if (result !== undefined && as !== 'succeeded') {
+      throw new InvalidInputError(`Only what succeeded has a result: resolve takes no \`result\` with as: '${as}'.`);
+    }
+    const kept = result === undefined ? {} : { result: encodeJson(result, 'result', this.#sizeLimit) };
+    return this.#move(id, { verb: 'resolve', as, ...kept, ...by(whose, 'resolve') });
+  }
+
+  async #move(id: number, move: Move): Promise<void> {
+    const [moved] = (await this.#store.tasks.move([idOf(id)], move)) as [Moved];
+    if (moved.moved || moved.why === 'requested') return;
+    if (moved.why === 'missing') throw new TaskNotFoundError(id);
+    throw conflict(move.verb, moved);
+  }
+
+  async holdSource(source: string, options: ActionOptions): Promise<void> {
+    await this.#store.sources.hold(name(source, 'source'), by(options, 'holdSource'));
+  }
+
+  async releaseSource(source: string): Promise<void> {
+    await this.#store.sources.release(name(source, 'source'));
+  }
+
+  async pauseQueue(queue: string, options: ActionOptions): Promise<void> {
+    await this.#store.sources.pause(name(queue, 'queue'), by(options, 'pauseQueue'));
+  }
+
+  async resumeQueue(queue: string): Promise<void> {
+    await this.#store.sources.resume(name(queue, 'queue'));
+  }
+
+  async setUpQueue(queue: string, settings: Partial<QueueSettings>): Promise<void> {
+    await this.#store.sources.setUp(name(queue, 'queue'), settings);
+  }
+
+  async endWorker(id: number): Promise<void> {
+    const worker = wholeNumber(id, 'The id of a worker', 1);
+    const workers = await this.#store.records.workers();
+    if (!workers.some((one) => one.id === worker)) throw new WorkerNotFoundError(worker);
+    await this.#store.tasks.leave(worker);
+  }
+}
+
+export function idOf(id: unknown): number {
+  return wholeNumber(id, 'The id of a task', 1);
+}
+
+/** Who acts, checked. @throws InvalidInputError. */
+export function by(options: ActionOptions, verb: string): { actor: string; note?: string } {
+  refuseUnknown(options, ['actor', 'note'], verb);
+  const { actor = 'api', note } = options;
+  return { actor: name(actor, 'actor'), ...(note !== undefined && { note: text(note, 'note', LONGEST_NOTE) }) };
+}
+
+type Conflict = Extract<Moved, { why: 'conflict' }>;
+
+const DONE: Readonly<Record<Move['verb'], string>> = {
+  retry: 'retried',
+  cancel: 'cancelled',
+  hold: 'held',
+  release: 'released',
+  resolve: 'resolved',
+};
+
+function conflict(action: Move['verb'], { id, from: state, occupiedBy }: Conflict): StateConflictError {
+  if (occupiedBy !== undefined) {
+    const text =
+      `Task #${id} cannot be ${DONE[action]}: task #${occupiedBy} has its unique key, and only one task of a type may have it. ` +
+      `Cancel #${occupiedBy} or wait until it has ended, and try again.`;
+    return new StateConflictError(id, state, text, { occupiedBy });
+  }
+  const next: Readonly<Record<string, string>> = {
+    running: 'Wait until it ends, or cancel it.',
+    held: 'Release it first.',
+    ready: 'It is due already and waits for a worker.',
+    scheduled: 'A retry makes it due now.',
+    needs_manual: 'It needs an answer: resolve it.',
+    succeeded: 'A retry starts a new round.',
+    dead: 'A retry starts a new round.',
+    cancelled: 'A retry starts a new round.',
+  };
+  return new StateConflictError(
+    id,
+    state,
+    `Task #${id} is ${state}, so it cannot be ${DONE[action]}. ${next[state] ?? ''}`,
+  );
+}

@@ -1,0 +1,124 @@
+import { InvalidInputError, StoreError } from '../errors.ts';
+import { list } from '../options.ts';
+import type { NewTask, Receipt, Store } from '../store/store.ts';
+import { type AnyTask, checkTask } from '../worker/define-task.ts';
+import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
+import { importedTasks, type TaskToImport } from './import.ts';
+import { type ActionOptions, by } from './operate.ts';
+import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
+
+export const NO_OPTIONS: EnqueueOptions = {};
+
+/** How many tasks one transaction takes: others wait to write for as long as it lasts. */
+const MOST_AT_ONCE = 10_000;
+
+/** Checks tasks and hands them to the store. */
+export class Recorder {
+  readonly #store: Store;
+  readonly #definitions: ReadonlyMap<string, AnyTask>;
+  readonly #sizeLimit: number;
+  /** Calls whose inputs are still being checked, or written after that. */
+  readonly #recording = new Set<Promise<unknown>>();
+  /** The makers of definitions that were enqueued without options. */
+  readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
+
+  constructor(store: Store, definitions: ReadonlyMap<string, AnyTask>, sizeLimit: number) {
+    this.#store = store;
+    this.#definitions = definitions;
+    this.#sizeLimit = sizeLimit;
+  }
+
+  async enqueue(task: unknown, input: unknown, options: EnqueueOptions): Promise<Receipt> {
+    const made = this.#makerFor(task, 'enqueue')(options)(input);
+    const [receipt] = await this.#enqueueAll(made instanceof Promise ? made.then((one) => [one]) : [made]);
+    return receipt as Receipt;
+  }
+
+  async enqueueAll<Input>(
+    task: unknown,
+    inputs: readonly Input[],
+    options: EnqueueOptions | ((input: Input, index: number) => EnqueueOptions),
+  ): Promise<readonly Receipt[]> {
+    const makerWith = this.#makerFor(task, 'enqueueAll');
+    refuseTooMany(inputs, 'inputs', 'enqueueAll');
+    return this.#enqueueAll(newTasks(inputs, makerOfEach(options, makerWith)));
+  }
+
+  #enqueueAll(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
+    return this.#record(made, (tasks) => this.#store.tasks.enqueue(tasks));
+  }
+
+  async importTasks(tasks: readonly TaskToImport[], options: ActionOptions): Promise<readonly Receipt[]> {
+    refuseTooMany(tasks, 'tasks', 'importTasks');
+    const made = importedTasks(tasks, {
+      now: this.#store.upkeep.now(),
+      by: by(options, 'importTasks'),
+      sizeLimit: this.#sizeLimit,
+      makerFor: (type) => this.#makerFor(type, 'importTasks'),
+    });
+    return this.#record(made, (imported) => this.#store.tasks.import(imported));
+  }
+
+  /** `refuse` throws once Holdfast is closed. */
+  within(handle: SqliteHandle | PostgresHandle, refuse: () => void): Within<Receipt | Promise<Receipt>> {
+    if (!this.#store.within) {
+      throw new StoreError(
+        'store_unsupported',
+        'This store cannot enqueue inside a transaction of yours: call `enqueue`.',
+      );
+    }
+    const enqueuer = this.#store.within(handle);
+    return {
+      enqueue: (task, input, options = {}) => {
+        refuse();
+        const made = this.#makerFor(task, 'enqueue')(options)(input);
+        return recordWithin(enqueuer, made, typeof task === 'string' ? task : task.type);
+      },
+    };
+  }
+
+  /** Resolves when all calls so far are written or refused. */
+  async allRecorded(): Promise<void> {
+    await Promise.allSettled(this.#recording);
+  }
+
+  #makerFor(task: unknown, verb: string): (options: EnqueueOptions) => TaskMaker {
+    const known = typeof task === 'string' ? this.#definitionOf(task) : checkTask(task, verb);
+    const definition = known ?? unworked(task as string);
+    return (options) => {
+      const plain = options === NO_OPTIONS ? this.#plainMakers.get(definition) : undefined;
+      if (plain) return plain;
+      const maker = taskMaker(definition, options, this.#sizeLimit, known === undefined);
+      if (options === NO_OPTIONS) this.#plainMakers.set(definition, maker);
+      return maker;
+    };
+  }
+
+  /** What is not checked yet is waited for at the end; what is checked goes to the store in this turn. */
+  #record<Made>(
+    made: readonly Made[] | Promise<readonly Made[]>,
+    write: (made: readonly Made[]) => Promise<readonly Receipt[]>,
+  ): Promise<readonly Receipt[]> {
+    if (!(made instanceof Promise)) return write(made);
+    const recorded = made.then(write);
+    this.#recording.add(recorded);
+    const forget = () => this.#recording.delete(recorded);
+    recorded.then(forget, forget);
+    return recorded;
+  }
+
+  /** The definition of a type, or the catch-all under its name. */
+  #definitionOf(type: string): AnyTask | undefined {
+    const catchAll = this.#definitions.get('*');
+    return this.#definitions.get(type) ?? (catchAll && { ...catchAll, type });
+  }
+}
+
+/** @throws InvalidInputError for more than one transaction should take. */
+function refuseTooMany(items: unknown, what: string, verb: string): void {
+  const { length } = list(items, what, (item) => item);
+  if (length <= MOST_AT_ONCE) return;
+  throw new InvalidInputError(
+    `${verb} takes at most ${MOST_AT_ONCE} ${what}, which it records in one transaction, got ${length}. Call it several times.`,
+  );
+}

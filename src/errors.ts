@@ -84,7 +84,7 @@ export class InvalidConfigError extends HoldfastError {
       ({ line, column, severity, message, suggestion }) =>
         `  ${line}:${column}  ${severity}  ${message}${suggestion === undefined ? '' : ` ${suggestion}`}`,
     );
-    const what = `${file} is refused: ${errors} ${errors === 1 ? 'error' : 'errors'}. Nothing of it is in force.`;
+    const what = `${file} is refused: ${errors} ${errors === 1 ? 'error' : 'errors'}. The file is not used.`;
     super('invalid_config', [what, ...lines].join('\n'), options);
     this.file = file;
     this.problems = problems;
@@ -116,7 +116,7 @@ export class TaskNotFoundError extends HoldfastError {
 
   constructor(task: number | string) {
     const name = typeof task === 'number' ? `#${task}` : `with the key '${task}'`;
-    super('task_not_found', `There is no task ${name} in this store. It may live in another one.`);
+    super('task_not_found', `There is no task ${name} in this store. It may be in another store.`);
     this.task = task;
   }
 }
@@ -128,7 +128,7 @@ export class WorkerNotFoundError extends HoldfastError {
   constructor(worker: number) {
     super(
       'worker_not_found',
-      `There is no worker ${worker} in this store, or no more. Those that there are: \`workers()\`.`,
+      `There is no worker ${worker} in this store. It may have left. \`workers()\` lists the workers.`,
     );
     this.worker = worker;
   }
@@ -160,7 +160,7 @@ export class UniqueConflictError extends HoldfastError {
     super(
       'unique_conflict',
       `Task #${task} of the type '${type}' has the unique key '${key}', so nothing was enqueued. ` +
-        "Wait for it, cancel it, or let the new one give way or take its place: onConflict 'ignore' or 'replace'.",
+        "Wait for it or cancel it, or use onConflict 'ignore' or 'replace'.",
     );
     this.task = task;
     this.type = type;
@@ -177,7 +177,7 @@ export class LeaseLostError extends HoldfastError {
     super(
       'lease_lost',
       `The lease on task #${task} (execution ${execution}) had ended, so its outcome was kept as evidence but not applied. ` +
-        'Raise `leaseFor`, or renew in time, for which the event loop must breathe: a blocked process cannot.',
+        'Raise `leaseFor`, or renew in time: a handler that blocks the event loop prevents renewals.',
     );
     this.task = task;
     this.execution = execution;

@@ -67,7 +67,7 @@ export function problemOf(error: unknown): Problem {
     return new Problem(error.code, error.message, { cause: error, retryable });
   }
   const message = error instanceof Error ? error.message : String(error);
-  return new Problem('unexpected', message || 'something failed without a word', {
+  return new Problem('unexpected', message || 'something failed without a message', {
     why: ['Holdfast did not foresee this. What was recorded stays recorded.'],
     hints: ['the same command with -vv shows where it happened'],
     cause: error,
@@ -94,7 +94,7 @@ function problemOfConfig(error: InvalidConfigError): Problem {
   const found = problems.filter(({ severity }) => severity === 'error').length;
   return new Problem('invalid_config', `${visible(file)} is refused: ${found} ${found === 1 ? 'error' : 'errors'}`, {
     why: problems.map((one) => configProblemLine(file, one)),
-    hints: ['nothing of it is in force; mend it, and look again: holdfast policies validate'],
+    hints: ['the file is not used; correct it, then check it: holdfast policies validate'],
     cause: error,
   });
 }

@@ -39,7 +39,7 @@ export function checkBlock({ node, options }: RetryBlock, policy: Policy, proble
   if (options.maxRetryAfter !== undefined && policy.maxRetryAfter > policy.maxDeferredFor) {
     problems.warn(
       memberOf(node, 'maxRetryAfter')?.value ?? node,
-      `Asks of more than maxDeferredFor (${formatDuration(policy.maxDeferredFor)}) need a person all the same.`,
+      `A wait of more than maxDeferredFor (${formatDuration(policy.maxDeferredFor)}) still needs a person.`,
       'Raise maxDeferredFor too.',
     );
   }
@@ -67,7 +67,7 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
   const attemptsAt = memberOf(node, 'maxAttempts')?.value ?? memberOf(node, 'backoff')?.value ?? node;
   if (backoff.kind === 'none') {
     if (saysAttempts && maxAttempts > 1) {
-      problems.warn(attemptsAt, `maxAttempts ${maxAttempts} goes unused: the backoff none never runs a second time.`);
+      problems.warn(attemptsAt, `maxAttempts ${maxAttempts} has no effect: the backoff none allows no retry.`);
     }
     return;
   }
@@ -75,7 +75,7 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
     if (saysBackoff && saysAttempts && backoff.kind !== 'immediate') {
       problems.warn(
         memberOf(node, 'backoff')?.at ?? node,
-        'No delay ever happens: maxAttempts 1 is the first try alone.',
+        'No delay is ever used: maxAttempts 1 allows only the first try.',
         'Raise maxAttempts, or leave backoff out.',
       );
     }
@@ -99,7 +99,7 @@ function checkSchedule(
   if (unused.length === 0) return;
   const retries = maxAttempts - 1;
   const message =
-    `The ${unused.length === 1 ? 'delay' : 'delays'} ${unused.map(formatDuration).join(', ')} never ${unused.length === 1 ? 'happens' : 'happen'}: ` +
+    `The ${unused.length === 1 ? 'delay' : 'delays'} ${unused.map(formatDuration).join(', ')} ${unused.length === 1 ? 'is' : 'are'} never used: ` +
     `maxAttempts ${maxAttempts} is the first try and ${retries === 1 ? '1 retry' : `${retries} retries`}, and the schedule has ${delays.length} delays.`;
   const suggestion = `Write maxAttempts: ${delays.length + 1}.`;
   if (together) problems.refuse(at, message, suggestion);
@@ -167,14 +167,14 @@ function checkKind(name: string, rule: RuleOptions, policy: Policy, at: Node, pr
   ) {
     problems.warn(
       at,
-      'Permanent failures stop at once, so the numbers of this rule go unused.',
-      'Write permanent: retry beside `rules`, or name the reasons that are worth a retry.',
+      'Permanent failures stop at once, so the numbers of this rule have no effect.',
+      'Write permanent: retry next to `rules`, or name the reasons that should be retried.',
     );
   }
   if (rule.charge !== undefined && isKind(name) && name !== 'rate_limited') {
     problems.warn(
       memberOf(at, 'charge')?.at ?? at,
-      `charge is about rate limits, and ${name} failures are none.`,
+      `charge applies only to rate limits, and ${name} is not one.`,
       'Write it in the rule rate_limited.',
     );
   }

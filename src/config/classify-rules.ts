@@ -62,14 +62,14 @@ const EXPRESSION: Shape<string> = {
     if (typeof value !== 'string') {
       problems.refuse(
         node,
-        `It must be an expression, got ${shown(node)}.`,
+        `It must be a regular expression, got ${shown(node)}.`,
         node.source === '' ? undefined : `Put it in quotes: '${node.source}'.`,
       );
       return undefined;
     }
     const objection = objectionTo({ when: { message: value }, reason: 'unknown' });
     if (objection === undefined) return value;
-    problems.refuse(node, objection.replace('rules[0].when.message', 'The expression'));
+    problems.refuse(node, objection.replace('rules[0].when.message', 'The regular expression'));
     return undefined;
   },
 };
@@ -122,26 +122,26 @@ const RULE = fields<
 >(
   'A rule of `classify`',
   {
-    name: field(name(), 'How the evidence of a failure names it. Default: its number.'),
+    name: field(name(), 'Its name in the evidence of failures. Default: its number.'),
     when: field(
       MATCH,
-      'What it is about. Every part that is given must hold, in the same error of what was thrown or what it wraps.',
+      'Which errors it matches. All parts must match the same error: the thrown one or one that it wraps.',
     ),
-    reason: field(REASON, 'What such a failure is called: one of our reasons, or one of your own.', {
+    reason: field(REASON, 'The reason of such a failure: one of Holdfast, or your own.', {
       examples: ['order.closed'],
     }),
-    kind: field(oneOf(FAILURE_KINDS), 'Default: the kind of a reason of ours, else unknown.'),
-    fault: field(oneOf(FAULTS), 'Whose fault it is. Default: as a reason of ours, else task.'),
-    ambiguous: field(flag(), 'Whether the effect may have happened. Default: as a reason of ours, else false.'),
+    kind: field(oneOf(FAILURE_KINDS), 'Default: the usual kind of the reason, or unknown.'),
+    fault: field(oneOf(FAULTS), 'Who is at fault. Default: the usual fault of the reason, or task.'),
+    ambiguous: field(flag(), 'Whether the effect may have happened. Default: as usual for the reason, or false.'),
     retryAfter: field(
       span(),
-      'How long to wait, as if the other side had asked for it. Default: what the error asks for.',
+      'How long to wait, as if the other side had asked for it. Default: the wait that the error asks for.',
     ),
   },
   {
     instead: {
       // biome-ignore lint/suspicious/noThenProperty: nobody awaits a list of hints
-      then: 'Write what the failure is beside `when`: reason, kind, fault.',
+      then: 'Write reason, kind and fault next to `when`.',
       if: "Did you mean 'when'?",
       match: "Did you mean 'when'?",
     },
@@ -194,7 +194,7 @@ export function refuseShadowed(blocks: readonly RuleBlock[], problems: Problems)
   if (more[0]) {
     problems.refuse(
       more[0].node,
-      `There are ${blocks.length} rules, and each error is held against them: ${MOST_RULES} are the most.`,
+      `There are ${blocks.length} rules; at most ${MOST_RULES} are allowed, because each error is compared with all of them.`,
     );
     return;
   }
@@ -204,7 +204,7 @@ export function refuseShadowed(blocks: readonly RuleBlock[], problems: Problems)
     const at: Located = membersOf(node).find((entry) => entry.name === 'when')?.at ?? node;
     problems.refuse(
       at,
-      `This rule never speaks: the one in line ${earlier.node.line} comes first, and matches whatever this one matches.`,
+      `This rule never applies: the rule in line ${earlier.node.line} comes first and matches the same errors.`,
       `Move it above line ${earlier.node.line}, or remove it.`,
     );
   });

@@ -182,7 +182,7 @@ class Reader {
   #refuseCircle(names: readonly string[], at: Located): void {
     if (this.#circles.has(at)) return;
     this.#circles.add(at);
-    const what = `${names.map(quoted).join(' extends ')}: that has no end.`;
+    const what = `${names.map(quoted).join(' extends ')}: this is a circle.`;
     this.#problems.refuse(at, what, 'Let one of them extend a preset, or nothing.');
   }
 
@@ -190,7 +190,7 @@ class Reader {
   #refuseDepth(at: Located): void {
     if (this.#tooDeep) return;
     this.#tooDeep = true;
-    this.#problems.refuse(at, `More than ${DEEPEST_EXTENDS} policies extend one another here.`, 'Say it in fewer.');
+    this.#problems.refuse(at, `More than ${DEEPEST_EXTENDS} policies extend one another here.`, 'Use fewer levels.');
   }
 
   #refuseHiding(name: string, at: Located): void {
@@ -199,8 +199,8 @@ class Reader {
     else if (presetNamed(name))
       this.#problems.refuse(
         at,
-        `${quoted(name)} is a preset, which a policy of that name would hide.`,
-        `Call it otherwise, and write extends: ${name}.`,
+        `${quoted(name)} is the name of a preset.`,
+        `Choose another name, and write extends: ${name}.`,
       );
   }
 

@@ -97,7 +97,7 @@ export function parseExamples(text: string, file: string): readonly Example[] {
   const problems = new Problems();
   const root = readSource(text, problems);
   const examples = (root && EXAMPLES.read(root, problems)?.tests) ?? [];
-  if (root && examples.length === 0) problems.refuse(root, 'There is no example in it.', 'Write them under `tests:`.');
+  if (root && examples.length === 0) problems.refuse(root, 'The file has no examples.', 'Write them under `tests:`.');
   if (problems.refused) throw new InvalidConfigError(file, problems.all);
   return examples;
 }
@@ -220,47 +220,47 @@ const GIVEN = fields<Given>('`given`', {
   deferrals: field(whole(0), 'Deferrals in a row before.'),
   deferredFor: field(span(), 'How long ago the first of them was.'),
   recoveries: field(whole(0, 1_000), 'Recoveries charged before.'),
-  suspect: field(flag(), 'Whether it was lost with a worker before, and has not spoken since.'),
+  suspect: field(flag(), 'Whether it was lost with a worker before, and has reported nothing since.'),
   idempotent: field(flag(), 'Whether it may run twice.', { byDefault: true }),
-  cancelRequested: field(flag(), 'Whether a cancel was asked for.'),
+  cancelRequested: field(flag(), 'Whether a cancel was requested.'),
   sinceFirstStart: field(span(), 'How long ago its first execution started.'),
-  untilDeadline: field(span(), 'How far its deadline is.'),
+  untilDeadline: field(span(), 'How much time is left until its deadline.'),
 });
 
 const EXPECT = fields<Expected>('`expect`', {
   next: field(oneOf(NEXT), 'Where the task goes.'),
   after: field(span(), 'The delay before jitter.'),
   between: field(listOf(span(), 2), 'Bounds between which the delay is always drawn.'),
-  kind: field(oneOf(FAILURE_KINDS), 'What it is recognised as.'),
-  reason: field(REASON, 'What it is recognised as.'),
+  kind: field(oneOf(FAILURE_KINDS), 'The kind of the failure.'),
+  reason: field(REASON, 'The reason of the failure.'),
   fault: field(oneOf(FAULTS), 'Who is at fault.'),
   rule: field(name(), 'The rule that answers, or policy.'),
   charge: field(oneOf(CHARGES), 'Who is charged.'),
-  count: field(whole(0), 'The count that it comes to.'),
-  limit: field(whole(0), 'The limit that it is held against.'),
-  step: field(oneOf(STEPS), 'Which judgement settles it.'),
+  count: field(whole(0), 'The count after this failure.'),
+  limit: field(whole(0), 'The limit that the count is compared with.'),
+  step: field(oneOf(STEPS), 'Which step of the decision applied.'),
 });
 
 const FAILURE = fields<FailureSection>('`failure`', {
   reason: field(REASON, 'Its reason.'),
-  kind: field(oneOf(FAILURE_KINDS), 'Default: the kind of a reason of ours.'),
-  fault: field(oneOf(FAULTS), 'Default: the fault of a reason of ours.'),
-  ambiguous: field(flag(), 'Default: as a reason of ours.'),
+  kind: field(oneOf(FAILURE_KINDS), 'Default: the usual kind of the reason.'),
+  fault: field(oneOf(FAULTS), 'Default: the usual fault of the reason.'),
+  ambiguous: field(flag(), 'Default: as usual for the reason.'),
   retryAfter: field(span(), 'The wait that the other side asked for.'),
 });
 
 const SECTION = fields<Section>(
   'An example',
   {
-    name: field(name(), 'A sentence about what is promised.'),
+    name: field(name(), 'A sentence that says what is expected.'),
     type: field(name(), 'The type of the task.'),
     queue: field(name(), 'Its queue.', { byDefault: 'default' }),
     source: field(name(), 'Its source. Default: its type.'),
-    error: field(ANYTHING, 'What was thrown: a message, or members of an error as `holdfast classify` takes them.'),
-    failure: field(FAILURE, 'Or what it was recognised as.'),
-    outcome: field(oneOf(OUTCOMES), 'Or what else ended the execution.'),
-    given: field(GIVEN, 'What is known of the task before.'),
-    expect: field(EXPECT, 'The answer; what is left out is not looked at.'),
+    error: field(ANYTHING, 'The thrown error: a message, or members of an error, as for `holdfast classify`.'),
+    failure: field(FAILURE, 'Instead of an error: the failure.'),
+    outcome: field(oneOf(OUTCOMES), 'Instead of a failure: what else ended the execution.'),
+    given: field(GIVEN, 'The earlier history of the task.'),
+    expect: field(EXPECT, 'The expected answer. Members that are left out are not checked.'),
   },
   { instead: { reason: 'Write it under `failure:`, or under `expect:`.', next: 'Write it under `expect:`.' } },
 );
@@ -289,14 +289,14 @@ const EXAMPLE: Shape<Example> = {
 const EXAMPLES = fields<{ readonly version: number; readonly tests: readonly Example[] }>(
   'A file of examples',
   {
-    version: field(whole(1, 1), 'Of this format.', { byDefault: 1 }),
+    version: field(whole(1, 1), 'The version of this format.', { byDefault: 1 }),
     tests: field(listOf(EXAMPLE), 'The examples.'),
   },
   {
     instead: Object.fromEntries(
       ['types', 'policies', 'defaults', 'sources', 'queues', 'retry_policies'].map((each) => [
         each,
-        `That is a configuration: test it with --config, and write examples under ${quoted('tests')}.`,
+        `This is a configuration. Test it with --config, and write examples under ${quoted('tests')}.`,
       ]),
     ),
   },

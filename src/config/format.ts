@@ -52,26 +52,26 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
   return fields<Sections>(
     'A configuration',
     {
-      $schema: field(name(), 'Where editors find this schema; nothing else reads it.'),
-      version: field(VERSION, 'Of this format.', { byDefault: 1 }),
+      $schema: field(name(), 'Where editors find this schema. Only editors read it.'),
+      version: field(VERSION, 'The version of this format.', { byDefault: 1 }),
       store: field(
         STORE,
-        'Where the command line has its store: a path, from the folder of this file, or postgres://user@host/database. A program names its own. --store and HOLDFAST_STORE count before it.',
+        'The store of the command line: a path, relative to the folder of this file, or postgres://user@host/database. Programs name their own store. --store and HOLDFAST_STORE win over it.',
         { examples: ['./tasks.db', 'postgres://app@db.example/app'] },
       ),
-      defaults: field(own('`defaults`'), 'What holds where nothing more specific says otherwise.', {
+      defaults: field(own('`defaults`'), 'Values that are used if nothing more specific is set.', {
         examples: [{ retry: { timeout: '30m' } }],
       }),
       policies: field(
         record(retryShape(backoffs), '`policies`'),
-        'Policies with a name of their own, for `retry:` and `extends:`.',
+        'Named policies, for `retry:` and `extends:`.',
         {
           examples: [{ patient: { extends: 'imap_mailbox', giveUpAfter: '48h' } }],
         },
       ),
       types: field(
         record(own('A type'), '`types`'),
-        'By type of task. What is said here counts before what the code of the type says.',
+        'By type of task. Values here win over values in the code of the type.',
         {
           examples: [{ imap_mailbox: { retry: { maxAttempts: 9 } } }],
         },
@@ -93,13 +93,13 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
             if (!given.slice(0, -1).includes('*')) return true;
             problems.refuse(
               at,
-              `${quoted(given)} has a * before its end, and a source is matched by how its name begins.`,
-              'Write it as in imap:*.',
+              `${quoted(given)} has a * before its end. A source can be matched only by the beginning of its name.`,
+              'Write, for example, imap:*.',
             );
             return false;
           },
         ),
-        'By source. imap:* is every source whose name begins so; an exact name counts before it, and the longest beginning before shorter ones.',
+        'By source. imap:* matches every source whose name begins with imap:. An exact name wins over it, and a longer beginning over a shorter one.',
         { examples: [{ 'imap:*': { retry: { maxAttempts: 9 } } }] },
       ),
       queues: field(
@@ -108,7 +108,7 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
             'A queue',
             {
               order: field(oneOf(QUEUE_ORDERS), 'Which ready task is next.', { byDefault: 'fifo' }),
-              fair: field(flag(), 'Whether its sources are served in turn; the order then holds inside each.', {
+              fair: field(flag(), 'Whether its sources take turns. The order then holds within each source.', {
                 byDefault: false,
               }),
               retry,
@@ -131,27 +131,27 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
       ),
       classify: field(
         listOf(CLASSIFY_RULE),
-        'What errors are, asked in this order and before everything that Holdfast knows; the first rule that matches speaks.',
+        'Rules that classify errors, checked in this order and before the knowledge of Holdfast. The first rule that matches wins.',
         {
           examples: [[{ when: { status: 409, message: '(?i)closed' }, reason: 'order.closed', kind: 'permanent' }]],
         },
       ),
       reasons: field(
         listOf(REASON),
-        'The reasons that handlers give by themselves. Once there is a list, a rule for any other unknown reason is refused.',
+        'The reasons that your handlers give. With this list, a rule for any other unknown reason is refused.',
         {
           examples: [['order.closed', 'stock.empty']],
         },
       ),
-      worker: field(WORKER, 'What workers are like that are not told otherwise.', { examples: [{ concurrency: 20 }] }),
+      worker: field(WORKER, 'Defaults for workers.', { examples: [{ concurrency: 20 }] }),
       retention: field(
         RETENTION,
-        'How long tasks are kept that came to rest. Once an hour a worker removes those whose time is up, with all that belongs to them.',
+        'How long ended tasks are kept. Once an hour a worker removes older ones, with everything that belongs to them.',
         { examples: [{ succeeded: '7d', dead: { default: '30d', 'fs.locked': '90d' }, needs_manual: 'never' }] },
       ),
       retry_policies: field(
         record(LEGACY_POLICY, '`retry_policies`'),
-        'A document of connectors, as it is. Each policy says everything: what it leaves out has its own defaults.',
+        'A document of connectors, unchanged. Values that a policy leaves out have the defaults of that document.',
       ),
     },
     {
@@ -205,31 +205,31 @@ const WORKER = fields<WorkerSection>(
   {
     concurrency: field(whole(1, 10_000), 'How many executions at a time.', { byDefault: 10 }),
     queues: field(listOf(name()), 'Only tasks of these queues. Default: all.'),
-    types: field(listOf(name()), 'Only tasks of these types. Default: those that it has a definition of.'),
+    types: field(listOf(name()), 'Only tasks of these types. Default: the types that it has a definition for.'),
     categories: field(listOf(name()), 'Only tasks of these categories. Default: all.'),
-    capabilities: field(CAPABILITIES, 'What it offers to tasks with needs.', {
+    capabilities: field(CAPABILITIES, 'What it offers for tasks with needs.', {
       examples: [{ cpu: 8, gpu: 'RTX5090' }],
     }),
-    leaseFor: field(span(1_000), 'How long a silent worker keeps its tasks.', { byDefault: '30s' }),
-    pollInterval: field(span(1), 'How often it looks for work that nothing told it of.', { byDefault: '1s' }),
-    grace: field(span(), 'How long a handler has to end when its execution or the worker is stopped.', {
+    leaseFor: field(span(1_000), 'How long a worker that does not renew its lease keeps its tasks.', { byDefault: '30s' }),
+    pollInterval: field(span(1), 'How often it polls for work.', { byDefault: '1s' }),
+    grace: field(span(), 'How much time a handler gets to end when its execution or the worker is stopped.', {
       byDefault: '30s',
     }),
     claimAhead: field(
       flag(),
-      'Whether tasks that were measured to be short are claimed before there is room for them.',
+      'Whether tasks that were measured to be short are claimed before a slot is free.',
       { byDefault: true },
     ),
     unhandledRejections: field(
       oneOf(UNHANDLED_REJECTIONS),
-      'What follows when a handler leaves a promise behind that is rejected: the process goes on, or ends by the rules of Node.',
+      'What happens if a handler leaves a promise behind that is rejected: the process continues, or Node ends it.',
       { byDefault: 'continue' },
     ),
   },
   {
     instead: {
       name: "A worker's name is its process's own: --name, or `workerName` in code.",
-      maxTasks: 'It is said where a worker is started.',
+      maxTasks: 'Set it where the worker is started.',
       lease: "Did you mean 'leaseFor'?",
       poll: "Did you mean 'pollInterval'?",
     },

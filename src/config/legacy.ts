@@ -38,19 +38,19 @@ const DEFAULTS = {
 } as const;
 
 const FIELDS: Fields<Document> = {
-  connector_type: field(name(), 'The type once more.'),
+  connector_type: field(name(), 'The type again.'),
   strategy: field(oneOf(STRATEGIES), 'How delays grow.', { byDefault: DEFAULTS.strategy }),
   max_attempts: field(whole(1, 10), 'Charged executions, the first included.', { byDefault: DEFAULTS.max_attempts }),
-  base_delay_seconds: field(whole(1, 3_600), 'What the first retry waits.', { byDefault: DEFAULTS.base_delay_seconds }),
+  base_delay_seconds: field(whole(1, 3_600), 'The delay of the first retry.', { byDefault: DEFAULTS.base_delay_seconds }),
   max_delay_seconds: field(whole(1, 86_400), 'The longest delay, before jitter.', {
     byDefault: DEFAULTS.max_delay_seconds,
   }),
   jitter_factor: field(decimal(0, 1), '± this part of the delay.', { byDefault: DEFAULTS.jitter_factor }),
-  backoff_multiplier: field(decimal(1, 10), 'By how much each delay is longer.', {
+  backoff_multiplier: field(decimal(1, 10), 'The factor from one delay to the next.', {
     byDefault: DEFAULTS.backoff_multiplier,
   }),
-  transient_max_attempts: field(orNull(whole(1)), 'An own limit for transient failures.'),
-  rate_limit_delay_seconds: field(orNull(whole(1, 86_400)), 'What the first retry after a rate limit waits.'),
+  transient_max_attempts: field(orNull(whole(1)), 'A separate limit for transient failures.'),
+  rate_limit_delay_seconds: field(orNull(whole(1, 86_400)), 'The delay of the first retry after a rate limit.'),
   permanent_failures_no_retry: field(flag(), 'Whether permanent failures end at once.', {
     byDefault: DEFAULTS.permanent_failures_no_retry,
   }),

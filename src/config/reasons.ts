@@ -10,7 +10,7 @@ export class ReasonsOfFile {
 
   constructor(byRules: readonly string[], listed: readonly string[] | undefined) {
     const own = [...new Set([...byRules, ...(listed ?? [])])];
-    this.#known = new KnownReasons(own, listed !== undefined, 'A reason of your own is listed under `reasons:`.');
+    this.#known = new KnownReasons(own, listed !== undefined, 'List your own reasons under `reasons:`.');
   }
 
   /** Refuses the rules of a policy that no failure will ever meet. */
@@ -36,7 +36,7 @@ export class ReasonsOfFile {
     }
     const like = likeName(name, this.#known.names);
     const aCode = /^[A-Z][A-Z0-9_]+$/.test(name)
-      ? 'What an error with that code is, is said under `classify:`.'
+      ? 'Write a rule for that error code under `classify:`.'
       : undefined;
     problems.refuse(
       at,

@@ -23,7 +23,7 @@ const KEEP: Shape<KeepFor> = {
     if (value === 'never') return 'never';
     const forever = value === null || value === false || ['none', 'forever', 'always', 'off'].includes(String(value));
     if (!forever) return time.read(node, problems);
-    problems.refuse(node, 'It must be a time such as 30d, or never.', 'Write never for what is not removed.');
+    problems.refuse(node, 'It must be a time such as 30d, or never.', 'Write never to keep the tasks.');
     return undefined;
   },
 };
@@ -32,7 +32,7 @@ const ONE_TIME: Shape<StateBlock> = {
   schema: KEEP.schema,
   read(node, problems) {
     if (node.kind === 'map') {
-      problems.refuse(node, 'What succeeded has no reason, so it has one time.', 'Write it as in succeeded: 7d.');
+      problems.refuse(node, 'Succeeded tasks have no reason, so they have one time.', 'Write, for example, succeeded: 7d.');
       return undefined;
     }
     return plain(node, problems);
@@ -75,10 +75,10 @@ function plain(node: Node, problems: Problems): StateBlock | undefined {
 const OTHERWISE_CALLED = Object.fromEntries([
   ...['completed', 'complete', 'done', 'success'].map((name) => [name, "Did you mean 'succeeded'?"]),
   ...['failed', 'abandoned', 'discarded', 'quarantined'].map((name) => [name, "Did you mean 'dead'?"]),
-  ['default', `Each state has a time of its own: ${REMOVABLE_STATES.join(', ')}.`],
+  ['default', `Each state has its own time: ${REMOVABLE_STATES.join(', ')}.`],
   ...['scheduled', 'ready', 'running', 'held'].map((name) => [
     name,
-    'What has not ended is never removed: cancel it first.',
+    'Tasks that have not ended are never removed. Cancel them first.',
   ]),
 ]);
 
@@ -86,12 +86,12 @@ const OTHERWISE_CALLED = Object.fromEntries([
 export const RETENTION: Shape<RetentionBlock> = fields<Required<RetentionBlock>>(
   '`retention`',
   {
-    succeeded: field(ONE_TIME, 'What succeeded.', { byDefault: '30d' }),
-    dead: field(BY_REASON, 'What its policy ended: one time, or by reason, family and default.', { byDefault: '30d' }),
-    cancelled: field(BY_REASON, 'What was cancelled, or gave way to another with its unique key.', {
+    succeeded: field(ONE_TIME, 'Succeeded tasks.', { byDefault: '30d' }),
+    dead: field(BY_REASON, 'Tasks that their policy ended: one time, or times by reason, family and default.', { byDefault: '30d' }),
+    cancelled: field(BY_REASON, 'Tasks that were cancelled, or superseded by another task with the same unique key.', {
       byDefault: '30d',
     }),
-    needs_manual: field(BY_REASON, 'What waits for a person. It has not ended, so think twice.', {
+    needs_manual: field(BY_REASON, 'Tasks that wait for a person. They have not ended; set a time only if nobody will answer.', {
       byDefault: 'never',
     }),
   },

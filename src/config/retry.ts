@@ -54,7 +54,7 @@ interface Growth {
 const CAP = field(span(), 'The longest delay, before jitter. At least as long as the first one.', { byDefault: '1h' });
 
 const EXPONENTIAL = fields<Growth>('exponential', {
-  base: field(span(), 'What the first retry waits.', { examples: ['5s', '2m'] }),
+  base: field(span(), 'The delay of the first retry.', { examples: ['5s', '2m'] }),
   factor: field(decimal(1), 'By how much each delay is longer than the one before.', { byDefault: 2 }),
   cap: CAP,
 });
@@ -100,12 +100,12 @@ function backoffSchema(): JsonSchema {
         'Retry k waits base × factor^(k−1), at most cap.',
       ),
       one('linear', { ...LINEAR.schema, required: ['step'] }, 'Retry k waits step × k, at most cap.'),
-      one('fixed', span().schema, 'Every retry waits the same.'),
+      one('fixed', span().schema, 'Every retry waits the same time.'),
       one('schedule', listOf(span(), 1).schema, 'Retry k waits the k-th delay; after the last one, the last repeats.'),
       one('custom', name().schema, 'A function that the program registered under this name.'),
       {
         enum: Object.keys(BACKOFF_WORDS),
-        description: '`immediate` retries at once; `none` never runs a second time.',
+        description: '`immediate` retries at once; `none` never retries.',
       },
     ],
   };
@@ -161,7 +161,7 @@ function bounded(
     if (!said(what) && (node.kind === 'map' || (node.kind === 'scalar' && node.value === null))) {
       problems.refuse(
         at,
-        `${at.path.at(-1)} needs ${quoted(what)}, what the first retry waits.`,
+        `${at.path.at(-1)} needs ${quoted(what)}, the delay of the first retry.`,
         `Write ${at.path.at(-1)}: { ${what}: 30s }.`,
       );
     }
@@ -204,7 +204,7 @@ const JITTER: Shape<Jitter> = {
     anyOf: [
       {
         enum: JITTER_WORDS,
-        description: '`full`: from nothing to the delay. `equal`: from half of the delay to all of it.',
+        description: '`full`: between 0 and the delay. `equal`: between half of the delay and the delay.',
       },
       { type: 'number', minimum: 0, maximum: 1, description: '± this part of the delay: 0.2 is ±20 %.' },
       { type: 'string', pattern: '^(\\d{1,2}(\\.\\d+)?|100)%$', examples: ['20%'] },
@@ -245,7 +245,7 @@ const INSTEAD = {
 
 const EXTENDS = field(
   name(),
-  'A policy under `policies:`, or a preset such as imap_mailbox, whose values hold where this one says nothing. `none`: no rules are taken from underneath.',
+  'A policy under `policies:`, or a preset such as imap_mailbox, that gives the values which this one leaves out. `none`: no rules of less specific levels are used.',
   { examples: ['imap_mailbox'] },
 );
 
@@ -279,7 +279,7 @@ function shapeOf(shape: OptionShape, backoffs: Backoffs): Shape<unknown> {
     case 'jitter':
       return JITTER;
     case 'rules': {
-      const instead = { ...INSTEAD, timeout: 'A time limit holds for all failures: write it beside `rules`.' };
+      const instead = { ...INSTEAD, timeout: 'A time limit applies to all failures: write it next to `rules`.' };
       return record(fields('A rule', optionFields(RULE_FIELDS, backoffs, false), { instead }), '`rules`');
     }
   }

@@ -68,7 +68,7 @@ export function readSource(text: string, problems: Problems): MapNode | undefine
   if (problems.refused) return undefined;
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) {
-    problems.refuse(start, 'The file says nothing.', 'To say nothing on purpose, write `version: 1`.');
+    problems.refuse(start, 'The file is empty.', 'If this is intended, write `version: 1`.');
     return undefined;
   }
   const node = new Conversion(text, lines, problems).convert(root as YamlNode, []);
@@ -81,7 +81,7 @@ export function readSource(text: string, problems: Problems): MapNode | undefine
 export const KINDS = { scalar: 'a single value', list: 'a list', map: 'a map' } as const;
 
 function tooMuch(text: string): string | undefined {
-  if (text.length > LONGEST_FILE) return `The file has ${text.length} characters, and ${LONGEST_FILE} are the most.`;
+  if (text.length > LONGEST_FILE) return `The file has ${text.length} characters; at most ${LONGEST_FILE} are allowed.`;
   let [tokens, flow, indicators] = [0, 0, 0];
   for (const token of new Lexer().lex(text)) {
     tokens += 1;
@@ -93,7 +93,7 @@ function tooMuch(text: string): string | undefined {
     const indent = /^[ \t]+$/.test(token) ? token.length : 0;
     // What stands in brackets has as many colons as it likes, and is bounded by their depth.
     if (flow > DEEPEST_FLOW || indent > WIDEST_INDENT || (flow === 0 && indicators > MOST_INDICATORS_A_LINE)) {
-      return 'The file is nested more deeply than any configuration is.';
+      return 'The file is nested too deeply.';
     }
     if (flow > 0) indicators = 0;
   }
@@ -105,7 +105,7 @@ function inOurWords(code: string, message: string): [message: string, suggestion
     case 'MULTIPLE_DOCS':
       return ['A configuration is one document, and `---` begins a second one.', 'Remove it.'];
     case 'TAB_AS_INDENT':
-      return ['A tab stands where lines are indented, and YAML takes only spaces there.', 'Replace it by spaces.'];
+      return ['A line is indented with a tab, but YAML allows only spaces there.', 'Replace it with spaces.'];
     case 'TAG_RESOLVE_FAILED':
       return [`${message}. A configuration is plain data, without tags.`, 'Remove the tag.'];
     default:
@@ -190,7 +190,7 @@ class Conversion {
     const target = this.#anchors.get(name);
     if (target && !this.#open.has(target)) return this.convert(target, at.path);
     const why = target
-      ? `The alias *${name} stands inside of what it names, and would never end.`
+      ? `The alias *${name} is inside of its own anchor, so it would never end.`
       : `Nothing above is named &${name}.`;
     this.#problems.refuse(at, why);
     return undefined;
@@ -207,5 +207,5 @@ function refusalOfName(name: string, first: Located | undefined): [message: stri
   if (name === '__proto__') return ["'__proto__' is no name that can be configured."];
   if (name === '<<')
     return ['Merge keys (`<<`) are not used here.', 'Name the policy under `policies:`, and write `extends: NAME`.'];
-  return first && [`'${name}' was said before, in line ${first.line}.`, 'Keep one of them.'];
+  return first && [`'${name}' is already set in line ${first.line}.`, 'Keep one of them.'];
 }

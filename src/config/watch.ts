@@ -81,11 +81,11 @@ class Watched implements ConfigWatch {
       this.#watcher.on('error', (error) =>
         this.#log.warn(
           { err: error, file: this.#path },
-          'The configuration is no longer watched; it is looked at instead',
+          'The configuration is no longer watched; it is polled instead',
         ),
       );
     } catch (error) {
-      this.#log.warn({ err: error, file: this.#path }, 'The configuration cannot be watched; it is looked at instead');
+      this.#log.warn({ err: error, file: this.#path }, 'The configuration cannot be watched; it is polled instead');
     }
     this.#looking = setInterval(() => void this.#look(), lookEvery).unref();
     // It may have changed since it was loaded.
@@ -121,12 +121,12 @@ class Watched implements ConfigWatch {
       await loadInto(this.#registry, this.#path);
     } catch (error) {
       if (!(error instanceof InvalidConfigError)) throw error;
-      this.#log.error({ err: error, file: this.#path }, 'The configuration is refused; the one before stays in force');
+      this.#log.error({ err: error, file: this.#path }, 'The configuration is invalid; the last valid one stays in use');
       this.#onRefused?.(error);
       return false;
     }
     const config = this.#registry.config as Config;
-    this.#log.info({ file: this.#path, version: config.version }, 'The configuration is in force');
+    this.#log.info({ file: this.#path, version: config.version }, 'The configuration is now in use');
     for (const { line, message } of config.warnings) this.#log.warn({ file: this.#path, line }, message);
     this.#onReload?.(config);
     return true;

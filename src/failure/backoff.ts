@@ -56,7 +56,7 @@ export const none: Backoff = { kind: 'none' };
  */
 export function custom(name: string, delay: (retry: number) => Milliseconds): Backoff {
   if (typeof name !== 'string' || name === '') {
-    throw refusal(`A custom backoff needs a name, by which decisions can say what they used, got ${show(name)}.`);
+    throw refusal(`A custom backoff needs a name, which decisions show, got ${show(name)}.`);
   }
   if (typeof delay !== 'function') {
     throw refusal(`The custom backoff ${show(name)} needs a function from retry to milliseconds, got ${show(delay)}.`);

@@ -115,7 +115,7 @@ export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Rol
   const open: Case = { facts, policy, roll, reason, answer: answerFor(policy, reason, kind) };
 
   if (outcome.kind === 'success') {
-    return { next: 'succeeded', because: because(open, 'success', 'The handler ended well.') };
+    return { next: 'succeeded', because: because(open, 'success', 'The handler succeeded.') };
   }
   if (facts.cancelRequested) {
     const text = 'A cancel was requested, and this execution did not succeed.';
@@ -150,10 +150,10 @@ const unspread: Jitter = { kind: 'none' };
 function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interruption' }>): Decision {
   // A handler that was cut off may have done half of its work; for a task that must not run twice that is for a person.
   if (outcome.started && mustNotRunTwice(open)) {
-    const text = 'It was cut off while running, and it is not idempotent: its effect may have happened.';
+    const text = 'It was interrupted while running, and it is not idempotent: its effect may have happened.';
     return end(open, 'needs_manual', nobody, 'ambiguous', text);
   }
-  if (outcome.started && neverAgain(open)) return noSecondExecution(open, 'It was cut off while running', nobody);
+  if (outcome.started && neverAgain(open)) return noSecondExecution(open, 'It was interrupted while running', nobody);
 
   const text = `${outcome.message} Nothing is charged, and it is ready again at once.`;
   // A suspect that was handed back before its handler began has reported nothing.
@@ -169,22 +169,22 @@ function judgeFailure(open: Case, failure: Failure): Decision {
 
   if (failure.word === 'needs_manual') {
     const asker =
-      failure.reason === 'task.corrupt' ? 'What is recorded of it cannot be read' : 'The handler asked for a person';
+      failure.reason === 'task.corrupt' ? 'The stored task is damaged' : 'The handler asked for a person';
     return end(open, 'needs_manual', nobody, 'explicit', `${asker}.`);
   }
   if (failure.word === 'permanent') {
     return end(open, answer.onExhausted, charge, 'explicit', 'The handler said that retrying cannot help.');
   }
   if (failure.ambiguous && mustNotRunTwice(open)) {
-    const text = 'The effect may have happened although no answer came, and the task is not idempotent.';
+    const text = 'The effect may have happened, and the task is not idempotent.';
     return end(open, 'needs_manual', charge, 'ambiguous', text);
   }
   if (failure.kind === 'permanent' && policy.permanent === 'stop' && !answer.namesReason) {
     if (isWorkersFault) {
-      const text = `${failure.reason}: the worker lacks something that no retry brings. Nothing is charged, and a person is needed.`;
+      const text = `${failure.reason}: the worker lacks something, and a retry cannot help. Nothing is charged. A person is needed.`;
       return end(open, 'needs_manual', charge, 'permanent', text);
     }
-    return end(open, answer.onExhausted, charge, 'permanent', `${failure.reason} is permanent, and no rule names it.`);
+    return end(open, answer.onExhausted, charge, 'permanent', `${failure.reason} is permanent, so it is not retried.`);
   }
   if (isWorkersFault) return deferForWorker(open, failure);
   const limited = failure.kind === 'rate_limited' || failure.fault === 'quota';
@@ -208,8 +208,8 @@ function judgeLoss(open: Case, { worker, how }: Extract<Outcome, { kind: 'loss' 
   const charge: Charge = charged ? { to: 'recoveries' } : nobody;
   const gone =
     how === 'while_stopping'
-      ? `Its worker ${worker} was told to stop, and ended before the task did`
-      : `Its worker ${worker} went away without a word`;
+      ? `Its worker ${worker} was told to stop, and ended before the task`
+      : `Its worker ${worker} was lost`;
   if (mustNotRunTwice(open)) {
     const text = `${gone}, and the task is not idempotent: its effect may have happened.`;
     return end(open, 'needs_manual', charge, 'ambiguous', text);
@@ -234,14 +234,14 @@ function whatFollows(how: Loss, lostInARow: number, recoveries: number, charged:
   }
   if (lostInARow === 1)
     return '. Nothing is charged, but from now on it is a suspect: a worker runs few of those at a time.';
-  return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it is to run alone next.`;
+  return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it runs alone next.`;
 }
 
 /** The worker could not do it; it may be able to later, or another worker may. */
 function deferForWorker(open: Case, { reason, retryAfterMs }: Failure): Decision {
   const deferred =
     retryAfterMs === undefined ? deferByBackoff(open) : deferAsAsked(open, retryAfterMs, open.answer.jitter);
-  const text = `${reason} is at the fault of the worker. ${deferred.because.text}`;
+  const text = `${reason} is the fault of the worker. ${deferred.because.text}`;
   return { ...deferred, because: { ...deferred.because, text } };
 }
 
@@ -263,7 +263,7 @@ function deferByBackoff(open: Case): Decision {
 
 function defer(open: Case, wait: Milliseconds, drawn: Drawn, formula: string, asked = 0): Decision {
   const { facts, policy } = open;
-  if (neverAgain(open)) return noSecondExecution(open, 'It was put off', nobody);
+  if (neverAgain(open)) return noSecondExecution(open, 'It was deferred', nobody);
   if (asked > policy.maxRetryAfter) return askedTooMuch(open, asked, nobody);
 
   const row = { count: facts.deferralsInARow + 1, limit: policy.maxDeferrals };
@@ -273,7 +273,7 @@ function defer(open: Case, wait: Milliseconds, drawn: Drawn, formula: string, as
   }
   // Judged by the wait before jitter, so that the dice do not decide whether a person is asked.
   if (facts.deferredForMs + wait > policy.maxDeferredFor) {
-    const text = `Deferrals in a row would put it off for longer than maxDeferredFor (${formatDuration(policy.maxDeferredFor)}).`;
+    const text = `Another deferral would exceed maxDeferredFor (${formatDuration(policy.maxDeferredFor)}).`;
     return end(open, 'needs_manual', nobody, 'max_deferred_for', text, row);
   }
   const after = drawn.delay;

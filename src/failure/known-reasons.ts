@@ -46,7 +46,7 @@ export class KnownReasons {
     const status = /^http\.([345])\d\d$/.exec(name)?.[1];
     if (status !== undefined) {
       return {
-        message: `The classifier gives no reason ${show(name)}.`,
+        message: `There is no reason ${show(name)}.`,
         suggestion: `That status is 'http.${status}xx'. ${this.#advice}`,
         slip: true,
       };
@@ -73,7 +73,7 @@ export class KnownReasons {
     const like = slipOf(name, this.#families);
     if (like === undefined && !this.#complete) return undefined;
     return {
-      message: `No reason is of the family ${show(name)}.`,
+      message: `There is no family ${show(name)} of reasons.`,
       suggestion: like && didYouMean(like),
       slip: like !== undefined && isLong(name),
     };
@@ -95,7 +95,7 @@ function slipOf(name: string, known: readonly string[]): string | undefined {
 }
 
 /** Code has no list of the application's own reasons, so it may name any that is not close to one of ours. */
-const IN_CODE = new KnownReasons([], false, 'Give a reason of your own another name.');
+const IN_CODE = new KnownReasons([], false, 'Give your own reason another name.');
 
 /** What is wrong with the name of a rule in code, or with a reason that tasks come to rest with. */
 export function slipIn(name: string, of: 'rule' | 'end'): string | undefined {

@@ -43,10 +43,10 @@ export const RULE_FIELDS = {
     byDefault: exponential({ base: '1s', cap: '5m' }),
     examples: [{ exponential: { base: '5s', cap: '1h' } }],
   }),
-  /** How a delay is spread, so that what failed together does not come back together. Default ±10 %. */
+  /** How delays are spread, so that tasks that failed together are not retried together. Default ±10 %. */
   jitter: field<Jitter>({
     shape: { kind: 'jitter' },
-    says: 'How a delay is spread, so that what failed together does not come back together.',
+    says: 'How delays are spread, so that tasks that failed together are not retried together.',
     byDefault: proportional(0.1),
     examples: ['full', '20%'],
   }),
@@ -66,7 +66,7 @@ export const POLICY_FIELDS = {
   maxAttempts,
   /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
   backoff,
-  /** How a delay is spread, so that what failed together does not come back together. Default ±10 %. */
+  /** How delays are spread, so that tasks that failed together are not retried together. Default ±10 %. */
   jitter,
   /** `stop` ends a permanent failure at once; `retry` treats it like any other. Default `stop`. */
   permanent: choice(
@@ -76,25 +76,25 @@ export const POLICY_FIELDS = {
   ),
   /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
   onExhausted,
-  /** Answers of their own, by reason (`fs.locked`), family (`fs.*`) or kind (`transient`); the most specific one counts. */
+  /** Other values for a reason (`fs.locked`), a family (`fs.*`) or a kind (`transient`). The most specific rule wins. */
   rules: field<Readonly<Record<string, RuleOptions>>>({
     shape: { kind: 'rules' },
-    says: 'Answers of their own, by reason (`fs.locked`), family (`fs.*`) or kind (`transient`); the most specific one counts.',
+    says: 'Other values for a reason (`fs.locked`), a family (`fs.*`) or a kind (`transient`). The most specific rule wins.',
     byDefault: { rate_limited: { charge: false } },
     examples: [{ rate_limited: { backoff: { fixed: '10m' } } }],
   }),
-  /** How many deferrals in a row are granted before a person is asked. Default 100. */
-  maxDeferrals: whole(0, 100, 'How many deferrals in a row are granted before a person is asked.'),
-  /** How long deferrals in a row may put a task off before a person is asked. Default 24 h. */
-  maxDeferredFor: span(24 * HOUR, 'How long deferrals in a row may put a task off before a person is asked.'),
+  /** How many deferrals in a row are allowed before a person is asked. Default 100. */
+  maxDeferrals: whole(0, 100, 'How many deferrals in a row are allowed before a person is asked.'),
+  /** How long deferrals in a row may delay a task before a person is asked. Default 24 h. */
+  maxDeferredFor: span(24 * HOUR, 'How long deferrals in a row may delay a task before a person is asked.'),
   /** A longer Retry-After goes to `needs_manual`. Default 24 h. */
   maxRetryAfter: span(24 * HOUR, 'A longer Retry-After goes to `needs_manual`.'),
   /** No execution starts later than this after the first one. Default `none`. */
   giveUpAfter: limit(0, 'none', 'No execution starts later than this after the first one.'),
   /** How long one execution may run since its start or its last heartbeat. Default 1 h; `none` must be said. */
   timeout: limit(1, HOUR, 'How long one execution may run since its start or its last heartbeat.'),
-  /** The last bound on executions of any outcome; beyond it a person is asked. Default 1,000. */
-  maxExecutions: whole(1, 1_000, 'The last bound on executions of any outcome; beyond it a person is asked.'),
+  /** The limit for executions with any outcome. After it a person is asked. Default 1,000. */
+  maxExecutions: whole(1, 1_000, 'The limit for executions with any outcome. After it a person is asked.'),
   /** Retry an ambiguous failure even if the task is not idempotent. Default false. */
   retryAmbiguous: flag(false, 'Retry an ambiguous failure even if the task is not idempotent.'),
 };

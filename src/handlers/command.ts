@@ -273,7 +273,7 @@ function readString(value: unknown, name: string): string {
   if (typeof value !== 'string') throw new InvalidInputError(`${name} must be a string, got ${show(value)}.`);
   if (value.includes('\0')) {
     throw new InvalidInputError(
-      `${name} has a NUL byte at position ${value.indexOf('\0')}, which no program can receive.`,
+      `${name} has a NUL byte at position ${value.indexOf('\0')}, which no program accepts.`,
     );
   }
   return value;
@@ -282,7 +282,7 @@ function readString(value: unknown, name: string): string {
 function readSuccess(value: unknown, name: string): readonly ExitRange[] {
   const ranges = readRanges(value, name);
   if (ranges.length === 0)
-    throw new InvalidInputError(`${name} must have an exit code; with none no command could succeed.`);
+    throw new InvalidInputError(`${name} must have at least one exit code, or no command could succeed.`);
   return ranges;
 }
 
@@ -316,7 +316,7 @@ function readPattern(value: unknown, name: string): string {
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
-    const hint = 'Patterns are RE2, which has no look-around and no back-references.';
+    const hint = 'Patterns use RE2, which has no look-around and no back-references.';
     throw new InvalidInputError(`${name} is not a regular expression: ${error.message}. ${hint}`);
   }
   return text;
@@ -387,7 +387,7 @@ async function openInput(path: string): Promise<FileHandle> {
   const found = await stat(path);
   // Opening a pipe that nobody writes to would wait for ever, and hold one of the few threads that do files.
   if (!found.isFile() && !found.isCharacterDevice()) {
-    throw failed(`stdin must be a file, and ${path} is none.`, { kind: 'permanent', reason: 'fs.invalid' });
+    throw failed(`stdin must be a file, but ${path} is not one.`, { kind: 'permanent', reason: 'fs.invalid' });
   }
   return open(path);
 }
@@ -462,25 +462,25 @@ async function startFailure(error: NodeJS.ErrnoException, { argv, cwd, program }
       return startFailed(
         'permanent',
         'process.not_found',
-        `${name} was not found, or the interpreter that its first line names.`,
+        `${name} was not found, or the interpreter in its first line was not found.`,
       );
     case 'EACCES':
       return startFailed(
         'permanent',
         'process.not_executable',
-        `${name} may not be executed, or its directory not be entered.`,
+        `${name} must not be executed, or its folder must not be entered.`,
       );
     case 'E2BIG':
       return startFailed(
         'permanent',
         'too_large',
-        `The arguments and the environment of ${name} are larger than the system takes.`,
+        `The arguments and the environment of ${name} are larger than the system allows.`,
       );
     case 'EAGAIN':
       return startFailed(
         'transient',
         'resource.limit',
-        `${name} was not started: the system allows no more processes just now.`,
+        `${name} was not started: the system allows no more processes at the moment.`,
       );
     default:
       return error;
@@ -546,7 +546,7 @@ function stop({ child, pid }: Running, signal: NodeJS.Signals): void {
  */
 function record(running: Running, task: CommandTask): void {
   task.saveCheckpoint?.(startedAs(running.pid, task)).catch((error: unknown) => {
-    if (running.seen.end === undefined) task.log?.warn({ err: error }, 'The process of the command could not be saved');
+    if (running.seen.end === undefined) task.log?.warn({ err: error }, 'Could not save which process runs the command');
   });
 }
 

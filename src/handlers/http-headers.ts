@@ -62,7 +62,7 @@ function secretOf(line: string, path: string, environment: Environment, secrets:
     headerName(header.name, 'A header');
   } catch {
     // Its message may show what stands where a name should: it might be the secret.
-    throw missing(`The file of headers ${path} has a line that is no header 'Name: value'.`);
+    throw missing(`The file of headers ${path} has a line that is not a header 'Name: value'.`);
   }
   if ('env' in header) return fromEnvironment(header, environment, secrets);
   return sent(header.name, header.value, secrets);
@@ -76,7 +76,7 @@ function fromEnvironment(
   const value = environment[env]?.trim();
   if (value === undefined || value === '') {
     throw missing(
-      `The header ${name} is taken from the variable ${env}, which this worker's environment does not have.`,
+      `The header ${name} needs the environment variable ${env}, which this worker does not have.`,
     );
   }
   if (scheme === undefined) return sent(name, value, secrets);
@@ -87,7 +87,7 @@ function fromEnvironment(
 
 function sent(name: string, value: string, secrets: Set<string>): SentHeader {
   if (!isHeaderValue(name, value)) {
-    throw missing(`The value for the header ${name} has line ends or characters that no header can carry.`);
+    throw missing(`The value for the header ${name} has line ends or characters that a header cannot have.`);
   }
   // The other side may send back the whole, or what stands after `Bearer`.
   secrets.add(value).add(value.slice(value.lastIndexOf(' ') + 1));
@@ -95,7 +95,7 @@ function sent(name: string, value: string, secrets: Set<string>): SentHeader {
 }
 
 function missing(what: string, cause?: unknown): NeedsManual {
-  return new NeedsManual(`${what} Nothing was sent. Put it there, restart the worker if it is a variable, and retry.`, {
+  return new NeedsManual(`${what} Nothing was sent. Add it, restart the worker if it is a variable, and retry the task.`, {
     reason: 'http.secret_missing',
     ...(cause !== undefined && { cause }),
   });

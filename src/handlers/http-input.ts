@@ -79,7 +79,7 @@ export function checkHttp(input: unknown): HttpInput {
   const host = bareHost(hostname);
   if (!parsed.allowPrivate && (isLocalName(host) || (isAddress(host) && isPrivateAddress(host)))) {
     throw new InvalidInputError(
-      `${hostname} is this machine or a private network, which is refused unless allowed.`,
+      `${hostname} is this machine or in a private network. This is refused unless you allow it.`,
       'invalid_input',
       { member: 'allowPrivate' },
     );
@@ -133,7 +133,7 @@ const VARIABLE = /^(?:([A-Za-z][A-Za-z0-9_-]*) )?env:([A-Za-z_][A-Za-z0-9_]*)$/;
  */
 export function parseHeader(line: string): Exclude<HttpHeader, { readonly file: string }> {
   const at = line.indexOf(':');
-  if (at < 1) throw new InvalidInputError(`A header is written 'Name: value', and there is one without a colon.`);
+  if (at < 1) throw new InvalidInputError(`A header is written 'Name: value', but one has no colon.`);
   const name = line.slice(0, at).trim();
   const value = line.slice(at + 1).trim();
   const [, scheme, env] = VARIABLE.exec(value) ?? [];
@@ -176,11 +176,11 @@ function readUrl(value: unknown, name: string): string {
   }
   const url = new URL(value);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new InvalidInputError(`${name} must be of http or https, got ${show(url.protocol)}.`);
+    throw new InvalidInputError(`${name} must begin with http or https, got ${show(url.protocol)}.`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new InvalidInputError(
-      `${name} holds a user name or password, which would be stored for all to read. Put user:password into a variable, ` +
+      `${name} has a user name or password, which everybody who can read the store could read. Put user:password into a variable, ` +
         "and send the header 'Authorization: Basic env:VARIABLE'.",
     );
   }
@@ -215,7 +215,7 @@ function readHeader(value: unknown, what: string): HttpHeader {
   }
   if (SECRET.test(name)) {
     throw new InvalidInputError(
-      `The value of the header ${name} would be stored for all to read. Name where it stands instead: ` +
+      `Everybody who can read the store could read the value of the header ${name}. Say where it is instead: ` +
         `'${name}: env:VARIABLE', or a file of header lines.`,
     );
   }
@@ -241,7 +241,7 @@ export function headerName(value: unknown, what: string): string {
   }
   const name = value as string;
   if (!OURS.has(name.toLowerCase())) return name;
-  throw new InvalidInputError(`The header ${name} is not yours to set: it is made with the connection.`);
+  throw new InvalidInputError(`The header ${name} cannot be set: it is made with the connection.`);
 }
 
 /** Whether node:http takes it as it is. */

@@ -176,7 +176,7 @@ class Attempt {
     if (!forbidden) return found;
     throw new Failed(
       `${hostname} is ${forbidden.address}, an address of this machine or a private network, so nothing was sent there. ` +
-        'If it is meant, allow private addresses (--allow-private).',
+        'If this is intended, allow private addresses (--allow-private).',
       { kind: 'permanent', reason: 'http.private_address' },
     );
   }
@@ -223,13 +223,13 @@ class Attempt {
     const { code = '' } = error;
     if (!this.#sent && CUT_OFF.includes(code)) error.syscall = 'connect';
     if (!this.#sent || !code.startsWith('HPE_') || mayBeRepeated(this.#input)) return error;
-    return asGoodAsNone(`The answer is no HTTP: ${error.message}`);
+    return asGoodAsNone(`The answer is not HTTP: ${error.message}`);
   }
 
   /** 101, for which nobody asked. Node hands over the connection and forgets the request. */
   #switched({ headers: { upgrade } }: IncomingMessage): Error {
     const protocol = upgrade === undefined ? '' : ` (${this.#resolved.hide(upgrade).slice(0, 100)})`;
-    const what = `101 Switching Protocols: the server changed to another protocol${protocol}, which answers no delivery.`;
+    const what = `101 Switching Protocols: the server changed to another protocol${protocol}, so the request was not delivered.`;
     return mayBeRepeated(this.#input)
       ? new Failed(what, { kind: 'unknown', reason: 'net.protocol' })
       : asGoodAsNone(what);
@@ -247,7 +247,7 @@ class Attempt {
     const most = this.#input.maxRedirects ?? MAX_REDIRECTS;
     const refused = (why: string) =>
       new Failed(`${status} ${STATUS_CODES[status]}: ${why}`, { kind: 'permanent', reason: 'http.redirect' });
-    if (this.#redirects >= most) throw refused(`that is one redirect more than the ${most} that are followed.`);
+    if (this.#redirects >= most) throw refused(`this is more than the ${most} redirects that are followed.`);
     if (!URL.canParse(location, hop.url.href)) throw refused('it leads to what is no URL.');
     const url = new URL(location, hop.url);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused(`it leads to ${url.protocol}`);
@@ -323,8 +323,8 @@ class Attempt {
   #lostTheAnswer(method: string, status: number, cause: unknown): NeedsManual {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new NeedsManual(
-      `${method} was answered with ${status} ${STATUS_CODES[status]}, so it was probably done; what that leads to failed: ` +
-        `${why} Look whether it was done before it is sent again.`,
+      `${method} was answered with ${status} ${STATUS_CODES[status]}, so it was probably done. Getting the page of the redirect failed: ` +
+        `${why} Check whether it was done before you send it again.`,
       { reason: 'http.redirect', cause },
     );
   }

@@ -70,12 +70,12 @@ async function end(task: LeftRunning, group: number, killAfter: Milliseconds): P
       const why = reachable ? 'it does not end' : 'it belongs to another user';
       throw new RetryLater(
         '10s',
-        `The command of an earlier execution still runs (process group ${group}), and ${why}. No second one is started beside it.`,
+        `The command of an earlier execution still runs (process group ${group}), and ${why}. No second one is started.`,
         { reason: 'process.left_running' },
       );
     }
   }
-  task.log?.info({ group }, 'The command of an earlier execution had outlived its worker, and was ended');
+  task.log?.info({ group }, 'Ended the command of an earlier execution, which had outlived its worker');
 }
 
 /**
@@ -97,7 +97,7 @@ function isLeft(task: LeftRunning, known: Started): boolean {
   if (host === mine.host && mine.boot !== null && known.boot !== null && known.boot !== mine.boot) return false;
   if (host !== mine.host || known.pidSpace !== mine.pidSpace) {
     const where = host === mine.host ? 'in another pid namespace' : `on ${host}`;
-    warn(`Whether the command of execution ${execution} still runs ${where} cannot be seen from here`);
+    warn(`Whether the command of execution ${execution} still runs ${where} is not visible from here`);
     return false;
   }
   // Nearly always: the execution ended by itself, and its command with it.
@@ -109,7 +109,7 @@ function isLeft(task: LeftRunning, known: Started): boolean {
   const isTagged = groupsTagged(task, execution, execution).includes(group);
   if (!isTagged && started === null) {
     warn(
-      `Whether process group ${group} is the command of execution ${execution} cannot be told: its start is not known`,
+      `Whether process group ${group} is the command of execution ${execution} is unknown, because its start time is unknown`,
     );
   }
   return isTagged;

@@ -122,7 +122,7 @@ async function* chunksOf(
 }
 
 function differs(from: string): Failed {
-  return new Failed(`The copy of ${quoted(from)} does not read back as it was written. Is the disk failing?`, {
+  return new Failed(`The copy of ${quoted(from)} differs from its source when it is read back. The disk may be failing.`, {
     reason: 'fs.copy_differs',
   });
 }

@@ -22,7 +22,7 @@ const BY_REASON: Readonly<Record<string, string>> = {
   'task.corrupt': 'Its row in the store is damaged. Restore it from a backup, or cancel it and record it anew.',
   'worker.crash_loop':
     'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
-  'worker.interrupted': 'It was cut off while it ran.',
+  'worker.interrupted': 'It was interrupted while it ran.',
   'worker.lost': 'Its worker died while it ran.',
   'deadline.passed': 'Its deadline is over.',
   timeout: 'It was silent for longer than its limit.',

@@ -20,16 +20,16 @@ const one = (text: string, place: string, message: string, suggestion?: string):
 
 export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   // What is no YAML, or no configuration
-  'nothing at all': one('', '1:1 error', 'says nothing', 'version: 1'),
-  'comments alone': one('# soon\n\n', '1:1 error', 'says nothing'),
+  'nothing at all': one('', '1:1 error', 'is empty', 'version: 1'),
+  'comments alone': one('# soon\n\n', '1:1 error', 'is empty'),
   'a list': one('- types', '1:1 error', 'a map of names', undefined),
   'a single word': one('types', '1:1 error', 'not a single value'),
   'a bracket without its end': one('types: {a: {retry: {maxAttempts: 3}', '1:36 error', 'end with a }'),
   'a quote without its end': one('types:\n  "a: 1', '2:8 error', 'quote'),
-  'a tab for an indent': one('types:\n\ta: 1', '2:1 error', 'A tab', 'spaces'),
+  'a tab for an indent': one('types:\n\ta: 1', '2:1 error', 'indented with a tab', 'spaces'),
   'two documents': one('version: 1\n---\nversion: 1', '2:1 error', 'one document', 'Remove'),
   'a tag': one('types: !!js/function x', '1:8 error', 'without tags', 'Remove the tag'),
-  'a key said twice': one('types:\n  a: {}\n  a: {}', '3:3 error', "'a' was said before, in line 2", 'Keep one'),
+  'a key said twice': one('types:\n  a: {}\n  a: {}', '3:3 error', "'a' is already set in line 2", 'Keep one'),
   'a key that is a list': one('? [a]\n: 1', '1:3 error', 'must be a plain text'),
   __proto__: one('types:\n  __proto__: {}', '2:3 error', "'__proto__' is no name"),
   '__proto__ in a rule': one(retry('rules: { __proto__: { maxAttempts: 3 } }'), '4:16 error', '__proto__'),
@@ -45,9 +45,9 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     'more than 20000 values',
     'fewer',
   ),
-  'brackets without end': one('['.repeat(5_000), '1:1 error', 'nested more deeply'),
-  'dashes without end': one('- '.repeat(500), '1:1 error', 'nested more deeply'),
-  'a file that is too long': one(`# ${'x'.repeat(300_000)}`, '1:1 error', '262144 are the most'),
+  'brackets without end': one('['.repeat(5_000), '1:1 error', 'nested too deeply'),
+  'dashes without end': one('- '.repeat(500), '1:1 error', 'nested too deeply'),
+  'a file that is too long': one(`# ${'x'.repeat(300_000)}`, '1:1 error', 'at most 262144 are allowed'),
 
   // Names
   'an unknown section': one('tpyes: {}', '1:1 error', "no 'tpyes'", "'types'"),
@@ -189,33 +189,33 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     retry('rules: { transient: { timeout: 1m } }'),
     '4:29 error',
     "no 'timeout'",
-    'beside `rules`',
+    'next to `rules`',
   ),
 
   // What can be read and not be meant
   'three delays, three attempts': one(
     retry('maxAttempts: 3', 'backoff: { schedule: [5m, 15m, 60m] }'),
     '4:20 error',
-    'The delay 1h never happens: maxAttempts 3 is the first try and 2 retries',
+    'The delay 1h is never used: maxAttempts 3 is the first try and 2 retries',
     'maxAttempts: 4',
   ),
   'delays of a preset that a lower limit leaves unused': one(
     retry('extends: analysis', 'maxAttempts: 2'),
     '5:20 warning',
-    'The delays 15m, 1h never happen',
+    'The delays 15m, 1h are never used',
     'maxAttempts: 4',
   ),
   'a delay for a single attempt': one(
     retry('maxAttempts: 1', 'backoff: { fixed: 5m }'),
     '5:7 warning',
-    'No delay ever happens',
+    'No delay is ever used',
   ),
   'a cap that is never reached': one(
     retry('maxAttempts: 3', 'backoff: { exponential: { base: 1s, cap: 1d } }'),
     '5:48 warning',
     'cap 1d is never reached: the last of 2 retries waits 2s',
   ),
-  'attempts without a second execution': one(retry('maxAttempts: 3', 'backoff: none'), '4:20 warning', 'goes unused'),
+  'attempts without a second execution': one(retry('maxAttempts: 3', 'backoff: none'), '4:20 warning', 'has no effect'),
   'no retry before it is given up': one(
     retry('giveUpAfter: 1m', 'backoff: { fixed: 5m }'),
     '4:20 error',
@@ -236,7 +236,7 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   'numbers for failures that stop at once': one(
     retry('rules: { permanent: { maxAttempts: 3 } }'),
     '4:27 warning',
-    'go unused',
+    'have no effect',
     'permanent: retry',
   ),
   'a charge for what is no rate limit': one(
@@ -311,7 +311,7 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   'a rule after one that says it all': one(
     'classify:\n  - when: { status: 5xx }\n    reason: a.b\n  - when: { status: 503, code: [E1] }\n    reason: a.c',
     '4:5 error',
-    'never speaks: the one in line 2 comes first',
+    'never applies: the rule in line 2 comes first',
     'above line 2',
   ),
 

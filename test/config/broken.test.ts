@@ -65,7 +65,7 @@ describe('a refusal', () => {
   test('says all of it in its message, a line each', () => {
     expect(refusal().message).toBe(
       [
-        'conf/holdfast.yaml is refused: 2 errors. Nothing of it is in force.',
+        'conf/holdfast.yaml is refused: 2 errors. The file is not used.',
         "  3:27  error  It must be a whole number of at least 1, got '0'.",
         '  3:39  error  5 has no unit. Write 5s for seconds, or 5ms.',
       ].join('\n'),

@@ -105,10 +105,10 @@ describe('an example', () => {
 
 describe('a file of examples', () => {
   test.each([
-    ['tests: []', '1:1 There is no example in it. Write them under `tests:`.'],
+    ['tests: []', '1:1 The file has no examples. Write them under `tests:`.'],
     [
       'types: {}',
-      "1:1 A file of examples has no 'types'. That is a configuration: test it with --config, and write examples under 'tests'.",
+      "1:1 A file of examples has no 'types'. This is a configuration. Test it with --config, and write examples under 'tests'.",
     ],
     ['tests: [{ outcome: lost, expect: { next: dead } }]', '1:9 An example needs the `type` of its task.'],
     [

@@ -109,7 +109,7 @@ describe('a file under watch', () => {
     rmSync(path);
     expect(await next()).toMatchObject({ problems: [{ message: 'There is no such file.' }] });
     writeFileSync(path, '');
-    expect(await next()).toMatchObject({ problems: [{ message: 'The file says nothing.' }] });
+    expect(await next()).toMatchObject({ problems: [{ message: 'The file is empty.' }] });
     expect(attemptsOf(registry)).toBe(2);
   });
 
@@ -149,9 +149,9 @@ describe('a file under watch', () => {
     writeFileSync(path, BROKEN);
     await watch.reload();
     expect(lines).toEqual([
-      'info The configuration is in force',
-      expect.stringContaining('warn The delay 1h never happens'),
-      'error The configuration is refused; the one before stays in force',
+      'info The configuration is now in use',
+      expect.stringContaining('warn The delay 1h is never used'),
+      'error The configuration is invalid; the last valid one stays in use',
     ]);
   });
 

@@ -84,7 +84,7 @@ describe('a failure', () => {
         reason: 'fs.no_space',
       });
       expect(decided(failed(full), plain).because.text).toMatch(
-        /^fs\.no_space is at the fault of the worker\. Deferred for/,
+        /^fs\.no_space is the fault of the worker\. Deferred for/,
       );
       expect(decided(failed({ ...full, retryAfterMs: HOUR }), plain).after).toBe(HOUR);
     });
@@ -602,7 +602,7 @@ describe('a lease that ended without a word', () => {
       after: 0,
       charge: 'nobody',
       lostInARow: 8,
-      because: { text: expect.stringContaining('it was lost 8 times in a row, so it is to run alone next.') },
+      because: { text: expect.stringContaining('it was lost 8 times in a row, so it runs alone next.') },
     });
   });
 

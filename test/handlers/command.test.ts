@@ -529,7 +529,7 @@ describe('a command that cannot start', () => {
       reason: 'process.not_found',
       fault: 'worker',
       code: 'ENOENT',
-      message: 'holdfast-no-such-program was not found, or the interpreter that its first line names.',
+      message: 'holdfast-no-such-program was not found, or the interpreter in its first line was not found.',
     });
     expect(await failureOf(run(['/etc/passwd/x']))).toMatchObject({ reason: 'process.not_found', code: 'ENOTDIR' });
     const orphan = script('orphan', '#!/no/such/interpreter\n');
@@ -788,7 +788,7 @@ describe('checkCommand', () => {
     [{ ...LEAST, argv: ['ls', 7] }, 'argv[1] must be a string, got 7.'],
     // biome-ignore lint/suspicious/noSparseArray: what a list from outside may be
     [{ ...LEAST, argv: ['ls', , 'x'] }, 'argv[1] must be a string, got undefined.'],
-    [{ ...LEAST, argv: ['ls', 'a', 'b\0c'] }, 'argv[2] has a NUL byte at position 1, which no program can receive.'],
+    [{ ...LEAST, argv: ['ls', 'a', 'b\0c'] }, 'argv[2] has a NUL byte at position 1, which no program accepts.'],
     [{ ...LEAST, argv: ['ls', '-l'], shell: true }, 'With shell, argv must be one string, the script, got 2 strings.'],
     [{ ...LEAST, shell: 1 }, 'shell must be true or false, got 1.'],
     [{ argv: ['ls'] }, 'cwd must be a string, got undefined.'],
@@ -800,7 +800,7 @@ describe('checkCommand', () => {
     [{ ...LEAST, env: { 'A=B': '' } }, `env has a variable named 'A=B'; a name has no '=' and no NUL byte.`],
     [{ ...LEAST, env: { '': '' } }, `env has a variable named ''`],
     [{ ...LEAST, stdin: '' }, 'stdin must not be empty.'],
-    [{ ...LEAST, successOn: [] }, 'successOn must have an exit code; with none no command could succeed.'],
+    [{ ...LEAST, successOn: [] }, 'successOn must have at least one exit code, or no command could succeed.'],
     [{ ...LEAST, successOn: 0 }, 'successOn must be a list of exit codes and ranges'],
     [{ ...LEAST, retryOn: [1, 256] }, 'retryOn[1] must be an exit code from 0 to 255 or a range of them, got 256.'],
     [{ ...LEAST, retryOn: ['1'] }, `retryOn[0] must be an exit code from 0 to 255 or a range of them, got '1'.`],
@@ -813,7 +813,7 @@ describe('checkCommand', () => {
       { ...LEAST, retryIfStderr: '(' },
       'retryIfStderr is not a regular expression: error parsing regexp: missing closing )',
     ],
-    [{ ...LEAST, permanentIfStderr: '(?=x)' }, 'Patterns are RE2, which has no look-around and no back-references.'],
+    [{ ...LEAST, permanentIfStderr: '(?=x)' }, 'Patterns use RE2, which has no look-around and no back-references.'],
     [{ ...LEAST, retryIfStderr: '' }, 'retryIfStderr must not be empty.'],
     [{ ...LEAST, retryIfStderr: 'x'.repeat(1_001) }, 'retryIfStderr must have at most 1,000 characters, got 1001.'],
     [

@@ -38,7 +38,7 @@ describe('addresses', () => {
     ...['http://[::1]/', 'http://[::]/', 'http://[::ffff:127.0.0.1]/', 'http://[::ffff:7f00:1]/', 'http://[fe80::1]/'],
     ...['http://①②⑦.⓪.⓪.①/', 'http://169.254.169.254/latest/meta-data/', 'http://192.168.0.1/'],
   ])('%s is refused unless it is allowed, however it is written', (url) => {
-    expect(() => checkHttp(request({ url }))).toThrow(/private network, which is refused unless allowed/);
+    expect(() => checkHttp(request({ url }))).toThrow(/in a private network/);
     expect(checkHttp(request({ url, allowPrivate: true })).url).toBe(new URL(url).href);
   });
 });
@@ -82,21 +82,21 @@ describe('a request', () => {
     [{ method: undefined }, 'method must be'],
     [{ url: '/relative' }, 'url must be an absolute URL'],
     [{ url: undefined }, 'url must be an absolute URL'],
-    [{ url: 'ftp://host/' }, "url must be of http or https, got 'ftp:'"],
-    [{ url: 'file:///etc/passwd' }, 'url must be of http or https'],
-    [{ url: 'https://eva:geheim@host/' }, 'url holds a user name or password'],
+    [{ url: 'ftp://host/' }, "url must begin with http or https, got 'ftp:'"],
+    [{ url: 'file:///etc/passwd' }, 'url must begin with http or https'],
+    [{ url: 'https://eva:geheim@host/' }, 'url has a user name or password'],
     [{ url: 'https://geheim@host/' }, "'Authorization: Basic env:VARIABLE'"],
     [
       { headers: [{ name: 'Authorization', value: 'Bearer geheim' }] },
-      'The value of the header Authorization would be',
+      'could read the value of the header Authorization.',
     ],
     [{ headers: [{ name: 'x-api-key', value: 'geheim' }] }, "'x-api-key: env:VARIABLE'"],
-    [{ headers: [{ name: 'X-Auth-Token', value: 'geheim' }] }, 'would be stored for all to read'],
-    [{ headers: [{ name: 'Cookie', value: 'sid=geheim' }] }, 'would be stored for all to read'],
+    [{ headers: [{ name: 'X-Auth-Token', value: 'geheim' }] }, 'could read the value of the header'],
+    [{ headers: [{ name: 'Cookie', value: 'sid=geheim' }] }, 'could read the value of the header'],
     [{ headers: [{ name: 'X', value: 'a\r\nSet-Cookie: b' }] }, 'The header X needs a value of one line'],
     [{ headers: [{ name: 'bad name', value: 'x' }] }, "headers[0] must be the name of a header, got 'bad name'"],
-    [{ headers: [{ name: 'Host', value: 'x' }] }, 'The header Host is not yours to set'],
-    [{ headers: [{ name: 'transfer-encoding', value: 'chunked' }] }, 'is not yours to set'],
+    [{ headers: [{ name: 'Host', value: 'x' }] }, 'The header Host cannot be set'],
+    [{ headers: [{ name: 'transfer-encoding', value: 'chunked' }] }, 'cannot be set'],
     [{ headers: [{ name: 'X', env: 'not a name' }] }, 'must name a variable as env'],
     [{ headers: [{ name: 'X', env: 'A', scheme: 'a b' }] }, 'must name a variable as env'],
     [{ headers: [{ name: 'X', env: 'A', value: 'b' }] }, "has no option 'value'"],

@@ -227,7 +227,7 @@ describe('a failure', () => {
     const failure = await failureOf(send('POST', url));
     expect(failure).toMatchObject({ reason: 'net.reset', ambiguous: true });
     expect(failure.message).toBe(
-      '101 Switching Protocols: the server changed to another protocol (websocket), which answers no delivery.',
+      '101 Switching Protocols: the server changed to another protocol (websocket), so the request was not delivered.',
     );
     await closed.passed;
     expect(await failureOf(send('GET', url))).toMatchObject({ reason: 'net.protocol', message: failure.message });
@@ -443,7 +443,7 @@ describe('a redirect', () => {
     expect(await failureOf(send('GET', `${server.url}/`))).toMatchObject({
       kind: 'permanent',
       reason: 'http.redirect',
-      message: '302 Found: that is one redirect more than the 5 that are followed.',
+      message: '302 Found: this is more than the 5 redirects that are followed.',
     });
     expect(server.heard).toHaveLength(6);
     expect((await failureOf(send('GET', `${server.url}/`, { maxRedirects: 0 }))).reason).toBe('http.redirect');
@@ -559,7 +559,7 @@ describe('a secret', () => {
   });
 
   test.each<[string, object, string]>([
-    ['that is missing', { name: 'X', env: 'NONE' }, 'The header X is taken from the variable NONE'],
+    ['that is missing', { name: 'X', env: 'NONE' }, 'The header X needs the environment variable NONE'],
     ['that no header can carry', { name: 'X', env: 'BROKEN' }, 'The value for the header X has line ends'],
     ['whose file is missing', { file: '/nowhere/headers' }, 'The file of headers /nowhere/headers cannot be read'],
     ['whose file is none', { file: tmpdir() }, 'it is no file of at most 64 KiB'],

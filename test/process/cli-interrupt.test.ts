@@ -131,7 +131,7 @@ describe.concurrent('Ctrl-C', () => {
     run.kill('SIGINT');
     const { exit, stderr } = await run.ended;
     expect(exit).toBe(75);
-    expect(stderr).toContain('⚑ #1 needs a person: It was cut off while running, and it is not idempotent');
+    expect(stderr).toContain('⚑ #1 needs a person: It was interrupted while running, and it is not idempotent');
     expect(stderr).toContain('it did not   holdfast resolve 1 --as retry');
 
     const refused = await project.run('retry', '1');

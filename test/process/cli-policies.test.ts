@@ -208,7 +208,7 @@ describe.concurrent('holdfast policies', () => {
     const { exit, stdout } = await project.run('policies', 'validate', 'b.yaml');
     expect(exit).toBe(6);
     expect(stdout).toMatch(
-      /^b.yaml:2:29 {2}error .*Did you mean 'maxAttempts'\?\nb.yaml:2:62 .*\n✕ b.yaml: 2 errors. Nothing of it is in force. {3}\(exit 6\)\n$/,
+      /^b.yaml:2:29 {2}error .*Did you mean 'maxAttempts'\?\nb.yaml:2:62 .*\n✕ b.yaml: 2 errors. The file is not used. {3}\(exit 6\)\n$/,
     );
     expect((await project.json('policies', 'validate')).document).toMatchObject({ valid: true, errors: 0 });
     expect((await project.run('policies', 'validate', 'nowhere.yaml')).exit).toBe(6);

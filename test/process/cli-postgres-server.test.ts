@@ -52,7 +52,7 @@ describe('a server of one’s own', () => {
 
     const refused = await project.start(['status', '-vv'], { env: env('hunter2') }).ended;
     expect(refused.exit).toBe(7);
-    expect(refused.stderr).toContain('did not let us in: password authentication failed for user "eva"');
+    expect(refused.stderr).toContain('refused the login: password authentication failed for user "eva"');
     expect(refused.stderr).not.toContain('hunter2');
     const admitted = await project.start(['status'], { env: env('right') }).ended;
     expect(admitted.stderr).toContain('there is no store at');

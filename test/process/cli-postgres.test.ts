@@ -280,7 +280,7 @@ describe.concurrent('what cannot be opened ends with 7, and says what to do', ()
     ]);
     expect(JSON.parse(status.stdout)).toMatchObject({ code: 'store_unavailable', exit: 7, retryable: true });
     expect([status.exit, worker.exit, run.exit]).toEqual([7, 7, 125]);
-    expect(run.stderr).toContain('postgres://127.0.0.1:1/app cannot be reached (connect ECONNREFUSED');
+    expect(run.stderr).toContain('annot connect to postgres://127.0.0.1:1/app (connect ECONNREFUSED');
     expect(existsSync(shop.project.path('ran'))).toBe(false);
   });
 

@@ -151,8 +151,8 @@ describe('what an earlier execution saved of its command', () => {
     await execution(saved(stranger.group, { host: 'elsewhere' }), warnings);
     await execution(saved(stranger.group, { pidSpace: 'pid:[1]' }), warnings);
     expect(warnings).toEqual([
-      'Whether the command of execution 1 still runs on elsewhere cannot be seen from here',
-      'Whether the command of execution 1 still runs in another pid namespace cannot be seen from here',
+      'Whether the command of execution 1 still runs on elsewhere is not visible from here',
+      'Whether the command of execution 1 still runs in another pid namespace is not visible from here',
     ]);
     expect(lives(stranger.group)).toBe(true);
     await stranger.end();
@@ -187,7 +187,7 @@ describe('what an earlier execution saved of its command', () => {
     await execution(saved(stranger.group, { pidSpace, started: null }), warnings);
     expect([lives(left.group), lives(stranger.group)]).toEqual([false, true]);
     expect(warnings.map((each) => each.replace(/\d+/, 'N'))).toEqual([
-      'Whether process group N is the command of execution 1 cannot be told: its start is not known',
+      'Whether process group N is the command of execution 1 is unknown, because its start time is unknown',
     ]);
     await stranger.end();
   });

@@ -93,7 +93,7 @@ describe('a database that cannot be written', () => {
     mkdirSync(inner);
     await chmod(inner, 0o000);
 
-    await expectRefusal(runBound('open', join(inner, 'tasks.db')), 'store_unavailable', /this user may not use it/);
+    await expectRefusal(runBound('open', join(inner, 'tasks.db')), 'store_unavailable', /this user must not open it/);
     await chmod(inner, 0o755);
   });
 
@@ -152,8 +152,8 @@ describe('a database that is damaged is refused, and left as it is', () => {
     damage(path);
     const before = contents();
 
-    await expectRefusal(run('open', path), 'store_corrupt', /not a sound SQLite database.*Restore a backup/);
-    await expectRefusal(run('enqueue', path, { tasks: 1 }), 'store_corrupt', /not a sound SQLite database/);
+    await expectRefusal(run('open', path), 'store_corrupt', /is damaged, or is not an SQLite database.*Restore a backup/);
+    await expectRefusal(run('enqueue', path, { tasks: 1 }), 'store_corrupt', /is damaged, or is not an SQLite database/);
 
     expect(contents()).toEqual(before);
   });

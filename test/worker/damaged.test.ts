@@ -50,7 +50,7 @@ describe('a task whose row is damaged', () => {
     const [entry] = await holdfast.history(2);
     expect(entry).toMatchObject({
       charge: 'nobody',
-      because: { text: 'What is recorded of it cannot be read.' },
+      because: { text: 'The stored task is damaged.' },
       failure: { message: expect.stringContaining(`its ${name} cannot be read, so it was not run`) },
     });
     expect((await holdfast.explain(2)).text).toMatch(/needs a person/);

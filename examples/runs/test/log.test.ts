@@ -31,7 +31,7 @@ test('the log says when the maximum is reached', async () => {
 });
 
 test('the log says that a final error is not retried, and why', async () => {
-  const text = 'r-1: final error; failed for good: http.4xx is permanent, and no rule names it.';
+  const text = 'r-1: final error; failed for good: http.4xx is permanent, so it is not retried.';
   expect(await linesOf([{ status: 422 }])).toEqual(['r-1: processing, first attempt', text]);
 });
 

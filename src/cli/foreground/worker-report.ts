@@ -69,7 +69,7 @@ export class WorkerReport {
   configRefused({ file, problems }: InvalidConfigError): void {
     const lines = problems.map((problem) => configProblemLine(file, problem));
     this.#tell('config_refused', { file, problems: problems.map(configProblemJson) }, () =>
-      [`${this.#glyph('dead')} ${visible(file)} is refused; the one before stays in force`, ...lines].join('\n  '),
+      [`${this.#glyph('dead')} ${visible(file)} is invalid; the last valid one stays in use`, ...lines].join('\n  '),
     );
   }
 

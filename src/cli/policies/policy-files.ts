@@ -32,7 +32,7 @@ export async function validate(cli: Cli, given: string | undefined): Promise<num
   const also = warnings === 0 ? '' : `, ${plural(warnings, 'warning', 'warnings')}`;
   terminal.result(
     errors > 0
-      ? `✕ ${visible(file)}: ${plural(errors, 'error', 'errors')}${also}. Nothing of it is in force.   (exit ${exit})`
+      ? `✕ ${visible(file)}: ${plural(errors, 'error', 'errors')}${also}. The file is not used.   (exit ${exit})`
       : `✓ ${visible(file)} is good${also}`,
   );
   return exit;

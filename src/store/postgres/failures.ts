@@ -3,13 +3,13 @@ import { StoreError } from '../../errors.ts';
 /** What our own functions raise. */
 export const UNIQUE_CONFLICT = 'HF001';
 
-/** How PostgreSQL, or the way to it, said no. */
+/** The code of an error of PostgreSQL or of the connection. */
 export function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : '';
 }
 
-/** No connection was had, so nothing was asked. */
+/** No connection could be made, so nothing was sent. */
 export class NoConnection extends Error {
   readonly code: string;
 
@@ -20,8 +20,8 @@ export class NoConnection extends Error {
 }
 
 /**
- * Whether nothing is known of what became of the statement, or its server: the connection broke, was never made, or gave no
- * answer in time. Whoever asked it may have been heard.
+ * Whether it is unknown what happened to the statement: the connection broke, was never made, or gave no answer in time. The
+ * statement may have had its effect.
  */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error);
@@ -35,7 +35,7 @@ export function isLost(error: unknown): boolean {
   );
 }
 
-/** Whether the server takes no writes: a standby, a primary that became one, or one that was set to read only. */
+/** Whether the server is read-only: a standby, a primary that became one, or a setting. */
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === '25006';
 }
@@ -66,10 +66,10 @@ function adviceOn(blocker: Blocker | undefined): string {
   return `The oldest open transaction that writes to Holdfast's tables is that of process ${pid} (${name}).${since} Commit it or roll it back, or end it with: select pg_terminate_backend(${pid})`;
 }
 
-/** Whether the server was asked too much just now: it did nothing, and the same call may be made again. */
+/** Whether the server was too busy: it did nothing, and the same call may be repeated. */
 export function isBusy(error: unknown): boolean {
   if (/^(?:40001|40P01|55P03|57014|53300|53400)$/.test(codeOf(error))) return true;
-  // The same call, whose answer was lost, was still under way: it is done by now.
+  // The first attempt of the same call, whose answer was lost, was still running. It has finished by now.
   return codeOf(error) === '23505' && (error as { constraint?: string }).constraint === 'calls_pkey';
 }
 
@@ -78,7 +78,7 @@ export class GivenUp extends StoreError {
   constructor(where: string) {
     super(
       'store_unavailable',
-      `${where} did not answer before it was closed. What was asked last may or may not have happened.`,
+      `${where} did not answer before it was closed. The last call may have had an effect.`,
       { retryable: true },
     );
   }
@@ -89,12 +89,12 @@ export function isGivenUp(error: unknown): boolean {
   return error instanceof GivenUp || (error instanceof Error && error.message === 'Query read timeout');
 }
 
-/** Whether the server itself answered, and its connection goes on. */
+/** Whether the server answered, so that its connection can be used again. */
 export function isAnswer(error: unknown): boolean {
   return !isLost(error) && 'severity' in Object(error);
 }
 
-/** Puts PostgreSQL's failure into words: what happened to which database, why, and what to do next. */
+/** The error for a failure of PostgreSQL: what happened to which database, why, and what to do next. */
 export function storeError(error: unknown, where: string): unknown {
   if (error instanceof StoreError) return error;
   const code = codeOf(error);
@@ -103,21 +103,21 @@ export function storeError(error: unknown, where: string): unknown {
   if (isReadOnly(error)) {
     return new StoreError(
       'store_read_only',
-      `${where} takes no writes: it is a standby, or set to read only. Connect to the primary, or look at default_transaction_read_only of the role and database.`,
+      `${where} is read-only: it is a standby, or default_transaction_read_only is on. Connect to the primary, or change that setting of the role or database.`,
       { ...cause, retryable: true },
     );
   }
   if (isLost(error)) {
     return new StoreError(
       'store_unavailable',
-      `${where} cannot be reached (${said}). What was asked last may or may not have happened; everything acknowledged before it stands. Look whether the server runs, and whether this is where it is.`,
+      `Cannot connect to ${where} (${said}). Check that the server runs and that the address is right. The last call may have had an effect; everything that was acknowledged before it is stored.`,
       { ...cause, retryable: true },
     );
   }
   if (isBusy(error)) {
     return new StoreError(
       'store_busy',
-      `${where} was too busy for a statement (${code}: ${said}), and nothing was changed. It may be tried again.`,
+      `${where} was too busy for a statement (${code}: ${said}). Nothing was changed. Try again.`,
       { ...cause, retryable: true },
     );
   }
@@ -125,23 +125,23 @@ export function storeError(error: unknown, where: string): unknown {
     case '53100':
       return new StoreError(
         'store_full',
-        `There is no space left for ${where}. What was being written was rolled back, and everything before it is intact. Free some space; the call may then be repeated.`,
+        `There is no space left for ${where}. The last write was rolled back, and everything before it is intact. Free some space, then repeat the call.`,
         { ...cause, retryable: true },
       );
     case '42501':
       return new StoreError(
         'store_unavailable',
-        `The role that connects to ${where} may not do this (${said}). docs/postgres.md has the GRANTs that it needs.`,
+        `The role that connects to ${where} is not allowed to do this (${said}). docs/postgres.md lists the GRANTs that it needs.`,
         cause,
       );
     case '28P01':
     case '28000':
     case '3D000':
-      return refusedUs(error, where);
+      return refusedLogin(error, where);
     case '58030':
       return new StoreError(
         'store_io',
-        `The disk of ${where} failed (${said}). What was being written may or may not have happened.`,
+        `The disk of ${where} failed (${said}). The last write may or may not be stored.`,
         { ...cause, retryable: true },
       );
     case 'XX001':
@@ -152,22 +152,22 @@ export function storeError(error: unknown, where: string): unknown {
     case '42883':
       return new StoreError(
         'store_unsupported',
-        `${where} lacks a part of Holdfast's tables (${said}). Open it once with a role that may create them, or without migrate: 'never'.`,
+        `${where} lacks some of Holdfast's tables or functions (${said}). Open it once with a role that may create them, without migrate: 'never'.`,
         cause,
       );
     default:
-      if (error instanceof NoConnection) return refusedUs(error, where);
-      // A mistake of ours is no failure of the database, and must not be told as one.
+      if (error instanceof NoConnection) return refusedLogin(error, where);
+      // A bug of ours is not a failure of the database, and must not be reported as one.
       return 'severity' in Object(error)
         ? new StoreError('store_unavailable', `${where} refused a statement (${code}): ${said}`, cause)
         : error;
   }
 }
 
-function refusedUs(error: unknown, where: string): StoreError {
+function refusedLogin(error: unknown, where: string): StoreError {
   return new StoreError(
     'store_unavailable',
-    `${where} did not let us in: ${messageOf(error)}. Look at the user, password, database and TLS settings of the connection.`,
+    `${where} refused the login: ${messageOf(error)}. Check the user, password, database and TLS settings of the connection.`,
     { cause: error },
   );
 }

@@ -1,21 +1,21 @@
 import { StoreError } from '../../errors.ts';
 import { lockHolders } from './lock-holders.ts';
 
-/** Whether another process holds the file just now, which is no failure: the call is made again. */
+/** Whether another process has locked the file. This is not a failure: the call is repeated. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** What SQLite says of a damaged file; it says the same of some reads that fail once. */
+/** Whether SQLite says that the file is damaged. It says the same when a read fails once. */
 export function isDamage(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error));
 }
 
-/** Puts SQLite's failure into words: what happened to which file, why, and what to do next. */
+/** The error for a failure of SQLite: what happened to which file, why, and what to do next. */
 export function storeError(error: unknown, path: string): unknown {
   if (error instanceof StoreError) return error;
   const code = codeOf(error);
-  // A mistake of ours is no failure of the database, and must not be told as one.
+  // A bug of ours is not a failure of the database, and must not be reported as one.
   if (!code.startsWith('SQLITE_')) return error;
   const cause = { cause: error };
   switch (code.replace(/^SQLITE_/, '').split('_', 1)[0]) {
@@ -28,26 +28,26 @@ export function storeError(error: unknown, path: string): unknown {
     case 'CANTOPEN':
       return new StoreError(
         'store_unavailable',
-        `${path} cannot be opened: its folder does not exist, it is a folder itself, or this user may not use it.`,
+        `${path} cannot be opened: its folder does not exist, it is a folder itself, or this user must not open it.`,
         cause,
       );
     case 'FULL':
       return new StoreError(
         'store_full',
-        `There is no space left for ${path}. What was being written was rolled back, and everything before it is intact. Free some space; the call may then be repeated.`,
+        `There is no space left for ${path}. The last write was rolled back, and everything before it is intact. Free some space, then repeat the call.`,
         { ...cause, retryable: true },
       );
     case 'CORRUPT':
     case 'NOTADB':
       return new StoreError(
         'store_corrupt',
-        `${path} is not a sound SQLite database, and it was left as it is. Restore a backup, or save what can be read with: sqlite3 ${path} .recover`,
+        `${path} is damaged, or is not an SQLite database. It was not changed. Restore a backup, or save what can be read with: sqlite3 ${path} .recover`,
         cause,
       );
     case 'IOERR':
       return new StoreError(
         'store_io',
-        `The disk failed while ${path} was being read or written (${code}). What was being written may or may not have happened.`,
+        `The disk failed while ${path} was being read or written (${code}). The last write may or may not be stored.`,
         { ...cause, retryable: true },
       );
     default:
@@ -60,7 +60,7 @@ function busy(cause: unknown, path: string): StoreError {
   const who = holders === undefined ? 'Something' : holders[0]?.toUpperCase() + holders.slice(1);
   return new StoreError(
     'store_busy',
-    `${path} was locked by another process for 30 s, and nothing was changed. ${who} holds a long transaction on it; end that, or try again.`,
+    `${path} was locked by another process for 30 s, and nothing was changed. ${who} holds a long transaction on it. End that transaction, or try again.`,
     { cause, retryable: true },
   );
 }

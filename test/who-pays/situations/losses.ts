@@ -8,7 +8,7 @@ export const LOSSES: readonly Situation[] = [
     name: 'a worker that is killed',
     payer: 'nobody',
     state: 'ready',
-    explains: /Its worker first went away without a word.*Nothing is charged/,
+    explains: /Its worker first was lost.*Nothing is charged/,
     shows: 'first',
     async happen(scene) {
       const id = await scene.enqueue({ does: 'untilTold' });

@@ -35,7 +35,7 @@ export const OUT_OF_SIGHT: readonly Situation[] = [
     name: 'a worker in another pid namespace that is killed',
     payer: 'nobody',
     state: 'ready',
-    explains: /Its worker container went away without a word/,
+    explains: /Its worker container was lost/,
     async happen(scene) {
       const id = await killedOutOfSight(scene);
       const other = await scene.worker('other', RECOVERER);
@@ -66,7 +66,7 @@ export const OUT_OF_SIGHT: readonly Situation[] = [
     name: 'a worker in another pid namespace that is killed, and one process that drains the queue long after it',
     payer: 'nobody',
     state: 'ready',
-    explains: /Its worker container went away without a word/,
+    explains: /Its worker container was lost/,
     async happen(scene) {
       const id = await killedOutOfSight(scene);
       await scene.alterWorkers('lease_until = lease_until - 60000');
@@ -78,7 +78,7 @@ export const OUT_OF_SIGHT: readonly Situation[] = [
     name: 'a worker of before a reboot',
     payer: 'nobody',
     state: 'ready',
-    explains: /Its worker before went away without a word/,
+    explains: /Its worker before was lost/,
     async happen(scene) {
       const id = await scene.enqueue({ does: 'untilTold' });
       const worker = await scene.worker('before');

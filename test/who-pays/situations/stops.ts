@@ -22,7 +22,7 @@ export const STOPS: readonly Situation[] = [
     payer: 'nobody',
     state: 'ready',
     executions: 5,
-    explains: /Its worker deploy-5 was told to stop, and ended before the task did.*Nothing is charged/,
+    explains: /Its worker deploy-5 was told to stop, and ended before the task.*Nothing is charged/,
     shows: 'was told to stop',
     async happen(scene) {
       const id = await scene.enqueue({ does: 'stubborn' });

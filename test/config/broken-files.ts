@@ -65,13 +65,13 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     "no 'failed'",
     "'dead'",
   ),
-  'a retention of what has not ended': one('retention: { held: 1d }', '1:14 error', "no 'held'", 'cancel it first'),
+  'a retention of what has not ended': one('retention: { held: 1d }', '1:14 error', "no 'held'", 'Cancel them first'),
   'a retention without a unit': one('retention: { dead: 30 }', '1:20 error', 'no unit', '30s'),
   'a retention that means for ever': one('retention: { dead: none }', '1:20 error', 'or never', 'Write never'),
   'a retention of successes by reason': one(
     'retention: { succeeded: { fs.locked: 1d } }',
     '1:25 error',
-    'has no reason',
+    'have no reason',
     'succeeded: 7d',
   ),
   'a retention of a reason with a slip': one(
@@ -242,7 +242,7 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   'a charge for what is no rate limit': one(
     retry('rules: { transient: { charge: false } }'),
     '4:29 warning',
-    'about rate limits',
+    'only to rate limits',
     'rate_limited',
   ),
 
@@ -265,15 +265,15 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     'extend one another',
     'fewer',
   ),
-  'a policy that extends itself': one('policies:\n  a: { extends: a }', '2:17 error', 'has no end'),
+  'a policy that extends itself': one('policies:\n  a: { extends: a }', '2:17 error', 'this is a circle'),
   'policies in a circle': {
     text: 'policies:\n  a: { extends: b }\n  b: { extends: a }',
     problems: [
-      ['2:17 error', 'has no end'],
-      ['3:17 error', 'has no end'],
+      ['2:17 error', 'this is a circle'],
+      ['3:17 error', 'this is a circle'],
     ],
   },
-  'a policy that hides a preset': one('policies:\n  analysis: {}', '2:13 error', 'is a preset', 'extends: analysis'),
+  'a policy that hides a preset': one('policies:\n  analysis: {}', '2:13 error', 'the name of a preset', 'extends: analysis'),
 
   // Sources, queues, workers
   'a star in the middle': one("sources:\n  'imap:*:in': {}", '2:3 error', 'before its end', 'imap:*'),

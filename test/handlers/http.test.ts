@@ -499,7 +499,7 @@ describe('a redirect', () => {
     });
     expect(await failureOf(send('POST', `${server.url}/start`))).toMatchObject({
       word: 'needs_manual',
-      message: expect.stringMatching(/^POST was answered with 303 See Other, so it was probably done; .* 503 Service/),
+      message: expect.stringMatching(/^POST was answered with 303 See Other, so it was probably done\. .* 503 Service/),
     });
     expect(await failureOf(send('POST', `${server.url}/start`, { idempotent: true }))).toMatchObject({
       kind: 'transient',

@@ -266,7 +266,7 @@ describe.concurrent('what cannot be opened ends with 7, and says what to do', ()
       const { exit, stderr } = await shop.start(['status', '-vv', '-s', address.href]).ended;
       expect([exit, stderr]).toEqual([
         7,
-        expect.stringMatching(/"nosuch" does not exist\. Look at the user, password/),
+        expect.stringMatching(/"nosuch" does not exist\. Check the user, password/),
       ]);
     }
   });

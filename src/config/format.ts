@@ -62,13 +62,9 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
       defaults: field(own('`defaults`'), 'Values that are used if nothing more specific is set.', {
         examples: [{ retry: { timeout: '30m' } }],
       }),
-      policies: field(
-        record(retryShape(backoffs), '`policies`'),
-        'Named policies, for `retry:` and `extends:`.',
-        {
-          examples: [{ patient: { extends: 'imap_mailbox', giveUpAfter: '48h' } }],
-        },
-      ),
+      policies: field(record(retryShape(backoffs), '`policies`'), 'Named policies, for `retry:` and `extends:`.', {
+        examples: [{ patient: { extends: 'imap_mailbox', giveUpAfter: '48h' } }],
+      }),
       types: field(
         record(own('A type'), '`types`'),
         'By type of task. Values here win over values in the code of the type.',
@@ -210,16 +206,16 @@ const WORKER = fields<WorkerSection>(
     capabilities: field(CAPABILITIES, 'What it offers for tasks with needs.', {
       examples: [{ cpu: 8, gpu: 'RTX5090' }],
     }),
-    leaseFor: field(span(1_000), 'How long a worker that does not renew its lease keeps its tasks.', { byDefault: '30s' }),
+    leaseFor: field(span(1_000), 'How long a worker that does not renew its lease keeps its tasks.', {
+      byDefault: '30s',
+    }),
     pollInterval: field(span(1), 'How often it polls for work.', { byDefault: '1s' }),
     grace: field(span(), 'How much time a handler gets to end when its execution or the worker is stopped.', {
       byDefault: '30s',
     }),
-    claimAhead: field(
-      flag(),
-      'Whether tasks that were measured to be short are claimed before a slot is free.',
-      { byDefault: true },
-    ),
+    claimAhead: field(flag(), 'Whether tasks that were measured to be short are claimed before a slot is free.', {
+      byDefault: true,
+    }),
     unhandledRejections: field(
       oneOf(UNHANDLED_REJECTIONS),
       'What happens if a handler leaves a promise behind that is rejected: the process continues, or Node ends it.',

@@ -41,7 +41,9 @@ const FIELDS: Fields<Document> = {
   connector_type: field(name(), 'The type again.'),
   strategy: field(oneOf(STRATEGIES), 'How delays grow.', { byDefault: DEFAULTS.strategy }),
   max_attempts: field(whole(1, 10), 'Charged executions, the first included.', { byDefault: DEFAULTS.max_attempts }),
-  base_delay_seconds: field(whole(1, 3_600), 'The delay of the first retry.', { byDefault: DEFAULTS.base_delay_seconds }),
+  base_delay_seconds: field(whole(1, 3_600), 'The delay of the first retry.', {
+    byDefault: DEFAULTS.base_delay_seconds,
+  }),
   max_delay_seconds: field(whole(1, 86_400), 'The longest delay, before jitter.', {
     byDefault: DEFAULTS.max_delay_seconds,
   }),

@@ -35,9 +35,7 @@ export class ReasonsOfFile {
       return;
     }
     const like = likeName(name, this.#known.names);
-    const aCode = /^[A-Z][A-Z0-9_]+$/.test(name)
-      ? 'Write a rule for that error code under `classify:`.'
-      : undefined;
+    const aCode = /^[A-Z][A-Z0-9_]+$/.test(name) ? 'Write a rule for that error code under `classify:`.' : undefined;
     problems.refuse(
       at,
       `A rule is named by a reason (fs.locked), a family (fs.*) or a kind (transient), got ${quoted(name)}.`,

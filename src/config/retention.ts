@@ -32,7 +32,11 @@ const ONE_TIME: Shape<StateBlock> = {
   schema: KEEP.schema,
   read(node, problems) {
     if (node.kind === 'map') {
-      problems.refuse(node, 'Succeeded tasks have no reason, so they have one time.', 'Write, for example, succeeded: 7d.');
+      problems.refuse(
+        node,
+        'Succeeded tasks have no reason, so they have one time.',
+        'Write, for example, succeeded: 7d.',
+      );
       return undefined;
     }
     return plain(node, problems);
@@ -87,13 +91,19 @@ export const RETENTION: Shape<RetentionBlock> = fields<Required<RetentionBlock>>
   '`retention`',
   {
     succeeded: field(ONE_TIME, 'Succeeded tasks.', { byDefault: '30d' }),
-    dead: field(BY_REASON, 'Tasks that their policy ended: one time, or times by reason, family and default.', { byDefault: '30d' }),
+    dead: field(BY_REASON, 'Tasks that their policy ended: one time, or times by reason, family and default.', {
+      byDefault: '30d',
+    }),
     cancelled: field(BY_REASON, 'Tasks that were cancelled, or superseded by another task with the same unique key.', {
       byDefault: '30d',
     }),
-    needs_manual: field(BY_REASON, 'Tasks that wait for a person. They have not ended; set a time only if nobody will answer.', {
-      byDefault: 'never',
-    }),
+    needs_manual: field(
+      BY_REASON,
+      'Tasks that wait for a person. They have not ended; set a time only if nobody will answer.',
+      {
+        byDefault: 'never',
+      },
+    ),
   },
   { instead: OTHERWISE_CALLED },
 );

@@ -121,7 +121,10 @@ class Watched implements ConfigWatch {
       await loadInto(this.#registry, this.#path);
     } catch (error) {
       if (!(error instanceof InvalidConfigError)) throw error;
-      this.#log.error({ err: error, file: this.#path }, 'The configuration is invalid; the last valid one stays in use');
+      this.#log.error(
+        { err: error, file: this.#path },
+        'The configuration is invalid; the last valid one stays in use',
+      );
       this.#onRefused?.(error);
       return false;
     }

@@ -168,8 +168,7 @@ function judgeFailure(open: Case, failure: Failure): Decision {
   const charge: Charge = isWorkersFault ? nobody : { to: 'task', reason: failure.reason, kind: failure.kind };
 
   if (failure.word === 'needs_manual') {
-    const asker =
-      failure.reason === 'task.corrupt' ? 'The stored task is damaged' : 'The handler asked for a person';
+    const asker = failure.reason === 'task.corrupt' ? 'The stored task is damaged' : 'The handler asked for a person';
     return end(open, 'needs_manual', nobody, 'explicit', `${asker}.`);
   }
   if (failure.word === 'permanent') {

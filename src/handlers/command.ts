@@ -272,9 +272,7 @@ function readText(value: unknown, name: string): string {
 function readString(value: unknown, name: string): string {
   if (typeof value !== 'string') throw new InvalidInputError(`${name} must be a string, got ${show(value)}.`);
   if (value.includes('\0')) {
-    throw new InvalidInputError(
-      `${name} has a NUL byte at position ${value.indexOf('\0')}, which no program accepts.`,
-    );
+    throw new InvalidInputError(`${name} has a NUL byte at position ${value.indexOf('\0')}, which no program accepts.`);
   }
   return value;
 }

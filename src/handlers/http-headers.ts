@@ -75,9 +75,7 @@ function fromEnvironment(
 ): SentHeader {
   const value = environment[env]?.trim();
   if (value === undefined || value === '') {
-    throw missing(
-      `The header ${name} needs the environment variable ${env}, which this worker does not have.`,
-    );
+    throw missing(`The header ${name} needs the environment variable ${env}, which this worker does not have.`);
   }
   if (scheme === undefined) return sent(name, value, secrets);
   if (!/^basic$/i.test(scheme) || !value.includes(':')) return sent(name, `${scheme} ${value}`, secrets);
@@ -95,10 +93,13 @@ function sent(name: string, value: string, secrets: Set<string>): SentHeader {
 }
 
 function missing(what: string, cause?: unknown): NeedsManual {
-  return new NeedsManual(`${what} Nothing was sent. Add it, restart the worker if it is a variable, and retry the task.`, {
-    reason: 'http.secret_missing',
-    ...(cause !== undefined && { cause }),
-  });
+  return new NeedsManual(
+    `${what} Nothing was sent. Add it, restart the worker if it is a variable, and retry the task.`,
+    {
+      reason: 'http.secret_missing',
+      ...(cause !== undefined && { cause }),
+    },
+  );
 }
 
 function hiding(secrets: ReadonlySet<string>): (text: string) => string {

@@ -122,7 +122,10 @@ async function* chunksOf(
 }
 
 function differs(from: string): Failed {
-  return new Failed(`The copy of ${quoted(from)} differs from its source when it is read back. The disk may be failing.`, {
-    reason: 'fs.copy_differs',
-  });
+  return new Failed(
+    `The copy of ${quoted(from)} differs from its source when it is read back. The disk may be failing.`,
+    {
+      reason: 'fs.copy_differs',
+    },
+  );
 }

@@ -44,7 +44,9 @@ export async function removeIfThere(path: string): Promise<void> {
 }
 
 export function changed(path: string, what: string): Failed {
-  return new Failed(`${quoted(path)} ${what}, so nothing more was done. It will be tried again.`, { reason: 'fs.changed' });
+  return new Failed(`${quoted(path)} ${what}, so nothing more was done. It will be tried again.`, {
+    reason: 'fs.changed',
+  });
 }
 
 export function sameFile(from: string, to: string, cause: unknown): PermanentFailure {

@@ -273,7 +273,12 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
       ['3:17 error', 'this is a circle'],
     ],
   },
-  'a policy that hides a preset': one('policies:\n  analysis: {}', '2:13 error', 'the name of a preset', 'extends: analysis'),
+  'a policy that hides a preset': one(
+    'policies:\n  analysis: {}',
+    '2:13 error',
+    'the name of a preset',
+    'extends: analysis',
+  ),
 
   // Sources, queues, workers
   'a star in the middle': one("sources:\n  'imap:*:in': {}", '2:3 error', 'before its end', 'imap:*'),

@@ -165,7 +165,11 @@ describe('a policy', () => {
     ['a rule for everything', { rules: { '*': {} } }, "got '*'."],
     ['a slip in a reason', { rules: { 'fs.lokced': {} } }, "Unknown reason 'fs.lokced'. Did you mean 'fs.locked'?"],
     ['a slip in a kind', { rules: { transiant: {} } }, "Unknown reason 'transiant'. Did you mean 'transient'?"],
-    ['a slip in a family', { rules: { 'proces.*': {} } }, "There is no family 'proces.*' of reasons. Did you mean 'process.*'?"],
+    [
+      'a slip in a family',
+      { rules: { 'proces.*': {} } },
+      "There is no family 'proces.*' of reasons. Did you mean 'process.*'?",
+    ],
     ['a status that is no reason', { rules: { 'http.503': {} } }, "That status is 'http.5xx'."],
     ['a rule named __proto__', { rules: JSON.parse('{"__proto__":{}}') }, "got '__proto__'."],
   ])('refuses %s, and shows it', (_, options, message) => {

@@ -264,10 +264,7 @@ describe.concurrent('what cannot be opened ends with 7, and says what to do', ()
     stranger.username = 'nosuch';
     for (const address of [elsewhere, stranger]) {
       const { exit, stderr } = await shop.start(['status', '-vv', '-s', address.href]).ended;
-      expect([exit, stderr]).toEqual([
-        7,
-        expect.stringMatching(/"nosuch" does not exist\. Check the user, password/),
-      ]);
+      expect([exit, stderr]).toEqual([7, expect.stringMatching(/"nosuch" does not exist\. Check the user, password/)]);
     }
   });
 

@@ -152,8 +152,16 @@ describe('a database that is damaged is refused, and left as it is', () => {
     damage(path);
     const before = contents();
 
-    await expectRefusal(run('open', path), 'store_corrupt', /is damaged, or is not an SQLite database.*Restore a backup/);
-    await expectRefusal(run('enqueue', path, { tasks: 1 }), 'store_corrupt', /is damaged, or is not an SQLite database/);
+    await expectRefusal(
+      run('open', path),
+      'store_corrupt',
+      /is damaged, or is not an SQLite database.*Restore a backup/,
+    );
+    await expectRefusal(
+      run('enqueue', path, { tasks: 1 }),
+      'store_corrupt',
+      /is damaged, or is not an SQLite database/,
+    );
 
     expect(contents()).toEqual(before);
   });

@@ -76,11 +76,9 @@ export function isBusy(error: unknown): boolean {
 /** What ends a statement whose answer is not waited for because the store is closed. */
 export class GivenUp extends StoreError {
   constructor(where: string) {
-    super(
-      'store_unavailable',
-      `${where} did not answer before it was closed. The last call may have had an effect.`,
-      { retryable: true },
-    );
+    super('store_unavailable', `${where} did not answer before it was closed. The last call may have had an effect.`, {
+      retryable: true,
+    });
   }
 }
 

@@ -182,6 +182,38 @@ describe('a statement that arrives after it was made again', () => {
     expect(await store.records.list({ limit: 10, states: ['running'] })).toHaveLength(3);
   });
 
+  test('does nothing once more: hold and pause, after the release', async () => {
+    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const by = { actor: 'maria' };
+    await overtaken('.hold_source(', async () => {
+      await store.sources.hold('s', by);
+      await store.sources.release('s');
+    });
+    await overtaken('.pause_queue(', async () => {
+      await store.sources.pause('default', by);
+      await store.sources.resume('default');
+    });
+    expect(await store.records.sources()).toEqual([]);
+    expect((await store.records.queues())[0]).not.toHaveProperty('paused');
+  });
+
+  test('does nothing once more: release and resume, after the next hold', async () => {
+    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const by = { actor: 'maria' };
+    await store.sources.hold('s', by);
+    await store.sources.pause('default', by);
+    await overtaken('.release_source(', async () => {
+      await store.sources.release('s');
+      await store.sources.hold('s', by);
+    });
+    await overtaken('.resume_queue(', async () => {
+      await store.sources.resume('default');
+      await store.sources.pause('default', by);
+    });
+    expect(await store.records.sources()).toMatchObject([{ name: 's' }]);
+    expect(await store.records.queues()).toMatchObject([{ name: 'default', paused: { actor: 'maria' } }]);
+  });
+
   test('does nothing once more: recover', async () => {
     const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
     const join = (name: string) => store.tasks.join({ name, leaseFor: LEASE, publishes: {} });

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/clock.ts';
 import { type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newTask } from '../contract/scene.ts';
+import { virtualWorld } from '../contract/virtual-world.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 import { startPgBouncer } from '../postgres/pgbouncer.mjs';
@@ -78,6 +79,39 @@ test('hears what other processes enqueue, and comes back when its connection is 
     ]);
     await back;
   }
+});
+
+test('notices within a minute that its connection has gone silent, and listens over a new one', async () => {
+  const proxy = await startProxy(database.directUrl);
+  const virtual = virtualWorld();
+  const store = await postgres(proxy.url(database.directUrl)).open(virtual);
+  stores.push(store);
+  const { next } = ears(store);
+  await next();
+  const silent = proxy.delay('LISTEN ');
+  const again = next();
+  virtual.clock.advance(60_000);
+  await silent;
+  await again;
+  await store.upkeep.close();
+  stores = [];
+  await proxy.close();
+});
+
+test('the test of a new listener wakes no other process', async () => {
+  const other = await open();
+  const heard = ears(other);
+  await heard.next();
+  let hints = 0;
+  other.upkeep.onNews(() => {
+    hints += 1;
+  });
+  const store = await open();
+  await ears(store).next();
+  const work = heard.next();
+  await enqueue(store);
+  await work;
+  expect(hints).toBe(1);
 });
 
 test('has one connection that listens, and none where nobody listens', async () => {

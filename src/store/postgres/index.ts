@@ -184,7 +184,7 @@ function build(
   connect: Connect | undefined,
   schema: string,
 ): Store {
-  const wake = new Wake(database, connect, channelOf(schema));
+  const wake = new Wake(database, connect, channelOf(schema), world.clock);
   const notify = (news: News) => wake.call(news);
   const classes = new Classes(database);
   const lostLeases = new LostLeases(database, world.clock);

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { By, News, QueueSettings, SourceStore } from '../store.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
-/** Shuts and opens sources, and sets up queues. */
+/** Holds and releases sources, pauses and resumes queues, and sets queues up. */
 export class PostgresSources implements SourceStore {
   readonly #database: Database;
   readonly #notify: (news: News) => void;
@@ -12,26 +13,28 @@ export class PostgresSources implements SourceStore {
   }
 
   async hold(source: string, { actor, note }: By): Promise<void> {
-    await this.#database.call('hold_source', [source, actor, note ?? null]);
+    await this.#database.call('hold_source', [randomUUID(), source, actor, note ?? null]);
     this.#notify('recall');
   }
 
   async release(source: string): Promise<void> {
-    await this.#database.call('release_source', [source]);
+    await this.#database.call('release_source', [randomUUID(), source]);
     this.#notify('work');
   }
 
   async pause(queue: string, { actor, note }: By): Promise<void> {
-    await this.#database.call('pause_queue', [queue, actor, note ?? null]);
+    await this.#database.call('pause_queue', [randomUUID(), queue, actor, note ?? null]);
     this.#notify('recall');
   }
 
   async resume(queue: string): Promise<void> {
-    await this.#database.call('resume_queue', [queue]);
+    await this.#database.call('resume_queue', [randomUUID(), queue]);
     this.#notify('work');
   }
 
   async setUp(queue: string, { order, fair }: Partial<QueueSettings>): Promise<void> {
-    await this.#database.call('set_up_queue', [queue, order ?? null, fair ?? null], { within: LONG_ANSWER_WITHIN_MS });
+    await this.#database.call('set_up_queue', [randomUUID(), queue, order ?? null, fair ?? null], {
+      within: LONG_ANSWER_WITHIN_MS,
+    });
   }
 }

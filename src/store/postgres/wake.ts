@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import type { News } from '../store.ts';
 import type { PgClient } from './client.ts';
@@ -10,9 +11,15 @@ const TOLD_EVERY_MS: Milliseconds = 100;
 /** How long the test of a new listener waits to hear of itself. */
 const HEARD_WITHIN_MS: Milliseconds = 2_000;
 
+/** A listener is tested again after this: a connection that only goes silent breaks nowhere. */
+const TESTED_EVERY_MS: Milliseconds = 60_000;
+
 /** A listener that was lost is made anew after this, doubling up to the longest; so is one that heard nothing. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 60_000;
+
+/** What a new listener tells itself, instead of news. */
+const PROBE = 'probe';
 
 /**
  * Tells listeners when work may have become ready: at once for what this process wrote, and by LISTEN for what others did. A
@@ -23,6 +30,7 @@ export class Wake {
   readonly #database: Database;
   readonly #connect: (() => PgClient) | undefined;
   readonly #channel: string;
+  readonly #clock: Clock;
   readonly #listeners = new Set<(news: News) => void>();
   /** What others have not been told yet. */
   readonly #untold = new Set<News>();
@@ -33,12 +41,15 @@ export class Wake {
   #toldAt = Number.NEGATIVE_INFINITY;
   #telling: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** Ends the tests of the listener. */
+  #endTests = () => {};
   #pause = FIRST_PAUSE_MS;
   #closed = false;
 
   /** `connect`: absent where nobody is to listen. */
-  constructor(database: Database, connect: (() => PgClient) | undefined, channel: string) {
+  constructor(database: Database, connect: (() => PgClient) | undefined, channel: string, clock: Clock) {
     this.#database = database;
+    this.#clock = clock;
     this.#connect = connect;
     this.#channel = channel;
   }
@@ -91,12 +102,13 @@ export class Wake {
     const ear = new Ear(this.#connect, this.#channel, {
       heard: (payload) => {
         const [self, news = 'any'] = payload.split(' ');
-        if (self === this.#self) return;
+        if (self === this.#self || news === PROBE) return;
         for (const each of news.split(',')) this.#wake(isNews(each) ? each : 'any');
       },
       lost: () => {
         if (this.#ear !== ear) return;
         this.#ear = undefined;
+        this.#endTests();
         this.#retry = setTimeout(() => this.#start(), this.#pause).unref();
         this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
       },
@@ -106,18 +118,20 @@ export class Wake {
   }
 
   async #test(ear: Ear): Promise<void> {
-    const probe = randomUUID();
+    const probe = `${randomUUID()} ${PROBE}`;
     const answer = await ear.hears(probe, () =>
       this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, probe]),
     );
     if (this.#ear !== ear || !answer) return;
     this.#pause = FIRST_PAUSE_MS;
+    this.#endTests = this.#clock.every(TESTED_EVERY_MS, () => void ear.test());
     // What was told while nobody listened.
     this.#wake('any');
   }
 
   #stop(): void {
     clearTimeout(this.#retry);
+    this.#endTests();
     const ear = this.#ear;
     this.#ear = undefined;
     ear?.close();
@@ -175,6 +189,15 @@ class Ear {
     const answer = await heard;
     clearTimeout(timer);
     return answer;
+  }
+
+  /** Closes it where its connection has gone silent. */
+  async test(): Promise<void> {
+    try {
+      await this.#client.query({ text: this.#listening, query_timeout: HEARD_WITHIN_MS });
+    } catch {
+      this.close();
+    }
   }
 
   close(): void {

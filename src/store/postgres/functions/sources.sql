@@ -1,8 +1,17 @@
--- Holding and releasing sources, which touches their lanes and never their tasks; pausing and setting up queues.
+-- Holding and releasing sources, which touches their lanes and never their tasks; pausing and setting up queues. Each call acts once,
+-- so that a hold whose answer was lost does not act again after the source was released.
+
+-- Whether this call comes for the first time. Where it is under way, its end is waited for.
+CREATE FUNCTION is_first(p_call uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO calls (id, at, answer) VALUES (p_call, now_ms(), 'null') ON CONFLICT DO NOTHING;
+  RETURN FOUND;
+END $$;
 
 -- Shuts a source: its lanes rest, whatever is in them.
-CREATE FUNCTION hold_source(p_source text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION hold_source(p_call uuid, p_source text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  IF NOT is_first(p_call) THEN RETURN; END IF;
   INSERT INTO sources (name, shut_at, actor, note) VALUES (p_source, now_ms(), p_actor, p_note) ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN; END IF;
   PERFORM 1 FROM lanes WHERE source = p_source ORDER BY id FOR NO KEY UPDATE;
@@ -11,8 +20,9 @@ END $$;
 
 -- Opens a source: all of its lanes are active, for a task may be about to come into any of them. Those that are empty are put to
 -- rest by the next claim, which gives the others their ranks.
-CREATE FUNCTION release_source(p_source text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION release_source(p_call uuid, p_source text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  IF NOT is_first(p_call) THEN RETURN; END IF;
   DELETE FROM sources WHERE name = p_source;
   IF FOUND THEN PERFORM wake_all(ARRAY(SELECT id FROM lanes WHERE source = p_source)); END IF;
 END $$;
@@ -28,21 +38,26 @@ BEGIN
   PERFORM lower_floors(p_lanes);
 END $$;
 
-CREATE FUNCTION pause_queue(p_queue text, p_actor text, p_note text) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION pause_queue(p_call uuid, p_queue text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT is_first(p_call) THEN RETURN; END IF;
   INSERT INTO queues (name) VALUES (p_queue) ON CONFLICT DO NOTHING;
-  UPDATE queues SET paused_at = now_ms(), actor = p_actor, note = p_note WHERE name = p_queue AND paused_at IS NULL
-$$;
+  UPDATE queues SET paused_at = now_ms(), actor = p_actor, note = p_note WHERE name = p_queue AND paused_at IS NULL;
+END $$;
 
-CREATE FUNCTION resume_queue(p_queue text) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
-  UPDATE queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = p_queue
-$$;
+CREATE FUNCTION resume_queue(p_call uuid, p_queue text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT is_first(p_call) THEN RETURN; END IF;
+  UPDATE queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = p_queue;
+END $$;
 
 -- Puts the waiting tasks of a queue into its new order, and its lanes into their line.
-CREATE FUNCTION set_up_queue(p_queue text, p_order text, p_fair boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION set_up_queue(p_call uuid, p_queue text, p_order text, p_fair boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   before queues;
   lanes_ bigint[];
 BEGIN
+  IF NOT is_first(p_call) THEN RETURN; END IF;
   INSERT INTO queues (name) VALUES (p_queue) ON CONFLICT DO NOTHING;
   -- Nobody enqueues with the order before, and what was enqueued with it is seen.
   PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;

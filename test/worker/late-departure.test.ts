@@ -85,7 +85,8 @@ test.each(cases)(
       },
       { timeout: 5_000, interval: 50 },
     );
-    expect(claim).toMatchObject({ id, execution: 2 });
+    // It was told to stop, so its tasks are no suspects.
+    expect(claim).toMatchObject({ id, execution: 2, recovered: false });
     await claim?.complete(null);
     const again = await service.close();
     if (how === 'worker.stop()') expect(again).toEqual({ unwritten: [] });

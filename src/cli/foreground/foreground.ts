@@ -57,9 +57,15 @@ export async function withForeground<T>(
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
   });
-  return withStore(cli, { ...options, tasks, log, purpose: 'work' }, (holdfast) =>
-    use({ holdfast, stopper, detacher: new Detacher(stopper, terminal) }),
-  );
+  return withStore(cli, { ...options, tasks, log, purpose: 'work' }, async (holdfast) => {
+    const detacher = new Detacher(stopper, terminal);
+    try {
+      return await use({ holdfast, stopper, detacher });
+    } finally {
+      // Whoever interrupted it does not wait for a store that is locked or away.
+      if (detacher.detached) await holdfast.close({ grace: 0 });
+    }
+  });
 }
 
 export interface WorkOptions {

@@ -60,7 +60,7 @@ function busy(cause: unknown, path: string): StoreError {
   const who = holders === undefined ? 'Something' : holders[0]?.toUpperCase() + holders.slice(1);
   return new StoreError(
     'store_busy',
-    `${path} was locked by another process for 30 s, and nothing was changed. ${who} holds a long transaction on it. End that transaction, or try again.`,
+    `${path} is locked by another process, so nothing was changed. ${who} holds a long transaction on it. End that transaction, or try again.`,
     { cause, retryable: true },
   );
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import { postgres } from '../../src/store/postgres/index.ts';
+import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 import { describeModel } from './describe-model.ts';
 import { describeStore } from './describe-store.ts';
@@ -12,6 +13,8 @@ beforeAll(async () => {
   databases = await openDatabases(async (url) => {
     const store = await postgres(url).open(virtualWorld());
     await store.upkeep.close();
+    // As for Debezium, or an upgrade by logical replication: a table without a primary key would refuse UPDATE and DELETE.
+    await ask(url, 'CREATE PUBLICATION everything FOR ALL TABLES');
   });
 });
 afterAll(() => databases.close());

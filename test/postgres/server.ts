@@ -20,7 +20,8 @@ export async function startServer(via = process.env.HOLDFAST_TEST_POSTGRES_VIA):
       `HOLDFAST_TEST_POSTGRES_VIA is '${via}', through which no test can go. Set it to pgbouncer, or leave it out.`,
     );
   }
-  const cluster = await startCluster({ fsync: false });
+  // As where something replicates: what publications refuse is refused here too.
+  const cluster = await startCluster({ fsync: false, settings: { wal_level: 'logical' } });
   if (!via) return { urls: { direct: cluster.url() }, stop: () => cluster.stop() };
   try {
     const pooler = await startPgBouncer(cluster);

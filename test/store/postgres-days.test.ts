@@ -2,12 +2,13 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Retention } from '../../src/retention.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
-import { ended, retryIn, Scene, succeeded } from '../contract/scene.ts';
+import { ended, retryIn, Scene, settlement, succeeded } from '../contract/scene.ts';
 import { virtualWorld } from '../contract/virtual-world.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 
 /*
- * Partitions of a day each: made when they are needed, and dropped as a whole when all that is in them is over age.
+ * Partitions of a day each: made ahead, and dropped once retention has removed what was in them. A default partition takes what
+ * belongs to any other day.
  */
 
 const DAY = 86_400_000;
@@ -58,6 +59,11 @@ async function partitions(table: string): Promise<string[]> {
   return rows.map(({ relname }) => relname.replace(`${table}_`, ''));
 }
 
+async function rowsIn(table: string): Promise<number> {
+  const { rows } = await client.query(`SELECT count(*)::int AS n FROM holdfast.${table}`);
+  return rows[0].n;
+}
+
 async function hygiene(): Promise<number[]> {
   const removed: number[] = [];
   while ((await scene.store.upkeep.tidy()) > 0);
@@ -69,34 +75,101 @@ async function hygiene(): Promise<number[]> {
   return removed;
 }
 
-test('a day is there before it begins, once upkeep has looked, and at the first need without it', async () => {
-  const claimed = await scene.start(await scene.join());
-  expect(await partitions('succeeded')).toEqual([]);
-  await scene.settle(claimed, succeeded());
-  expect(await partitions('succeeded')).toEqual(['20260115']);
+test('a worker that joins makes the partitions of today, and upkeep those of the two days after it', async () => {
+  await scene.join();
+  expect(await partitions('succeeded')).toEqual(['20260115', 'other']);
   await scene.store.upkeep.tidy();
-  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117']);
-  expect(await partitions('executions')).toEqual(['20260115', '20260116', '20260117']);
+  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'other']);
+  expect(await partitions('executions')).toEqual(['20260115', '20260116', '20260117', 'other']);
 });
 
-test('a day of tasks that succeeded is dropped whole, with their keys, and its slices are told once', async () => {
+test('what is written of a day without partitions is there, and moves into them once they are made', async () => {
+  const worker = await scene.join();
+  scene.advance(5 * DAY);
+  const worked = await scene.start(worker);
+  await scene.settle(worked, retryIn(0));
+  await scene.settle(await scene.claimTask(worker, worked.lease.task), succeeded());
+  expect(await rowsIn('succeeded_other')).toBe(1);
+  expect(await rowsIn('executions_other')).toBe(2);
+
+  await scene.store.upkeep.tidy();
+  expect(await partitions('succeeded')).toContain('20260120');
+  expect([await rowsIn('succeeded_other'), await rowsIn('executions_other')]).toEqual([0, 0]);
+  expect(await scene.stateOf(worked.lease.task)).toBe('succeeded');
+  expect(await scene.store.records.history(worked.lease.task)).toHaveLength(2);
+});
+
+test('a day of which too much is written before it has partitions stays in the default partition', async () => {
+  const endedAt = scene.now();
+  const many = Array.from({ length: 10_001 }, () => ({ stands: 'succeeded', executions: 1, endedAt }) as const);
+  await scene.bring(...many);
+  await scene.store.upkeep.tidy();
+  expect(await partitions('succeeded')).toEqual(['20260116', '20260117', 'other']);
+  expect(await partitions('executions')).toEqual(['20260115', '20260116', '20260117', 'other']);
+  scene.advance(32 * DAY);
+  expect(await hygiene()).toHaveLength(10_001);
+}, 60_000);
+
+test('partitions are made another time where somebody reads what they are made from', async () => {
+  await client.query('BEGIN');
+  await client.query('SELECT * FROM holdfast.succeeded');
+  const claimed = await scene.start(await scene.join());
+  await scene.settle(claimed, succeeded());
+  expect(await partitions('succeeded')).toEqual(['other']);
+  await client.query('COMMIT');
+  await scene.store.upkeep.tidy();
+  expect(await partitions('succeeded')).toContain('20260115');
+  expect(await scene.stateOf(claimed.lease.task)).toBe('succeeded');
+});
+
+test('thousands of days of imports make no partitions', async () => {
+  await scene.store.upkeep.tidy();
+  const days = Array.from(
+    { length: 3_000 },
+    (_, n) => ({ stands: 'succeeded', endedAt: scene.now() - n * DAY }) as const,
+  );
+  const ids = await scene.bring(...days);
+  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'other']);
+  expect(await scene.find(ids[2_999] as number)).toMatchObject({ endedAt: scene.now() - 2_999 * DAY });
+});
+
+test('tasks that succeeded are removed in bounded batches, each told once, and then their day is dropped', async () => {
   const worker = await scene.join();
   const ids = await scene.enqueue(...Array.from({ length: 2_100 }, (_, n) => ({ key: `k${n}` })));
-  for (const claimed of await scene.claim(worker, { limit: 2_100 })) await scene.settle(claimed, succeeded());
+  const claimed = await scene.claim(worker, { limit: 2_100 });
+  await scene.store.tasks.settle(claimed.map((one) => settlement(one, succeeded())));
   scene.advance(DAY);
-  const young = await scene.start(worker);
+  const young = await scene.start(await scene.join());
   await scene.settle(young, succeeded());
-
-  // The day of the first ones ends half a day after them.
   scene.advance(29.5 * DAY);
-  expect(await hygiene()).toEqual(ids);
+
+  // As by a worker that ends after each batch, so that the next one begins anew.
+  const first = await scene.store.upkeep.prune(MONTH);
+  const second = await scene.store.upkeep.prune(MONTH);
+  expect([first.removed.length, second.removed.length]).toEqual([500, 500]);
+  expect(await partitions('succeeded')).toContain('20260115');
+  const told = [...first.removed, ...second.removed].map(({ id }) => id);
+  expect([...told, ...(await hygiene())]).toEqual(ids);
   expect(await partitions('succeeded')).not.toContain('20260115');
   expect(await partitions('succeeded')).toContain('20260116');
-  expect((await client.query('SELECT count(*)::int AS n FROM holdfast.keys')).rows).toEqual([{ n: 0 }]);
+  expect(await rowsIn('keys')).toBe(0);
   expect(await scene.store.records.find(ids[0] as number)).toBeUndefined();
   expect(await scene.enqueue({ key: 'k0' })).not.toContain(ids[0]);
   expect(await scene.stateOf(young.lease.task)).toBe('succeeded');
 }, 60_000);
+
+test('a day is dropped while an import is under way only after it, so that no task is lost', async () => {
+  const claimed = await scene.start(await scene.join());
+  await scene.settle(claimed, succeeded());
+  scene.advance(40 * DAY);
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock_shared(holdfast.lane_lock(), 66)');
+  expect(await hygiene()).toEqual([claimed.lease.task]);
+  expect(await partitions('succeeded')).toContain('20260115');
+  await client.query('COMMIT');
+  expect(await hygiene()).toEqual([]);
+  expect(await partitions('succeeded')).not.toContain('20260115');
+});
 
 test('history older than a month is dropped by the day, but for tasks that are still there', async () => {
   const worker = await scene.join();
@@ -116,7 +189,7 @@ test('history older than a month is dropped by the day, but for tasks that are s
   expect(await hygiene()).toEqual([goes.lease.task]);
   expect(await partitions('executions')).not.toContain('20260115');
   expect(await scene.store.records.history(stays.lease.task)).toEqual(before);
-  expect((await client.query('SELECT count(*)::int AS n FROM holdfast.old_executions')).rows).toEqual([{ n: 2 }]);
+  expect(await rowsIn('old_executions')).toBe(2);
 });
 
 test('a day that somebody reads is left for another time, and nobody waits for it', async () => {

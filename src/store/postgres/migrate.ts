@@ -23,6 +23,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/005-lost-leases'), leastWriter: 1 },
   { sql: () => sqlFile('tables/006-losses'), leastWriter: 1 },
   { sql: () => sqlFile('tables/007-turns'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/008-days'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

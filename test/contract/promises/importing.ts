@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ImportedTask } from '../../../src/store/store.ts';
 import { ended, failure, idsOf, imported, retryIn, type StoreFactory, succeeded, useScene } from '../scene.ts';
 
+const DAY = 86_400_000;
 const LOCKED = { reason: 'fs.locked', kind: 'transient', count: 3 } as const;
 const TRIED = { executions: 4, charged: [LOCKED], reason: 'fs.locked', error: 'EBUSY: it is open' } as const;
 
@@ -130,6 +131,51 @@ export function promisesOfImporting(factory: StoreFactory): void {
     expect(await scene.store.tasks.import([])).toEqual([]);
     const ids = await scene.import(...Array.from({ length: 1_000 }, () => ({ ...TRIED })));
     expect(new Set(ids).size).toBe(1_000);
+  });
+
+  test('takes tasks that ended on many different days, also before 1970, and removes those over age once each', async () => {
+    const endedAt = (n: number) => scene.now() - n * 30 * DAY;
+    // Sixty years, a day in each month.
+    const days = Array.from(
+      { length: 730 },
+      (_, n) => ({ stands: 'succeeded', executions: 1, endedAt: endedAt(n) }) as const,
+    );
+    const ids = await scene.bring(...days);
+    expect(endedAt(729)).toBeLessThan(0);
+    expect(await scene.find(ids[729] as number)).toMatchObject({ state: 'succeeded', endedAt: endedAt(729) });
+
+    const year = { succeeded: { default: 365 * DAY }, dead: {}, cancelled: {}, needs_manual: {} };
+    const removed: number[] = [];
+    for (let next: number | undefined = 0; next !== undefined; ) {
+      const pruned = await scene.store.upkeep.prune(year, next);
+      removed.push(...pruned.removed.map(({ id }) => id));
+      next = pruned.next;
+    }
+    expect(removed).toEqual(ids.slice(13));
+    expect(await scene.store.upkeep.verify()).toEqual([]);
+  });
+
+  test('takes a task that ended on a day of which retention has removed everything, and removes it in its turn', async () => {
+    const month = { succeeded: { default: 30 * DAY }, dead: {}, cancelled: {}, needs_manual: {} };
+    const endedAt = scene.now();
+    await scene.settle(await scene.start(await scene.join()), succeeded());
+    while ((await scene.store.upkeep.tidy()) > 0);
+    scene.advance(40 * DAY);
+    const removeAll = async () => {
+      const removed: number[] = [];
+      for (let next: number | undefined = 0; next !== undefined; ) {
+        const pruned = await scene.store.upkeep.prune(month, next);
+        removed.push(...pruned.removed.map(({ id }) => id));
+        next = pruned.next;
+      }
+      return removed;
+    };
+    expect(await removeAll()).toHaveLength(1);
+
+    const [id] = await scene.bring({ stands: 'succeeded', executions: 1, endedAt, key: 'k' });
+    expect(await scene.find(id as number)).toMatchObject({ state: 'succeeded', endedAt });
+    expect(await removeAll()).toEqual([id]);
+    expect(await scene.store.records.findByKey('k')).toBeUndefined();
   });
 
   describe('afterwards', () => {

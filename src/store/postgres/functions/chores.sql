@@ -29,51 +29,40 @@ CREATE FUNCTION ripe(p_limits json) RETURNS json LANGUAGE sql SET search_path FR
       ON g ->> 0 = 'succeeded' AND s.since <= now_ms() - (g ->> 2)::bigint HAVING count(*) > 0) r
 $$;
 
--- Removes some tasks whose time is up, with everything that belongs to them, so few at once that nobody waits for it. Days of
--- which every task that succeeded is over age are told in slices and then dropped as a whole.
+-- Removes some tasks whose time is up, with everything that belongs to them, so few at once that nobody waits for it. A call looks at
+-- the tasks after an id, in the order of ids, and answers where the next one goes on. When nothing is left to remove, a call drops
+-- one of the days that are empty now.
 CREATE FUNCTION prune(p_call uuid, p_limits json, p_after bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
-  kept bigint := (SELECT (g ->> 2)::bigint FROM json_array_elements(p_limits) g WHERE g ->> 0 = 'succeeded');
-  old_day integer;
+  succeeded_before bigint := now_ - (SELECT (g ->> 2)::bigint FROM json_array_elements(p_limits) g WHERE g ->> 0 = 'succeeded');
+  last_id bigint;
   removed json;
   ids bigint[];
-  looked bigint;
   done json;
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  SELECT min(day) INTO old_day FROM days WHERE NOT succeeded_dropped AND (day + 1) * 86400000::bigint <= now_ - kept;
-  IF old_day IS NOT NULL THEN
-    SELECT json_agg(json_build_object('id', s.id, 'type', c.type, 'state', s.state, 'reason', s.reason) ORDER BY s.id),
-      array_agg(s.id), max(s.id)
-    INTO removed, ids, looked FROM (
-      SELECT id, class, state, reason FROM succeeded WHERE id > p_after
-        AND since >= old_day * 86400000::bigint AND since < (old_day + 1) * 86400000::bigint ORDER BY id LIMIT 2000) s
-    JOIN classes c ON c.id = s.class;
-    DELETE FROM keys WHERE task = ANY(ids);
-    DELETE FROM acts WHERE task = ANY(ids);
-    DELETE FROM checkpoints WHERE task = ANY(ids);
-    DELETE FROM lost WHERE task = ANY(ids);
-    IF looked IS NULL OR cardinality(ids) < 2000 THEN
-      looked := CASE WHEN drop_succeeded(old_day) THEN 0 END;
-    END IF;
-  ELSE
-    WITH due AS (
-      SELECT e.id, e.class, e.state, e.reason FROM json_array_elements(p_limits) g JOIN ended e
-        ON e.state = g ->> 0 AND e.reason IS NOT DISTINCT FROM g ->> 1 AND e.since <= now_ - (g ->> 2)::bigint
-      WHERE e.id > p_after ORDER BY e.id LIMIT 500 FOR UPDATE OF e SKIP LOCKED),
-    old AS (
-      -- Of a day of very many the whole day is waited for.
-      SELECT s.id, s.class, s.state, s.reason FROM succeeded s WHERE s.id > p_after AND s.since <= now_ - kept
-        AND (SELECT count(*) FROM (SELECT 1 FROM succeeded WHERE since <= now_ - kept LIMIT 10001) many) <= 10000
-      ORDER BY s.id LIMIT 500 FOR UPDATE OF s SKIP LOCKED),
-    first AS (SELECT * FROM (SELECT * FROM due UNION ALL SELECT * FROM old) x ORDER BY id LIMIT 500)
-    SELECT json_agg(json_build_object('id', f.id, 'type', c.type, 'state', f.state, 'reason', f.reason) ORDER BY f.id),
-      array_agg(f.id), CASE WHEN count(*) = 500 THEN max(f.id) END
-    INTO removed, ids, looked FROM first f JOIN classes c ON c.id = f.class;
+  SELECT id INTO last_id FROM ended WHERE id > p_after ORDER BY id LIMIT 1 OFFSET 1999;
+  SELECT coalesce((SELECT id FROM succeeded WHERE id > p_after AND id <= coalesce(last_id, 9223372036854775807)
+    AND since <= succeeded_before ORDER BY id LIMIT 1 OFFSET 499), last_id) INTO last_id;
+  WITH limits AS MATERIALIZED (
+    SELECT g ->> 0 AS state, g ->> 1 AS reason, now_ - (g ->> 2)::bigint AS before FROM json_array_elements(p_limits) g),
+  looked_at AS MATERIALIZED (
+    SELECT id, state, reason, since FROM ended WHERE id > p_after AND id <= coalesce(last_id, 9223372036854775807) ORDER BY id),
+  others AS (
+    -- Somebody may have answered or retried it since it was looked at.
+    SELECT e.id, e.class, e.state, e.reason FROM looked_at t JOIN ended e ON e.id = t.id AND e.state = t.state AND e.since = t.since
+    WHERE EXISTS (SELECT 1 FROM limits g WHERE g.state = t.state AND g.reason IS NOT DISTINCT FROM t.reason AND t.since <= g.before)
+    ORDER BY e.id FOR UPDATE OF e SKIP LOCKED),
+  well AS (
+    SELECT s.id, s.class, s.state, s.reason FROM succeeded s WHERE s.id > p_after
+      AND s.id <= coalesce(last_id, 9223372036854775807) AND s.since <= succeeded_before ORDER BY s.id FOR UPDATE OF s SKIP LOCKED)
+  SELECT json_agg(json_build_object('id', d.id, 'type', c.type, 'state', d.state, 'reason', d.reason) ORDER BY d.id), array_agg(d.id)
+  INTO removed, ids FROM (SELECT * FROM others UNION ALL SELECT * FROM well) d JOIN classes c ON c.id = d.class;
+  IF ids IS NOT NULL THEN
     DELETE FROM ended WHERE id = ANY(ids);
-    DELETE FROM succeeded WHERE id = ANY(ids);
+    DELETE FROM succeeded WHERE id = ANY(ids) AND since <= succeeded_before;
     DELETE FROM keys WHERE task = ANY(ids);
     DELETE FROM uniques WHERE task = ANY(ids);
     DELETE FROM executions WHERE task = ANY(ids);
@@ -81,46 +70,17 @@ BEGIN
     DELETE FROM acts WHERE task = ANY(ids);
     DELETE FROM checkpoints WHERE task = ANY(ids);
     DELETE FROM lost WHERE task = ANY(ids);
+    last_id := coalesce(last_id, (SELECT max(id) FROM unnest(ids) id));
+  ELSIF last_id IS NULL AND drop_empty_day(least(succeeded_before, now_ - 3600000)) THEN
+    last_id := p_after;
   END IF;
-  done := json_build_object('removed', removed, 'next', looked);
+  done := json_build_object('removed', removed, 'next', last_id);
   IF ids IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
   RETURN done;
 END $$;
 
--- Drops a day of tasks that succeeded, with their keys. False where others were at it for too long.
-CREATE FUNCTION drop_succeeded(p_day integer) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  first bigint := p_day * 86400000::bigint;
-BEGIN
-  DELETE FROM keys k USING succeeded s WHERE s.since >= first AND s.since < first + 86400000 AND s.key IS NOT NULL
-    AND k.task = s.id;
-  DELETE FROM checkpoints c USING succeeded s WHERE s.since >= first AND s.since < first + 86400000 AND c.task = s.id;
-  PERFORM drop_day(p_day, 'succeeded');
-  UPDATE days SET succeeded_dropped = true WHERE day = p_day;
-  RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-  RETURN false;
-END $$;
-
--- Drops a day of history that is older than a month. What belongs to a task that is still there stays, in a table of its own.
-CREATE FUNCTION drop_executions(p_now bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  old_day integer := (SELECT min(day) FROM days WHERE NOT executions_dropped AND (day + 32) * 86400000::bigint <= p_now);
-  first bigint := old_day * 86400000::bigint;
-BEGIN
-  IF old_day IS NULL THEN RETURN false; END IF;
-  INSERT INTO old_executions SELECT e.* FROM executions e WHERE e.ended_at >= first AND e.ended_at < first + 86400000
-    AND (EXISTS (SELECT 1 FROM live t WHERE t.id = e.task) OR EXISTS (SELECT 1 FROM ended t WHERE t.id = e.task)
-      OR EXISTS (SELECT 1 FROM succeeded t WHERE t.id = e.task));
-  PERFORM drop_day(old_day, 'executions');
-  UPDATE days SET executions_dropped = true WHERE day = old_day;
-  DELETE FROM days WHERE day = old_day AND succeeded_dropped;
-  RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-  RETURN false;
-END $$;
-
--- Forgets answers that nobody will ask for again, makes the partitions of the days to come, and drops those of old history.
+-- Forgets answers that nobody will ask for again, makes the partitions of the days to come, and drops days of old history. Answers
+-- whether there may be more to do: 0 is no.
 CREATE FUNCTION tidy() RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -128,10 +88,11 @@ DECLARE
 BEGIN
   -- The schema of these functions, which is the first of their search path.
   UPDATE functions SET used_at = now_ WHERE schema = current_schema() AND used_at < now_ - 3600000;
-  FOR ahead IN 0..2 LOOP PERFORM need_day(now_ + ahead * 86400000::bigint); END LOOP;
+  PERFORM make_days(now_, 2);
+  DELETE FROM days WHERE succeeded_dropped AND executions_dropped AND (day + 32) * 86400000::bigint <= now_;
   DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE at < now_ - 900000 ORDER BY at LIMIT 5000 FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS forgotten = ROW_COUNT;
-  IF drop_executions(now_) THEN forgotten := forgotten + 1; END IF;
+  IF drop_old_history(now_) THEN forgotten := forgotten + 1; END IF;
   RETURN forgotten;
 END $$;
 

@@ -295,8 +295,6 @@ END $$;
 CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
-  -- Only then, for a new partition locks its whole table until the end of what may be a caller's transaction.
-  IF p_state = 'succeeded' THEN PERFORM need_day(p_now); END IF;
   WITH gone AS (DELETE FROM live l WHERE l.id = p_id RETURNING l.*),
   wide AS (DELETE FROM bodies b WHERE b.id = p_id RETURNING b.*),
   done AS (

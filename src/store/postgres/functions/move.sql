@@ -82,7 +82,6 @@ BEGIN
   ELSE
     DELETE FROM uniques u WHERE u.task = p_id;
     IF from_ = 'needs_manual' THEN
-      PERFORM need_day(p_now);
       UPDATE ended SET state = to_, since = p_now, result = p_move ->> 'result',
         reason = CASE WHEN to_ = 'cancelled' THEN 'cancelled' ELSE reason END WHERE id = p_id;
       IF to_ = 'succeeded' THEN
@@ -109,8 +108,6 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  -- Before anything is locked, for others make partitions first too.
-  PERFORM need_day(now_);
   -- In one order, so that no two of them can wait for each other, wherever the tasks are put by then.
   PERFORM pg_advisory_xact_lock(lane_lock() + 3, bucket) FROM (
     SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(p_ids) id ORDER BY 1) buckets;
@@ -144,35 +141,47 @@ CREATE FUNCTION bring_tasks(p_call uuid, p_groups json, p_tasks json, p_brought 
 DECLARE
   now_ bigint := now_ms();
   done json;
-  arrival record;
-  standing text;
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  -- Before anything is locked, for others make partitions first too.
-  PERFORM need_day(now_);
+  PERFORM pg_advisory_xact_lock_shared(lane_lock(), import_lock());
   done := enqueue_keyed(p_groups, p_tasks, true, 500, now_);
-  FOR arrival IN
-    SELECT (r.v ->> 0)::bigint AS id, t.* FROM json_array_elements(done) WITH ORDINALITY r(v, n)
-    JOIN ROWS FROM (json_populate_recordset(NULL::brought_task, p_brought)) WITH ORDINALITY
-      t(stands, executions, charged, deferrals, in_a_row, reason, error, result, ended_at, actor, note, brought, n) ON t.n = r.n
-    WHERE (r.v ->> 1)::boolean ORDER BY r.n
-  LOOP
-    UPDATE live SET executions = arrival.executions, charged = nullif(arrival.charged, '[]'), deferrals = arrival.deferrals,
-      in_a_row = arrival.in_a_row, deferred_since = CASE WHEN arrival.in_a_row > 0 THEN now_ END, reason = arrival.reason,
-        error = arrival.error
-    WHERE id = arrival.id RETURNING state INTO standing;
-    IF arrival.stands = 'held' THEN
-      UPDATE live SET state = 'held', since = now_ WHERE id = arrival.id;
-    ELSIF arrival.stands <> 'waiting' THEN
-      PERFORM end_task(arrival.id, arrival.stands, CASE WHEN arrival.stands = 'succeeded' THEN NULL
-        ELSE arrival.reason END, arrival.result,
-        CASE WHEN arrival.stands <> 'needs_manual' THEN coalesce(arrival.ended_at, now_) ELSE now_ END);
-    END IF;
-    INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought) VALUES (arrival.id, now_,
-      arrival.actor, 'imported', true,
-      arrival.note, 'elsewhere', CASE WHEN arrival.stands = 'waiting' THEN standing ELSE arrival.stands END, arrival.brought);
-  END LOOP;
+  -- Each step hands on what the next one needs: a join of two lists that have no index would compare each row with each.
+  WITH imported AS MATERIALIZED (
+    SELECT (t.receipt ->> 0)::bigint AS id, t.* FROM ROWS FROM (
+      json_array_elements(done), json_populate_recordset(NULL::brought_task, p_brought)) WITH ORDINALITY
+      t(receipt, stands, executions, charged, deferrals, in_a_row, reason, error, result, ended_at, actor, note, brought, n)
+    WHERE (t.receipt ->> 1)::boolean),
+  waits AS (
+    UPDATE live l SET executions = i.executions, charged = nullif(i.charged, '[]'), deferrals = i.deferrals, in_a_row = i.in_a_row,
+      deferred_since = CASE WHEN i.in_a_row > 0 THEN now_ END, reason = i.reason, error = i.error,
+      state = CASE WHEN i.stands = 'held' THEN 'held' ELSE l.state END
+    FROM imported i WHERE l.id = i.id AND i.stands IN ('waiting', 'held')
+    RETURNING i.n, l.id, l.state, i.actor, i.note, i.brought),
+  leaves AS (
+    DELETE FROM live l USING imported i WHERE l.id = i.id AND i.stands NOT IN ('waiting', 'held')
+    RETURNING i.*, l.class, l.run_at, l.deadline, l.idempotent),
+  rests AS (
+    DELETE FROM bodies b USING leaves l WHERE b.id = l.id
+    RETURNING l.n, l.id, l.class, b.source, l.stands AS state,
+      CASE WHEN l.stands = 'needs_manual' THEN now_ ELSE coalesce(l.ended_at, now_) END AS since,
+      l.reason, l.result, b.priority, b.submitted_at, b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.policy, b.payload,
+      l.executions, nullif(l.charged, '[]') AS charged, l.deferrals, l.in_a_row,
+      CASE WHEN l.in_a_row > 0 THEN now_ END AS deferred_since, l.error, l.actor, l.note, l.brought),
+  well AS (
+    INSERT INTO succeeded (id, class, source, state, since, result, priority, submitted_at, created_at, run_at, deadline, idempotent,
+      key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error)
+    SELECT id, class, source, state, since, result, priority, submitted_at, created_at, run_at, deadline, idempotent,
+      key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error FROM rests WHERE state = 'succeeded'),
+  others AS (
+    INSERT INTO ended (id, class, source, state, since, reason, result, priority, submitted_at, created_at, run_at, deadline,
+      idempotent, key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error)
+    SELECT id, class, source, state, since, reason, result, priority, submitted_at, created_at, run_at, deadline,
+      idempotent, key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error
+    FROM rests WHERE state <> 'succeeded')
+  INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought)
+    SELECT id, now_, actor, 'imported', true, note, 'elsewhere', state, brought FROM (
+      SELECT n, id, state, actor, note, brought FROM waits UNION ALL SELECT n, id, state, actor, note, brought FROM rests) i ORDER BY n;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
 END $$;

@@ -8,6 +8,7 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done #>> '{}'; END IF;
+  PERFORM make_days(now_, 0);
   INSERT INTO workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot, pid_space)
   VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint,
     (p_worker ->> 'mayRunFor')::bigint, p_worker ->> 'takes',

@@ -197,7 +197,6 @@ DECLARE
   named bigint[];
   item settlement;
 BEGIN
-  PERFORM need_day(now_);
   IF p_items IS NOT NULL AND (cardinality(p_ids) > 0
       OR EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL)) THEN
     -- Where several statements lock them, in one order over all of them before, so that nobody who locks several can wait for

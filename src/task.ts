@@ -62,6 +62,36 @@ export function isLegal(from: From, to: TaskState): boolean {
   return (TRANSITIONS[from] as readonly TaskState[]).includes(to);
 }
 
+/**
+ * What an operator can do with a task: from which states, and where it leads. Of a running task a cancel is only a request, since its
+ * worker has it. `when due` leads to ready, or to scheduled before the task's time; `as answered` to what the person says.
+ */
+export const ACTIONS = {
+  cancel: { from: ['scheduled', 'ready', 'held', 'needs_manual'], to: 'cancelled' },
+  retry: { from: ['scheduled', 'succeeded', 'needs_manual', 'dead', 'cancelled'], to: 'ready' },
+  hold: { from: ['scheduled', 'ready'], to: 'held' },
+  release: { from: ['held'], to: 'when due' },
+  resolve: { from: ['needs_manual'], to: 'as answered' },
+} as const satisfies Readonly<Record<string, ActionRule>>;
+
+interface ActionRule {
+  readonly from: readonly TaskState[];
+  readonly to: TaskState | 'when due' | 'as answered';
+}
+
+/** Where an action leads a task, or undefined where it cannot be taken. `as`: the answer to one that needs a person. */
+export function actionLeads(
+  verb: keyof typeof ACTIONS,
+  from: TaskState,
+  { isDue, as }: { readonly isDue: boolean; readonly as?: 'succeeded' | 'retry' | 'dead' },
+): TaskState | undefined {
+  const rule: ActionRule = ACTIONS[verb];
+  if (!rule.from.includes(from)) return undefined;
+  if (rule.to === 'when due') return isDue ? 'ready' : 'scheduled';
+  if (rule.to === 'as answered') return as === 'retry' ? 'ready' : as;
+  return rule.to;
+}
+
 /** Past tense: nothing more happens to the task by itself. `needs_manual` has not ended: it waits for a person. */
 export const ENDED_STATES = ['succeeded', 'dead', 'cancelled'] as const satisfies readonly TaskState[];
 

@@ -132,9 +132,10 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Records tasks of another queue as they stood there: those that wait go on where they were, and those that ended or need a
-   * person do so here. What was counted is kept, and `imported` stands in their history, with the actor and a note. One
-   * transaction, all or none; at most 10,000 at a time. Inputs are checked as by `enqueue`. Give each its `key`, so that
-   * importing them again, after a crash in between, answers those that are there and leaves them as they are.
+   * person do so here. What was counted is kept, and `imported` stands in their history, with the actor and a note. At most 10,000
+   * at a time; a thousand are recorded in one transaction, so that others can write in between. Inputs are checked as by `enqueue`.
+   * Give each its `key`, so that importing them again, after a failure in between, answers those that are there and leaves them as
+   * they are.
    * @throws InvalidInputError or PayloadError for the first task that it refuses, with its `index`, before anything is written.
    */
   async importTasks(tasks: readonly TaskToImport[], options: ActionOptions = {}): Promise<readonly Receipt[]> {

@@ -55,6 +55,9 @@ const KNOWN = [...OWN, ...OPTIONS.filter((option) => option !== 'unique')];
 /** More than any queue counts, and few enough to be added up. */
 const MOST = 1_000_000_000;
 
+/** How many tasks one transaction records: others wait to write for as long as it lasts. */
+export const IMPORTED_AT_ONCE = 1_000;
+
 const LONGEST_ERROR = 8_192;
 export const LONGEST_NOTE = 4_096;
 

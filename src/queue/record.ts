@@ -3,13 +3,13 @@ import { list } from '../options.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
 import { type AnyTask, checkTask } from '../worker/define-task.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
-import { importedTasks, type TaskToImport } from './import.ts';
+import { IMPORTED_AT_ONCE, importedTasks, type TaskToImport } from './import.ts';
 import { type ActionOptions, by } from './operate.ts';
 import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
 
 export const NO_OPTIONS: EnqueueOptions = {};
 
-/** How many tasks one transaction takes: others wait to write for as long as it lasts. */
+/** How many tasks one call takes. */
 const MOST_AT_ONCE = 10_000;
 
 /** Checks tasks and hands them to the store. */
@@ -56,7 +56,14 @@ export class Recorder {
       sizeLimit: this.#sizeLimit,
       makerFor: (type) => this.#makerFor(type, 'importTasks'),
     });
-    return this.#record(made, (imported) => this.#store.tasks.import(imported));
+    // As a promise, so that closing waits for all batches.
+    return this.#record(Promise.resolve(made), async (imported) => {
+      const receipts: Receipt[] = [];
+      for (let at = 0; at < imported.length; at += IMPORTED_AT_ONCE) {
+        receipts.push(...(await this.#store.tasks.import(imported.slice(at, at + IMPORTED_AT_ONCE))));
+      }
+      return receipts;
+    });
   }
 
   /** `refuse` throws once Holdfast is closed. */
@@ -114,11 +121,11 @@ export class Recorder {
   }
 }
 
-/** @throws InvalidInputError for more than one transaction should take. */
+/** @throws InvalidInputError for more than one call should take. */
 function refuseTooMany(items: unknown, what: string, verb: string): void {
   const { length } = list(items, what, (item) => item);
   if (length <= MOST_AT_ONCE) return;
   throw new InvalidInputError(
-    `${verb} takes at most ${MOST_AT_ONCE} ${what}, which it records in one transaction, got ${length}. Call it several times.`,
+    `${verb} takes at most ${MOST_AT_ONCE} ${what} at once, got ${length}. Call it several times.`,
   );
 }

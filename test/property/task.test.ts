@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ENDED_STATES, hasEnded, isLegal, meets, type Needs, TASK_STATES, TRANSITIONS } from '../../src/task.ts';
+import {
+  ACTIONS,
+  actionLeads,
+  ENDED_STATES,
+  hasEnded,
+  isLegal,
+  meets,
+  type Needs,
+  TASK_STATES,
+  TRANSITIONS,
+} from '../../src/task.ts';
 
 describe('the table of transitions', () => {
   const unended = TASK_STATES.filter((state) => !hasEnded(state));
@@ -27,6 +37,16 @@ describe('the table of transitions', () => {
 
   test('lets a task succeed from every state that has not ended, since a lost execution may succeed late', () => {
     expect(TASK_STATES.filter((state) => isLegal(state, 'succeeded'))).toEqual(unended);
+  });
+
+  test('has every place to which an action leads', () => {
+    for (const verb of Object.keys(ACTIONS) as (keyof typeof ACTIONS)[])
+      for (const from of TASK_STATES)
+        for (const as of ['succeeded', 'retry', 'dead'] as const)
+          for (const isDue of [false, true]) {
+            const to = actionLeads(verb, from, { isDue, as });
+            if (to !== undefined) expect(isLegal(from, to)).toBe(true);
+          }
   });
 
   test('lets no state follow itself', () => {

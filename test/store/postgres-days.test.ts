@@ -101,8 +101,11 @@ test('what is written of a day without partitions is there, and moves into them 
 
 test('a day of which too much is written before it has partitions stays in the default partition', async () => {
   const endedAt = scene.now();
-  const many = Array.from({ length: 10_001 }, () => ({ stands: 'succeeded', executions: 1, endedAt }) as const);
-  await scene.bring(...many);
+  await scene.import({ stands: 'succeeded', executions: 1, endedAt });
+  await client.query(`INSERT INTO holdfast.succeeded (id, class, source, state, since, priority, submitted_at, created_at, run_at,
+      payload, executions)
+    SELECT id + n, class, source, state, since, priority, submitted_at, created_at, run_at, payload, executions
+    FROM holdfast.succeeded, generate_series(1, 10000) n`);
   await scene.store.upkeep.tidy();
   expect(await partitions('succeeded')).toEqual(['20260116', '20260117', 'other']);
   expect(await partitions('executions')).toEqual(['20260115', '20260116', '20260117', 'other']);
@@ -128,7 +131,7 @@ test('thousands of days of imports make no partitions', async () => {
     { length: 3_000 },
     (_, n) => ({ stands: 'succeeded', endedAt: scene.now() - n * DAY }) as const,
   );
-  const ids = await scene.bring(...days);
+  const ids = await scene.import(...days);
   expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'other']);
   expect(await scene.find(ids[2_999] as number)).toMatchObject({ endedAt: scene.now() - 2_999 * DAY });
 });

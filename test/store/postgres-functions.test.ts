@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { functionsOver } from '../../src/store/postgres/functions.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
+import { ACTIONS, actionLeads, isLegal, TASK_STATES } from '../../src/task.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
 
 /*
- * What plpgsql_check finds in the functions: columns and tables that are not there, types that do not fit, variables that nothing
+ * What the functions share with the rest of the code, and what plpgsql_check finds in them: columns and tables that are not there, types that do not fit, variables that nothing
  * uses. The Debian package postgresql-15-plpgsql-check brings it.
  */
 
@@ -40,4 +41,37 @@ test('every function is sound, where plpgsql_check is installed', async () => {
       AND (c.level = 'error' OR c.message LIKE 'unused variable%')`,
   );
   expect(found).toEqual([]);
+});
+
+test('the tables of transitions and actions mean the same in SQL, and nothing else can be written', async () => {
+  const { directUrl } = await databases.take();
+  const { schema } = functionsOver('"holdfast"');
+  const froms = ['new', 'elsewhere', ...TASK_STATES] as const;
+  const legal = froms.flatMap((from) => TASK_STATES.map((to) => ({ from, to, is: isLegal(from, to) })));
+  expect(
+    await ask(
+      directUrl,
+      `SELECT f AS from, t AS to, ${schema}.is_legal(f, t) AS is FROM unnest('{${froms}}'::text[]) WITH ORDINALITY a(f, m),
+        unnest('{${TASK_STATES}}'::text[]) WITH ORDINALITY b(t, n) ORDER BY m, n`,
+    ),
+  ).toEqual(legal);
+
+  const verbs = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[];
+  const answers = ['succeeded', 'retry', 'dead'] as const;
+  const leads = verbs.flatMap((verb) =>
+    TASK_STATES.flatMap((from) =>
+      answers.flatMap((as) => [false, true].map((isDue) => actionLeads(verb, from, { isDue, as }) ?? null)),
+    ),
+  );
+  const rows = await ask(
+    directUrl,
+    `SELECT ${schema}.action_leads(v, f, due, answer) AS to FROM unnest('{${verbs}}'::text[]) WITH ORDINALITY a(v, k),
+      unnest('{${TASK_STATES}}'::text[]) WITH ORDINALITY b(f, l), unnest('{${answers}}'::text[]) WITH ORDINALITY c(answer, m),
+      unnest('{f,t}'::boolean[]) WITH ORDINALITY d(due, n) ORDER BY k, l, m, n`,
+  );
+  expect(rows.map(({ to }) => to)).toEqual(leads);
+
+  await expect(ask(directUrl, `SET search_path = ${schema}; SELECT must_be_legal('dead', 'held')`)).rejects.toThrow(
+    'A task cannot go from dead to held.',
+  );
 });

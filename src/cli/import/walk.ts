@@ -1,3 +1,4 @@
+import { IMPORTED_AT_ONCE } from '../../queue/import.ts';
 import type { ImportedTask } from '../../store/store.ts';
 import type { ImportState } from '../../task.ts';
 import type { ProgressBar } from '../terminal/progress-bar.ts';
@@ -5,8 +6,7 @@ import type { Input } from './input.ts';
 import { linesIn } from './lines.ts';
 import { type ImportReader, LONGEST_LINE, type Objection } from './reader.ts';
 
-/** How much is taken at once: of what one transaction takes, others wait to write for as long as it lasts. */
-const BATCH_TASKS = 1_000;
+/** One transaction records no more than this. */
 const BATCH_BYTES = 8 * 1_048_576;
 
 /** How many refused lines are told of one by one. */
@@ -91,7 +91,7 @@ export async function walk(how: Walk, tally: Tally): Promise<Tally> {
       tally.good += 1;
       batch.push(reading.task);
       bytes += line.bytes;
-      if (batch.length >= BATCH_TASKS || bytes >= BATCH_BYTES) await flush();
+      if (batch.length >= IMPORTED_AT_ONCE || bytes >= BATCH_BYTES) await flush();
       bar.update(input.size === undefined ? undefined : line.end / input.size, () => `${verb} line ${line.number}`);
     }
   }

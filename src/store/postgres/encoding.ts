@@ -104,7 +104,7 @@ export function imported(task: ImportedTask): object {
     ended_at: endedAt,
     actor: by.actor,
     note: by.note,
-    brought: importedText(task),
+    imported: importedText(task),
   };
 }
 

@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { transitionFunctions } from './transitions.ts';
 import { quoted } from './writer.ts';
 
 /** The files of functions, each after those whose functions its own need to be made. */
-const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'late', 'recover', 'move', 'sources', 'chores'];
+const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'late', 'recover', 'move', 'import', 'sources', 'chores'];
 
 /** The functions that are called from outside of the database. */
 const CALLED = [
-  'bring_tasks',
   'claim',
   'enqueue_tasks',
   'enqueue_within',
   'forbid_second_run',
   'hold_source',
+  'import_tasks',
   'join_worker',
   'leave',
   'move_tasks',
@@ -86,7 +87,7 @@ export function functionsOver(tables: string): Functions {
 }
 
 function build(tables: string): Functions {
-  const own = FILES.map((file) => sqlFile(`functions/${file}`)).join('\n');
+  const own = [transitionFunctions(), ...FILES.map((file) => sqlFile(`functions/${file}`))].join('\n');
   const forPeople = sqlFile('functions/public');
   const schema = nameFor(tables, own + forPeople + SETTINGS);
   const path = `${schema}, ${tables}`;

@@ -135,7 +135,7 @@ export class PostgresTasks implements TaskStore {
   async import(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]> {
     if (tasks.length === 0) return [];
     const { groups, tasks: rows } = enqueued(tasks);
-    const answer = await this.#parts.database.call<readonly ReceiptRow[]>('bring_tasks', [
+    const answer = await this.#parts.database.call<readonly ReceiptRow[]>('import_tasks', [
       randomUUID(),
       groups,
       rows,

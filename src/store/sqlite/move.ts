@@ -1,4 +1,4 @@
-import { hasEnded, type TaskState } from '../../task.ts';
+import { actionLeads, type TaskState } from '../../task.ts';
 import type { Move, Moved } from '../store.ts';
 import { type Action, recordAction } from './actions.ts';
 import type { Sql } from './driver.ts';
@@ -6,7 +6,7 @@ import { type FactsTable, newRound } from './facts.ts';
 import { dueAt, type Found, mustBeLegal, type Places, placeOf } from './places.ts';
 import type { Uniques } from './uniques.ts';
 
-/** An operator's steps. */
+/** An operator's actions. */
 export class Moving {
   readonly #sql: Sql;
   readonly #places: Places;
@@ -25,7 +25,10 @@ export class Moving {
     if (!found) return { id, moved: false, why: 'missing' };
     const from = found.state;
     if (from === 'running') return this.#moveRunning(id, move, now);
-    const to = destination(found, move, now);
+    const to = actionLeads(move.verb, from, {
+      isDue: dueAt(found) <= now,
+      ...(move.verb === 'resolve' && { as: move.as }),
+    });
     if (to === undefined) return { id, moved: false, from, why: 'conflict' };
     const occupiedBy = this.#uniques.follow(id, found.row.unique_while, from, to);
     if (occupiedBy !== undefined) return { id, moved: false, from, why: 'conflict', occupiedBy };
@@ -83,23 +86,4 @@ export class Moving {
 
 function actionOf(task: number, { actor, verb, note }: Move): Omit<Action, 'from' | 'to'> {
   return { task, actor, verb, ...(note !== undefined && { note }) };
-}
-
-/** Where a step leads from here, or undefined where it may not be taken. */
-function destination(found: Found, move: Move, now: number): TaskState | undefined {
-  const { state } = found;
-  switch (move.verb) {
-    case 'cancel':
-      return hasEnded(state) ? undefined : 'cancelled';
-    case 'retry':
-      return state === 'ready' || state === 'held' ? undefined : 'ready';
-    case 'hold':
-      return state === 'scheduled' || state === 'ready' ? 'held' : undefined;
-    case 'release':
-      if (state !== 'held') return undefined;
-      return dueAt(found) > now ? 'scheduled' : 'ready';
-    case 'resolve':
-      if (state !== 'needs_manual') return undefined;
-      return move.as === 'retry' ? 'ready' : move.as;
-  }
 }

@@ -140,7 +140,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
       { length: 730 },
       (_, n) => ({ stands: 'succeeded', executions: 1, endedAt: endedAt(n) }) as const,
     );
-    const ids = await scene.bring(...days);
+    const ids = await scene.import(...days);
     expect(endedAt(729)).toBeLessThan(0);
     expect(await scene.find(ids[729] as number)).toMatchObject({ state: 'succeeded', endedAt: endedAt(729) });
 
@@ -172,7 +172,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
     };
     expect(await removeAll()).toHaveLength(1);
 
-    const [id] = await scene.bring({ stands: 'succeeded', executions: 1, endedAt, key: 'k' });
+    const [id] = await scene.import({ stands: 'succeeded', executions: 1, endedAt, key: 'k' });
     expect(await scene.find(id as number)).toMatchObject({ state: 'succeeded', endedAt });
     expect(await removeAll()).toEqual([id]);
     expect(await scene.store.records.findByKey('k')).toBeUndefined();

@@ -295,6 +295,7 @@ END $$;
 CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM must_be_legal(state, p_state) FROM live WHERE id = p_id;
   WITH gone AS (DELETE FROM live l WHERE l.id = p_id RETURNING l.*),
   wide AS (DELETE FROM bodies b WHERE b.id = p_id RETURNING b.*),
   done AS (

@@ -44,7 +44,7 @@ BEGIN
   IF NOT FOUND THEN
     SELECT e.state, e.executions, e.round_base, NULL::text AS why INTO found_ FROM ended e WHERE e.id = p_item.id FOR UPDATE;
   END IF;
-  IF NOT FOUND OR found_.executions <> p_item.x OR found_.state IN ('dead', 'cancelled') THEN RETURN false; END IF;
+  IF NOT FOUND OR found_.executions <> p_item.x OR NOT is_legal(found_.state, 'succeeded') THEN RETURN false; END IF;
   IF found_.state = 'running' THEN
     IF found_.why IS DISTINCT FROM 'loss' THEN RETURN false; END IF;
   ELSIF found_.round_base >= p_item.x OR last_outcome(p_item.id) IS DISTINCT FROM 'loss' THEN

@@ -1,4 +1,4 @@
--- Operators' actions, and tasks that are imported from another queue.
+-- Operators' actions.
 
 -- Puts a task that has ended, or needs a person, among the live ones again: ready now, in a new round.
 CREATE FUNCTION begin_again(p_id bigint, p_from text, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -57,15 +57,9 @@ BEGIN
     END IF;
     RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'requested');
   END IF;
-  to_ := CASE verb
-    WHEN 'cancel' THEN CASE WHEN from_ NOT IN ('succeeded', 'dead', 'cancelled') THEN 'cancelled' END
-    WHEN 'retry' THEN CASE WHEN from_ NOT IN ('ready', 'held') THEN 'ready' END
-    WHEN 'hold' THEN CASE WHEN from_ IN ('scheduled', 'ready') THEN 'held' END
-    WHEN 'release' THEN CASE WHEN from_ = 'held' THEN CASE WHEN due > p_now THEN 'scheduled' ELSE 'ready' END END
-    WHEN 'resolve' THEN CASE WHEN from_ = 'needs_manual' THEN CASE p_move ->> 'as' WHEN 'retry' THEN 'ready'
-      ELSE p_move ->> 'as' END END
-  END;
+  to_ := action_leads(verb, from_, due <= p_now, p_move ->> 'as');
   IF to_ IS NULL THEN RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict'); END IF;
+  PERFORM must_be_legal(from_, to_);
 
   IF from_ IN ('succeeded', 'dead', 'cancelled', 'needs_manual') AND to_ = 'ready' THEN
     PERFORM begin_again(p_id, from_, p_now);
@@ -127,61 +121,6 @@ BEGIN
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
     ORDER BY lane, order_key, seq) entered;
   done := array_to_json(moved);
-  INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
-  RETURN done;
-END $$;
-
-CREATE TYPE brought_task AS (
-  stands text, executions integer, charged jsonb, deferrals integer, in_a_row integer, reason text, error text, result text,
-  ended_at bigint, actor text, note text, brought text
-);
-
--- Records tasks of another queue: as new ones first, so that keys mean the same, then as they stood there.
-CREATE FUNCTION bring_tasks(p_call uuid, p_groups json, p_tasks json, p_brought json) RETURNS json LANGUAGE plpgsql AS $$
-DECLARE
-  now_ bigint := now_ms();
-  done json;
-BEGIN
-  SELECT answer INTO done FROM calls WHERE id = p_call;
-  IF FOUND THEN RETURN done; END IF;
-  PERFORM pg_advisory_xact_lock_shared(lane_lock(), import_lock());
-  done := enqueue_keyed(p_groups, p_tasks, true, 500, now_);
-  -- Each step hands on what the next one needs: a join of two lists that have no index would compare each row with each.
-  WITH imported AS MATERIALIZED (
-    SELECT (t.receipt ->> 0)::bigint AS id, t.* FROM ROWS FROM (
-      json_array_elements(done), json_populate_recordset(NULL::brought_task, p_brought)) WITH ORDINALITY
-      t(receipt, stands, executions, charged, deferrals, in_a_row, reason, error, result, ended_at, actor, note, brought, n)
-    WHERE (t.receipt ->> 1)::boolean),
-  waits AS (
-    UPDATE live l SET executions = i.executions, charged = nullif(i.charged, '[]'), deferrals = i.deferrals, in_a_row = i.in_a_row,
-      deferred_since = CASE WHEN i.in_a_row > 0 THEN now_ END, reason = i.reason, error = i.error,
-      state = CASE WHEN i.stands = 'held' THEN 'held' ELSE l.state END
-    FROM imported i WHERE l.id = i.id AND i.stands IN ('waiting', 'held')
-    RETURNING i.n, l.id, l.state, i.actor, i.note, i.brought),
-  leaves AS (
-    DELETE FROM live l USING imported i WHERE l.id = i.id AND i.stands NOT IN ('waiting', 'held')
-    RETURNING i.*, l.class, l.run_at, l.deadline, l.idempotent),
-  rests AS (
-    DELETE FROM bodies b USING leaves l WHERE b.id = l.id
-    RETURNING l.n, l.id, l.class, b.source, l.stands AS state,
-      CASE WHEN l.stands = 'needs_manual' THEN now_ ELSE coalesce(l.ended_at, now_) END AS since,
-      l.reason, l.result, b.priority, b.submitted_at, b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.policy, b.payload,
-      l.executions, nullif(l.charged, '[]') AS charged, l.deferrals, l.in_a_row,
-      CASE WHEN l.in_a_row > 0 THEN now_ END AS deferred_since, l.error, l.actor, l.note, l.brought),
-  well AS (
-    INSERT INTO succeeded (id, class, source, state, since, result, priority, submitted_at, created_at, run_at, deadline, idempotent,
-      key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error)
-    SELECT id, class, source, state, since, result, priority, submitted_at, created_at, run_at, deadline, idempotent,
-      key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error FROM rests WHERE state = 'succeeded'),
-  others AS (
-    INSERT INTO ended (id, class, source, state, since, reason, result, priority, submitted_at, created_at, run_at, deadline,
-      idempotent, key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error)
-    SELECT id, class, source, state, since, reason, result, priority, submitted_at, created_at, run_at, deadline,
-      idempotent, key, policy, payload, executions, charged, deferrals, in_a_row, deferred_since, error
-    FROM rests WHERE state <> 'succeeded')
-  INSERT INTO acts (task, at, actor, verb, told, note, from_state, to_state, brought)
-    SELECT id, now_, actor, 'imported', true, note, 'elsewhere', state, brought FROM (
-      SELECT n, id, state, actor, note, brought FROM waits UNION ALL SELECT n, id, state, actor, note, brought FROM rests) i ORDER BY n;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
 END $$;

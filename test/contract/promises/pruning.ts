@@ -210,7 +210,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     scene.advance(30 * DAY);
     expect(await pruneAll(MONTH)).toMatchObject([{ id, state: 'cancelled' }]);
     expect(await scene.store.records.history(id)).toEqual([]);
-  }), 60_000);
+  }, 60_000);
 
   test.runIf(scene.hasSecond)('may be done by two processes at once: each task is removed by one of them', async () => {
     const worker = await scene.join();

@@ -101,7 +101,7 @@ export interface TaskStore {
   leave(worker: number): Promise<void>;
   /**
    * Removes a worker that has ended as soon as the store can be reached, in the background and also after the store was closed, for as
-   * long as its process lives. A `leave` that succeeds meanwhile ends that.
+   * long as its process lives. What it still holds is lost `while_stopping`. A `leave` that succeeds meanwhile ends that.
    */
   leaveLater(worker: number): void;
   /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. Leases that are gone change nothing. */

@@ -189,6 +189,7 @@ function build(
   const classes = new Classes(database);
   const lostLeases = new LostLeases(database, world.clock);
   const pendingLeaves = new PendingLeaves(async (worker) => {
+    await database.tryNow('note_stopping', worker);
     await database.tryNow('leave', worker);
     return true;
   });

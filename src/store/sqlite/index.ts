@@ -124,7 +124,12 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const now = () => clock.read();
   const uniques = new Uniques(sql);
   const leaseCache = new LeaseCache();
-  const pendingLeaves = new PendingLeaves(async (worker) => writer.tryNow(() => lostLeases.dismiss(worker)));
+  const pendingLeaves = new PendingLeaves(async (worker) =>
+    writer.tryNow(() => {
+      lostLeases.noteStopping(worker);
+      lostLeases.dismiss(worker);
+    }),
+  );
   const parts = {
     sql,
     writer,

@@ -104,6 +104,11 @@ export class LostLeases {
     return this.#sql.get('SELECT 1 FROM hf_workers WHERE id = ? AND gone = 0', worker) !== undefined;
   }
 
+  /** What the worker loses from now on is blamed on nobody. */
+  noteStopping(worker: number): void {
+    this.#sql.run('UPDATE hf_workers SET stopping = 1 WHERE id = ?', worker);
+  }
+
   /** A worker leaves of its own will. What it still holds can be taken over at once. */
   dismiss(worker: number): void {
     this.#sql.run('UPDATE hf_workers SET gone = 1 WHERE id = ?', worker);

@@ -193,7 +193,7 @@ export class SqliteTasks implements TaskStore {
   }
 
   async stopping(worker: number): Promise<void> {
-    await this.#writer.write(() => this.#sql.run('UPDATE hf_workers SET stopping = 1 WHERE id = ?', worker));
+    await this.#writer.write(() => this.#lostLeases.noteStopping(worker));
   }
 
   async forbidSecondRun(leases: readonly Lease[]): Promise<void> {

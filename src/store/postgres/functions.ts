@@ -4,7 +4,23 @@ import { transitionFunctions } from './transitions.ts';
 import { quoted } from './writer.ts';
 
 /** The files of functions, each after those whose functions its own need to be made. */
-const FILES = ['lanes', 'days', 'enqueue', 'claim', 'settle', 'late', 'recover', 'move', 'import', 'sources', 'chores'];
+const FILES = [
+  'floors',
+  'claim',
+  'lanes',
+  'checkpoints',
+  'handed',
+  'due',
+  'days',
+  'enqueue',
+  'settle',
+  'late',
+  'recover',
+  'move',
+  'import',
+  'sources',
+  'chores',
+];
 
 /** The functions that are called from outside of the database. */
 const CALLED = [

@@ -61,13 +61,16 @@ interface ClaimAnswer {
   readonly known: boolean;
   readonly now: number;
   readonly expired: boolean;
+  readonly unfinished?: boolean;
   readonly tasks?: readonly HandedRow[] | null;
   readonly next?: number | null;
 }
 
-/** Whether there are expired tasks, instead of the tasks. */
-interface ClaimWithFlag extends Omit<Claim, 'expired'> {
+interface AnsweredClaim extends Omit<Claim, 'expired'> {
+  /** Whether there are expired tasks, which are to be recovered first. */
   readonly expired: boolean;
+  /** Whether the claim ended early, without tasks. */
+  readonly unfinished?: true;
 }
 
 interface SettleAnswer {
@@ -174,13 +177,20 @@ export class PostgresTasks implements TaskStore {
     this.#parts.database.refuseClosed();
     const asked = this.#asked(request);
     await new Promise((resolve) => setImmediate(resolve));
-    const claim = await this.#claimOnce(request, asked);
+    const claim = await this.#claimPastEmptyLanes(request, asked);
     if (!claim.expired) return { ...claim, expired: [] };
     const expired = await this.#takeOver(request.worker, { gone: [], watches: [] }, MOST_EXPIRED);
-    return { ...(await this.#claimOnce(request, { ...asked, late: true })), expired };
+    return { ...(await this.#claimPastEmptyLanes(request, { ...asked, late: true })), expired };
   }
 
-  async #claimOnce(request: ClaimRequest, asked: object): Promise<ClaimWithFlag> {
+  /** A claim that meets many lanes without tasks ends early, so that no transaction gets long. The next one goes on behind them. */
+  async #claimPastEmptyLanes(request: ClaimRequest, asked: object): Promise<AnsweredClaim> {
+    let claim = await this.#claimOnce(request, asked);
+    while (claim.unfinished) claim = await this.#claimOnce(request, asked);
+    return claim;
+  }
+
+  async #claimOnce(request: ClaimRequest, asked: object): Promise<AnsweredClaim> {
     const batches = this.#settles.takeWaiting();
     if (batches.length > 0) {
       const { round, later } = roundOf(batches.flatMap(({ items }) => items));
@@ -204,7 +214,7 @@ export class PostgresTasks implements TaskStore {
     round: Round,
     worker: number,
     asked: object,
-  ): Promise<ClaimWithFlag | undefined> {
+  ): Promise<AnsweredClaim | undefined> {
     const { functions } = this.#parts.database;
     const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7),${functions}.claim($8,$9))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
@@ -437,10 +447,13 @@ export class PostgresTasks implements TaskStore {
     }
   }
 
-  async #claimFrom(token: string, { known, now, expired, tasks, next }: ClaimAnswer): Promise<ClaimWithFlag> {
+  async #claimFrom(
+    token: string,
+    { known, now, expired, unfinished = false, tasks, next }: ClaimAnswer,
+  ): Promise<AnsweredClaim> {
     this.#parts.time.learn(now);
     const claimed = await claimedFrom(this.#parts.classes, token, tasks ?? [], now);
-    const answer = { known, tasks: claimed, expired };
+    const answer: AnsweredClaim = { known, tasks: claimed, expired, ...(unfinished && { unfinished: true }) };
     return typeof next === 'number' ? { ...answer, nextDueIn: Math.max(0, next - now) } : answer;
   }
 }

@@ -1,4 +1,4 @@
--- The order of tasks in a queue, and the lanes that they wait in.
+-- The order of tasks in a queue, and the lanes that they wait in: how lanes are made, woken, ranked and put to rest.
 
 -- Where a task stands in its queue: the smaller, the sooner. One that has run stands behind what was submitted up to its last
 -- start, so that nothing runs twice before a ready task that has not run; in a lifo queue behind all of those. Weighted:
@@ -84,42 +84,50 @@ BEGIN
   IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;
 END $$;
 
--- A floor must not be above the rank of a lane that was woken.
-CREATE FUNCTION lower_floors(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  queue_ record;
+-- Notes where lanes go on behind the tasks that a claim took; the claim took all that it found. A rank is only raised where there are
+-- more lanes than a claim reads, because each change of a rank leaves a dead entry at the head of an index.
+CREATE FUNCTION rank_lanes(p_queue claimable, p_found picked, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  FOR queue_ IN
-    SELECT 'lanes ' || c.queue AS name, min(l.rank) AS rank FROM lanes l JOIN classes c ON c.id = l.class
-    WHERE l.id = ANY(p_lanes) GROUP BY 1 ORDER BY 1
-  LOOP
-    UPDATE floors SET floor = queue_.rank WHERE name = queue_.name AND floor > queue_.rank;
-  END LOOP;
+  WITH place AS MATERIALIZED (
+    -- In a fifo queue no rank is raised to the last second: a task with a key of then may be committed later.
+    SELECT id, key, CASE WHEN p_queue.fair THEN (SELECT t.turn FROM lanes l JOIN turns t ON t.queue = p_queue.queue
+        AND t.source = l.source WHERE l.id = g.id) WHEN p_queue.ordering = 'fifo' THEN least(key, p_now - 1000) ELSE key END AS rank,
+      CASE WHEN p_queue.fair THEN id WHEN p_queue.ordering = 'fifo' AND key > p_now - 1000 THEN 0 ELSE seq END AS seq
+    FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq)),
+  own AS MATERIALIZED (
+    SELECT l.id, p.key, p.rank, p.seq FROM place p JOIN lanes l ON l.id = p.id
+    WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (p.rank, p.seq)) FOR NO KEY UPDATE OF l SKIP LOCKED)
+  UPDATE lanes l SET rank = CASE WHEN p_found.has_more THEN greatest(l.rank, own.rank) ELSE l.rank END,
+    rank_seq = CASE WHEN p_found.has_more AND own.rank > l.rank THEN own.seq
+      WHEN p_found.has_more AND own.rank = l.rank THEN greatest(l.rank_seq, own.seq) ELSE l.rank_seq END,
+    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key ELSE own.key END,
+    looked_at = coalesce(believed_until(p_found.blocks, p_now), l.looked_at)
+  FROM own WHERE l.id = own.id;
 END $$;
 
--- Where to begin to read an index that is known by this name.
-CREATE FUNCTION floor_of(p_name text, p_now bigint) RETURNS double precision LANGUAGE sql STABLE AS $$
-  SELECT coalesce((SELECT floor FROM floors WHERE name = p_name AND until > p_now), '-infinity')
-$$;
-
--- How many blocks of a table and an index of it this transaction has read.
-CREATE FUNCTION blocks_read(p_table regclass, p_index regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
-  SELECT pg_stat_get_xact_blocks_fetched(p_table) + pg_stat_get_xact_blocks_fetched(p_index)
-$$;
-
--- So long it is believed that there is nothing below a floor, for something may have been committed late there: a second, and
--- longer where it takes long to look.
-CREATE FUNCTION believed_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT p_now + 1000 + p_blocks / 5
-$$;
-
--- Notes where reading such an index may begin, after many blocks were read of it in vain.
-CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Puts those of these lanes to rest that are empty, and answers how many. Lanes that somebody has locked, or into which somebody may
+-- be about to put a task, stay active. So do lanes in which many dead entries were read: they get a floor above these, because the
+-- dead entries would be read again after the lane was woken.
+CREATE FUNCTION rest_lanes(p_lanes bigint[], p_now bigint) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  own bigint[];
+  buckets integer[];
+  blocks bigint;
 BEGIN
-  IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
-    UPDATE floors SET floor = p_floor, until = greatest(until, believed_until(p_blocks, p_now))
-    WHERE name = (SELECT name FROM floors WHERE name = p_name FOR NO KEY UPDATE SKIP LOCKED);
-  ELSE
-    INSERT INTO floors VALUES (p_name, p_floor, believed_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;
+  IF p_lanes IS NULL THEN RETURN 0; END IF;
+  own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active AND looked_at <= p_now FOR NO KEY UPDATE SKIP LOCKED);
+  -- Who is about to put a task into a lane has its bucket locked. What was put there before is seen after this statement.
+  buckets := ARRAY(SELECT bucket FROM (SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(own) id OFFSET 0) b
+    WHERE pg_try_advisory_xact_lock(lane_lock(), bucket));
+  blocks := blocks_read('live', 'live_ready');
+  own := ARRAY(SELECT o.lane FROM unnest(own) o(lane) WHERE (o.lane % 64)::integer = ANY(buckets)
+    AND NOT EXISTS (SELECT 1 FROM live t WHERE t.lane = o.lane AND t.state = 'ready'));
+  blocks := blocks_read('live', 'live_ready') - blocks;
+  IF own = '{}' THEN RETURN 0; END IF;
+  IF blocks < 200 * cardinality(own) THEN
+    UPDATE lanes SET active = false WHERE id = ANY(own);
+    RETURN cardinality(own);
   END IF;
+  UPDATE lanes SET low_key = 'infinity', looked_at = believed_until(blocks / cardinality(own), p_now) WHERE id = ANY(own);
+  RETURN 0;
 END $$;

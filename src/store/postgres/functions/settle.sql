@@ -27,11 +27,12 @@ CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_k
     ELSE charged_more(p_charged, p_reason, p_kind) END
 $$;
 
--- The key of a task that waits again, after it last ran at this time.
-CREATE FUNCTION key_again(p_class integer, p_id bigint, p_ran_at bigint) RETURNS double precision LANGUAGE sql AS $$
-  SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key, p_ran_at)
-  FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class
-$$;
+-- The key of a task that waits again, after it last ran at this time. (It is in plpgsql, which keeps plans.)
+CREATE FUNCTION key_again(p_class integer, p_id bigint, p_ran_at bigint) RETURNS double precision LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key, p_ran_at)
+    FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class);
+END $$;
 
 -- A task that is to wait again takes its unique key up again; where another one has it, that one's id is answered. Fails with
 -- lock_not_available where an open transaction holds the key for longer than `p_patience`.

@@ -76,9 +76,12 @@ BEGIN
   PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;
   -- No claim picks from here on until this is committed.
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, before.id);
-  -- Whose first task is first gets the first turn.
-  DELETE FROM turns WHERE queue = before.id;
-  PERFORM begin_turns(ARRAY(SELECT l.id FROM unnest(lanes_) g(id) JOIN lanes l ON l.id = g.id
-    WHERE l.active AND EXISTS (SELECT 1 FROM live t WHERE t.lane = l.id AND t.state = 'ready') ORDER BY l.rank, l.rank_seq));
+  IF coalesce(p_fair, before.fair) <> before.fair THEN
+    -- Whose first task is first gets the first turn.
+    DELETE FROM turns WHERE queue = before.id;
+    PERFORM begin_turns(ARRAY(SELECT g.id FROM unnest(lanes_) g(id) CROSS JOIN LATERAL (
+      SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' ORDER BY t.order_key, t.seq LIMIT 1) first
+      WHERE EXISTS (SELECT 1 FROM lanes l WHERE l.id = g.id AND l.active) ORDER BY first.order_key, first.seq));
+  END IF;
   PERFORM wake_all(lanes_);
 END $$;

@@ -1,0 +1,62 @@
+-- Tasks whose time comes: when the next one is due or meets its deadline, and how due tasks become ready.
+
+-- When the next scheduled task is due, and when the next waiting task meets its deadline. Where an old snapshot keeps so many dead
+-- index entries that this reads many blocks, a floor lets the next calls start behind them.
+CREATE FUNCTION next_times(p_now bigint, OUT due bigint, OUT expiring bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  least_due bigint := floor_at('due', p_now);
+  least_deadline bigint := floor_at('deadline', p_now);
+  blocks bigint := blocks_read('live', 'live_scheduled');
+BEGIN
+  SELECT run_at INTO due FROM live WHERE state = 'scheduled' AND run_at >= least_due ORDER BY run_at, id LIMIT 1;
+  blocks := blocks_read('live', 'live_scheduled') - blocks;
+  IF blocks > 500 THEN PERFORM raise_floor('due', least(due, p_now), blocks, p_now); END IF;
+  blocks := blocks_read('live', 'live_deadline');
+  SELECT deadline INTO expiring FROM live WHERE deadline IS NOT NULL AND state IN ('scheduled', 'ready')
+    AND deadline >= least_deadline ORDER BY deadline, id LIMIT 1;
+  blocks := blocks_read('live', 'live_deadline') - blocks;
+  IF blocks > 500 THEN PERFORM raise_floor('deadline', least(expiring, p_now), blocks, p_now); END IF;
+END $$;
+
+-- Makes due tasks ready, at most so many, the earliest first. Tasks that were enqueued without a lane get one.
+CREATE FUNCTION promote(p_now bigint, p_most integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  due bigint[];
+  mine bigint[];
+  woken bigint[];
+  keys double precision[];
+  seqs bigint[];
+BEGIN
+  SELECT array_agg(id) INTO due FROM (
+    SELECT id FROM live WHERE state = 'scheduled' AND run_at <= p_now AND run_at >= floor_at('due', p_now) ORDER BY run_at, id LIMIT p_most
+      FOR UPDATE SKIP LOCKED) first;
+  IF due IS NULL THEN RETURN; END IF;
+  IF EXISTS (SELECT 1 FROM live WHERE id = ANY(due) AND lane IS NULL) THEN
+    PERFORM lane_of(missing.class, missing.source, missing.track) FROM (
+      SELECT DISTINCT l.class, b.source, track_of(lost_of(l)) AS track
+      FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 2, 1, 3) missing;
+    -- Its queue may have got another order since it was enqueued.
+    UPDATE live l SET lane = (SELECT a.id FROM lanes a
+        WHERE a.source = b.source AND a.class = l.class AND a.track = track_of(lost_of(l))),
+      order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at),
+      seq = CASE WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
+      FROM bodies b, classes c, queues q
+      WHERE l.id = ANY(due) AND l.lane IS NULL AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
+  END IF;
+  IF current_setting('holdfast.woke', true) = 'yes' THEN
+    -- This transaction has locked lanes already and must not wait for others. The next claim takes what is left.
+    SELECT array_agg(id) INTO mine FROM (
+      SELECT id FROM lanes WHERE id IN (SELECT lane FROM live WHERE id = ANY(due)) FOR NO KEY UPDATE SKIP LOCKED) own;
+    due := ARRAY(SELECT id FROM live WHERE id = ANY(due) AND lane = ANY(mine));
+  END IF;
+  WITH risen AS (
+    UPDATE live l SET state = 'ready', since = p_now,
+      order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at,
+        q.last_key) ELSE l.order_key END
+    FROM classes c, queues q, bodies b
+    WHERE l.id = ANY(due) AND c.id = l.class AND q.id = c.queue AND b.id = l.id
+    RETURNING l.lane, l.order_key, l.seq),
+  entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM risen ORDER BY lane, order_key, seq)
+  SELECT array_agg(lane), array_agg(key), array_agg(seq) INTO woken, keys, seqs FROM entered;
+  PERFORM wake_lanes(woken, keys, seqs);
+END $$;

@@ -1,0 +1,48 @@
+-- Floors: where to start to read an index. An old snapshot keeps dead entries from being removed, and they stand in front of the live
+-- ones. A floor notes, for about a second, where the live ones start. It is only written after many blocks were read in vain.
+
+-- The floor of this name, or minus infinity.
+CREATE FUNCTION floor_of(p_name text, p_now bigint) RETURNS double precision LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce((SELECT floor FROM floors WHERE name = p_name AND until > p_now), '-infinity');
+END $$;
+
+-- The same as a time: 'due' is that of scheduled tasks, 'deadline' that of waiting ones.
+CREATE FUNCTION floor_at(p_name text, p_now bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce((SELECT floor::bigint FROM floors WHERE name = p_name AND until > p_now), -9223372036854775808);
+END $$;
+
+-- How many blocks of a table and an index of it this transaction has read.
+CREATE FUNCTION blocks_read(p_table regclass, p_index regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT pg_stat_get_xact_blocks_fetched(p_table) + pg_stat_get_xact_blocks_fetched(p_index)
+$$;
+
+-- Until when a floor counts. A task may be committed late below it, so this is a second, and more where reading takes longer.
+CREATE FUNCTION believed_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_now + 1000 + p_blocks / 5
+$$;
+
+-- Writes a floor, after this many blocks were read in vain.
+CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
+    UPDATE floors SET floor = p_floor, until = greatest(until, believed_until(p_blocks, p_now))
+    WHERE name = (SELECT name FROM floors WHERE name = p_name FOR NO KEY UPDATE SKIP LOCKED);
+  ELSE
+    INSERT INTO floors VALUES (p_name, p_floor, believed_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;
+  END IF;
+END $$;
+
+-- Lowers the floors of queues below the ranks of lanes that were just woken.
+CREATE FUNCTION lower_floors(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  queue_ record;
+BEGIN
+  FOR queue_ IN
+    SELECT 'lanes ' || c.queue AS name, min(l.rank) AS rank FROM lanes l JOIN classes c ON c.id = l.class
+    WHERE l.id = ANY(p_lanes) GROUP BY 1 ORDER BY 1
+  LOOP
+    UPDATE floors SET floor = queue_.rank WHERE name = queue_.name AND floor > queue_.rank;
+  END LOOP;
+END $$;

@@ -1,0 +1,19 @@
+-- What a worker is told of a task that it leases.
+
+-- A JSON list as an array of texts; null for anything else. (It is in plpgsql, which keeps plans; SQL functions that are not
+-- inlined are planned at each call.)
+CREATE FUNCTION texts_of(p_list json) RETURNS text[] LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_list IS NULL OR json_typeof(p_list) <> 'array' THEN RETURN NULL; END IF;
+  RETURN ARRAY(SELECT json_array_elements_text(p_list));
+END $$;
+
+-- A leased task as a list. The last element has what is remembered of earlier executions, and is null where there is nothing.
+CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
+  SELECT json_build_array(l.id, l.executions, l.class, b.source, b.priority, b.submitted_at, b.payload, l.revision, l.since,
+    l.deadline, l.idempotent, b.key, b.policy, l.cancel,
+    CASE WHEN l.executions > 1 OR l.why IS NOT NULL OR l.reason IS NOT NULL OR l.error IS NOT NULL OR l.charged IS NOT NULL OR l.deferrals > 0 OR l.suspect
+      THEN json_build_object('round_base', l.round_base, 'first_started_at', l.first_started_at, 'charged', l.charged,
+        'in_a_row', l.in_a_row, 'deferred_since', l.deferred_since, 'recoveries', l.recoveries, 'lost', lost_of(l),
+        'error', l.error, 'expired', l.why = 'expiry', 'checkpoint', checkpoint_of(l.id)) END)
+$$;

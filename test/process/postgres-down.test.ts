@@ -11,7 +11,7 @@ import { type Child, usePrograms } from './children.ts';
 const LEASE_MS = 1_000;
 const AWAY_MS = 5 * LEASE_MS;
 
-const RESUMED_WITHIN_MS = 10_000;
+const RESUMED_WITHIN_MS = 30_000;
 
 const { runIn } = usePrograms();
 

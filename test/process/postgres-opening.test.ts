@@ -17,7 +17,7 @@ import { startProxy } from '../postgres/proxy.ts';
  */
 
 /** A process whose event loop is empty ends in a fraction of this, and one that something holds in a multiple. */
-const ENDS_WITHIN_MS = 5_000;
+const ENDS_WITHIN_MS = 9_000;
 
 let cluster: Cluster;
 let children: ChildProcess[] = [];

@@ -1,32 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { type StoreKind, useScene } from '../who-pays/scene.ts';
 
-/** Nothing here may wait for a renewal, which comes after ten seconds. */
-const PATIENT = { worker: { leaseFor: '30s' } };
-
-/** A second is promised for a cancel, and two for a takeover; the rest is for a busy machine. */
-const SOON_MS = 5_000;
-
-async function timeOf(what: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await what();
-  return performance.now() - started;
-}
+/** A renewal comes after 200 s only: what waits for one fails by the time limit of tests, on a busy machine too. */
+const PATIENT = { worker: { leaseFor: '10m' } };
 
 describe.each<StoreKind>(['sqlite', 'postgres'])('on one host, with %s', (kind) => {
   const scene = useScene(kind);
 
-  test('a cancel reaches a running handler of another process long before its next renewal', async () => {
+  test('a cancel reaches a running handler of another process without waiting for its next renewal', async () => {
     const id = await scene().enqueue({ does: 'untilAborted' });
     const worker = await scene().worker('worker', PATIENT);
     await worker.says({ running: id });
 
-    const took = await timeOf(async () => {
-      await scene().holdfast.cancel(id);
-      await worker.says({ settled: id, state: 'cancelled' });
-    });
+    await scene().holdfast.cancel(id);
 
-    expect(took).toBeLessThan(SOON_MS);
+    await worker.says({ settled: id, state: 'cancelled' });
   });
 
   test('the tasks of a killed process are taken over soon by a worker that came before it', async () => {
@@ -35,12 +23,9 @@ describe.each<StoreKind>(['sqlite', 'postgres'])('on one host, with %s', (kind) 
     const killed = await scene().worker('killed', PATIENT);
     await killed.says({ running: id });
 
-    const took = await timeOf(async () => {
-      killed.signal('SIGKILL');
-      await other.says({ settled: id });
-    });
+    killed.signal('SIGKILL');
 
-    expect(took).toBeLessThan(SOON_MS);
+    await other.says({ settled: id });
     expect(await scene().task(id)).toMatchObject({ state: 'ready', executions: 1 });
   });
 
@@ -50,11 +35,8 @@ describe.each<StoreKind>(['sqlite', 'postgres'])('on one host, with %s', (kind) 
     await killed.says({ running: id });
     const other = await scene().worker('other', { ...PATIENT, types: ['other'] });
 
-    const took = await timeOf(async () => {
-      killed.signal('SIGKILL');
-      await other.says({ settled: id });
-    });
+    killed.signal('SIGKILL');
 
-    expect(took).toBeLessThan(SOON_MS);
+    await other.says({ settled: id });
   });
 });

@@ -127,7 +127,7 @@ describe('close', () => {
 
     const began = performance.now();
     await holdfast.close({ grace: 0 });
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(15_000);
     expect((await enqueued).code).toMatch(/^store_(busy|unavailable)$/);
     expect((await claimed).code).toMatch(/^store_(busy|unavailable)$/);
     await release();
@@ -149,7 +149,7 @@ describe('close', () => {
 
     const began = performance.now();
     await holdfast.close();
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(performance.now() - began).toBeLessThan(15_000);
     await release();
   });
 

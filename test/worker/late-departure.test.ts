@@ -83,7 +83,7 @@ test.each(cases)(
         expect(found).toBeDefined();
         return found;
       },
-      { timeout: 5_000, interval: 50 },
+      { timeout: 20_000, interval: 50 },
     );
     // It was told to stop, so its tasks are no suspects.
     expect(claim).toMatchObject({ id, execution: 2, recovered: false });

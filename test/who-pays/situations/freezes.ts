@@ -5,7 +5,8 @@ import type { Situation } from '../situation.ts';
 const LONG_LEASE = { worker: { leaseFor: '10m' } };
 /** It is over while it is frozen, and leaves time for a renewal on a busy machine. */
 const SHORT_LEASE = { worker: { leaseFor: '2s' } };
-const LIMIT_MS = 800;
+/** Long enough for what is not frozen on a busy machine. */
+const LIMIT_MS = 2_000;
 const LIMITED = { ...LONG_LEASE, task: { retry: { timeout: LIMIT_MS } } };
 
 export const FREEZES: readonly Situation[] = [
@@ -19,7 +20,7 @@ export const FREEZES: readonly Situation[] = [
       const id = await scene.enqueue({ does: 'untilTold' });
       const worker = await scene.worker('worker', LIMITED);
       await worker.says({ running: id });
-      await freeze(worker, 3 * LIMIT_MS);
+      await freeze(worker, 2 * LIMIT_MS);
       await worker.says({ settled: id });
       return id;
     },
@@ -34,7 +35,7 @@ export const FREEZES: readonly Situation[] = [
       const id = await scene.enqueue({ does: 'command', ms: 300 });
       const worker = await scene.worker('worker', LIMITED);
       await worker.says({ running: id });
-      await freeze(worker, 3 * LIMIT_MS);
+      await freeze(worker, 2 * LIMIT_MS);
       await worker.says({ settled: id });
       return id;
     },
@@ -47,7 +48,7 @@ export const FREEZES: readonly Situation[] = [
     explains: 'has succeeded',
     async happen(scene) {
       const id = await scene.enqueue({ does: 'command', ms: 300 });
-      await scene.enqueue({ does: 'block', ms: 3 * LIMIT_MS });
+      await scene.enqueue({ does: 'block', ms: 2 * LIMIT_MS });
       const worker = await scene.worker('worker', LIMITED);
       await worker.says({ settled: id });
       return id;
@@ -60,7 +61,7 @@ export const FREEZES: readonly Situation[] = [
     executions: 1,
     explains: 'has succeeded',
     async happen(scene) {
-      const id = await scene.enqueue({ does: 'block', ms: 3 * LIMIT_MS });
+      const id = await scene.enqueue({ does: 'block', ms: 2 * LIMIT_MS });
       const worker = await scene.worker('worker', LIMITED);
       await worker.says({ settled: id });
       return id;

@@ -68,8 +68,8 @@ export function problemOf(error: unknown): Problem {
   }
   const message = error instanceof Error ? error.message : String(error);
   return new Problem('unexpected', message || 'something failed without a message', {
-    why: ['Holdfast did not foresee this. What was recorded stays recorded.'],
-    hints: ['the same command with -vv shows where it happened'],
+    why: ['This is an unexpected error, probably a bug in Holdfast. Recorded tasks are safe.'],
+    hints: ['run it again with -vv to see where it happened'],
     cause: error,
   });
 }
@@ -77,7 +77,7 @@ export function problemOf(error: unknown): Problem {
 /** A full disk under stdout, for example. */
 export function outputFailed(error: NodeJS.ErrnoException): Problem {
   return new Problem('output_failed', unwritable(error), {
-    why: ['What was recorded stays recorded: holdfast list shows it.'],
+    why: ['Recorded tasks are safe: holdfast list shows them.'],
     cause: error,
   });
 }

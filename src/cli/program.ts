@@ -22,8 +22,8 @@ interface Entry {
 }
 
 const WORK = 'Do durable work';
-const LOOK = 'Look';
-const ACT = 'Act';
+const LOOK = 'Inspect';
+const ACTIONS = 'Actions';
 const POLICIES = 'Policies';
 const OTHER = 'Other';
 
@@ -39,35 +39,35 @@ const ENTRIES: readonly Entry[] = [
     name: 'mv',
     group: WORK,
     arguments: '[flags] SRC… DEST',
-    summary: 'move files and folders, and never onto something',
+    summary: 'move files and folders, and overwrite nothing',
     load: () => import('./commands/mv.ts'),
   },
   {
     name: 'http',
     group: WORK,
     arguments: '[flags] METHOD URL',
-    summary: 'deliver a request, by policy, and never twice by accident',
+    summary: 'send a request until it is delivered, by policy',
     load: () => import('./commands/http.ts'),
   },
   {
     name: 'import',
     group: WORK,
     arguments: 'FILE.jsonl',
-    summary: 'many tasks at once, by key; an old queue too, as it stood',
+    summary: 'record many tasks from a file, also those of another queue',
     load: () => import('./commands/import.ts'),
   },
   {
     name: 'worker',
     group: WORK,
     arguments: '[flags]',
-    summary: 'work what is recorded, until stopped',
+    summary: 'work recorded tasks until it is stopped',
     load: () => import('./commands/worker.ts'),
   },
   {
     name: 'resume',
     group: WORK,
     arguments: '[ID…]',
-    summary: 'work these tasks here and now (default: all unfinished)',
+    summary: 'work tasks here and now (default: all unfinished)',
     load: () => import('./commands/resume.ts'),
   },
   {
@@ -81,7 +81,7 @@ const ENTRIES: readonly Entry[] = [
     name: 'status',
     group: LOOK,
     arguments: '[--check|--summary]',
-    summary: 'one screen: is anything wrong, what to do first',
+    summary: 'one screen: what is wrong, and what to do first',
     load: () => import('./commands/status.ts'),
   },
   {
@@ -117,63 +117,63 @@ const ENTRIES: readonly Entry[] = [
     name: 'sources',
     group: LOOK,
     arguments: '[hold|release NAME]',
-    summary: 'which are shut, and what waits; shuts and opens them',
+    summary: 'held sources and what waits; holds and releases sources',
     load: () => import('./commands/sources.ts'),
   },
   {
     name: 'queues',
     group: LOOK,
     arguments: '[pause|resume|order NAME]',
-    summary: 'what waits and runs; pauses and orders them',
+    summary: 'what waits and runs in each queue; pauses and orders queues',
     load: () => import('./commands/queues.ts'),
   },
   {
     name: 'workers',
     group: LOOK,
     arguments: '[end WORKER…]',
-    summary: 'who works, and what; ends one that is stuck',
+    summary: 'running workers and their tasks; ends a stuck worker',
     load: () => import('./commands/workers.ts'),
   },
   {
     name: 'retry',
-    group: ACT,
+    group: ACTIONS,
     arguments: 'ID…',
-    summary: 'due now; a new round for what ended',
+    summary: 'make tasks due now; ended tasks start a new round',
     load: () => import('./commands/retry.ts'),
   },
   {
     name: 'resolve',
-    group: ACT,
+    group: ACTIONS,
     arguments: 'ID --as succeeded|retry|dead',
     summary: 'answer a task that needs a person',
     load: () => import('./commands/resolve.ts'),
   },
   {
     name: 'cancel',
-    group: ACT,
+    group: ACTIONS,
     arguments: 'ID…',
     summary: 'end tasks that wait or run',
     load: () => import('./commands/cancel.ts'),
   },
   {
     name: 'hold',
-    group: ACT,
+    group: ACTIONS,
     arguments: 'ID…',
-    summary: 'put waiting tasks aside',
+    summary: 'hold waiting tasks until they are released',
     load: () => import('./commands/hold.ts'),
   },
   {
     name: 'release',
-    group: ACT,
+    group: ACTIONS,
     arguments: 'ID…',
-    summary: 'let held tasks wait their turn again',
+    summary: 'release held tasks',
     load: () => import('./commands/release.ts'),
   },
   {
     name: 'policies',
     group: POLICIES,
     arguments: '[show|validate|diff|schedule|test]',
-    summary: 'how failures are answered, and who says so; checks and tests of it',
+    summary: 'how failures are answered, and where that is set; checks, tests',
     load: () => import('./commands/policies.ts'),
   },
   {
@@ -187,14 +187,14 @@ const ENTRIES: readonly Entry[] = [
     name: 'db',
     group: OTHER,
     arguments: '[prune]',
-    summary: 'what the store is; removes ended tasks whose time is up',
+    summary: 'where and what the store is; removes old tasks',
     load: () => import('./commands/db.ts'),
   },
   {
     name: 'version',
     group: OTHER,
     arguments: '[--json]',
-    summary: 'the version of holdfast, and what it stands on',
+    summary: 'the versions of holdfast and Node',
     load: () => import('./commands/version.ts'),
   },
 ];
@@ -209,7 +209,7 @@ function refuseBrokenText(args: readonly string[]): void {
 export async function programFor(args: readonly string[], write: (text: string) => void): Promise<Command> {
   refuseBrokenText(args);
   const program = new Command('holdfast')
-    .description('Durable commands, file moves and HTTP requests: what fails is tried again, and nothing is lost.')
+    .description('Durable commands, file moves and HTTP requests: what fails is retried, and nothing is lost.')
     .version(versionOf(), '-V, --version', 'the version of holdfast')
     .commandsGroup(OTHER)
     .helpCommand('help [command]', 'the flags of a command')
@@ -302,7 +302,7 @@ function wordsOf(args: readonly string[]): string[] {
 const SHARED = 'Flags of all commands';
 
 function addGlobalFlags(command: Command): void {
-  command.addHelpOption(new Option('-h, --help', 'this').helpGroup(SHARED));
+  command.addHelpOption(new Option('-h, --help', 'show this help').helpGroup(SHARED));
   for (const { flags, attribute, help } of GLOBAL_FLAGS) {
     const option = new Option(flags, help).helpGroup(SHARED);
     if (attribute === 'verbose') option.argParser((_, before: unknown) => Number(before ?? 0) + 1);
@@ -331,8 +331,8 @@ function footer(): string {
 Exit codes (run has its own: holdfast run --help)
 ${codes.join('\n')}
 
-The store is what --store, HOLDFAST_STORE or store: of the configuration says: a path, or postgres://user@host/database, whose
-password PGPASSWORD or ~/.pgpass may have. Else it is the nearest .holdfast/ folder upwards, else ~/.local/state/holdfast.
+The store is named by --store, HOLDFAST_STORE or store: of the configuration: a path, or postgres://user@host/database (its
+password may come from PGPASSWORD or ~/.pgpass). Else it is the nearest .holdfast/ folder upwards, else ~/.local/state/holdfast.
 Policies are read from holdfast.yaml, .yml or .json here or beside .holdfast/, else from ~/.config/holdfast/config.yaml.
 IDs are numbers (12, #12) or keys. Durations: 90s, 10m, 1h30m, 2d. Times: 14:30, tomorrow 9:00, +2h, 2026-01-31T09:00Z.
 `;

@@ -272,14 +272,14 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Shuts a source by hand: none of its tasks is claimed until it is released, however many there are. What runs goes on, and so
-   * does what a worker had claimed ahead by then: see `WorkerOptions.claimAhead`. Holding one that is held changes nothing.
+   * Holds a source: none of its tasks is claimed until it is released, however many there are. What runs goes on, and so
+   * does what a worker had claimed ahead by then: see `WorkerOptions.claimAhead`. Holding a held source changes nothing.
    */
   holdSource(source: string, options: ActionOptions = {}): Promise<void> {
     return this.#operator.holdSource(source, options);
   }
 
-  /** Opens a source that was shut by hand. Its tasks go on in their queues' order. */
+  /** Releases a held source. Its tasks go on in the order of their queues. */
   releaseSource(source: string): Promise<void> {
     return this.#operator.releaseSource(source);
   }
@@ -297,7 +297,7 @@ export class Holdfast implements AsyncDisposable {
     return this.#operator.resumeQueue(queue);
   }
 
-  /** The sources that are shut. */
+  /** The sources that are held. */
   sources(): Promise<readonly SourceRecord[]> {
     return this.store.records.sources();
   }

@@ -163,9 +163,7 @@ function counted(given: TaskToImport, stands: ImportedTask['stands']): Imported 
   const { executions = told + (stands === 'succeeded' ? 1 : 0) } = given;
   wholeNumber(executions, 'executions', 0);
   if (executions < told) {
-    throw new InvalidInputError(
-      `executions is ${executions}, fewer than the ${told} that charged and deferrals tell of: each of them was one.`,
-    );
+    throw new InvalidInputError(`executions must be at least charged + deferrals (${told}), got ${executions}.`);
   }
   const reason = reasonOf(given, stands, charged, deferrals);
   const untried = (stands === 'waiting' || stands === 'held') && executions === 0;

@@ -88,7 +88,7 @@ export class Inspector {
     const task = await this.get(idOrKey);
     const history = await this.history(task.id);
     const { source, queue } = task;
-    const shut = (await this.#store.records.sources()).find(({ name }) => name === source);
+    const heldSource = (await this.#store.records.sources()).find(({ name }) => name === source);
     const itsQueue = (await this.#store.records.queues()).find(({ name }) => name === queue);
     const now = this.#store.upkeep.now();
     return explain({
@@ -98,7 +98,7 @@ export class Inspector {
       facts: await this.#factsOf(task),
       policy: await this.policyFor(task),
       workers: await this.#store.records.workers(),
-      ...(shut && { shut }),
+      ...(heldSource && { heldSource }),
       ...(itsQueue && { queue: itsQueue }),
     });
   }

@@ -435,7 +435,7 @@ export interface QueueCounts extends SourceCounts {
 
 export interface SourceRecord extends By {
   readonly name: string;
-  readonly shutAt: number;
+  readonly heldAt: number;
 }
 
 export interface QueueRecord extends QueueSettings {

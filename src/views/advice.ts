@@ -3,29 +3,28 @@ import { FILE_MOVE } from './task-text.ts';
 /** What a person can do about a reason, in a sentence. */
 const BY_REASON: Readonly<Record<string, string>> = {
   'fs.dest_exists': 'Something stands at the destination already. Compare the two, and move or remove one of them.',
-  'fs.permission': 'This user may not do that there. Mend owner or mode (ls -ld shows them).',
-  'fs.locked': 'Another program holds it. Find it (lsof, fuser) and let it finish.',
-  'fs.not_found': 'It is not there. Put it back, or mount what it lies on.',
+  'fs.permission': 'This user has no permission. Change the owner or the mode (ls -ld shows them).',
+  'fs.locked': 'Another program has it open. Find that program (lsof, fuser) and let it finish.',
+  'fs.not_found': 'It does not exist. Put it back, or mount its file system.',
   'fs.no_space': 'The disk is full. Free some space.',
   'fs.cross_device_folder':
     'A folder is not moved to another file system in one step. Copy it, compare, remove the original.',
   'fs.no_hard_links': 'The file system there cannot take it without the risk of overwriting. Move it by hand (mv -n).',
   'fs.same_file': 'Source and destination are the same file.',
   'process.not_found': 'There is no such program on the PATH of the worker.',
-  'process.not_executable': 'The program may not be executed: look at its mode, and at the mode of its folder.',
-  'process.cwd_missing': 'The folder that it runs in is not there. Put it back, or mount what it lies on.',
-  'process.usage': 'The command says that it was called wrongly.',
+  'process.not_executable': 'The program must not be executed. Check its mode and the mode of its folder.',
+  'process.cwd_missing': 'The folder that it runs in does not exist. Put it back, or mount its file system.',
+  'process.usage': 'The command reports wrong arguments.',
   'http.private_address':
-    'The host is on this machine or a private network. If it is meant, record it anew with --allow-private.',
-  'http.secret_missing': 'Give its worker the variable or the file that the header names, and retry.',
-  'http.redirect': 'The other side wants another place to be asked. Look where its redirect leads.',
-  'task.corrupt': 'Its row in the store is damaged. Restore it from a backup, or cancel it and record it anew.',
-  'worker.crash_loop':
-    'Each time it ran, its worker died with it. Look at memory and at what it does before you let it run again.',
+    'The host is on this machine or a private network. If that is intended, record it again with --allow-private.',
+  'http.secret_missing': 'Give the worker the variable or file that the header names, then retry.',
+  'http.redirect': 'The server redirects the request. Check the new address.',
+  'task.corrupt': 'Its row in the store is damaged. Restore it from a backup, or cancel it and record it again.',
+  'worker.crash_loop': 'Its worker died each time it ran. Check memory and what it does before you retry it.',
   'worker.interrupted': 'It was interrupted while it ran.',
   'worker.lost': 'Its worker died while it ran.',
-  'deadline.passed': 'Its deadline is over.',
-  timeout: 'It was silent for longer than its limit.',
+  'deadline.passed': 'Its deadline has passed.',
+  timeout: 'It ran into its time limit.',
 };
 
 /** What a person should look at, if there is more to say than its message does. */
@@ -49,7 +48,7 @@ export function answersTo(task: { readonly id: number; readonly type: string }, 
     ];
   }
   return [
-    { words: 'once more', command: `retry ${task.id}` },
+    { words: 'retry it', command: `retry ${task.id}` },
     { words: done, command: `resolve ${task.id} --as succeeded` },
     { words: 'give up', command: `resolve ${task.id} --as dead` },
   ];

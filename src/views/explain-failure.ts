@@ -60,7 +60,7 @@ function endsOf(policy: Policy, answer: Answer, decision: Decision, facts: Facts
   const counted = answer.limitedBy === 'policy' ? '' : ` under ${answer.limitedBy}`;
   return [
     deferred
-      ? `after ${policy.maxDeferrals} times in a row, or ${formatDuration(policy.maxDeferredFor)} of them: needs_manual`
+      ? `after ${policy.maxDeferrals} deferrals in a row or ${formatDuration(policy.maxDeferredFor)}: needs_manual`
       : `after ${tries(answer.maxAttempts)}${counted}: ${answer.onExhausted}`,
     ...(policy.giveUpAfter === 'none'
       ? []
@@ -83,7 +83,7 @@ function textOf(made: Omit<ExplainedFailure, 'text'>, answer: Answer): string {
   const { failure, rule, from, decision, ends } = made;
   const rows = [
     ...(failure ? [['failure', failureWords(failure)]] : [['outcome', made.outcome]]),
-    ['rule', `${rule === 'policy' ? 'none of its own: the policy itself' : rule} (${describeOrigin(from)})`],
+    ['rule', `${rule === 'policy' ? 'the policy itself' : rule} (${describeOrigin(from)})`],
     ['count', countWords(decision, answer)],
     ['then', thenWords(made)],
     ...(decision.next === 'scheduled' ? [['ends', ends.join('; ')]] : []),
@@ -104,7 +104,7 @@ function countWords(decision: Decision, { limitedBy, maxAttempts }: Answer): str
   if (charged === 'task' && step !== 'max_executions') {
     return `${count === undefined ? 'counted' : `${count} of ${limit ?? maxAttempts}`}${where}`;
   }
-  if (charged === 'deferrals') return `not counted; put off ${count} of at most ${limit} times in a row`;
+  if (charged === 'deferrals') return `not counted; deferral ${count} of at most ${limit} in a row`;
   return charged === 'recoveries' ? `recovery ${count} of ${limit}` : 'not counted';
 }
 

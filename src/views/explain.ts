@@ -88,14 +88,12 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
   }
   if (!holder) {
     const suspect = suspectWords(task);
-    const headline = suspect
-      ? `${name} is ready: it is due, and ${suspect}.`
-      : `${name} is ready: it is due, nothing holds it, and it waits for its turn.`;
+    const headline = suspect ? `${name} is ready, and ${suspect}.` : `${name} is ready and waits for its turn.`;
     const next = suspectNext(task) ?? 'A worker takes it as soon as it has a free slot.';
     return { headline, next: `${next}${atDeadline(known)}`, actions };
   }
   const check = checks.find(({ name: each }) => CHECK_OF[holder] === each);
-  const headline = `${name} is held: it is due, and may not start: ${check?.text ?? 'something holds it'}.`;
+  const headline = `${name} is ready, but ${check?.text ?? 'something holds it'}.`;
   return { headline, next: `${capital(goesOnWhen(heldBy))}.${atDeadline(known)}`, actions };
 }
 
@@ -111,8 +109,8 @@ const CHECK_OF: Readonly<Record<Holder, Check['name'] | undefined>> = {
 function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
   const last = lastDecision(history);
   const due = `due in ${formatDuration(dueIn)}`;
-  if (!last && task.attempts === 0) return `waits for the time that it was recorded for: it is ${due}.`;
-  if (last?.charge === 'deferrals') return `was put off: it is ${due}.`;
+  if (!last && task.attempts === 0) return `was recorded for later: it is ${due}.`;
+  if (last?.charge === 'deferrals') return `is deferred: it is ${due}.`;
   return `is retrying: attempt ${task.attempts + 1} is ${due}.`;
 }
 
@@ -121,7 +119,7 @@ const GOES_ON: Readonly<Record<Holder, string>> = {
   source_held: 'its source is released',
   queue_paused: 'its queue is resumed',
   no_worker: 'a worker runs that takes it',
-  worker_paused: 'its worker finds that it can work again',
+  worker_paused: 'its worker works properly again',
 };
 
 function goesOnWhen(heldBy: readonly Holder[]): string {
@@ -147,25 +145,23 @@ function tellRunning(known: Known): Told {
   const actions = cancelRequested ? [] : [CANCEL];
   if (silent) {
     const next =
-      'Its worker is silent, and its lease is over: another worker takes the task over. If it succeeds all the same before it is begun again, that counts.';
+      'Its worker is silent and its lease has ended: another worker takes the task over. If it succeeds before it is started again, that counts.';
     return { headline, next, actions };
   }
   const stop =
-    'Its worker hears of that within a second on one host, else at its next renewal. If it succeeds all the same it has succeeded; else it is cancelled.';
+    'Its worker is told within a second on the same host, otherwise at its next renewal. If it still succeeds, it is succeeded, otherwise cancelled.';
   const silence =
-    timeout === 'none'
-      ? 'It may be silent for as long as it likes.'
-      : `It is stopped after ${formatDuration(timeout)} of silence.`;
+    timeout === 'none' ? 'It has no time limit.' : `It is stopped after ${formatDuration(timeout)} of silence.`;
   return { headline, next: cancelRequested ? stop : `Its worker says how it ended. ${silence}`, actions };
 }
 
 function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
   const { now, task } = known;
   const action = lastAction(known.history, (entry) => entry.to === 'held');
-  const who = action ? `${action.actor} put it aside ${doneBy(action, action.at, now, '')}` : 'it was put aside';
+  const who = action ? ` (${doneBy(action, action.at, now)})` : '';
   return {
-    headline: `${nameOf(task)} is held: ${who}.`,
-    next: `${capital(goesOnWhen(heldBy))}. Until then nothing happens to it.`,
+    headline: `${nameOf(task)} is held${who}.`,
+    next: `${capital(goesOnWhen(heldBy))}. Until then it does not run.`,
     actions: [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL],
   };
 }
@@ -173,14 +169,14 @@ function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
 function tellNeedsManual(known: Known): Told {
   const { task, history } = known;
   const because = lastDecision(history)?.because;
-  const why = because?.text ?? importedWords(history) ?? task.reason ?? 'nobody said why.';
+  const why = because?.text ?? importedWords(history) ?? task.reason ?? 'no reason is recorded.';
   const ambiguous = because?.step === 'ambiguous';
   const next = ambiguous
-    ? 'It waits for an answer, for as long as it takes: look whether it happened, and say so.'
-    : 'It waits for an answer, for as long as it takes. A retry starts a new round, with all counts at zero.';
+    ? 'It waits for an answer, for any time. Check whether it happened, then resolve it.'
+    : 'It waits for an answer, for any time. A retry starts a new round, with all counts at zero.';
   const actions: PossibleAction[] = [
     { words: ambiguous ? 'it happened' : 'it is done', verb: 'resolve', as: 'succeeded' },
-    ambiguous ? { words: 'it did not', verb: 'resolve', as: 'retry' } : { words: 'once more', verb: 'retry' },
+    ambiguous ? { words: 'it did not', verb: 'resolve', as: 'retry' } : { words: 'retry it', verb: 'retry' },
     { words: 'give up', verb: 'resolve', as: 'dead' },
   ];
   return { headline: `${nameOf(task)} needs a person: ${why}`, next, actions };
@@ -192,7 +188,7 @@ function tellDead(known: Known): Told {
   const because = lastDecision(history)?.because;
   const why = action
     ? `${action.actor} gave it up ${doneBy(action, action.at, now, '')}.`
-    : (because?.text ?? importedWords(history) ?? task.reason ?? 'nobody said why.');
+    : (because?.text ?? importedWords(history) ?? task.reason ?? 'no reason is recorded.');
   return { headline: `${nameOf(task)} is dead: ${why}`, next: NO_MORE, actions: [NEW_ROUND] };
 }
 
@@ -223,16 +219,16 @@ function whichTry({ attempts, executions }: Task): string {
 }
 
 const NO_MORE = 'Nothing happens by itself. A retry starts a new round, with all counts at zero.';
-const CANCEL: PossibleAction = { words: 'end it', verb: 'cancel' };
-const RETRY_NOW: PossibleAction = { words: 'due now', verb: 'retry' };
-const NEW_ROUND: PossibleAction = { words: 'once more', verb: 'retry' };
+const CANCEL: PossibleAction = { words: 'cancel it', verb: 'cancel' };
+const RETRY_NOW: PossibleAction = { words: 'make it due now', verb: 'retry' };
+const NEW_ROUND: PossibleAction = { words: 'retry it', verb: 'retry' };
 
 function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
   switch (holder) {
     case 'operator':
-      return [{ words: 'let it go on', verb: 'release' }];
+      return [{ words: 'release it', verb: 'release' }];
     case 'source_held':
-      return [{ words: 'open its source', verb: 'releaseSource', name: task.source }];
+      return [{ words: 'release its source', verb: 'releaseSource', name: task.source }];
     case 'queue_paused':
       return [{ words: 'resume its queue', verb: 'resumeQueue', name: task.queue }];
     case 'no_worker':

@@ -26,28 +26,30 @@ export interface Known {
   /** What the end of its present or next execution would be decided by. */
   readonly facts: Facts;
   readonly policy: ExplainedPolicy;
-  /** Its source, if that is shut. */
-  readonly shut?: SourceRecord;
+  /** Its source, if that is held. */
+  readonly heldSource?: SourceRecord;
   readonly queue?: QueueRecord;
   readonly workers: readonly WorkerRecord[];
 }
 
 /** What must hold before it starts. */
 export function checksOf(known: Known): readonly Check[] {
-  const { now, task, shut, queue } = known;
+  const { now, task, heldSource, queue } = known;
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const paused = queue?.paused;
   return [
     { name: 'due', ok: dueIn <= 0, text: dueIn > 0 ? `in ${formatDuration(dueIn)}` : 'yes' },
     {
       name: 'source',
-      ok: !shut,
-      text: shut ? `${task.source} is shut ${doneBy(shut, shut.shutAt, now)}` : `${task.source} is open`,
+      ok: !heldSource,
+      text: heldSource
+        ? `${task.source} is held (${doneBy(heldSource, heldSource.heldAt, now)})`
+        : `${task.source} is not held`,
     },
     {
       name: 'queue',
       ok: !paused,
-      text: paused ? `${task.queue} is paused ${doneBy(paused, paused.at, now)}` : `${task.queue} is not paused`,
+      text: paused ? `${task.queue} is paused (${doneBy(paused, paused.at, now)})` : `${task.queue} is not paused`,
     },
     workerCheck(known),
   ];
@@ -62,7 +64,7 @@ function workerCheck({ now, task, workers }: Known): Check {
   if (paused?.trouble && able.every(({ trouble }) => trouble)) {
     const { reason, message, since } = paused.trouble;
     const others = able.length > 1 ? `, and so have ${able.length - 1} more` : '';
-    const what = `${paused.name} has claimed nothing but one task now and then for ${formatDuration(now - since)}${others}`;
+    const what = `${paused.name} cannot work properly and has claimed only single tasks to test for ${formatDuration(now - since)}${others}`;
     return { name: 'worker', ok: false, paused: true, text: `${what}: ${reason} (${message})` };
   }
   if (able.length > 0) {

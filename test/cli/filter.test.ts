@@ -83,7 +83,7 @@ describe('a filter that is wrong is pointed at', () => {
     [
       'queue:a queue:b',
       [
-        'error: "queue" is said twice, at column 9',
+        'error: "queue" is given twice, at column 9',
         '       queue:a queue:b',
         '               ^^^^^ one list instead: queue:a,b   (exit 2)',
       ],

@@ -37,7 +37,7 @@ describe('--backoff', () => {
     ['exp:1s:2s', 'exp takes one delay, got 2'],
     ['exp:1s:max=1ms', 'cap must not be below base'],
     ['exp:1s:x0.5', 'factor must be a number of at least 1, got 0.5'],
-    ['exp:1s:x2:x3', '"x3" comes on top of another'],
+    ['exp:1s:x2:x3', '"x3" is given twice'],
     ['exp:banana', "base must be a duration such as 1500, '90s', '10m' or 'PT1H', got 'banana'"],
     ['fixed:1s:max=1m', 'fixed takes no max'],
     ['fixed:1s:x2', 'fixed takes no factor'],

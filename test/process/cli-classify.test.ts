@@ -9,7 +9,7 @@ describe.concurrent('holdfast classify', () => {
     const { exit, stdout } = await project.run('classify', 'connect ECONNREFUSED 10.0.0.5:5432');
     expect(exit).toBe(0);
     expect(stdout).toMatch(/^kind {9}transient\nreason {7}net\.refused\nfault {8}source\nambiguous {4}no\n/);
-    expect(stdout).toMatch(/\nretry after {2}nobody asked for a wait\nrule {9}\S+\nread in {6}message\n/);
+    expect(stdout).toMatch(/\nretry after {2}none\nrule {9}\S+\nread in {6}message\n/);
     expect(stdout).toMatch(/\nerror {8}Error: connect ECONNREFUSED 10\.0\.0\.5:5432\n$/);
   });
 

@@ -195,7 +195,7 @@ describe.concurrent('looking at tasks', () => {
         '  1  TIME  X  X  ✕  process.exit  exit 3  → dead',
         '       went wrong',
         'why    process.exit: attempt 1 of 1 failed.',
-        'next   look  holdfast show 2        once more  holdfast retry 2',
+        'next   look  holdfast show 2        retry it  holdfast retry 2',
         'output holdfast logs 2',
         `input  {"argv":["sh","-c","echo \\"went wrong\\" >&2; exit 3"],"program":"PATH","cwd":"${project.folder}"}`,
         '',

@@ -97,13 +97,11 @@ describe.concurrent('a configuration', () => {
     project.write('holdfast.yaml', BROKEN);
     const listed = await project.run('list', '--ids');
     expect([listed.exit, listed.stdout]).toEqual([0, '1\n']);
-    expect(listed.stderr).toContain(
-      'holdfast.yaml is refused, so it is left out here; what is wrong: holdfast policies validate',
-    );
+    expect(listed.stderr).toContain('holdfast.yaml has errors, so it is not used here: holdfast policies validate');
     expect((await project.run('cancel', '1')).exit).toBe(0);
     const status = await project.run('status');
     expect(status.stdout).toContain(
-      '✕ holdfast.yaml is refused (2 errors): workers keep what they had, and none starts with it',
+      '✕ holdfast.yaml is refused (2 errors): running workers keep the one before, and no new worker starts',
     );
     expect((await project.run('status', '--check')).exit).toBe(8);
     expect((await project.json('status')).document).toMatchObject({
@@ -291,11 +289,9 @@ describe.concurrent('holdfast explain', () => {
     await project.run('sources', 'hold', 'cmd:true', '--note', 'NAS is down');
     const { exit, stdout } = await project.run('explain', '1');
     expect(exit).toBe(0);
-    expect(stdout).toMatch(
-      /^○ #1 shell_command is held: it is due, and may not start: cmd:true is shut by \S+ .*: NAS is down\.\n/,
-    );
+    expect(stdout).toMatch(/^○ #1 shell_command is ready, but cmd:true is held \(by \S+ .*: NAS is down\)\.\n/);
     expect(stdout).toContain('← this holds it');
-    expect(stdout).toContain('  change  open its source  holdfast sources release cmd:true\n');
+    expect(stdout).toContain('  change  release its source  holdfast sources release cmd:true\n');
     const { document } = await project.json('explain', '1');
     expect(document).toMatchObject({
       schema: 'holdfast.explain/v1',

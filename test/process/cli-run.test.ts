@@ -105,7 +105,7 @@ describe.concurrent('holdfast run', () => {
     expect(second).toMatchObject({ exit: 0, stdout: '✓ #1 succeeded\n' });
     expect(second.stderr).toBe('#1 has the key nightly already, so nothing new was recorded.\n');
     const other = await project.run('run', '--key', 'nightly', '--', 'echo', 'something else');
-    expect(other.stderr).toContain("it was recorded with something else: sh -c 'echo ran >> log'");
+    expect(other.stderr).toContain("its input is different: sh -c 'echo ran >> log'");
     expect(readFileSync(project.path('log'), 'utf8')).toBe('ran\n');
     const { document } = await project.json<Record<string, unknown>>('run', ...args.slice(1));
     expect(document).toMatchObject({ schema: 'holdfast.run/v1', created: false, exit: 0, task: { id: 1 } });

@@ -9,18 +9,18 @@ const rows = (text: string) =>
     .map((line) => line.replaceAll(/\s+/g, ' ').trim());
 
 describe.concurrent('holdfast sources', () => {
-  test('shuts a source by hand, says who did it and what waits, and opens it again', async ({ project }) => {
+  test('holds a source, says who did it and what waits, and releases it', async ({ project }) => {
     for (const program of ['true', 'true', 'echo']) await project.run('run', '-b', '--', program);
     expect(rows((await project.run('sources')).stdout)).toEqual([
-      'SOURCE READY RUNNING SHUT',
+      'SOURCE READY RUNNING HELD',
       'cmd:true 2 0',
       'cmd:echo 1 0',
     ]);
     const held = await project.run('sources', 'hold', 'cmd:echo', '--note', 'too loud');
-    expect(held).toMatchObject({ exit: 0, stdout: '⏸ cmd:echo is shut, 1 ready task waits\n' });
-    expect(held.stderr).toBe('Open it: holdfast sources release cmd:echo\n');
+    expect(held).toMatchObject({ exit: 0, stdout: '⏸ cmd:echo is held, 1 ready task waits\n' });
+    expect(held.stderr).toBe('Release it: holdfast sources release cmd:echo\n');
     expect(rows((await project.run('sources')).stdout)).toEqual([
-      'SOURCE READY RUNNING SHUT',
+      'SOURCE READY RUNNING HELD',
       '⏸ cmd:echo 1 0 WHEN by WHO: too loud',
       'cmd:true 2 0',
     ]);
@@ -28,30 +28,32 @@ describe.concurrent('holdfast sources', () => {
     expect((await project.run('worker', '--drain')).exit).toBe(0);
     expect((await project.run('list', '--ids', 'state:ready')).stdout).toBe('3\n');
     expect(plain((await project.run('status')).stdout)).toContain(
-      '  ⏸ 1 ready task waits for the source cmd:echo, shut WHEN by WHO: too loud\n      holdfast sources release cmd:echo\n',
+      '  ⏸ 1 ready task waits for the source cmd:echo, held WHEN by WHO: too loud\n      holdfast sources release cmd:echo\n',
     );
     expect(plain((await project.run('sources', 'hold', 'cmd:echo')).stdout)).toBe(
-      '⏸ cmd:echo was shut already: WHEN by WHO: too loud, 1 ready task waits\n',
+      '⏸ cmd:echo was held already: WHEN by WHO: too loud, 1 ready task waits\n',
     );
     const released = await project.run('sources', 'release', 'cmd:echo');
-    expect(released).toMatchObject({ exit: 0, stdout: '○ cmd:echo is open: 1 ready task goes on\n' });
+    expect(released).toMatchObject({ exit: 0, stdout: '○ cmd:echo is released: 1 ready task goes on\n' });
     expect(released.stderr).toContain('No worker is running');
     expect((await project.run('worker', '--drain')).exit).toBe(0);
     expect(await project.run('sources')).toMatchObject({
       exit: 0,
       stdout: '',
-      stderr: 'No source is shut, and none has anything ready or running.\n',
+      stderr: 'No source is held, and none has ready or running tasks.\n',
     });
-    expect((await project.run('sources', 'release', 'cmd:echo')).stdout).toBe('○ cmd:echo was not shut\n');
+    expect((await project.run('sources', 'release', 'cmd:echo')).stdout).toBe('○ cmd:echo was not held\n');
   });
 
   test('takes a name that it does not know for a slip, unless it is told --yes', async ({ project }) => {
     await project.run('run', '-b', '--', 'echo');
     const slip = await project.run('sources', 'hold', 'cmd:ehco');
     expect(slip).toMatchObject({ exit: 3, stdout: '' });
-    expect(slip.stderr).toContain('error: no task of a source cmd:ehco was ever due\n       did you mean cmd:echo?\n');
+    expect(slip.stderr).toContain(
+      'error: there is no source cmd:ehco: no task of it was ever due\n       did you mean cmd:echo?\n',
+    );
     expect((await project.run('sources', 'hold', 'imap:A', '--yes')).stdout).toBe(
-      '⏸ imap:A is shut, no ready tasks wait\n',
+      '⏸ imap:A is held, no ready tasks wait\n',
     );
     const wrong = await project.run('sources', 'release', 'imap:B');
     expect([wrong.exit, wrong.stderr]).toEqual([3, expect.stringContaining('did you mean imap:A?')]);
@@ -60,8 +62,8 @@ describe.concurrent('holdfast sources', () => {
 
   test('says all of it in JSON', async ({ project }) => {
     await project.run('run', '-b', '--', 'echo');
-    const shut = { at: expect.stringMatching(/Z$/), actor: expect.any(String), note: 'why' };
-    const source = { name: 'cmd:echo', ready: 1, running: 0, shut };
+    const held = { at: expect.stringMatching(/Z$/), actor: expect.any(String), note: 'why' };
+    const source = { name: 'cmd:echo', ready: 1, running: 0, held };
     expect((await project.json('sources', 'hold', 'cmd:echo', '--note', 'why')).document).toEqual({
       schema: 'holdfast.sources.hold/v1',
       exit: 0,
@@ -77,7 +79,7 @@ describe.concurrent('holdfast sources', () => {
       schema: 'holdfast.sources.release/v1',
       exit: 0,
       changed: true,
-      source: { ...source, shut: null },
+      source: { ...source, held: null },
     });
     const { exit, document } = await project.json('sources', 'hold', 'nobody');
     expect([exit, document]).toMatchObject([3, { code: 'not_found', exit: 3, title: 'Name not found' }]);

@@ -80,7 +80,7 @@ describe('explain', () => {
     };
     const workers = [{ ...worker, takes: { capabilities: {} } }];
     const explained = explain({ ...known({ suspect: true, lostInARow: times }), workers });
-    expect(explained.headline).toBe(`#7 push is ready: it is due, and ${rule}.`);
+    expect(explained.headline).toBe(`#7 push is ready, and ${rule}.`);
     expect(explained.next).toContain(next);
     expect(explained.text).toContain(`w1 takes it; it ${rule}`);
   });
@@ -92,7 +92,7 @@ describe('explain', () => {
     const explanation = await kit.holdfast.explain(id);
     expect(explanation).toMatchObject({
       heldBy: [],
-      headline: `#${id} push is ready: it is due, nothing holds it, and it waits for its turn.`,
+      headline: `#${id} push is ready and waits for its turn.`,
     });
     expect(explanation.next).toBe('A worker takes it as soon as it has a free slot.');
   });
@@ -107,9 +107,9 @@ describe('explain', () => {
     await kit.holdfast.holdSource('push', { actor: 'eva', note: 'maintenance' });
     expect(await textOf(kit, id)).toBe(
       [
-        `#${id} push waits for the time that it was recorded for: it is due in 1h.`,
+        `#${id} push was recorded for later: it is due in 1h.`,
         '  due     in 1h',
-        '  source  push is shut by eva just now: maintenance   ← this would hold it',
+        '  source  push is held (by eva just now: maintenance)   ← this would hold it',
         '  queue   default is not paused',
         '  worker  w1 takes it',
         '  fails   if it fails: again after 5m; it ends after 4 tries: dead; at its deadline, in 3h: dead',
@@ -149,7 +149,7 @@ describe('explain', () => {
     const { id } = await kit.holdfast.enqueue(push, { how: 'later' });
     await kit.advance('11m');
     const { headline, text } = await kit.holdfast.explain(id);
-    expect(headline).toBe(`#${id} push was put off: it is due in 9m.`);
+    expect(headline).toBe(`#${id} push is deferred: it is due in 9m.`);
     expect(text).toContain('Nothing is charged.');
     expect(await kit.holdfast.store.records.facts(id)).toMatchObject({
       executions: 3,
@@ -160,16 +160,16 @@ describe('explain', () => {
     });
   });
 
-  test('of a task behind a source that is shut says who shut it, since when, and how to open it', async () => {
+  test('of a task behind a held source says who held it, since when, and how to release it', async () => {
     const kit = await opened();
     await kit.holdfast.holdSource('imap:A', { actor: 'eva' });
     const { id } = await kit.holdfast.enqueue(push, {}, { source: 'imap:A' });
     await kit.advance('31m');
     const { headline, heldBy, actions, text } = await kit.holdfast.explain(id);
-    expect(headline).toBe(`#${id} push is held: it is due, and may not start: imap:A is shut by eva 31m ago.`);
+    expect(headline).toBe(`#${id} push is ready, but imap:A is held (by eva 31m ago).`);
     expect(heldBy).toEqual(['source_held']);
-    expect(text).toContain('  source  imap:A is shut by eva 31m ago   ← this holds it');
-    expect(actions[0]).toEqual({ words: 'open its source', verb: 'releaseSource', name: 'imap:A' });
+    expect(text).toContain('  source  imap:A is held (by eva 31m ago)   ← this holds it');
+    expect(actions[0]).toEqual({ words: 'release its source', verb: 'releaseSource', name: 'imap:A' });
   });
 
   test('of a task in a queue that is paused says so, beside whatever else holds it', async () => {
@@ -180,7 +180,7 @@ describe('explain', () => {
     const { heldBy, next, text } = await kit.holdfast.explain(id);
     expect(heldBy).toEqual(['queue_paused', 'no_worker']);
     expect(next).toBe('It goes on when its queue is resumed, and a worker runs that takes it.');
-    expect(text).toContain('  queue   mail is paused by eva just now: moving house   ← this holds it');
+    expect(text).toContain('  queue   mail is paused (by eva just now: moving house)   ← this holds it');
     expect(text).toContain('  worker  1 worker runs, and does not take the type nobody.has.it   ← this holds it');
   });
 
@@ -208,21 +208,21 @@ describe('explain', () => {
     const holdfast = await openHoldfast({ store: aStore() });
     const { id } = await holdfast.enqueue('anything', {});
     const { headline, heldBy, actions } = await holdfast.explain(id);
-    expect(headline).toBe(`#${id} anything is held: it is due, and may not start: no worker is running.`);
+    expect(headline).toBe(`#${id} anything is ready, but no worker is running.`);
     expect(heldBy).toEqual(['no_worker']);
     expect(actions[0]).toMatchObject({ verb: 'work' });
     await holdfast.close();
   });
 
-  test('of a task that an operator holds says who put it aside, and why', async () => {
+  test('of a task that an operator holds says who holds it, and why', async () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
     await kit.holdfast.hold(id, { actor: 'eva', note: 'ask Max' });
     await kit.advance('2h');
     const { headline, heldBy, next, actions } = await kit.holdfast.explain(id);
-    expect(headline).toBe(`#${id} push is held: eva put it aside 2h ago: ask Max.`);
+    expect(headline).toBe(`#${id} push is held (by eva 2h ago: ask Max).`);
     expect(heldBy).toEqual(['operator']);
-    expect(next).toBe('It goes on when it is released. Until then nothing happens to it.');
+    expect(next).toBe('It goes on when it is released. Until then it does not run.');
     expect(actions.map(({ verb }) => verb)).toEqual(['release', 'cancel']);
   });
 
@@ -240,7 +240,7 @@ describe('explain', () => {
     await kit.holdfast.cancel(id, { actor: 'eva' });
     const cancelled = await kit.holdfast.explain(id);
     expect(cancelled.headline).toBe(`#${id} slow is running on w7 for 12s, and was asked to stop.`);
-    expect(cancelled.next).toContain('If it succeeds all the same it has succeeded; else it is cancelled.');
+    expect(cancelled.next).toContain('If it still succeeds, it is succeeded, otherwise cancelled.');
     expect(cancelled.nextFailure?.decision).toMatchObject({ next: 'cancelled' });
     passing.open();
     await kit.drain();
@@ -268,7 +268,7 @@ describe('explain', () => {
     expect(nextFailure).toBeUndefined();
   });
 
-  test('of a task whose effect may have happened asks to look first', async () => {
+  test('of a task whose effect may have happened asks a person to check first', async () => {
     const charge = defineTask('charge', {
       idempotent: false,
       run() {
@@ -279,7 +279,7 @@ describe('explain', () => {
     const { id } = await kit.holdfast.enqueue(charge, {});
     await kit.drain();
     const { next, actions } = await kit.holdfast.explain(id);
-    expect(next).toContain('look whether it happened');
+    expect(next).toContain('Check whether it happened');
     expect(actions.map(({ words }) => words)).toEqual(['it happened', 'it did not', 'give up']);
   });
 
@@ -413,8 +413,8 @@ describe('explainError', () => {
     const kit = await opened();
     const limited = Object.assign(new Error('slow down'), { status: 429, headers: { 'retry-after': '120' } });
     const { text } = await kit.holdfast.explainError(limited, { type: 'push' });
-    expect(text).toContain('count    not counted; put off 1 of at most 100 times in a row');
-    expect(text).toContain('ends     after 100 times in a row, or 1d of them: needs_manual');
+    expect(text).toContain('count    not counted; deferral 1 of at most 100 in a row');
+    expect(text).toContain('ends     after 100 deferrals in a row or 1d: needs_manual');
     const { text: later, failure } = await kit.holdfast.explainError(new RetryLater('10m'), { type: 'push' });
     expect(failure).toBeUndefined();
     expect(later).toContain('outcome  deferral');

@@ -145,7 +145,7 @@ describe('is refused, with a word about what to say instead', () => {
     ['a reason for nothing', { reason: 'fs.locked' }, /nothing counts one/],
     ['an error of nothing', { error: 'EBUSY' }, /nothing counts one/],
     ['a reason that is none', { state: 'dead', reason: 'Too Late' }, /lower-case slug/],
-    ['fewer executions than failures', { charged: [LOCKED], executions: 2 }, /fewer than the 3/],
+    ['fewer executions than failures', { charged: [LOCKED], executions: 2 }, /at least charged \+ deferrals \(3\)/],
     ['a reason twice', { charged: [LOCKED, LOCKED] }, /twice/],
     ['a count of none', { charged: [{ ...LOCKED, count: 0 }] }, /charged\[0\].count must be a whole number/],
     ['a kind that is none', { charged: [{ ...LOCKED, kind: 'odd' }] }, /charged\[0\].kind must be one of/],

@@ -77,7 +77,7 @@ function lines(failure: Failure): string[] {
     ['reason', reason],
     ['fault', fault],
     ['ambiguous', ambiguous ? 'yes: its effect may have happened' : 'no'],
-    ['retry after', retryAfterMs === undefined ? 'nobody asked for a wait' : formatDuration(retryAfterMs)],
+    ['retry after', retryAfterMs === undefined ? 'none' : formatDuration(retryAfterMs)],
     ['rule', evidence.rule],
     ['read in', evidence.field ?? 'nothing: no field says more'],
     ...(code === undefined ? [] : ([['code', code]] as const)),

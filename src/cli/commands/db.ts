@@ -48,7 +48,7 @@ export function declare(command: Command): void {
     {
       name: 'migrate',
       arguments: '',
-      summary: 'make the tables, or bring them up to date; for PostgreSQL, as a role that may',
+      summary: 'make the tables or update them; on PostgreSQL as a role that may',
       alsoCalled: ['upgrade', 'init', 'create', 'setup'],
       declare: () => {},
       action: (cli) => migrate(cli),

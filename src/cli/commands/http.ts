@@ -59,8 +59,8 @@ export function declare(command: Command): void {
     .optionsGroup('How its answer is judged')
     .option('--ok <statuses>', 'statuses that mean success, such as 2xx,409 (default: 2xx)')
     .option('--max-body <size>', 'read so much of the answer, such as 100k (default: 1m)')
-    .option('--idempotent', 'sending it twice does no harm: repeat it when nobody knows what became of it')
-    .option('--no-idempotent', 'it does: ask a person then (default for POST, PATCH and other methods)')
+    .option('--idempotent', 'sending it twice does no harm: repeat it when its outcome is unknown')
+    .option('--no-idempotent', 'sending it twice does harm: ask a person then (default for POST, PATCH and others)')
     .addHelpText('after', HELP);
   act<Flags>(command, http);
 }

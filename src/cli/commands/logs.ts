@@ -71,7 +71,7 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
   const watch = await Watch.start(holdfast, [task], isOver);
   logs.show(await holdfast.history(task.id), holdfast.now());
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
-  if (task.state === 'held') terminal.note(`#${task.id} is held. Let it go on: ${cli.command(`release ${task.id}`)}`);
+  if (task.state === 'held') terminal.note(`#${task.id} is held. Release it: ${cli.command(`release ${task.id}`)}`);
   const sleeper = new Sleeper();
   while (watch.open.length > 0) {
     await sleeper.sleep(FOLLOW_EVERY_MS);
@@ -155,7 +155,7 @@ class Logs {
 
   #news(): Printed[] {
     const news = this.#read().filter(({ execution }) => this.#isWanted(execution));
-    if (this.#reader.incomplete) this.#miss('What it printed before is no longer kept.');
+    if (this.#reader.incomplete) this.#miss('Earlier output is no longer kept.');
     return news;
   }
 

@@ -38,8 +38,7 @@ async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<num
   if (flags.key !== undefined && moves.length > 1) {
     throw usage(`--key names one task, and there are ${moves.length} sources`, { hints: ['one call for each source'] });
   }
-  if (flags.plain && flags.policy !== undefined)
-    throw usage('--plain is a policy too, so --policy cannot stand beside it');
+  if (flags.plain && flags.policy !== undefined) throw usage('--plain and --policy contradict each other: choose one');
   // A key may lead to a move that is done, whose source is gone.
   if (flags.key === undefined) for (const { from } of moves) refuseMissing(from);
   return recordAndWork(cli, {

@@ -113,7 +113,7 @@ async function list(cli: Cli): Promise<number> {
     terminal.note(
       config
         ? `By ${visible(config.file)} (${config.version})${config.warnings.length > 0 ? `, with ${plural(config.warnings.length, 'warning', 'warnings')}: ${cli.command('policies validate')}` : ''}`
-        : 'No configuration holds here: these are the presets as they are.',
+        : 'There is no configuration here: these are the presets.',
     );
     return EXIT.done;
   });

@@ -40,13 +40,13 @@ export function declare(command: Command): void {
       arguments: 'NAME [--note TEXT]',
       summary: 'pause a queue: none of its tasks starts, on any worker, and what runs goes on',
       alsoCalled: ['hold', 'stop', 'shut'],
-      declare: (pause) => pause.argument('<name>').option('--note <text>', 'a word about why, for whoever looks'),
+      declare: (pause) => pause.argument('<name>').option('--note <text>', 'a note about why'),
       action: (cli, [name], flags) => pause(cli, name as string, flags),
     },
     {
       name: 'resume',
       arguments: 'NAME',
-      summary: 'let a paused queue go on',
+      summary: 'resume a paused queue',
       alsoCalled: ['release', 'unpause', 'start', 'continue'],
       declare: (resume) => resume.argument('<name>'),
       action: (cli, [name]) => resume(cli, name as string),
@@ -126,7 +126,7 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
   ];
   for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
   const first = queues.find(({ paused }) => paused);
-  if (first) terminal.note(`Let one go on: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
+  if (first) terminal.note(`Resume one: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
 }
 
 function queueJson({ name, order, fair, paused, ready, running, scheduled, exact }: Queue): object {
@@ -147,8 +147,9 @@ async function pause(cli: Cli, name: string, { note }: Flags): Promise<number> {
       glyph: cli.terminal.out.paint('waiting', GLYPHS.held),
       words: `${words}, ${plural(queue?.ready ?? 0, 'ready task waits', 'ready tasks wait')}`,
     });
-    const goesOn = queue && queue.running > 0 ? `${plural(queue.running, 'task runs', 'tasks run')} on. ` : '';
-    cli.terminal.note(`${goesOn}Let it go on: ${cli.command(`queues resume ${quoted(name)}`)}`);
+    const goesOn =
+      queue && queue.running > 0 ? `${plural(queue.running, 'running task goes on', 'running tasks go on')}. ` : '';
+    cli.terminal.note(`${goesOn}Resume it: ${cli.command(`queues resume ${quoted(name)}`)}`);
     return EXIT.done;
   });
 }

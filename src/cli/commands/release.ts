@@ -7,6 +7,6 @@ export function declare(command: Command): void {
     name: 'release',
     needsWorker: true,
     take: (holdfast, id, act) => holdfast.release(id, act),
-    words: ({ dueAt }, _, now) => (dueAt ? `waits again, due ${until(dueAt.getTime(), now)}` : 'due now'),
+    words: ({ dueAt }, _, now) => (dueAt ? `is waiting, due ${until(dueAt.getTime(), now)}` : 'due now'),
   });
 }

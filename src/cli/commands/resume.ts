@@ -41,7 +41,7 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
     const { holdfast } = foreground;
     const chosen = ids.length > 0 ? await findTasks(cli, holdfast, ids) : await allUnfinished(cli, holdfast);
     for (const task of chosen) refuseForeign(task);
-    if (chosen.length === 0) cli.terminal.note('Nothing is unfinished.');
+    if (chosen.length === 0) cli.terminal.note('There are no unfinished tasks.');
     const tasks = flags.now ? await dueNow(cli, holdfast, chosen) : chosen;
     const worked = await work(cli, foreground, tasks, { concurrency, timeoutMs });
     const exit = exitOfTasks(worked.tasks);
@@ -75,15 +75,11 @@ async function allUnfinished(cli: Cli, holdfast: Holdfast): Promise<readonly Tas
 
 function refuseForeign(task: Task): void {
   if ((OWN_TYPES as readonly string[]).includes(task.type)) return;
-  throw new Problem(
-    'unknown_type',
-    `#${task.id} is a ${visible(task.type)}, which this command does not know how to run`,
-    {
-      why: [`It runs ${OWN_TYPES_TEXT}.`],
-      hints: ['start the program that defines this type'],
-      exit: EXIT.conflict,
-    },
-  );
+  throw new Problem('unknown_type', `#${task.id} is a ${visible(task.type)}, which this command cannot run`, {
+    why: [`It runs ${OWN_TYPES_TEXT}.`],
+    hints: ['start the program that defines this type'],
+    exit: EXIT.conflict,
+  });
 }
 
 async function dueNow(cli: Cli, holdfast: Holdfast, tasks: readonly Task[]): Promise<readonly Task[]> {

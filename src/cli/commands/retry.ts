@@ -34,11 +34,15 @@ async function refuseDuplicate(cli: Cli, holdfast: Holdfast, task: Task, flags: 
     });
   }
   if (!isAmbiguous(task, await holdfast.history(task.id))) return;
-  throw new Problem('state_conflict', `#${task.id} is not retried like this: it may have happened already`, {
-    why: ['Running it again could do it twice.'],
-    hints: [
-      `decide: ${cli.command(`resolve ${task.id}`)}`,
-      `or accept the risk: ${cli.command(`retry ${task.id} --accept-duplicate`)}`,
-    ],
-  });
+  throw new Problem(
+    'state_conflict',
+    `#${task.id} may have happened already, so it is not retried without a decision`,
+    {
+      why: ['Running it again could do it twice.'],
+      hints: [
+        `decide: ${cli.command(`resolve ${task.id}`)}`,
+        `or accept the risk: ${cli.command(`retry ${task.id} --accept-duplicate`)}`,
+      ],
+    },
+  );
 }

@@ -51,7 +51,7 @@ export function declare(command: Command): void {
     .addOption(noRetryOn(command))
     .option('--retry-if-stderr <regex>', 'another try if the end of stderr matches (RE2)')
     .option('--permanent-if-stderr <regex>', 'no other try if the end of stderr matches (RE2)')
-    .option('--no-idempotent', 'running it twice does harm: when nobody knows whether it ran, ask a person')
+    .option('--no-idempotent', 'running it twice does harm: ask a person when its outcome is unknown')
     .optionsGroup('How this command ends')
     .option('--exit-state', "exit by the task's state, as the other commands do")
     .addHelpText('after', HELP);

@@ -106,7 +106,7 @@ function facts(task: Task, answer: Answered['answer'], now: number): string[] {
     `recorded ${clockTime(submittedAt.getTime(), now)}`,
     policyWords(answer),
     ...(deadline ? [`until ${clockTime(deadline.getTime(), now)}`] : []),
-    ...(idempotent ? [] : ['running it twice does harm']),
+    ...(idempotent ? [] : ['not idempotent']),
     ...(suspect === undefined ? [] : [suspect]),
   ];
   return [first.join('   '), second.join('   ')];
@@ -248,7 +248,7 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
     case 'running':
       return [`next   its worker says how it ended        stop it  ${cli.command(`cancel ${task.id}`)}`];
     case 'cancelled':
-      return [`next   nothing        once more  ${cli.command(`retry ${task.id}`)}`];
+      return [`next   nothing        retry it  ${cli.command(`retry ${task.id}`)}`];
     default:
       return [];
   }

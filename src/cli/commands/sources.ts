@@ -14,8 +14,8 @@ import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { table } from '../terminal/table.ts';
 
-/** Of sources that are open, so many are listed: the fullest. */
-const MOST_OPEN = 50;
+/** How many sources are listed that are not held: those with the most tasks. */
+const MOST_OTHERS = 50;
 
 interface Flags {
   readonly note?: string;
@@ -23,7 +23,7 @@ interface Flags {
 
 /** A source as this command shows it. */
 interface Source extends SourceCounts {
-  readonly shut?: DoneBy;
+  readonly held?: DoneBy;
 }
 
 export function declare(command: Command): void {
@@ -31,15 +31,15 @@ export function declare(command: Command): void {
     {
       name: 'hold',
       arguments: 'NAME [--note TEXT]',
-      summary: 'shut a source: none of its tasks starts, and what runs goes on',
+      summary: 'hold a source: none of its tasks starts; running tasks go on',
       alsoCalled: ['shut', 'close', 'pause', 'stop'],
-      declare: (hold) => hold.argument('<name>').option('--note <text>', 'a word about why, for whoever looks'),
+      declare: (hold) => hold.argument('<name>').option('--note <text>', 'a note about why'),
       action: (cli, [name], flags) => hold(cli, name as string, flags),
     },
     {
       name: 'release',
       arguments: 'NAME',
-      summary: 'open a source: its tasks go on, in the order of their queues',
+      summary: 'release a source: its tasks go on, in the order of their queues',
       alsoCalled: ['open', 'resume', 'unhold'],
       declare: (release) => release.argument('<name>'),
       action: (cli, [name]) => release(cli, name as string),
@@ -48,8 +48,8 @@ export function declare(command: Command): void {
   command.addHelpText(
     'after',
     `
-Lists the sources that are shut: since when, by whom, and how many ready tasks wait behind each. Then those that have
-anything ready or running, the fullest ${MOST_OPEN}.
+Lists the held sources: since when, by whom, and how many ready tasks wait for each. Then the ${MOST_OTHERS} other sources with the most
+ready or running tasks.
 A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast list source:NAME\` lists its tasks.`,
   );
 }
@@ -58,63 +58,63 @@ A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast lis
 
 async function list(cli: Cli): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
-    const all = await sourcesOf(holdfast, MOST_OPEN + 1);
-    const shut = all.filter((source) => source.shut);
-    const open = all.filter((source) => !source.shut);
-    const shown = [...shut, ...open.slice(0, MOST_OPEN)];
-    const more = open.length > MOST_OPEN;
+    const all = await sourcesOf(holdfast, MOST_OTHERS + 1);
+    const held = all.filter((source) => source.held);
+    const others = all.filter((source) => !source.held);
+    const shown = [...held, ...others.slice(0, MOST_OTHERS)];
+    const more = others.length > MOST_OTHERS;
     if (cli.terminal.json) cli.terminal.document(documentOf('sources', { items: shown.map(sourceJson), more }));
     else print(cli, shown, more, holdfast.now());
     return EXIT.done;
   });
 }
 
-async function sourcesOf(holdfast: Holdfast, mostOpen: number): Promise<Source[]> {
-  const shut = await shutSources(holdfast);
-  return (await holdfast.administration.countsBySource(mostOpen)).map((counts) => {
-    const by = shut.get(counts.name);
-    return { ...counts, ...(by && { shut: by }) };
+async function sourcesOf(holdfast: Holdfast, mostOthers: number): Promise<Source[]> {
+  const held = await heldSources(holdfast);
+  return (await holdfast.administration.countsBySource(mostOthers)).map((counts) => {
+    const by = held.get(counts.name);
+    return { ...counts, ...(by && { held: by }) };
   });
 }
 
 function print(cli: Cli, sources: readonly Source[], more: boolean, now: number): void {
   const { terminal } = cli;
   if (sources.length === 0) {
-    terminal.note('No source is shut, and none has anything ready or running.');
+    terminal.note('No source is held, and none has ready or running tasks.');
     return;
   }
-  const rows = sources.map(({ name, ready, running, shut }) => [
-    { text: shut ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
+  const rows = sources.map(({ name, ready, running, held }) => [
+    { text: held ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
     { text: visible(name) },
     { text: String(ready) },
     { text: String(running) },
-    { text: shut ? doneByWords(shut, now) : '' },
+    { text: held ? doneByWords(held, now) : '' },
   ]);
   const columns = [
     { title: '' },
     { title: 'SOURCE', least: 12 },
     { title: 'READY' },
     { title: 'RUNNING' },
-    { title: 'SHUT', least: 12 },
+    { title: 'HELD', least: 12 },
   ];
   for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
-  if (more) terminal.note(`Of those that are open, the fullest ${MOST_OPEN}.`);
-  const first = sources.find(({ shut }) => shut);
-  if (first) terminal.note(`Open one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
+  if (more) terminal.note(`Of the other sources, the ${MOST_OTHERS} with the most tasks are shown.`);
+  const first = sources.find(({ held }) => held);
+  if (first) terminal.note(`Release one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
 }
 
-function sourceJson({ name, ready, running, shut }: Source): object {
-  return { name, shut: doneByJson(shut), ready, running };
+function sourceJson({ name, ready, running, held }: Source): object {
+  return { name, held: doneByJson(held), ready, running };
 }
 
-// ── Shut and open ──
+// ── Hold and release ──
 
 async function hold(cli: Cli, name: string, { note }: Flags): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
-    const before = (await shutSources(holdfast)).get(name);
+    const before = (await heldSources(holdfast)).get(name);
     if (!before) {
       const known = await holdfast.administration.sourceNames();
-      if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'shut'))) return EXIT.failed;
+      if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'hold'))) return EXIT.failed;
     }
     await holdfast.holdSource(name, { actor: cli.actor, ...(note !== undefined && { note }) });
     const source = await sourceOf(holdfast, name);
@@ -124,19 +124,20 @@ async function hold(cli: Cli, name: string, { note }: Flags): Promise<number> {
       return EXIT.done;
     }
     const glyph = terminal.out.paint('waiting', GLYPHS.held);
-    const words = before ? `was shut already: ${doneByWords(before, holdfast.now())}` : 'is shut';
+    const words = before ? `was held already: ${doneByWords(before, holdfast.now())}` : 'is held';
     terminal.result(
       `${glyph} ${visible(name)} ${words}, ${plural(source.ready, 'ready task waits', 'ready tasks wait')}`,
     );
-    const goesOn = source.running > 0 ? `${plural(source.running, 'task runs', 'tasks run')} on. ` : '';
-    terminal.note(`${goesOn}Open it: ${cli.command(`sources release ${quoted(name)}`)}`);
+    const goesOn =
+      source.running > 0 ? `${plural(source.running, 'running task goes on', 'running tasks go on')}. ` : '';
+    terminal.note(`${goesOn}Release it: ${cli.command(`sources release ${quoted(name)}`)}`);
     return EXIT.done;
   });
 }
 
 async function release(cli: Cli, name: string): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
-    const before = (await shutSources(holdfast)).get(name);
+    const before = (await heldSources(holdfast)).get(name);
     if (!before) await refuseUnknown(cli, holdfast, name);
     await holdfast.releaseSource(name);
     const source = await sourceOf(holdfast, name);
@@ -147,22 +148,22 @@ async function release(cli: Cli, name: string): Promise<number> {
       return EXIT.done;
     }
     const goesOn = source.ready > 0 ? `: ${plural(source.ready, 'ready task goes', 'ready tasks go')} on` : '';
-    const words = before ? `is open${goesOn}` : 'was not shut';
+    const words = before ? `is released${goesOn}` : 'was not held';
     terminal.result(`${terminal.out.paint('idle', GLYPHS.ready)} ${visible(name)} ${words}`);
     if (before && source.ready > 0) await hintAtWorkers(cli, holdfast, 'resume');
     return EXIT.done;
   });
 }
 
-/** A name that is not shut may be a slip for one that is, which would stay shut. */
+/** A name without a held source may be a slip for one that is held, which would stay held. */
 async function refuseUnknown(cli: Cli, holdfast: Holdfast, name: string): Promise<void> {
-  const shut = [...(await shutSources(holdfast)).keys()];
-  const known = [...new Set([...shut, ...(await holdfast.administration.sourceNames())])];
+  const held = [...(await heldSources(holdfast)).keys()];
+  const known = [...new Set([...held, ...(await holdfast.administration.sourceNames())])];
   if (!known.includes(name)) throw unknownName(cli, { kind: 'source', name, known });
 }
 
-async function shutSources(holdfast: Holdfast): Promise<ReadonlyMap<string, DoneBy>> {
-  return new Map((await holdfast.sources()).map(({ name, shutAt, ...by }) => [name, { ...by, at: shutAt }]));
+async function heldSources(holdfast: Holdfast): Promise<ReadonlyMap<string, DoneBy>> {
+  return new Map((await holdfast.sources()).map(({ name, heldAt, ...by }) => [name, { ...by, at: heldAt }]));
 }
 
 /** Whatever it holds: one that is open may not be among the fullest. */

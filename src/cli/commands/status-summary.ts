@@ -93,6 +93,6 @@ function whatToDo(reason: string): string {
   const advice = adviceFor(reason);
   if (advice !== undefined) return advice;
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : undefined;
-  if (!known) return 'A reason of its own: look at what the tasks say.';
+  if (!known) return 'The application gave this reason. Look at the messages of the tasks.';
   return known.traps === undefined ? known.meaning : `${known.meaning} ${known.traps}`;
 }

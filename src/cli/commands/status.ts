@@ -39,7 +39,7 @@ interface Attention {
     | 'dead'
     | 'no_worker'
     | 'lease_lapsed'
-    | 'source_shut'
+    | 'source_held'
     | 'queue_paused'
     | 'worker_paused'
     | 'clock'
@@ -110,7 +110,7 @@ function refusedConfig(cli: Cli, config: FoundConfig | undefined): Attention[] {
   if (!config?.refused) return [];
   const { file, problems } = config.refused;
   const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const what = `${visible(file)} is refused (${plural(errors, 'error', 'errors')}): workers keep what they had, and none starts with it`;
+  const what = `${visible(file)} is refused (${plural(errors, 'error', 'errors')}): running workers keep the one before, and no new worker starts`;
   return [{ kind: 'config_refused', count: errors, text: what, command: cli.command('policies validate') }];
 }
 
@@ -151,7 +151,7 @@ function paused(cli: Cli, alive: readonly WorkerRecord[], now: number): Attentio
     if (!trouble) return [];
     const { reason, message, since } = trouble;
     const advice = adviceFor(reason) ?? message;
-    const what = `worker ${visible(name)} has claimed nothing but one task now and then since ${clockTime(since, now)}`;
+    const what = `worker ${visible(name)} cannot work properly and claims only single tasks to test, since ${clockTime(since, now)}`;
     return [
       {
         kind: 'worker_paused',
@@ -173,7 +173,7 @@ function unclaimed(cli: Cli, ready: readonly Task[]): Attention[] {
   return [...byType].map(([type, count]) => ({
     kind: 'no_worker',
     count,
-    text: `${count === 1 ? '1 task is' : `${count} tasks are`} ready that no running worker takes: ${visible(type)}`,
+    text: `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`,
     command: cli.command(`list state:ready type:${visible(type)}`),
   }));
 }
@@ -205,18 +205,18 @@ async function lapsed(
   ];
 }
 
-/** What somebody shut or paused, as long as something waits behind it: such a thing is easily forgotten. */
+/** Held sources and paused queues for which ready tasks wait. People forget that they held something. */
 async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
   const { administration } = holdfast;
-  const shut = await holdfast.sources();
+  const held = await holdfast.sources();
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);
   const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
-  const bySource = shut.length > 0 ? await administration.countsBySource(0) : [];
+  const bySource = held.length > 0 ? await administration.countsBySource(0) : [];
   const byQueue = paused.length > 0 ? await administration.countsByQueue(0) : [];
-  const sources = shut.map(({ name, shutAt, ...by }): Attention => {
+  const sources = held.map(({ name, heldAt, ...by }): Attention => {
     const count = behind(bySource, name);
-    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, shut ${doneByWords({ ...by, at: shutAt }, now)}`;
-    return { kind: 'source_shut', count, text, command: cli.command(`sources release ${quoted(name)}`) };
+    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, held ${doneByWords({ ...by, at: heldAt }, now)}`;
+    return { kind: 'source_held', count, text, command: cli.command(`sources release ${quoted(name)}`) };
   });
   const queues = paused.map(({ name, paused: by }): Attention => {
     const count = behind(byQueue, name);
@@ -231,7 +231,7 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   dead: [GLYPHS.dead, styleOf('dead')],
   no_worker: [GLYPHS.held, 'waiting'],
   lease_lapsed: [GLYPHS.dead, styleOf('dead')],
-  source_shut: [GLYPHS.held, 'waiting'],
+  source_held: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
   worker_paused: [GLYPHS.held, 'waiting'],
   clock: [GLYPHS.held, 'waiting'],

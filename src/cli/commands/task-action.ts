@@ -38,7 +38,7 @@ interface Taken {
 
 /** Gives a command the arguments, the flag and the action of a step. */
 export function declareAction<Flags extends ActionFlags>(command: Command, step: Step<Flags>): void {
-  command.argument('<ids...>').option('--note <text>', 'a word about why, for the history');
+  command.argument('<ids...>').option('--note <text>', 'a note about why, for the history');
   act<Flags>(command, (cli, ids, flags) =>
     withStore(cli, {}, (holdfast) => takeAll(cli, holdfast, [...new Set(ids)], flags, step)),
   );

@@ -56,7 +56,7 @@ async function untilOver(
   for (const task of tasks.filter(isOver)) await report(cli, holdfast, task);
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume');
   for (const { id } of watch.open.filter(({ state }) => state === 'held')) {
-    cli.terminal.note(`#${id} is held. Let it go on: ${cli.command(`release ${id}`)}`);
+    cli.terminal.note(`#${id} is held. Release it: ${cli.command(`release ${id}`)}`);
   }
   const sleeper = new Sleeper();
   let timedOut = false;

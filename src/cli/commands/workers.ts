@@ -91,7 +91,7 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
   for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
   for (const { name, trouble } of workers) {
     if (!trouble) continue;
-    const what = `${visible(name)} has claimed nothing but one task now and then since ${clockTime(trouble.since, now)}`;
+    const what = `${visible(name)} cannot work properly and claims only single tasks to test, since ${clockTime(trouble.since, now)}`;
     terminal.note(`${what}: ${visible(trouble.reason)}. ${visible(trouble.message)}`);
   }
   const stale = workers.find((worker) => worker.running > 0 && !worker.keepsTasks);

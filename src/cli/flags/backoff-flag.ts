@@ -31,7 +31,7 @@ export function parseBackoffFlag(text: string): Delays {
     const [, key, value] = /^(max|jitter)=(.*)$/.exec(part) ?? [];
     const name = key ?? (/^x\d/.test(part) ? 'x' : undefined);
     if (name === undefined) values.push(part);
-    else if (options.has(name)) throw refused(text, `"${visible(part)}" comes on top of another`);
+    else if (options.has(name)) throw refused(text, `"${visible(part)}" is given twice`);
     else options.set(name, value ?? part.slice(1));
   }
   try {

@@ -42,7 +42,7 @@ export function parseFilter(text: string): Filter {
     const name = KEYS[key as keyof typeof KEYS];
     if (filter[name]) {
       const hint = `one list instead: ${key}:${[...filter[name], ...values.map((value) => value.text)].join(',')}`;
-      throw pointing(text, at, key.length, `"${key}" is said twice`, hint);
+      throw pointing(text, at, key.length, `"${key}" is given twice`, hint);
     }
     if (key === 'state') for (const value of values) refuseUnknownState(text, value);
     filter[name] = values.map((value) => value.text);

@@ -33,15 +33,15 @@ export function addRecordFlags(command: Command, attemptTimeout = ATTEMPT_TIMEOU
   command
     .optionsGroup('What is recorded')
     .option('-b, --detach', 'only record it, for a worker or `holdfast resume`')
-    .option('--key <key>', 'the second call with a key is the first task')
+    .option('--key <key>', 'a second call with the same key records nothing new')
     .option('--queue <name>', 'the queue (default: default)')
     .option('--priority <number>', '0 (default) to 4095; higher goes first in queues that are ordered so')
     .option('--at <time>', 'not before this time')
     .optionsGroup('How failures are answered')
     .option('--policy <preset>', 'another preset, such as standard or http_delivery')
-    .option('--attempts <number>', 'how often in all, the first try included')
+    .option('--attempts <number>', 'at most so many attempts, the first included')
     .option('--backoff <form>', 'exp:60s:x2:max=1h, linear:30s, fixed:5m, schedule:5m,15m,60m or none')
-    .option('--within <duration>', 'end what has not succeeded by then')
+    .option('--within <duration>', 'end the task if it has not succeeded by then')
     .option('--attempt-timeout <duration>', attemptTimeout)
     .optionsGroup('How this command ends')
     .option('--timeout <duration>', 'wait so long, then detach; the task stays');
@@ -80,7 +80,7 @@ export function foundByKey(cli: Cli, task: Task, input: unknown): void {
   const { terminal } = cli;
   terminal.note(`#${task.id} has the key ${visible(task.key ?? '')} already, so nothing new was recorded.`);
   if (!isDeepStrictEqual(task.input, JSON.parse(JSON.stringify(input)))) {
-    terminal.note(`  it was recorded with something else: ${summaryOf(task)}`);
+    terminal.note(`  its input is different: ${summaryOf(task)}`);
   }
 }
 

@@ -15,7 +15,7 @@ export interface Named {
 /** What is wrong with a name that the store does not know. */
 export function unknownName(cli: Cli, named: Named, ...hints: readonly string[]): Problem {
   return new Problem('not_found', unknown(named), {
-    hints: [...likely(named), ...hints, `those that there are: ${cli.command(`${named.kind}s`)}`],
+    hints: [...likely(named), ...hints, `all ${named.kind}s: ${cli.command(`${named.kind}s`)}`],
   });
 }
 
@@ -24,13 +24,13 @@ export function unknownName(cli: Cli, named: Named, ...hints: readonly string[])
  * nothing in silence: a person is asked, a script must say --yes.
  * @throws Problem where nobody is there to be asked.
  */
-export async function mayBeNew(cli: Cli, named: Named, verb: 'shut' | 'pause' | 'order'): Promise<boolean> {
+export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' | 'order'): Promise<boolean> {
   if (cli.yes || named.known.includes(named.name)) return true;
   const { terminal } = cli;
-  if (!terminal.mayAsk) throw unknownName(cli, named, `to ${verb} it before its first task: the same with --yes`);
+  if (!terminal.mayAsk) throw unknownName(cli, named, `to ${action} it before its first task, add --yes`);
   for (const line of [unknown(named), ...likely(named)]) terminal.warn(line);
   using prompt = new Prompt();
-  if (await prompt.confirm(`Do you want to ${verb} it before its first task?`)) return true;
+  if (await prompt.confirm(`Do you want to ${action} it before its first task?`)) return true;
   terminal.note('Nothing was changed.');
   return false;
 }
@@ -38,7 +38,7 @@ export async function mayBeNew(cli: Cli, named: Named, verb: 'shut' | 'pause' | 
 /** A source is known from when a task of it first was due: until then it stands with the task alone. */
 function unknown({ kind, name }: Named): string {
   const shown = visible(name);
-  return kind === 'source' ? `no task of a source ${shown} was ever due` : `no task was ever in a queue ${shown}`;
+  return kind === 'source' ? `there is no source ${shown}: no task of it was ever due` : `there is no queue ${shown}`;
 }
 
 function likely({ name, known }: Named): string[] {

@@ -146,7 +146,7 @@ export class Progress {
       default:
         this.#parts(start, `${err.paint('dead', GLYPHS.dead)} ${took}`, ...this.#failure(task, entry), ...elsewhere);
     }
-    if (entry.late) this.#note('    it came too late: the lease had ended, so this changed nothing');
+    if (entry.late) this.#note('    too late: the lease had ended, so this changed nothing');
     else if (entry.next === 'scheduled') this.#nextTry(task, entry);
   }
 
@@ -268,9 +268,11 @@ export function endLine(task: Task, history: readonly HistoryEntry[]): string {
       return tries === 1 ? 'succeeded' : `succeeded after ${tries} attempts`;
     }
     case 'needs_manual':
-      return `needs a person: ${visible(because?.text ?? task.reason ?? 'nobody said why')}`;
+      return `needs a person: ${visible(because?.text ?? task.reason ?? 'no reason is recorded')}`;
     case 'dead':
-      return byHand === '' ? `dead: ${visible(because?.text ?? task.reason ?? 'nobody said why')}` : `dead${byHand}`;
+      return byHand === ''
+        ? `dead: ${visible(because?.text ?? task.reason ?? 'no reason is recorded')}`
+        : `dead${byHand}`;
     case 'cancelled':
       return `cancelled${byHand}`;
     default:
@@ -281,9 +283,9 @@ export function endLine(task: Task, history: readonly HistoryEntry[]): string {
 /** What a person can do about a task that is dead or waits for one. */
 export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]): string[] {
   if (task.state === 'dead') {
-    return [`look  ${cli.command(`show ${task.id}`)}        once more  ${cli.command(`retry ${task.id}`)}`];
+    return [`look  ${cli.command(`show ${task.id}`)}        retry it  ${cli.command(`retry ${task.id}`)}`];
   }
-  if (task.state === 'held') return [`let it go on: ${cli.command(`release ${task.id}`)}`];
+  if (task.state === 'held') return [`release it: ${cli.command(`release ${task.id}`)}`];
   if (task.state !== 'needs_manual') return [];
   const ambiguous = isAmbiguous(task, history);
   const advice = ambiguous ? undefined : adviceFor(task.reason);

@@ -72,7 +72,7 @@ async function configurationFor(cli: Cli, purpose: OpenOptions['purpose']): Prom
   if (!found.refused) return partOf(found.registry, purpose === 'work');
   if (purpose !== 'look') throw found.refused;
   cli.terminal.note(
-    `${visible(found.refused.file)} is refused, so it is left out here; what is wrong: ${cli.command('policies validate')}`,
+    `${visible(found.refused.file)} has errors, so it is not used here: ${cli.command('policies validate')}`,
   );
   return undefined;
 }
@@ -107,7 +107,7 @@ function refuseMissing({ path, origin }: FileStore): void {
     if (code !== 'ENOENT' && code !== 'ENOTDIR') {
       throw new Problem(
         code === 'EACCES' ? 'store_read_only' : 'store_unavailable',
-        `the store ${visible(path)} cannot be looked at: ${visible(message)}`,
+        `the store ${visible(path)} cannot be read: ${visible(message)}`,
         { cause: error },
       );
     }
@@ -122,9 +122,9 @@ function refuseMissing({ path, origin }: FileStore): void {
 }
 
 const WHENCE: Readonly<Record<StoreLocation['origin'], string>> = {
-  '--store': 'That is what --store says.',
-  HOLDFAST_STORE: 'That is what HOLDFAST_STORE says.',
-  config: 'That is what `store:` of the configuration says.',
-  project: 'That is where the nearest .holdfast folder keeps it.',
-  state: "There is no .holdfast folder here or above, so it is the user's own.",
+  '--store': 'It is named by --store.',
+  HOLDFAST_STORE: 'It is named by HOLDFAST_STORE.',
+  config: 'It is named by `store:` of the configuration.',
+  project: 'It belongs to the nearest .holdfast folder.',
+  state: "There is no .holdfast folder here or above, so the user's own store is used.",
 };

@@ -20,8 +20,11 @@ export function problemAt({ name }: ServerStore, cli: Cli, error: unknown): unkn
   const migrate = cli.command('db migrate');
   if (schema === 0) {
     return new NoStore('store_unavailable', `there is no store at ${visible(name)}`, {
-      why: ['The database is there, and has none of the tables of Holdfast.'],
-      hints: [`the first task makes them: ${cli.command('run -- CMD…')}`, `so does, as a role that may: ${migrate}`],
+      why: ['The database exists, but it has no tables of Holdfast.'],
+      hints: [
+        `the first task makes them: ${cli.command('run -- CMD…')}`,
+        `or make them as a role that may: ${migrate}`,
+      ],
       cause: error,
     });
   }
@@ -30,7 +33,7 @@ export function problemAt({ name }: ServerStore, cli: Cli, error: unknown): unkn
     `the tables at ${visible(name)} are of an older Holdfast (schema ${schema})`,
     {
       why: ['Nothing was changed.'],
-      hints: [`bring them up to date, as a role that may: ${migrate}`],
+      hints: [`update them as a role that may: ${migrate}`],
       cause: error,
     },
   );

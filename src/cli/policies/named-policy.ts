@@ -39,8 +39,8 @@ function unknownPolicy(name: string, known: readonly string[]): Problem {
   return new Problem('not_found', `there is no policy, type or preset called ${visible(name)}`, {
     hints: [
       ...(like.length > 0 ? [`did you mean ${like.map(visible).join(', or ')}?`] : []),
-      'those that there are: holdfast policies',
-      `of a type that nobody speaks of, the default holds: holdfast policies show --effective ${visible(name)}`,
+      'all of them: holdfast policies',
+      `a type without a policy uses the default: holdfast policies show --effective ${visible(name)}`,
     ],
   });
 }

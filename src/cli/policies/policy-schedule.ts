@@ -75,7 +75,7 @@ function print({ terminal }: Cli, policy: Policy, retries: readonly ForeseenRetr
   terminal.result(
     end
       ? `then ${end.next}: ${visible(endWords(end))}${giveUp}`
-      : `then on and on, beyond ${retries.length} retries.${giveUp}`,
+      : `then further, beyond ${retries.length} retries.${giveUp}`,
   );
 }
 

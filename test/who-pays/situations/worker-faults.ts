@@ -37,7 +37,7 @@ export const WORKER_FAULTS: readonly Situation[] = [
     payer: 'nobody',
     state: 'ready',
     executions: 0,
-    explains: /worker has claimed nothing but one task now and then.*fs\.no_space/,
+    explains: /cannot work properly and has claimed only single tasks to test.*fs\.no_space/,
     async happen(scene) {
       const error = { message: 'ENOSPC: write', code: 'ENOSPC', syscall: 'write' };
       await scene.enqueue({ does: 'throw', error });

@@ -1,31 +1,31 @@
 import type { Milliseconds } from './duration.ts';
 
-/** Where time comes from. The testing kit brings one that stands still until it is moved. */
+/** The source of time. The testing kit has one that stands still until it is moved. */
 export interface Clock {
-  /** Milliseconds of the epoch, as the host's wall clock has them: it may jump. */
+  /** Milliseconds of the epoch, from the host's wall clock. It may jump. */
   now(): number;
   /** Milliseconds that only go forward, from an arbitrary start. */
   monotonic(): Milliseconds;
   /**
-   * Names that start: what clocks with the same timeline say can be compared, also between processes. Absent for the host's
+   * Names the start of `monotonic`: clocks with the same timeline can be compared, also between processes. Absent for the host's
    * clock, which all processes of one boot share.
    */
   readonly timeline?: string;
   /** Milliseconds since the machine was started, sleep included. Absent for the host's clock, whose system is asked. */
   uptime?(): Milliseconds;
-  /** Calls `then` once after a delay of any length. Returns what calls it off. */
+  /** Calls `then` once after a delay of any length. Returns a function that cancels it. */
   after(delay: Milliseconds, then: () => void): () => void;
   /**
-   * Calls `then` at each interval, with how much too late: for so long the process was stopped, or its event loop blocked. Keeps
-   * no process alive. Returns what ends it. A clock that stands still calls when it was moved, and never late.
+   * Calls `then` at each interval, with how late the call is: for that time the process was stopped, or its event loop was blocked.
+   * It does not keep the process alive. Returns a function that ends it. A clock that stands still calls when it is moved, never late.
    */
   every(interval: Milliseconds, then: (late: Milliseconds) => void): () => void;
 }
 
-/** A timer of Node's fires at once when asked to wait longer than this. */
+/** Node's timers fire at once for a longer delay than this. */
 export const LONGEST_TIMER: Milliseconds = 2 ** 31 - 1;
 
-/** What `performance.now()` is behind the system's own monotonic clock, from which it is counted. */
+/** The difference between the system's monotonic clock and `performance.now()`. */
 let processStart: Milliseconds | undefined;
 
 /** The host's clock. On Linux its monotonic time is CLOCK_MONOTONIC, which all processes of one boot share. */

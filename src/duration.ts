@@ -4,7 +4,7 @@ import { show } from './show.ts';
 /** Milliseconds. Inside Holdfast every span of time is a number of milliseconds. */
 export type Milliseconds = number;
 
-/** What people write: milliseconds as a number, `'90s'`, `'10m'`, `'1h30m'`, `'2d'`, or ISO 8601 such as `'PT15M'`. */
+/** A duration: milliseconds as a number, `'90s'`, `'10m'`, `'1h30m'`, `'2d'`, or ISO 8601 such as `'PT15M'`. */
 export type DurationInput = number | string;
 
 const UNITS: Readonly<Record<string, Milliseconds>> = {
@@ -16,7 +16,7 @@ const UNITS: Readonly<Record<string, Milliseconds>> = {
   w: 604_800_000,
 };
 
-/** The longest span that Holdfast handles: ten years. Longer ones are refused when written and cut when computed. */
+/** The longest duration: ten years. A longer one is refused in options and cut in calculations. */
 export const LONGEST: Milliseconds = 10 * 365 * 86_400_000;
 
 /**

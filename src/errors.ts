@@ -26,7 +26,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What all errors of Holdfast have in common: a stable `code`, and a message that says what happened, why and what to do next. */
+/** The base of all errors of Holdfast. It has a stable `code`, and a message that says what happened, why, and what to do next. */
 export class HoldfastError extends Error {
   readonly code: ErrorCode;
 
@@ -42,7 +42,7 @@ export class InvalidInputError extends HoldfastError {
   declare readonly code: 'invalid_input' | 'invalid_policy' | 'unknown_type';
   /** For `enqueueAll`: which of the inputs, or their options, counted from 0. */
   declare readonly index?: number;
-  /** Which member of an input is refused, such as `timeoutMs`, or would have to allow it. */
+  /** Which member of an input is refused, such as `timeoutMs`, or would have to allow the value. */
   declare readonly member?: string;
 
   constructor(
@@ -58,7 +58,7 @@ export class InvalidInputError extends HoldfastError {
 
 /** One thing that is wrong with a configuration, and where. */
 export interface ConfigProblem {
-  /** An error refuses the whole file; a warning is about something that merely does nothing. */
+  /** An error makes the whole file invalid. A warning is about something that has no effect. */
   readonly severity: 'error' | 'warning';
   /** Such as `types.order.retry.backoff.cap`; empty for the file itself. */
   readonly path: string;
@@ -72,7 +72,7 @@ export interface ConfigProblem {
   readonly suggestion?: string;
 }
 
-/** A configuration that is refused as a whole: nothing of it is in force. `problems` has everything that is wrong with it, in order. */
+/** An invalid configuration. It is not used at all. `problems` lists everything that is wrong, in order. */
 export class InvalidConfigError extends HoldfastError {
   declare readonly code: 'invalid_config';
   readonly file: string;
@@ -121,7 +121,7 @@ export class TaskNotFoundError extends HoldfastError {
   }
 }
 
-/** No worker of this store has this id: it left, was ended, or never joined. */
+/** No worker of this store has this id: it has left, was ended, or never existed. */
 export class WorkerNotFoundError extends HoldfastError {
   readonly worker: number;
 
@@ -134,7 +134,7 @@ export class WorkerNotFoundError extends HoldfastError {
   }
 }
 
-/** The task is in a state from which the requested step is not possible, or another task has its unique key meanwhile. */
+/** The state of the task does not allow the action, or another task has its unique key now. */
 export class StateConflictError extends HoldfastError {
   readonly task: number;
   readonly state: string;
@@ -149,7 +149,7 @@ export class StateConflictError extends HoldfastError {
   }
 }
 
-/** The unique key of a task that was to be enqueued with `onConflict: 'reject'` is another task's at the moment. */
+/** Another task has the unique key of a task that was enqueued with `onConflict: 'reject'`. */
 export class UniqueConflictError extends HoldfastError {
   /** The task that has it. */
   readonly task: number;
@@ -168,7 +168,7 @@ export class UniqueConflictError extends HoldfastError {
   }
 }
 
-/** The lease was no longer this worker's, so nothing was changed. */
+/** The worker no longer has the lease, so nothing was changed. */
 export class LeaseLostError extends HoldfastError {
   readonly task: number;
   readonly execution: number;
@@ -186,7 +186,7 @@ export class LeaseLostError extends HoldfastError {
 
 /** The store could not do what was asked: busy, full, read-only, corrupt, unreachable, or written by a newer version. */
 export class StoreError extends HoldfastError {
-  /** Whether the same call may succeed later without anybody changing anything. */
+  /** Whether the same call may succeed later without a change. */
   readonly retryable: boolean;
   /** Of tables that are too old for this version: the schema that they have, 0 where there are none. */
   declare readonly schema?: number;

@@ -134,7 +134,7 @@ function objectionToMembers(value: object, above: Above): Objection | undefined 
   return undefined;
 }
 
-/** What JSON would write as `{}`, as null, or as something that nobody reads back. */
+/** Values that JSON would write as `{}`, as null, or in a form that cannot be read back. */
 function foreign(value: object): string | undefined {
   if (value instanceof Map) return 'a Map (use Object.fromEntries)';
   if (value instanceof Set) return 'a Set (use an array)';

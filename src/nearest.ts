@@ -1,4 +1,4 @@
-/** The words that are a slip of the finger away, or that it begins: at most two edits, one for short words. Only the nearest. */
+/** The nearest known words: at most two edits away (one for short words), or words that begin with this one. */
 export function nearest(word: string, known: readonly string[]): string[] {
   const typed = word.toLowerCase();
   const limit = typed.length <= 3 ? 1 : 2;
@@ -29,7 +29,7 @@ export function editsBetween(a: string, b: string): number {
   return last[b.length] as number;
 }
 
-/** The name that is meant but for its spelling: `max_attempts` for `maxAttempts`, `timeout.reed` for `timeout.read`. */
+/** The known name that was probably meant: `maxAttempts` for `max_attempts`, `timeout.read` for `timeout.reed`. */
 export function likeName(name: string, known: readonly string[]): string | undefined {
   if (name.length > 80) return undefined;
   const plain = bare(name);

@@ -1,7 +1,7 @@
 import { InvalidInputError } from './errors.ts';
 import { show } from './show.ts';
 
-/** Refuses options that do not exist: a misspelt one would otherwise do nothing, in silence. */
+/** Refuses unknown options: a misspelt one would otherwise silently have no effect. */
 export function refuseUnknown(options: unknown, known: readonly string[], what: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.`);
@@ -40,7 +40,7 @@ export function name(value: unknown, what: string): string {
   );
 }
 
-/** A text of a person's own, of any length up to a limit, that every database takes. */
+/** A text of a person, up to a length, that every database accepts. */
 export function text(value: unknown, what: string, longest: number): string {
   if (typeof value === 'string' && value.length <= longest && !value.includes('\u0000') && value.isWellFormed()) {
     return value;
@@ -50,7 +50,7 @@ export function text(value: unknown, what: string, longest: number): string {
   );
 }
 
-/** A list whose members are all read alike. */
+/** A list whose members are all read by the same function. */
 export function list<T>(value: unknown, what: string, member: (value: unknown, what: string) => T): readonly T[] {
   if (!Array.isArray(value)) throw new InvalidInputError(`${what} must be a list, got ${shown(value)}.`);
   return Array.from(value, (one, i) => member(one, `${what}[${i}]`));
@@ -62,7 +62,7 @@ export function oneOf<T>(value: unknown, allowed: readonly T[], what: string): T
   throw new InvalidInputError(`${what} must be one of ${allowed.join(', ')}, got ${shown(value)}.`);
 }
 
-/** A moment, as a Date that is one. */
+/** A valid Date. */
 export function moment(value: unknown, what: string): Date {
   if (value instanceof Date && !Number.isNaN(value.getTime())) return value;
   throw new InvalidInputError(`${what} must be a valid Date, got ${shown(value)}.`);

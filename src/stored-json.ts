@@ -1,6 +1,6 @@
 /**
- * Reads JSON that was stored as text. Where a damaged row holds something else, or where `otherwise` is a list or an object and
- * this is none, the answer is `otherwise`, and `name` is added to `unreadable`: one such row must not hide the others.
+ * Reads JSON that was stored as text. If a damaged row contains something else, or not a list or object like `otherwise`, the
+ * result is `otherwise`, and `name` is added to `unreadable`: one such row must not hide the others.
  */
 export function readStored<T>(text: string, name: string, unreadable: string[], otherwise: T): T {
   try {
@@ -18,7 +18,7 @@ function isAlike(value: unknown, otherwise: unknown): boolean {
   return typeof value === 'object' && value !== null && Array.isArray(value) === Array.isArray(otherwise);
 }
 
-/** As a member of a record, which has it only where something cannot be read. */
+/** The member `unreadable` of a record, which exists only if something cannot be read. */
 export function unreadableMember(names: readonly string[]): { readonly unreadable?: readonly string[] } {
   return names.length === 0 ? {} : { unreadable: names };
 }

@@ -1,11 +1,11 @@
 import type { Milliseconds } from './duration.ts';
 
 /*
- * A task that was lost with its worker is a suspect until an execution of it reports anything. These are the rules by which
- * suspects run, so that the one that ends its worker is found, and its neighbours pay for nothing.
+ * A task that was lost with its worker is a suspect until one of its executions reports anything. Suspects run by these rules, so
+ * that a task that ends its worker is found, and other tasks are not charged.
  */
 
-/** A task that was lost so often in a row must run alone: only then is it known who ended the process. */
+/** A task that was lost this often in a row must run alone. Only then is it known which task ended the process. */
 const ALONE_FROM = 2;
 
 /** Whether a suspect must run alone, or may run beside others. */
@@ -16,7 +16,7 @@ export function mustRunAlone(lostInARow: number): boolean {
 const FIRST_PROBATION: Milliseconds = 10_000;
 const LONGEST_PROBATION: Milliseconds = 3_600_000;
 
-/** For how long a worker takes nothing else while a task runs that must run alone: 10 s, doubling with each loss up to 1 h. */
+/** For how long a worker starts nothing beside a task that must run alone: 10 s, doubling with each loss up to 1 h. */
 export function probationOf(lostInARow: number): Milliseconds {
   return Math.min(FIRST_PROBATION * 2 ** Math.max(0, lostInARow - ALONE_FROM), LONGEST_PROBATION);
 }

@@ -92,7 +92,7 @@ export function actionLeads(
   return rule.to;
 }
 
-/** Past tense: nothing more happens to the task by itself. `needs_manual` has not ended: it waits for a person. */
+/** The states of ended tasks: nothing more happens by itself. `needs_manual` has not ended, because it waits for a person. */
 export const ENDED_STATES = ['succeeded', 'dead', 'cancelled'] as const satisfies readonly TaskState[];
 
 /** Whether a task in this state has ended. */
@@ -100,24 +100,24 @@ export function hasEnded(state: TaskState): boolean {
   return (ENDED_STATES as readonly TaskState[]).includes(state);
 }
 
-/** Whether it goes on without anybody's doing, now or at its time. */
+/** Whether the task runs without anybody's action, now or when it is due. */
 export function isWaiting(state: TaskState): boolean {
   return state === 'ready' || state === 'scheduled';
 }
 
 /**
- * How long a task has its unique key to itself. `unfinished`: until it has ended. `waiting`: until it starts, so that one may
- * run and the next one wait.
+ * How long a task keeps its unique key. `unfinished`: until it has ended. `waiting`: until it starts, so that one task may run
+ * while the next one waits.
  */
 export const UNIQUE_SCOPES = ['unfinished', 'waiting'] as const;
 export type UniqueScope = (typeof UNIQUE_SCOPES)[number];
 
-/** Whether a task in this state has its unique key to itself. One that an operator holds still waits. */
+/** Whether a task in this state has its unique key. A held task still waits. */
 export function occupies(scope: UniqueScope, state: TaskState): boolean {
   return scope === 'unfinished' ? !hasEnded(state) : isWaiting(state) || state === 'held';
 }
 
-/** What becomes of a new task whose unique key is occupied. */
+/** What happens to a new task whose unique key is taken. */
 export const UNIQUE_CONFLICTS = ['ignore', 'replace', 'reject'] as const;
 export type UniqueConflict = (typeof UNIQUE_CONFLICTS)[number];
 

@@ -1,6 +1,6 @@
 /**
- * A value that is still being made. On hot paths members that may be missing are assigned and not spread: a literal with
- * `...(condition && {…})` in it costs microseconds, an assignment nanoseconds. What was copied by a spread is given no members
- * that it had not: that is slow to do, and slow to read ever after.
+ * A value that is still being built. On hot paths, optional members are assigned and not spread: a literal with
+ * `...(condition && {…})` costs microseconds, an assignment nanoseconds. Do not add new members to a copy that was made by a
+ * spread: that is slow, and reading the object stays slow.
  */
 export type Writable<T> = { -readonly [Name in keyof T]: T[Name] };

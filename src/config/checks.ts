@@ -8,11 +8,11 @@ import { membersOf, type RetryBlock } from './retry.ts';
 import type { Node } from './source.ts';
 
 /*
- * What can be read and yet cannot be meant. Only what a block itself says is held against it; what it takes from elsewhere is
- * judged there. A slip that undoes what was written is refused; what merely goes unused is a warning.
+ * Finds values that are valid but make no sense. A block is checked only for its own values; values from elsewhere are checked
+ * there. A mistake that contradicts another value is an error; a value without effect is a warning.
  */
 
-/** Looks for nonsense in one block, of which `policy` is what tasks would get. */
+/** Checks one block. `policy` is what its tasks would get. */
 export function checkBlock({ node, options }: RetryBlock, policy: Policy, problems: Problems): void {
   const rulesNode = memberOf(node, 'rules')?.value;
   checkNumbers(
@@ -47,9 +47,9 @@ export function checkBlock({ node, options }: RetryBlock, policy: Policy, proble
 
 interface Numbers {
   readonly node: Node;
-  /** What the block itself says. */
+  /** The block's own values. */
   readonly said: RuleOptions;
-  /** What holds, with what it takes from elsewhere. */
+  /** Its values together with those from elsewhere. */
   readonly whole: { readonly maxAttempts: number; readonly backoff: Backoff };
   readonly jitter: Jitter;
   readonly giveUpAfter: Milliseconds | 'none';
@@ -87,7 +87,7 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
   checkDeadline(numbers, problems);
 }
 
-/** "Three delays, three attempts": the first try counts, so the third delay would never happen. */
+/** Three delays with three attempts: the first try counts, so the third delay would never be used. */
 function checkSchedule(
   delays: readonly Milliseconds[],
   maxAttempts: number,
@@ -156,7 +156,7 @@ function checkDeadline(
   );
 }
 
-/** As many as a task has executions unless told otherwise. */
+/** The default of `maxExecutions`. */
 const MOST_RETRIES_SUMMED = 1_000;
 
 function checkKind(name: string, rule: RuleOptions, policy: Policy, at: Node, problems: Problems): void {

@@ -188,7 +188,7 @@ function objectionTo(rule: ClassifyRule): string | undefined {
 
 const MOST_RULES = 500;
 
-/** A rule after one that matches whatever it matches would never speak. */
+/** Refuses a rule after a rule that matches the same errors: it would never apply. */
 export function refuseShadowed(blocks: readonly RuleBlock[], problems: Problems): void {
   const [, ...more] = blocks.slice(MOST_RULES - 1);
   if (more[0]) {

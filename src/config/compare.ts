@@ -21,7 +21,7 @@ export interface Comparison {
   readonly changes: readonly Change[];
 }
 
-/** What is different of two registries, as tasks would meet it: policies as they come out of all layers, not lines of files. */
+/** The differences between two registries as tasks see them: effective policies, not lines of files. */
 export function compareConfigs(before: Registry, after: Registry): readonly Comparison[] {
   const [a, b] = [before.config, after.config];
   const questions: readonly (Pick<Comparison, 'what' | 'name'> & { readonly asked: Asked })[] = [
@@ -50,7 +50,7 @@ export function compareConfigs(before: Registry, after: Registry): readonly Comp
   return [...policies, ...settings(a, b)].filter(({ changes }) => changes.length > 0);
 }
 
-/** No file can speak of it: a name may not hold control characters. */
+/** A name that no file can contain, because names have no control characters. */
 const OTHER = '\u0000';
 
 function namesIn(...all: readonly (ReadonlyMap<string, unknown> | undefined)[]): readonly string[] {
@@ -72,7 +72,7 @@ function valuesOf({ values }: ExplainedPolicy) {
   return new Map(values.map((value) => [JSON.stringify(value.path), value]));
 }
 
-/** Functions of two files are the same if they are called the same, as in the version of a policy. */
+/** Functions of two files are equal if their names are equal, as in the version of a policy. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

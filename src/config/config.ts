@@ -15,36 +15,36 @@ import { type RetentionBlock, retentionOptions } from './retention.ts';
 import { type Backoffs, membersOf, type RetryBlock } from './retry.ts';
 import { type MapNode, readSource } from './source.ts';
 
-/** A configuration that was read, checked and found good. Plain data, but for the classifier and registered backoffs. */
+/** A configuration that was read and is valid. Plain data, except the classifier and registered backoffs. */
 export interface Config {
-  /** As it was called when it was read. */
+  /** The name under which it was read. */
   readonly file: string;
   /** A hash of the text. */
   readonly version: string;
   readonly warnings: readonly ConfigProblem[];
-  /** What it says of policies: each list from the weakest to the strongest. */
+  /** Its policies. In each list, the last one wins. */
   readonly default: readonly Layer[];
   readonly queues: ReadonlyMap<string, readonly Layer[]>;
   readonly types: ReadonlyMap<string, readonly Layer[]>;
-  /** Names, and beginnings of names that end in `*`. */
+  /** Names, and prefixes that end in `*`. */
   readonly sources: ReadonlyMap<string, readonly Layer[]>;
   readonly policies: ReadonlyMap<string, readonly Layer[]>;
   /** How it sets up queues. */
   readonly setUps: ReadonlyMap<string, Partial<QueueSettings>>;
-  /** What it says of workers, and what they remove. */
+  /** Its settings for workers and retention. */
   readonly worker: Partial<WorkerSection> & { readonly retention?: RetentionOptions };
   readonly classifier?: Classifier;
 }
 
 export interface ParseOptions {
-  /** What errors and origins call the text. Default `holdfast.yaml`. */
+  /** The name of the text in errors and origins. Default `holdfast.yaml`. */
   readonly file?: string;
   /** Functions that the text may name: `backoff: { custom: NAME }`. */
   readonly backoffs?: Backoffs;
 }
 
 /**
- * Reads a configuration in YAML or JSON. All of it is checked before any of it counts.
+ * Reads a configuration in YAML or JSON. All of it is checked before any of it is used.
  * @throws InvalidConfigError with everything that is wrong.
  */
 export function parseConfig(text: string, options: ParseOptions = {}): Config {
@@ -59,7 +59,7 @@ export function parseConfig(text: string, options: ParseOptions = {}): Config {
   return { ...config, file, version, warnings: problems.all };
 }
 
-/** What of a text is wrong or goes unused, without an error. */
+/** The errors and warnings of a text, without throwing. */
 export function problemsOf(text: string, options: ParseOptions = {}): readonly ConfigProblem[] {
   try {
     return parseConfig(text, options).warnings;
@@ -69,7 +69,7 @@ export function problemsOf(text: string, options: ParseOptions = {}): readonly C
   }
 }
 
-/** Nobody could tell any more what a longer row of them says. */
+/** Deeper chains are refused. */
 const DEEPEST_EXTENDS = 8;
 
 /** From sections to layers. */
@@ -171,14 +171,14 @@ class Reader {
     if (block) return this.#layers(level, block, [...within, name]);
     const preset = presetNamed(name);
     if (preset) return [presetLayer(preset, level, { file: this.#file, line: at.line, column: at.column })];
-    // One that is there and was refused is not unknown too; and those of other policies are told once, where they stand.
+    // A policy that exists but was refused is not reported as unknown too. Each problem is reported once, at its place.
     if (within.length === 0 && !this.#named.includes(name)) {
       this.#problems.refuse(at, `There is no policy ${quoted(name)}.`, meant(name, [...this.#named, ...PRESET_NAMES]));
     }
     return [];
   }
 
-  /** Told once for each policy in the circle, from wherever it was come to. */
+  /** Reported once for each policy in the circle. */
   #refuseCircle(names: readonly string[], at: Located): void {
     if (this.#circles.has(at)) return;
     this.#circles.add(at);
@@ -186,7 +186,7 @@ class Reader {
     this.#problems.refuse(at, what, 'Let one of them extend a preset, or nothing.');
   }
 
-  /** Told once: whatever extends them is too deep as well. */
+  /** Reported once: every policy that extends them is too deep as well. */
   #refuseDepth(at: Located): void {
     if (this.#tooDeep) return;
     this.#tooDeep = true;
@@ -210,7 +210,7 @@ class Reader {
       checkBlock(block, policyFrom(layers), this.#problems);
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
-      // Where a part of it was refused, that is why it makes no policy.
+      // If a part of it was refused, that is the reason why it is not a valid policy.
       if (!this.#problems.refused) this.#problems.refuse(block.node, error.message);
     }
   }

@@ -12,8 +12,8 @@ import { field, fields, flag, listOf, name, oneOf, record, type Shape, span, who
 import { type Node, readSource } from './source.ts';
 
 /*
- * Examples of a policy: an error, what was counted before it, and the answer that is expected. Whoever owns a policy writes
- * them, and they are run where its changes are checked. docs/policies.md has the format.
+ * Examples of a policy: an error, the counts before it, and the expected answer. They test a policy whenever it is changed.
+ * docs/policies.md has the format.
  */
 
 interface Section {
@@ -75,14 +75,14 @@ export interface Example extends Partial<Section> {
   readonly line: number;
 }
 
-/** What was expected and what came, where they differ. */
+/** The expected and the actual value, if they differ. */
 export interface Difference {
   readonly what: keyof Expected;
   readonly expected: unknown;
   readonly got: unknown;
 }
 
-/** How an example went. It holds where nothing is wrong. */
+/** The result of an example. It holds if nothing differs. */
 export interface ExampleResult {
   readonly example: Example;
   readonly foreseen: Foreseen;
@@ -102,7 +102,7 @@ export function parseExamples(text: string, file: string): readonly Example[] {
   return examples;
 }
 
-/** Answers an example by the policies of a registry. `thrown` makes an error of what stands under `error:`. */
+/** Answers an example with the policies of a registry. `thrown` makes an error from the value of `error:`. */
 export function runExample(
   registry: Registry,
   example: Example,
@@ -188,7 +188,7 @@ function answerOf({ decision, delay }: Foreseen, outcome: Outcome): Answered {
   };
 }
 
-/** Bounds agree with whatever is drawn between them. */
+/** Bounds match every delay between them. */
 function agrees(what: keyof Expected, expected: unknown, got: Answered): boolean {
   if (what !== 'between') return got[what] === expected;
   const [least = 0, most = 0] = expected as readonly Milliseconds[];
@@ -270,7 +270,7 @@ const EXAMPLE: Shape<Example> = {
   read(node, problems) {
     const before = problems.all.length;
     const read = SECTION.read(node, problems);
-    // What is missing may only be missing because it was refused.
+    // A missing member may be missing because its value was refused.
     if (!read || problems.all.length > before) return undefined;
     const ends = [read.error, read.failure, read.outcome].filter((each) => each !== undefined).length;
     const { type, expect = {} } = read;

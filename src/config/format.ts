@@ -9,7 +9,7 @@ import { type Backoffs, RETRY_KEYS, type RetryBlock, retryShape } from './retry.
 import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
 import { STORE } from './store.ts';
 
-/** A whole file, read and not yet weighed. */
+/** A whole file that was read and not yet checked. */
 export interface Sections {
   readonly $schema: string;
   readonly version: '1';
@@ -26,7 +26,7 @@ export interface Sections {
   readonly retry_policies: ReadonlyMap<string, RetryBlock>;
 }
 
-/** What workers are like that are not told otherwise. */
+/** The defaults for workers. */
 export interface WorkerSection {
   readonly concurrency: number;
   readonly queues: readonly string[];

@@ -8,8 +8,7 @@ import { decimal, entriesOf, type Fields, field, fields, flag, name, oneOf, type
 import type { Node } from './source.ts';
 
 /*
- * The `retry_policies:` document of connectors, as it is written elsewhere. docs/policies.md has a table of where its meaning
- * differs from what its own code did.
+ * The `retry_policies:` document of connectors, as other programs write it. docs/policies.md lists how its meaning differs here.
  */
 
 const STRATEGIES = ['exponential_backoff', 'linear_backoff', 'fixed_delay', 'immediate', 'no_retry'] as const;
@@ -58,7 +57,7 @@ const FIELDS: Fields<Document> = {
   }),
 };
 
-/** One policy of a `retry_policies:` document. It says all that the document can say, by its defaults where it is silent. */
+/** One policy of a `retry_policies:` document. Missing values are the defaults of that document. */
 export const LEGACY_POLICY: Shape<RetryBlock> = {
   schema: fields('A policy', FIELDS).schema,
   read(node, problems) {
@@ -88,7 +87,7 @@ function orNull<T>(shape: Shape<T>): Shape<T | null> {
 type Settled = Omit<Document, 'connector_type' | 'transient_max_attempts' | 'rate_limit_delay_seconds'> &
   Partial<Document>;
 
-/** A delay above the longest one would be that one for every retry, which nobody writes on purpose. */
+/** A base delay above the longest delay would make every delay equal, which is a mistake. */
 function fits(node: Node, said: Settled, problems: Problems): boolean {
   if (said.strategy === 'immediate' || said.strategy === 'no_retry') return true;
   const most = said.max_delay_seconds;

@@ -13,7 +13,7 @@ export async function loadConfig(path: string, options: RegistryOptions = {}): P
   return registry;
 }
 
-/** Reads a file and puts it in force, or leaves the registry as it is and throws. */
+/** Reads a file into the registry, or throws and leaves the registry unchanged. */
 export async function loadInto(registry: Registry, path: string): Promise<void> {
   const file = nameOfFile(path);
   let text: string;
@@ -37,7 +37,7 @@ function unreadable(file: string, cause: unknown): InvalidConfigError {
   });
 }
 
-/** As people call it: from where they are, if it is in there. */
+/** The path for messages: relative to the current folder if it is inside. */
 export function nameOfFile(path: string): string {
   const near = relative('.', path);
   return near === '' || near.startsWith('..') ? path : near;

@@ -6,8 +6,8 @@ import { type Field, POLICY_FIELDS, type Policy, RULE_FIELDS, type Shape } from 
 import type { Json } from '../task.ts';
 
 /**
- * A policy as it would stand under `policies:` or `retry:`: every value said, and nothing taken from elsewhere, so that reading
- * it gives the same policy of the same version.
+ * A policy as it would be written under `policies:` or `retry:`, with all values, so that reading it gives the same policy with the
+ * same version.
  */
 export function printPolicy(policy: Policy): string {
   return stringify(policyData(policy), { lineWidth: 120 });
@@ -27,7 +27,7 @@ function optionsData(
   return Object.fromEntries(members.map(([name, { shape }]) => [name, optionData(shape, said[name])]));
 }
 
-/** The value of an option, as it stands in a file. */
+/** The value of an option, as it is written in a file. */
 export function optionData(shape: Shape, value: unknown): Json {
   switch (shape.kind) {
     case 'span':
@@ -78,7 +78,7 @@ const UNITS = [
   [1, 'ms'],
 ] as const;
 
-/** Exactly, in as many units as it takes. */
+/** The exact duration, with as many units as needed. */
 function spanText(span: Milliseconds | 'none'): string {
   if (span === 'none') return span;
   let rest = span;

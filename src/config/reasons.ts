@@ -4,7 +4,7 @@ import { likeName } from '../nearest.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
 import { membersOf, type RetryBlock } from './retry.ts';
 
-/** The reasons that a file may name: ours, those that its rules for errors give, and those that it lists. */
+/** The reasons that a file may name: Holdfast's own, those of its `classify` rules, and those under `reasons:`. */
 export class ReasonsOfFile {
   readonly #known: KnownReasons;
 
@@ -13,7 +13,7 @@ export class ReasonsOfFile {
     this.#known = new KnownReasons(own, listed !== undefined, 'List your own reasons under `reasons:`.');
   }
 
-  /** Refuses the rules of a policy that no failure will ever meet. */
+  /** Refuses rules that no failure can match. */
   check({ node }: RetryBlock, problems: Problems): void {
     const rules = membersOf(node).find((entry) => entry.name === 'rules');
     for (const { name, at } of rules ? membersOf(rules.value) : []) {
@@ -23,7 +23,7 @@ export class ReasonsOfFile {
     }
   }
 
-  /** Refuses the name of a reason or family with which no task comes to rest. */
+  /** Refuses the name of a reason or family that no ended task can have. */
   checkName(name: string, at: Located, problems: Problems): void {
     refuse(this.#known.objectionToEnd(name), at, problems);
   }

@@ -18,7 +18,7 @@ import type { WorkerOptions } from '../worker/worker-options.ts';
 import { type Config, parseConfig } from './config.ts';
 import type { Backoffs } from './retry.ts';
 
-/** What something is said about: everything, or what is called so. */
+/** What a policy is set for: everything, or one queue, type or source. */
 export type Target = 'default' | { readonly queue: string } | { readonly type: string } | { readonly source: string };
 
 export interface RegistryOptions {
@@ -26,7 +26,7 @@ export interface RegistryOptions {
   readonly backoffs?: Backoffs;
 }
 
-/** What a policy is asked for: a task, or what it would be called. */
+/** For which task a policy is asked: by its type, queue and source. */
 export interface Asked extends Partial<TaskNames> {
   readonly type: string;
   /** The task's own layer. */
@@ -34,8 +34,8 @@ export interface Asked extends Partial<TaskNames> {
 }
 
 /**
- * The policies of today: what a file says, and what is `set` while the program runs. Workers ask it at every failure, so that
- * a change answers the next failure of tasks that wait already. Give it to `openHoldfast` as `config`.
+ * The current policies: those of a file, and those that are `set` while the program runs. Workers ask it at every failure, so a
+ * change applies to the next failure of waiting tasks too. Pass it to `openHoldfast` as `config`.
  */
 export class Registry implements Configuration {
   readonly backoffs: Backoffs;
@@ -43,7 +43,7 @@ export class Registry implements Configuration {
   #rejected: InvalidConfigError | undefined;
   readonly #set = new Map<string, Layer>();
   readonly #known = new Map<string, Said>();
-  /** The beginnings of sources that the file names, the longest first. */
+  /** The source prefixes of the file, the longest first. */
   #beginnings: readonly string[] = [];
   readonly #listeners = new Set<() => void>();
 
@@ -58,19 +58,19 @@ export class Registry implements Configuration {
     this.backoffs = { ...backoffs };
   }
 
-  /** The configuration that is in force, if one was loaded. */
+  /** The configuration in use, if one was loaded. */
   get config(): Config | undefined {
     return this.#config;
   }
 
-  /** Why a newer configuration is not in force; undefined where the last one is. */
+  /** Why the newest configuration is not in use; undefined if it is in use. */
   get rejected(): InvalidConfigError | undefined {
     return this.#rejected;
   }
 
   /**
-   * Reads a configuration and puts it in the place of the one before. What was `set` stays.
-   * @throws InvalidConfigError where it is refused: then the one before stays in force.
+   * Reads a configuration and replaces the last one. Values that were `set` stay.
+   * @throws InvalidConfigError if it is invalid. Then the last one stays in use.
    */
   load(text: string, file = 'holdfast.yaml'): Config {
     try {
@@ -88,14 +88,14 @@ export class Registry implements Configuration {
     }
   }
 
-  /** @internal What could not even be read. */
+  /** @internal Notes a configuration that could not be read. */
   reject(error: InvalidConfigError): void {
     this.#rejected = error;
   }
 
   /**
-   * Says something over what the file says of the same queue, type, source or default, until it is taken back or the program
-   * ends. A whole policy, such as a preset, brings its own rules and takes none from underneath.
+   * Sets values that win over the file for the same queue, type, source or default, until `unset` or the end of the program. A
+   * whole policy, such as a preset, uses only its own rules.
    * @throws InvalidInputError naming the option and the value that is refused.
    */
   set(target: Target, policy: Policy | PolicyOptions): void {
@@ -106,14 +106,14 @@ export class Registry implements Configuration {
     this.#changed();
   }
 
-  /** Takes back what was `set`. */
+  /** Removes what was `set`. */
   unset(target: Target): void {
     if (this.#set.delete(parseTarget(target).key)) this.#changed();
   }
 
   /**
-   * The policy of such a task, each of its values, and who said it. `code` is what the definition of its type says, if this
-   * process has one; without it the type's preset answers. `holdfast.policyFor` knows the definitions by itself.
+   * The policy of such a task, each of its values, and where it comes from. `code` is the policy in the definition of its type, if
+   * this process has one; without it, the preset of the type is used. `holdfast.policyFor` knows the definitions by itself.
    */
   policyFor(task: Asked, code?: Code): ExplainedPolicy {
     const { type, queue = 'default', source = type, retry } = task;
@@ -164,7 +164,7 @@ export class Registry implements Configuration {
     return inFile?.has(called) === true || this.#set.has(`${level} ${called}`);
   }
 
-  /** Under which name the file speaks of a source: its own, else the longest beginning. */
+  /** The name of the file's entry for a source: its own name, otherwise the longest prefix. */
   #nameOfSource(source: string): string | undefined {
     if (this.#config?.sources.has(source)) return source;
     return this.#beginnings.find((each) => source.startsWith(each.slice(0, -1)));

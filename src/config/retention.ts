@@ -5,7 +5,7 @@ import { type Located, type Problems, quoted } from './problems.ts';
 import { entriesOf, field, fields, type Shape, span } from './shapes.ts';
 import type { Node } from './source.ts';
 
-/** What a file says of the tasks of one state, and where it names reasons. */
+/** The retention of one state in a file, and the places of its reasons. */
 interface StateBlock {
   readonly keep: Readonly<Record<string, KeepFor>>;
   readonly reasons: readonly { readonly name: string; readonly at: Located }[];
@@ -15,7 +15,7 @@ export type RetentionBlock = Partial<Record<(typeof REMOVABLE_STATES)[number], S
 
 const time = span();
 
-/** How long, or `never` for what is not removed. */
+/** How long tasks are kept, or `never`. */
 const KEEP: Shape<KeepFor> = {
   schema: { anyOf: [{ const: 'never' }, time.schema] },
   read(node, problems) {
@@ -86,7 +86,7 @@ const OTHERWISE_CALLED = Object.fromEntries([
   ]),
 ]);
 
-/** When tasks that came to rest are removed. */
+/** When ended tasks are removed. */
 export const RETENTION: Shape<RetentionBlock> = fields<Required<RetentionBlock>>(
   '`retention`',
   {
@@ -108,7 +108,7 @@ export const RETENTION: Shape<RetentionBlock> = fields<Required<RetentionBlock>>
   { instead: OTHERWISE_CALLED },
 );
 
-/** As code would say it. */
+/** The same in the form of code. */
 export function retentionOptions(block: RetentionBlock): RetentionOptions {
   const { succeeded, ...others } = block;
   return {

@@ -146,7 +146,7 @@ function readBackoff({ name: kind, at, value }: Entry, backoffs: Backoffs, probl
   }
 }
 
-/** The first delay and the cap, or undefined where one is missing, was refused, or contradicts the other. */
+/** The first delay and the cap, or undefined if one is missing, was refused, or contradicts the other. */
 function bounded(
   node: Node,
   at: Located,
@@ -249,7 +249,7 @@ const EXTENDS = field(
   { examples: ['imap_mailbox'] },
 );
 
-/** The options of a policy or rule, as they stand in a file. */
+/** The options of a policy or rule, as they are written in a file. */
 function optionFields(table: Readonly<Record<string, PolicyField<unknown>>>, backoffs: Backoffs, defaults: boolean) {
   return Object.fromEntries(
     Object.entries(table).map(([name, { shape, says, byDefault, examples }]) => [
@@ -290,7 +290,7 @@ type RetryOptions = Omit<PolicyOptions, 'rules'> & {
   readonly rules?: ReadonlyMap<string, RuleOptions>;
 };
 
-/** What may stand under `retry:`. */
+/** The possible values of `retry:`. */
 export const RETRY_KEYS: readonly string[] = ['extends', ...Object.keys(POLICY_FIELDS)];
 
 function optionsShape(backoffs: Backoffs): Shape<RetryOptions> {
@@ -329,7 +329,7 @@ export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
   };
 }
 
-/** What the JSON Schema of a file refers to by name. */
+/** The named parts of the JSON Schema. */
 export function definitions(): JsonSchema {
   const byName = { type: 'string', description: 'The name of a policy or preset.', examples: PRESET_NAMES };
   return { retry: { anyOf: [optionsShape({}).schema, byName] }, backoff: backoffSchema() };
@@ -340,7 +340,7 @@ function reference(name: 'retry' | 'backoff'): JsonSchema {
   return { allOf: [{ $ref: `#/definitions/${name}` }] };
 }
 
-/** Where each value of a policy stands: its members, its rules, and theirs. */
+/** The place of each value of a policy: its members, its rules, and their members. */
 function placesIn(node: Node): ReadonlyMap<string, Place> {
   const places = new Map<string, Place>();
   for (const entry of membersOf(node)) {

@@ -10,8 +10,8 @@ export interface JsonSchema {
 }
 
 /**
- * What a value in a configuration may be: the one definition from which files are read and the JSON Schema is made.
- * `read` answers undefined for what it refuses, after it has told the problem.
+ * The possible values of one place in a configuration. Reading and the JSON Schema use this one definition. `read` returns
+ * undefined for a value that it refuses, after it has reported the problem.
  */
 export interface Shape<T> {
   readonly schema: JsonSchema;
@@ -115,8 +115,7 @@ const UNITS = String.raw`(\d+(\.\d+)?(ms|[smhdw]))+`;
 const ISO = String.raw`P(?=.)(\d+(\.\d+)?W)?(\d+(\.\d+)?D)?(T(?=.)(\d+(\.\d+)?H)?(\d+(\.\d+)?M)?(\d+(\.\d+)?S)?)?`;
 
 /**
- * A duration with its unit. A bare number would be milliseconds to one reader and seconds to the next, so only 0 may stand
- * alone.
+ * A duration with its unit. A bare number could mean milliseconds or seconds, so only 0 needs no unit.
  */
 export function span(least: Milliseconds = 0): Shape<Milliseconds> {
   return {
@@ -167,7 +166,7 @@ const SPELLINGS: readonly (readonly [spelling: RegExp, unit: string])[] = [
   [/^(w|wks?|weeks?)$/, 'w'],
 ];
 
-/** `5 minutes`, `1 H` and `2mins` in the spelling that is understood. */
+/** The valid spelling of `5 minutes`, `1 H` and `2mins`. */
 function respelt(text: string): string | undefined {
   const parts = [
     ...text
@@ -226,12 +225,12 @@ export function oneOrMore<T>(shape: Shape<T>): Shape<readonly T[]> {
   };
 }
 
-/** A list with nothing in it that was refused. */
+/** Whether no member of a list was refused. */
 function all<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {
   return values.includes(undefined) ? undefined : (values as readonly T[]);
 }
 
-/** A map whose names are the reader's own. */
+/** A map with free names. */
 export function record<T>(
   shape: Shape<T>,
   what: string,
@@ -260,13 +259,13 @@ export function record<T>(
 export type Fields<T> = { readonly [Name in keyof T]-?: Field<Exclude<T[Name], undefined>> };
 
 export interface Objections {
-  /** Names that will mean something one day, and what is missing until then. */
+  /** Names that are planned but not supported yet, and what is missing. */
   readonly notYet?: Readonly<Record<string, string>>;
-  /** What to say to names that people bring from elsewhere. */
+  /** Hints for names that people know from other systems. */
   readonly instead?: Readonly<Record<string, string>>;
 }
 
-/** A map whose names are ours. Missing ones are missing in what is read too. */
+/** A map with fixed names. A missing name is missing in the result too. */
 export function fields<T extends object>(
   what: string,
   known: Fields<T>,
@@ -308,7 +307,7 @@ function schemaOf({ shape, says, byDefault, examples }: Field<unknown>): JsonSch
   };
 }
 
-/** The members of a map; nothing at all is a map without members. */
+/** The members of a map. An empty value is an empty map. */
 export function entriesOf(node: Node, what: string, problems: Problems): MapNode['entries'] | undefined {
   if (node.kind === 'map') return node.entries;
   if (node.kind === 'scalar' && node.value === null) return [];
@@ -316,7 +315,7 @@ export function entriesOf(node: Node, what: string, problems: Problems): MapNode
   return undefined;
 }
 
-/** What was found instead, in a sentence. */
+/** The value that was found, for an error message. */
 export function shown(node: Node): string {
   if (node.kind !== 'scalar') return KINDS[node.kind];
   return node.value === null ? 'nothing' : quoted(typeof node.value === 'string' ? node.value : node.source);

@@ -37,8 +37,8 @@ export interface Entry {
 }
 
 /*
- * A file is read by whoever may change it, and a slip must not take down what reads it. The parser is recursive, and slow for
- * some inputs, so what it is given is bounded first.
+ * A mistake in a file must not break the process that reads it. The parser is recursive, and slow for some inputs, so its input is
+ * limited first.
  */
 const LONGEST_FILE = 256 * 1_024;
 const MOST_TOKENS = 60_000;
@@ -49,7 +49,7 @@ const MOST_INDICATORS_A_LINE = 24;
 const MOST_VALUES = 20_000;
 const MOST_SYNTAX_ERRORS = 10;
 
-/** Reads YAML 1.2, of which JSON is a part. Undefined where it is no map of names; `problems` says why. Never throws. */
+/** Reads YAML 1.2, which includes JSON. Undefined if the text is not a map; `problems` says why. Never throws. */
 export function readSource(text: string, problems: Problems): MapNode | undefined {
   const start: Located = { path: [], line: 1, column: 1, source: '' };
   const objection = tooMuch(text);
@@ -58,7 +58,7 @@ export function readSource(text: string, problems: Problems): MapNode | undefine
     return undefined;
   }
   const lines = new LineCounter();
-  // Unique keys are looked at here, since the parser takes time with the square of their number.
+  // Duplicate keys are checked here, because the parser needs quadratic time for it.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, version: '1.2' });
   for (const { message, pos, code } of [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_ERRORS)) {
     const { line, col } = lines.linePos(pos[0]);
@@ -91,7 +91,7 @@ function tooMuch(text: string): string | undefined {
     else if (token === '-' || token === '?' || token === ':') indicators += 1;
     else if (token === '\n' || token === '\r\n') indicators = flow === 0 ? 0 : indicators;
     const indent = /^[ \t]+$/.test(token) ? token.length : 0;
-    // What stands in brackets has as many colons as it likes, and is bounded by their depth.
+    // Inside of brackets there may be any number of colons; the depth of brackets is limited.
     if (flow > DEEPEST_FLOW || indent > WIDEST_INDENT || (flow === 0 && indicators > MOST_INDICATORS_A_LINE)) {
       return 'The file is nested too deeply.';
     }
@@ -113,13 +113,13 @@ function inOurWords(code: string, message: string): [message: string, suggestion
   }
 }
 
-/** From the parser's tree to ours, with aliases followed. */
+/** Turns the parser's tree into ours, and follows aliases. */
 class Conversion {
   readonly #text: string;
   readonly #lines: LineCounter;
   readonly #problems: Problems;
   readonly #anchors = new Map<string, YamlNode>();
-  /** Those whose end was not reached yet: an alias in there would never end. */
+  /** Anchors whose end is not reached yet: an alias inside of one would never end. */
   readonly #open = new Set<YamlNode>();
   #values = 0;
 
@@ -129,14 +129,14 @@ class Conversion {
     this.#problems = problems;
   }
 
-  /** Undefined where something was refused. */
+  /** Undefined if something was refused. */
   convert(node: YamlNode | null, path: readonly string[], key?: Located): Node | undefined {
     // A key without a value has no place of its own.
     if (node === null) return { kind: 'scalar', value: null, ...(key as Located), path, source: '' };
     const at = this.#locate(node, path);
     this.#values += 1;
     if (this.#values > MOST_VALUES) {
-      // Said once: everything that follows is over the limit too.
+      // Reported once: everything that follows is over the limit too.
       if (this.#values === MOST_VALUES + 1) {
         this.#problems.refuse(
           at,

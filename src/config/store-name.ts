@@ -1,4 +1,4 @@
-/** Why a text names no store that a command opens, and what would. Neither says the text itself, which may hold a password. */
+/** Why a text does not name a store, and what would. It never contains the text, which may contain a password. */
 export interface Objection {
   readonly what: string;
   readonly instead: string;
@@ -31,7 +31,7 @@ const NO_SERVER_URL: Objection = {
   instead: 'as in postgres://user@host/database; special characters of a user or password as in %40 for @',
 };
 
-/** An @ after the host is what is left of a password that was not written as in a URL. */
+/** An @ after the host: a password that was not encoded for a URL. */
 function isServerUrl(text: string): boolean {
   if (!/^[a-z]+:\/\//i.test(text) || !URL.canParse(text)) return false;
   const { pathname, search, hash } = new URL(text);

@@ -5,7 +5,7 @@ import type { Shape } from './shapes.ts';
 import { type Node, readSource } from './source.ts';
 import { objectionTo } from './store-name.ts';
 
-/** Where the store is. What is refused is not repeated: there may be a password in it. */
+/** Where the store is. A refused text is not repeated, because it may contain a password. */
 export const STORE: Shape<string> = {
   schema: { type: 'string', minLength: 1 },
   read(node, problems) {
@@ -30,9 +30,8 @@ export const STORE: Shape<string> = {
 const MAY_NAME_ONE = /(?:^|[{,])\s*["']?store["']?\s*:/m;
 
 /**
- * Where a configuration says that the store is, if it does. A slip elsewhere in it does not matter: it must lead nobody to
- * another store.
- * @throws InvalidConfigError where it names a store, and nobody can tell which.
+ * The store that a configuration names, if any. Mistakes elsewhere in the file do not matter: they must not lead to another store.
+ * @throws InvalidConfigError if the file names a store, but it is not clear which.
  */
 export function storeNamedIn(text: string, file: string): string | undefined {
   const problems = new Problems();

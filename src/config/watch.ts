@@ -11,20 +11,20 @@ import { loadInto } from './load.ts';
 import type { Registry } from './registry.ts';
 
 export interface WatchOptions {
-  /** Told of each configuration that came into force. */
+  /** Called with each configuration that is now in use. */
   readonly onReload?: (config: Config) => void;
-  /** Told of each that was refused; the one before stays in force. */
+  /** Called with each invalid configuration; the last valid one stays in use. */
   readonly onRefused?: (error: InvalidConfigError) => void;
   readonly log?: Logger;
   /** How long a file must be left alone before it is read, since editors write in pieces. Default 100 ms. */
   readonly quietFor?: DurationInput;
-  /** How often the file is looked at where the system tells of no changes, as on network shares. Default 5 s. */
+  /** How often the file is polled, for systems that do not report changes, such as network shares. Default 5 s. */
   readonly lookEvery?: DurationInput;
 }
 
-/** A file under watch. */
+/** A watched file. */
 export interface ConfigWatch {
-  /** Reads the file now, changed or not. Answers whether it came into force. */
+  /** Reads the file now, changed or not. Returns whether it is now in use. */
   reload(): Promise<boolean>;
   close(): void;
 }
@@ -32,8 +32,8 @@ export interface ConfigWatch {
 const OPTIONS = ['onReload', 'onRefused', 'log', 'quietFor', 'lookEvery'];
 
 /**
- * Keeps a registry at what a file says. The folder is watched and not the file, so that one that is replaced by a rename, as
- * editors and deployments do it, is followed. It does not keep the process alive, and must be closed.
+ * Keeps a registry equal to a file. It watches the folder, not the file, so that it also notices a file that is replaced by a rename,
+ * as editors and deployments do. It does not keep the process alive, and must be closed.
  */
 export function watchConfig(path: string, registry: Registry, options: WatchOptions = {}): ConfigWatch {
   refuseUnknown(options, OPTIONS, 'watchConfig');
@@ -48,7 +48,7 @@ class Watched implements ConfigWatch {
   readonly #log: Logger;
   readonly #onReload: WatchOptions['onReload'];
   readonly #onRefused: WatchOptions['onRefused'];
-  /** Of what was read last, in force or not: the same text is not refused twice. */
+  /** The version of the last text, valid or not: the same text is not refused twice. */
   #seen: string | undefined;
   #watcher: FSWatcher | undefined;
   #quiet: NodeJS.Timeout | undefined;
@@ -73,7 +73,7 @@ class Watched implements ConfigWatch {
 
   start(quietFor: number, lookEvery: number): this {
     try {
-      // Whatever changes in the folder may have changed the file: a rename onto it, or a link that now leads elsewhere.
+      // Any change in the folder may have changed the file: a rename onto it, or a link that now points elsewhere.
       this.#watcher = watch(dirname(this.#path), { persistent: false }, () => {
         this.#quiet?.refresh();
         this.#quiet ??= setTimeout(() => this.#afterQuiet(), quietFor).unref();
@@ -109,7 +109,7 @@ class Watched implements ConfigWatch {
     void this.#look();
   }
 
-  /** Reads the file if it says something new. */
+  /** Reads the file if its text is new. */
   #look(): Promise<boolean> {
     return this.#inTurn(async () => ((await versionOf(this.#path)) === this.#seen ? false : this.#read()));
   }
@@ -143,7 +143,7 @@ class Watched implements ConfigWatch {
   }
 }
 
-/** As `Config.version`; a word that no hash is where the file cannot be read. */
+/** As `Config.version`. If the file cannot be read, a text that cannot be a hash. */
 async function versionOf(path: string): Promise<string> {
   try {
     return createHash('sha256')

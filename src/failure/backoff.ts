@@ -14,11 +14,11 @@ export type Backoff =
 
 const HOUR = 3_600_000;
 
-/** Retry k waits `base · factor^(k−1)`, at most `cap` (1 h): the first retry waits `base`. `factor` is 2 unless said. */
+/** Retry k waits `base · factor^(k−1)`, at most `cap` (1 h): the first retry waits `base`. `factor` is 2 by default. */
 export function exponential(options: { base: DurationInput; factor?: number; cap?: DurationInput }): Backoff {
   const base = span(options.base, 'base');
   const factor = options.factor ?? 2;
-  // Compared as a type too: '2' would pass for a number until it is added to one.
+  // The type is checked too: '2' behaves like a number until it is added to one.
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
     throw refusal(`factor must be a number of at least 1, got ${show(factor)}.`);
   }
@@ -31,7 +31,7 @@ export function linear(options: { step: DurationInput; cap?: DurationInput }): B
   return { kind: 'linear', step, cap: capAbove(options.cap, step, 'step') };
 }
 
-/** Every retry waits the same. */
+/** Every retry waits the same time. */
 export function fixed(delay: DurationInput): Backoff {
   return { kind: 'fixed', delay: span(delay, 'delay') };
 }
@@ -44,15 +44,15 @@ export function schedule(delays: readonly DurationInput[]): Backoff {
   return { kind: 'schedule', delays: Array.from(delays, (delay, i) => span(delay, `delay ${i + 1}`)) };
 }
 
-/** Retries at once. Meant for tests, and for failures that a second try always mends. */
+/** Retries at once. For tests, and for failures that a second try always fixes. */
 export const immediate: Backoff = { kind: 'immediate' };
 
-/** Never runs a second time, for any reason: where a retry would be due, the task ends or a person is asked. */
+/** Never retries, for any reason: instead of a retry, the task ends or a person is asked. */
 export const none: Backoff = { kind: 'none' };
 
 /**
- * A function of one's own, called with the number of the retry (from 1). It must be pure; nonsense from it counts as 0.
- * Decisions and policy versions know it by its name, so a changed function deserves a new one.
+ * A function of your own, called with the number of the retry (from 1). It must be pure; an invalid result counts as 0.
+ * Decisions and policy versions contain only its name, so give a changed function a new name.
  */
 export function custom(name: string, delay: (retry: number) => Milliseconds): Backoff {
   if (typeof name !== 'string' || name === '') {
@@ -78,7 +78,7 @@ const FIELDS = {
 export const BACKOFF_SPANS: readonly string[] = ['base', 'cap', 'step', 'delay', 'delays'];
 
 /**
- * Reads a backoff that came from outside as data: built by hand, or from a configuration.
+ * Reads a backoff that is plain data: built by hand, or from a configuration.
  * @throws InvalidInputError for an unknown kind or field, and for what the function of that kind refuses.
  */
 export function parseBackoff(value: unknown): Backoff {
@@ -121,7 +121,7 @@ export function ceiling(backoff: Backoff, k: number): Milliseconds {
   }
 }
 
-/** The formula in words, as decisions and `explain` show it. */
+/** The formula as text, as decisions and `explain` show it. */
 export function describeBackoff(backoff: Backoff): string {
   switch (backoff.kind) {
     case 'exponential':
@@ -160,7 +160,7 @@ function sane(backoff: Extract<Backoff, { kind: 'custom' }>, k: number): Millise
     const delay = backoff.delay(k);
     return typeof delay === 'number' && delay > 0 ? Math.min(Math.round(delay), LONGEST) : 0;
   } catch {
-    // Someone else's function in the middle of a decision: the task must still get its next moment.
+    // If the application's function throws, the task must still get a due time.
     return 0;
   }
 }

@@ -12,7 +12,7 @@ export interface ChargedCount {
   readonly count: number;
 }
 
-/** What a store remembers of a task when it hands it out. Durations, never times: the store owns the clock. */
+/** What a store knows of a task when it hands it out. Durations, never times: the store owns the clock. */
 export interface Facts {
   /** Executions in this round, the one being judged included. */
   readonly executions: number;
@@ -26,19 +26,19 @@ export interface Facts {
   readonly lostInARow: number;
   readonly idempotent: boolean;
   readonly cancelRequested: boolean;
-  /** How long ago the first execution of this round started, less the time for which its source was shut. */
+  /** How long ago the first execution of this round started, less the time for which its source was held. */
   readonly sinceFirstStartMs: Milliseconds;
   readonly untilDeadlineMs?: Milliseconds;
 }
 
-/** What is written against whom. The store adds it as a delta. */
+/** What is charged, and to whom. The store adds it to the counters. */
 export type Charge =
   | { readonly to: 'task'; readonly reason: string; readonly kind: FailureKind }
   | { readonly to: 'deferrals' | 'recoveries' | 'nobody' };
 
 /**
- * Which judgement settled it, in the order in which they are asked: of two that apply, the earlier one speaks. The last four
- * are what is left where nothing ends the task.
+ * Which step decided, in the order in which they are checked: if two apply, the earlier one wins. The last four apply if
+ * nothing ends the task.
  */
 export const STEPS = [
   'success',
@@ -102,12 +102,12 @@ export type Decision =
 const CRASH_WINDOW: Milliseconds = 72 * 3_600_000;
 const CRASH_LIMIT = 4;
 
-/** Deferrals are at least this far apart, whatever was asked for. */
+/** The shortest delay of a deferral, whatever was asked for. */
 export const LEAST_DEFERRAL: Milliseconds = 1_000;
 
 /**
- * Judges what an execution ended with. Pure: the same arguments give the same decision, in a worker, in the recovery of
- * somebody else's task, and in `explain`.
+ * Decides what happens after an outcome. Pure: the same arguments give the same decision, in a worker, in a recovery, and in
+ * `explain`.
  */
 export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Decision {
   const reason = reasonOf(outcome);
@@ -135,7 +135,7 @@ export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Rol
   }
 }
 
-/** One outcome before the judgement: what is known, which policy answers and how, and the dice. */
+/** One outcome to decide: the facts, the policy and its answer, and the random number. */
 interface Case {
   readonly facts: Facts;
   readonly policy: Policy;
@@ -148,7 +148,7 @@ const nobody: Charge = { to: 'nobody' };
 const unspread: Jitter = { kind: 'none' };
 
 function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interruption' }>): Decision {
-  // A handler that was cut off may have done half of its work; for a task that must not run twice that is for a person.
+  // An interrupted handler may have done half of its work. If the task must not run twice, a person must decide.
   if (outcome.started && mustNotRunTwice(open)) {
     const text = 'It was interrupted while running, and it is not idempotent: its effect may have happened.';
     return end(open, 'needs_manual', nobody, 'ambiguous', text);
@@ -163,7 +163,7 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
 
 function judgeFailure(open: Case, failure: Failure): Decision {
   const { answer, policy } = open;
-  // A rule that names the very reason says what it costs.
+  // A rule for exactly this reason decides whether it is charged.
   const isWorkersFault = failure.fault === 'worker' && !(answer.namesReason && answer.charge);
   const charge: Charge = isWorkersFault ? nobody : { to: 'task', reason: failure.reason, kind: failure.kind };
 
@@ -191,16 +191,16 @@ function judgeFailure(open: Case, failure: Failure): Decision {
     return deferAsAsked(open, failure.retryAfterMs, answer.jitter);
   }
   if (limited && !answer.charge) return deferByBackoff(open);
-  // A source at fault is charged like the task for as long as sources have no memory: no outage can be declared from it.
+  // While sources have no memory, no outage can be declared. So a failure at the source's fault is charged like the task's own.
   return chargeAndRetry(open, failure, charge);
 }
 
 function judgeDeferral(open: Case, asked: Milliseconds | undefined): Decision {
-  // The handler named its moment, so no jitter moves it.
+  // The handler chose the delay, so there is no jitter.
   return asked === undefined ? deferByBackoff(open) : deferAsAsked(open, asked, unspread);
 }
 
-/** A lost task is charged only where it was a suspect already and ran alone: then nothing else can have ended its process. */
+/** A lost task is charged only if it was a suspect already and ran alone: then nothing else can have ended its process. */
 function judgeLoss(open: Case, { worker, how }: Extract<Outcome, { kind: 'loss' }>): Decision {
   const { facts } = open;
   const charged = facts.lostInARow > 0 && how === 'alone';
@@ -236,7 +236,7 @@ function whatFollows(how: Loss, lostInARow: number, recoveries: number, charged:
   return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it runs alone next.`;
 }
 
-/** The worker could not do it; it may be able to later, or another worker may. */
+/** The worker could not run it now. It may be able to later, or another worker may. */
 function deferForWorker(open: Case, { reason, retryAfterMs }: Failure): Decision {
   const deferred =
     retryAfterMs === undefined ? deferByBackoff(open) : deferAsAsked(open, retryAfterMs, open.answer.jitter);
@@ -251,7 +251,7 @@ function deferAsAsked(open: Case, asked: Milliseconds, jitter: Jitter): Decision
   return defer(open, wait, drawn, `asked for ${formatDuration(asked)}`, asked);
 }
 
-/** A deferral for which nobody named a delay: the backoff's, by the count of deferrals in a row. */
+/** A deferral without a requested delay: the backoff gives it, by the count of deferrals in a row. */
 function deferByBackoff(open: Case): Decision {
   const { answer, facts, roll } = open;
   const k = facts.deferralsInARow + 1;
@@ -270,7 +270,7 @@ function defer(open: Case, wait: Milliseconds, drawn: Drawn, formula: string, as
     const text = `It was deferred ${facts.deferralsInARow} times in a row, as often as maxDeferrals allows.`;
     return end(open, 'needs_manual', nobody, 'max_deferrals', text, row);
   }
-  // Judged by the wait before jitter, so that the dice do not decide whether a person is asked.
+  // Checked with the wait before jitter, so that chance does not decide whether a person is asked.
   if (facts.deferredForMs + wait > policy.maxDeferredFor) {
     const text = `Another deferral would exceed maxDeferredFor (${formatDuration(policy.maxDeferredFor)}).`;
     return end(open, 'needs_manual', nobody, 'max_deferred_for', text, row);
@@ -320,7 +320,7 @@ function neverAgain({ answer }: Case): boolean {
   return answer.backoff.kind === 'none';
 }
 
-/** Nobody is at fault, so no limit of the policy was used up; but it may not run again either. */
+/** Nobody is at fault, so no limit was reached, but the policy allows no retry either. */
 function noSecondExecution(open: Case, what: string, charge: Charge): Decision {
   return end(open, 'needs_manual', charge, 'no_retry', `${what}, and its policy allows no second execution.`);
 }
@@ -330,7 +330,7 @@ function askedTooMuch(open: Case, asked: Milliseconds, charge: Charge, counted: 
   return end(open, 'needs_manual', charge, 'max_retry_after', text, counted);
 }
 
-/** The last bounds, for whatever no other one ends: executions of any outcome, the give-up time, and the deadline. */
+/** The last limits: executions with any outcome, the give-up time, and the deadline. */
 function outOfBounds(
   open: Case,
   after: Milliseconds,
@@ -343,7 +343,7 @@ function outOfBounds(
     const counted = { count: facts.executions, limit: policy.maxExecutions };
     return end(open, 'needs_manual', charge, 'max_executions', text, { ...inputs, ...counted });
   }
-  // What nobody was charged for cannot have used up the time that a task has for its failures.
+  // The give-up time counts only for a task that has failed at its own charge.
   const failed = charge.to === 'task' || facts.charged.length > 0;
   if (failed && policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
     const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;

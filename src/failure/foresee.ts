@@ -4,14 +4,14 @@ import { type Charge, type Decision, decide, type Facts } from './decide.ts';
 import { type Failure, isKind, type Outcome } from './outcome.ts';
 import { type Policy, policyOver, type RuleOptions, standard } from './policy.ts';
 
-/** What would be decided: the decision with the dice in the middle, and the delay without dice. */
+/** What would be decided: the decision with the random number in the middle, and the delay without jitter. */
 export interface Foreseen {
   readonly decision: Decision;
-  /** Before jitter, and between which bounds it would be drawn; absent where the task does not go on. */
+  /** The delay before jitter, and its bounds with jitter. Absent if the task ends. */
   readonly delay?: { readonly nominal: Milliseconds; readonly low: Milliseconds; readonly high: Milliseconds };
 }
 
-/** What `decide` would say of an outcome. Pure, and by the same code. */
+/** What `decide` would decide for an outcome. Pure; it calls the same code. */
 export function foresee(facts: Facts, outcome: Outcome, policy: Policy): Foreseen {
   const plain = decide(facts, outcome, unjittered(policy), 0);
   if (plain.next !== 'scheduled')
@@ -24,7 +24,7 @@ export function foresee(facts: Facts, outcome: Outcome, policy: Policy): Foresee
   return { decision: { ...plain, because }, delay: { nominal: plain.after, low, high } };
 }
 
-/** A failure of which only the reason, a kind, or a family such as `fs.*` is known. What is said besides goes over what is known of it. */
+/** A failure of which only the reason, a kind, or a family such as `fs.*` is known. `said` overrides the usual values of the reason. */
 export function failureOf(name: string, said: Partial<Failure> = {}): Failure {
   const reason = isKind(name) ? 'unknown' : name.replace(/\*$/, 'any');
   const known = Object.hasOwn(REASONS, reason) ? (REASONS as Readonly<Record<string, ReasonInfo>>)[reason] : undefined;
@@ -52,12 +52,12 @@ export interface ForeseenRetry {
   readonly charge: Charge['to'];
 }
 
-/** No schedule is longer than the last bound of all policies is by default. */
+/** No schedule is longer than the default of `maxExecutions`. */
 const LONGEST_SCHEDULE = 1_000;
 
 /**
- * Every delay of a task that ends in the same way for ever, as if its executions took no time, and the decision that ends it.
- * The end is missing where the policy goes on after 1,000 retries.
+ * Each delay of a task whose executions all have the same outcome and take no time, and the decision that ends it. There is no
+ * end if the policy continues after 1,000 retries.
  */
 export function scheduleOf(
   policy: Policy,
@@ -118,7 +118,7 @@ function unjittered(policy: Policy): Policy {
   return plain;
 }
 
-/** The dice must not end what goes on without them. */
+/** Jitter must not end a task that would continue without it. */
 function endless(policy: Policy): Policy {
   return policy.giveUpAfter === 'none' ? policy : policyOver({ ...policy, giveUpAfter: 'none' }, standard);
 }

@@ -2,7 +2,7 @@ import { LONGEST, type Milliseconds } from '../duration.ts';
 import { show } from '../show.ts';
 import { refusal, tagged } from './refusal.ts';
 
-/** How a delay is spread so that what failed together does not come back together. */
+/** How delays are spread, so that tasks that failed together are not retried together. */
 export type Jitter =
   | { readonly kind: 'none' }
   /** Uniform within ±factor of the delay, after the cap. */
@@ -12,10 +12,10 @@ export type Jitter =
   /** Half of the delay, plus uniform up to the other half. */
   | { readonly kind: 'equal' };
 
-/** A number of at least 0 and below 1: the dice are the caller's. */
+/** A random number of at least 0 and below 1, drawn by the caller. */
 export type Roll = number;
 
-/** A delay as it was drawn, between which bounds, and how likely per millisecond (absent where nothing was drawn). */
+/** A delay with jitter, its bounds, and its density per millisecond (absent if nothing was drawn). */
 export interface Drawn {
   readonly delay: Milliseconds;
   readonly low: Milliseconds;
@@ -36,7 +36,7 @@ const FIELDS = { none: [], proportional: ['factor'], full: [], equal: [] } as co
 >;
 
 /**
- * Reads a jitter that came from outside as data.
+ * Reads a jitter that is plain data.
  * @throws InvalidInputError for an unknown kind or field, and for a factor that `proportional` refuses.
  */
 export function parseJitter(value: unknown): Jitter {

@@ -1,14 +1,14 @@
 import { type Policy, type PolicyOptions, policyOver, type RuleOptions, standard } from './policy.ts';
 import { namedBy, nameOf, presetFor } from './presets.ts';
 
-/** What a policy is said about, from the least specific to the most: of two that say the same value, the later one counts. */
+/** The levels at which a policy can be set, from the least specific to the most specific. The more specific one wins. */
 export const LEVELS = ['default', 'queue', 'type', 'source', 'task'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** Who said a value. */
+/** Where a value comes from. */
 export interface Origin {
   readonly level: Level;
-  /** `set` is said while the program runs; `published` by a worker of the type, in another process. */
+  /** `set`: by the running program. `published`: by a worker of the type in another process. */
   readonly by: 'standard' | 'preset' | 'code' | 'published' | 'file' | 'set' | 'task';
   /** Of the preset. */
   readonly name?: string;
@@ -23,17 +23,17 @@ export interface Place {
   readonly column: number;
 }
 
-/** A part of a policy, as one of those who may say something said it. */
+/** The part of a policy that comes from one origin. */
 export interface Layer {
   readonly options: PolicyOptions;
-  /** Whether it brings all of its own rules and takes none from underneath, as presets and whole policies do. */
+  /** Whether it uses only its own rules and none of less specific levels, like presets and whole policies. */
   readonly bare: boolean;
   readonly origin: Origin;
   /** Where in its file each value stands, by `placeKey`. */
   readonly places?: ReadonlyMap<string, Place>;
 }
 
-/** What is said of a task's policy beside the code of its type and the task itself; each list from the weakest to the strongest. */
+/** The layers of a task's policy without the code of its type and the task itself. In each list, the last one wins. */
 export interface Said {
   readonly default: readonly Layer[];
   readonly queue: readonly Layer[];
@@ -41,13 +41,13 @@ export interface Said {
   readonly source: readonly Layer[];
 }
 
-/** Where nobody said anything. */
+/** No layers. */
 export const UNSAID: Said = { default: [], queue: [], type: [], source: [] };
 
-/** What the code of a type says: nothing, a whole policy, or options. */
+/** The policy in the code of a type: a whole policy, or options. */
 export type Code = Policy | PolicyOptions;
 
-/** Everything that is said of a task's policy but by the task itself, least specific first; without code, its type's preset. */
+/** All layers of a task's policy except its own, least specific first. Without code, the preset of its type is used. */
 export function layersOf(type: string, said: Said, code?: Code, by: 'code' | 'published' = 'code'): readonly Layer[] {
   const ofType = code === undefined ? presetLayers(type) : [codeLayer(code, by)];
   return [...said.default, ...said.queue, ...ofType, ...said.type, ...said.source];
@@ -55,7 +55,7 @@ export function layersOf(type: string, said: Said, code?: Code, by: 'code' | 'pu
 
 function presetLayers(type: string): readonly Layer[] {
   const preset = presetFor(type);
-  // A type without a preset of its name has what is underneath already.
+  // A type without a preset of its name uses `standard`, which is already the lowest layer.
   return preset === standard && type !== 'standard' ? [] : [presetLayer(preset, 'type')];
 }
 

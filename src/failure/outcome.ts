@@ -60,8 +60,8 @@ export interface Failure {
 }
 
 /**
- * What else was known when a lease ended without a word: the task was the only one that ran in its process, or others ran
- * beside it, or its worker had been told to stop before.
+ * How a task was lost: it was the only one that ran in its process, or others ran beside it, or its worker had been told to
+ * stop.
  */
 export const LOSSES = ['alone', 'beside_others', 'while_stopping'] as const;
 export type Loss = (typeof LOSSES)[number];

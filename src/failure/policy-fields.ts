@@ -4,9 +4,9 @@ import { type Jitter, proportional } from './jitter.ts';
 import { ENDS, type End } from './outcome.ts';
 
 /*
- * Every option of a policy, described once. The types come from this table, and so does everything that reads options in code
- * and in files, prints them, the JSON Schema, the policy `standard` and the table in docs/policies.md. An option's comment is
- * what editors show in code: it begins with the sentence that they show in a file.
+ * Every option of a policy, described once. This table gives the types, the readers of options in code and in files, the printer,
+ * the JSON Schema, the policy `standard` and the table in docs/policies.md. Editors show an option's comment in code. It begins
+ * with the sentence that they show in a file.
  */
 
 /** What an option may be. */

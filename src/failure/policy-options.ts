@@ -15,7 +15,7 @@ import {
 import { isRecord, refusal } from './refusal.ts';
 
 /**
- * Reads what was said of a policy, from code or from a configuration. `version` is passed over: it is computed.
+ * Reads the options of a policy, from code or from a configuration. `version` is ignored, because it is computed.
  * @throws InvalidInputError naming the option and showing the value.
  */
 export function parseOptions(options: unknown): Partial<PolicyContent> {

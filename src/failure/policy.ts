@@ -18,9 +18,9 @@ export const standard: Policy = settled(
 );
 
 /**
- * Lays options over a policy (`standard` unless said). Rules are joined by name; a rule given anew replaces its namesake.
- * A schedule without `maxAttempts` allows each of its delays once. Options that are, or were spread from, a whole policy
- * bring all of their own rules and take none from underneath: `definePolicy({ ...presets.worker, maxAttempts: 3 })`.
+ * A policy with these options; the other values come from `base` (default `standard`). Rules are combined; a rule replaces the
+ * rule of the same name. A schedule without `maxAttempts` uses each of its delays once. Options that are, or were spread from, a
+ * whole policy use only their own rules: `definePolicy({ ...presets.worker, maxAttempts: 3 })`.
  * @throws InvalidInputError naming the option and the value that is refused, or a rule whose name is misspelt.
  */
 export function definePolicy(options: PolicyOptions = {}, over: Policy = standard): Policy {
@@ -54,9 +54,9 @@ export interface Answer {
   readonly limitedBy: string;
 }
 
-/** Finds a policy's answer to an outcome of this reason. What is no failure has no kind, so no rule for a kind answers it. */
+/** A policy's answer to an outcome with this reason. An outcome that is not a failure has no kind, so no rule for a kind applies. */
 export function answerFor(policy: Policy, reason: string, kind?: FailureKind): Answer {
-  // Policies do not change, and most failures are of few reasons: the answers found are kept with their policy.
+  // Policies do not change, and most failures have one of a few reasons. So answers are cached per policy.
   let known = answers.get(policy);
   if (!known || known.size >= MOST_ANSWERS_KNOWN) {
     known = new Map();
@@ -94,12 +94,12 @@ function findAnswer(policy: Policy, reason: string, kind: FailureKind | undefine
   return answer;
 }
 
-/** The names of the rules that may speak, from the least specific to the most. */
+/** The names of the rules that can apply, from the least specific to the most specific. */
 function rulesFor(reason: string, kind: FailureKind | undefined): string[] {
   return [...(kind ? [kind] : []), familyOf(reason), ...(isKind(reason) ? [] : [reason])];
 }
 
-/** A policy is shared by all tasks of its type, so nobody may change it behind its version. */
+/** All tasks of a type share its policy, so it is frozen: a change would not change its version. */
 function settled(values: PolicyContent): Policy {
   const { version: _, ...content } = values as Policy;
   return frozen({ ...content, version: hash(content) });
@@ -114,7 +114,7 @@ function frozen<T extends object>(value: T): T {
 
 /**
  * The first 12 hex digits of the SHA-256 of the content with sorted keys: the same numbers have the same version
- * everywhere. A custom backoff counts by its name, since functions have no content that two processes could compare.
+ * everywhere. A custom backoff counts by its name, because two processes cannot compare functions.
  */
 function hash(content: object): string {
   const text = JSON.stringify(content, (_, value: unknown) =>

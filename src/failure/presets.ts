@@ -2,10 +2,10 @@ import { exponential, schedule } from './backoff.ts';
 import { proportional } from './jitter.ts';
 import { definePolicy, type Policy, type PolicyOptions, standard } from './policy.ts';
 
-/** What each preset names. The rest of it is `standard`'s, and gives way to whatever else is said of a type. */
+/** The values that each preset sets. Its other values are those of `standard`, and any other level wins over them. */
 const NAMED = new WeakMap<Policy, PolicyOptions>();
 
-/** A published schedule holds to the letter: no jitter unless it names one, and none of `standard`'s rules. */
+/** A preset follows its published schedule exactly: no jitter unless it sets one, and none of the rules of `standard`. */
 function preset(options: PolicyOptions): Policy {
   const named: PolicyOptions = { jitter: { kind: 'none' }, rules: {}, ...options };
   const policy = definePolicy(named, { ...standard, rules: {} });
@@ -19,7 +19,7 @@ const commandLike: PolicyOptions = {
   jitter: { kind: 'full' },
 };
 
-/** Policies for common work. A type named like one of them (`imap_mailbox`) gets it without being told. */
+/** Policies for common work. A type with the name of one of them (`imap_mailbox`) uses it by default. */
 export const presets = {
   standard,
   shellCommand: preset(commandLike),
@@ -91,29 +91,29 @@ const BY_TYPE: Readonly<Record<string, Policy>> = {
   analysis: presets.analysis,
 };
 
-/** The policy of a type that was given none: the preset of its name, else `standard`. */
+/** The policy of a type without a policy: the preset of its name, otherwise `standard`. */
 export function presetFor(type: string): Policy {
   return Object.hasOwn(BY_TYPE, type) ? (BY_TYPE[type] as Policy) : standard;
 }
 
 const BY_NAME: Readonly<Record<string, Policy>> = { ...BY_TYPE, file_move_plain: presets.fileMovePlain };
 
-/** What presets are called where they are data: by the types that have them. */
+/** The names of presets in files: those of the types that use them. */
 export const PRESET_NAMES: readonly string[] = Object.keys(BY_NAME);
 
-/** The preset that is called so, if there is one. */
+/** The preset with this name, if there is one. */
 export function presetNamed(name: string): Policy | undefined {
   return Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
 }
 
-/** What a preset itself names; undefined for any other policy. */
+/** The values that a preset sets itself; undefined for any other policy. */
 export function namedBy(policy: Policy): PolicyOptions | undefined {
   if (policy !== standard) return NAMED.get(policy);
   const { maxAttempts, backoff, jitter, permanent, rules } = standard;
   return { maxAttempts, backoff, jitter, permanent, rules };
 }
 
-/** The name of a preset, as data calls it; the first, where several types share one. */
+/** The name of a preset in files; the first one if several types share it. */
 export function nameOf(policy: Policy): string | undefined {
   return PRESET_NAMES.find((name) => BY_NAME[name] === policy);
 }

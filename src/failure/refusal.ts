@@ -1,7 +1,7 @@
 import { InvalidInputError } from '../errors.ts';
 import { show } from '../show.ts';
 
-/** What is thrown where a policy is built from something that would not work. */
+/** The error for a policy that would not work. */
 export function refusal(message: string): InvalidInputError {
   return new InvalidInputError(message, 'invalid_policy');
 }
@@ -12,7 +12,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Reads an object whose `kind` says which other fields it may have. What the fields hold is for the caller to judge.
+ * Reads an object whose `kind` says which other fields it may have. The caller checks the values of the fields.
  * @throws InvalidInputError for anything but an object, an unknown kind, or a field that its kind does not have.
  */
 export function tagged<Kind extends string>(

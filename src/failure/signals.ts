@@ -5,7 +5,7 @@ import { read, readNumber } from './classify/inspect.ts';
 import { FAILURE_KINDS, FAULTS, type FailureKind, type Fault, isReason } from './outcome.ts';
 
 /**
- * What a handler throws to say on purpose what its end means. Recognised by a brand and not by `instanceof`, so that two
+ * A handler throws a signal to say how its execution ended. Signals are recognised by a symbol, not by `instanceof`, so that two
  * copies of the package in one process understand each other.
  */
 export const SIGNAL = Symbol.for('holdfast.signal');
@@ -41,7 +41,7 @@ abstract class SignalError extends Error {
   }
 }
 
-/** Ends the task: no policy retries it. It goes where the policy's `onExhausted` says, `dead` by default. */
+/** Ends the task: no policy retries it. Its state is then the policy's `onExhausted`, `dead` by default. */
 export class PermanentFailure extends SignalError {
   constructor(message = 'The handler said that retrying cannot help.', options: SignalOptions = {}) {
     super(
@@ -52,7 +52,7 @@ export class PermanentFailure extends SignalError {
   }
 }
 
-/** Asks for a person's answer: the task waits as `needs_manual`, whatever its policy. */
+/** Asks a person: the task waits as `needs_manual`, whatever its policy says. */
 export class NeedsManual extends SignalError {
   constructor(message = 'The handler asked for a person.', options: SignalOptions = {}) {
     super(
@@ -64,8 +64,8 @@ export class NeedsManual extends SignalError {
 }
 
 /**
- * "Not now": a deferral, which charges nobody. Without `after` the policy's own backoff gives the delay. At least one
- * second apart; bounded by the policy's `maxDeferrals` and `maxDeferredFor`.
+ * Run the task later: a deferral, without a charge. Without `after`, the policy's backoff gives the delay. Deferrals are at least
+ * one second apart, and are limited by the policy's `maxDeferrals` and `maxDeferredFor`.
  */
 export class RetryLater extends SignalError {
   constructor(
@@ -77,7 +77,7 @@ export class RetryLater extends SignalError {
   }
 }
 
-/** The other side told us to slow down. With `after` it is a deferral of at least that; without, the policy's rule for rate limits answers. */
+/** The other side limits the rate. With `after`: a deferral of at least this time. Without: the policy's rule for rate limits applies. */
 export class RateLimited extends SignalError {
   constructor(after?: DurationInput, message = 'The other side limits the rate.', options: SignalOptions = {}) {
     super(
@@ -88,7 +88,7 @@ export class RateLimited extends SignalError {
   }
 }
 
-/** A charged failure under a reason of the application's own. `kind` defaults to `transient`, so it is retried by the policy. */
+/** A charged failure with your own reason. `kind` is `transient` by default, so the policy retries it. */
 export class Failed extends SignalError {
   constructor(message: string, options: SignalOptions & { readonly kind?: FailureKind } = {}) {
     const kind = options.kind ?? 'transient';
@@ -103,7 +103,7 @@ export class Failed extends SignalError {
   }
 }
 
-/** A `Failed` of a handler of ours, which knows whose fault it is. Those of applications are charged to the task. */
+/** A `Failed` of a built-in handler, which knows who is at fault. A `Failed` of an application is charged to the task. */
 export function failedAt(fault: Fault, message: string, options: ConstructorParameters<typeof Failed>[1]): Failed {
   const failed = new Failed(message, options);
   return Object.assign(failed, { [SIGNAL]: { ...failed[SIGNAL], fault } });
@@ -127,7 +127,7 @@ function wait(after: DurationInput | undefined): { after?: Milliseconds } {
   return after === undefined ? {} : { after: duration(after, 'after') };
 }
 
-/** The signal that an error carries. Another copy of the package, older or newer, may have written it: it is parsed. */
+/** The signal of an error. It is parsed, because an older or newer copy of the package may have made it. */
 export function parseSignal(error: unknown): Signal | undefined {
   const found = read(error, SIGNAL);
   const reason = read(found, 'reason');

@@ -24,12 +24,12 @@ import { isProgram } from './program.ts';
  */
 export type ExitRange = number | readonly [first: number, last: number];
 
-/** What `holdfast run` stores of a command. Comes from outside, so it is made by `checkCommand`. */
+/** A stored command of `holdfast run`. It comes from outside, so `checkCommand` makes it. */
 export interface CommandInput {
-  /** The program and its arguments, which arrive byte for byte. With `shell` exactly one string: the script. */
+  /** The program and its arguments, which are passed on unchanged. With `shell` exactly one string: the script. */
   readonly argv: readonly string[];
   /**
-   * Where `argv[0]` was found when the command was recorded; absolute. It is started from there while it is there, else from the
+   * The absolute path at which `argv[0]` was found when the command was stored. It is started from there, or, if it is gone, from the
    * PATH of its worker. A worker that finds neither is at fault, and the task waits.
    */
   readonly program?: string;
@@ -43,7 +43,7 @@ export interface CommandInput {
   readonly stdin?: string;
   /** Exit codes that mean success. Default: 0 alone, so name 0 too when adding one. */
   readonly successOn?: readonly ExitRange[];
-  /** Exit codes that are transient, whatever else says. */
+  /** Exit codes that are transient, whatever other evidence there is. */
   readonly retryOn?: readonly ExitRange[];
   /** Exit codes that are permanent. Wins over `retryOn`, so that all but one can be retried. */
   readonly noRetryOn?: readonly ExitRange[];
@@ -60,7 +60,7 @@ export interface CommandResult {
   readonly stdout?: string;
 }
 
-/** What a command is told of its task, and the two ways in which it and its worker talk while it runs. */
+/** The task of a command, and how the command and its worker communicate while it runs. */
 export interface CommandTask {
   readonly id: number;
   readonly attempt: number;
@@ -86,7 +86,7 @@ export interface CommandOptions {
    * One that throws stops the command, and the execution fails with what it threw.
    */
   readonly write?: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
-  /** Is told of each execution, and hears all of its output first, to keep it somewhere. It must not throw. */
+  /** Called with each execution, and then with all of its output, to keep it somewhere. It must not throw. */
   readonly keep?: (task: CommandTask) => (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Cuts `killAfterMs` short in every command that is being stopped: somebody pressed Ctrl-C again. */
   readonly kill?: AbortSignal;
@@ -100,8 +100,8 @@ interface Verdict {
 const EXIT: Verdict = { kind: 'unknown', reason: 'process.exit' };
 
 /**
- * What the last lines of stderr say, for the many commands whose exit code says nothing. Mostly the C library's own words
- * (curl and Go have others). In other languages nothing matches, and the failure stays `process.exit`.
+ * Templates for the last lines of stderr, for commands whose exit code has no meaning. Mostly the texts of the C library (curl and Go
+ * have others). In other languages nothing matches, and the reason stays `process.exit`.
  */
 const BY_STDERR: readonly (readonly [RegExp, FailureKind, Reason])[] = [
   [ends('connection refused'), 'transient', 'net.refused'],
@@ -128,7 +128,7 @@ function ends(phrase: string): RegExp {
   return new RegExp(String.raw`(?:^|: |\] |^curl: \(\d+\) )(?:${phrase})(?: \(\d+\)|: '[^']*')?\.?$`, 'i');
 }
 
-/** A template is looked for in so many lines from the end; what stands further up is not why the command ended. */
+/** How many of the last lines are compared with the templates. Earlier lines do not say why the command ended. */
 const LINES = 10;
 
 const STDERR_KEPT = 8 * 1024;
@@ -355,7 +355,7 @@ interface Running {
   readonly seen: { end?: End; closed: boolean };
 }
 
-/** Our names win. One without a value is taken away: that of a task which we run inside of must not shine through. */
+/** Our variables win. A variable without a value is removed, so that the task in which we run ourselves does not pass its own on. */
 function environment(base: CommandOptions['environment'], input: CommandInput, task: CommandTask): NodeJS.ProcessEnv {
   return {
     ...base,
@@ -383,7 +383,7 @@ async function launch(input: CommandInput, env: NodeJS.ProcessEnv, signal: Abort
 
 async function openInput(path: string): Promise<FileHandle> {
   const found = await stat(path);
-  // Opening a pipe that nobody writes to would wait for ever, and hold one of the few threads that do files.
+  // Opening a pipe without a writer would wait for ever, and block one of the few file threads.
   if (!found.isFile() && !found.isCharacterDevice()) {
     throw failed(`stdin must be a file, but ${path} is not one.`, { kind: 'permanent', reason: 'fs.invalid' });
   }
@@ -410,7 +410,7 @@ async function start(
       windowsHide: true,
       stdio: [stdin?.fd ?? 'ignore', 'pipe', 'pipe'],
     });
-    // Everything listens before the first wait: when a process ends, Node throws away what nobody listens to.
+    // All listeners are added before the first await: when a process ends, Node drops output without a listener.
     const broken = new AbortController();
     for (const stream of ['stdout', 'stderr'] as const) {
       child[stream]?.on('error', (error) => broken.abort(error));
@@ -548,7 +548,7 @@ function record(running: Running, task: CommandTask): void {
   });
 }
 
-/** When it aborts. A signal outlives the command, so the listener must not stay on it: it is taken off at `done`. */
+/** Resolves when the signal aborts. The signal outlives the command, so the listener is removed at `done`. */
 function aborted(signal: AbortSignal, done: AbortSignal): Promise<void> {
   return new Promise((settle) => {
     if (signal.aborted) settle();
@@ -566,7 +566,7 @@ function throttledHeartbeat(task: CommandTask): () => void {
   };
 }
 
-/** The last bytes of a stream that may have gigabytes. */
+/** The last bytes of a stream of any length. */
 class Tail {
   readonly #limit: number;
   #bytes = Buffer.alloc(0);
@@ -600,14 +600,14 @@ function failure(end: End, input: CommandInput, stderr: string): Failed {
   const byEnd = verdictOf(end);
   const found = byEnd.reason === EXIT.reason ? (template ?? byEnd) : byEnd;
   const kind = asked(end.exit, input, text) ?? found.kind;
-  // The user's word gives the kind. A reason that says otherwise would mislead the policy's rules, so it is dropped.
+  // The user's option gives the kind. A reason with another kind would match the wrong rules, so it is dropped.
   const { reason } = kind === found.kind ? found : EXIT;
   const how = end.signal ? `killed by ${end.signal}` : `exit ${end.exit}`;
   const line = visible((found === template ? template?.line : told.at(-1)) ?? '', 300);
   return failed(line === '' ? how : `${how}: ${line}`, { kind, reason, code: end.signal ?? end.exit });
 }
 
-/** At the fault of whoever the reason says: a full disk, or a folder that is not there, is not the task's. */
+/** With the fault of the reason: a full disk or a missing folder is not the task's fault. */
 function failed(
   message: string,
   options: Verdict & { readonly code?: string | number; readonly cause?: unknown },
@@ -620,7 +620,7 @@ function verdictOf({ exit, signal }: End): Verdict {
   return { kind: REASONS[reason].kind, reason };
 }
 
-/** What the user said of such an end. */
+/** The kind that the user's options give to this end. */
 function asked(exit: number, input: CommandInput, stderr: string): FailureKind | undefined {
   if (includes(input.noRetryOn ?? [], exit)) return 'permanent';
   if (includes(input.retryOn ?? [], exit)) return 'transient';
@@ -629,7 +629,7 @@ function asked(exit: number, input: CommandInput, stderr: string): FailureKind |
   return undefined;
 }
 
-/** The last line that one of the templates knows, which is the one to show too. */
+/** The last line that matches a template. It is also the line to show. */
 function recognised(lines: readonly string[]): (Verdict & { readonly line: string }) | undefined {
   for (const line of lines.toReversed()) {
     const template = BY_STDERR.find(([pattern]) => pattern.test(line));
@@ -654,7 +654,7 @@ function plain(text: string): string {
 
 const COLOURS = new RegExp(`${String.fromCharCode(0x1b)}\\[[0-?]*[ -/]*[@-~]`, 'g');
 
-/** One line of at most `limit` characters, in which nothing moves the cursor or turns the writing round. */
+/** One line of at most `limit` characters, without control characters and direction marks. */
 function visible(text: string, limit: number): string {
   const escaped = text
     .replaceAll('\t', ' ')

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /*
- * Addresses that lead to this machine, its networks, or nobody, by IANA's registries of special addresses. Of IPv6 only what
- * is global unicast is let through, so that what is assigned tomorrow is refused until somebody looked at it.
+ * Addresses of this machine, of private networks, or of nobody, by IANA's registries of special addresses. Of IPv6, only global
+ * unicast is allowed, so that newly assigned ranges are refused until somebody has checked them.
  */
 
 const SPECIAL_V4: readonly (readonly [net: string, prefix: number])[] = [

@@ -8,24 +8,24 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface SentHeader {
   readonly name: string;
   readonly value: string;
-  /** It came from the environment or a file, so only the origin that it was meant for gets it. */
+  /** It came from the environment or a file, so it is sent only to the first origin. */
   readonly secret: boolean;
 }
 
 export interface Resolved {
   readonly headers: readonly SentHeader[];
-  /** A text of the other side without our secrets, which it may have sent back. */
+  /** Removes our secrets from a text of the server, which may have sent them back. */
   hide(text: string): string;
 }
 
 const LARGEST_FILE = 64 * 1024;
 
-/** Shorter ones occur everywhere by chance, and are no secrets. */
+/** Shorter values occur by chance and are not replaced. */
 const SHORTEST_SECRET = 4;
 
 /**
- * Looks up what was recorded as a reference.
- * @throws NeedsManual where a variable or file is missing, or holds what no header can: only a person can mend that.
+ * Reads the headers that were stored as references.
+ * @throws NeedsManual if a variable or file is missing or invalid: only a person can fix that.
  */
 export async function resolveHeaders(input: HttpInput, environment: Environment): Promise<Resolved> {
   const secrets = new Set<string>();
@@ -61,7 +61,7 @@ function secretOf(line: string, path: string, environment: Environment, secrets:
     header = parseHeader(line);
     headerName(header.name, 'A header');
   } catch {
-    // Its message may show what stands where a name should: it might be the secret.
+    // The original message may show the secret, so it is not passed on.
     throw missing(`The file of headers ${path} has a line that is not a header 'Name: value'.`);
   }
   if ('env' in header) return fromEnvironment(header, environment, secrets);
@@ -87,7 +87,7 @@ function sent(name: string, value: string, secrets: Set<string>): SentHeader {
   if (!isHeaderValue(name, value)) {
     throw missing(`The value for the header ${name} has line ends or characters that a header cannot have.`);
   }
-  // The other side may send back the whole, or what stands after `Bearer`.
+  // The server may send back the whole value, or the part after `Bearer`.
   secrets.add(value).add(value.slice(value.lastIndexOf(' ') + 1));
   return { name, value, secret: true };
 }

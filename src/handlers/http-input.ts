@@ -7,8 +7,8 @@ import { show } from '../show.ts';
 import { isLocalName, isPrivateAddress } from './http-address.ts';
 
 /**
- * A header as it is recorded. What is secret is recorded as where it stands: a variable of the worker's environment, or a file
- * of header lines, read anew at each attempt.
+ * A stored header. A secret is stored as its place: a variable of the worker's environment, or a file of header lines. It is read
+ * again at each attempt.
  */
 export type HttpHeader =
   | { readonly name: string; readonly value: string }
@@ -19,7 +19,7 @@ export type HttpHeader =
 /** An HTTP status, or the first and last of a range. */
 export type StatusRange = number | readonly [first: number, last: number];
 
-/** What `holdfast http` stores of a request. Comes from outside, so it is made by `checkHttp`. */
+/** A stored request of `holdfast http`. It comes from outside, so `checkHttp` makes it. */
 export interface HttpInput {
   /** In upper case. */
   readonly method: string;
@@ -38,21 +38,21 @@ export interface HttpInput {
   readonly maxBody?: number;
   /** How many redirects are followed. Default: 5; at most 20. */
   readonly maxRedirects?: number;
-  /** Lets it connect to this machine and private networks, also by a redirect. Default: false. */
+  /** Allows connections to this machine and private networks, also after a redirect. Default: false. */
   readonly allowPrivate?: boolean;
-  /** Whether sending it twice does no harm. Default: by its method, and true with an idempotency key. */
+  /** Whether the request may be sent twice. Default: by its method, and true with an idempotency key. */
   readonly idempotent?: boolean;
-  /** A header by which the other side knows that two requests are one, the same for every attempt. */
+  /** A header that is the same for every attempt, so that the server recognises a repetition. */
   readonly idempotency?: { readonly header: string; readonly key: string };
 }
 
-/** By RFC 9110. What sends twice what may have been done needs one of these methods, or an express word. */
+/** The idempotent methods, by RFC 9110. Other requests are repeated only if an option allows it. */
 const IDEMPOTENT_METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'];
 
 /** What the default idempotency header is called. */
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 
-/** Whether a request may be sent again although nobody knows what became of it. */
+/** Whether a request may be sent again if its outcome is unknown. */
 export function mayBeRepeated({ method, headers = [], idempotent, idempotency }: HttpInput): boolean {
   if (idempotent !== undefined) return idempotent;
   const named = headers.some((header) => 'name' in header && isName(header, IDEMPOTENCY_HEADER));
@@ -169,7 +169,7 @@ function readMethod(value: unknown, name: string): string {
   );
 }
 
-/** Says nothing of the text itself: it may hold a password. */
+/** The errors do not contain the text, because it may contain a password. */
 function readUrl(value: unknown, name: string): string {
   if (typeof value !== 'string' || value.length > LONGEST_URL || !URL.canParse(value)) {
     throw new InvalidInputError(`${name} must be an absolute URL such as https://example.com/hook.`);
@@ -188,13 +188,13 @@ function readUrl(value: unknown, name: string): string {
   return url.href;
 }
 
-/** They belong to the connection and the message, which are made here. */
+/** Headers of the connection and the message, which the handler sets itself. */
 const OURS = new Set([
   ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade'],
 ]);
 
-/** Names of headers whose values open doors. */
+/** Names of headers that usually hold secrets. */
 const SECRET =
   /^(?:proxy-)?authorization$|^cookie$|(?:^|-)(?:tokens?|secret|passw(?:or)?d|credentials?|(?:api|access|auth|subscription|account)-?key|apikey|session(?:-?id)?)$/i;
 
@@ -244,7 +244,7 @@ export function headerName(value: unknown, what: string): string {
   throw new InvalidInputError(`The header ${name} cannot be set: it is made with the connection.`);
 }
 
-/** Whether node:http takes it as it is. */
+/** Whether node:http accepts it. */
 export function isHeaderValue(name: string, value: string): boolean {
   try {
     validateHeaderValue(name, value);

@@ -16,7 +16,7 @@ export function withDefaults(headers: readonly SentHeader[], body: Buffer | unde
   const defaults: Record<string, string> = { Accept: '*/*', 'User-Agent': 'holdfast' };
   if (body !== undefined) {
     defaults['Content-Type'] = typeOf(body);
-    // Without it Node frames no body of a GET or DELETE, and the other side takes it for a second request.
+    // Without it, Node does not frame the body of a GET or DELETE, and the server reads it as a second request.
     defaults['Content-Length'] = String(body.length);
   }
   const given = new Set(headers.map(({ name }) => name.toLowerCase()));
@@ -64,7 +64,7 @@ export function sentence(
       ?.split(/\r?\n/)
       .find((each) => each.trim() !== '')
       ?.trim() ?? '';
-  // A page for browsers says nothing in its first line.
+  // The first line of an HTML page is not useful.
   const said = line === '' || line.startsWith('<') ? '' : `: ${line.slice(0, SAID)}`;
   return `${statusCode} ${phrase}`.trimEnd() + after + said;
 }

@@ -12,7 +12,7 @@ import { asNode, bodyOf, sentence, utf8, withDefaults } from './http-message.ts'
 export interface HttpResult {
   readonly status: number;
   readonly contentType?: string;
-  /** Where the answer says that something new stands. */
+  /** The address of a new resource, from the answer. */
   readonly location?: string;
   /** Bytes of the body that were read, and whether that was not all of it: the status had said what mattered. */
   readonly bytes: number;
@@ -37,7 +37,7 @@ export interface HttpOptions {
   readonly lookup?: (host: string) => Promise<readonly LookupAddress[]>;
 }
 
-/** What the server said instead of a success. It has what the errors of HTTP clients have, so that it is understood as one. */
+/** An answer that is not a success. It has the members of HTTP client errors, so that the classifier reads it like one. */
 class HttpStatusError extends Error {
   override readonly name = 'HttpStatusError';
   readonly status: number;
@@ -56,7 +56,7 @@ const MAX_BODY = 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const OK = [[200, 299]] as const;
 
-/** So much of a body is kept with the task. */
+/** How much of a body is stored with the task. */
 const KEPT = 64 * 1024;
 
 /** How long one of several addresses may take before the next is tried. Node's 250 ms give up on slow lines. */
@@ -64,11 +64,11 @@ const ADDRESS_BY_ADDRESS = { autoSelectFamilyAttemptTimeout: 1_000 };
 
 /**
  * The handler of HTTP requests. An execution succeeds with the answer if its status is one of `ok`; any other is thrown as
- * an `HttpStatusError`, with the headers in which the server may have asked for a wait. What the network does is thrown as
- * Node made it; what failed before anything was sent says so (`syscall: 'connect'`), so that it is not ambiguous.
+ * an `HttpStatusError`, with the headers in which the server may have asked for a wait. Network errors are thrown as Node made them.
+ * An error before anything was sent is marked (`syscall: 'connect'`), so that it is not ambiguous.
  *
- * Each host is resolved once, its addresses are judged, and the connection goes to exactly those. Redirects are followed by
- * RFC 9110; what is secret goes to the first origin only.
+ * Each host is resolved once, its addresses are checked, and the connection goes to exactly these. Redirects are followed by
+ * RFC 9110; secrets are sent only to the first origin.
  */
 export function http(options: HttpOptions): (input: HttpInput, task: HttpTask) => Promise<HttpResult> {
   const lookup = options.lookup ?? ((host: string) => dns.lookup(host, { all: true }));
@@ -106,9 +106,9 @@ class Attempt {
   readonly #resolved: Resolved;
   readonly #limit = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  /** The time limit, and what the worker wants. */
+  /** The time limit and the signal of the worker. */
   readonly #stop: AbortSignal;
-  /** Whether the server may have heard of the present request. */
+  /** Whether the server may have received the current request. */
   #sent = false;
   #redirects = 0;
 
@@ -192,7 +192,7 @@ class Attempt {
       const sending = (secure ? secureRequest : plainRequest)(url, {
         method,
         headers: asNode(headers),
-        // A connection of its own: one that was kept may have been closed by the other side, which looks like a lost answer.
+        // Each request has its own connection: the server may have closed a kept one, which looks like a lost answer.
         agent: false,
         lookup: pinnedTo(addresses),
         ...ADDRESS_BY_ADDRESS,
@@ -201,7 +201,7 @@ class Attempt {
       sending.once('socket', (socket) => socket.once(secure ? 'secureConnect' : 'connect', onConnected));
       sending.once('close', () => {
         stop.removeEventListener('abort', abort);
-        // Without a word: nothing happens if it was answered or failed before.
+        // This has no effect if the request was answered or failed before.
         reject(
           stop.aborted ? stop.reason : this.#understood(asGoodAsNone('The connection was closed without an answer')),
         );
@@ -218,7 +218,7 @@ class Attempt {
     });
   }
 
-  /** What Node leaves open: whether anything was sent, and so whether anything may have happened. TLS reads before that. */
+  /** Marks whether the request was sent, and so whether it may have had its effect. Node's errors do not say it. */
   #understood(error: NodeJS.ErrnoException): Error {
     const { code = '' } = error;
     if (!this.#sent && CUT_OFF.includes(code)) error.syscall = 'connect';
@@ -226,7 +226,7 @@ class Attempt {
     return asGoodAsNone(`The answer is not HTTP: ${error.message}`);
   }
 
-  /** 101, for which nobody asked. Node hands over the connection and forgets the request. */
+  /** An unrequested 101. Node hands over the connection and gives no answer to the request. */
   #switched({ headers: { upgrade } }: IncomingMessage): Error {
     const protocol = upgrade === undefined ? '' : ` (${this.#resolved.hide(upgrade).slice(0, 100)})`;
     const what = `101 Switching Protocols: the server changed to another protocol${protocol}, so the request was not delivered.`;
@@ -262,7 +262,7 @@ class Attempt {
     return { method: 'GET', url, headers, body: undefined };
   }
 
-  /** The server has heard the request, and says neither that it was done nor that it is to be sent elsewhere. */
+  /** The server received the request, but does not say that it was done, nor that it must be sent elsewhere. */
   #moved({ method, url }: Hop, { statusCode: status = 0, headers: { location = '' } }: IncomingMessage): Failed {
     const to = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
     const where = to === undefined ? '' : ` to ${this.#resolved.hide(`${to.origin}${to.pathname}`).slice(0, 500)}`;
@@ -332,23 +332,23 @@ class Attempt {
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 
-/** Ends of a connection. Before anything was sent they mean that it was never there. */
+/** Error codes of a connection that ended. Before anything was sent, they mean that there was no connection. */
 const CUT_OFF = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'];
 
-/** RFC 9110, 15.4.4: after 303 the request is done, and a page about it is looked at. */
+/** RFC 9110, 15.4.4: after 303 the request is done, and a page about it is fetched. */
 function seesOther(status: number, method: string): boolean {
   return status === 303 && method !== 'GET' && method !== 'HEAD';
 }
 
 /**
- * After 301 or 302 most clients forget a POST, and some a PUT, and fetch a page with GET: that page proves nothing. 307 and 308 were made
- * to say that the request is to be repeated, and 303 to say that it was done.
+ * After 301 or 302, most clients replace a POST (and some a PUT) by a GET of the new page, which does not prove that the request was
+ * done. 307 and 308 say that the request must be repeated, and 303 says that it was done.
  */
 function saysNothing(status: number, method: string): boolean {
   return (status === 301 || status === 302) && !['GET', 'HEAD', 'OPTIONS'].includes(method);
 }
 
-/** Who sees it knows no more than after a lost connection: it may have been done. */
+/** An answer that says no more than a lost connection: the request may have been done. */
 function asGoodAsNone(why: string): Error {
   return Object.assign(new Error(why), { code: 'ECONNRESET', syscall: 'read' });
 }
@@ -359,7 +359,7 @@ function timedOut(missing: 'connection' | 'answer', ms: Milliseconds): Error {
   return Object.assign(new Error(`${what} within ${ms} ms`), { code: 'ETIMEDOUT', syscall });
 }
 
-/** The first that settles. Looking up a name cannot be stopped, only left alone. */
+/** The first promise that settles. A name lookup cannot be stopped, only ignored. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
@@ -369,7 +369,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Answers the addresses that were judged, whatever is asked: a second look-up could tell something else. */
+/** Always returns the checked addresses: a second lookup could return others. */
 function pinnedTo(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, options, callback) => {
     if (options.all) callback(null, [...addresses]);

@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import type { Json } from '../task.ts';
 import { groupLives, hasEnded, LINGER, POSIX, processes, processState, signalGroup, within } from './process-group.ts';
 
-/** The process group that an execution started, as it is saved. A number alone is given out again after a death or a restart. */
+/** The process group that an execution started, as it is saved. Its number alone is reused after its end or a restart. */
 interface Started {
   readonly execution: number;
   readonly group: number;
@@ -16,7 +16,7 @@ interface Started {
   readonly pidSpace: string | null;
 }
 
-/** What is needed of a task to find what an earlier execution of it left running. */
+/** The members of a task that are needed to find processes of its earlier executions. */
 export interface LeftRunning {
   readonly id: number;
   readonly execution: number;
@@ -26,7 +26,7 @@ export interface LeftRunning {
   readonly signal?: AbortSignal;
 }
 
-/** The variable that every process of a command inherits, by which it is known again. */
+/** The environment variable by which all processes of a command are recognised. */
 export const TAG = 'HOLDFAST_RUN';
 
 export function tagOf({ id, submittedAt }: LeftRunning, execution: number | ''): string {
@@ -40,9 +40,9 @@ export function startedAs(group: number, task: LeftRunning): { readonly command:
 }
 
 /**
- * Ends the processes that executions before this one left running, as their worker would have: SIGTERM, then SIGKILL. What cannot be
- * judged from here, on another host, in another pid namespace or without `/proc`, is left alone, and the log says so.
- * @throws RetryLater where they cannot be ended.
+ * Ends the processes that earlier executions left running, like their worker would: SIGTERM, then SIGKILL. Processes on another host,
+ * in another pid namespace or without `/proc` cannot be checked; they are left alone, and the log says so.
+ * @throws RetryLater if they cannot be ended.
  */
 export async function endLeftRunning(task: LeftRunning, killAfter: Milliseconds): Promise<void> {
   if (!POSIX || task.execution === 1) return;
@@ -62,7 +62,7 @@ async function endAll(task: LeftRunning, groups: readonly number[], killAfter: M
 async function end(task: LeftRunning, group: number, killAfter: Milliseconds): Promise<void> {
   const gone = () => !groupLives(group);
   const reachable = signalGroup(group, 'SIGTERM');
-  // A stopped process hears of SIGTERM only when it goes on.
+  // A stopped process handles SIGTERM only after SIGCONT.
   signalGroup(group, 'SIGCONT');
   if (!(await within(killAfter, gone, task.signal))) {
     signalGroup(group, 'SIGKILL');
@@ -79,8 +79,8 @@ async function end(task: LeftRunning, group: number, killAfter: Milliseconds): P
 }
 
 /**
- * The groups that still run of what was started up to this execution. The checkpoint tells of the last one whose worker lived until it
- * was durable. The executions after it, which may have started nothing at all, are found by their tags alone.
+ * The process groups of executions up to this one that still run. The checkpoint has the last group that was saved. Groups of later
+ * executions, which may have started nothing, are found only by their tags.
  */
 function groupsOf(task: LeftRunning, last: number): readonly number[] {
   const known = startedIn(task.checkpoint);
@@ -103,7 +103,7 @@ function isLeft(task: LeftRunning, known: Started): boolean {
   // Nearly always: the execution ended by itself, and its command with it.
   if (!groupLives(group)) return false;
   const leader = processState(group);
-  // Another start means that the number was given out again, which happens only when the whole group is gone.
+  // Another start time means that the number was reused, which happens only after the whole group has ended.
   if (leader && started !== null && leader.started !== started) return false;
   if (leader && started !== null && !hasEnded(leader)) return true;
   const isTagged = groupsTagged(task, execution, execution).includes(group);

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Milliseconds } from '../duration.ts';
 
-/** Only there have processes groups. */
+/** Whether the system has process groups. */
 export const POSIX = process.platform !== 'win32';
 
-/** How long a killed group may take to vanish. */
+/** How long a killed group may take to end. */
 export const LINGER: Milliseconds = 1_000;
 
 /** What `/proc` tells of a process. */
@@ -18,8 +18,8 @@ export interface ProcessState {
 }
 
 /**
- * Whether `done` became true in time. It looks again and again, at growing steps: nothing announces the end of a group.
- * Time is counted in the steps and not by a clock, so that a blocked event loop cuts off no output that waits to be read.
+ * Whether `done` became true in time. It polls with growing pauses, because the system does not report the end of a group. It adds up
+ * the pauses and reads no clock, so that a blocked event loop does not cut off output that waits to be read.
  */
 export async function within(ms: Milliseconds, done: () => boolean, hurry?: AbortSignal): Promise<boolean> {
   let left = ms;
@@ -54,7 +54,7 @@ export function groupLives(group: number): boolean {
   return !isAllZombies(group);
 }
 
-/** In a container whose first process is no init nobody reaps orphans: they keep the group's number and run no more. */
+/** In a container without an init process, nobody reaps orphans: they keep the group's number but no longer run. */
 function isAllZombies(group: number): boolean {
   if (process.platform !== 'linux') return false;
   const members = processes().filter((one) => one.group === group);
@@ -73,7 +73,7 @@ export function processes(where: (pid: number) => boolean = () => true): Process
     .flatMap((name) => processState(Number(name)) ?? []);
 }
 
-/** Undefined for one that is not there, or of which the system tells nothing. */
+/** Undefined if there is no such process, or the system says nothing about it. */
 export function processState(pid: number): ProcessState | undefined {
   try {
     // "17 (a name, which may hold anything) S parent group …"

@@ -1,6 +1,6 @@
 import type { FailureKind, Fault } from '../outcome.ts';
 
-/** What is known of one reason, whatever library it was met in. `docs/reasons.md` is made from this. */
+/** What is known about one reason, for all libraries. `docs/reasons.md` is made from this. */
 export interface ReasonInfo {
   /** The kind, unless the rule that recognised it says otherwise. */
   readonly kind: FailureKind;
@@ -9,13 +9,13 @@ export interface ReasonInfo {
   /** Whether the effect may have happened, unless the rule says otherwise. */
   readonly ambiguous: boolean;
   readonly meaning: string;
-  /** What is easily taken for it, or what it is easily taken for. */
+  /** What it is easily confused with, and other hints. */
   readonly traps?: string;
 }
 
 type Row = readonly [kind: FailureKind, fault: Fault, meaning: string, traps?: string];
 
-/** May have had its effect although no answer came, or because the answer tells of an earlier try. */
+/** The effect may have happened: no answer came, or the answer suggests that an earlier attempt succeeded. */
 const MAYBE_DONE = new Set<string>([
   ...[
     'net.reset',
@@ -322,14 +322,14 @@ export const REASONS: Readonly<Record<Reason, ReasonInfo>> = Object.fromEntries(
   ]),
 ) as Record<Reason, ReasonInfo>;
 
-/** What is known of a reason that no failure has. */
+/** What is known about a reason that no failure has. */
 export interface EngineReasonInfo {
   readonly meaning: string;
-  /** Whether a policy answers it, so that a rule may name it. Others only stand with tasks that came to rest. */
+  /** Whether a policy answers it, so that a rule can name it. Other reasons belong only to ended or waiting tasks. */
   readonly answered: boolean;
 }
 
-/** The reasons of what happens to a task without a failure: who put it off, lost it or ended it. */
+/** The reasons of things that happen to a task without a failure: a deferral, a loss, an end. */
 export const ENGINE_REASONS = {
   'explicit.later': { answered: true, meaning: 'The handler asked to run later.' },
   'worker.lost': { answered: true, meaning: 'Its worker was lost.' },

@@ -1,13 +1,38 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Decision } from '../failure/decide.ts';
-import type { Outcome } from '../failure/outcome.ts';
+import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
-import type { Claimed } from '../store/store.ts';
+import type { RemovableState } from '../retention.ts';
+import type { ActionTaken, Claimed } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 
+/** One execution of a task. */
+export interface ExecutionOf {
+  readonly task: number;
+  readonly execution: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+}
+
+/** Everything that happens. Each has one line in the log, made in `log-lines.ts`. */
+export type EngineEvent =
+  | WorkerEvent
+  /** Somebody acted on a task, in whatever process. */
+  | { readonly kind: 'action'; readonly action: ActionTaken }
+  /** Tasks were removed by age: how many of each state. */
+  | { readonly kind: 'pruned'; readonly removed: Readonly<Partial<Record<RemovableState, number>>> }
+  /** The worker stopped before the store took the outcome. */
+  | { readonly kind: 'unwritten'; readonly execution: ExecutionOf }
+  /** A handler left a promise or timer behind that failed. `isLast`: later ones of this execution are not recorded. */
+  | { readonly kind: 'stray'; readonly execution: ExecutionOf; readonly failure: Failure; readonly isLast: boolean }
+  /** The worker itself has trouble, and claims only single tasks to test. */
+  | { readonly kind: 'worker_paused'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'worker_resumed' };
+
 /**
- * What a worker tells of: each execution's start, then its settlement. What it decides about tasks that others lost, and
- * about those whose deadline passed, is settled without a start.
+ * What `onEvent` of a worker gets: each execution's start, then its settlement. Tasks that other workers lost, and tasks whose
+ * deadline passed, are settled without a start.
  */
 export type WorkerEvent =
   | { readonly kind: 'started'; readonly task: Claimed; readonly policy: Policy }

@@ -1,9 +1,9 @@
 import type { Decision, Facts } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
-import type { LogLevel } from '../log.ts';
+import { isEnabled, type Logger, type LogLevel } from '../log.ts';
 import type { ActionTaken, Claimed } from '../store/store.ts';
 import { hasEnded, type TaskState } from '../task.ts';
-import type { WorkerEvent } from './events.ts';
+import type { EngineEvent, WorkerEvent } from './events.ts';
 
 /**
  * What a line is about, in its field `event`: each thing that happens to a task is one of these, and is logged once. Of those that
@@ -36,17 +36,23 @@ export const LOG_EVENTS = [
 ] as const;
 export type LogEvent = (typeof LOG_EVENTS)[number];
 
-/** A line that is about to be logged. */
-export interface LogLine {
-  readonly level: LogLevel;
+interface LogLine {
   readonly fields: { readonly event: LogEvent; readonly [name: string]: unknown };
   readonly message: string;
 }
 
 type Settled = Extract<WorkerEvent, { kind: 'settled' }>;
 
-/** How urgent it is: an error where a person should look, a warning for an execution that failed or was lost, else news. */
-export function levelOf(event: WorkerEvent): LogLevel {
+/** Writes the line of an event, unless the log takes no lines of its level. Payloads and results are never in it. */
+export function logEvent(log: Logger, event: EngineEvent, worker: string): void {
+  const level = levelOf(event);
+  if (!isEnabled(log, level)) return;
+  const { fields, message } = lineOf(event, worker);
+  log[level](fields, message);
+}
+
+/** An error where a person should look, a warning for an execution that failed or was lost, otherwise news. */
+function levelOf(event: EngineEvent): LogLevel {
   switch (event.kind) {
     case 'started':
       return 'debug';
@@ -54,10 +60,18 @@ export function levelOf(event: WorkerEvent): LogLevel {
       return SETTLED[eventOf(event)] ?? 'info';
     case 'stale':
       return 'warn';
+    case 'action':
+    case 'pruned':
+    case 'worker_resumed':
+      return 'info';
+    case 'unwritten':
+    case 'stray':
+    case 'worker_paused':
+      return 'error';
   }
 }
 
-/** What is no news. */
+/** The levels of settlements that are not `info`. */
 const SETTLED: { readonly [event in LogEvent]?: LogLevel } = {
   'waiting.retry': 'warn',
   'waiting.recovery': 'warn',
@@ -65,29 +79,62 @@ const SETTLED: { readonly [event in LogEvent]?: LogLevel } = {
   'ended.dead': 'error',
 };
 
-/** The line of what a worker did. Payloads and results are never in it. */
-export function lineOf(event: WorkerEvent, worker: string): LogLine {
-  const level = levelOf(event);
-  const whose = { ...fieldsOf(event.task), worker };
+function lineOf(event: EngineEvent, worker: string): LogLine {
   switch (event.kind) {
     case 'started': {
       const how = startOf(event.task);
-      return { level, fields: { event: how, ...whose }, message: STARTED[how] };
+      return { fields: { event: how, ...fieldsOf(event.task), worker }, message: STARTED[how] };
     }
     case 'stale':
       return {
-        level,
-        fields: { event: 'lease_lost', ...whose, outcome: event.outcome.kind, ...failureOf(event.outcome) },
+        fields: {
+          event: 'lease_lost',
+          ...fieldsOf(event.task),
+          worker,
+          outcome: event.outcome.kind,
+          ...failureOf(event.outcome),
+        },
         message: 'The lease had ended; the outcome was kept as evidence',
       };
     case 'settled':
       return {
-        level,
-        fields: { event: eventOf(event), ...whose, ...settledFields(event) },
+        fields: { event: eventOf(event), ...fieldsOf(event.task), worker, ...settledFields(event) },
         message: event.decision.because.text,
+      };
+    case 'action':
+      return lineOfAction(event.action);
+    case 'pruned':
+      return {
+        fields: { event: 'pruned', worker, removed: event.removed },
+        message: 'Removed tasks whose time was up',
+      };
+    case 'unwritten':
+      return { fields: { event: 'unwritten', ...event.execution, worker }, message: UNWRITTEN };
+    case 'stray': {
+      const { reason, message: error } = event.failure;
+      const more = event.isLast ? ' Later ones of this execution are not recorded.' : '';
+      return {
+        fields: { event: 'stray', ...event.execution, worker, reason, error },
+        message: `The handler left something behind that failed where nobody waited for it.${more}`,
+      };
+    }
+    case 'worker_paused': {
+      const { reason, message: error } = event;
+      return {
+        fields: { event: 'worker.paused', worker, reason, error },
+        message: `${reason}: the worker claims only single tasks to test, until one ends without this trouble`,
+      };
+    }
+    case 'worker_resumed':
+      return {
+        fields: { event: 'worker.resumed', worker },
+        message: 'A task ended without trouble: the worker claims tasks again',
       };
   }
 }
+
+const UNWRITTEN =
+  'The worker stopped before the store took the outcome of the task; the task is recovered when the store hears that the worker has ended';
 
 function fieldsOf({ lease, type, queue, source, key, facts }: Claimed): object {
   return {
@@ -164,12 +211,10 @@ function chargedOf({ charged }: Facts): number {
   return charged.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** The line of a step that somebody took with a task, in whatever process. */
-export function lineOfAction({ task, type, queue, source, at, actor, verb, note, from, to }: ActionTaken): LogLine {
+function lineOfAction({ task, type, queue, source, at, actor, verb, note, from, to }: ActionTaken): LogLine {
   const by = { actor, verb, ...(note !== undefined && { note }) };
   const reason = REASONS_OF_ACTIONS[verb];
   return {
-    level: 'info',
     fields: {
       event: eventOfAction(verb, to),
       task,

@@ -1,9 +1,8 @@
-import { isEnabled, type Logger } from '../log.ts';
-import type { ActionTaken } from '../store/store.ts';
-import type { WorkerEvent } from '../telemetry/events.ts';
-import { type LogLine, levelOf, lineOf, lineOfAction } from '../telemetry/log-lines.ts';
+import type { Logger } from '../log.ts';
+import type { EngineEvent, WorkerEvent } from '../telemetry/events.ts';
+import { logEvent } from '../telemetry/log-lines.ts';
 
-/** Tells of events: to the log, and to whoever asked. Neither can do harm. */
+/** Hands events to the log, and those of executions to `onEvent`. An error of either has no effect on tasks. */
 export class Announcer {
   readonly #worker: string;
   readonly #log: Logger;
@@ -16,8 +15,13 @@ export class Announcer {
     this.#onEvent = onEvent;
   }
 
+  /** For events that `onEvent` does not get. */
+  log(event: EngineEvent): void {
+    logEvent(this.#log, event, this.#worker);
+  }
+
   tell(event: WorkerEvent): void {
-    if (isEnabled(this.#log, levelOf(event))) this.#write(lineOf(event, this.#worker));
+    this.log(event);
     const report = (error: unknown) => this.#log.error({ err: error, worker: this.#worker }, 'onEvent threw');
     try {
       // Its type says that it answers nothing, which an async function satisfies; its rejection would end the process.
@@ -26,14 +30,5 @@ export class Announcer {
     } catch (error) {
       report(error);
     }
-  }
-
-  /** A step that somebody took, in whatever process. */
-  tellAction(step: ActionTaken): void {
-    this.#write(lineOfAction(step));
-  }
-
-  #write({ level, fields, message }: LogLine): void {
-    this.#log[level](fields, message);
   }
 }

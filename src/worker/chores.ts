@@ -12,7 +12,7 @@ const EVERY: Milliseconds = 3_600_000;
 /** How long others have the store to themselves at least, between two batches. */
 const SHORTEST_PAUSE: Milliseconds = 5;
 
-const STEPS_AT_ONCE = 100;
+const ACTIONS_AT_ONCE = 100;
 
 export interface ChoresOptions {
   readonly upkeep: Store['upkeep'];
@@ -46,7 +46,7 @@ export class Chores {
   /** Looks whether there is something to do, and begins with it. */
   look(): void {
     this.#resting = false;
-    this.#logging ??= this.#safely(this.#logSteps(), 'What operators did could not be read; trying again').finally(
+    this.#logging ??= this.#safely(this.#logActions(), 'What operators did could not be read; trying again').finally(
       () => {
         this.#logging = undefined;
       },
@@ -93,17 +93,17 @@ export class Chores {
   }
 
   /** A log that takes no such lines leaves them to the log of another worker. */
-  async #logSteps(): Promise<void> {
+  async #logActions(): Promise<void> {
     const { upkeep, log, announcer } = this.#options;
     while (isEnabled(log, 'info') && !this.#resting) {
-      const steps = await upkeep.takeActions(STEPS_AT_ONCE);
-      for (const step of steps) announcer.tellAction(step);
-      if (steps.length < STEPS_AT_ONCE) return;
+      const actions = await upkeep.takeActions(ACTIONS_AT_ONCE);
+      for (const action of actions) announcer.log({ kind: 'action', action });
+      if (actions.length < ACTIONS_AT_ONCE) return;
     }
   }
 
   async #prune(): Promise<void> {
-    const { upkeep, clock, log, worker, retention, onRemoved } = this.#options;
+    const { upkeep, clock, announcer, retention, onRemoved } = this.#options;
     if (!(await upkeep.takeTurn('retention', EVERY))) return;
     const counts: Partial<Record<RemovableState, number>> = {};
     let after: number | undefined;
@@ -118,7 +118,7 @@ export class Chores {
     } while (after !== undefined && !this.#resting);
     while (!this.#resting && (await upkeep.tidy()) > 0) await this.#pause(SHORTEST_PAUSE);
     if (Object.keys(counts).length === 0) return;
-    log.info({ event: 'pruned', worker, removed: counts }, 'Removed tasks whose time was up');
+    announcer.log({ kind: 'pruned', removed: counts });
   }
 
   /** Others have the store for at least as long as it was taken from them. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
-import type { Logger } from '../log.ts';
 import type { Trouble } from '../store/store.ts';
+import type { Announcer } from './announcer.ts';
 
 /** So many failures at the worker's fault, and nothing else between them, are taken for the state of the worker. */
 const ENOUGH = 2;
@@ -16,8 +16,7 @@ const LONGEST: Milliseconds = 60_000;
 
 export interface ClaimPauseOptions {
   readonly clock: Clock;
-  readonly log: Logger;
-  readonly worker: string;
+  readonly announcer: Announcer;
   /** Tells the store. */
   readonly report: (trouble: Trouble | undefined) => void;
 }
@@ -85,9 +84,8 @@ export class ClaimPause {
     if (this.#wait === undefined) {
       if (this.#inARow < ENOUGH) return;
       this.#wait = SHORTEST;
-      const { log, worker, report } = this.#options;
-      const fields = { event: 'worker.paused', worker, reason, error: message };
-      log.error(fields, `${reason}: the worker claims nothing but one task now and then, until one ends without it`);
+      const { announcer, report } = this.#options;
+      announcer.log({ kind: 'worker_paused', reason, message });
       report({ reason, message });
     } else if (this.#probes.has(execution)) this.#wait = Math.min(this.#wait * 2, LONGEST);
     // It was begun before the pause, or before another one failed.
@@ -101,8 +99,8 @@ export class ClaimPause {
     if (this.#wait === undefined) return;
     this.#wait = undefined;
     this.#probes.clear();
-    const { log, worker, report } = this.#options;
-    log.info({ event: 'worker.resumed', worker }, 'A task ended without trouble: the worker claims tasks again');
+    const { announcer, report } = this.#options;
+    announcer.log({ kind: 'worker_resumed' });
     report(undefined);
   }
 }

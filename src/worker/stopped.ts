@@ -1,13 +1,8 @@
 import type { Claimed } from '../store/store.ts';
+import type { ExecutionOf } from '../telemetry/events.ts';
 
-/** An execution of which the store had not taken what became of it. Others take its task over, so it may run once more. */
-export interface Unwritten {
-  readonly task: number;
-  readonly execution: number;
-  readonly type: string;
-  readonly queue: string;
-  readonly source: string;
-}
+/** An execution whose outcome the store had not taken. Another worker takes its task over, so it may run once more. */
+export type Unwritten = ExecutionOf;
 
 /** What a stop or a close came to. Where the store can be reached, `unwritten` is empty. */
 export interface Stopped {

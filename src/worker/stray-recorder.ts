@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { classify } from '../failure/classify/classify.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import type { Logger } from '../log.ts';
+import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
 import type { StrayOwner } from './execution.ts';
 import { leaveToNode } from './strays.ts';
@@ -14,6 +15,7 @@ export interface StrayRecorderOptions {
   readonly asking: Asking;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly announcer: Announcer;
   readonly worker: string;
   readonly rule: UnhandledRejections;
   readonly classifier: () => Classifier | undefined;
@@ -30,21 +32,19 @@ export class StrayRecorder {
 
   /** Resolves when it is recorded, or cannot be. Does not reject. */
   async record(owner: StrayOwner, thrown: unknown): Promise<void> {
-    const { asking, clock, log, worker, rule, classifier } = this.#options;
+    const { asking, clock, log, announcer, worker, rule, classifier } = this.#options;
     const count = (this.#counts.get(owner) ?? 0) + 1;
     this.#counts.set(owner, count);
     if (count <= MOST_RECORDED) {
       const { lease, type, queue, source } = owner;
       const { task, execution } = lease;
       const failure = (classifier()?.classify ?? classify)(thrown, { now: clock.now(), type });
-      const whose = { task, type, queue, source, execution, worker };
-      const fields = { event: 'stray', ...whose, reason: failure.reason, error: failure.message };
-      const more = count === MOST_RECORDED ? ' More of it is not recorded.' : '';
-      log.error(fields, `The handler left something behind that failed where nobody waited for it.${more}`);
+      const isLast = count === MOST_RECORDED;
+      announcer.log({ kind: 'stray', execution: { task, execution, type, queue, source }, failure, isLast });
       try {
         await asking.ask((tasks) => tasks.recordStray({ task, execution, worker, failure }));
       } catch (error) {
-        log.error({ err: error, worker, task }, 'What went astray could not be recorded with its task');
+        log.error({ err: error, worker, task }, 'A failure that nobody waited for could not be recorded with its task');
       }
     }
     if (rule === 'exit') leaveToNode(thrown);

@@ -171,6 +171,7 @@ export class Worker implements AsyncDisposable {
       asking: this.#asking,
       clock: world.clock,
       log: this.#log,
+      announcer: this.#announcer,
       worker: this.name,
       rule: this.#settings.unhandledRejections,
       classifier: () => this.#configuration.classifier,
@@ -191,8 +192,7 @@ export class Worker implements AsyncDisposable {
     };
     this.#pause = new ClaimPause({
       clock: world.clock,
-      log: this.#log,
-      worker: this.name,
+      announcer: this.#announcer,
       report: (trouble) => {
         if (trouble) this.#ahead.handBackAll('Its worker claims no tasks at present.');
         void this.#inBackground(this.#membership.reportTrouble(trouble));
@@ -775,10 +775,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #sayUnwritten(execution: Unwritten): void {
-    this.#log.error(
-      { event: 'unwritten', ...execution, worker: this.name },
-      'The worker stopped before the store took what became of the task; it is recovered when the store hears that the worker has ended',
-    );
+    this.#announcer.log({ kind: 'unwritten', execution });
   }
 
   /** Whoever kills the process from here on is to blame for what is lost with it, not its tasks. */

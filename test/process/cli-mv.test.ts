@@ -144,7 +144,7 @@ describe.concurrent('holdfast mv', () => {
     ['nothing to do', ['a', '.'], 'is there already'],
     ['one key for two', ['--key', 'k', 'a', 'b', 'to'], '--key names one task, and there are 2 sources'],
     ['an empty path', ['', 'to'], 'an empty path was given'],
-    ['two policies', ['--plain', '--policy', 'standard', 'a', 'to'], '--plain is a policy too'],
+    ['two policies', ['--plain', '--policy', 'standard', 'a', 'to'], '--plain and --policy contradict'],
   ])('records nothing for %s', async ([_, args, why], { project }) => {
     expect(await project.run('mv', ...args)).toMatchObject({
       exit: 2,

@@ -69,7 +69,7 @@ describe('a worker whose tasks fail by its own fault', () => {
     expect(await kit.holdfast.explain(id)).toMatchObject({
       heldBy: ['worker_paused'],
       headline: expect.stringMatching(
-        /has claimed nothing but one task now and then for 0ms: fs\.no_space \(no space left/,
+        /cannot work properly and has claimed only single tasks to test for 0ms: fs\.no_space \(no space left/,
       ),
     });
   });

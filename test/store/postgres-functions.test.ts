@@ -7,7 +7,7 @@ import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
 
 /*
- * What the functions share with the rest of the code, and what plpgsql_check finds in them: columns and tables that are not there, types that do not fit, variables that nothing
+ * The tables, what the functions share with the rest of the code, and what plpgsql_check finds in them: columns and tables that are not there, types that do not fit, variables that nothing
  * uses. The Debian package postgresql-15-plpgsql-check brings it.
  */
 
@@ -74,4 +74,14 @@ test('the tables of transitions and actions mean the same in SQL, and nothing el
   await expect(ask(directUrl, `SET search_path = ${schema}; SELECT must_be_legal('dead', 'held')`)).rejects.toThrow(
     'A task cannot go from dead to held.',
   );
+});
+
+test('every table has a primary key, so that a publication of all tables refuses no change', async () => {
+  const { directUrl } = await databases.take();
+  const without = await ask(
+    directUrl,
+    `SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind IN ('r', 'p')
+      AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)`,
+  );
+  expect(without).toEqual([]);
 });

@@ -191,9 +191,8 @@ export function promisesOfPruning(factory: StoreFactory): void {
     const worker = await scene.join();
     const count = 1_200;
     await scene.enqueue(...Array(count).fill({}));
-    for (const claimed of await scene.claim(worker, { limit: count })) {
-      await scene.settle(claimed, ended('dead'));
-    }
+    const claimed = await scene.claim(worker, { limit: count });
+    await scene.store.tasks.settle(claimed.map((one) => settlement(one, ended('dead'))));
     scene.advance(30 * DAY);
     const first = await scene.store.upkeep.prune(MONTH);
     const again = await pruneAll(MONTH);
@@ -215,7 +214,8 @@ export function promisesOfPruning(factory: StoreFactory): void {
   test.runIf(scene.hasSecond)('may be done by two processes at once: each task is removed by one of them', async () => {
     const worker = await scene.join();
     await scene.enqueue(...Array(300).fill({}));
-    for (const claimed of await scene.claim(worker, { limit: 300 })) await scene.settle(claimed, ended('dead'));
+    const claimed = await scene.claim(worker, { limit: 300 });
+    await scene.store.tasks.settle(claimed.map((one) => settlement(one, ended('dead'))));
     scene.advance(30 * DAY);
     const second = await scene.openSecond();
     const both = await Promise.all([scene.store.upkeep.prune(MONTH), second.upkeep.prune(MONTH)]);

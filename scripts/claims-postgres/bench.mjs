@@ -83,6 +83,7 @@ export async function openBench({ cluster, dist, database }) {
 }
 
 async function enqueue(store, count, task) {
+  const ids = [];
   for (let n = 0; n < count; n += ENQUEUE_AT_ONCE) {
     const some = Array.from({ length: Math.min(ENQUEUE_AT_ONCE, count - n) }, (_, i) => ({
       type: 'mail',
@@ -94,8 +95,9 @@ async function enqueue(store, count, task) {
       delay: 0,
       ...task(n + i),
     }));
-    await store.tasks.enqueue(some);
+    for (const { id } of await store.tasks.enqueue(some)) ids.push(id);
   }
+  return ids;
 }
 
 /** Joins a worker; the function that it resolves to claims once and answers the tasks. */

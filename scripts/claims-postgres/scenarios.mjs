@@ -21,6 +21,62 @@ function overSources(sources, settings = {}) {
   };
 }
 
+/** Cancels the tasks of very many sources and claims the one task that waits behind them. */
+function behindEmptied(settings = {}) {
+  return async (bench, scale) => {
+    const emptied = Math.ceil(20_000 * scale);
+    await bench.store.sources.setUp('default', settings);
+    const ids = await bench.enqueue(emptied, (n) => ({ source: `s${n}` }));
+    await bench.enqueue(300, (n) => ({ source: `behind${n}` }));
+    for (let n = 0; n < ids.length; n += 1_000) {
+      await bench.store.tasks.move(ids.slice(n, n + 1_000), { verb: 'cancel', actor: 'bench' });
+    }
+    const next = await bench.claimer();
+    const claim = async () => count(await next());
+    return [
+      await bench.measure(`first claim behind ${emptied} emptied sources`, 1, claim),
+      await bench.measure('later claims', 200, claim),
+    ];
+  };
+}
+
+/** Drains sources that have one task each, with so many workers at once, and prints the throughput. */
+function drainWith(workers) {
+  return async (bench, scale) => {
+    const sources = Math.ceil(60_000 * scale);
+    await bench.enqueue(sources, (n) => ({ source: `s${n}` }));
+    const stores = [bench.store];
+    while (stores.length < workers) stores.push(await bench.open());
+    const started = performance.now();
+    const shares = await Promise.all(stores.map((store) => drain(bench, store)));
+    const seconds = (performance.now() - started) / 1_000;
+    const perSecond = (shares.reduce((a, b) => a + b) / seconds).toFixed(0);
+    return [`${sources} sources, ${workers} workers: ${perSecond} tasks/s, shares ${shares.join(', ')}`];
+  };
+}
+
+async function drain(bench, store) {
+  const next = await bench.claimer({ limit: 50 }, store);
+  let done = 0;
+  for (let tasks = await next(); tasks.length > 0; ) {
+    // The settlement and the next claim share a statement.
+    const settled = bench.settle(store, tasks);
+    done += tasks.length;
+    [tasks] = await Promise.all([next(), settled]);
+  }
+  return done;
+}
+
+/** Claims from a queue with a task of each of so many types, as a worker that takes every type. */
+function overClasses(types) {
+  return async (bench, scale) => {
+    const classes = Math.ceil(types * scale);
+    await bench.enqueue(4 * classes, (n) => ({ type: `type${n % classes}` }));
+    const next = await bench.claimer();
+    return [await bench.measure(`${classes} classes`, 200, async () => count(await next()))];
+  };
+}
+
 export const SCENARIOS = {
   'nothing-waits': {
     run: async (bench) => {
@@ -34,4 +90,9 @@ export const SCENARIOS = {
   'one-source': { run: overSources(1) },
   'hundred-sources': { run: overSources(100) },
   'fair-queue': { run: overSources(100, { fair: true }) },
+  'emptied-sources': { run: behindEmptied() },
+  'emptied-sources-fair': { run: behindEmptied({ fair: true }) },
+  classes: { run: overClasses(2_000) },
+  'drain-1': { run: drainWith(1) },
+  'drain-4': { run: drainWith(4) },
 };

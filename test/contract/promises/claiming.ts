@@ -218,6 +218,19 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(bob))).toEqual([id]);
   });
 
+  test.each([
+    ['were cancelled', true],
+    ['were claimed by id', false],
+  ])('finds what stands behind very many sources whose tasks %s', async (_, areCancelled) => {
+    const worker = await scene.join();
+    const gone = await scene.enqueue(...Array.from({ length: 1_200 }, (_, n) => ({ source: `s${n}` })));
+    const [behind] = await scene.enqueue({ source: 'behind' });
+    if (areCancelled) await scene.store.tasks.move(gone, { verb: 'cancel', actor: 'eva' });
+    else await scene.claim(worker, { only: gone, limit: gone.length });
+
+    expect(idsOf(await scene.claim(worker, { limit: 1 }))).toEqual([behind]);
+  });
+
   test('serves every queue that has work, however much another one has', async () => {
     const worker = await scene.join();
     await scene.enqueue(...Array.from({ length: 200 }, () => ({ queue: 'big' })));

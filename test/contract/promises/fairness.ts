@@ -71,6 +71,21 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(await next(worker, 2)).toBe('bc');
   });
 
+  test.each([
+    ['were cancelled', true],
+    ['were claimed by id', false],
+  ])('goes on behind very many sources whose tasks %s', async (_, areCancelled) => {
+    await beFair();
+    const worker = await scene.join();
+    const gone = await scene.enqueue(...Array.from({ length: 1_200 }, (_, n) => ({ source: `s${n}` })));
+    const behind = await scene.enqueue({ source: 'a' }, { source: 'b' });
+    if (areCancelled) await scene.store.tasks.move(gone, { verb: 'cancel', actor: 'eva' });
+    else await scene.claim(worker, { only: gone, limit: gone.length });
+
+    expect(idsOf(await scene.claim(worker, { limit: 1 }))).toEqual(behind.slice(0, 1));
+    expect(idsOf(await scene.claim(worker, { limit: 1 }))).toEqual(behind.slice(1));
+  });
+
   test('gives a source no more turns for having more types', async () => {
     await beFair();
     const worker = await scene.join();

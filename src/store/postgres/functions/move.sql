@@ -99,6 +99,7 @@ DECLARE
   done json;
   moved json[] := '{}';
   id_ bigint;
+  left_lanes bigint[];
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
@@ -113,6 +114,7 @@ BEGIN
   END IF;
   PERFORM 1 FROM live WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
   PERFORM 1 FROM ended WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
+  left_lanes := ARRAY(SELECT DISTINCT lane FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready');
   FOREACH id_ IN ARRAY p_ids LOOP
     moved := moved || move_task(id_, p_move, now_);
   END LOOP;
@@ -120,6 +122,8 @@ BEGIN
   PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
     ORDER BY lane, order_key, seq) entered;
+  -- Claims would read those that are empty now before the lanes behind them.
+  PERFORM rest_lanes(left_lanes, now_);
   done := array_to_json(moved);
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;

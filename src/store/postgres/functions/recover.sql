@@ -158,6 +158,7 @@ BEGIN
     DELETE FROM uniques u USING live l WHERE l.id = ANY(more) AND l.unique_while = 'waiting' AND u.task = l.id;
     UPDATE live l SET lane = lane_of(l.class, b.source, track_of(lost_of(l))) FROM bodies b
       WHERE l.id = ANY(more) AND l.lane IS NULL AND b.id = l.id;
+    PERFORM rest_lanes(ARRAY(SELECT DISTINCT lane FROM live WHERE id = ANY(more)), now_);
   END IF;
   ids := ids || coalesce(more, '{}');
   IF ids <> '{}' THEN INSERT INTO calls (id, at, answer) VALUES (p_token, now_, 'null'); END IF;

@@ -161,7 +161,7 @@ test('the first key of a day does not keep others from settling', async () => {
   for (const table of ['succeeded', 'executions']) {
     const days = await ask(
       database.directUrl,
-      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'holdfast.${table}'::regclass`,
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'holdfast.${table}'::regclass AND inhrelid::regclass::text ~ '\\d{8}$'`,
     );
     for (const { name } of days) await ask(database.directUrl, `DROP TABLE ${name}`);
   }

@@ -107,6 +107,28 @@ describe('is told in words, and without a password, that', () => {
     server.close();
   });
 
+  test('a database has another encoding than UTF8', async () => {
+    const name = `${databaseName()}_latin1`;
+    await sql(`CREATE DATABASE ${name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`);
+    const error = await failure(open(changed({ pathname: `/${name}` })));
+    expect(error).toMatchObject({ name: 'StoreError', code: 'store_unsupported' });
+    expect(error.message).toMatch(/encoding LATIN1, and Holdfast needs UTF8/);
+    await sql(`DROP DATABASE ${name} WITH (FORCE)`);
+  });
+
+  test('options with a password are no connection', () => {
+    const options = { host: 'db', password: SECRET } as unknown as string;
+    let error: unknown;
+    try {
+      postgres(options);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toMatchObject({ code: 'invalid_input' });
+    expect(shown(error)).not.toContain(SECRET);
+    expect(shown(postgres(changed({ password: SECRET })))).not.toContain(SECRET);
+  });
+
   test('a database takes no writes', async () => {
     await sql(`ALTER DATABASE ${databaseName()} SET default_transaction_read_only = on`);
     expect(await failure(open())).toMatchObject({ name: 'StoreError', code: 'store_read_only' });

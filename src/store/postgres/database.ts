@@ -187,6 +187,17 @@ export class Database {
     );
   }
 
+  /** @throws StoreError where the database cannot store every text. */
+  async refuseOtherEncodings(): Promise<void> {
+    const [row] = await this.session((query) => query("SELECT current_setting('server_encoding') AS encoding"));
+    const { encoding } = row as { encoding: string };
+    if (encoding === 'UTF8') return;
+    throw new StoreError(
+      'store_unsupported',
+      `${this.where} has the encoding ${encoding}, and Holdfast needs UTF8. Create a database for it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+    );
+  }
+
   /**
    * Learns what the server is, and what its time is.
    * @throws StoreError where its transactions would not see what others commit meanwhile, without which nothing is right.

@@ -66,7 +66,7 @@ export function postgres(connection: string | PgPool, options: PostgresOptions =
   if (typeof connection === 'string') refuseNoUrl(connection);
   else if (typeof Object(connection).connect !== 'function') {
     throw new InvalidInputError(
-      `postgres needs a connection string such as 'postgres://user@host/database', or a Pool of pg, got ${show(connection)}.`,
+      `postgres needs a connection string such as 'postgres://user@host/database', or a Pool of pg, got ${kindOf(connection)}.`,
     );
   }
   oneOf(mode, ['auto', 'never'], 'migrate');
@@ -88,6 +88,11 @@ export function postgres(connection: string | PgPool, options: PostgresOptions =
     kind: 'postgres',
     open: (world) => openPostgres(connection, { schema, mode, listen, connections, answerWithin }, world),
   };
+}
+
+/** What was given instead of a connection. What is in it is not shown: an object of options may hold a password. */
+function kindOf(connection: unknown): string {
+  return typeof connection === 'object' && connection !== null ? 'another object' : show(connection);
 }
 
 /** Its text is not shown: there may be a password anywhere in what is no URL. */
@@ -116,6 +121,7 @@ async function openPostgres(connection: string | PgPool, settings: Settings, wor
   const { connect, ...way } = await wayTo(connection, { ...settings, connections });
   const database = new Database(way, schema, time);
   try {
+    await database.refuseOtherEncodings();
     await migrate(database, settings.mode);
     if (time.set) await installVirtualClock(database);
     await database.begin();

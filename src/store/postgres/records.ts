@@ -50,10 +50,12 @@ export class PostgresRecords implements Records {
       values.push(JSON.stringify(wanted));
       return ` AND ${column} IN (SELECT json_array_elements_text($${values.length}::json))`;
     };
-    const classes =
+    const ofClasses =
       types || queues
-        ? ` AND t.class IN (SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${among('c.type', types)}${among('q.name', queues)})`
-        : '';
+        ? `SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${among('c.type', types)}${among('q.name', queues)}`
+        : undefined;
+    // Where no task was ever of such a type or queue, no table is read: this condition names no column, so it is tested once.
+    const classes = ofClasses === undefined ? '' : ` AND (SELECT EXISTS (${ofClasses})) AND t.class IN (${ofClasses})`;
     const reason = among('t.reason', reasons);
     const inSources = among('source', sources);
     const ofBody = sources ? ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${inSources})` : '';
@@ -158,11 +160,11 @@ export class PostgresRecords implements Records {
 
   async countsByQueue(most: number): Promise<readonly QueueCounts[]> {
     const rows = await this.#database.rows<QueueCounts>(
-      this.#in(`WITH soon AS (SELECT class FROM $.live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT $1),
+      this.#in(`WITH soon AS (SELECT class, run_at <= $.now_ms() AS is_due FROM $.live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT $1),
         load (class, ready, running, scheduled) AS (
           SELECT class, count(*) FILTER (WHERE state = 'ready'), count(*) FILTER (WHERE state = 'running'), 0
           FROM $.live WHERE state IN ('ready', 'running') GROUP BY class
-          UNION ALL SELECT class, 0, 0, count(*) FROM soon GROUP BY class),
+          UNION ALL SELECT class, count(*) FILTER (WHERE is_due), 0, count(*) FILTER (WHERE NOT is_due) FROM soon GROUP BY class),
         totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
           FROM load JOIN $.classes c ON c.id = load.class GROUP BY c.queue)
         SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled,

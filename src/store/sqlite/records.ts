@@ -209,15 +209,16 @@ export class SqliteRecords implements Records {
       return sql
         .all<Omit<QueueCounts, 'exact'>>(
           `WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
-             soon AS (SELECT id FROM hf_scheduled ORDER BY run_at LIMIT ?),
+             soon AS (SELECT id, run_at <= ? AS is_due FROM hf_scheduled ORDER BY run_at LIMIT ?),
              load (class, ready, running, scheduled) AS (
                SELECT l.class, w.n, 0, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
                UNION ALL SELECT t.class, 0, 1, 0 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
-               UNION ALL SELECT t.class, 0, 0, 1 FROM soon JOIN hf_tasks t ON t.id = soon.id),
+               UNION ALL SELECT t.class, is_due, 0, 1 - is_due FROM soon JOIN hf_tasks t ON t.id = soon.id),
              totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
                FROM load JOIN hf_classes c ON c.id = load.class GROUP BY c.queue)
            SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled
            FROM hf_queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name`,
+          this.#now(),
           most,
         )
         .map((row) => ({ ...row, exact: !more }));

@@ -162,5 +162,15 @@ export function promisesOfSources(factory: StoreFactory): void {
       ].map((counts) => ({ ...counts, exact }));
     expect(await records.countsByQueue(2)).toEqual(looked(true, 1));
     expect(await records.countsByQueue(1)).toEqual(looked(false, 0));
+
+    // No claim has made it ready yet, but nothing else keeps it from being claimed.
+    scene.world.clock.advance(1_000);
+    expect((await records.countsByQueue(10))[0]).toEqual({
+      name: 'a',
+      ready: 3,
+      running: 0,
+      scheduled: 0,
+      exact: true,
+    });
   });
 }

@@ -133,7 +133,7 @@ END $$;
 
 -- Leases the next tasks of one queue, whose lock the caller has: at most so many, and ahead of need some more. A suspect that must run
 -- alone is leased by itself, where `p_alone` allows it and it is the first of all. A task that another transaction has locked, in
--- order to cancel or hold it, is passed over.
+-- order to cancel or hold it, is passed over. A claim of many tasks is bounded by the size of their payloads too.
 CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
   p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean)
 LANGUAGE plpgsql AS $$
@@ -144,6 +144,7 @@ DECLARE
   apart picked;
   wanted bigint[];
   got bigint[];
+  is_large boolean := (p_request ->> 'limit')::integer + coalesce((p_request ->> 'ahead')::integer, 0) > 8;
 BEGIN
   taken := '{}';
   suspects := 0;
@@ -168,6 +169,7 @@ BEGIN
     IF cardinality(wanted) > most AND NOT is_alone THEN
       wanted := wanted[1 : ahead_of(wanted, most, coalesce(texts_of(p_request -> 'aheadTypes'), '{}'))];
     END IF;
+    IF wanted <> '{}' AND is_large THEN wanted := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
     got := lease(wanted, p_request, p_token, p_now);
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
     IF passed_over = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
@@ -294,6 +296,21 @@ BEGIN
     WHEN t.n > p_limit AND (l.idempotent IS FALSE OR l.deadline IS NOT NULL OR l.suspect) THEN t.n END) INTO unfit
   FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id;
   RETURN CASE unfit WHEN 0 THEN least(p_limit, cardinality(p_ids)) ELSE coalesce(unfit - 1, cardinality(p_ids)) END;
+END $$;
+
+-- How many of these tasks fit into one answer, with what this claim has leased already: their payloads have 64 MiB at most, but for
+-- the first task, which always fits. Written as JSON in JSON they may be twice as long, and Node takes no answer of 512 MiB.
+CREATE FUNCTION fitting(p_ids bigint[], p_worker bigint, p_token uuid) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  sizes bigint[] := ARRAY(SELECT sum(octet_length(b.payload)) OVER (ORDER BY t.n)
+    FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN bodies b ON b.id = t.id ORDER BY t.n);
+  leased bigint;
+BEGIN
+  -- Tasks are small mostly: then nothing else is read.
+  IF sizes[cardinality(sizes)] <= 4194304 THEN RETURN cardinality(p_ids); END IF;
+  SELECT coalesce(sum(octet_length(b.payload)), 0) INTO leased FROM live l JOIN bodies b ON b.id = l.id
+    WHERE l.worker = p_worker AND l.state = 'running' AND l.token = p_token;
+  RETURN (SELECT greatest(CASE leased WHEN 0 THEN 1 ELSE 0 END, count(*)) FROM unnest(sizes) size WHERE size <= 67108864 - leased);
 END $$;
 
 -- Leases those of these tasks that are still ready and that nobody else has locked, and answers them in the given order; none where

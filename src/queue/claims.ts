@@ -30,7 +30,7 @@ export interface ClaimsContext {
   readonly sizeLimit: number;
   readonly log: Logger;
   /** The tasks that still run, without a lease, in any worker of this process. */
-  readonly astray: () => readonly number[];
+  readonly withoutLease: () => readonly number[];
   readonly suspects: Suspects;
 }
 
@@ -151,7 +151,7 @@ export class Claims {
           worker,
           limit: 1,
           ...allowed,
-          except: this.#context.astray(),
+          except: this.#context.withoutLease(),
         }),
       );
       if (!known) seat.membership.forget(worker);

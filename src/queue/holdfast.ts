@@ -92,7 +92,7 @@ export class Holdfast implements AsyncDisposable {
       defaultName: workerName,
       sizeLimit,
       log,
-      astray: () => this.#astray(),
+      withoutLease: () => this.#withoutLease(),
       suspects: this.#suspects,
     });
   }
@@ -183,7 +183,7 @@ export class Holdfast implements AsyncDisposable {
         log,
         configuration,
         onEnd: (ended) => this.#workers.delete(ended),
-        astray: () => this.#astray(),
+        withoutLease: () => this.#withoutLease(),
         suspects: this.#suspects,
       },
       options,
@@ -430,8 +430,8 @@ export class Holdfast implements AsyncDisposable {
     return this.#workers;
   }
 
-  #astray(): readonly number[] {
-    return [...this.#workers].flatMap((worker) => worker.astray);
+  #withoutLease(): readonly number[] {
+    return [...this.#workers].flatMap((worker) => worker.withoutLease);
   }
 
   /** Tells the store what the changed configuration says of queues and types. Policies need no telling: they are asked at each failure. */

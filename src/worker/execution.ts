@@ -31,12 +31,16 @@ export interface Host {
   /** How long a handler has after its signal aborted before the execution is judged without it. */
   readonly grace: Milliseconds;
   readonly saveCheckpoint: TaskStore['saveCheckpoint'];
-  /** Called once, with what to settle. */
-  readonly onJudged: (execution: Execution, outcome: Outcome, returned?: unknown) => void;
   /** Called with what a handler left behind, and what failed where nobody waited for it; perhaps long after its end. */
   readonly onStray: (of: StrayOwner, thrown: unknown) => void;
   /** Called when the handler of an execution that was judged without it has ended after all. */
   readonly onOver: (execution: Execution) => void;
+}
+
+/** How an execution ended; `returned` by a handler that succeeded. */
+export interface Judged {
+  readonly outcome: Outcome;
+  readonly returned?: unknown;
 }
 
 /**
@@ -68,6 +72,7 @@ export class Execution implements Limited {
   /** How much longer it may run since its last beat because the event loop was blocked. */
   #addedByBlocking: Milliseconds = 0;
   #stopGrace: (() => void) | undefined;
+  #resolve: (judged: Judged) => void = () => {};
   /** Made when it is first asked for. */
   #checkpoint: Checkpoint | undefined;
 
@@ -80,9 +85,12 @@ export class Execution implements Limited {
     this.#lastBeat = this.#startedAt;
   }
 
-  /** Calls the handler, in a turn of its own. */
-  start(): void {
+  /** Calls the handler, in a turn of its own. Resolves when it has ended, or when the grace after its abort is over. */
+  run(): Promise<Judged> {
     void this.#call();
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
   }
 
   /** Whether its handler has ended. */
@@ -91,7 +99,7 @@ export class Execution implements Limited {
   }
 
   /** Whether its lease is gone, or about to be given up: it was lost, or judged. A handler may run on without it. */
-  get isAstray(): boolean {
+  get lacksLease(): boolean {
     return this.#aborted === 'lost' || this.#judged;
   }
 
@@ -212,7 +220,7 @@ export class Execution implements Limited {
     if (this.#judged) return;
     this.#judged = true;
     this.#stopGrace?.();
-    this.#host.onJudged(this, outcome, returned);
+    this.#resolve({ outcome, returned });
   }
 
   #outcomeOfAbort(): Outcome {

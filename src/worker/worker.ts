@@ -1,40 +1,30 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
-import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, News, PrunedTask, Recovered, Store, Takes, World } from '../store/store.ts';
+import type { Claimed, News, PrunedTask, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
-import { Ahead } from './ahead.ts';
 import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
 import { Chores } from './chores.ts';
 import { ClaimPause } from './claim-pause.ts';
-import { cleanUp } from './clean-up.ts';
+import { Claimer } from './claimer.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
-import { Execution, type Host } from './execution.ts';
-import { Executions } from './executions.ts';
-import { Foresight } from './foresight.ts';
 import { Membership } from './membership.ts';
-import { Neighbours } from './neighbours.ts';
+import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
 import { Recall } from './recall.ts';
-import { recover, settleRecovered } from './recovery.ts';
-import { endingOf } from './result.ts';
+import { Recoveries } from './recoveries.ts';
 import { parseRetention } from './retention-options.ts';
-import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { type Stopped, type Unwritten, unwrittenOf } from './stopped.ts';
 import { StrayRecorder } from './stray-recorder.ts';
-import { listenForStrays, stopListeningForStrays } from './strays.ts';
-import { AWAITS_EMPTY, Suspects } from './suspects.ts';
-import { Takeover } from './takeover.ts';
-import { TimeLimits } from './time-limits.ts';
+import { Suspects } from './suspects.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
 
@@ -52,29 +42,16 @@ export interface WorkerContext {
   /** Called when the worker has ended for good. */
   readonly onEnd?: (worker: Worker) => void;
   /** The tasks that still run, without a lease, in any worker of this process. Default: in this one. */
-  readonly astray?: () => readonly number[];
+  readonly withoutLease?: () => readonly number[];
   /** Which suspects this process may run. Default: as if this worker were its only one. */
   readonly suspects?: Suspects;
 }
 
-/** What a claim came to. */
-interface Claims {
-  /** How many slots it was made for. */
-  readonly asked: number;
-  /** What it was given for them. */
-  readonly given: readonly Claimed[];
-  readonly nextDueIn?: Milliseconds;
-}
-
-/** Who waits to be told of something. */
-interface Waiter<T = void> {
-  readonly resolve: (value: T) => void;
+/** Who waits until the worker is idle. */
+interface Waiter {
+  readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
-
-const SHUT_DOWN = 'Its worker shut down before it began.';
-
-const NOBODY: Waiter<Finished> = { resolve() {}, reject() {} };
 
 /**
  * Claims tasks, runs their handlers, and settles what they end with. One loop claims up to the free slots and sleeps; every
@@ -90,8 +67,6 @@ export class Worker implements AsyncDisposable {
   readonly #definitions: ReadonlyMap<string, AnyTask>;
   readonly #configuration: Configuration;
   readonly #takes: Takes;
-  /** The types whose definitions say that they must not run twice, whatever their input. */
-  readonly #notIdempotent: readonly string[];
   /** Of the tasks that it is there for, those that have not ended under its eyes. */
   readonly #only: Set<number> | undefined;
   readonly #wakeup: Wakeup;
@@ -101,30 +76,17 @@ export class Worker implements AsyncDisposable {
   readonly #membership: Membership;
   readonly #pulse: Pulse;
   readonly #pause: ClaimPause;
-  readonly #limits: TimeLimits;
-  readonly #foresight: Foresight;
-  readonly #ahead: Ahead;
+  readonly #pipeline: Pipeline;
+  readonly #claimer: Claimer;
+  readonly #recoveries: Recoveries;
   readonly #chores: Chores;
-  readonly #takeover: Takeover;
   readonly #suspects: Suspects;
   readonly #recall: Recall;
-  readonly #neighbours = new Neighbours();
   #stopListening: (() => void) | undefined;
-  readonly #executions = new Executions();
-  /** Who hears what comes of an execution. */
-  readonly #told = new WeakMap<Execution, Waiter<Finished>>();
-  readonly #host: Host;
-  /** Those that ended and could not be written at once: they keep their slots, so that no more is begun than can be written. */
-  readonly #stuck = new Set<Execution>();
-  /** Claims that are given back, until that is written. */
-  readonly #handingBack = new Set<Claimed>();
   /** What else is under way that a stop and a drain wait for. */
   readonly #background = new Set<Promise<unknown>>();
   /** Called when nothing runs and nothing is on its way to the store. */
   #onQuiet: (() => void) | undefined;
-  #claiming: Promise<unknown> = Promise.resolve();
-  #recovering: Promise<void> | undefined;
-  #begun = 0;
   #started = false;
   #looping = false;
   #loop: Promise<void> | undefined;
@@ -143,7 +105,6 @@ export class Worker implements AsyncDisposable {
     this.#log = harmless(context.log ?? silent);
     this.#definitions = new Map(tasks.map((task) => [task.type, task]));
     this.#takes = this.#takesOf(this.#settings.takes);
-    this.#notIdempotent = tasks.filter(({ idempotent }) => idempotent === false).map(({ type }) => type);
     this.#only = this.#settings.only && new Set(this.#settings.only);
     this.#wakeup = new Wakeup(world.clock);
     this.#asking = new Asking(store.tasks);
@@ -159,11 +120,11 @@ export class Worker implements AsyncDisposable {
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
       mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
-      held: () => [...this.#leased(), ...this.#ahead.held],
+      held: () => [...this.#pipeline.leased, ...this.#claimer.held],
       mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
       afterBeat: () => {
-        this.#recoverUnasked();
+        this.#recoveries.begin();
         this.#lookForChores();
       },
     });
@@ -176,48 +137,84 @@ export class Worker implements AsyncDisposable {
       rule: this.#settings.unhandledRejections,
       classifier: () => this.#configuration.classifier,
     });
-    this.#host = {
-      clock: world.clock,
-      log: this.#log,
-      outcomeOf: outcomeBy(this.#configuration),
-      grace: this.#settings.grace,
-      saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
-      onJudged: (execution, outcome, returned) => this.#settle(execution, outcome, returned),
-      onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),
-      onOver: (execution) => {
-        this.#executions.end(execution);
-        this.#suspects.end(execution.claimed, false);
-        this.#wakeup.call();
-      },
-    };
+    const definitionOf = (type: string) => this.#definitionOf(type);
+    const policyFor = (claimed: Claimed) => this.#policyFor(claimed);
+    const isStopping = () => this.#stopping !== undefined;
+    const inBackground = <T>(work: Promise<T>) => this.#inBackground(work);
     this.#pause = new ClaimPause({
       clock: world.clock,
       announcer: this.#announcer,
       report: (trouble) => {
-        if (trouble) this.#ahead.handBackAll('Its worker claims no tasks at present.');
+        if (trouble) this.#claimer.handBackAll('Its worker claims no tasks at present.');
         void this.#inBackground(this.#membership.reportTrouble(trouble));
       },
     });
     this.#suspects = context.suspects ?? new Suspects(world.clock);
     this.#pulse = new Pulse(world.clock);
     this.#pulse.listen({
-      isNeeded: () => this.#executions.running > 0 || this.#neighbours.any,
+      isNeeded: () => this.#pipeline.isRunning || this.#recoveries.hasNeighbours,
       onPulse: (freeze) => {
-        if (this.#neighbours.hasLost()) this.#recoverUnasked();
-        if (freeze) for (const execution of this.#executions.all) execution.discount(freeze);
+        this.#recoveries.lookAtNeighbours();
+        if (freeze) for (const execution of this.#pipeline.all) execution.discount(freeze);
       },
     });
-    this.#limits = new TimeLimits({
+    this.#pipeline = new Pipeline({
       clock: world.clock,
-      running: () => this.#executions.all,
-      onTimer: (dueAt) => this.#pulse.noticeLate(dueAt),
+      settler: this.#settler,
+      announcer: this.#announcer,
+      suspects: this.#suspects,
+      pause: this.#pause,
+      pulse: this.#pulse,
+      sizeLimit: context.sizeLimit,
+      host: {
+        log: this.#log,
+        outcomeOf: outcomeBy(this.#configuration),
+        grace: this.#settings.grace,
+        saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
+        onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),
+      },
+      definitionOf,
+      policyFor,
+      isStopping,
+      onStart: () => this.#membership.keep(),
+      onRan: (type, time) => this.#claimer.measure(type, time),
+      onRoom: () => this.#fillSlots(),
+      onOver: () => this.#wakeup.call(),
+      onLeft: (claimed, ended, heldSlot) => this.#left(claimed, ended, heldSlot),
+      inBackground,
     });
-    this.#takeover = new Takeover(world.clock, () => this.#recoverUnasked());
-    this.#foresight = new Foresight(this.#settings.concurrency, (type) => this.#mayClaimAhead(type));
-    this.#ahead = new Ahead({
+    this.#claimer = new Claimer({
       clock: world.clock,
-      handBack: (claimed, why) => this.#handBack(claimed, why),
-      onStuck: () => this.#foresight.doubt(),
+      asking: this.#asking,
+      membership: this.#membership,
+      pipeline: this.#pipeline,
+      suspects: this.#suspects,
+      settings: this.#settings,
+      takes: this.#takes,
+      only: this.#only,
+      notIdempotent: tasks.filter(({ idempotent }) => idempotent === false).map(({ type }) => type),
+      definitionOf,
+      policyFor,
+      isStopping,
+      withoutLease: () => context.withoutLease?.() ?? this.withoutLease,
+      onExpired: (expired) => this.#recoveries.endExpired(expired),
+      onRefreshed: () => this.#wakeup.call(),
+      inBackground,
+    });
+    this.#recoveries = new Recoveries({
+      clock: world.clock,
+      log: this.#log,
+      worker: this.name,
+      id: () => this.#membership.id,
+      asking: this.#asking,
+      settler: this.#settler,
+      definitions: this.#definitions,
+      configuration: this.#configuration,
+      suspects: this.#suspects,
+      pulse: this.#pulse,
+      isStopping,
+      isLooping: () => this.#looping,
+      inBackground,
     });
     this.#recall = new Recall({
       clock: world.clock,
@@ -225,9 +222,9 @@ export class Worker implements AsyncDisposable {
         const { id } = this.#membership;
         return id === undefined ? undefined : this.#asking.ask((tasks) => tasks.recalls(id, waiting));
       },
-      running: () => this.#leased(),
-      waiting: () => this.#ahead.held,
-      handBack: (held) => this.#ahead.handBack(held, 'Its source was held, or its queue paused, before it began.'),
+      running: () => this.#pipeline.leased,
+      waiting: () => this.#claimer.held,
+      handBack: (held) => this.#claimer.handBack(held, 'Its source was held, or its queue paused, before it began.'),
     });
     this.#chores = new Chores({
       upkeep: store.upkeep,
@@ -243,11 +240,9 @@ export class Worker implements AsyncDisposable {
     });
   }
 
-  /** The tasks whose earlier execution still runs here without its lease. */
-  get astray(): readonly number[] {
-    return this.#executions.all
-      .filter(({ ended, isAstray }) => !ended && isAstray)
-      .map(({ claimed }) => claimed.lease.task);
+  /** The tasks whose handler still runs here without its lease. */
+  get withoutLease(): readonly number[] {
+    return this.#pipeline.withoutLease;
   }
 
   /** How long a stop lets handlers finish, unless it is told otherwise. */
@@ -283,14 +278,16 @@ export class Worker implements AsyncDisposable {
     this.#refuseEnded();
     if (this.#started)
       throw new InvalidInputError('runOne is for a worker that was not started: this one takes tasks by itself.');
-    const { asked, finished } = await this.#inBackground(this.#takeOne());
+    const { asked, ending } = await this.#inBackground(this.#takeOne());
     if (asked === 0 && !this.#stopping && !this.#isSpent()) {
       const { concurrency } = this.#settings;
       throw new InvalidInputError(
         `The worker ${this.name} runs ${concurrency} tasks already, as many as its concurrency allows.`,
       );
     }
-    return finished;
+    const ended = await ending;
+    if (ended && 'error' in ended) throw ended.error;
+    return ended?.finished;
   }
 
   /**
@@ -318,7 +315,7 @@ export class Worker implements AsyncDisposable {
 
   /** @internal How many handlers run whose executions are not settled. */
   get handlers(): number {
-    return this.#leased().filter(({ ended }) => !ended).length;
+    return this.#pipeline.leased.filter(({ ended }) => !ended).length;
   }
 
   /** @internal Looks for work that nothing told it of, if it works by itself. */
@@ -355,7 +352,7 @@ export class Worker implements AsyncDisposable {
   #hear(news: News): void {
     if (news === 'work' || news === 'any') this.#wakeup.call();
     if (news === 'recall' || news === 'any') this.#recall.hint();
-    if (news === 'workers') this.#recoverUnasked();
+    if (news === 'workers') this.#recoveries.begin();
   }
 
   /** Listens no more, and leaves no timer for what it would hear of. */
@@ -363,8 +360,7 @@ export class Worker implements AsyncDisposable {
     this.#stopListening?.();
     this.#stopListening = undefined;
     this.#recall.rest();
-    this.#neighbours.set([]);
-    this.#takeover.expectIn(undefined);
+    this.#recoveries.rest();
   }
 
   /** Rounds until there is no more to do, or the store cannot be asked and somebody waits to hear of that. */
@@ -393,21 +389,21 @@ export class Worker implements AsyncDisposable {
   /** Claims what fits, then sleeps until something may have changed. True when there is nothing left to do for good. */
   async #round(): Promise<boolean> {
     const { concurrency, pollInterval } = this.#settings;
-    const { asked, given, nextDueIn } = await this.#claim(Math.min(concurrency, this.#pause.limit));
-    for (const claimed of given) this.#begin(claimed);
-    this.#beginAhead();
-    if (this.#isSpent() && this.#executions.unsettled === 0) return true;
+    const { asked, given, nextDueIn } = await this.#claimer.claim(() => Math.min(concurrency, this.#pause.limit));
+    for (const claimed of given) void this.#pipeline.execute(claimed);
+    this.#claimer.beginAhead();
+    if (this.#isSpent() && this.#pipeline.unsettled === 0) return true;
     // More fell due than one claim makes ready.
     if (nextDueIn === 0) return false;
     // One that is there for certain tasks does not wait for what others lost.
-    const awaitsTakeover = this.#takeover.awaited && !this.#only;
+    const awaitsTakeover = this.#recoveries.awaitsTakeover && !this.#only;
     if (given.length === 0 && this.#isIdle() && !awaitsTakeover && this.#suspects.allowed) {
       for (const { resolve } of this.#waiters.splice(0)) resolve();
       if (!this.#started) return true;
     }
-    if (given.length === asked && asked > 0 && this.#freeSlots() > 0) return false;
+    if (given.length === asked && asked > 0 && this.#claimer.freeSlots > 0) return false;
     const poll = Math.min(pollInterval, nextDueIn ?? Number.POSITIVE_INFINITY, this.#pause.waitsFor || pollInterval);
-    await this.#wakeup.sleep(this.#freeSlots() > 0 ? poll : undefined);
+    await this.#wakeup.sleep(this.#claimer.freeSlots > 0 ? poll : undefined);
     return false;
   }
 
@@ -416,282 +412,46 @@ export class Worker implements AsyncDisposable {
   }
 
   get #isQuiet(): boolean {
-    return this.#executions.unsettled === 0 && this.#background.size === 0;
-  }
-
-  #freeSlots(): number {
-    const { concurrency, maxTasks } = this.#settings;
-    let stuck = 0;
-    for (const { ended } of this.#stuck) if (ended) stuck += 1;
-    return Math.max(0, Math.min(concurrency - this.#executions.running - stuck, maxTasks - this.#begun));
+    return this.#pipeline.unsettled === 0 && this.#background.size === 0;
   }
 
   #isSpent(): boolean {
-    return this.#begun >= this.#settings.maxTasks;
+    return this.#pipeline.begun >= this.#settings.maxTasks;
   }
 
-  async #takeOne(): Promise<{ readonly asked: number; readonly finished?: Promise<Finished> }> {
+  async #takeOne(): Promise<{ readonly asked: number; readonly ending?: Promise<Ended> }> {
     await this.#joinAndRecover();
-    const { asked, given } = await this.#claim(1);
+    const { asked, given } = await this.#claimer.claim(() => 1);
     const [claimed] = given;
-    if (!claimed) return { asked };
-    const finished = new Promise<Finished>((resolve, reject) => this.#begin(claimed, { resolve, reject }));
-    return { asked, finished };
-  }
-
-  /** Whether a type's tasks may wait here with a lease: each of them must be one that may run twice, for the worker may die. */
-  #mayClaimAhead(type: string): boolean {
-    const { idempotent = true } = this.#definitionOf(type) ?? {};
-    return idempotent === true;
-  }
-
-  /** How many to claim before there is room for them, if any; only where the worker takes what comes, without end. */
-  #foreseen(most: number): { readonly limit: number; readonly types: readonly string[] } | undefined {
-    const { claimAhead, maxTasks, concurrency } = this.#settings;
-    if (!claimAhead || this.#only || this.#stopping || maxTasks !== Number.POSITIVE_INFINITY || most < concurrency) {
-      return undefined;
-    }
-    const request = this.#foresight.request(this.#ahead.size);
-    // What waits behind a long one would wait long.
-    const slow =
-      request && this.#executions.all.some(({ ended, claimed }) => !ended && !request.types.includes(claimed.type));
-    return slow ? undefined : request;
-  }
-
-  /** Whether there is anything to claim for. */
-  get #hasRoom(): boolean {
-    return this.#freeSlots() > 0 || this.#foreseen(this.#settings.concurrency) !== undefined;
+    return claimed ? { asked, ending: this.#pipeline.execute(claimed) } : { asked };
   }
 
   async #joinAndRecover(): Promise<void> {
     await this.#membership.join();
-    await this.#recover();
+    await this.#recoveries.run();
   }
 
-  /** One claim at a time: two at once would fill the same slots, and each bring a suspect. */
-  #claim(most: number): Promise<Claims> {
-    const claim = this.#claiming.then(() => this.#claimNow(most));
-    this.#claiming = claim.catch(() => {});
-    return claim;
+  /** A slot may be free: for what was claimed ahead, else for a claim. */
+  #fillSlots(): void {
+    this.#claimer.beginAhead();
+    if (this.#claimer.hasRoom) this.#wakeup.call();
   }
 
-  async #claimNow(most: number): Promise<Claims> {
-    for (;;) {
-      const asked = this.#stopping ? 0 : Math.min(most, this.#freeSlots());
-      const ahead = this.#foreseen(most);
-      const allowed = this.#suspects.allowed;
-      if ((asked === 0 && !ahead) || !allowed) return { asked, given: [] };
-      const worker = await this.#membership.join();
-      // What was claimed ahead begins first. A claim without a free slot is given no such task, and claims nothing ahead behind one.
-      const alone = allowed.alone && (asked === 0 || this.#ahead.size === 0);
-      if (alone && asked > 0) this.#suspects.noteAsked();
-      const {
-        known,
-        tasks: taken,
-        nextDueIn,
-        expired,
-      } = await this.#asking.ask((store) =>
-        store.claim({
-          ...this.#takes,
-          ...(this.#only && { only: [...this.#only] }),
-          ...(ahead && { ahead }),
-          worker,
-          limit: asked,
-          suspects: allowed.suspects,
-          alone,
-          ...(this.#notIdempotent.length > 0 && { notIdempotent: this.#notIdempotent }),
-          except: this.#context.astray?.() ?? this.astray,
-        }),
-      );
-      if (!known) this.#membership.forget(worker);
-      if (expired.length > 0) this.#endExpired(expired);
-      if (!known) continue;
-      const tasks = taken.some(({ idempotenceUnsaid }) => idempotenceUnsaid) ? await this.#seen(taken) : taken;
-      const [apart] = tasks;
-      if (apart && !this.#suspects.mayBegin(apart, this.#policyFor(apart))) {
-        this.#handBack(apart, AWAITS_EMPTY.message);
-        return { asked, given: [] };
-      }
-      const beyond = tasks.slice(asked);
-      if (this.#stopping) for (const claimed of beyond) this.#handBack(claimed, SHUT_DOWN);
-      else this.#ahead.add(beyond);
-      return { asked, given: tasks.slice(0, asked), ...(nextDueIn !== undefined && { nextDueIn }) };
+  /** An execution is settled, or never will be from here. */
+  #left({ lease }: Claimed, ended: Ended, heldSlot: boolean): void {
+    if ('finished' in ended && ended.finished.kind === 'settled' && !isWaiting(ended.finished.state)) {
+      this.#only?.delete(lease.task);
     }
-  }
-
-  /** What was claimed, as its definitions see it; what only they say is stored before anything begins. */
-  async #seen(taken: readonly Claimed[]): Promise<readonly Claimed[]> {
-    const tasks = taken.map((claimed) => claimedUnder(this.#definitionOf(claimed.type), claimed));
-    try {
-      await storeIdempotence(this.#asking, tasks);
-      return tasks;
-    } catch (error) {
-      for (const claimed of tasks) this.#handBack(claimed, 'It could not be stored that it must not run twice.');
-      throw error;
-    }
-  }
-
-  /** Those whose lease is this worker's, until what they ended with is written. */
-  #leased(): readonly Execution[] {
-    return this.#executions.all.filter(({ left }) => !left);
-  }
-
-  // ── One execution ──
-
-  /** Runs the handler of what was claimed, unless there is no sense in that any more. `told` hears what comes of it. */
-  #begin(claimed: Claimed, told = NOBODY): void {
-    const definition = this.#definitionOf(claimed.type);
-    // A task that runs here was claimed before.
-    const earlier = claimed.lease.execution > 1 ? this.#executions.find(claimed.lease.task) : undefined;
-    if (this.#stopping || earlier) {
-      // The store gives nobody what is leased, so the lease of the earlier execution was lost; its handler has not heard yet.
-      earlier?.abort('lost');
-      const stillRuns = 'Its handler still runs here, in an execution whose lease was lost.';
-      this.#handBack(claimed, earlier ? stillRuns : SHUT_DOWN, told);
-      return;
-    }
-    const policy = this.#policyFor(claimed);
-    this.#begun += 1;
-    this.#membership.keep();
-    this.#pulse.begin();
-    listenForStrays(this);
-    this.#announcer.tell({ kind: 'started', task: claimed, policy });
-    const execution = new Execution(claimed, definition as AnyTask, policy, this.#host);
-    if (told !== NOBODY) this.#told.set(execution, told);
-    this.#executions.add(execution);
-    this.#pause.begun(execution);
-    this.#suspects.begin(claimed);
-    this.#limits.watch(execution);
-    execution.start();
-  }
-
-  /** Fills the free slots with what was claimed ahead, unless its leases may have run out while this process was asleep. */
-  #beginAhead(): void {
-    if (this.#ahead.size > 0 && this.#membership.mayHaveLapsed) {
-      void this.#inBackground(this.#membership.refresh()).then(() => this.#wakeup.call());
-      return;
-    }
-    while (this.#ahead.size > 0 && this.#freeSlots() > 0) this.#begin(this.#ahead.take() as Claimed);
-  }
-
-  #handBack(claimed: Claimed, message: string, told = NOBODY): void {
-    const outcome: Outcome = { kind: 'interruption', started: false, message };
-    const policy = this.#policyFor(claimed);
-    this.#handingBack.add(claimed);
-    const handedBack = this.#settler
-      .settle(claimed, policy, { outcome, ranFor: 0 })
-      .finally(() => this.#handingBack.delete(claimed));
-    // Whoever waits for it hears of a failure; where nobody does, the worker is at its end and the lease will be taken over.
-    this.#inBackground(handedBack).then(told.resolve, told.reject);
-  }
-
-  #settle(execution: Execution, outcome: Outcome, returned: unknown): void {
-    const { claimed, elapsed, frozenFor } = execution;
-    // A failure is answered by the policy of this moment, which may have changed while it ran.
-    const policy = outcome.kind === 'success' ? execution.policy : this.#policyFor(claimed);
-    const told = this.#told.get(execution) ?? NOBODY;
-    if (execution.ended) {
-      this.#executions.end(execution);
-      this.#suspects.end(claimed, saysSomething(outcome));
-    }
-    this.#measure(claimed.type, elapsed - frozenFor);
-    this.#pause.ended(execution, outcome);
-    const ended = endingOf(outcome, elapsed, returned, this.#context.sizeLimit);
-    const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
-    this.#settler
-      .settle(claimed, policy, ending, () => this.#stuck.add(execution))
-      .then(
-        (finished) => {
-          if (finished.kind === 'settled' && !isWaiting(finished.state)) this.#only?.delete(claimed.lease.task);
-          this.#leave(execution);
-          told.resolve(finished);
-        },
-        (error: unknown) => {
-          this.#leave(execution);
-          told.reject(error);
-        },
-      );
-    this.#beginAhead();
-    // In the same turn as the settlement, so that the claim it leads to shares its transaction.
-    if (this.#hasRoom) this.#wakeup.call();
-  }
-
-  /** What takes longer than it was thought to is not left to wait here. */
-  #measure(type: string, elapsed: Milliseconds): void {
-    this.#foresight.note(type, elapsed);
-    if (this.#ahead.size === 0 || !this.#foresight.isLong(type) || !this.#ahead.holds(type)) return;
-    this.#ahead.handBackAll('It was claimed ahead, and those before it take longer than they did.');
-  }
-
-  /** The execution is settled, or never will be from here. */
-  #leave(execution: Execution): void {
-    const held = this.#stuck.delete(execution);
-    this.#executions.leave(execution);
-    if (this.#executions.unsettled > 0 && !held) return;
+    if (this.#pipeline.unsettled > 0 && !heldSlot) return;
     this.#wakeup.call();
     this.#restIfIdle();
     if (this.#isQuiet) this.#onQuiet?.();
   }
 
-  // ── Recovery ──
-
-  /** Decides about tasks that others lost, and about those whose deadline passed while they waited. */
-  #recover(): Promise<void> {
-    this.#recovering ??= this.#inBackground(this.#recoverAll()).finally(() => {
-      this.#recovering = undefined;
-    });
-    return this.#recovering;
-  }
-
-  async #recoverAll(): Promise<void> {
-    const worker = this.#membership.id;
-    if (worker === undefined) return;
-    const [asking, settler, definitions] = [this.#asking, this.#settler, this.#definitions];
-    const [configuration, suspects] = [this.#configuration, this.#suspects];
-    const isOver = () => this.#stopping !== undefined;
-    const { nextIn, neighbours } = await recover(worker, {
-      asking,
-      settler,
-      definitions,
-      configuration,
-      suspects,
-      onEnded: this.#cleanUp,
-      isOver,
-    });
-    if (isOver() || !this.#looping) return;
-    this.#takeover.expectIn(nextIn);
-    this.#neighbours.set(neighbours);
-    if (this.#neighbours.any) this.#pulse.begin();
-  }
-
-  readonly #cleanUp = (definition: AnyTask, lost: Recovered): void => {
-    void this.#inBackground(cleanUp(definition, lost, this.#log));
-  };
-
   /** How long a handler may go on while the worker cannot renew, as when it blocks the event loop. */
   #mayRunFor(): Milliseconds | 'none' {
     const timeout = longestTimeout(this.#context.tasks, this.#configuration);
     return timeout === 'none' ? timeout : timeout + this.#settings.grace;
-  }
-
-  /** Nobody waits for it: what has not expired is worked meanwhile. */
-  #endExpired(expired: readonly Recovered[]): void {
-    const [settler, definitions, configuration] = [this.#settler, this.#definitions, this.#configuration];
-    const options = { settler, definitions, configuration, suspects: this.#suspects, onEnded: this.#cleanUp };
-    this.#inBackground(settleRecovered(expired, options)).catch((error: unknown) => {
-      this.#log.error(
-        { err: error, worker: this.name },
-        'Tasks whose deadline has passed could not be ended; trying again',
-      );
-    });
-  }
-
-  /** At each beat. Nobody waits for it: it may take long, and must not put off the next renewal. */
-  #recoverUnasked(): void {
-    if (this.#stopping) return;
-    this.#recover().catch((error: unknown) => {
-      this.#log.error({ err: error, worker: this.name }, 'What others lost could not be recovered; trying again');
-    });
   }
 
   /** One that is there for certain tasks leaves to others what is done for all. */
@@ -712,11 +472,11 @@ export class Worker implements AsyncDisposable {
 
   /** A worker that nobody started, and that holds nothing, does not keep its process alive. */
   #restIfIdle(): void {
-    if (this.#looping || this.#executions.unsettled > 0) return;
+    if (this.#looping || this.#pipeline.unsettled > 0) return;
     this.#membership.rest();
     this.#listenNoMore();
-    this.#limits.rest();
-    this.#ahead.rest();
+    this.#pipeline.rest();
+    this.#claimer.rest();
     void this.#chores.rest();
   }
 
@@ -738,18 +498,18 @@ export class Worker implements AsyncDisposable {
     this.#countdown = countdown;
     this.#wakeup.call();
     void this.#inBackground(this.#sayStopping());
-    this.#ahead.handBackAll(SHUT_DOWN);
+    this.#claimer.handBackAll(SHUT_DOWN);
     await Promise.race([this.#allQuiet(), countdown.warned]);
-    for (const execution of this.#leased()) execution.abort('shutdown');
+    for (const execution of this.#pipeline.leased) execution.abort('shutdown');
     await Promise.race([this.#allQuiet(), countdown.over]);
-    for (const execution of this.#leased()) execution.abandon();
+    for (const execution of this.#pipeline.leased) execution.abandon();
     this.#settler.giveUp();
     await Promise.race([this.#signOff(), countdown.final]);
     countdown.cancel();
     this.#restAll();
-    stopListeningForStrays(this);
+    this.#pipeline.stop();
     this.#membership.leaveLater();
-    const unwritten = [...this.#leased().map(({ claimed }) => claimed), ...this.#handingBack].map(unwrittenOf);
+    const unwritten = this.#pipeline.unsaved.map(unwrittenOf);
     for (const execution of unwritten) this.#sayUnwritten(execution);
     for (const { resolve } of this.#waiters.splice(0)) resolve();
     this.#context.onEnd?.(this);
@@ -770,8 +530,8 @@ export class Worker implements AsyncDisposable {
     this.#membership.rest();
     this.#pulse.rest();
     this.#listenNoMore();
-    this.#limits.rest();
-    this.#ahead.rest();
+    this.#pipeline.rest();
+    this.#claimer.rest();
   }
 
   #sayUnwritten(execution: Unwritten): void {
@@ -781,7 +541,7 @@ export class Worker implements AsyncDisposable {
   /** Whoever kills the process from here on is to blame for what is lost with it, not its tasks. */
   async #sayStopping(): Promise<void> {
     const worker = this.#membership.id;
-    if (worker === undefined || this.#executions.unsettled === 0) return;
+    if (worker === undefined || this.#pipeline.unsettled === 0) return;
     try {
       await this.#asking.ask((tasks) => tasks.stopping(worker));
     } catch (error) {
@@ -792,7 +552,7 @@ export class Worker implements AsyncDisposable {
   /** Resolves when nothing runs and nothing is on its way to the store. */
   async #allQuiet(): Promise<void> {
     await this.#loop;
-    await this.#claiming;
+    await this.#claimer.settled();
     while (!this.#isQuiet) {
       await new Promise<void>((resolve) => {
         this.#onQuiet = resolve;

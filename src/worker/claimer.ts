@@ -1,0 +1,206 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+import type { Policy } from '../failure/policy.ts';
+import type { Claimed, ClaimRequest, Recovered, Takes } from '../store/store.ts';
+import { Ahead } from './ahead.ts';
+import type { Asking } from './asking.ts';
+import type { AnyTask } from './define-task.ts';
+import { Foresight } from './foresight.ts';
+import type { Held, Membership } from './membership.ts';
+import { type Pipeline, SHUT_DOWN } from './pipeline.ts';
+import { claimedUnder, storeIdempotence } from './second-run.ts';
+import { AWAITS_EMPTY, type Suspects } from './suspects.ts';
+import type { WorkerSettings } from './worker-options.ts';
+
+/** What a claim came to. */
+export interface ClaimResult {
+  /** How many slots it was made for. */
+  readonly asked: number;
+  /** What it was given for them. */
+  readonly given: readonly Claimed[];
+  readonly nextDueIn?: Milliseconds;
+}
+
+export interface ClaimerOptions {
+  readonly clock: Clock;
+  readonly asking: Asking;
+  readonly membership: Membership;
+  readonly pipeline: Pipeline;
+  readonly suspects: Suspects;
+  readonly settings: WorkerSettings;
+  readonly takes: Takes;
+  /** Nothing but these tasks. They become fewer as they end. */
+  readonly only: ReadonlySet<number> | undefined;
+  /** The types whose definitions say that they must not run twice, whatever their input. */
+  readonly notIdempotent: readonly string[];
+  readonly definitionOf: (type: string) => AnyTask | undefined;
+  readonly policyFor: (claimed: Claimed) => Policy;
+  readonly isStopping: () => boolean;
+  /** The tasks whose handler still runs in this process, without a lease. */
+  readonly withoutLease: () => readonly number[];
+  /** Called with tasks that came with a claim because their deadline has passed. */
+  readonly onExpired: (expired: readonly Recovered[]) => void;
+  /** Called when the lease has been renewed after it may have run out. */
+  readonly onRefreshed: () => void;
+  readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
+}
+
+/** Claims tasks for the free slots of a worker, and ahead of them where they are measured to be short. */
+export class Claimer {
+  readonly #options: ClaimerOptions;
+  readonly #foresight: Foresight;
+  readonly #ahead: Ahead;
+  #claiming: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ClaimerOptions) {
+    const { clock, settings, pipeline } = options;
+    this.#options = options;
+    this.#foresight = new Foresight(settings.concurrency, (type) => this.#mayClaimAhead(type));
+    this.#ahead = new Ahead({
+      clock,
+      handBack: (claimed, why) => void pipeline.handBack(claimed, why),
+      onStuck: () => this.#foresight.doubt(),
+    });
+  }
+
+  /**
+   * One claim at a time: two at once would fill the same slots, and each bring a suspect. `limit` is asked when the claim is made, for
+   * what ends meanwhile may pause the worker.
+   */
+  claim(limit: () => number): Promise<ClaimResult> {
+    const claim = this.#claiming.then(() => this.#claimNow(limit));
+    this.#claiming = claim.catch(() => {});
+    return claim;
+  }
+
+  /** Resolves when no claim is under way. Never rejects. */
+  async settled(): Promise<void> {
+    await this.#claiming;
+  }
+
+  get freeSlots(): number {
+    const { pipeline, settings } = this.#options;
+    return Math.max(0, Math.min(settings.concurrency - pipeline.slotsTaken, settings.maxTasks - pipeline.begun));
+  }
+
+  /** Whether there is anything to claim for. */
+  get hasRoom(): boolean {
+    return this.freeSlots > 0 || this.#foreseen(this.#options.settings.concurrency) !== undefined;
+  }
+
+  /** What was claimed ahead: its leases are the worker's, like those of what runs. */
+  get held(): readonly Held[] {
+    return this.#ahead.held;
+  }
+
+  /** Fills the free slots with what was claimed ahead, unless its leases may have run out while this process was asleep. */
+  beginAhead(): void {
+    const { membership, pipeline, inBackground, onRefreshed } = this.#options;
+    if (this.#ahead.size > 0 && membership.mayHaveLapsed) {
+      void inBackground(membership.refresh()).then(onRefreshed);
+      return;
+    }
+    while (this.#ahead.size > 0 && this.freeSlots > 0) void pipeline.execute(this.#ahead.take() as Claimed);
+  }
+
+  /** What takes longer than it was thought to is not left to wait here. */
+  measure(type: string, elapsed: Milliseconds): void {
+    this.#foresight.note(type, elapsed);
+    if (this.#ahead.size === 0 || !this.#foresight.isLong(type) || !this.#ahead.holds(type)) return;
+    this.#ahead.handBackAll('It was claimed ahead, and those before it take longer than they did.');
+  }
+
+  handBack(held: readonly Held[], why: string): void {
+    this.#ahead.handBack(held, why);
+  }
+
+  handBackAll(why: string): void {
+    this.#ahead.handBackAll(why);
+  }
+
+  /** Leaves no timer. */
+  rest(): void {
+    this.#ahead.rest();
+  }
+
+  async #claimNow(limit: () => number): Promise<ClaimResult> {
+    const { asking, membership, pipeline, suspects, policyFor, isStopping, onExpired } = this.#options;
+    for (;;) {
+      const most = limit();
+      const asked = isStopping() ? 0 : Math.min(most, this.freeSlots);
+      const ahead = this.#foreseen(most);
+      const { allowed } = suspects;
+      if ((asked === 0 && !ahead) || !allowed) return { asked, given: [] };
+      const worker = await membership.join();
+      const request = this.#request(worker, asked, ahead, allowed);
+      if (request.alone && asked > 0) suspects.noteAsked();
+      const { known, tasks: taken, nextDueIn, expired } = await asking.ask((store) => store.claim(request));
+      if (!known) membership.forget(worker);
+      if (expired.length > 0) onExpired(expired);
+      if (!known) continue;
+      const tasks = taken.some(({ idempotenceUnsaid }) => idempotenceUnsaid) ? await this.#asDefined(taken) : taken;
+      const [first] = tasks;
+      if (first && !suspects.mayBegin(first, policyFor(first))) {
+        void pipeline.handBack(first, AWAITS_EMPTY.message);
+        return { asked, given: [] };
+      }
+      const beyond = tasks.slice(asked);
+      if (isStopping()) for (const claimed of beyond) void pipeline.handBack(claimed, SHUT_DOWN);
+      else this.#ahead.add(beyond);
+      return { asked, given: tasks.slice(0, asked), ...(nextDueIn !== undefined && { nextDueIn }) };
+    }
+  }
+
+  #request(
+    worker: number,
+    limit: number,
+    ahead: ClaimRequest['ahead'],
+    allowed: Pick<ClaimRequest, 'suspects' | 'alone'>,
+  ): ClaimRequest {
+    const { takes, only, notIdempotent, withoutLease } = this.#options;
+    return {
+      ...takes,
+      ...(only && { only: [...only] }),
+      ...(ahead && { ahead }),
+      worker,
+      limit,
+      suspects: allowed.suspects,
+      // What was claimed ahead begins first. A claim without a free slot is given no such task, and claims nothing ahead behind one.
+      alone: allowed.alone && (limit === 0 || this.#ahead.size === 0),
+      ...(notIdempotent.length > 0 && { notIdempotent }),
+      except: withoutLease(),
+    };
+  }
+
+  /** What was claimed, as its definitions see it; what only they say is stored before anything begins. */
+  async #asDefined(taken: readonly Claimed[]): Promise<readonly Claimed[]> {
+    const { asking, pipeline, definitionOf } = this.#options;
+    const tasks = taken.map((claimed) => claimedUnder(definitionOf(claimed.type), claimed));
+    try {
+      await storeIdempotence(asking, tasks);
+      return tasks;
+    } catch (error) {
+      const why = 'It could not be stored that it must not run twice.';
+      for (const claimed of tasks) void pipeline.handBack(claimed, why);
+      throw error;
+    }
+  }
+
+  /** How many to claim before there is room for them, if any; only where the worker takes what comes, without end. */
+  #foreseen(most: number): ClaimRequest['ahead'] {
+    const { settings, only, pipeline, isStopping } = this.#options;
+    const { claimAhead, maxTasks, concurrency } = settings;
+    if (!claimAhead || only || isStopping() || maxTasks !== Number.POSITIVE_INFINITY || most < concurrency) {
+      return undefined;
+    }
+    const request = this.#foresight.request(this.#ahead.size);
+    // What waits behind a long one would wait long.
+    return request && pipeline.runsOther(request.types) ? undefined : request;
+  }
+
+  /** Whether a type's tasks may wait here with a lease: each of them must be one that may run twice, for the worker may die. */
+  #mayClaimAhead(type: string): boolean {
+    const { idempotent = true } = this.#options.definitionOf(type) ?? {};
+    return idempotent === true;
+  }
+}

@@ -1,0 +1,220 @@
+import type { Clock } from '../clock.ts';
+import type { Milliseconds } from '../duration.ts';
+import { saysSomething } from '../failure/outcome.ts';
+import type { Policy } from '../failure/policy.ts';
+import type { Claimed } from '../store/store.ts';
+import type { Finished } from '../telemetry/events.ts';
+import type { Announcer } from './announcer.ts';
+import type { ClaimPause } from './claim-pause.ts';
+import type { AnyTask } from './define-task.ts';
+import { Execution, type Host, type Judged } from './execution.ts';
+import { Executions } from './executions.ts';
+import type { Pulse } from './pulse.ts';
+import { endingOf } from './result.ts';
+import type { Settler } from './settler.ts';
+import { listenForStrays, stopListeningForStrays } from './strays.ts';
+import type { Suspects } from './suspects.ts';
+import { TimeLimits } from './time-limits.ts';
+
+/** What a claim came to; an error where its worker gave up before the store took it: then the lease is left to be taken over. */
+export type Ended = { readonly finished: Finished } | { readonly error: unknown };
+
+export interface PipelineOptions {
+  readonly clock: Clock;
+  readonly settler: Settler;
+  readonly announcer: Announcer;
+  readonly suspects: Suspects;
+  readonly pause: ClaimPause;
+  readonly pulse: Pulse;
+  /** The largest result that is kept, in bytes. */
+  readonly sizeLimit: number;
+  readonly host: Omit<Host, 'clock' | 'onOver'>;
+  readonly definitionOf: (type: string) => AnyTask | undefined;
+  /** By the configuration of this moment. */
+  readonly policyFor: (claimed: Claimed) => Policy;
+  /** Whether the worker was told to stop, so that nothing begins any more. */
+  readonly isStopping: () => boolean;
+  /** Called when a handler is about to be called. */
+  readonly onStart: () => void;
+  /** Called with how long a handler ran, while its process was not frozen. */
+  readonly onRan: (type: string, time: Milliseconds) => void;
+  /** Called when a slot may be free, in the same turn as the settlement: the claim that follows shares its transaction. */
+  readonly onRoom: () => void;
+  /** Called when the handler of an execution that was judged without it has ended after all. */
+  readonly onOver: () => void;
+  /** Called when a claim is settled, or never will be from here. `heldSlot`: it kept its slot because it could not be written. */
+  readonly onLeft: (claimed: Claimed, ended: Ended, heldSlot: boolean) => void;
+  /** Has a stop and a drain wait for this. */
+  readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
+}
+
+export const SHUT_DOWN = 'Its worker shut down before it began.';
+const STILL_RUNS = 'Its handler still runs here, in an execution whose lease was lost.';
+
+/** Every execution of a worker, from its claim to its settlement: `execute` reads straight down. */
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #host: Host;
+  readonly #executions = new Executions();
+  readonly #limits: TimeLimits;
+  /** Those that ended and could not be written at once: they keep their slots, so that no more is begun than can be written. */
+  readonly #unwritten = new Set<Execution>();
+  /** Claims that are handed back, until that is written. */
+  readonly #handingBack = new Set<Claimed>();
+  #begun = 0;
+
+  constructor(options: PipelineOptions) {
+    const { clock, pulse, host } = options;
+    this.#options = options;
+    this.#host = { ...host, clock, onOver: (execution) => this.#endAbandoned(execution) };
+    this.#limits = new TimeLimits({
+      clock,
+      running: () => this.#executions.all,
+      onTimer: (dueAt) => pulse.noticeLate(dueAt),
+    });
+  }
+
+  /** Runs the handler of what was claimed, unless there is no sense in that any more, and settles what it ends with. Never rejects. */
+  async execute(claimed: Claimed): Promise<Ended> {
+    const refusal = this.#refusal(claimed);
+    if (refusal !== undefined) return this.handBack(claimed, refusal);
+    const execution = this.#start(claimed);
+    const judged = await execution.run();
+    if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
+    const settling = this.#settle(execution, judged);
+    this.#options.onRoom();
+    const ended = await settling;
+    this.#leave(execution, ended);
+    return ended;
+  }
+
+  /** Settles a claim whose handler was not called: uncharged, to be run again. Never rejects. */
+  handBack(claimed: Claimed, message: string): Promise<Ended> {
+    const { settler, policyFor, inBackground } = this.#options;
+    this.#handingBack.add(claimed);
+    const ending = { outcome: { kind: 'interruption', started: false, message }, ranFor: 0 } as const;
+    const ended = asEnded(settler.settle(claimed, policyFor(claimed), ending));
+    return inBackground(ended.finally(() => this.#handingBack.delete(claimed)));
+  }
+
+  /** How many have begun. */
+  get begun(): number {
+    return this.#begun;
+  }
+
+  /** How many slots are taken: by handlers that have not ended, and by what could not be written. */
+  get slotsTaken(): number {
+    let unwritten = 0;
+    for (const { ended } of this.#unwritten) if (ended) unwritten += 1;
+    return this.#executions.running + unwritten;
+  }
+
+  /** Whether any handler has not ended. */
+  get isRunning(): boolean {
+    return this.#executions.running > 0;
+  }
+
+  /** How many have a lease of this worker's, until what they ended with is written. */
+  get unsettled(): number {
+    return this.#executions.unsettled;
+  }
+
+  /** Those whose lease is this worker's, until what they ended with is written. */
+  get leased(): readonly Execution[] {
+    return this.#executions.all.filter(({ left }) => !left);
+  }
+
+  /** The tasks whose handler still runs here without its lease. */
+  get withoutLease(): readonly number[] {
+    return this.#executions.all
+      .filter(({ ended, lacksLease }) => !ended && lacksLease)
+      .map(({ claimed }) => claimed.lease.task);
+  }
+
+  /** What the store has not taken yet. */
+  get unsaved(): readonly Claimed[] {
+    return [...this.leased.map(({ claimed }) => claimed), ...this.#handingBack];
+  }
+
+  /** Whether a handler runs of another type than these. */
+  runsOther(types: readonly string[]): boolean {
+    return this.#executions.all.some(({ ended, claimed }) => !ended && !types.includes(claimed.type));
+  }
+
+  /** All whose handler has not ended, or that are not settled. */
+  get all(): readonly Execution[] {
+    return this.#executions.all;
+  }
+
+  /** Leaves no timer. */
+  rest(): void {
+    this.#limits.rest();
+  }
+
+  /** No handler of this worker is left whose stray errors it would record. */
+  stop(): void {
+    this.rest();
+    stopListeningForStrays(this);
+  }
+
+  /** Why what was claimed is handed back at once; undefined where it is to run. */
+  #refusal({ lease }: Claimed): string | undefined {
+    // A task that runs here was claimed before.
+    const earlier = lease.execution > 1 ? this.#executions.find(lease.task) : undefined;
+    // The store gives nobody what is leased, so the lease of the earlier execution was lost; its handler has not heard yet.
+    earlier?.abort('lost');
+    if (earlier) return STILL_RUNS;
+    return this.#options.isStopping() ? SHUT_DOWN : undefined;
+  }
+
+  #start(claimed: Claimed): Execution {
+    const { announcer, pause, suspects, pulse, definitionOf, policyFor, onStart } = this.#options;
+    const policy = policyFor(claimed);
+    this.#begun += 1;
+    onStart();
+    pulse.begin();
+    listenForStrays(this);
+    announcer.tell({ kind: 'started', task: claimed, policy });
+    const execution = new Execution(claimed, definitionOf(claimed.type) as AnyTask, policy, this.#host);
+    this.#executions.add(execution);
+    pause.begun(execution);
+    suspects.begin(claimed);
+    this.#limits.watch(execution);
+    return execution;
+  }
+
+  #freeSlot(execution: Execution, reported: boolean): void {
+    this.#executions.end(execution);
+    this.#options.suspects.end(execution.claimed, reported);
+  }
+
+  #settle(execution: Execution, { outcome, returned }: Judged): Promise<Ended> {
+    const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
+    const { claimed, elapsed, frozenFor } = execution;
+    // A failure is answered by the policy of this moment, which may have changed while it ran.
+    const policy = outcome.kind === 'success' ? execution.policy : policyFor(claimed);
+    onRan(claimed.type, elapsed - frozenFor);
+    pause.ended(execution, outcome);
+    const ended = endingOf(outcome, elapsed, returned, sizeLimit);
+    const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
+    return asEnded(settler.settle(claimed, policy, ending, () => this.#unwritten.add(execution)));
+  }
+
+  #leave(execution: Execution, ended: Ended): void {
+    const heldSlot = this.#unwritten.delete(execution);
+    this.#executions.leave(execution);
+    this.#options.onLeft(execution.claimed, ended, heldSlot);
+  }
+
+  #endAbandoned(execution: Execution): void {
+    this.#freeSlot(execution, false);
+    this.#options.onOver();
+  }
+}
+
+function asEnded(settled: Promise<Finished>): Promise<Ended> {
+  return settled.then(
+    (finished) => ({ finished }),
+    (error: unknown) => ({ error }),
+  );
+}

@@ -25,17 +25,24 @@ export interface ChoresOptions {
   readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
 }
 
-/**
- * What one worker does for all that share the store: it removes tasks whose time is up, and logs the steps that operators took
- * elsewhere. Nothing waits for it, and a store that cannot be asked is asked again the next time.
- */
+interface Chore {
+  readonly run: () => Promise<void>;
+  /** What is logged where it failed. It is tried again at the next look. */
+  readonly failed: string;
+}
+
+/** What one worker does for all that share the store. Nothing waits for it. */
 export class Chores {
   readonly #options: ChoresOptions;
-  #logging: Promise<void> | undefined;
-  #pruning: Promise<void> | undefined;
-  #looking: Promise<void> | undefined;
+  readonly #all: readonly Chore[] = [
+    { run: () => this.#logActions(), failed: 'What operators did could not be read; trying again' },
+    { run: () => this.#lookAtClock(), failed: 'The clock of the store could not be read; trying again' },
+    { run: () => this.#prune(), failed: 'Old tasks could not be removed; trying again' },
+  ];
+  readonly #underWay = new Map<Chore, Promise<void>>();
   #doubted = false;
   #resting = true;
+  /** Whether a chore that is under way waits for the clock. */
   #pausing = false;
   #endPause = () => {};
 
@@ -43,35 +50,34 @@ export class Chores {
     this.#options = options;
   }
 
-  /** Looks whether there is something to do, and begins with it. */
+  /** Begins each chore that is not under way. */
   look(): void {
     this.#resting = false;
-    this.#logging ??= this.#safely(this.#logActions(), 'What operators did could not be read; trying again').finally(
-      () => {
-        this.#logging = undefined;
-      },
-    );
-    this.#looking ??= this.#safely(
-      this.#lookAtClock(),
-      'The clock of the store could not be read; trying again',
-    ).finally(() => {
-      this.#looking = undefined;
-    });
-    this.#pruning ??= this.#safely(this.#prune(), 'Old tasks could not be removed; trying again').finally(() => {
-      this.#pruning = undefined;
-    });
+    for (const chore of this.#all) {
+      if (!this.#underWay.has(chore)) this.#underWay.set(chore, this.#run(chore));
+    }
   }
 
   /** Whether it does nothing, or waits for the clock. */
   get resting(): boolean {
-    return this.#logging === undefined && this.#looking === undefined && (this.#pruning === undefined || this.#pausing);
+    return this.#underWay.size === (this.#pausing ? 1 : 0);
   }
 
   /** Ends with the batch that is under way. */
   async rest(): Promise<void> {
     this.#resting = true;
     this.#endPause();
-    await Promise.all([this.#logging, this.#looking, this.#pruning]);
+    await Promise.all(this.#underWay.values());
+  }
+
+  async #run(chore: Chore): Promise<void> {
+    try {
+      await chore.run();
+    } catch (error) {
+      const { log, worker } = this.#options;
+      log.error({ err: error, worker }, chore.failed);
+    }
+    this.#underWay.delete(chore);
   }
 
   /** Says once that the clock jumped, and once more if it jumps again later. */
@@ -81,15 +87,6 @@ export class Chores {
     const trouble = clockTrouble(clock);
     if (trouble !== undefined && !this.#doubted) log.warn({ ...clock, worker }, trouble);
     this.#doubted = trouble !== undefined;
-  }
-
-  async #safely(work: Promise<void>, trouble: string): Promise<void> {
-    try {
-      await work;
-    } catch (error) {
-      const { log, worker } = this.#options;
-      log.error({ err: error, worker }, trouble);
-    }
   }
 
   /** A log that takes no such lines leaves them to the log of another worker. */

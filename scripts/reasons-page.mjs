@@ -25,19 +25,19 @@ const INTRODUCTION = `# Reasons
 
 <!-- Made by \`npm run classify:docs\` from src/failure/classify/reasons.ts. Change it there. -->
 
-Every reason that \`classify\` and the handlers of Holdfast give, whatever library the error came from. [Classification](classification.md) tells how an
-error gets one, and how rules of your own give others.
+This page lists every reason that \`classify\` and the built-in handlers give. [Classification](classification.md) says how an error gets its
+reason, and how your own rules add others.
 
-- **kind**: how such a failure behaves when the same task runs again. A rule may know better for one code: the day's quota of one
-  service fills again, that of another waits for a person. Then the failure has that kind.
-- **fault**: who caused it, and so who pays: the task, the source that it touches, that source's quota, or the worker.
-- **ambiguous**: the effect may have happened. A task with \`idempotent: false\` then waits for a person.
+- **kind**: the usual kind of a failure with this reason. A single code may have another kind: for example, the daily quota of one service
+  refills by itself, but that of another one needs a person.
+- **fault**: who is at fault, and so is charged: the task, its source, the quota of the source, or the worker.
+- **ambiguous**: the effect may have happened although the task failed. A task with \`idempotent: false\` then waits for a person.
 - **default answer**: what \`presets.standard\` does. A rule for the reason, its family (\`fs.*\`) or its kind changes it.
 `;
 
 const ENGINE = `## Without a failure
 
-These stand in decisions and with tasks, and no error has them.
+These are reasons of decisions and tasks. No error has them.
 `;
 
 function table(head, rows) {
@@ -47,8 +47,8 @@ function table(head, rows) {
 
 function inWords({ kind, fault }, { maxAttempts, backoff: given, charge }, backoff) {
   if (fault === 'worker')
-    return kind === 'permanent' ? 'needs a person; nobody is charged' : `put off, ${backoff(given)}; nobody is charged`;
+    return kind === 'permanent' ? 'needs a person; no charge' : `deferred, ${backoff(given)}; no charge`;
   if (kind === 'permanent') return 'ends at once';
-  if (kind === 'rate_limited' && !charge) return `waits as asked, else ${backoff(given)}; nobody is charged`;
+  if (kind === 'rate_limited' && !charge) return `waits as asked, otherwise ${backoff(given)}; no charge`;
   return `${maxAttempts} attempts, ${backoff(given)}`;
 }

@@ -184,7 +184,7 @@ export class LeaseLostError extends HoldfastError {
   }
 }
 
-/** The store could not do what was asked: busy, full, read-only, corrupt, unreachable, or written by a newer version. */
+/** The store could not do this: busy, full, read-only, corrupt, unreachable, or written by a newer version. */
 export class StoreError extends HoldfastError {
   /** Whether the same call may succeed later without a change. */
   readonly retryable: boolean;

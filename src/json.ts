@@ -8,7 +8,7 @@ export const DEFAULT_SIZE_LIMIT = 1_048_576;
 const DEEPEST = 1_000;
 
 /**
- * Writes a value as JSON, refusing by name and path what JSON would lose or twist in silence: BigInt, cycles, NaN and
+ * Writes a value as JSON, refusing by name and path what JSON would silently lose or change: BigInt, cycles, NaN and
  * infinities, functions, symbols, invalid dates, promises, errors, Maps, Sets and binary data, lone surrogates, NUL
  * characters, and more than 1,000 levels. `undefined` goes the way JSON sends it: members are dropped, in a list it is
  * null. An own `__proto__` stays data.
@@ -108,7 +108,7 @@ function isBoxed(value: object): boolean {
   return value instanceof Number || value instanceof String || value instanceof BigInt || value instanceof Symbol;
 }
 
-/** What an object's `toJSON` answers is written as it stands: JSON does not ask that for its own `toJSON`. */
+/** The result of `toJSON` is written as it is: JSON does not call `toJSON` on it again. */
 function objectionToContent(value: object, above: Above): Objection | undefined {
   if (!('toJSON' in value) || typeof value.toJSON !== 'function') return objectionToMembers(value, above);
   const answer: unknown = value.toJSON();

@@ -31,7 +31,7 @@ export function withFields(log: Logger, fields: object): Logger {
   };
 }
 
-/** A logger whose own failures go nowhere: what befalls a log must not befall a task. */
+/** A logger whose own errors are ignored, because a broken logger must not affect a task. */
 export function harmless(log: Logger): Logger {
   if (log === silent) return silent;
   const quietly = (write: () => unknown) => {

@@ -20,7 +20,7 @@ function jsonOf(value: object): string {
   try {
     return JSON.stringify(value) ?? 'an object';
   } catch {
-    // A cycle, a BigInt, or a getter that throws: the message matters more than what is in there.
+    // A cycle, a BigInt, or a getter that throws: the error message must not fail because of it.
     return 'an object';
   }
 }

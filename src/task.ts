@@ -29,7 +29,7 @@ export const TASK_STATES = [
 ] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** Where a task may stand that is imported from another queue: wherever it stood there, but for running. */
+/** The states in which a task can be imported: every state except running. */
 export const IMPORT_STATES = [
   'scheduled',
   'ready',

@@ -3,11 +3,11 @@ import { splitTest } from './promises.mjs';
 
 /** @typedef {import('./systems.mjs').System & { readonly promises: readonly import('./promises.mjs').Promised[] }} Covered */
 
-const INTRODUCTION = `# What is covered of five systems
+const INTRODUCTION = `# How five documented systems are covered
 
-Holdfast answers the documents of five systems. Each of their statements is proven by a test of an example that does the same
-work, or left, with the reason: answered in another way, or not yet. This page is made from the \`promises.yaml\` of each example
-by \`node scripts/examples.mjs\`, which runs all of it.
+The examples do the work of five systems that are described in documents. For each statement of these documents, this page names the
+test that proves it, or the reason why it is left out: it is solved in another way, or not supported yet. \`node scripts/examples.mjs\`
+runs all tests and makes this page from the \`promises.yaml\` of each example.
 `;
 
 /**
@@ -20,15 +20,15 @@ export function systemsPage(systems) {
 
 /** @param {Covered} system */
 function section({ title, page, example, later, promises }) {
-  const words = `[Its words beside ours](coming-from/${page}).`;
+  const words = `[Its words and ours](coming-from/${page}).`;
   if (later !== undefined) return `## ${title}\n\n${later} ${words}\n`;
   const proven = promises.filter(({ test }) => test !== undefined);
   const left = promises.filter((promised) => promised.left !== undefined);
   const parts = [
-    `## ${title}\n\n[The example](../examples/${example}/README.md). ${words} Of ${promises.length} promises ${proven.length} are proven, and ${left.length} are left.`,
+    `## ${title}\n\n[The example](../examples/${example}/README.md). ${words} Of ${promises.length} promises ${proven.length} are proven, and ${left.length} are left out.`,
     ...grouped(proven).map(([heading, entries]) => `### ${title}: ${heading}\n\n${entries.map(provenLine).join('\n')}`),
   ];
-  if (left.length > 0) parts.push(`### ${title}: what is left, and why\n\n${left.map(leftLine).join('\n')}`);
+  if (left.length > 0) parts.push(`### ${title}: what is left out, and why\n\n${left.map(leftLine).join('\n')}`);
   return `${parts.join('\n\n')}\n`;
 }
 
@@ -51,7 +51,7 @@ function provenLine({ promise, test = '' }) {
 
 /** @param {import('./promises.mjs').Promised} promised */
 function leftLine({ promise, section, left }) {
-  return `- ${promise} (${section}) **Left:** ${left}`;
+  return `- ${promise} (${section}) **Left out:** ${left}`;
 }
 
 /** @param {string} text */

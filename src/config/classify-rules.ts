@@ -18,7 +18,7 @@ import {
 } from './shapes.ts';
 import type { Node } from './source.ts';
 
-/** A rule, and where it stands. */
+/** A rule and its place. */
 export interface RuleBlock {
   readonly node: Node;
   readonly rule: ClassifyRule & { readonly when: RuleMatch };

@@ -298,7 +298,7 @@ function optionsShape(backoffs: Backoffs): Shape<RetryOptions> {
   return fields('A policy', known, { instead: INSTEAD }) as Shape<RetryOptions>;
 }
 
-/** `retry:`, or a named policy: options, or the name of what they would extend. */
+/** `retry:` or a named policy: options, or only the name of another policy. */
 export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
   const options = optionsShape(backoffs);
   return {

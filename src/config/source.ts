@@ -11,7 +11,7 @@ import {
 } from 'yaml';
 import type { Located, Problems } from './problems.ts';
 
-/** A value of a configuration, and where it stands. */
+/** A value of a configuration and its place. */
 export type Node = ScalarNode | ListNode | MapNode;
 
 interface ScalarNode extends Located {

@@ -62,12 +62,12 @@ export const STEPS = [
 ] as const;
 export type Step = (typeof STEPS)[number];
 
-/** Why a decision is what it is: enough to explain it to a person and to check it by hand. */
+/** Why this was decided: enough to explain it to a person and to check it by hand. */
 export interface Because {
   readonly step: Step;
   /** The rule that gave the numbers: a reason, a family, a kind, or `policy`. */
   readonly rule: string;
-  /** The charged count that this outcome brought it to, and the limit that it was held against. */
+  /** The charged count with this outcome, and the limit that it is compared with. */
   readonly count?: number;
   readonly limit?: number;
   readonly formula?: string;
@@ -244,7 +244,7 @@ function deferForWorker(open: Case, { reason, retryAfterMs }: Failure): Decision
   return { ...deferred, because: { ...deferred.because, text } };
 }
 
-/** A deferral of exactly what was asked for, or more: at least a second, within the policy's bounds. */
+/** A deferral by the requested wait or more: at least a second, within the limits of the policy. */
 function deferAsAsked(open: Case, asked: Milliseconds, jitter: Jitter): Decision {
   const wait = Math.max(asked, LEAST_DEFERRAL);
   const drawn = jitteredAbove(wait, jitter, open.roll);

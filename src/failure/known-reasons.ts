@@ -9,7 +9,7 @@ const OURS: readonly string[] = [
   ...Object.keys(ENGINE).filter((reason) => ENGINE[reason]?.answered),
 ];
 
-/** Why no task would ever meet a rule of this name, and what to write instead. */
+/** Why a rule with this name can never apply, and what to write instead. */
 export interface Objection {
   readonly message: string;
   readonly suggestion: string | undefined;

@@ -29,7 +29,7 @@ export interface Layer {
   /** Whether it uses only its own rules and none of less specific levels, like presets and whole policies. */
   readonly bare: boolean;
   readonly origin: Origin;
-  /** Where in its file each value stands, by `placeKey`. */
+  /** The place of each value in its file, by `placeKey`. */
   readonly places?: ReadonlyMap<string, Place>;
 }
 
@@ -59,7 +59,7 @@ function presetLayers(type: string): readonly Layer[] {
   return preset === standard && type !== 'standard' ? [] : [presetLayer(preset, 'type')];
 }
 
-/** A preset as a layer: it says what it names. */
+/** A preset as a layer: only the values that it sets. */
 export function presetLayer(preset: Policy, level: Level, at?: Omit<Origin, 'level' | 'by' | 'name'>): Layer {
   const name = nameOf(preset);
   const origin: Origin = { level, by: 'preset', ...(name !== undefined && { name }), ...at };
@@ -96,7 +96,7 @@ export function policyFrom(layers: readonly Layer[]): Policy {
   return policy;
 }
 
-/** One value of a policy, and who said it. */
+/** One value of a policy, and where it comes from. */
 export interface PolicyValue {
   /** Such as `['maxAttempts']`, or `['rules', 'fs.locked', 'backoff']`. */
   readonly path: readonly string[];
@@ -110,7 +110,7 @@ export interface ExplainedPolicy {
   readonly values: readonly PolicyValue[];
 }
 
-/** As `policyFrom`, with who said what. */
+/** As `policyFrom`, with the origin of each value. */
 export function explainPolicy(layers: readonly Layer[]): ExplainedPolicy {
   const policy = policyFrom(layers);
   const said = new Origins();
@@ -119,7 +119,7 @@ export function explainPolicy(layers: readonly Layer[]): ExplainedPolicy {
   return { policy, values: said.values(policy) };
 }
 
-/** Who said each value last. */
+/** The origin of each value. */
 class Origins {
   readonly #of = new Map<string, Origin>();
   readonly #rules = new Map<string, Map<keyof RuleOptions | '', Origin>>();
@@ -175,7 +175,7 @@ function originAt({ origin, places }: Layer, path: readonly string[]): Origin {
   return origin;
 }
 
-/** Who said a value, in words: `holdfast.yaml:12`, `preset imap_mailbox`, `code`. */
+/** An origin as text: `holdfast.yaml:12`, `preset imap_mailbox`, `code`. */
 export function describeOrigin({ by, name, file, line }: Origin): string {
   const at = file === undefined ? '' : line === undefined ? file : `${file}:${line}`;
   switch (by) {

@@ -23,7 +23,7 @@ export function isFamily(name: string): boolean {
   return name.endsWith('.*') && isReason(name.slice(0, -2)) && name.indexOf('.') === name.length - 2;
 }
 
-/** Who caused it, and so who pays: the task itself, the source that it touches, that source's quota, or the worker. */
+/** Who is at fault, and so is charged: the task, its source, the quota of the source, or the worker. */
 export const FAULTS = ['task', 'source', 'quota', 'worker'] as const;
 export type Fault = (typeof FAULTS)[number];
 
@@ -55,7 +55,7 @@ export interface Failure {
   readonly evidence: Evidence;
   /** Alike for failures of the same sort, whatever ids, numbers, times and paths their messages hold; made by `classify`. */
   readonly fingerprint?: string;
-  /** Set when the handler said on purpose what must follow; see `signals.ts`. */
+  /** Set if the handler decided what must follow; see `signals.ts`. */
   readonly word?: 'permanent' | 'needs_manual';
 }
 
@@ -70,7 +70,7 @@ export type Loss = (typeof LOSSES)[number];
 export type Outcome =
   | { readonly kind: 'success'; readonly result?: Json }
   | { readonly kind: 'failure'; readonly failure: Failure }
-  /** The handler said "later", which is nobody's failure. Without `after` the policy's backoff gives the delay. */
+  /** The handler asked to run later. This is not a failure. Without `after`, the policy's backoff gives the delay. */
   | { readonly kind: 'deferral'; readonly after?: Milliseconds; readonly reason: string; readonly message: string }
   /** A shutdown or a release handed it back. `started` tells whether its handler had begun. */
   | { readonly kind: 'interruption'; readonly started: boolean; readonly message: string }

@@ -18,13 +18,13 @@ export type Shape =
   | { readonly kind: 'choice'; readonly of: readonly string[] }
   | { readonly kind: 'flag' | 'backoff' | 'jitter' | 'rules' };
 
-/** One option. `Given` is what people write for it in code, `Kept` what a policy holds. */
+/** One option. `Given` is its type in code, `Kept` its type in a policy. */
 export interface Field<Given, Kept = Given> {
   readonly shape: Shape;
   readonly says: string;
   /** What holds where nobody says anything. */
   readonly byDefault: Kept;
-  /** As they stand in a file. */
+  /** In the form of a file. */
   readonly examples?: readonly unknown[];
   /** Only for the types: no field has it. */
   readonly given?: Given;
@@ -91,7 +91,7 @@ export const POLICY_FIELDS = {
   maxRetryAfter: span(24 * HOUR, 'A longer Retry-After goes to `needs_manual`.'),
   /** No execution starts later than this after the first one. Default `none`. */
   giveUpAfter: limit(0, 'none', 'No execution starts later than this after the first one.'),
-  /** How long one execution may run since its start or its last heartbeat. Default 1 h; `none` must be said. */
+  /** How long one execution may run since its start or its last heartbeat. Default 1 h; `none` removes the limit. */
   timeout: limit(1, HOUR, 'How long one execution may run since its start or its last heartbeat.'),
   /** The limit for executions with any outcome. After it a person is asked. Default 1,000. */
   maxExecutions: whole(1, 1_000, 'The limit for executions with any outcome. After it a person is asked.'),
@@ -99,7 +99,7 @@ export const POLICY_FIELDS = {
   retryAmbiguous: flag(false, 'Retry an ambiguous failure even if the task is not idempotent.'),
 };
 
-/** What may be said of a policy. What is left out, or `undefined`, stays as it is in the policy underneath. */
+/** The options of a policy. An option that is left out, or `undefined`, keeps its value from less specific levels. */
 export interface PolicyOptions extends GivenTo<typeof POLICY_FIELDS> {}
 
 /** The value of each option. */

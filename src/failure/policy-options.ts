@@ -25,7 +25,7 @@ export function parseOptions(options: unknown): Partial<PolicyContent> {
 
 type Fields = Readonly<Record<string, Field<unknown>>>;
 
-/** Reads the options that `fields` describe; `undefined` is the same as nothing said. */
+/** Reads the options that `fields` describe. `undefined` counts as left out. */
 function parse(value: unknown, fields: Fields, what: string, whose = ''): object {
   const parsed: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(record(value, what))) {

@@ -32,7 +32,7 @@ export function definePolicy(options: PolicyOptions = {}, over: Policy = standar
   return policy;
 }
 
-/** As `definePolicy`, for what was written before and is only read now: a rule whose name is misspelt is kept. */
+/** As `definePolicy`, for a stored policy: a rule with a misspelt name is kept. */
 export function policyOver(options: PolicyOptions, over: Policy): Policy {
   const given = parseOptions(options);
   const whole = 'version' in options;

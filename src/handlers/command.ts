@@ -37,7 +37,7 @@ export interface CommandInput {
   readonly shell?: boolean;
   /** Where the command runs; absolute. */
   readonly cwd: string;
-  /** Only what was named is stored; it is added to the worker's own environment. */
+  /** Only named variables are stored. They are added to the worker's own environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** A file that the command reads as its standard input, relative to `cwd`. Default: nothing. */
   readonly stdin?: string;
@@ -83,7 +83,7 @@ export interface CommandOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /**
    * Shows output as it comes. Without it the end of stdout is kept for the result; the end of stderr is kept either way.
-   * One that throws stops the command, and the execution fails with what it threw.
+   * If it throws, the command is stopped, and the execution fails with the same error.
    */
   readonly write?: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Called with each execution, and then with all of its output, to keep it somewhere. It must not throw. */
@@ -120,7 +120,7 @@ const BY_STDERR: readonly (readonly [RegExp, FailureKind, Reason])[] = [
 ];
 
 /**
- * A phrase that is the whole line or stands after `: `, `[Errno 111] ` or `curl: (6) ` at its end, where programs put the
+ * A phrase that is the whole line, or comes after `: `, `[Errno 111] ` or `curl: (6) ` at its end, where programs put the
  * system's words. What may follow is a dot, rsync's `(111)` or the path that Python adds. Prose that mentions the phrase
  * does not match.
  */
@@ -175,7 +175,7 @@ export function command(options: CommandOptions): (input: CommandInput, task: Co
   };
 }
 
-/** Ends what a command left running that was lost with its worker, where its task has ended with that loss. */
+/** Ends the processes of a command that was lost with its worker, if the task ended because of this loss. */
 export async function endLostCommand(input: CommandInput, lost: LeftRunning): Promise<void> {
   await endLost(lost, input.killAfterMs ?? KILL_AFTER);
 }
@@ -198,7 +198,7 @@ export function parseExitCodes(text: string): ExitRange[] {
 }
 
 /**
- * Parses what was stored, or what is about to be: everything that can be refused before a command runs is refused here.
+ * Parses a command that is stored or will be. Everything that can be refused before it runs is refused here.
  * @throws InvalidInputError naming the member and what is wrong with it.
  */
 export function checkCommand(input: unknown): CommandInput {
@@ -348,10 +348,10 @@ interface Running {
   readonly child: ChildProcess;
   /** Also the number of its process group. */
   readonly pid: number;
-  /** Fires with the error of what could not hear the output. */
+  /** Rejects with the error of an output listener that threw. */
   readonly broken: AbortSignal;
   readonly exited: Promise<End>;
-  /** Filled in by the events, for those who look again and again. */
+  /** Set by events, for code that polls. */
   readonly seen: { end?: End; closed: boolean };
 }
 

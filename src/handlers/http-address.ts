@@ -25,7 +25,7 @@ const SPECIAL_V4: readonly (readonly [net: string, prefix: number])[] = [
 
 const GLOBAL_V6 = '2000::';
 const SPECIAL_V6: readonly (readonly [net: string, prefix: number])[] = [
-  // Teredo and other experiments, documentation, 6to4: what they wrap is another address.
+  // Teredo and other experiments, documentation, 6to4: the address that they contain is another one.
   ['2001::', 23],
   ['2001:db8::', 32],
   ['2002::', 16],

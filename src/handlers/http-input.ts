@@ -65,7 +65,7 @@ export function sourceOfHttp({ url }: HttpInput): string {
 }
 
 /**
- * Parses what was stored, or what is about to be: everything that can be refused before a request is sent is refused here.
+ * Parses a request that is stored or will be. Everything that can be refused before it is sent is refused here.
  * @throws InvalidInputError naming the member and what is wrong with it, and no secret.
  */
 export function checkHttp(input: unknown): HttpInput {
@@ -232,7 +232,7 @@ function readVariable(given: Readonly<Record<string, unknown>>, name: string, wh
   return scheme === undefined ? { name, env: String(env) } : { name, env: String(env), scheme: String(scheme) };
 }
 
-/** @throws InvalidInputError for what is no name of a header, or one of the connection's own. */
+/** @throws InvalidInputError for an invalid header name, or a header of the connection. */
 export function headerName(value: unknown, what: string): string {
   try {
     validateHeaderName(value as string);

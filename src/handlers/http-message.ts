@@ -31,7 +31,7 @@ function typeOf(body: Buffer): string {
   try {
     if (typeof JSON.parse(text) === 'object') return 'application/json';
   } catch {
-    // No JSON, so it is what follows.
+    // Not JSON, so the type below applies.
   }
   return 'application/x-www-form-urlencoded';
 }

@@ -14,7 +14,7 @@ export interface HttpResult {
   readonly contentType?: string;
   /** The address of a new resource, from the answer. */
   readonly location?: string;
-  /** Bytes of the body that were read, and whether that was not all of it: the status had said what mattered. */
+  /** How many bytes of the body were read, and whether the body was longer. */
   readonly bytes: number;
   readonly cut?: true;
   /** The first 64 KiB of the body, if it is UTF-8. */
@@ -24,14 +24,14 @@ export interface HttpResult {
   readonly url?: string;
 }
 
-/** What a request is told of its task. */
+/** The task of a request. */
 export interface HttpTask {
   readonly signal: AbortSignal;
   heartbeat(): void;
 }
 
 export interface HttpOptions {
-  /** Where the variables of headers stand, usually the environment of the process. */
+  /** The variables for headers, usually the environment of the process. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** All addresses of a name. Asked once for each host that a request goes to. Default: as the system resolves it. */
   readonly lookup?: (host: string) => Promise<readonly LookupAddress[]>;

@@ -16,7 +16,7 @@ import {
   temporaryName,
 } from './move-temporary.ts';
 
-/** What stands at the destination, and how it came there. */
+/** The file at the destination, and how it got there. */
 interface Copied {
   /** Another name of it, beside it. */
   readonly temporary: string | undefined;

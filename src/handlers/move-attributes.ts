@@ -14,7 +14,7 @@ const COARSEST_NS = 2_000_000_000n;
 /**
  * Gives a copy the owner, mode, times, extended attributes and ACL of its source, as far as its file system takes them. Owner first:
  * changing it clears setuid, and a file that stays ours must not become setuid as us.
- * @returns what could not be kept, in words.
+ * @returns what could not be kept, as text.
  */
 export async function copyAttributes(reader: FileHandle, writer: FileHandle, source: BigIntStats): Promise<string[]> {
   const ours = await writer.stat({ bigint: true });
@@ -49,7 +49,7 @@ export function noteOf(lost: readonly string[]): string | undefined {
   return `Not kept at the destination: ${all}.`;
 }
 
-/** By a look at what is there: some file systems take everything and keep nothing. */
+/** Reads them back, because some file systems accept everything and keep nothing. */
 function lostOf(
   now: Pick<BigIntStats, 'uid' | 'gid' | 'mode' | 'mtimeNs'>,
   source: Pick<BigIntStats, 'uid' | 'gid' | 'mode' | 'mtimeNs'>,

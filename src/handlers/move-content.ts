@@ -102,7 +102,7 @@ function* dataIn(chunk: Buffer): Generator<Range> {
   if (start !== undefined) yield [start, chunk.length];
 }
 
-/** The content of these parts, and where each piece of it stands. A piece is only good until the next is asked for. */
+/** The content of these parts in pieces, with their positions. A piece is valid only until the next one is read. */
 async function* chunksOf(
   file: FileHandle,
   ranges: readonly Range[],

@@ -5,7 +5,7 @@ import { noteOf } from './move-attributes.ts';
 import { changed, find, hasCode, isSame, syncFolder } from './move-facts.ts';
 import type { MoveInput, MoveResult } from './move-task.ts';
 
-/** Whether this execution gave the file its new name, or found it there. Only what it made itself may it take back. */
+/** Whether this execution gave the file its new name, or found it there. It may undo only what it did itself. */
 export type Made = 'now' | 'before';
 
 export async function finishLink(input: MoveInput, source: BigIntStats, made: Made): Promise<MoveResult> {

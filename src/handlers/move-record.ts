@@ -43,7 +43,7 @@ export class MoveRecord {
     this.#saved = this.#before;
   }
 
-  /** Saves what the source is, before anything is changed. Costs nothing where an earlier execution saved the same. */
+  /** Saves what the source is, before anything is changed. Costs nothing if an earlier execution saved the same. */
   async begin(source: BigIntStats): Promise<void> {
     const known = this.#saved;
     if (known && isThe(source, known.source)) return;

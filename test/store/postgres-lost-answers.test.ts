@@ -111,7 +111,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
   });
 
   test('import records its tasks once', async () => {
-    const receipts = await losing('.bring_tasks(', () =>
+    const receipts = await losing('.import_tasks(', () =>
       store.tasks.import([imported(), imported({ stands: 'held' })]),
     );
     expect(receipts.map(({ created }) => created)).toEqual([true, true]);

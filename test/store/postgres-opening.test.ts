@@ -310,11 +310,11 @@ describe('a role that owns nothing', () => {
     await upkeep.prune({ succeeded: { default: 0 }, dead: {}, cancelled: {}, needs_manual: {} });
     expect(await upkeep.verify()).toEqual([]);
     await upkeep.close();
-    // Today's, and those of the two days to come; all of them the owner's.
+    // Today's, those of the two days to come, and the default ones; all of them the owner's.
     expect(
       await sql(`SELECT count(*)::int AS n, bool_and(pg_get_userbyid(relowner) = 'postgres') AS owners FROM pg_class
         WHERE relnamespace = 'holdfast'::regnamespace AND relispartition AND relkind = 'r'`),
-    ).toEqual([{ n: 6, owners: true }]);
+    ).toEqual([{ n: 8, owners: true }]);
   });
 
   test('cannot pretend that a backup was restored, and changes no schema', async () => {

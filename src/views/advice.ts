@@ -19,6 +19,7 @@ const BY_REASON: Readonly<Record<string, string>> = {
     'The host is on this machine or a private network. If that is intended, record it again with --allow-private.',
   'http.secret_missing': 'Give the worker the variable or file that the header names, then retry.',
   'http.redirect': 'The server redirects the request. Check the new address.',
+  'http.5xx': 'The server failed after it may have acted. Check there, then resolve or retry.',
   'task.corrupt': 'Its row in the store is damaged. Restore it from a backup, or cancel it and record it again.',
   'worker.crash_loop': 'Its worker died each time it ran. Check memory and what it does before you retry it.',
   'worker.interrupted': 'It was interrupted while it ran.',

@@ -9,7 +9,7 @@ export function declare(command: Command): void {
   declareAction(command, {
     name: 'cancel',
     asks: (count) => `Cancel ${count} tasks?`,
-    take: (holdfast, id, act) => holdfast.cancel(id, act),
+    run: (holdfast, id, options) => holdfast.cancel(id, options),
     words: ({ state }) => (state === 'running' ? 'is asked to stop' : state),
   });
 }

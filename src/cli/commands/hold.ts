@@ -4,7 +4,7 @@ import { declareAction } from './task-action.ts';
 export function declare(command: Command): void {
   declareAction(command, {
     name: 'hold',
-    take: (holdfast, id, act) => holdfast.hold(id, act),
+    run: (holdfast, id, options) => holdfast.hold(id, options),
     words: () => 'held',
   });
 }

@@ -6,7 +6,7 @@ export function declare(command: Command): void {
   declareAction(command, {
     name: 'release',
     needsWorker: true,
-    take: (holdfast, id, act) => holdfast.release(id, act),
+    run: (holdfast, id, options) => holdfast.release(id, options),
     words: ({ dueAt }, _, now) => (dueAt ? `is waiting, due ${until(dueAt.getTime(), now)}` : 'due now'),
   });
 }

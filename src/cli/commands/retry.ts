@@ -21,7 +21,7 @@ export function declare(command: Command): void {
     name: 'retry',
     needsWorker: true,
     check: refuseDuplicate,
-    take: (holdfast, id, act) => holdfast.retry(id, act),
+    run: (holdfast, id, options) => holdfast.retry(id, options),
     words: (_, before) => (before.state === 'scheduled' ? 'due now' : 'due now, in a new round'),
   });
 }

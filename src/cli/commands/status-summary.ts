@@ -88,11 +88,10 @@ function actionsIn(cli: Cli, { byReason }: Counts): readonly Action[] {
     }));
 }
 
-/** What a person can do about a reason; where nobody knows that, what it means; of a reason of the application's own, where to look. */
+/** What a person can do about a reason. Without advice for it: what it means; for a reason of the application: where to look. */
 function whatToDo(reason: string): string {
   const advice = adviceFor(reason);
   if (advice !== undefined) return advice;
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : undefined;
-  if (!known) return 'The application gave this reason. Look at the messages of the tasks.';
-  return known.traps === undefined ? known.meaning : `${known.meaning} ${known.traps}`;
+  return known?.meaning ?? 'The application gave this reason. Look at the messages of the tasks.';
 }

@@ -17,48 +17,48 @@ export interface ActionFlags {
   readonly note?: string;
 }
 
-/** An operator's step that can be taken with several tasks. */
-export interface Step<Flags extends ActionFlags> {
+/** What a person can do to one task or to several. */
+export interface TaskAction<Flags extends ActionFlags> {
   readonly name: 'retry' | 'cancel' | 'hold' | 'release';
-  /** Asked before it is taken with more than one task, if a person is there. */
+  /** The question before several tasks are changed, if a person is there to answer. */
   readonly asks?: (count: number) => string;
-  /** Throws where the task had better not take it. */
+  /** Refuses the action where it would do harm. @throws Problem. */
   readonly check?: (cli: Cli, holdfast: Holdfast, task: Task, flags: Flags) => Promise<void>;
-  readonly take: (holdfast: Holdfast, id: number, act: ActionOptions) => Promise<void>;
-  /** What has become of the task, after its glyph and number. */
+  readonly run: (holdfast: Holdfast, id: number, options: ActionOptions) => Promise<void>;
+  /** The new state of the task in words, to follow its glyph and number. */
   readonly words: (after: Task, before: Task, now: number) => string;
-  /** Whether tasks may be due after it, so that a worker is needed. */
+  /** Whether the tasks may be due afterwards, so that a worker is needed. */
   readonly needsWorker?: boolean;
 }
 
-interface Taken {
+interface Done {
   readonly task: Task;
   readonly from: string;
 }
 
-/** Gives a command the arguments, the flag and the action of a step. */
-export function declareAction<Flags extends ActionFlags>(command: Command, step: Step<Flags>): void {
+/** Gives a command its arguments, its flag and its action. */
+export function declareAction<Flags extends ActionFlags>(command: Command, action: TaskAction<Flags>): void {
   command.argument('<ids...>').option('--note <text>', 'a note about why, for the history');
   act<Flags>(command, (cli, ids, flags) =>
-    withStore(cli, {}, (holdfast) => takeAll(cli, holdfast, [...new Set(ids)], flags, step)),
+    withStore(cli, {}, (holdfast) => actOnAll(cli, holdfast, [...new Set(ids)], flags, action)),
   );
 }
 
-async function takeAll<Flags extends ActionFlags>(
+async function actOnAll<Flags extends ActionFlags>(
   cli: Cli,
   holdfast: Holdfast,
   ids: readonly string[],
   flags: Flags,
-  step: Step<Flags>,
+  action: TaskAction<Flags>,
 ): Promise<number> {
-  if (!(await mayGoOn(cli, ids.length, step.asks))) return EXIT.failed;
-  const taken: Taken[] = [];
+  if (!(await mayGoOn(cli, ids.length, action.asks))) return EXIT.failed;
+  const done: Done[] = [];
   const problems: Problem[] = [];
   for (const id of ids) {
     try {
-      taken.push(await takeOne(cli, holdfast, id, flags, step));
+      done.push(await actOn(cli, holdfast, id, flags, action));
     } catch (error) {
-      // Of one task the problem is the answer; of several each gets its own.
+      // For one task the problem ends the command. For several, each problem is shown.
       if (ids.length === 1) throw error;
       const problem = problemOf(error);
       problems.push(problem);
@@ -67,35 +67,35 @@ async function takeAll<Flags extends ActionFlags>(
   }
   const exit = problems[0]?.exit ?? EXIT.done;
   if (cli.terminal.json) {
-    const items = taken.map(({ task, from }) => ({ id: task.id, from, to: task.state, task: taskJson(task) }));
-    cli.terminal.document(documentOf(step.name, { exit, items, problems: problems.map(problemJson) }));
+    const items = done.map(({ task, from }) => ({ id: task.id, from, to: task.state, task: taskJson(task) }));
+    cli.terminal.document(documentOf(action.name, { exit, items, problems: problems.map(problemJson) }));
   }
-  if (step.needsWorker && taken.some(({ task }) => task.state === 'ready')) {
-    await hintAtWorkers(cli, holdfast, taken.length === 1 ? `resume ${taken[0]?.task.id}` : 'resume');
+  if (action.needsWorker && done.some(({ task }) => task.state === 'ready')) {
+    await hintAtWorkers(cli, holdfast, done.length === 1 ? `resume ${done[0]?.task.id}` : 'resume');
   }
   return exit;
 }
 
-async function takeOne<Flags extends ActionFlags>(
+async function actOn<Flags extends ActionFlags>(
   cli: Cli,
   holdfast: Holdfast,
   text: string,
   flags: Flags,
-  step: Step<Flags>,
-): Promise<Taken> {
+  action: TaskAction<Flags>,
+): Promise<Done> {
   const before = await findTask(cli, holdfast, text);
-  await step.check?.(cli, holdfast, before, flags);
-  await step.take(holdfast, before.id, { actor: cli.actor, ...(flags.note !== undefined && { note: flags.note }) });
+  await action.check?.(cli, holdfast, before, flags);
+  await action.run(holdfast, before.id, { actor: cli.actor, ...(flags.note !== undefined && { note: flags.note }) });
   const task = await holdfast.get(before.id);
   const { terminal } = cli;
   if (!terminal.json) {
     const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
-    terminal.result(`${glyph} #${task.id} ${step.words(task, before, holdfast.now())}`);
+    terminal.result(`${glyph} #${task.id} ${action.words(task, before, holdfast.now())}`);
   }
   return { task, from: before.state };
 }
 
-/** In a script the ids were written down; a person who typed several is asked once more. */
+/** Asks a person who named several tasks. A script is not asked. */
 async function mayGoOn(cli: Cli, count: number, asks: ((count: number) => string) | undefined): Promise<boolean> {
   if (!asks || count < 2 || cli.yes || !cli.terminal.mayAsk) return true;
   using prompt = new Prompt();

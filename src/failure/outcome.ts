@@ -74,7 +74,7 @@ export type Outcome =
   | { readonly kind: 'deferral'; readonly after?: Milliseconds; readonly reason: string; readonly message: string }
   /** A shutdown or a release handed it back. `started` tells whether its handler had begun. */
   | { readonly kind: 'interruption'; readonly started: boolean; readonly message: string }
-  /** The lease ended without a word from its worker. */
+  /** The lease ended, and its worker reported no outcome. */
   | { readonly kind: 'loss'; readonly worker: string; readonly how: Loss }
   /** Its deadline passed while it waited. */
   | { readonly kind: 'expiry' };

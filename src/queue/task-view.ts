@@ -46,7 +46,7 @@ export interface Task {
    * it needs a person.
    */
   readonly unreadable?: readonly string[];
-  /** For a ready task that may not start: what holds it. */
+  /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
   readonly running?: { readonly worker: string; readonly since: Date; readonly cancelRequested: boolean };
 }

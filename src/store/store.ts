@@ -84,7 +84,7 @@ export interface TaskStore {
    * False where the lease is over, or was handed out by `recover`: then nothing was changed.
    */
   saveCheckpoint(lease: Lease, text: string): Promise<boolean>;
-  /** Takes over leases that ended without a word, and waiting tasks whose deadline has passed, to be decided about. */
+  /** Takes over leases that ended without an outcome, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<Recovery>;
   /** Says anew what recovery must know of types, where it has changed since their worker joined. */
   publish(types: NewWorker['publishes']): Promise<void>;
@@ -489,7 +489,7 @@ export interface TaskRecord {
   readonly reason?: string;
   /** What holds no JSON in a damaged row, and is left out or empty here. */
   readonly unreadable?: readonly string[];
-  /** For a ready task that may not start: what holds it. */
+  /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
   /** For a running task: whose it is, since when, and whether a cancel was asked for. */
   readonly running?: { readonly worker: string; readonly since: number; readonly cancelRequested: boolean };

@@ -70,7 +70,7 @@ export interface TaskOptions<Input, Result> {
   cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
 }
 
-/** An execution that ended without a word, with its worker. */
+/** An execution that was lost with its worker. */
 export interface LostExecution {
   readonly id: number;
   readonly type: string;

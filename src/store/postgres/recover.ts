@@ -36,7 +36,7 @@ export interface Look {
 const LEASES_AFTER_LOSS = 2;
 
 /**
- * Finds the workers whose leases ended without a word. One that left, or whose process on this host is provably dead, loses
+ * Finds the workers whose leases ended without an outcome. One that left, or whose process on this host is provably dead, loses
  * them at once; any other only after its lease was watched, expired and unrenewed. The watch is in the database, for each
  * timeline of monotonic clocks, so that processes that live for a moment watch on for one another. Where the database was away
  * a living worker renews within that interval as well, or, if it was about to, after the pause between two repeats, which is

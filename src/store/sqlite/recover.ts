@@ -40,7 +40,7 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 const GIVEN_UP = 0;
 
 /**
- * Finds the leases that ended without a word. A worker whose process is provably dead, or that left, loses them at once; any
+ * Finds the leases that ended without an outcome. A worker whose process is provably dead, or that left, loses them at once; any
  * other only after its lease was watched, expired and unrenewed. The watch is in the database, for each timeline of monotonic
  * clocks, so that processes that live for a moment watch on for one another.
  */

@@ -20,7 +20,7 @@ export const SYSTEMS = [
     later:
       'It has no example yet. Its policies load unchanged and answer as its document says: ' +
       '[`test/config/systems.test.ts`](../test/config/systems.test.ts), ' +
-      '[documents of connectors](policies.md#documents-of-connectors).',
+      '[documents of connectors](policies.md#documents-with-retry_policies).',
   },
   { title: 'Analysis queue', page: 'analysis-queue.md', example: 'analysis' },
 ];

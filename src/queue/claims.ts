@@ -302,6 +302,7 @@ export class Claims {
       mayRunFor: () => 0,
       publishes: () => publications(definitions.values(), configuration),
       held: () => [],
+      claiming: () => false,
       mayBeCutOff: false,
       inBackground: (beat) => beat,
       afterBeat() {},

@@ -51,6 +51,7 @@ export class Claimer {
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
   #claiming: Promise<unknown> = Promise.resolve();
+  #underWay = 0;
 
   constructor(options: ClaimerOptions) {
     const { clock, settings, pipeline } = options;
@@ -68,9 +69,18 @@ export class Claimer {
    * what ends meanwhile may pause the worker.
    */
   claim(limit: () => number): Promise<ClaimResult> {
+    this.#underWay += 1;
     const claim = this.#claiming.then(() => this.#claimNow(limit));
     this.#claiming = claim.catch(() => {});
+    // Whoever asked for it begins what was given in the same turn of the event loop.
+    const ended = () => void setImmediate(() => (this.#underWay -= 1));
+    claim.then(ended, ended);
     return claim;
+  }
+
+  /** Whether the store may have leased tasks to this worker that have neither begun nor wait here yet. */
+  get isClaiming(): boolean {
+    return this.#underWay > 0;
   }
 
   /** Resolves when no claim is under way. Never rejects. */

@@ -9,6 +9,7 @@ import type { ClaimPause } from './claim-pause.ts';
 import type { AnyTask } from './define-task.ts';
 import { Execution, type Host, type Judged } from './execution.ts';
 import { Executions } from './executions.ts';
+import type { Held } from './membership.ts';
 import type { Pulse } from './pulse.ts';
 import { endingOf } from './result.ts';
 import type { Settler } from './settler.ts';
@@ -122,6 +123,11 @@ export class Pipeline {
   /** Those whose lease is this worker's, until what they ended with is written. */
   get leased(): readonly Execution[] {
     return this.#executions.all.filter(({ left }) => !left);
+  }
+
+  /** What is being handed back, until that is written. There is no handler to abort. */
+  get handingBack(): readonly Held[] {
+    return [...this.#handingBack].map((claimed) => ({ claimed, abort() {} }));
   }
 
   /** The tasks whose handler still runs here without its lease. */

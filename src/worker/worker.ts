@@ -120,7 +120,8 @@ export class Worker implements AsyncDisposable {
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
       mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
-      held: () => [...this.#pipeline.leased, ...this.#claimer.held],
+      held: () => [...this.#pipeline.leased, ...this.#claimer.held, ...this.#pipeline.handingBack],
+      claiming: () => this.#claimer.isClaiming,
       mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
       afterBeat: () => {

@@ -193,6 +193,16 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.settle(tasks[0] as Claimed, lost('free'))).toEqual({ answer: 'settled', state: 'ready' });
     });
 
+    test('gives nothing to recovery that may have been claimed by a claim without an answer yet', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const { lease } = await scene.start(alice);
+      scene.advance(10 * LEASE);
+      await scene.store.tasks.renew(alice, [], { claiming: true });
+
+      expect((await scene.store.tasks.recover(bob, 10)).tasks).toEqual([]);
+      expect((await scene.store.tasks.renew(alice, [lease])).lost).toEqual([]);
+    });
+
     test('leaves alone what the worker has just taken over, however long ago that began', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       await scene.start(alice);

@@ -25,7 +25,7 @@ $$;
 
 -- Extends a worker's lease. Answers which of the leases that it believes in are gone, and which it is to cancel. What it holds
 -- and does not name, for longer than a lease, it does not know of: its answer was lost, or the database went back in time.
-CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[]) RETURNS json
+CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming boolean) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -38,7 +38,7 @@ BEGIN
   INTO gone, cancelled
   FROM unnest(p_ids, p_executions, p_tokens) WITH ORDINALITY g(id, execution, token, n)
   LEFT JOIN live l ON l.id = g.id AND l.worker = p_worker AND l.executions = g.execution AND l.token = g.token;
-  IF self.id IS NOT NULL THEN
+  IF self.id IS NOT NULL AND NOT p_claiming THEN
     PERFORM lose(ARRAY(
       SELECT l.id FROM live l LEFT JOIN lost x ON x.task = l.id AND x.execution = l.executions AND l.why = 'loss'
       WHERE l.worker = p_worker AND l.state = 'running' AND coalesce(x.at, l.since) < now_ - self.lease_for

@@ -110,7 +110,7 @@ export class Claimer {
       void inBackground(membership.refresh()).then(onRefreshed);
       return;
     }
-    while (this.#ahead.size > 0 && this.freeSlots > 0) void pipeline.execute(this.#ahead.take() as Claimed);
+    while (this.#ahead.size > 0 && this.freeSlots > 0) pipeline.execute(this.#ahead.take() as Claimed);
   }
 
   /** What takes longer than it was thought to is not left to wait here. */

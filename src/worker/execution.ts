@@ -72,7 +72,7 @@ export class Execution implements Limited {
   /** How much longer it may run since its last beat because the event loop was blocked. */
   #addedByBlocking: Milliseconds = 0;
   #stopGrace: (() => void) | undefined;
-  #resolve: (judged: Judged) => void = () => {};
+  #onJudged: (judged: Judged) => void = () => {};
   /** Made when it is first asked for. */
   #checkpoint: Checkpoint | undefined;
 
@@ -85,12 +85,10 @@ export class Execution implements Limited {
     this.#lastBeat = this.#startedAt;
   }
 
-  /** Calls the handler, in a turn of its own. Resolves when it has ended, or when the grace after its abort is over. */
-  run(): Promise<Judged> {
+  /** Calls the handler, in a turn of its own. `onJudged` is called once: when it has ended, or the grace after its abort is over. */
+  run(onJudged: (judged: Judged) => void): void {
+    this.#onJudged = onJudged;
     void this.#call();
-    return new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
   }
 
   /** Whether its handler has ended. */
@@ -220,7 +218,7 @@ export class Execution implements Limited {
     if (this.#judged) return;
     this.#judged = true;
     this.#stopGrace?.();
-    this.#resolve({ outcome, returned });
+    this.#onJudged({ outcome, returned });
   }
 
   #outcomeOfAbort(): Outcome {

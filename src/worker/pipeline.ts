@@ -75,18 +75,25 @@ export class Pipeline {
     });
   }
 
-  /** Runs the handler of what was claimed, unless there is no sense in that any more, and settles what it ends with. Never rejects. */
-  async execute(claimed: Claimed): Promise<Ended> {
+  /**
+   * Runs the handler of what was claimed, unless there is no sense in that any more, and settles what it ends with. With callbacks and
+   * not with promises: where handlers are told apart by `AsyncLocalStorage`, each promise of an execution costs about a microsecond.
+   */
+  execute(claimed: Claimed, onEnded: (ended: Ended) => void = () => {}): void {
     const refusal = this.#refusal(claimed);
-    if (refusal !== undefined) return this.handBack(claimed, refusal);
+    if (refusal !== undefined) {
+      void this.handBack(claimed, refusal).then(onEnded);
+      return;
+    }
     const execution = this.#start(claimed);
-    const judged = await execution.run();
-    if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
-    const settling = this.#settle(execution, judged);
-    this.#options.onRoom();
-    const ended = await settling;
-    this.#leave(execution, ended);
-    return ended;
+    execution.run((judged) => {
+      if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
+      this.#settle(execution, judged, (ended) => {
+        this.#leave(execution, ended);
+        onEnded(ended);
+      });
+      this.#options.onRoom();
+    });
   }
 
   /** Settles a claim whose handler was not called: uncharged, to be run again. Never rejects. */
@@ -94,8 +101,15 @@ export class Pipeline {
     const { settler, policyFor, inBackground } = this.#options;
     this.#handingBack.add(claimed);
     const ending = { outcome: { kind: 'interruption', started: false, message }, ranFor: 0 } as const;
-    const ended = asEnded(settler.settle(claimed, policyFor(claimed), ending));
-    return inBackground(ended.finally(() => this.#handingBack.delete(claimed)));
+    const settled = settler
+      .settle(claimed, policyFor(claimed), ending)
+      .finally(() => this.#handingBack.delete(claimed));
+    return inBackground(
+      settled.then(
+        (finished) => ({ finished }),
+        (error: unknown) => ({ error }),
+      ),
+    );
   }
 
   /** How many have begun. */
@@ -194,7 +208,7 @@ export class Pipeline {
     this.#options.suspects.end(execution.claimed, reported);
   }
 
-  #settle(execution: Execution, { outcome, returned }: Judged): Promise<Ended> {
+  #settle(execution: Execution, { outcome, returned }: Judged, onEnded: (ended: Ended) => void): void {
     const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
     const { claimed, elapsed, frozenFor } = execution;
     // A failure is answered by the policy of this moment, which may have changed while it ran.
@@ -203,7 +217,12 @@ export class Pipeline {
     pause.ended(execution, outcome);
     const ended = endingOf(outcome, elapsed, returned, sizeLimit);
     const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
-    return asEnded(settler.settle(claimed, policy, ending, () => this.#unwritten.add(execution)));
+    settler
+      .settle(claimed, policy, ending, () => this.#unwritten.add(execution))
+      .then(
+        (finished) => onEnded({ finished }),
+        (error: unknown) => onEnded({ error }),
+      );
   }
 
   #leave(execution: Execution, ended: Ended): void {
@@ -216,11 +235,4 @@ export class Pipeline {
     this.#freeSlot(execution, false);
     this.#options.onOver();
   }
-}
-
-function asEnded(settled: Promise<Finished>): Promise<Ended> {
-  return settled.then(
-    (finished) => ({ finished }),
-    (error: unknown) => ({ error }),
-  );
 }

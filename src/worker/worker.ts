@@ -391,7 +391,7 @@ export class Worker implements AsyncDisposable {
   async #round(): Promise<boolean> {
     const { concurrency, pollInterval } = this.#settings;
     const { asked, given, nextDueIn } = await this.#claimer.claim(() => Math.min(concurrency, this.#pause.limit));
-    for (const claimed of given) void this.#pipeline.execute(claimed);
+    for (const claimed of given) this.#pipeline.execute(claimed);
     this.#claimer.beginAhead();
     if (this.#isSpent() && this.#pipeline.unsettled === 0) return true;
     // More fell due than one claim makes ready.
@@ -424,7 +424,9 @@ export class Worker implements AsyncDisposable {
     await this.#joinAndRecover();
     const { asked, given } = await this.#claimer.claim(() => 1);
     const [claimed] = given;
-    return claimed ? { asked, ending: this.#pipeline.execute(claimed) } : { asked };
+    if (!claimed) return { asked };
+    const ending = new Promise<Ended>((resolve) => this.#pipeline.execute(claimed, resolve));
+    return { asked, ending };
   }
 
   async #joinAndRecover(): Promise<void> {

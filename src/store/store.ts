@@ -96,7 +96,7 @@ export interface TaskStore {
    * is charged or suspected for that.
    */
   stopping(worker: number): Promise<void>;
-  /** Records what went astray of an execution, whether its task has ended or not. A task that is gone is not told of. */
+  /** Records a stray error of an execution, whether its task has ended or not. Nothing is recorded for a task that was removed. */
   recordStray(stray: Stray): Promise<void>;
   /** Removes a worker. What it still holds becomes recoverable at once. */
   leave(worker: number): Promise<void>;
@@ -195,7 +195,7 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** What a handler left behind, and what failed where nobody waited for it: a rejected promise, or an exception in a timer. */
+/** An error of a handler that nobody waited for: a rejected promise, or an exception in a timer. */
 export interface Stray {
   readonly task: number;
   readonly execution: number;

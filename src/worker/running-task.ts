@@ -12,11 +12,11 @@ interface Behind {
   heartbeat(): void;
 }
 
-/** What a handler is told. Most handlers ask for neither signal nor log, so that these are made when they are asked for. */
+/** What a handler gets beside its input. Most handlers use neither signal nor log, so these are made at their first use. */
 export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behind, log: Logger): RunningTask {
   const { lease, facts, type, key, deadline, lastError } = claimed;
   const { task: id, execution } = lease;
-  const told: Writable<RunningTask> = {
+  const task: Writable<RunningTask> = {
     id,
     type,
     queue: claimed.queue,
@@ -38,8 +38,8 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
     saveCheckpoint: (value) => behind.saveCheckpoint(value),
     heartbeat: () => behind.heartbeat(),
   };
-  if (key !== undefined) told.key = key;
-  if (deadline !== undefined) told.deadline = new Date(deadline);
-  if (lastError !== undefined) told.lastError = lastError;
-  return told;
+  if (key !== undefined) task.key = key;
+  if (deadline !== undefined) task.deadline = new Date(deadline);
+  if (lastError !== undefined) task.lastError = lastError;
+  return task;
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Whose code runs: what a handler leaves behind has this with it for as long as it lives. */
+/** The execution whose code runs. Timers and promises that a handler leaves behind keep it for as long as they live. */
 export interface Owner {
   /** Called with what was thrown or rejected where nobody waits for it. */
   readonly onStray: (thrown: unknown) => void;
@@ -9,7 +9,7 @@ export interface Owner {
 const owners = new AsyncLocalStorage<Owner>();
 const listening = new Set<object>();
 
-/** Runs a handler, so that what goes astray of it can be told from everything else in the process. */
+/** Runs a handler so that its stray errors can be told apart from those of everything else in the process. */
 export function ownedBy<T>(owner: Owner, run: () => T): T {
   return owners.run(owner, run);
 }

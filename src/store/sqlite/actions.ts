@@ -3,7 +3,7 @@ import { STRAY_VERB } from '../history-row.ts';
 import type { By, Stray } from '../store.ts';
 import type { Sql } from './driver.ts';
 
-/** A step that somebody took with a task, for its history. */
+/** What somebody did with a task, for its history. */
 export interface Action extends By {
   readonly task: number;
   readonly verb: string;
@@ -11,7 +11,7 @@ export interface Action extends By {
   readonly to: TaskState;
 }
 
-/** Who takes the steps that follow from unique keys. */
+/** The actor of the actions that follow from unique keys. */
 const HOLDFAST = 'holdfast';
 
 /** The reason of a task that gave way to another one with the same unique key. */
@@ -25,7 +25,7 @@ export function recordAction(sql: Sql, { task, actor, verb, note, from, to }: Ac
   );
 }
 
-/** Nothing that is told of as a step: it goes nowhere. */
+/** Stands among the actions; `elsewhere` keeps it out of what `takeActions` hands out. */
 export function recordStray(sql: Sql, { task, worker, execution, failure }: Stray, now: number): void {
   sql.run(
     `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { inspect } from 'node:util';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -55,6 +55,35 @@ const failure = (opening: Promise<unknown>): Promise<Error & { readonly code?: s
     () => expect.unreachable('It opened.'),
     (error) => error,
   );
+
+/** A server that answers for so long that it is starting up, and then is the test's one. */
+async function startingFor(ms: number): Promise<{ readonly url: string; close(): void }> {
+  const fields = ['SFATAL', 'VFATAL', 'C57P03', 'Mthe database system is starting up', ''].join('\0');
+  const answer = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), Buffer.from(`${fields}\0`)]);
+  answer.writeInt32BE(answer.length - 1, 1);
+  const { hostname, port } = new URL(database.directUrl);
+  let first: number | undefined;
+  const server = createServer((client) => {
+    client.on('error', () => {});
+    first ??= performance.now();
+    if (performance.now() - first < ms) {
+      client.once('data', () => client.end(answer));
+      return;
+    }
+    const real = connect(Number(port), hostname).on('error', () => client.destroy());
+    client.pipe(real).pipe(client);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const own = (server.address() as AddressInfo).port;
+  return { url: changed({ hostname: '127.0.0.1', port: String(own) }), close: () => server.close() };
+}
+
+test('a server that is starting up is waited for, longer than one that is not there', async () => {
+  const starting = await startingFor(4_000);
+  const store = await open(starting.url);
+  await store.upkeep.close();
+  starting.close();
+});
 
 describe('is told in words, and without a password, that', () => {
   const SECRET = 'hunter-2';

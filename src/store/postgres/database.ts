@@ -3,7 +3,17 @@ import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
 import { borrow, hearOut, type OwnPool, type PgPool, unheard } from './client.ts';
 import type { Time } from './clock.ts';
-import { type Blocker, blockedError, GivenUp, isBlocked, isBusy, isLost, isReadOnly, storeError } from './failures.ts';
+import {
+  type Blocker,
+  blockedError,
+  GivenUp,
+  isBlocked,
+  isBusy,
+  isLost,
+  isReadOnly,
+  isStarting,
+  storeError,
+} from './failures.ts';
 import { type FunctionName, functionsOver } from './functions.ts';
 
 /** For what touches everything: migrations, a new order for a queue, checks. */
@@ -281,7 +291,7 @@ export class Database {
           const lost = isLost(error) && (this.#tookWrites || !isReadOnly(error));
           failing ??= performance.now();
           if (lost) this.losses += 1;
-          const patience = lost ? this.#patience : PATIENCE_MS;
+          const patience = lost && !isStarting(error) ? this.#patience : PATIENCE_MS;
           if (!(lost || isBusy(error)) || performance.now() - failing > patience) {
             throw isBlocked(error) ? await this.explainBlocked(error) : storeError(error, this.where);
           }

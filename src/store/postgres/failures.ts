@@ -35,6 +35,11 @@ export function isLost(error: unknown): boolean {
   );
 }
 
+/** Whether the server is there, and will take connections soon. */
+export function isStarting(error: unknown): boolean {
+  return codeOf(error) === '57P03';
+}
+
 /** Whether the server is read-only: a standby, a primary that became one, or a setting. */
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === '25006';

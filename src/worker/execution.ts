@@ -96,9 +96,9 @@ export class Execution implements Limited {
     return this.#ended;
   }
 
-  /** Whether its lease is gone, or about to be given up: it was lost, or judged. A handler may run on without it. */
-  get lacksLease(): boolean {
-    return this.#aborted === 'lost' || this.#judged;
+  /** Whether it was told to stop: its handler may run on without a lease, from now on or once its grace is over. */
+  get isAborted(): boolean {
+    return this.#aborted !== undefined;
   }
 
   /** How long ago it started. */

@@ -144,10 +144,13 @@ export class Pipeline {
     return [...this.#handingBack].map((claimed) => ({ claimed, abort() {} }));
   }
 
-  /** The tasks whose handler still runs here without its lease. */
+  /**
+   * The tasks whose handler runs here without a lease, or may soon: no claim of this process may bring them. Each is named from its
+   * abort on, for a claim that is made before its grace is over may reach the store together with its settlement, or after that.
+   */
   get withoutLease(): readonly number[] {
     return this.#executions.all
-      .filter(({ ended, lacksLease }) => !ended && lacksLease)
+      .filter(({ ended, isAborted }) => !ended && isAborted)
       .map(({ claimed }) => claimed.lease.task);
   }
 

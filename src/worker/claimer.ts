@@ -12,6 +12,9 @@ import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { AWAITS_EMPTY, type Suspects } from './suspects.ts';
 import type { WorkerSettings } from './worker-options.ts';
 
+/** Why a paused worker hands back what it claimed ahead. */
+export const PAUSED = 'Its worker claims no tasks at present.';
+
 /** What a claim came to. */
 export interface ClaimResult {
   /** How many slots it was made for. */
@@ -65,8 +68,9 @@ export class Claimer {
   }
 
   /**
-   * One claim at a time: two at once would fill the same slots, and each bring a suspect. `limit` is asked when the claim is made, for
-   * what ends meanwhile may pause the worker.
+   * One claim at a time: two at once would fill the same slots, and each bring a suspect. `limit` says how many tasks may begin: it is
+   * asked when the claim is made, and again when it is answered, because what ends meanwhile may pause the worker. Tasks are claimed
+   * ahead only where it is Infinity.
    */
   claim(limit: () => number): Promise<ClaimResult> {
     this.#underWay += 1;
@@ -95,7 +99,7 @@ export class Claimer {
 
   /** Whether there is anything to claim for. */
   get hasRoom(): boolean {
-    return this.freeSlots > 0 || this.#foreseen(this.#options.settings.concurrency) !== undefined;
+    return this.freeSlots > 0 || this.#foreseen() !== undefined;
   }
 
   /** What was claimed ahead: its leases are the worker's, like those of what runs. */
@@ -138,7 +142,7 @@ export class Claimer {
     for (;;) {
       const most = limit();
       const asked = isStopping() ? 0 : Math.min(most, this.freeSlots);
-      const ahead = this.#foreseen(most);
+      const ahead = most === Number.POSITIVE_INFINITY ? this.#foreseen() : undefined;
       const { allowed } = suspects;
       if ((asked === 0 && !ahead) || !allowed) return { asked, given: [] };
       const worker = await membership.join();
@@ -154,11 +158,17 @@ export class Claimer {
         void pipeline.handBack(first, AWAITS_EMPTY.message);
         return { asked, given: [] };
       }
-      const beyond = tasks.slice(asked);
-      if (isStopping()) for (const claimed of beyond) void pipeline.handBack(claimed, SHUT_DOWN);
-      else this.#ahead.add(beyond);
+      this.#keepAhead(tasks.slice(asked), limit() === Number.POSITIVE_INFINITY);
       return { asked, given: tasks.slice(0, asked), ...(nextDueIn !== undefined && { nextDueIn }) };
     }
+  }
+
+  /** Tasks that were claimed ahead wait here, unless the worker was paused or stopped since the claim was made. */
+  #keepAhead(claims: readonly Claimed[], mayClaimAhead: boolean): void {
+    const { pipeline, isStopping } = this.#options;
+    const refusal = isStopping() ? SHUT_DOWN : mayClaimAhead ? undefined : PAUSED;
+    if (refusal === undefined) this.#ahead.add(claims);
+    else for (const claimed of claims) void pipeline.handBack(claimed, refusal);
   }
 
   #request(
@@ -197,12 +207,10 @@ export class Claimer {
   }
 
   /** How many to claim before there is room for them, if any; only where the worker takes what comes, without end. */
-  #foreseen(most: number): ClaimRequest['ahead'] {
+  #foreseen(): ClaimRequest['ahead'] {
     const { settings, only, pipeline, isStopping } = this.#options;
-    const { claimAhead, maxTasks, concurrency } = settings;
-    if (!claimAhead || only || isStopping() || maxTasks !== Number.POSITIVE_INFINITY || most < concurrency) {
-      return undefined;
-    }
+    const { claimAhead, maxTasks } = settings;
+    if (!claimAhead || only || isStopping() || maxTasks !== Number.POSITIVE_INFINITY) return undefined;
     const request = this.#foresight.request(this.#ahead.size);
     // What waits behind a long one would wait long.
     return request && pipeline.runsOther(request.types) ? undefined : request;

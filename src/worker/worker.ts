@@ -10,7 +10,7 @@ import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
 import { Chores } from './chores.ts';
 import { ClaimPause } from './claim-pause.ts';
-import { Claimer } from './claimer.ts';
+import { Claimer, PAUSED } from './claimer.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
@@ -146,7 +146,7 @@ export class Worker implements AsyncDisposable {
       clock: world.clock,
       announcer: this.#announcer,
       report: (trouble) => {
-        if (trouble) this.#claimer.handBackAll('Its worker claims no tasks at present.');
+        if (trouble) this.#claimer.handBackAll(PAUSED);
         void this.#inBackground(this.#membership.reportTrouble(trouble));
       },
     });
@@ -389,8 +389,8 @@ export class Worker implements AsyncDisposable {
 
   /** Claims what fits, then sleeps until something may have changed. True when there is nothing left to do for good. */
   async #round(): Promise<boolean> {
-    const { concurrency, pollInterval } = this.#settings;
-    const { asked, given, nextDueIn } = await this.#claimer.claim(() => Math.min(concurrency, this.#pause.limit));
+    const { pollInterval } = this.#settings;
+    const { asked, given, nextDueIn } = await this.#claimer.claim(() => this.#pause.limit);
     for (const claimed of given) this.#pipeline.execute(claimed);
     this.#claimer.beginAhead();
     if (this.#isSpent() && this.#pipeline.unsettled === 0) return true;

@@ -14,7 +14,7 @@ function failureOfCommand(): Promise<unknown> {
 }
 
 /** A worker on a machine whose disk is full until it is freed, and what its log says of that. */
-async function fullDisk({ tasks = 30, concurrency = 10 } = {}) {
+async function fullDisk({ tasks = 30, concurrency = 10, claimAhead = false } = {}) {
   let full = true;
   const noFolder = await failureOfCommand();
   const begun: number[] = [];
@@ -29,7 +29,7 @@ async function fullDisk({ tasks = 30, concurrency = 10 } = {}) {
   const lines: { event?: LogEvent; reason?: string }[] = [];
   const keep = (fields: object) => void lines.push(fields);
   const log = { debug() {}, info: keep, warn: keep, error: keep };
-  const kit: Kit = await open({ tasks: [work], log, worker: { concurrency } });
+  const kit: Kit = await open({ tasks: [work], log, worker: { concurrency, claimAhead } });
   const said = () => lines.map(({ event }) => event).filter((event) => event?.startsWith('worker.'));
   await kit.holdfast.enqueueAll(work, Array(tasks).fill({ disk: true }));
   await kit.drain();
@@ -86,6 +86,22 @@ describe('a worker whose tasks fail by its own fault', () => {
     free();
     await kit.advance('60s');
     expect((await kit.holdfast.counts()).byState.succeeded).toBeGreaterThan(30);
+  });
+
+  test('probes with one task only where its type is short and its concurrency is 1', async () => {
+    const { kit, work, begun } = await fullDisk({ tasks: 0, concurrency: 1, claimAhead: true });
+    await kit.holdfast.enqueueAll(work, Array(40).fill({ disk: false }));
+    await kit.drain();
+    begun.length = 0;
+
+    await kit.holdfast.enqueueAll(work, Array(20).fill({ disk: true }));
+    await kit.drain();
+    expect(begun).toHaveLength(2);
+    await kit.advance('1s');
+    expect(begun).toHaveLength(3);
+    expect((await kit.holdfast.counts()).byState.running).toBe(0);
+    await kit.advance('2s');
+    expect(begun).toHaveLength(4);
   });
 
   test('does not pause for one such failure among others: it may be the task that asks for too much', async () => {

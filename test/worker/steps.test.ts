@@ -67,6 +67,18 @@ describe('runOne', () => {
     expect(await worker.runOne()).toBeUndefined();
   });
 
+  test('runs no second task where the type is known to be short and the concurrency is 1', async () => {
+    const { kit, work, ran } = await byHand();
+    await enqueueAll(kit, work, ...Array(40).keys());
+    const worker = kit.holdfast.worker({ concurrency: 1 });
+
+    for (let i = 0; i < 30; i++) await worker.runOne();
+    await kit.drain();
+
+    expect(ran).toHaveLength(30);
+    expect((await kit.holdfast.counts()).byState).toMatchObject({ running: 0, ready: 10, succeeded: 30 });
+  });
+
   test('is refused for a worker that takes tasks by itself', async () => {
     const { kit } = await byHand();
 

@@ -30,7 +30,8 @@ reason, and how your own rules add others.
 
 - **kind**: the usual kind of a failure with this reason. A single code may have another kind: for example, the daily quota of one service
   refills by itself, but that of another one needs a person.
-- **fault**: who is at fault, and so is charged: the task, its source, the quota of the source, or the worker.
+- **fault**: who is at fault: the task, its source, the quota of the source, or the worker. [Who is charged](who-is-charged.md) says what
+  this means for the task.
 - **ambiguous**: the effect may have happened although the task failed. A task with \`idempotent: false\` then waits for a person.
 - **default answer**: what \`presets.standard\` does. A rule for the reason, its family (\`fs.*\`) or its kind changes it.
 `;

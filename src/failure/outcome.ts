@@ -23,7 +23,7 @@ export function isFamily(name: string): boolean {
   return name.endsWith('.*') && isReason(name.slice(0, -2)) && name.indexOf('.') === name.length - 2;
 }
 
-/** Who is at fault, and so is charged: the task, its source, the quota of the source, or the worker. */
+/** Who is at fault: the task, its source, the quota of the source, or the worker. */
 export const FAULTS = ['task', 'source', 'quota', 'worker'] as const;
 export type Fault = (typeof FAULTS)[number];
 

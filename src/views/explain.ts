@@ -5,6 +5,8 @@ import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry } from '../store/store.ts';
 import { hasEnded } from '../task.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
+import { lostWorkerOf } from './lost-worker.ts';
+import { newRoundOf } from './new-round.ts';
 import { ago, type Check, checksOf, doneBy, type Holder, holdersOf, type Known } from './readiness.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 
@@ -26,7 +28,7 @@ export interface Explanation {
   readonly checks: readonly Check[];
   /** Of the last decision about it, in its present round or the one before. */
   readonly because?: Because;
-  /** What follows from its next failure, should it be like the last one; of a task that has not ended. */
+  /** What follows from its next failure, should it be like the last one; of a task that can still fail. */
   readonly nextFailure?: ExplainedFailure;
   readonly next: string;
   readonly actions: readonly PossibleAction[];
@@ -41,7 +43,8 @@ export function explain(known: Known): Explanation {
   const heldBy = holdersOf(task, checks);
   const told = tell(known, checks, heldBy);
   const because = lastDecision(history)?.because;
-  const nextFailure = hasEnded(task.state) || task.state === 'needs_manual' ? undefined : nextFailureOf(known);
+  const mayFail = !hasEnded(task.state) && task.state !== 'needs_manual' && !lostWorkerOf(known);
+  const nextFailure = mayFail ? nextFailureOf(known) : undefined;
   const made = { task, heldBy, checks, ...told, ...(because && { because }), ...(nextFailure && { nextFailure }) };
   return { ...made, text: textOf(known, made) };
 }
@@ -135,19 +138,14 @@ function atDeadline({ now, task }: Known): string {
 }
 
 function tellRunning(known: Known): Told {
-  const { now, task, policy, workers } = known;
+  const { now, task, policy } = known;
   const { worker = 'a worker', since = new Date(now), cancelRequested = false } = task.running ?? {};
   const asked = cancelRequested ? ', and was asked to stop' : '';
   const headline = `${nameOf(task)} is running on ${worker} for ${formatDuration(Math.max(0, now - since.getTime()))}${asked}.`;
-  const row = workers.find(({ name }) => name === worker);
-  const silent = !row?.keepsTasks;
   const { timeout } = policy.policy;
   const actions = cancelRequested ? [] : [CANCEL];
-  if (silent) {
-    const next =
-      'Its worker is silent and its lease has ended: another worker takes the task over. If it succeeds before it is started again, that counts.';
-    return { headline, next, actions };
-  }
+  const lost = lostWorkerOf(known);
+  if (lost) return { headline, next: lost.next, actions: [...(lost.needsWorker ? [START_WORKER] : []), ...actions] };
   const stop =
     'Its worker is told within a second on the same host, otherwise at its next renewal. If it still succeeds, it is succeeded, otherwise cancelled.';
   const silence =
@@ -220,6 +218,7 @@ function whichTry({ attempts, executions }: Task): string {
 
 const NO_MORE = 'Nothing happens by itself. A retry starts a new round, with all counts at zero.';
 const CANCEL: PossibleAction = { words: 'cancel it', verb: 'cancel' };
+const START_WORKER: PossibleAction = { words: 'start a worker', verb: 'work' };
 const RETRY_NOW: PossibleAction = { words: 'make it due now', verb: 'retry' };
 const NEW_ROUND: PossibleAction = { words: 'retry it', verb: 'retry' };
 
@@ -232,7 +231,7 @@ function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
     case 'queue_paused':
       return [{ words: 'resume its queue', verb: 'resumeQueue', name: task.queue }];
     case 'no_worker':
-      return [{ words: 'start a worker', verb: 'work' }];
+      return [START_WORKER];
     case 'worker_paused':
       return [];
   }
@@ -252,11 +251,13 @@ function nextFailureOf({ history, facts, policy }: Known): ExplainedFailure {
 function textOf({ now, task, history }: Known, made: Omit<Explanation, 'text'>): string {
   const { headline, because, checks, nextFailure, next, heldBy } = made;
   const last = lastDecision(history);
+  const retried = newRoundOf(history);
   const told = headline.includes(because?.text ?? '\0');
   const holding = new Set(heldBy.map((each) => CHECK_OF[each]));
   const holds = task.dueAt && task.dueAt.getTime() > now ? 'this would hold it' : 'this holds it';
   const rows: (readonly [label: string, words: string])[] = [
-    ...(because && last && !told
+    ...(retried ? [['why', `${retried.actor} retried it ${doneBy(retried, retried.at, now, '')}`] as const] : []),
+    ...(because && last && !told && !retried
       ? [['why', `${because.text} (${ago(last.endedAt, now)} on ${last.worker})`] as const]
       : []),
     ...checks.map(({ name, text }) => [name, holding.has(name) ? `${text}   ← ${holds}` : text] as const),

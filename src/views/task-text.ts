@@ -15,6 +15,10 @@ export const SHELL_COMMAND = 'shell_command';
 export const FILE_MOVE = 'file_move';
 export const HTTP_DELIVERY = 'http_delivery';
 export const OWN_TYPES = [SHELL_COMMAND, FILE_MOVE, HTTP_DELIVERY] as const;
+/** Whether `holdfast worker` and `holdfast resume` can run it. Tasks of other types are run by the program that defines the type. */
+export function isOwnType(type: string): boolean {
+  return (OWN_TYPES as readonly string[]).includes(type);
+}
 /** Them in a sentence. */
 export const OWN_TYPES_TEXT = OWN_TYPES.join(', ').replace(/, (?=[^,]+$)/, ' and ');
 

@@ -195,14 +195,14 @@ describe.concurrent('looking at tasks', () => {
         '  1  TIME  X  X  ✕  process.exit  exit 3  → dead',
         '       went wrong',
         'why    process.exit: attempt 1 of 1 failed.',
-        'next   look  holdfast show 2        retry it  holdfast retry 2',
+        'next   retry it  holdfast retry 2',
         'output holdfast logs 2',
         `input  {"argv":["sh","-c","echo \\"went wrong\\" >&2; exit 3"],"program":"PATH","cwd":"${project.folder}"}`,
         '',
       ].join('\n'),
     );
     expect((await project.run('show', '#6')).stdout).toContain('holdfast resolve 6 --as succeeded');
-    expect((await project.run('show', '4')).stdout).toContain('no worker is running to take it');
+    expect((await project.run('show', '4')).stdout).toContain('no worker is running to take it: holdfast worker');
   });
 
   test('status says what to do first', async () => {

@@ -42,7 +42,10 @@ describe.concurrent('holdfast worker', () => {
     await running.says('"state":"succeeded"');
 
     const { exit, stdout } = await project.run('status', '--check');
-    expect([exit, stdout]).toEqual([8, '1 task is ready, but no running worker takes the type typo_type\n']);
+    expect([exit, stdout]).toEqual([
+      8,
+      '1 task is ready, but no running worker takes the type typo_type: start the program that defines it\n',
+    ]);
     running.kill('SIGTERM');
     expect((await running.ended).exit).toBe(0);
   });

@@ -246,12 +246,62 @@ describe('explain', () => {
     await kit.drain();
   });
 
-  test('of a running task whose worker is silent says that it is taken over', () => {
-    const { headline, next } = explain(
-      known({ state: 'running', running: { worker: 'w1', since: new Date(0), cancelRequested: false } }),
-    );
-    expect(headline).toBe('#7 push is running on w1 for 1h.');
-    expect(next).toContain('another worker takes the task over');
+  describe('of a running task whose worker was lost', () => {
+    const running = { worker: 'w1', since: new Date(0), cancelRequested: false };
+    const lost = {
+      id: 1,
+      name: 'w1',
+      host: 'h',
+      pid: 1,
+      joinedAt: 0,
+      leaseUntil: 61 * MINUTE,
+      keepsTasks: false,
+      running: 1,
+      takes: { capabilities: {} },
+    };
+    const other = { ...lost, id: 2, name: 'w2', keepsTasks: true };
+    const explained = (more: Partial<Known> = {}) =>
+      explain({ ...known({ state: 'running', running }), workers: [lost], ...more });
+
+    test('says that a worker must be started, and forecasts no failure', () => {
+      const { next, actions, nextFailure, text } = explained();
+      expect(next).toBe('Its process has ended. When a worker starts, it records the loss. Then it is ready again.');
+      expect(actions.map(({ verb }) => verb)).toEqual(['work', 'cancel']);
+      expect(nextFailure).toBeUndefined();
+      expect(text).not.toContain('if it fails');
+    });
+
+    test('says that a running worker does it', () => {
+      const { next, actions } = explained({ workers: [lost, other] });
+      expect(next).toBe('Its process has ended. A running worker records the loss. Then it is ready again.');
+      expect(actions.map(({ verb }) => verb)).toEqual(['cancel']);
+    });
+
+    test('does not count on a worker that takes only certain tasks', () => {
+      const { next } = explained({ workers: [lost, { ...other, takes: { types: [], capabilities: {} } }] });
+      expect(next).toContain('When a worker starts');
+    });
+
+    test('says that the lease has ended only if it has', () => {
+      const { next } = explained({ workers: [{ ...lost, leaseUntil: 59 * MINUTE }] });
+      expect(next).toContain('Its worker is silent, and its lease has ended. If it succeeds');
+      expect(explained({ workers: [] }).next).toContain('Its worker is gone.');
+    });
+
+    test('says that a person is asked if it must not run twice', () => {
+      const { next } = explained({ facts: { ...UNTRIED, idempotent: false } });
+      expect(next).toContain('Then a person is asked, because the task must not run twice.');
+    });
+
+    test('says that it is cancelled if that was asked for', () => {
+      const { next, actions } = explained({
+        ...known({ state: 'running', running: { ...running, cancelRequested: true } }),
+        facts: { ...UNTRIED, cancelRequested: true },
+        workers: [lost],
+      });
+      expect(next).toContain('Then it is cancelled.');
+      expect(actions.map(({ verb }) => verb)).toEqual(['work']);
+    });
   });
 
   test('of a task that needs a person says what is asked, and how it can be answered', async () => {
@@ -335,7 +385,8 @@ describe('explain', () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, { how: 'gone' });
     await kit.drain();
-    await kit.holdfast.retry(id);
+    await kit.holdfast.retry(id, { actor: 'eva' });
+    expect((await kit.holdfast.explain(id)).text).toContain('  why     eva retried it just now\n');
     expect(await kit.holdfast.store.records.facts(id)).toMatchObject({
       executions: 1,
       charged: [],

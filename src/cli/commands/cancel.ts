@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { nextOfLost } from '../foreground/lost-task.ts';
 import { declareAction } from './task-action.ts';
 
 export function declare(command: Command): void {
@@ -11,5 +12,6 @@ export function declare(command: Command): void {
     asks: (count) => `Cancel ${count} tasks?`,
     run: (holdfast, id, options) => holdfast.cancel(id, options),
     words: ({ state }) => (state === 'running' ? 'is asked to stop' : state),
+    next: nextOfLost,
   });
 }

@@ -5,8 +5,8 @@ import { adviceFor } from '../../views/advice.ts';
 import type { Explanation, PossibleAction } from '../../views/explain.ts';
 import type { ExplainedFailure } from '../../views/explain-failure.ts';
 import { becauseJson, documentOf, failureJson, taskJson } from '../../views/json-shapes.ts';
-import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
-import { quoted, visibleLines } from '../../views/visible.ts';
+import { glyphOf, isOwnType, shownState, styleOf } from '../../views/task-text.ts';
+import { quoted, visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -84,15 +84,26 @@ function print(cli: Cli, { task, text, actions }: Explanation): void {
   for (const line of lines) terminal.result(line);
   const advice = task.state === 'needs_manual' ? adviceFor(task.reason) : undefined;
   if (advice !== undefined) terminal.result(`  advice  ${advice}`);
-  const width = Math.max(0, ...actions.map(({ words }) => words.length));
+  const width = Math.max(0, ...actions.filter((each) => commandOf(cli, task, each)).map(({ words }) => words.length));
   for (const [i, action] of actions.entries()) {
-    terminal.result(
-      `  ${i === 0 ? 'change' : '      '}  ${action.words.padEnd(width)}  ${commandOf(cli, task, action)}`,
-    );
+    const command = commandOf(cli, task, action);
+    const words = command === undefined ? wordsOf(task, action) : `${action.words.padEnd(width)}  ${command}`;
+    terminal.result(`  ${i === 0 ? 'change' : '      '}  ${visible(words)}`);
   }
 }
 
-function commandOf(cli: Cli, { id }: Task, { verb, as, name = '' }: PossibleAction): string {
+function wordsOf(task: Task, { verb, words }: PossibleAction): string {
+  return needsItsProgram(task, verb) ? `start the program that defines the type ${task.type}` : words;
+}
+
+/** `holdfast worker` runs no tasks of other types, but it records the loss of any. */
+function needsItsProgram({ type, state }: Task, verb: PossibleAction['verb']): boolean {
+  return verb === 'work' && state !== 'running' && !isOwnType(type);
+}
+
+function commandOf(cli: Cli, task: Task, { verb, as, name = '' }: PossibleAction): string | undefined {
+  const { id } = task;
+  if (needsItsProgram(task, verb)) return undefined;
   switch (verb) {
     case 'resolve':
       return cli.command(`resolve ${id} --as ${as}`);
@@ -130,7 +141,7 @@ function explanationJson(cli: Cli, explanation: Explanation): object {
     because: because ? becauseJson(because) : null,
     next_failure: nextFailure ? explainedFailureJson(nextFailure) : null,
     next,
-    actions: actions.map((action) => ({ words: action.words, command: commandOf(cli, task, action) })),
+    actions: actions.map((action) => ({ words: wordsOf(task, action), command: commandOf(cli, task, action) ?? null })),
     text,
   };
 }

@@ -11,7 +11,7 @@ import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { hintAtWorkers } from '../flags/record-flags.ts';
+import { hintAtWorkersFor } from '../flags/record-flags.ts';
 import { type Input, openInput } from '../import/input.ts';
 import { ImportReader, type Objection } from '../import/reader.ts';
 import { emptyTally, Interruption, type Tally, type Walk, walk } from '../import/walk.ts';
@@ -87,7 +87,7 @@ async function importFrom(cli: Cli, input: Input, flags: Flags, interruption: In
     const now = () => holdfast.now();
     const tally = await walked(cli, input, flags, { verb: 'importing', interruption, take: recorder(holdfast), now });
     const exit = tell(cli, input, flags, tally);
-    if ((tally.byState.ready ?? 0) > 0) await hintAtWorkers(cli, holdfast, 'resume');
+    if ((tally.byState.ready ?? 0) > 0) await hintAtWorkersFor(cli, holdfast, {});
     return exit;
   });
 }

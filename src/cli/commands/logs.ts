@@ -70,7 +70,7 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
   const { terminal } = cli;
   const watch = await Watch.start(holdfast, [task], isOver);
   logs.show(await holdfast.history(task.id), holdfast.now());
-  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`);
+  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`, [task.type]);
   if (task.state === 'held') terminal.note(`#${task.id} is held. Release it: ${cli.command(`release ${task.id}`)}`);
   const sleeper = new Sleeper();
   while (watch.open.length > 0) {

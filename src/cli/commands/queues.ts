@@ -9,7 +9,7 @@ import { plural } from '../../views/plural.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { hintAtWorkers } from '../flags/record-flags.ts';
+import { hintAtWorkersFor } from '../flags/record-flags.ts';
 import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
@@ -166,7 +166,7 @@ async function resume(cli: Cli, name: string): Promise<number> {
       glyph: cli.terminal.out.paint('idle', GLYPHS.ready),
       words: before.paused ? `goes on, with ${plural(ready, 'ready task', 'ready tasks')}` : 'was not paused',
     });
-    if (before.paused && ready > 0) await hintAtWorkers(cli, holdfast, 'resume');
+    if (before.paused && ready > 0) await hintAtWorkersFor(cli, holdfast, { queues: [name] });
     return EXIT.done;
   });
 }

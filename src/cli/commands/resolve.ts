@@ -64,7 +64,7 @@ async function report(cli: Cli, holdfast: Holdfast, id: number, { as }: Resoluti
     const became = as === 'retry' ? 'due now, in a new round' : as;
     terminal.result(`${glyph} #${id} ${became} (decided by ${visible(cli.actor)})`);
   }
-  if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`);
+  if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`, [task.type]);
   const { needs_manual: more } = (await holdfast.counts()).byState;
   const need = more === 1 ? 'needs' : 'need';
   if (more > 0) terminal.note(`${more} more ${need} a decision: ${cli.command('list state:needs_manual')}`);

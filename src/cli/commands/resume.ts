@@ -3,7 +3,7 @@ import { StateConflictError } from '../../errors.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { OWN_TYPES, OWN_TYPES_TEXT } from '../../views/task-text.ts';
+import { isOwnType, OWN_TYPES, OWN_TYPES_TEXT } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -74,7 +74,7 @@ async function allUnfinished(cli: Cli, holdfast: Holdfast): Promise<readonly Tas
 }
 
 function refuseForeign(task: Task): void {
-  if ((OWN_TYPES as readonly string[]).includes(task.type)) return;
+  if (isOwnType(task.type)) return;
   throw new Problem('unknown_type', `#${task.id} is a ${visible(task.type)}, which this command cannot run`, {
     why: [`It runs ${OWN_TYPES_TEXT}.`],
     hints: ['start the program that defines this type'],

@@ -7,10 +7,12 @@ import type { HistoryEntry, Imported } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
 import { GLYPHS, type Style } from '../../views/glyphs.ts';
 import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
+import { newRoundOf } from '../../views/new-round.ts';
 import { suspectWords } from '../../views/suspect-rule.ts';
 import {
   endOf,
   importedWords,
+  isOwnType,
   lastDecision,
   numbered,
   policyWords,
@@ -26,8 +28,9 @@ import { visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { findTask } from '../flags/task-ids.ts';
+import { nextOfLost } from '../foreground/lost-task.ts';
 import { nextSteps } from '../foreground/progress.ts';
-import { someoneWorks } from '../foreground/workers-alive.ts';
+import { missingWorkers } from '../foreground/workers-alive.ts';
 import { withStore } from '../opening/open-store.ts';
 import { type Cell, table } from '../terminal/table.ts';
 
@@ -230,28 +233,40 @@ function actRow(entry: Extract<HistoryEntry, { kind: 'action' }>, now: number, p
 // ── Why, and what next ──
 
 function reasonWhy(history: readonly HistoryEntry[]): string[] {
-  const text = lastDecision(history)?.because?.text;
+  const retried = newRoundOf(history);
+  const text = retried ? `${retried.actor} retried it` : lastDecision(history)?.because?.text;
   return text === undefined ? [] : [`why    ${visible(text)}`];
 }
 
 async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: readonly HistoryEntry[]): Promise<string[]> {
+  if (task.state === 'dead') return [`next   retry it  ${cli.command(`retry ${task.id}`)}`];
   const steps = nextSteps(cli, task, history);
   if (steps.length > 0) return steps.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
   switch (task.state) {
     case 'scheduled':
-    case 'ready': {
-      const who = (await someoneWorks(holdfast))
-        ? 'a worker takes it when it is due'
-        : 'no worker is running to take it';
-      return [`next   ${who}        here and now  ${cli.command(`resume ${task.id} --now`)}`];
-    }
-    case 'running':
+    case 'ready':
+      return whoTakesIt(cli, holdfast, task);
+    case 'running': {
+      const lost = await nextOfLost(cli, holdfast, task);
+      if (lost) return lost.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
       return [`next   its worker says how it ended        stop it  ${cli.command(`cancel ${task.id}`)}`];
+    }
     case 'cancelled':
       return [`next   nothing        retry it  ${cli.command(`retry ${task.id}`)}`];
     default:
       return [];
   }
+}
+
+async function whoTakesIt(cli: Cli, holdfast: Holdfast, { id, type }: Task): Promise<string[]> {
+  const { noneRuns, types } = await missingWorkers(holdfast, [type]);
+  const here = isOwnType(type) ? `        here and now  ${cli.command(`resume ${id} --now`)}` : '';
+  if (types.length === 0) return [`next   a worker takes it when it is due${here}`];
+  if (!isOwnType(type)) {
+    return [`next   no running worker takes the type ${visible(type)}: start the program that defines it`];
+  }
+  const what = noneRuns ? 'no worker is running to take it' : `no running worker takes the type ${type}`;
+  return [`next   ${what}: ${cli.command('worker')}${here}`];
 }
 
 /** Where that is shown. It may be long, and comes as it was printed. */

@@ -8,7 +8,7 @@ import { plural } from '../../views/plural.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { hintAtWorkers } from '../flags/record-flags.ts';
+import { hintAtWorkersFor } from '../flags/record-flags.ts';
 import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
 import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
@@ -150,7 +150,7 @@ async function release(cli: Cli, name: string): Promise<number> {
     const goesOn = source.ready > 0 ? `: ${plural(source.ready, 'ready task goes', 'ready tasks go')} on` : '';
     const words = before ? `is released${goesOn}` : 'was not held';
     terminal.result(`${terminal.out.paint('idle', GLYPHS.ready)} ${visible(name)} ${words}`);
-    if (before && source.ready > 0) await hintAtWorkers(cli, holdfast, 'resume');
+    if (before && source.ready > 0) await hintAtWorkersFor(cli, holdfast, { sources: [name] });
     return EXIT.done;
   });
 }

@@ -8,7 +8,7 @@ import { type DoneBy, doneByWords } from '../../views/done-by.ts';
 import { GLYPHS, type ShownState, type Style } from '../../views/glyphs.ts';
 import { documentOf, workerJson } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
-import { stateWords, styleOf } from '../../views/task-text.ts';
+import { isOwnType, stateWords, styleOf } from '../../views/task-text.ts';
 import { ago, clockTime, rfc3339, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import { clockTrouble } from '../../worker/clock-trouble.ts';
@@ -67,13 +67,12 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
     const alive = workers.filter(({ keepsTasks }) => keepsTasks);
-    // Where nobody works, nothing is said of types that nobody takes.
-    const ready = alive.some(worksAll) ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
+    const ready = counts.due > 0 ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
     const attention = [
       ...refusedConfig(cli, config),
       ...clocks(cli, await holdfast.administration.clock()),
-      ...attentionFrom(cli, counts, alive),
-      ...unclaimed(cli, ready),
+      ...attentionFrom(cli, counts),
+      ...unclaimed(cli, counts, ready, alive.some(worksAll)),
       ...(await lapsed(cli, holdfast, counts, alive)),
       ...(await heldBack(cli, holdfast, now)),
       ...paused(cli, alive, now),
@@ -120,8 +119,8 @@ function clocks(cli: Cli, clock: ClockRecord): Attention[] {
   return text === undefined ? [] : [{ kind: 'clock', count: 1, text, command: cli.command('db clock') }];
 }
 
-function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[]): Attention[] {
-  const byReason = counts.byReason.map(({ state, reason, count }): Attention => {
+function attentionFrom(cli: Cli, counts: Counts): Attention[] {
+  return counts.byReason.map(({ state, reason, count }): Attention => {
     const kind = state === 'dead' ? 'dead' : 'needs_manual';
     const need = count === 1 ? '1 task needs a person' : `${count} tasks need a person`;
     const what = kind === 'dead' ? `${count} dead` : need;
@@ -134,15 +133,6 @@ function attentionFrom(cli: Cli, counts: Counts, alive: readonly WorkerRecord[])
       command: cli.command(`list state:${kind} reason:${visible(reason)}`),
     };
   });
-  const unworked = counts.due > 0 && !alive.some(worksAll);
-  const are = counts.due === 1 ? '1 task is due' : `${counts.due} tasks are due`;
-  const noWorker: Attention = {
-    kind: 'no_worker',
-    count: counts.due,
-    text: `${are}, and no worker is running`,
-    command: cli.command('worker'),
-  };
-  return [...byReason, ...(unworked ? [noWorker] : [])];
 }
 
 /** Workers that lack something themselves, such as room on their disk. */
@@ -164,21 +154,36 @@ function paused(cli: Cli, alive: readonly WorkerRecord[], now: number): Attentio
   });
 }
 
-/** Types of which something is ready while workers run that do not take it: a slip in a name, or a worker that is missing. */
-function unclaimed(cli: Cli, ready: readonly Task[]): Attention[] {
-  const byType = new Map<string, number>();
-  for (const { type, heldBy } of ready) {
-    if (heldBy === 'no_worker') byType.set(type, (byType.get(type) ?? 0) + 1);
-  }
-  return [...byType].map(([type, count]) => ({
-    kind: 'no_worker',
-    count,
-    text: `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`,
-    command: cli.command(`list state:ready type:${visible(type)}`),
-  }));
+/** Due tasks that no running worker takes: a slip in a name, or a worker that is missing. */
+function unclaimed(cli: Cli, { due }: Counts, ready: readonly Task[], someoneWorks: boolean): Attention[] {
+  if (someoneWorks) return ofTypes(cli, typeCounts(ready.filter(({ heldBy }) => heldBy === 'no_worker')));
+  const foreign = typeCounts(ready.filter(({ type }) => !isOwnType(type)));
+  const rest = due - [...foreign.values()].reduce((sum, count) => sum + count, 0);
+  const hasOwn = foreign.size === 0 || ready.some(({ type }) => isOwnType(type));
+  if (rest <= 0 || !hasOwn) return ofTypes(cli, foreign);
+  const text = `${rest === 1 ? '1 task is due' : `${rest} tasks are due`}, and no worker is running`;
+  return [{ kind: 'no_worker', count: rest, text, command: cli.command('worker') }, ...ofTypes(cli, foreign)];
 }
 
-/** Tasks that run under a lease that has lapsed, or under a worker that is gone: somebody has to take them over. */
+function typeCounts(tasks: readonly Task[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { type } of tasks) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}
+
+function ofTypes(cli: Cli, byType: ReadonlyMap<string, number>): Attention[] {
+  return [...byType].map(([type, count]) => {
+    const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`;
+    return {
+      kind: 'no_worker',
+      count,
+      text: isOwnType(type) ? what : `${what}: start the program that defines it`,
+      command: cli.command(isOwnType(type) ? 'worker' : `list state:ready type:${visible(type)}`),
+    };
+  });
+}
+
+/** Running tasks whose worker was lost: its process has ended, or it is silent and its lease has ended. */
 async function lapsed(
   cli: Cli,
   holdfast: Holdfast,
@@ -194,13 +199,16 @@ async function lapsed(
   const shown = lost.slice(0, MOST_NAMED).map(({ id, running: by }) => `#${id} (${visible(by?.worker ?? 'unknown')})`);
   const more = lost.length > shown.length ? `, and ${lost.length - shown.length} more` : '';
   const are = lost.length === 1 ? '1 task runs' : `${lost.length} tasks run`;
-  const takes = alive.some(worksAll) ? 'a running worker takes over' : 'a worker has to be started to take over';
+  const someoneWorks = alive.some(worksAll);
+  const next = someoneWorks
+    ? 'A running worker takes over when it is sure'
+    : 'Start a worker: it records the loss, and runs the task again or asks a person';
   return [
     {
       kind: 'lease_lapsed',
       count: lost.length,
-      text: `${are} under a lease that has lapsed, and ${takes}: ${shown.join(', ')}${more}`,
-      command: cli.command('workers'),
+      text: `${are} under a worker that was lost: ${shown.join(', ')}${more}. ${next}.`,
+      command: cli.command(someoneWorks ? 'workers' : 'worker'),
     },
   ];
 }

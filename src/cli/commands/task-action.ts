@@ -7,7 +7,7 @@ import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { hintAtWorkers } from '../flags/record-flags.ts';
+import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from '../problem.ts';
@@ -27,6 +27,8 @@ export interface TaskAction<Flags extends ActionFlags> {
   readonly run: (holdfast: Holdfast, id: number, options: ActionOptions) => Promise<void>;
   /** The new state of the task in words, to follow its glyph and number. */
   readonly words: (after: Task, before: Task, now: number) => string;
+  /** What to know or do then, as lines below. */
+  readonly next?: (cli: Cli, holdfast: Holdfast, after: Task) => Promise<readonly string[] | undefined>;
   /** Whether the tasks may be due afterwards, so that a worker is needed. */
   readonly needsWorker?: boolean;
 }
@@ -70,8 +72,9 @@ async function actOnAll<Flags extends ActionFlags>(
     const items = done.map(({ task, from }) => ({ id: task.id, from, to: task.state, task: taskJson(task) }));
     cli.terminal.document(documentOf(action.name, { exit, items, problems: problems.map(problemJson) }));
   }
-  if (action.needsWorker && done.some(({ task }) => task.state === 'ready')) {
-    await hintAtWorkers(cli, holdfast, done.length === 1 ? `resume ${done[0]?.task.id}` : 'resume');
+  const ready = done.map(({ task }) => task).filter(({ state }) => state === 'ready');
+  if (action.needsWorker && ready.length > 0) {
+    await hintAtWorkers(cli, holdfast, done.length === 1 ? `resume ${ready[0]?.id}` : 'resume', typesOf(ready));
   }
   return exit;
 }
@@ -91,6 +94,7 @@ async function actOn<Flags extends ActionFlags>(
   if (!terminal.json) {
     const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
     terminal.result(`${glyph} #${task.id} ${action.words(task, before, holdfast.now())}`);
+    for (const line of (await action.next?.(cli, holdfast, task)) ?? []) terminal.note(`  ${line}`);
   }
   return { task, from: before.state };
 }

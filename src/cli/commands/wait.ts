@@ -8,7 +8,7 @@ import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { span } from '../flags/moment.ts';
-import { hintAtWorkers } from '../flags/record-flags.ts';
+import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTasks } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/foreground.ts';
 import { endLine } from '../foreground/progress.ts';
@@ -54,7 +54,7 @@ async function untilOver(
 ): Promise<readonly Task[]> {
   const watch = await Watch.start(holdfast, tasks, isOver);
   for (const task of tasks.filter(isOver)) await report(cli, holdfast, task);
-  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume');
+  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(watch.open));
   for (const { id } of watch.open.filter(({ state }) => state === 'held')) {
     cli.terminal.note(`#${id} is held. Release it: ${cli.command(`release ${id}`)}`);
   }

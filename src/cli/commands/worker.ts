@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { duration, formatDuration } from '../../duration.ts';
 import { StoreError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { OWN_TYPES_TEXT } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Worker, WorkerOptions } from '../../worker/worker.ts';
 import { act } from '../action.ts';
@@ -50,7 +51,7 @@ export function declare(command: Command): void {
     .addHelpText(
       'after',
       `
-It works shell_command and file_move tasks until SIGTERM or Ctrl-C. Then it takes no more, lets what runs finish for the
+It works ${OWN_TYPES_TEXT} tasks until SIGTERM or Ctrl-C. Then it takes no more, lets what runs finish for the
 grace, and hands back the rest, uncounted. A second signal stops everything at once.
 On a terminal it prints lines to read; else, and with --json, JSON lines.
 Its configuration is followed: a changed file answers the next failure of tasks that wait already. Without a terminal SIGHUP

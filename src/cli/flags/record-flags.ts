@@ -6,12 +6,12 @@ import type { EnqueueOptions } from '../../queue/enqueue.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { HIGHEST_PRIORITY, hasEnded } from '../../task.ts';
-import { glyphOf, shownState, styleOf, summaryOf } from '../../views/task-text.ts';
+import { glyphOf, isOwnType, shownState, styleOf, summaryOf } from '../../views/task-text.ts';
 import { until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { endLine } from '../foreground/progress.ts';
-import { someoneWorks } from '../foreground/workers-alive.ts';
+import { missingWorkers } from '../foreground/workers-alive.ts';
 import { usage } from '../problem.ts';
 import { parseMoment, span } from './moment.ts';
 import { type PolicyFlags, policyLayer, wholeNumberFlag } from './policy-flags.ts';
@@ -98,8 +98,34 @@ export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Pr
   return `${glyph} #${task.id} ${word} (${visible(task.source)}${due})`;
 }
 
-/** What is recorded and not worked waits for somebody. */
-export async function hintAtWorkers(cli: Cli, holdfast: Holdfast, resume: string): Promise<void> {
-  if (await someoneWorks(holdfast)) return;
-  cli.terminal.note(`No worker is running: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
+/** Says what to start if no running worker takes tasks of these types. */
+export async function hintAtWorkers(
+  cli: Cli,
+  holdfast: Holdfast,
+  resume: string,
+  types: Iterable<string>,
+): Promise<void> {
+  const { noneRuns, types: missing } = await missingWorkers(holdfast, types);
+  const own = missing.filter(isOwnType);
+  if (own.length > 0) {
+    const what = noneRuns ? 'No worker is running' : `No running worker takes ${own.join(', ')}`;
+    cli.terminal.note(`${what}: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
+  }
+  for (const type of missing.filter((each) => !isOwnType(each))) {
+    cli.terminal.note(`No running worker takes the type ${visible(type)}: start the program that defines it`);
+  }
+}
+
+/** As `hintAtWorkers`, for the tasks that are ready in a queue or for a source. */
+export async function hintAtWorkersFor(
+  cli: Cli,
+  holdfast: Holdfast,
+  which: { readonly queues?: readonly string[]; readonly sources?: readonly string[] },
+): Promise<void> {
+  const ready = await holdfast.list({ ...which, states: ['ready'], limit: 1_000 });
+  await hintAtWorkers(cli, holdfast, 'resume', typesOf(ready));
+}
+
+export function typesOf(tasks: readonly Pick<Task, 'type'>[]): ReadonlySet<string> {
+  return new Set(tasks.map(({ type }) => type));
 }

@@ -19,7 +19,7 @@ import { HandlerStopper } from './handler-stopper.ts';
 import { Progress } from './progress.ts';
 import { Sleeper } from './sleeper.ts';
 import { LOOK_EVERY_MS, Watch } from './watch.ts';
-import { foregroundName } from './workers-alive.ts';
+import { foregroundName, lostWorkers } from './workers-alive.ts';
 
 /** The grace of the worker while `HandlerStopper` stops the handlers: that decides how long it takes. */
 const UNTIL_ALL_STOPPED = '30d';
@@ -106,6 +106,7 @@ export async function workHere(
     many: tasks.length > 1,
     endsOnStdout: options.endsOnStdout ?? false,
     policies: new PolicyCache(holdfast),
+    lostWorkers: await lostWorkers(holdfast),
   });
   try {
     const watch = await Watch.start(holdfast, tasks, isOver);

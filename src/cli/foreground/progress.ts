@@ -36,6 +36,8 @@ export interface ProgressOptions {
   /** Whether the last line of a task is the command's result, and not progress. */
   readonly endsOnStdout: boolean;
   readonly policies: PolicyCache;
+  /** Names of workers that no longer keep their tasks. */
+  readonly lostWorkers: ReadonlySet<string>;
 }
 
 /** From more tasks than this a line each would only scroll away. */
@@ -84,11 +86,18 @@ export class Progress {
       ...(task.dueAt && task.dueAt.getTime() > now
         ? [`${task.executions > 0 ? 'next' : 'first'} try ${until(task.dueAt.getTime(), now)}`]
         : []),
-      ...(task.running ? [`${visible(task.running.worker)} has taken it: following`] : []),
+      ...(task.running ? [this.#whereItRuns(task.running.worker)] : []),
       ...(task.deadline ? [`until ${clockTime(task.deadline.getTime(), now)}`] : []),
     ];
     const line = `${err.paint('active', GLYPHS.running)} #${task.id} ${summaryOf(task)}`;
     this.#note(`${line}   ${err.paint('idle', parts.join(', '))}`);
+  }
+
+  #whereItRuns(worker: string): string {
+    const isLost = this.#options.lostWorkers.has(worker);
+    return isLost
+      ? `its worker ${visible(worker)} was lost: waiting to take it over`
+      : `${visible(worker)} has taken it: following`;
   }
 
   /** Everything that happened to a task since the last look. */
@@ -116,6 +125,8 @@ export class Progress {
     if (open.length > 1) this.#note(`detached. ${open.length} tasks stay on disk.`);
     else if (first.running && this.#isOwn(first.running.worker)) {
       this.#note(`detached. #${first.id} was stopped here, but the store could not be told. A worker takes it over.`);
+    } else if (first.running && this.#options.lostWorkers.has(first.running.worker)) {
+      this.#note(`detached. The worker of #${first.id} was lost. Another worker takes it over.`);
     } else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);
     else {
       const used = triesUsed(first, await this.#options.policies.answerTo(first));

@@ -7,7 +7,7 @@ import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
-import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine } from '../flags/record-flags.ts';
+import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine, typesOf } from '../flags/record-flags.ts';
 import { exitOfTasks, withForeground, workHere } from './foreground.ts';
 import { someoneWorks } from './workers-alive.ts';
 
@@ -98,7 +98,8 @@ async function endUnworked(
   const exit = work.exitUnworked?.(tasks) ?? EXIT.done;
   if (cli.terminal.json) await print(cli, holdfast, work, tasks, { created, detached: open.length > 0, exit });
   else for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
-  if (open.length > 0) await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`);
+  if (open.length > 0)
+    await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`, typesOf(open));
   return exit;
 }
 

@@ -17,3 +17,22 @@ export function worksAll({ name, takes }: WorkerRecord): boolean {
 export async function someoneWorks(holdfast: Holdfast): Promise<boolean> {
   return (await holdfast.workers()).some((worker) => worksAll(worker) && worker.keepsTasks);
 }
+
+export interface MissingWorkers {
+  readonly noneRuns: boolean;
+  /** Those of the types that no running worker takes. */
+  readonly types: readonly string[];
+}
+
+export async function missingWorkers(holdfast: Holdfast, types: Iterable<string>): Promise<MissingWorkers> {
+  const alive = (await holdfast.workers()).filter((worker) => worksAll(worker) && worker.keepsTasks);
+  const isTaken = (type: string) => alive.some(({ takes }) => !takes.types || takes.types.includes(type));
+  return { noneRuns: alive.length === 0, types: [...new Set(types)].filter((type) => !isTaken(type)) };
+}
+
+/** The names of workers that no longer keep their tasks. */
+export async function lostWorkers(holdfast: Holdfast): Promise<ReadonlySet<string>> {
+  const workers = await holdfast.workers();
+  const kept = new Set(workers.filter(({ keepsTasks }) => keepsTasks).map(({ name }) => name));
+  return new Set(workers.map(({ name }) => name).filter((name) => !kept.has(name)));
+}

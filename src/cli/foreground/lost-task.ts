@@ -1,0 +1,16 @@
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { Cli } from '../cli.ts';
+import { lostWorkers } from './workers-alive.ts';
+
+/** What happens to a running task whose worker was lost, and the command if a worker must be started. Undefined for other tasks. */
+export async function nextOfLost(
+  cli: Cli,
+  holdfast: Holdfast,
+  { id, running }: Task,
+): Promise<readonly string[] | undefined> {
+  if (!running || !(await lostWorkers(holdfast)).has(running.worker)) return undefined;
+  const { next, actions } = await holdfast.explain(id);
+  const start = actions.find(({ verb }) => verb === 'work');
+  return start ? [next, `${start.words}  ${cli.command('worker')}`] : [next];
+}

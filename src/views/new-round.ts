@@ -1,0 +1,15 @@
+import type { HistoryEntry } from '../store/store.ts';
+
+type Action = Extract<HistoryEntry, { kind: 'action' }>;
+
+/** The retry by a person that began the present round, if nothing was decided in this round yet. */
+export function newRoundOf(history: readonly HistoryEntry[]): Action | undefined {
+  const last = history.findLast(
+    (entry) => (entry.kind === 'execution' && !entry.late) || (entry.kind === 'action' && beginsRound(entry)),
+  );
+  return last?.kind === 'action' ? last : undefined;
+}
+
+function beginsRound({ verb, from, to }: Action): boolean {
+  return (verb === 'retry' && from !== 'scheduled') || (verb === 'resolve' && to === 'ready');
+}

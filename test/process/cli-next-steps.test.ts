@@ -1,0 +1,64 @@
+import { describe, expect } from 'vitest';
+import { type Project, test } from './cli-process.ts';
+
+/** A command whose foreground process was killed while it ran. */
+async function killed(project: Project, ...flags: readonly string[]): Promise<void> {
+  project.script('patient', 'echo started', 'exec sleep 5');
+  const running = project.start(['run', ...flags, '--', './patient']);
+  await running.says('started');
+  running.kill('SIGKILL');
+  await running.ended;
+}
+
+describe.concurrent('of a task whose foreground process was killed', () => {
+  test('all commands say that a worker must be started, and that a person is asked if it must not run twice', async ({
+    project,
+  }) => {
+    await killed(project, '--no-idempotent');
+    const words =
+      'Its process has ended. When a worker starts, it records the loss. Then a person is asked, because the task must not run twice.';
+    const shown = (await project.run('show', '1')).stdout;
+    expect(shown).toContain(`next   ${words}\n       start a worker  holdfast worker\n`);
+    const explained = (await project.run('explain', '1')).stdout;
+    expect(explained).toContain(`next    ${words}\n  change  start a worker  holdfast worker\n`);
+    const status = (await project.run('status')).stdout;
+    expect(status).toContain('1 task runs under a worker that was lost: #1');
+    expect(status).toContain('Start a worker: it records the loss');
+    expect(status).toContain('      holdfast worker\n');
+    const cancelled = await project.run('cancel', '1');
+    expect(cancelled.stdout).toBe('▶ #1 is asked to stop\n');
+    expect(cancelled.stderr).toContain('Then it is cancelled.\n  start a worker  holdfast worker\n');
+    await project.run('worker', '--drain');
+    expect((await project.run('show', '1')).stdout).toContain('cancelled');
+  });
+
+  test('resume says that it waits to take it over', async ({ project }) => {
+    await killed(project, '--no-idempotent');
+    const { exit, stderr } = await project.run('resume', '1');
+    expect(stderr).toMatch(/its worker foreground-\d+ was lost: waiting to take it over/);
+    expect(exit).toBe(4);
+  });
+});
+
+describe.concurrent('of a task of a type that the command line cannot run', () => {
+  const program = 'start the program that defines';
+
+  test('no command says that holdfast worker or resume runs it', async ({ project }) => {
+    project.write('tasks.jsonl', '{"type":"sync_mailbox","key":"m","payload":{}}\n');
+    const imported = await project.run('import', 'tasks.jsonl');
+    expect(imported.stderr).toContain(`No running worker takes the type sync_mailbox: ${program} it`);
+    const shown = (await project.run('show', '1')).stdout;
+    expect(shown).toContain(`next   no running worker takes the type sync_mailbox: ${program} it\n`);
+    const explained = (await project.run('explain', '1')).stdout;
+    expect(explained).toContain(`change  ${program} the type sync_mailbox\n`);
+    expect(explained).toContain('  cancel it  holdfast cancel 1\n');
+    const status = (await project.run('status')).stdout;
+    expect(status).toContain(`1 task is ready, but no running worker takes the type sync_mailbox: ${program} it`);
+    await project.run('hold', '1');
+    const released = await project.run('release', '1');
+    expect(released.stderr).toContain(program);
+    for (const text of [imported.stderr, shown, explained, status, released.stderr]) {
+      expect(text).not.toMatch(/holdfast (worker|resume)/);
+    }
+  });
+});

@@ -302,7 +302,7 @@ export class Claims {
       mayRunFor: () => 0,
       publishes: () => publications(definitions.values(), configuration),
       held: () => [],
-      claiming: () => false,
+      claimingFor: () => 0,
       mayBeCutOff: false,
       inBackground: (beat) => beat,
       afterBeat() {},

@@ -64,10 +64,10 @@ export interface TaskStore {
   claim(request: ClaimRequest): Promise<Claim>;
   /**
    * Extends the worker's lease, and says which of the leases that it believes in are gone, and which to cancel. What the worker
-   * holds and does not name, for longer than a lease, is given to recovery: it does not know of it any more. Not while it is
-   * `claiming`: then the answer that names it may be on its way, however long ago that was given.
+   * holds and does not name, for longer than a lease, is given to recovery: it does not know of it any more. `claimingFor` is how
+   * long its present claim has had no answer: what it was given since then may be named by that answer, and is kept.
    */
-  renew(worker: number, leases: readonly Lease[], state?: { readonly claiming: boolean }): Promise<Renewal>;
+  renew(worker: number, leases: readonly Lease[], claimingFor?: Milliseconds): Promise<Renewal>;
   /**
    * What was taken back of a worker: cancels that were asked for, and which of these leases, of tasks that have not begun, are of
    * a source that is held or a queue that is paused. Reads only.

@@ -54,7 +54,8 @@ export class Claimer {
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
   #claiming: Promise<unknown> = Promise.resolve();
-  #underWay = 0;
+  /** When each claim began that has no answer, or whose answer is still being taken up. */
+  readonly #underWaySince: Milliseconds[] = [];
 
   constructor(options: ClaimerOptions) {
     const { clock, settings, pipeline } = options;
@@ -73,18 +74,21 @@ export class Claimer {
    * ahead only where it is Infinity.
    */
   claim(limit: () => number): Promise<ClaimResult> {
-    this.#underWay += 1;
-    const claim = this.#claiming.then(() => this.#claimNow(limit));
+    const claim = this.#claiming.then(() => {
+      this.#underWaySince.push(this.#options.clock.monotonic());
+      return this.#claimNow(limit);
+    });
     this.#claiming = claim.catch(() => {});
     // Whoever asked for it begins what was given in the same turn of the event loop.
-    const ended = () => void setImmediate(() => (this.#underWay -= 1));
+    const ended = () => void setImmediate(() => this.#underWaySince.shift());
     claim.then(ended, ended);
     return claim;
   }
 
-  /** Whether the store may have leased tasks to this worker that have neither begun nor wait here yet. */
-  get isClaiming(): boolean {
-    return this.#underWay > 0;
+  /** For how long the store may have leased tasks to this worker that have neither begun nor wait here yet. */
+  get claimingFor(): Milliseconds {
+    const [since] = this.#underWaySince;
+    return since === undefined ? 0 : this.#options.clock.monotonic() - since;
   }
 
   /** Resolves when no claim is under way. Never rejects. */

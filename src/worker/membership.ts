@@ -28,8 +28,8 @@ export interface MembershipOptions {
   readonly publishes: () => Readonly<Record<string, string>>;
   /** The claims whose leases are this worker's, as far as it knows. */
   readonly held: () => readonly Held[];
-  /** Whether the store may have given it a lease that is not among those yet. */
-  readonly claiming: () => boolean;
+  /** For how long the store may have given it leases that are not among those yet. */
+  readonly claimingFor: () => Milliseconds;
   /** Runs a beat, so that whoever stops or drains can wait for it. */
   readonly inBackground: (beat: Promise<void>) => Promise<void>;
   /** Whether others may take its tasks over while this process cannot reach the store. */
@@ -205,14 +205,14 @@ export class Membership {
   }
 
   async #renew(): Promise<void> {
-    const { asking, clock, held, claiming } = this.#options;
+    const { asking, clock, held, claimingFor } = this.#options;
     const id = this.#id;
     if (id === undefined) return;
     const claims = held();
     const leases = claims.map(({ claimed }) => claimed.lease);
     const askedAt = clock.monotonic();
     this.#failingSince ??= askedAt;
-    const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases, { claiming: claiming() }));
+    const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases, claimingFor()));
     if (known) this.#noteRenewal(askedAt);
     else this.forget(id);
     for (const claim of among(claims, lost)) claim.abort('lost');

@@ -121,7 +121,7 @@ export class Worker implements AsyncDisposable {
       mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
       held: () => [...this.#pipeline.leased, ...this.#claimer.held, ...this.#pipeline.handingBack],
-      claiming: () => this.#claimer.isClaiming,
+      claimingFor: () => this.#claimer.claimingFor,
       mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
       afterBeat: () => {

@@ -277,13 +277,13 @@ export class PostgresTasks implements TaskStore {
     };
   }
 
-  async renew(worker: number, leases: readonly Lease[], { claiming } = { claiming: false }): Promise<Renewal> {
+  async renew(worker: number, leases: readonly Lease[], claimingFor: Milliseconds = 0): Promise<Renewal> {
     const answer = await this.#parts.database.call<{
       known: boolean;
       now: number;
       lost: number[] | null;
       cancelled: number[] | null;
-    }>('renew', [worker, ...leaseLists(leases), claiming]);
+    }>('renew', [worker, ...leaseLists(leases), Math.ceil(claimingFor)]);
     this.#parts.time.learn(answer.now);
     const these = (places: readonly number[] | null) => (places ?? []).map((place) => leases[place] as Lease);
     return { known: answer.known, lost: these(answer.lost), cancelled: these(answer.cancelled) };

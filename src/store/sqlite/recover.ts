@@ -78,15 +78,15 @@ export class LostLeases {
     return { ids: taken, neighbours, ...(Number.isFinite(nextIn) && { nextIn }) };
   }
 
-  /** Gives to recovery what a worker holds and does not name, for longer than a lease. */
-  giveUp(worker: number, named: readonly number[], now: number): void {
+  /** Gives to recovery what a worker holds and does not name, since longer than a lease before `until`. */
+  giveUp(worker: number, named: readonly number[], until: number, now: number): void {
     const row = this.#sql.get<WorkerRow>('SELECT * FROM hf_workers WHERE id = ?', worker);
     if (!row) return;
     const forgotten = this.#sql.column<number>(
       `SELECT r.id FROM hf_running r LEFT JOIN hf_lost l ON l.task = r.id AND l.execution = r.execution AND r.why = 'loss'
        WHERE r.worker = :worker AND coalesce(l.at, r.started_at) < :before
          AND r.id NOT IN (SELECT value FROM json_each(:named))`,
-      { worker, before: now - row.lease_for, named: JSON.stringify(named) },
+      { worker, before: until - row.lease_for, named: JSON.stringify(named) },
     );
     for (const id of forgotten) {
       this.#noteLoss(id, row.name, now);

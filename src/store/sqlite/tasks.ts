@@ -1,3 +1,4 @@
+import type { Milliseconds } from '../../duration.ts';
 import { isWaiting } from '../../task.ts';
 import { ownIdentity } from '../liveness.ts';
 import type { PendingLeaves } from '../pending-leaves.ts';
@@ -135,7 +136,7 @@ export class SqliteTasks implements TaskStore {
     return nothing ?? this.#writer.write((now) => this.#claiming.claim(request, now));
   }
 
-  renew(worker: number, leases: readonly Lease[], { claiming } = { claiming: false }): Promise<Renewal> {
+  renew(worker: number, leases: readonly Lease[], claimingFor: Milliseconds = 0): Promise<Renewal> {
     return this.#writer.write((now) => {
       const renewed = this.#sql.run(
         'UPDATE hf_workers SET lease_until = ? + lease_for, held_when_lost = NULL WHERE id = ? AND gone = 0',
@@ -152,7 +153,7 @@ export class SqliteTasks implements TaskStore {
         return row?.execution === lease.execution && row.token === lease.token ? row : undefined;
       };
       const named = leases.filter(held).map(({ task }) => task);
-      if (named.length < rows.size && !claiming) this.#lostLeases.giveUp(worker, named, now);
+      if (named.length < rows.size) this.#lostLeases.giveUp(worker, named, now - claimingFor, now);
       return {
         known: renewed.changes > 0,
         lost: leases.filter((lease) => !held(lease)),

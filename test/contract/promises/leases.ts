@@ -197,10 +197,19 @@ export function promisesOfLeases(factory: StoreFactory): void {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       const { lease } = await scene.start(alice);
       scene.advance(10 * LEASE);
-      await scene.store.tasks.renew(alice, [], { claiming: true });
+      await scene.store.tasks.renew(alice, [], 10 * LEASE);
 
       expect((await scene.store.tasks.recover(bob, 10)).tasks).toEqual([]);
       expect((await scene.store.tasks.renew(alice, [lease])).lost).toEqual([]);
+    });
+
+    test('gives to recovery what was claimed before the claim without an answer began', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const { lease } = await scene.start(alice);
+      scene.advance(LEASE + 10);
+      await scene.store.tasks.renew(alice, [], 5);
+
+      expect((await scene.store.tasks.recover(bob, 10)).tasks).toMatchObject([{ lease: { task: lease.task } }]);
     });
 
     test('leaves alone what the worker has just taken over, however long ago that began', async () => {

@@ -24,8 +24,9 @@ CREATE FUNCTION publish(p_types json) RETURNS void LANGUAGE sql SET search_path 
 $$;
 
 -- Extends a worker's lease. Answers which of the leases that it believes in are gone, and which it is to cancel. What it holds
--- and does not name, for longer than a lease, it does not know of: its answer was lost, or the database went back in time.
-CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming boolean) RETURNS json
+-- and does not name, for longer than a lease, it does not know of: its answer was lost, or the database went back in time. What it
+-- was given since its present claim began may be in an answer that is on its way.
+CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming_for bigint) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -38,10 +39,10 @@ BEGIN
   INTO gone, cancelled
   FROM unnest(p_ids, p_executions, p_tokens) WITH ORDINALITY g(id, execution, token, n)
   LEFT JOIN live l ON l.id = g.id AND l.worker = p_worker AND l.executions = g.execution AND l.token = g.token;
-  IF self.id IS NOT NULL AND NOT p_claiming THEN
+  IF self.id IS NOT NULL THEN
     PERFORM lose(ARRAY(
       SELECT l.id FROM live l LEFT JOIN lost x ON x.task = l.id AND x.execution = l.executions AND l.why = 'loss'
-      WHERE l.worker = p_worker AND l.state = 'running' AND coalesce(x.at, l.since) < now_ - self.lease_for
+      WHERE l.worker = p_worker AND l.state = 'running' AND coalesce(x.at, l.since) < now_ - self.lease_for - p_claiming_for
         AND NOT EXISTS (SELECT 1 FROM unnest(p_ids, p_executions, p_tokens) g(id, execution, token)
           WHERE g.id = l.id AND g.execution = l.executions AND g.token = l.token)
       ORDER BY l.id FOR UPDATE OF l SKIP LOCKED), 0, NULL, self.name, now_);

@@ -9,7 +9,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  *             ▲  │                ▲ │                │
  *             │  └──(hold)─► held ┤ └─(hold)         ├──► needs_manual ──(a person: done / retry / give up)
  *             └──(retry, deferral)┴──(handed back)───┤
- *                                                    └──► dead ──(redrive)──► scheduled or ready
+ *                                                    └──► dead
  * cancelled: from every state that has not ended. A person's retry leads out of every ended state.
  * scheduled ─► running: only for the sweep that ends a task whose deadline passed while it waited.
  * scheduled, ready, held, needs_manual ─► succeeded: an execution whose lease was lost succeeded after all, and nobody had begun

@@ -20,7 +20,7 @@ export const GLOBAL_FLAGS: readonly {
   { flags: '-v, --verbose', attribute: 'verbose', help: 'say more; twice: for a bug report' },
   { flags: '--no-color', attribute: 'color', help: 'no colours (NO_COLOR)' },
   { flags: '--no-input', attribute: 'input', help: 'never ask' },
-  { flags: '-y, --yes', attribute: 'yes', help: 'yes to what would be asked' },
+  { flags: '-y, --yes', attribute: 'yes', help: 'answer yes to all questions' },
 ];
 
 /** What a command does, once its flags are read. Its answer is the exit code. */

@@ -29,7 +29,7 @@ export interface Config {
   /** Names, and prefixes that end in `*`. */
   readonly sources: ReadonlyMap<string, readonly Layer[]>;
   readonly policies: ReadonlyMap<string, readonly Layer[]>;
-  /** How it sets up queues. */
+  /** Queue settings of the file, by name. */
   readonly setUps: ReadonlyMap<string, Partial<QueueSettings>>;
   /** Its settings for workers and retention. */
   readonly worker: Partial<WorkerSection> & { readonly retention?: RetentionOptions };

@@ -31,7 +31,7 @@ export interface Facts {
   readonly untilDeadlineMs?: Milliseconds;
 }
 
-/** What is charged, and to whom. The store adds it to the counters. */
+/** Which counter the store raises: `task` uses up an attempt; `deferrals` and `recoveries` have limits of their own. */
 export type Charge =
   | { readonly to: 'task'; readonly reason: string; readonly kind: FailureKind }
   | { readonly to: 'deferrals' | 'recoveries' | 'nobody' };

@@ -21,7 +21,7 @@ export interface Objection {
 export class KnownReasons {
   /** Whether the application listed all of its own reasons. */
   readonly #complete: boolean;
-  /** What to do about a reason of one's own that is taken for a slip. */
+  /** What to tell somebody whose own reason looks like a typing error. */
   readonly #advice: string;
   readonly #all: readonly string[];
   readonly #families: readonly string[];

@@ -26,7 +26,7 @@ export interface HttpInput {
   /** http or https, without user, password and fragment. */
   readonly url: string;
   readonly headers?: readonly HttpHeader[];
-  /** Text, or the base64 of bytes that are none. */
+  /** Text; other bytes as base64. */
   readonly body?: string | { readonly base64: string };
   /** Statuses that mean success. Default: 200 to 299. */
   readonly ok?: readonly StatusRange[];

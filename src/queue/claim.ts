@@ -256,19 +256,19 @@ export class ManualClaim implements AsyncDisposable {
     if (this.#closed || (this.#verb !== undefined && !again)) throw this.#refusal(verb);
   }
 
-  /** Why the claim takes no such call any more. */
+  /** The error for a call after the claim was settled. */
   #refusal(verb: Verb | 'renew' | 'saveCheckpoint'): Error {
     const { id } = this;
     if (this.#closed) return new ClosedError('Holdfast');
     if (this.#finished?.kind === 'stale') return new LeaseLostError(id, this.execution);
     if (this.#finished) {
       const { state } = this.#finished;
-      const text = `The claim on task #${id} was settled by ${this.#verb}(), so it takes no ${verb}(): the task is ${state} since. Claim it anew once it is ready.`;
+      const text = `The claim on task #${id} was already settled by ${this.#verb}() and the task is now ${state}, so ${verb}() is refused. Claim it again once it is ready.`;
       return new StateConflictError(id, state, text);
     }
     const text = this.#settling
-      ? `The claim on task #${id} is being settled by ${this.#verb}(), so it takes no ${verb}(). Await that first.`
-      : `The ${this.#verb}() of the claim on task #${id} could not be written, and it takes no ${verb}() in its place: what is decided is not judged by a failed write. Call ${this.#verb}() again, or leave the claim to its lease.`;
+      ? `The claim on task #${id} is being settled by ${this.#verb}(), so ${verb}() is refused. Await that call first.`
+      : `The ${this.#verb}() of the claim on task #${id} could not be written, and ${verb}() cannot replace it. The first decision stays. Call ${this.#verb}() again, or let the lease run out.`;
     return new StateConflictError(id, 'running', text);
   }
 }

@@ -196,7 +196,10 @@ function ofItem(error: unknown, index: number, refusal: (index: number) => strin
 export function unworked(type: string): AnyTask {
   return defineTask(type, {
     run() {
-      throw new InvalidInputError(`This process has no definition of the type '${type}'.`, 'unknown_type');
+      throw new InvalidInputError(
+        `This process has no definition of the type '${type}'. Pass it in \`tasks\`.`,
+        'unknown_type',
+      );
     },
   });
 }
@@ -237,7 +240,7 @@ function uniqueOf(unique: UniqueOptions): NonNullable<NewTask['unique']> {
   };
 }
 
-/** The input as the definition's schema has it. A promise only where the schema answers one. */
+/** The input as the schema parsed it; a promise only if the schema returns one. */
 function readInput(definition: AnyTask, input: Json): unknown {
   const refuse = (cause: unknown): never => {
     const { message } = describe(cause);

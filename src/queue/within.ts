@@ -42,11 +42,11 @@ export function recordWithin(
 ): Receipt | Promise<Receipt> {
   if (enqueuer.waits) return recordLater(enqueuer, made);
   if (!(made instanceof Promise)) return enqueuer.enqueue([made])[0] as Receipt;
-  // Whatever it comes to, nobody waits for it.
+  // Its result is not used, so a rejection must not end the process.
   made.catch(() => {});
   throw new InvalidInputError(
-    `The schema of '${type}' answers with a promise, and no transaction can wait for it, so nothing was enqueued. ` +
-      'Check what takes time before the transaction, and give the type a schema that answers at once.',
+    `The schema of '${type}' is asynchronous; inside a transaction it must be synchronous. Nothing was enqueued. ` +
+      'Do the asynchronous checks before the transaction.',
   );
 }
 

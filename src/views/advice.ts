@@ -1,5 +1,3 @@
-import { FILE_MOVE } from './task-text.ts';
-
 /** What a person can do about a reason, in a sentence. */
 const BY_REASON: Readonly<Record<string, string>> = {
   'fs.dest_exists': 'Something stands at the destination already. Compare the two, and move or remove one of them.',
@@ -22,8 +20,8 @@ const BY_REASON: Readonly<Record<string, string>> = {
   'http.5xx': 'The server failed after it may have acted. Check there, then resolve or retry.',
   'task.corrupt': 'Its row in the store is damaged. Restore it from a backup, or cancel it and record it again.',
   'worker.crash_loop': 'Its worker died each time it ran. Check memory and what it does before you retry it.',
-  'worker.interrupted': 'It was interrupted while it ran.',
-  'worker.lost': 'Its worker died while it ran.',
+  'worker.interrupted': 'It was interrupted while it ran. Check whether its effect happened, then resolve it.',
+  'worker.lost': 'Its worker died while it ran. Check whether its effect happened, then resolve it.',
   'deadline.passed': 'Its deadline has passed.',
   timeout: 'It ran into its time limit.',
 };
@@ -39,8 +37,7 @@ export interface Step {
 }
 
 /** The commands that answer a task which waits for a person. */
-export function answersTo(task: { readonly id: number; readonly type: string }, ambiguous: boolean): Step[] {
-  const done = task.type === FILE_MOVE ? 'it is where it belongs' : 'it is done';
+export function answersTo(task: { readonly id: number }, ambiguous: boolean): Step[] {
   if (ambiguous) {
     return [
       { words: 'it happened', command: `resolve ${task.id} --as succeeded` },
@@ -50,7 +47,7 @@ export function answersTo(task: { readonly id: number; readonly type: string }, 
   }
   return [
     { words: 'retry it', command: `retry ${task.id}` },
-    { words: done, command: `resolve ${task.id} --as succeeded` },
+    { words: 'it is done', command: `resolve ${task.id} --as succeeded` },
     { words: 'give up', command: `resolve ${task.id} --as dead` },
   ];
 }

@@ -23,7 +23,7 @@ export interface ExplainedFailure {
   readonly text: string;
 }
 
-/** Asks the very `decide` that workers ask. */
+/** Asks the same `decide` that workers ask. */
 export function explainFailure(facts: Facts, outcome: Outcome, explained: ExplainedPolicy): ExplainedFailure {
   const { policy } = explained;
   const failure = outcome.kind === 'failure' ? outcome.failure : undefined;
@@ -116,6 +116,6 @@ function thenWords({ decision, delay }: Omit<ExplainedFailure, 'text'>): string 
   const drawn =
     delay.low === delay.high
       ? ', no jitter'
-      : `, drawn from ${formatDuration(delay.low)} to ${formatDuration(delay.high)}`;
+      : `, random wait from ${formatDuration(delay.low)} to ${formatDuration(delay.high)}`;
   return `again after ${formatDuration(delay.nominal)}${how}${drawn}`;
 }

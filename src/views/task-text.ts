@@ -116,13 +116,13 @@ export function isAmbiguous(task: Pick<Task, 'state'>, history: readonly History
   return task.state === 'needs_manual' && lastDecision(history)?.because?.step === 'ambiguous';
 }
 
-/** How a delay came about: `rule fs.locked, exponential 5m ×2 ≤ 24h, retry 2, drawn from 0ms to 10m`. */
+/** How a delay came about: `rule fs.locked, exponential 5m ×2 ≤ 24h, retry 2, random wait from 0ms to 10m`. */
 export function reasoning({ rule, formula, jitter }: Because): string {
   const spread = jitter !== undefined && jitter.low < jitter.high;
   const parts = [
     ...(rule === 'policy' ? [] : [`rule ${rule}`]),
     ...(formula === undefined ? [] : [formula]),
-    ...(spread ? [`drawn from ${formatDuration(jitter.low)} to ${formatDuration(jitter.high)}`] : []),
+    ...(spread ? [`random wait from ${formatDuration(jitter.low)} to ${formatDuration(jitter.high)}`] : []),
   ];
   return visible(parts.join(', '));
 }

@@ -5,10 +5,7 @@ import { encodeJson } from '../json.ts';
 import type { Writable } from '../writable.ts';
 import type { Ending } from './settler.ts';
 
-/**
- * How an execution ended, with what is kept of its result. The work is done: that its result cannot be kept is no reason to do
- * it again, so a note says why.
- */
+/** How an execution ended, with its result. If the result cannot be stored, the task still succeeds; a note says why. */
 export function endingOf(outcome: Outcome, ranFor: Milliseconds, returned: unknown, sizeLimit: number): Ending {
   const ending: Writable<Ending> = { outcome, ranFor };
   if (outcome.kind !== 'success' || returned === undefined) return ending;

@@ -580,7 +580,10 @@ export class Worker implements AsyncDisposable {
     const { types } = takes;
     const missing = types?.find((type) => !this.#definitionOf(type));
     if (missing !== undefined) {
-      throw new InvalidInputError(`The worker has no definition of the type '${missing}'.`, 'unknown_type');
+      throw new InvalidInputError(
+        `The worker has no definition of the type '${missing}'. Pass it in \`tasks\`.`,
+        'unknown_type',
+      );
     }
     return types || this.#definitions.has('*') ? takes : { ...takes, types: [...this.#definitions.keys()] };
   }

@@ -77,7 +77,7 @@ describe('a filter that is wrong is pointed at', () => {
       [
         'error: a term is written key:value, at column 9',
         '       queue:a invalid',
-        '               ^^^^^^^ keys: state, type, queue, source, reason   (exit 2)',
+        '               ^^^^^^^ for example state:dead; keys: state, type, queue, source, reason   (exit 2)',
       ],
     ],
     [

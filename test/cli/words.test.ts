@@ -291,7 +291,7 @@ describe('a task in words', () => {
     } as const;
     expect(reasoning(because)).toBe('rule fs.locked, fixed 5m, retry 1');
     expect(reasoning({ ...because, rule: 'policy', jitter: { low: 0, high: 10_000, roll: 0.5 } })).toBe(
-      'fixed 5m, retry 1, drawn from 0ms to 10s',
+      'fixed 5m, retry 1, random wait from 0ms to 10s',
     );
     expect(reasoning({ ...because, jitter: { low: 5, high: 5, roll: 0.5 } })).toBe('rule fs.locked, fixed 5m, retry 1');
   });

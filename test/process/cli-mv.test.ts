@@ -69,7 +69,7 @@ describe.concurrent('holdfast mv', () => {
     expect(exit).toBe(4);
     expect(stdout.split('\n').map((line) => line.slice(0, 4))).toEqual(['✓ #1', '⚑ #2', '✓ #3', '']);
     expect(stderr).toContain('Something stands at the destination already.');
-    expect(stderr).toContain('it is where it belongs  holdfast resolve 2 --as succeeded');
+    expect(stderr).toContain('it is done  holdfast resolve 2 --as succeeded');
     expect([
       there(project, 'a'),
       there(project, 'b'),

@@ -320,7 +320,7 @@ describe.concurrent('holdfast explain', () => {
         'failure  http.429 (rate_limited, fault of the quota) by http, read in status',
         'rule     rate_limited (preset imap_mailbox)',
         'count    1 of 5',
-        'then     again after 10m (exponential 10m ×2 ≤ 30m, retry 1), drawn from 7m to 13m',
+        'then     again after 10m (exponential 10m ×2 ≤ 30m, retry 1), random wait from 7m to 13m',
         'ends     after 5 tries: dead',
         '',
       ].join('\n'),

@@ -426,7 +426,7 @@ describe('explainError', () => {
         'failure  net.refused (transient, fault of the source) by system, read in code',
         'rule     net.* (holdfast.yaml:1)',
         'count    1 of 12, counted under net.*',
-        'then     again after 10m (fixed 10m, retry 1), drawn from 8m to 12m',
+        'then     again after 10m (fixed 10m, retry 1), random wait from 8m to 12m',
         'ends     after 12 tries under net.*: dead',
       ].join('\n'),
     );

@@ -273,7 +273,7 @@ describe('refuses', () => {
       const error = await refused(() => holdfast.within(db).enqueue(slow, text));
       expect(error).toMatchObject({
         code: 'invalid_input',
-        message: expect.stringMatching(/'slow' answers with a promise/),
+        message: expect.stringMatching(/'slow' is asynchronous; inside a transaction it must be synchronous/),
       });
     }
     expect(await tasks()).toEqual([]);

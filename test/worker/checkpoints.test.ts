@@ -102,7 +102,7 @@ describe('a claim by hand', () => {
     await first?.fail(new Error('Again.'));
     await expect(first?.saveCheckpoint('late')).rejects.toMatchObject({
       code: 'state_conflict',
-      message: expect.stringContaining('it takes no saveCheckpoint()'),
+      message: expect.stringContaining('so saveCheckpoint() is refused'),
     });
 
     const second = await kit.holdfast.claim();

@@ -281,7 +281,7 @@ describe('its end', () => {
     for (const [name, call] of Object.entries(calls)) {
       const error = await refused(call);
       expect(error).toMatchObject({ code: 'state_conflict', task: claim.id, state: 'ready' });
-      expect(error.message).toContain(`settled by fail(), so it takes no ${name}(): the task is ready since`);
+      expect(error.message).toContain(`already settled by fail() and the task is now ready, so ${name}() is refused`);
     }
     expect(await kit.holdfast.get(claim.id)).toMatchObject({ state: 'ready', attempts: 1 });
   });

@@ -60,8 +60,12 @@ async function explain(cli: Cli, id: string | undefined, { error, type }: Flags)
 
 /** Of a type there may be no store yet; then nobody has published anything of it. */
 async function explainErrorOf(cli: Cli, thrown: unknown, type: string): Promise<number> {
-  return withPolicies(cli, async ({ explainError }) => {
+  return withPolicies(cli, async ({ explainError, policyFor }) => {
     printError(cli, await explainError(thrown, { type }), undefined);
+    const { values } = await policyFor({ type });
+    if (!values.some(({ from }) => from.level === 'type')) {
+      cli.terminal.note(`No definition of the type ${visible(type)} is known here, so its policy is the default one.`);
+    }
     return EXIT.done;
   });
 }

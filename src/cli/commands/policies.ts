@@ -127,7 +127,7 @@ function configJson({ file, version, warnings }: NonNullable<PoliciesHere['regis
 
 async function show(cli: Cli, name: string | undefined, { effective }: Flags): Promise<number> {
   if (name !== undefined && effective !== undefined) {
-    throw usage('NAME is a policy as it is called, and --effective what holds for tasks: choose one');
+    throw usage('Give NAME (one policy as written) or --effective (what applies to tasks), not both');
   }
   if (name === undefined && effective === undefined) return list(cli);
   return withPolicies(cli, async (here) => {

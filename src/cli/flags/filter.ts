@@ -125,7 +125,13 @@ function unknownKey(text: string, key: string, at: number) {
 
 function noKey(text: string, at: number) {
   const length = /^\S*/.exec(text.slice(at))?.[0].length ?? 1;
-  return pointing(text, at, length, 'a term is written key:value', `keys: ${Object.keys(KEYS).join(', ')}`);
+  return pointing(
+    text,
+    at,
+    length,
+    'a term is written key:value',
+    `for example state:dead; keys: ${Object.keys(KEYS).join(', ')}`,
+  );
 }
 
 /** The text with carets under what is wrong with it. */

@@ -1,12 +1,12 @@
-/** What `JSON.parse` does not tell of a text: where it stops being JSON, where its members stand, and which numbers it would twist. */
+/** What `JSON.parse` does not tell: where a text is no JSON, the offsets of its keys, and which numbers JavaScript would change. */
 export interface Scan {
-  /** Where the names of the outermost object's members stand, counted from 0. */
+  /** Offsets of the top-level keys. */
   readonly members: ReadonlyMap<string, number>;
-  /** Whole numbers that JavaScript cannot hold: it would make others of them. */
+  /** Whole numbers that JavaScript cannot hold exactly. */
   readonly twisted: readonly { readonly token: string; readonly at: number }[];
-  /** The first member that its object has already, by its second place: JavaScript would keep the last and tell nobody. */
+  /** The first key that an object has twice, with the offset of the second: JavaScript would silently keep the last. */
   readonly twice?: { readonly name: string; readonly at: number };
-  /** Where it is no JSON, and what should stand there. */
+  /** The offset at which the text is no JSON, and what was expected there. */
   readonly wrong?: { readonly at: number; readonly expected: string };
 }
 

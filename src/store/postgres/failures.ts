@@ -144,7 +144,7 @@ export function storeError(error: unknown, where: string): unknown {
     case '58030':
       return new StoreError(
         'store_io',
-        `The disk of ${where} failed (${said}). The last write may or may not be stored.`,
+        `The disk of ${where} failed (${said}). The last write may or may not be stored: look the task up before you enqueue it again.`,
         { ...cause, retryable: true },
       );
     case 'XX001':

@@ -21,7 +21,7 @@ const MOST_PROMOTED = 1_000;
 /** How many tasks whose deadline has passed one claim hands out to be decided about; it may meet some more among the ready ones. */
 const MOST_EXPIRED = 50;
 
-/** What a lease hands out of a task's wide row. */
+/** The columns of hf_tasks that a claim returns. */
 interface StoredRow {
   readonly id: number;
   readonly class: number;

@@ -42,6 +42,8 @@ export interface SqliteOptions {
 /** SQLite's `synchronous` for each durability. At NORMAL a WAL is brought to the disk now and then, and not at each commit. */
 const SYNCHRONOUS = { full: { name: 'FULL', number: 2 }, process: { name: 'NORMAL', number: 1 } } as const;
 type Durability = keyof typeof SYNCHRONOUS;
+/** By the number that the pragma answers. */
+const SYNCHRONOUS_NAMES = ['OFF', 'NORMAL', 'FULL', 'EXTRA'];
 
 /**
  * A store in one SQLite file, shared by any number of processes of one host. The file is made where it does not exist; its
@@ -215,7 +217,7 @@ function prepare(sql: Sql, path: string, durability: Durability): void {
   if (synchronous(sql) !== wanted.number) {
     throw new StoreError(
       'store_unsupported',
-      `SQLite did not take synchronous=${wanted.name} for ${path} (it says ${synchronous(sql)}).`,
+      `SQLite did not take synchronous=${wanted.name} for ${path}: it uses ${SYNCHRONOUS_NAMES[synchronous(sql) ?? -1] ?? 'an unknown setting'}. Use the better-sqlite3 that Holdfast installs.`,
     );
   }
   sql.run('BEGIN IMMEDIATE');

@@ -3,7 +3,7 @@ import type { Sql } from './driver.ts';
 
 /**
  * The tables. Where a task stands *is* its state: it has a row in exactly one of hf_scheduled, hf_ready, hf_running and
- * hf_resting, whose row says which of the other states it is in. Its wide row in hf_tasks is written once, when it is enqueued.
+ * hf_resting, whose row says which of the other states it is in. Its wide row in hf_tasks is written when it is enqueued, and seldom after that.
  *
  * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). hf_active has a row for every
  * lane of an open source that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.

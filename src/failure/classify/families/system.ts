@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** What the system calls it: Node's names for what Linux, macOS and Windows report. */
+/** Node's codes for system errors of Linux, macOS and Windows. */
 const CODES: Table = {
   EBUSY: 'fs.locked',
   ETXTBSY: 'fs.locked',
@@ -149,10 +149,10 @@ function byCall(seen: Seen): Finding | undefined {
   return undefined;
 }
 
-/** Node gives OpenSSL's refusals one code; clients that copy it leave out the call. */
+/** Node gives all errors of OpenSSL the same code, so the message decides. `syscall` may be absent: some clients copy only the code. */
 function byOpenSsl({ message }: Seen): Finding | undefined {
   if (!message.includes('SSL routines')) return undefined;
-  // Alert 80 is the peer's own trouble.
+  // Alert 80 says that the other side has an internal error, so it may pass.
   return found(message.includes('alert internal error') ? 'tls.handshake transient' : 'tls.handshake', 'code');
 }
 

@@ -8,7 +8,7 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Shuts a source: its lanes rest, whatever is in them.
+-- Holds a source: claims skip its lanes.
 CREATE FUNCTION hold_source(p_call uuid, p_source text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;

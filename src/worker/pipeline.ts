@@ -43,7 +43,7 @@ export interface PipelineOptions {
   readonly onRoom: () => void;
   /** Called when the handler of an execution that was judged without it has ended after all. */
   readonly onOver: () => void;
-  /** Called when a claim is settled, or never will be from here. `heldSlot`: it kept its slot because it could not be written. */
+  /** Called when an execution is settled, or never will be from here. `heldSlot`: it kept its slot because it could not be written. */
   readonly onLeft: (claimed: Claimed, ended: Ended, heldSlot: boolean) => void;
   /** Has a stop and a drain wait for this. */
   readonly inBackground: <T>(work: Promise<T>) => Promise<T>;

@@ -294,8 +294,9 @@ export class Worker implements AsyncDisposable {
   /**
    * Claims no more, lets what runs finish for the grace, aborts it shortly before the end, and hands back what is left,
    * uncharged. A second call with a shorter grace hurries. Resolves when all is settled and the worker's row is gone, and at most
-   * a second after the grace: what the store has not taken by then is named in the answer and in the log. The process then goes on to tell the store
-   * that the worker has ended, also after a `close()`; others take the tasks over from then on, or when the process has ended.
+   * a second after the grace: what the store has not taken by then is named in the answer and in the log. The process then goes on
+   * to tell the store that the worker has ended, also after a `close()`; others take the tasks over from then on, or when the
+   * process has ended.
    */
   async stop(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
     refuseUnknown(options, ['grace'], 'stop');

@@ -1,8 +1,18 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Claimed, definePolicy, defineTask, type Lease, none, type PolicyOptions } from '../../src/index.ts';
+import {
+  type Claimed,
+  definePolicy,
+  defineTask,
+  type Lease,
+  none,
+  openHoldfast,
+  type PolicyOptions,
+  type Store,
+  type StoreOpener,
+} from '../../src/index.ts';
 import { aStore } from '../a-store.ts';
-import { atOnce, isSettled, isStarted, type Kit, useFolder, useKits } from './scene.ts';
+import { atOnce, gate, isSettled, isStarted, type Kit, useFolder, useKits } from './scene.ts';
 
 const open = useKits();
 const folder = useFolder();
@@ -36,7 +46,51 @@ async function sleepThrough(kit: Kit, hours: number): Promise<void> {
   await kit.drain();
 }
 
+/** A store that keeps the answers of claims that found a task until they are let through, and notes when a renewal says that one is on its way. */
+function withLateClaims() {
+  const answers = gate();
+  const renewed = gate();
+  const late = (store: Store): Store => {
+    const changed: Partial<Store['tasks']> = {
+      async claim(request) {
+        const answer = await store.tasks.claim(request);
+        if (answer.tasks.length > 0) await answers.passed;
+        return answer;
+      },
+      renew(worker, leases, claimingFor = 0) {
+        if (claimingFor > 0) renewed.open();
+        return store.tasks.renew(worker, leases, claimingFor);
+      },
+    };
+    const tasks = new Proxy(store.tasks, {
+      get(real, name) {
+        const value: unknown = Reflect.get(changed, name) ?? Reflect.get(real, name);
+        return typeof value === 'function' ? value.bind(real) : value;
+      },
+    });
+    return { ...store, tasks };
+  };
+  const inner = aStore();
+  const opener: StoreOpener = { kind: inner.kind, open: async (world) => late(await inner.open(world)) };
+  return { opener, renewed: renewed.passed, letThrough: () => answers.open() };
+}
+
 describe('a lease', () => {
+  test('is kept while the answer to its claim is on its way: the renewal says so', async () => {
+    const { opener, renewed, letThrough } = withLateClaims();
+    const work = defineTask('work', { run: () => 'done' });
+    const holdfast = await openHoldfast({ store: opener, tasks: [work] });
+    const { id } = await holdfast.enqueue(work, null);
+    const worker = holdfast.worker({ leaseFor: '1s' });
+    const drained = worker.drain();
+
+    await renewed;
+    letThrough();
+    await drained;
+    expect(await holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 1 });
+    expect((await holdfast.close()).unwritten).toEqual([]);
+  });
+
   test('is renewed for as long as its handler runs, in the sight of others', async () => {
     const work = defineTask('work', { run: () => kit.clock.sleep('20m') });
     const kit = await open({ tasks: [work], worker: { leaseFor: '30s', name: 'alice' } });

@@ -31,7 +31,7 @@ export class BusyRetry {
   }
 }
 
-/** Runs a step until it is done, as long as there is retry. */
+/** Runs a step again while the database is busy, for at most 30 s. */
 export async function retryWhileBusy<T>(step: () => T): Promise<T> {
   const retry = new BusyRetry();
   for (;;) {

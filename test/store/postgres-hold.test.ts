@@ -66,6 +66,21 @@ test('a task that is committed after its source was held and released is claimed
   expect(idsOf((await store.tasks.claim(claimRequest(worker))).tasks)).toEqual([id]);
 });
 
+test('a task of a held source in a lane that is new, and is committed while its source is released, is claimed', async () => {
+  const worker = await join();
+  await store.sources.hold('s', by);
+  const commit = await enqueueSlowly('default', 's');
+  const released = store.sources.release('s');
+  // Until the release has ended, or waits for the transaction.
+  const waits =
+    'SELECT 1 FROM pg_locks WHERE NOT granted UNION ALL SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM holdfast.sources)';
+  while ((await enqueuer.query(waits)).rowCount === 0);
+  const id = await commit();
+  await released;
+
+  expect(idsOf((await store.tasks.claim(claimRequest(worker))).tasks)).toEqual([id]);
+});
+
 test('a task that is committed after its queue got turns is claimed', async () => {
   const worker = await join();
   await store.tasks.enqueue([newTask({ source: 'a' }), newTask({ source: 'b' })]);

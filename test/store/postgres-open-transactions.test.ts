@@ -120,6 +120,12 @@ test('settlements that are made in one call are refused together, so that each c
 
 test('who waited too long hears which transaction holds the key, for how long, and what to do', async () => {
   const store = await open({ answerWithin: 1_000 });
+  // An older transaction that only keeps the tables from being changed, as VACUUM does, is not to blame.
+  const vacuum = new pg.Client({ connectionString: database.directUrl });
+  await vacuum.connect();
+  vacuum.on('error', () => {});
+  await vacuum.query('BEGIN; LOCK TABLE holdfast.live IN SHARE UPDATE EXCLUSIVE MODE');
+  await user.query('COMMIT; BEGIN');
   await within(await open(), newTask({ key: 'held' }));
   const [{ pid }] = (await user.query('SELECT pg_backend_pid() AS pid')).rows;
   await expect(store.tasks.enqueue([newTask({ key: 'held' })])).rejects.toMatchObject({
@@ -129,6 +135,7 @@ test('who waited too long hears which transaction holds the key, for how long, a
       new RegExp(`process ${pid} \\(application "web shop"\\)\\. It has been open for \\d+ s\\. .*${pid}`),
     ),
   });
+  await vacuum.end();
 });
 
 test('a type that a transaction enqueues for the first time is waited for by no other type', async () => {

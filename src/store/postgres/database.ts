@@ -341,7 +341,7 @@ const OLDEST_WRITER = `SELECT json_build_object('pid', a.pid, 'application', coa
     'openFor', extract(epoch FROM now() - a.xact_start) * 1000)::text AS answer
   FROM pg_catalog.pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
     SELECT l.pid FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation
-    WHERE l.locktype = 'relation' AND l.granted AND l.mode <> 'AccessShareLock' AND c.relnamespace = to_regnamespace($1)
+    WHERE l.locktype = 'relation' AND l.granted AND l.mode IN ('RowShareLock', 'RowExclusiveLock') AND c.relnamespace = to_regnamespace($1)
       AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))
   ORDER BY a.xact_start NULLS LAST LIMIT 1`;
 

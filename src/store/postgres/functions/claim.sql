@@ -206,7 +206,7 @@ DECLARE
 BEGIN
   -- A turn has pages of its own, so where many lanes wait a source gives some tasks at once.
   IF p_queue.fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_queue.classes) AND l.track IN (0, 2)
-    AND l.active LIMIT 1000) many) >= 1000 THEN
+    AND l.active AND l.rank >= p_queue.low_rank LIMIT 1000) many) >= 1000 THEN
     turn_length := 4;
   END IF;
   LOOP
@@ -262,7 +262,9 @@ BEGIN
     rested := rest_lanes(found.drained, p_now);
     rested_in_all := rested_in_all + rested;
     IF rested_in_all >= 500 THEN
-      found.ids := NULL;
+      -- None of what was found is given, so no rank may be raised past it.
+      found := NULL;
+      found.has_more := true;
       EXIT;
     END IF;
     lanes_most := CASE WHEN rested > 0 THEN least(4 * lanes_most, greatest(lanes_most, 500)) ELSE 4 * lanes_most END;

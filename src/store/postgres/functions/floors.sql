@@ -23,11 +23,12 @@ CREATE FUNCTION believed_until(p_blocks bigint, p_now bigint) RETURNS bigint LAN
   SELECT p_now + 1000 + p_blocks / 5
 $$;
 
--- Writes a floor, after this many blocks were read in vain.
+-- Writes a floor, after this many blocks were read in vain. One that still counts is raised, and counts for no longer: otherwise what
+-- was committed late below it would stay hidden for as long as floors are raised.
 CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
-    UPDATE floors SET floor = p_floor, until = greatest(until, believed_until(p_blocks, p_now))
+    UPDATE floors SET floor = p_floor, until = CASE WHEN until > p_now THEN until ELSE believed_until(p_blocks, p_now) END
     WHERE name = (SELECT name FROM floors WHERE name = p_name FOR NO KEY UPDATE SKIP LOCKED);
   ELSE
     INSERT INTO floors VALUES (p_name, p_floor, believed_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;

@@ -59,6 +59,7 @@ END $$;
 CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   changing bigint[];
+  held text[];
 BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
@@ -68,6 +69,8 @@ BEGIN
   WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
     SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair);
   IF changing IS NULL THEN RETURN; END IF;
+  -- A release waits for this: it could not see a lane that is new.
+  held := ARRAY(SELECT name FROM sources WHERE name IN (SELECT source FROM lanes WHERE id = ANY(changing)) ORDER BY name FOR KEY SHARE);
   PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
   PERFORM begin_turns(changing);
   UPDATE lanes l SET
@@ -78,7 +81,7 @@ BEGIN
     rank_seq = CASE WHEN q.fair THEN l.id WHEN l.active AND is_before THEN l.rank_seq ELSE g.seq END
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes o ON o.id = g.id JOIN classes c ON c.id = o.class
     JOIN queues q ON q.id = c.queue LEFT JOIN turns t ON q.fair AND t.queue = q.id AND t.source = o.source
-    CROSS JOIN LATERAL (SELECT NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = o.source) AS is_open,
+    CROSS JOIN LATERAL (SELECT o.source <> ALL(held) AS is_open,
       (o.rank, o.rank_seq) < (g.key, g.seq) AS is_before) x
   WHERE l.id = g.id AND g.id = ANY(changing);
   IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;

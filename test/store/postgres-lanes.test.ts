@@ -1,0 +1,84 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { functionsOver } from '../../src/store/postgres/functions.ts';
+import { postgres } from '../../src/store/postgres/index.ts';
+import type { Store } from '../../src/store/store.ts';
+import { claimRequest, LEASE, newTask } from '../contract/scene.ts';
+import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
+
+/*
+ * Lanes without tasks, and floors under which lanes and tasks are not read: neither hides a task or changes the order.
+ */
+
+const world = { clock: systemClock, random: Math.random };
+const { schema: functions } = functionsOver('"holdfast"');
+
+let databases: TestDatabases;
+let database: TestDatabase;
+let store: Store;
+let client: pg.Client;
+
+beforeAll(async () => {
+  databases = await openDatabases(async (url) => {
+    await (await postgres(url).open(world)).upkeep.close();
+  });
+});
+afterAll(() => databases.close());
+beforeEach(async () => {
+  database = await databases.take();
+  store = await postgres(database.url, { listen: false }).open(world);
+  client = new pg.Client({ connectionString: database.directUrl });
+  await client.connect();
+});
+afterEach(async () => {
+  await client.end();
+  expect(await store.upkeep.verify()).toEqual([]);
+  await store.upkeep.close();
+  database.drop();
+});
+
+/** Lanes that are active and have no tasks, in front of all others. */
+async function makeEmptyLanes(count: number): Promise<void> {
+  await client.query(
+    `INSERT INTO holdfast.lanes (class, source, track, active, was_active, rank)
+     SELECT (SELECT min(id) FROM holdfast.classes), 'empty ' || n, 0, true, true, '-infinity' FROM generate_series(1, $1) n`,
+    [count],
+  );
+}
+
+const claim = async (worker: number, limit: number) =>
+  (await store.tasks.claim(claimRequest(worker, { limit }))).tasks.map(({ payload }) => payload);
+
+test('the order is exact behind many lanes without tasks', async () => {
+  const at = (n: number, source: string) =>
+    newTask({ source, payload: `${n}`, submittedAt: store.upkeep.now() - 1_000_000 + n });
+  await store.tasks.enqueue([
+    ...[1, 100, 101, 102].map((n) => at(n, 'first')),
+    ...Array.from({ length: 40 }, (_, n) => at(2 + n, `s${n}`)),
+  ]);
+  // A claim puts so many of them to rest, but for one or a few, and ends early.
+  await makeEmptyLanes(795);
+  await client.query("UPDATE holdfast.lanes SET rank = '-infinity', rank_seq = -1 WHERE source = 'first'");
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  expect(await claim(worker, 3)).toEqual(['1', '2', '3']);
+});
+
+test('a large claim that meets many lanes without tasks is answered with the tasks behind them', async () => {
+  await store.tasks.enqueue(Array.from({ length: 10 }, () => newTask({ source: 'last' })));
+  await makeEmptyLanes(600);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  expect(await claim(worker, 400)).toHaveLength(10);
+});
+
+test('a floor that is raised again and again counts for no longer than at first', async () => {
+  const raise = async (floor: number, now: number) => {
+    await client.query(`SET search_path = ${functions}, holdfast`);
+    await client.query("SELECT raise_floor('due', $1, 600, $2)", [floor, now]);
+    const { rows } = await client.query('SELECT floor, until::int FROM floors');
+    return rows[0];
+  };
+  expect(await raise(5, 10_000)).toEqual({ floor: 5, until: 11_120 });
+  expect(await raise(6, 11_000)).toEqual({ floor: 6, until: 11_120 });
+  expect(await raise(7, 11_120)).toEqual({ floor: 7, until: 12_240 });
+});

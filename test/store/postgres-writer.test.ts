@@ -43,3 +43,38 @@ test('a database that is away is not asked again for each call: it was asked for
   expect(asked).toEqual([['one', 'two', 'three']]);
   expect(answers).toEqual(Array(3).fill({ status: 'rejected', reason: away }));
 });
+
+test('of many calls that wait for one key, one is made again each time, and a call that needs another key does not wait', async () => {
+  const blocking = new StoreError('store_busy', 'Another transaction has the key.', {
+    retryable: true,
+    cause: Object.assign(new Error(), { code: '55P03' }),
+  });
+  const tried: string[] = [];
+  let isHeld = true;
+  const gathering = new Gathering<string, string>({
+    write: async (items) => {
+      tried.push(items.join());
+      if (isHeld && items.some((item) => item.startsWith('held'))) throw blocking;
+      if (items.includes('other')) isHeld = false;
+      return items;
+    },
+    onWritten: () => {},
+    locksOf: (item) => [item.split(' ')[0] as string],
+    mayBeBlocked: () => true,
+    areIndependent: false,
+    groupPatience: 0,
+    patience: 60_000,
+    explain: async (error) => error,
+  });
+  const first = gathering.call(['held 0']);
+  while (tried.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const waiting = Array.from({ length: 50 }, (_, n) => gathering.call([`held ${n + 1}`]));
+  // Once made as a statement that others share, once alone; from then on the key is known to be held.
+  while (tried.length < 5) await new Promise((resolve) => setImmediate(resolve));
+  expect(tried).toEqual(Array(5).fill('held 0'));
+
+  const other = gathering.call(['other']);
+  await Promise.all([first, other, ...waiting]);
+  expect(tried.filter((items) => items === 'other')).toHaveLength(1);
+  expect(tried.filter((items) => /^held [1-9]/.test(items))).toHaveLength(50);
+});

@@ -35,7 +35,11 @@ interface Blocked<Item, Answer> extends Batch<Item, Answer> {
  */
 export class BlockedCalls<Item, Answer> {
   readonly #options: BlockedCallsOptions<Item, Answer>;
-  #calls = new Set<Blocked<Item, Answer>>();
+  readonly #calls = new Set<Blocked<Item, Answer>>();
+  /** Calls that came since the round over all began: they are tried first, for they may not be blocked at all. */
+  readonly #fresh: Blocked<Item, Answer>[] = [];
+  /** What the blocked calls lock. */
+  #locks = new Set<string>();
   #trying: Promise<void> | undefined;
 
   constructor(options: BlockedCallsOptions<Item, Answer>) {
@@ -44,13 +48,15 @@ export class BlockedCalls<Item, Answer> {
 
   /** Whether a call would meet the same lock as one that is blocked. */
   includes(items: readonly Item[]): boolean {
-    if (this.#calls.size === 0) return false;
-    const blocked = new Set([...this.#calls].flatMap(({ locks }) => locks));
-    return items.some((item) => this.#options.locksOf(item).some((lock) => blocked.has(lock)));
+    if (this.#locks.size === 0) return false;
+    return items.some((item) => this.#options.locksOf(item).some((lock) => this.#locks.has(lock)));
   }
 
   add(batch: Batch<Item, Answer>): void {
-    this.#calls.add({ ...batch, since: performance.now(), locks: [] });
+    const since = performance.now();
+    if (this.includes(batch.items)) {
+      this.#calls.add({ ...batch, since, locks: batch.items.flatMap(this.#options.locksOf) });
+    } else this.#fresh.push({ ...batch, since, locks: [] });
     this.#trying ??= this.#tryAll();
   }
 
@@ -60,15 +66,30 @@ export class BlockedCalls<Item, Answer> {
   }
 
   async #tryAll(): Promise<void> {
-    while (this.#calls.size > 0) {
-      let isAnyBlocked = false;
+    while (this.#fresh.length + this.#calls.size > 0) {
+      // Where one waits for a lock, whoever needs nothing but this lock waits too.
+      const met = new Set<string>();
       for (const call of this.#calls) {
+        await this.#tryFresh();
+        const lock = call.locks.length === 1 ? call.locks[0] : undefined;
+        const isMet = lock !== undefined && met.has(lock);
+        if (isMet && performance.now() - call.since < this.#options.patience) continue;
         if (await this.#try(call)) this.#calls.delete(call);
-        else isAnyBlocked = true;
+        else if (lock !== undefined) met.add(lock);
       }
-      if (isAnyBlocked) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await this.#tryFresh();
+      this.#locks = new Set([...this.#calls].flatMap(({ locks }) => locks));
+      if (this.#calls.size > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
     this.#trying = undefined;
+  }
+
+  async #tryFresh(): Promise<void> {
+    for (let call = this.#fresh.shift(); call; call = this.#fresh.shift()) {
+      if (await this.#try(call)) continue;
+      this.#calls.add(call);
+      for (const lock of call.locks) this.#locks.add(lock);
+    }
   }
 
   /** False where it is still blocked. */

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { functionsOver } from '../../src/store/postgres/functions.ts';
 import { type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
 import type { Claimed, Store } from '../../src/store/store.ts';
 import { claimRequest, LEASE, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
@@ -192,4 +193,75 @@ test('calls that name the same keys in other orders do not wait for each other i
     'SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()',
   );
   expect(stats).toEqual({ deadlocks: 0 });
+});
+
+/** A task as `enqueue_tasks` takes it; `from` is when it was submitted, from now on. */
+interface Placed {
+  readonly source: string;
+  readonly from?: number;
+  readonly priority?: number;
+}
+
+describe.each([
+  ['fifo', { first: { from: -90_000 }, late: { from: -50_000 }, last: { from: 50_000 } }],
+  ['lifo', { first: { from: 90_000 }, late: { from: 50_000 }, last: { from: -50_000 } }],
+  ['priority', { first: { priority: 9 }, late: { priority: 9 }, last: { priority: 0 } }],
+] as const)('in a %s queue with more sources than a claim reads', (order, { first, late, last }) => {
+  const source = 'one';
+  let store: Store;
+  let worker: number;
+
+  /** Enqueues as the store does, over a connection whose transaction can stay open. */
+  const enqueueOver = (client: pg.Client, ...tasks: readonly Placed[]) =>
+    client.query(`SELECT ${functionsOver('"holdfast"').schema}.enqueue_tasks(NULL, $1, $2, false, true, NULL)`, [
+      JSON.stringify(tasks.map((task) => ['default', 'mail', '', '{}', task.source])),
+      JSON.stringify(
+        tasks.map(({ priority = 1, from = 0 }, g) => ({
+          g,
+          p: priority,
+          b: '{}',
+          d: 0,
+          sa: store.upkeep.now() + from,
+        })),
+      ),
+    ]);
+
+  beforeEach(async () => {
+    store = await open();
+    await user.query('ROLLBACK');
+    await store.sources.setUp('default', { order });
+    await enqueueOver(user, { source, ...first }, { source, ...last });
+    await enqueueOver(user, ...Array.from({ length: 2_990 }, (_, n) => ({ source: `other ${n % 299}` })));
+    // Gives the lane the lowest rank, so that no enqueue lowers it.
+    await store.sources.hold(source, { actor: 'maria' });
+    await store.sources.release(source);
+    worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  });
+
+  const claimSources = async (limit: number) =>
+    (await store.tasks.claim(claimRequest(worker, { limit }))).tasks.map((task) => task.source);
+
+  test('the next claim after a commit gives the task, though others claimed while its transaction was open', async () => {
+    await user.query('BEGIN');
+    await enqueueOver(user, { source, ...late });
+    expect(await claimSources(1)).toEqual([source]);
+    for (let n = 0; n < 20; n += 1) expect(await claimSources(1)).not.toEqual([source]);
+    await user.query('COMMIT');
+    expect(await claimSources(1)).toEqual([source]);
+  });
+
+  test('the next claim gives a task that was committed between picking and leasing of the claim before', async () => {
+    await user.query('BEGIN');
+    await user.query('SELECT 1 FROM holdfast.workers WHERE id = $1 FOR UPDATE', [worker]);
+    const claim = claimSources(2);
+    const second = new pg.Client({ connectionString: database.directUrl });
+    await second.connect();
+    // The claim has picked its tasks, and waits for the worker's row.
+    while ((await second.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount === 0) continue;
+    await enqueueOver(second, { source, ...late });
+    await second.end();
+    await user.query('COMMIT');
+    expect(await claim).toEqual([source, expect.stringContaining('other')]);
+    expect(await claimSources(1)).toEqual([source]);
+  });
 });

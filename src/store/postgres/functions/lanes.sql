@@ -54,8 +54,10 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END $$;
 
--- Called when ready tasks were put into lanes, with the least key and seq of those of each. While the buckets of lanes are
--- locked shared, no claim can find one of these lanes empty and put it to rest; one that did so before is seen here.
+-- Called when ready tasks were put into lanes, with the least key and seq of those of each. Until this transaction ends, it prevents
+-- two things, because others cannot see its tasks: the shared locks of buckets keep claims from putting these lanes to rest, and the
+-- locks of the lanes' rows keep claims from raising their ranks. What claims did before is seen here. Enqueues do not wait for each
+-- other.
 CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   changing bigint[];
@@ -64,6 +66,7 @@ BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
+  PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
   WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
@@ -87,25 +90,40 @@ BEGIN
   IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;
 END $$;
 
+-- The rank of a lane whose next task has this key and seq.
+CREATE FUNCTION rank_of(p_queue claimable, p_lane bigint, p_key double precision, p_seq bigint, p_now bigint)
+RETURNS TABLE (rank double precision, rank_seq bigint) LANGUAGE sql STABLE AS $$
+  -- In a fifo queue no rank is raised to the last second: so few ranks change where tasks are claimed soon after they were enqueued.
+  SELECT CASE WHEN (p_queue).fair THEN (SELECT t.turn FROM lanes l JOIN turns t ON t.queue = (p_queue).queue
+      AND t.source = l.source WHERE l.id = p_lane) WHEN (p_queue).ordering = 'fifo' THEN least(p_key, p_now - 1000) ELSE p_key END,
+    CASE WHEN (p_queue).fair THEN p_lane WHEN (p_queue).ordering = 'fifo' AND p_key > p_now - 1000 THEN 0 ELSE p_seq END
+$$;
+
 -- Notes where lanes go on behind the tasks that a claim took; the claim took all that it found. A rank is only raised where there are
--- more lanes than a claim reads, because each change of a rank leaves a dead entry at the head of an index.
+-- more lanes than a claim reads, because each change of a rank leaves a dead entry at the head of an index. A lane into which an open
+-- transaction put a task is left as it is.
 CREATE FUNCTION rank_lanes(p_queue claimable, p_found picked, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  own bigint[];
 BEGIN
+  own := ARRAY(SELECT l.id FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq)
+    CROSS JOIN LATERAL rank_of(p_queue, g.id, g.key, g.seq, p_now) r JOIN lanes l ON l.id = g.id
+    WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (r.rank, r.rank_seq)) FOR UPDATE OF l SKIP LOCKED);
   WITH place AS MATERIALIZED (
-    -- In a fifo queue no rank is raised to the last second: a task with a key of then may be committed later.
-    SELECT id, key, CASE WHEN p_queue.fair THEN (SELECT t.turn FROM lanes l JOIN turns t ON t.queue = p_queue.queue
-        AND t.source = l.source WHERE l.id = g.id) WHEN p_queue.ordering = 'fifo' THEN least(key, p_now - 1000) ELSE key END AS rank,
-      CASE WHEN p_queue.fair THEN id WHEN p_queue.ordering = 'fifo' AND key > p_now - 1000 THEN 0 ELSE seq END AS seq
-    FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq)),
-  own AS MATERIALIZED (
-    SELECT l.id, p.key, p.rank, p.seq FROM place p JOIN lanes l ON l.id = p.id
-    WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (p.rank, p.seq)) FOR NO KEY UPDATE OF l SKIP LOCKED)
-  UPDATE lanes l SET rank = CASE WHEN p_found.has_more THEN greatest(l.rank, own.rank) ELSE l.rank END,
-    rank_seq = CASE WHEN p_found.has_more AND own.rank > l.rank THEN own.seq
-      WHEN p_found.has_more AND own.rank = l.rank THEN greatest(l.rank_seq, own.seq) ELSE l.rank_seq END,
-    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key ELSE own.key END,
+    -- A task in front of this place may have been committed since the claim picked.
+    SELECT g.id, coalesce(t.order_key, g.key) AS key, coalesce(t.seq, g.seq) AS seq
+    FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
+    LEFT JOIN LATERAL (
+      SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' AND (t.order_key, t.seq) < (g.key, g.seq)
+        AND t.order_key >= CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END
+      ORDER BY t.order_key, t.seq LIMIT 1) t ON true
+    WHERE g.id = ANY(own))
+  UPDATE lanes l SET rank = CASE WHEN p_found.has_more THEN greatest(l.rank, r.rank) ELSE l.rank END,
+    rank_seq = CASE WHEN p_found.has_more AND r.rank > l.rank THEN r.rank_seq
+      WHEN p_found.has_more AND r.rank = l.rank THEN greatest(l.rank_seq, r.rank_seq) ELSE l.rank_seq END,
+    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key ELSE p.key END,
     looked_at = coalesce(believed_until(p_found.blocks, p_now), l.looked_at)
-  FROM own WHERE l.id = own.id;
+  FROM place p CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r WHERE l.id = p.id;
 END $$;
 
 -- Puts those of these lanes to rest that are empty, and answers how many. Lanes that somebody has locked, or into which somebody may

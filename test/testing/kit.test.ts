@@ -153,11 +153,13 @@ describe('time in a kit', () => {
     expect(kit.holdfast.store.upkeep.now()).toBe(kit.clock.now());
   });
 
-  test('passes ten years in a few seconds', { timeout: 90_000 }, async () => {
+  test('passes ten years in a few seconds', async () => {
     const ran: number[] = [];
     const work = defineTask('work', { run: () => void ran.push(kit.clock.now()) });
-    // It renews three times in that time, and each renewal is a stop on the way.
-    const kit = await open({ tasks: [work], worker: { leaseFor: '30d' } });
+    // It renews three times in that time, and each renewal is a stop on the way. On PostgreSQL a worker makes the partitions of three
+    // days at each, and drops those of days that are over.
+    const leaseFor = STORE === 'sqlite' ? '30d' : '600d';
+    const kit = await open({ tasks: [work], worker: { leaseFor } });
     const due = new Date(Date.UTC(2026, 0, 1) + 3_649 * DAY);
     await kit.holdfast.enqueue(work, null, { delay: '3649d' });
     await kit.holdfast.enqueue(work, null, { at: due });
@@ -168,8 +170,7 @@ describe('time in a kit', () => {
     await kit.advance('1d');
 
     expect(ran).toEqual([due.getTime(), due.getTime()]);
-    // On PostgreSQL the partitions of each day are made on the way.
-    expect(performance.now() - started).toBeLessThan(STORE === 'sqlite' ? 15_000 : 60_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 
   test('lets each task run at its own moment, however far it is moved at once', async () => {

@@ -163,6 +163,44 @@ test('a transaction that would replace a task that runs does not keep its worker
   expect(await store.tasks.settle([settlement(task, retryIn(60_000))])).toMatchObject([{ state: 'scheduled' }]);
 });
 
+describe('while a user replaces tasks', () => {
+  test('those of them that fall due are not due now, and the others are claimed', async () => {
+    const [mine, store] = [await open(), await open()];
+    await store.tasks.enqueue([newTask({ unique: unique('replace') }), newTask({ priority: 3 })]);
+    const now = Date.now();
+    const set = (what: string, id: number) =>
+      ask(database.directUrl, `UPDATE holdfast.live SET ${what} WHERE id = ${id}`);
+    await set(`state = 'scheduled', run_at = ${now - 1}`, 2);
+    await set(`state = 'scheduled', run_at = ${now - 2}`, 1);
+    await within(mine, newTask({ unique: unique('replace') }));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({
+      tasks: [{ lease: { task: 2 } }],
+      nextDueIn: 100,
+    });
+    expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({ tasks: [], nextDueIn: 100 });
+    await user.query('ROLLBACK');
+    expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({ tasks: [{ lease: { task: 1 } }] });
+  });
+
+  test('those of them that meet their deadline are left to a later claim', async () => {
+    const [mine, store] = [await open(), await open()];
+    await store.tasks.enqueue([newTask({ unique: unique('replace') }), newTask(), newTask()]);
+    const now = Date.now();
+    await ask(database.directUrl, `UPDATE holdfast.live SET deadline = ${now - 10} + id WHERE id <= 2`);
+    await within(mine, newTask({ unique: unique('replace') }));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({
+      tasks: [{ lease: { task: 3 } }],
+      expired: [{ lease: { task: 2 } }],
+      nextDueIn: 100,
+    });
+    expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({ tasks: [], expired: [], nextDueIn: 100 });
+    await user.query('ROLLBACK');
+    expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({ expired: [{ lease: { task: 1 } }] });
+  });
+});
+
 test('the first key of a day does not keep others from settling', async () => {
   const [mine, store] = [await open(), await open()];
   await ask(database.directUrl, 'DELETE FROM holdfast.days');

@@ -37,6 +37,7 @@ BEGIN
     END IF;
   END IF;
   SELECT t.due, t.expiring INTO due, expiring FROM next_times(now_) t;
+  IF p_request ->> 'late' IS NULL THEN expiring := deadline_in_reach(expiring, now_); END IF;
   IF expiring <= now_ AND p_request ->> 'late' IS NULL THEN
     RETURN json_build_object('known', true, 'now', now_, 'expired', true, 'next', least(due, expiring));
   END IF;
@@ -50,7 +51,9 @@ BEGIN
     SELECT json_agg(handed(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
     FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id;
   END IF;
-  IF due <= now_ OR had_deadline THEN SELECT t.due, t.expiring INTO due, expiring FROM next_times(now_) t; END IF;
+  IF due <= now_ OR expiring <= now_ OR had_deadline THEN
+    SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
+  END IF;
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND is_unfinished);
 END $$;

@@ -18,6 +18,28 @@ BEGIN
   IF blocks > 500 THEN PERFORM raise_floor('deadline', least(expiring, p_now), blocks, p_now); END IF;
 END $$;
 
+-- When a claim can go on with scheduled tasks, of which the earliest is due at `p_due`. Where a transaction has locked all those
+-- that are due now, a claim is made again a little later, for that transaction may stay open for long.
+CREATE FUNCTION due_in_reach(p_due bigint, p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_due IS NULL OR p_due > p_now THEN RETURN p_due; END IF;
+  PERFORM 1 FROM live WHERE state = 'scheduled' AND run_at <= p_now AND run_at >= floor_at('due', p_now)
+    ORDER BY run_at, id LIMIT 1 FOR UPDATE SKIP LOCKED;
+  IF FOUND THEN RETURN p_due; END IF;
+  RETURN (SELECT least(p_now + 100, min(run_at)) FROM live WHERE state = 'scheduled' AND run_at > p_now);
+END $$;
+
+-- The same of waiting tasks that meet their deadline, the earliest at `p_deadline`.
+CREATE FUNCTION deadline_in_reach(p_deadline bigint, p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_deadline IS NULL OR p_deadline > p_now THEN RETURN p_deadline; END IF;
+  PERFORM 1 FROM live WHERE deadline IS NOT NULL AND deadline <= p_now AND deadline >= floor_at('deadline', p_now)
+    AND state IN ('scheduled', 'ready') ORDER BY deadline, id LIMIT 1 FOR UPDATE SKIP LOCKED;
+  IF FOUND THEN RETURN p_deadline; END IF;
+  RETURN (SELECT least(p_now + 100, min(deadline)) FROM live
+    WHERE deadline IS NOT NULL AND deadline > p_now AND state IN ('scheduled', 'ready'));
+END $$;
+
 -- Makes due tasks ready, at most so many, the earliest first. Tasks that were enqueued without a lane get one.
 CREATE FUNCTION promote(p_now bigint, p_most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -52,6 +52,18 @@ test('a claim hands out 64 MiB of payloads at most, over all queues and also ahe
     expect((await store.records.counts()).byState).toMatchObject({ running: 10, ready: 8 });
   }));
 
+test('a claim of certain tasks hands out 64 MiB of payloads at most', () =>
+  withStore(async (store, pool) => {
+    const receipts = await store.tasks.enqueue(Array.from({ length: 12 }, () => newTask()));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    await pool.query(`UPDATE holdfast.bodies SET payload = '"' || repeat('x', 6 * ${MEBIBYTE} - 2) || '"'`);
+    const only = receipts.map(({ id }) => id);
+    const text = `SELECT json_array_length(${functions}.claim($1, gen_random_uuid()) -> 'tasks') AS count`;
+    const request = JSON.stringify({ ...claimRequest(worker, { limit: 12, only }), rotation: 0 });
+    expect((await pool.query(text, [request])).rows).toEqual([{ count: 10 }]);
+    expect((await pool.query(text, [request])).rows).toEqual([{ count: 2 }]);
+  }));
+
 test('a task whose payload alone is larger is handed out by itself', () =>
   withStore(async (store, pool) => {
     await store.tasks.enqueue(Array.from({ length: 10 }, () => newTask()));

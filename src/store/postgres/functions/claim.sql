@@ -45,7 +45,8 @@ BEGIN
   IF p_request ->> 'only' IS NULL THEN
     SELECT t.taken, t.is_unfinished INTO taken, is_unfinished FROM take_next(p_request, p_token, now_) t;
   ELSE
-    taken := lease(pick_only(p_request), p_request, p_token, now_);
+    taken := pick_only(p_request);
+    taken := lease(taken[1 : fitting(taken, worker_, p_token)], p_request, p_token, now_);
   END IF;
   IF taken <> '{}' THEN
     SELECT json_agg(handed(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline

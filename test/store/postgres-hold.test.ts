@@ -1,14 +1,15 @@
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { functionsOver } from '../../src/store/postgres/functions.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import { claimRequest, idsOf, LEASE, newTask } from '../contract/scene.ts';
+import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 
 /*
- * What is committed late, while something else happened to its lane: a task is never stuck for it.
+ * A task whose enqueue commits late, while its source, its queue or its lane changes: it is claimed all the same.
  */
 
 const world = { clock: systemClock, random: Math.random };
@@ -51,6 +52,45 @@ async function enqueueSlowly(queue: string, source: string): Promise<() => Promi
   };
 }
 
+/** Enqueues a task in SQL, as a user does, and commits. Nothing has given it a lane yet. */
+async function enqueueInSql(queue: string, source: string, priority = 0): Promise<number> {
+  const { rows } = await enqueuer.query(
+    `SELECT holdfast.enqueue('mail', '{}', queue => $1, source => $2, priority => $3)::int AS id`,
+    [queue, source, priority],
+  );
+  return rows[0].id;
+}
+
+/** Runs one function of the store in a transaction that stays open until what it answers is called. */
+async function callSlowly(call: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: database.directUrl });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(`SELECT ${functions}.${call}`);
+  return async () => {
+    await client.query('COMMIT');
+    await client.end();
+  };
+}
+
+/** Whether a call in this database waits for a lock. */
+async function isSomebodyWaiting(): Promise<boolean> {
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return (await ask(database.directUrl, waiting)).length > 0;
+}
+
+/** What a call answers, which must not answer before `commit` was called. */
+async function answerAfter<Answer>(call: Promise<Answer>, commit: () => Promise<void>): Promise<Answer> {
+  let isAnswered = false;
+  const answer = call.finally(() => {
+    isAnswered = true;
+  });
+  while (!isAnswered && !(await isSomebodyWaiting()));
+  expect(isAnswered).toBe(false);
+  await commit();
+  return answer;
+}
+
 const join = () => store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
 const by = { actor: 'maria' };
 
@@ -66,17 +106,51 @@ test('a task that is committed after its source was held and released is claimed
   expect(idsOf((await store.tasks.claim(claimRequest(worker))).tasks)).toEqual([id]);
 });
 
-test('a task of a held source in a lane that is new, and is committed while its source is released, is claimed', async () => {
+test('a task of a new lane that is committed after the release of its source began is claimed', async () => {
   const worker = await join();
   await store.sources.hold('s', by);
   const commit = await enqueueSlowly('default', 's');
-  const released = store.sources.release('s');
-  // Until the release has ended, or waits for the transaction.
-  const waits =
-    'SELECT 1 FROM pg_locks WHERE NOT granted UNION ALL SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM holdfast.sources)';
-  while ((await enqueuer.query(waits)).rowCount === 0);
+  let id = 0;
+  await answerAfter(store.sources.release('s'), async () => {
+    id = await commit();
+  });
+
+  expect(idsOf((await store.tasks.claim(claimRequest(worker))).tasks)).toEqual([id]);
+});
+
+describe('while the release of a source is not committed yet', () => {
+  let commit: () => Promise<void>;
+
+  beforeEach(async () => {
+    await store.sources.hold('s', by);
+    commit = await callSlowly(`release_source(gen_random_uuid(), 's')`);
+  });
+
+  test('an enqueue that makes a lane of the source waits for it, and the task is claimed', async () => {
+    const [receipt] = await answerAfter(store.tasks.enqueue([newTask({ source: 's' })]), commit);
+
+    expect(idsOf((await store.tasks.claim(claimRequest(await join()))).tasks)).toEqual([receipt?.id]);
+  });
+
+  test('a claim that makes a lane of the source for a due task waits for it, and the task is claimed', async () => {
+    const id = await enqueueInSql('default', 's');
+    const { tasks } = await answerAfter(store.tasks.claim(claimRequest(await join())), commit);
+
+    expect(idsOf(tasks)).toEqual([id]);
+  });
+
+  test('enqueues of other sources do not wait', async () => {
+    expect(await store.tasks.enqueue([newTask({ source: 'other' })])).toMatchObject([{ created: true }]);
+    await commit();
+  });
+});
+
+test('a task of a new lane that is committed after its source was held and released is claimed', async () => {
+  const worker = await join();
+  const commit = await enqueueSlowly('default', 's');
+  await store.sources.hold('s', by);
+  await store.sources.release('s');
   const id = await commit();
-  await released;
 
   expect(idsOf((await store.tasks.claim(claimRequest(worker))).tasks)).toEqual([id]);
 });

@@ -61,7 +61,7 @@ END $$;
 CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   changing bigint[];
-  held text[];
+  held bigint[];
 BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
@@ -72,20 +72,21 @@ BEGIN
   WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
     SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair);
   IF changing IS NULL THEN RETURN; END IF;
-  -- A release waits for this: it could not see a lane that is new.
-  held := ARRAY(SELECT name FROM sources WHERE name IN (SELECT source FROM lanes WHERE id = ANY(changing)) ORDER BY name FOR KEY SHARE);
+  -- A release does not see lanes that are not committed. So it waits until the lanes of its source are; or this waits for the release.
+  held := ARRAY(SELECT l.id FROM (SELECT id, source FROM lanes WHERE id = ANY(changing) ORDER BY source) l
+    CROSS JOIN LATERAL (SELECT 1 FROM sources s WHERE s.name = l.source FOR KEY SHARE) s);
   PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
   PERFORM begin_turns(changing);
   UPDATE lanes l SET
-    active = l.active OR is_open,
+    -- Not by what is held now: a hold that was committed meanwhile may be released before these lanes are seen.
+    active = l.active OR l.id <> ALL(held),
     was_active = true,
     low_key = CASE WHEN l.active THEN least(l.low_key, g.key) ELSE g.key END,
     rank = CASE WHEN q.fair THEN coalesce(t.turn, l.rank) WHEN l.active AND is_before THEN l.rank ELSE g.key END,
     rank_seq = CASE WHEN q.fair THEN l.id WHEN l.active AND is_before THEN l.rank_seq ELSE g.seq END
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes o ON o.id = g.id JOIN classes c ON c.id = o.class
     JOIN queues q ON q.id = c.queue LEFT JOIN turns t ON q.fair AND t.queue = q.id AND t.source = o.source
-    CROSS JOIN LATERAL (SELECT o.source <> ALL(held) AS is_open,
-      (o.rank, o.rank_seq) < (g.key, g.seq) AS is_before) x
+    CROSS JOIN LATERAL (SELECT (o.rank, o.rank_seq) < (g.key, g.seq) AS is_before) x
   WHERE l.id = g.id AND g.id = ANY(changing);
   IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;
 END $$;

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import { functionsOver } from '../../src/store/postgres/functions.ts';
 import { type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
 import type { Claimed, Store } from '../../src/store/store.ts';
-import { claimRequest, LEASE, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
+import { claimRequest, LEASE, lost, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 
@@ -52,8 +52,8 @@ const unique = (onConflict: 'ignore' | 'replace' = 'ignore', key = 'u') =>
   ({ key, while: 'waiting', onConflict }) as const;
 const ending = { commit: true, rollback: false };
 
-async function claimOne(store: Store, worker: number): Promise<Claimed> {
-  const { tasks } = await store.tasks.claim(claimRequest(worker));
+async function claimOne(store: Store, worker: number, limit = 100): Promise<Claimed> {
+  const { tasks } = await store.tasks.claim(claimRequest(worker, { limit }));
   expect(tasks).toHaveLength(1);
   return tasks[0] as Claimed;
 }
@@ -164,6 +164,52 @@ test('a transaction that would replace a task that runs does not keep its worker
 });
 
 describe('while a user replaces tasks', () => {
+  const replaceable = (n: number, source = 's') => newTask({ source, unique: unique('replace', `${n}`) });
+
+  test.each([1, 4, 12])('a claim of %i goes on behind them, in the order of the queue', async (limit) => {
+    const [mine, store] = [await open(), await open()];
+    await store.tasks.enqueue(Array.from({ length: 150 }, (_, n) => replaceable(n)));
+    await mine.within?.(user).enqueue(Array.from({ length: 130 }, (_, n) => replaceable(n)));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    const given: number[] = [];
+    while (given.length < 20) {
+      const { tasks } = await store.tasks.claim(claimRequest(worker, { limit }));
+      expect(tasks).toHaveLength(Math.min(limit, 20 - given.length));
+      given.push(...tasks.map(({ lease }) => lease.task));
+    }
+    expect(given).toEqual(Array.from({ length: 20 }, (_, n) => 131 + n));
+    expect(await store.tasks.claim(claimRequest(worker, { limit }))).toMatchObject({ tasks: [] });
+    await user.query('ROLLBACK');
+    expect(await claimOne(store, worker, 1)).toMatchObject({ lease: { task: 1 } });
+  });
+
+  test('a claim of a fair queue goes on behind them with each source in its turn', async () => {
+    const [mine, store] = [await open(), await open()];
+    await store.sources.setUp('default', { fair: true });
+    await store.tasks.enqueue(Array.from({ length: 20 }, (_, n) => replaceable(n, 'big')));
+    await store.tasks.enqueue([replaceable(100, 'small'), replaceable(101, 'small')]);
+    await mine.within?.(user).enqueue(Array.from({ length: 18 }, (_, n) => replaceable(n, 'big')));
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    const given: number[] = [];
+    for (let n = 0; n < 4; n += 1) given.push((await claimOne(store, worker, 1)).lease.task);
+    expect(given).toEqual([19, 21, 20, 22]);
+  });
+
+  test.each([1, 2])('suspects that were lost %i times are passed over too', async (lostInARow) => {
+    const [mine, store] = [await open(), await open()];
+    const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+    for (let n = 0; n < 5; n += 1) {
+      await store.tasks.enqueue([replaceable(n)]);
+      const { tasks } = await store.tasks.claim(claimRequest(worker, { only: [n + 1] }));
+      const [suspect] = tasks as [Claimed];
+      await store.tasks.settle([settlement(suspect, lost('free', lostInARow))]);
+    }
+    await store.tasks.enqueue([newTask(), newTask()]);
+    await mine.within?.(user).enqueue(Array.from({ length: 4 }, (_, n) => replaceable(n)));
+    expect(await claimOne(store, worker, 1)).toMatchObject({ lease: { task: 5 } });
+    expect(await claimOne(store, worker, 1)).toMatchObject({ lease: { task: 6 } });
+  });
+
   test('those of them that fall due are not due now, and the others are claimed', async () => {
     const [mine, store] = [await open(), await open()];
     await store.tasks.enqueue([newTask({ unique: unique('replace') }), newTask({ priority: 3 })]);

@@ -137,46 +137,60 @@ END $$;
 
 -- Leases the next tasks of one queue, whose lock the caller has: at most so many, and ahead of need some more. A suspect that must run
 -- alone is leased by itself, where `p_alone` allows it and it is the first of all. A task that another transaction has locked, in
--- order to cancel or hold it, is passed over. A claim of many tasks is bounded by the size of their payloads too.
+-- order to cancel or hold it, is passed over: where one is met, more tasks are read, up to the first 10,000 of the queue. A claim of
+-- many tasks is bounded by the size of their payloads too.
 CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
   p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
-  passed_over bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
+  except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   most integer := p_most;
+  -- How many tasks are read where some of them are locked; null: not known yet whether any is.
+  reach integer;
   found picked;
   apart picked;
   wanted bigint[];
+  fit bigint[];
   got bigint[];
   is_large boolean := (p_request ->> 'limit')::integer + coalesce((p_request ->> 'ahead')::integer, 0) > 8;
 BEGIN
   taken := '{}';
   suspects := 0;
-  is_alone := false;
   is_unfinished := false;
-  FOR attempt IN 1..3 LOOP
-    found := pick(p_queue, CASE WHEN p_suspects > suspects THEN '{0,2}' ELSE '{0}' END::integer[], most + p_ahead, p_suspects - suspects,
-      passed_over, p_now);
-    IF p_alone AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active) THEN
-      apart := pick(p_queue, '{3}', 1, 1, passed_over, p_now);
+  FOREACH reach IN ARRAY '{NULL,100,1000,10000}'::integer[] LOOP
+    is_alone := false;
+    found := pick(p_queue, CASE WHEN p_suspects > suspects THEN '{0,2}' ELSE '{0}' END::integer[],
+      greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
+      except_, p_now);
+    wanted := found.ids;
+    IF reach IS NOT NULL THEN wanted := free_of(wanted, most + p_ahead, p_suspects - suspects, p_queue.fair, p_now); END IF;
+    IF p_alone AND taken = '{}' AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active) THEN
+      apart := pick(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, p_now);
+      IF reach IS NOT NULL THEN apart.ids := free_of(apart.ids, 1, 1, p_queue.fair, p_now); END IF;
       is_alone := apart.ids IS NOT NULL
-        AND (found.ids IS NULL OR place_of(p_queue, apart.ids[1]) < place_of(p_queue, found.ids[1]));
+        AND (wanted IS NULL OR place_of(p_queue, apart.ids[1]) < place_of(p_queue, wanted[1]));
       IF is_alone AND most = 0 THEN
         -- Nothing is claimed ahead behind it.
         is_alone := false;
         RETURN;
       END IF;
-      IF is_alone THEN found := apart; ELSE PERFORM rest_lanes(apart.drained, p_now); END IF;
+      IF is_alone THEN
+        found := apart;
+        wanted := apart.ids;
+      ELSE
+        PERFORM rest_lanes(apart.drained, p_now);
+      END IF;
     END IF;
     EXIT WHEN found IS NULL;
-    wanted := coalesce(found.ids, '{}');
+    wanted := coalesce(wanted, '{}');
     IF cardinality(wanted) > most AND NOT is_alone THEN
       wanted := wanted[1 : ahead_of(wanted, most, coalesce(texts_of(p_request -> 'aheadTypes'), '{}'))];
     END IF;
-    IF wanted <> '{}' AND is_large THEN wanted := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
-    got := lease(wanted, p_request, p_token, p_now);
+    fit := wanted;
+    IF wanted <> '{}' AND is_large THEN fit := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
+    got := lease(fit, p_request, p_token, p_now);
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
-    IF passed_over = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
+    IF reach IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
         AND (found.has_more OR found.blocks IS NOT NULL) THEN
       PERFORM rank_lanes(p_queue, found, p_now);
     END IF;
@@ -184,10 +198,40 @@ BEGIN
     taken := taken || got;
     IF found.suspects > 0 THEN suspects := suspects + (SELECT count(*) FROM live WHERE id = ANY(got) AND suspect); END IF;
     is_unfinished := found.ids IS NULL AND found.has_more;
-    EXIT WHEN cardinality(got) = cardinality(wanted) OR is_alone;
-    passed_over := passed_over || wanted;
+    EXIT WHEN CASE WHEN reach IS NULL THEN cardinality(got) = cardinality(fit)
+      ELSE is_alone OR cardinality(got) < cardinality(wanted) OR cardinality(got) >= most
+        OR cardinality(found.ids) IS NULL OR cardinality(found.ids) < reach END;
     most := most - cardinality(got);
   END LOOP;
+END $$;
+
+-- Those of these tasks that nobody else has locked, in the given order: at most so many, and among them at most so many suspects.
+-- They are locked. With `p_fair` the rounds of the sources are counted without the tasks that are passed over.
+CREATE FUNCTION free_of(p_ids bigint[], p_most integer, p_suspects integer, p_fair boolean, p_now bigint) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  task record;
+  free bigint[];
+  suspects integer := 0;
+BEGIN
+  IF p_fair THEN
+    WITH read AS (
+      SELECT l.id, a.source, t.n, min(t.n) OVER (PARTITION BY a.source) AS turn
+      FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN lanes a ON a.id = l.lane),
+    own AS MATERIALIZED (SELECT id FROM live WHERE id = ANY(p_ids) FOR UPDATE SKIP LOCKED)
+    SELECT array_agg(id ORDER BY round, turn) INTO p_ids FROM (
+      SELECT r.id, r.turn, row_number() OVER (PARTITION BY r.source ORDER BY r.n) AS round FROM read r JOIN own USING (id)) placed;
+  END IF;
+  FOR task IN
+    SELECT l.id, l.suspect FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
+    WHERE l.state IS NOT DISTINCT FROM 'ready' AND (l.deadline IS NULL OR l.deadline > p_now) ORDER BY t.n FOR UPDATE OF l SKIP LOCKED
+  LOOP
+    CONTINUE WHEN task.suspect AND suspects = p_suspects;
+    IF task.suspect THEN suspects := suspects + 1; END IF;
+    free := free || task.id;
+    EXIT WHEN cardinality(free) >= p_most;
+  END LOOP;
+  RETURN free;
 END $$;
 
 -- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects: the first that are met. Null:

@@ -201,6 +201,17 @@ describe('from plain SQL', () => {
     ["holdfast.enqueue('mail', null)", /a payload/],
     ["holdfast.enqueue('mail', '{}', priority => 4096)", /priority/],
     ["holdfast.enqueue('mail', '{}', delay => '-1 s')", /delay/],
+    ["holdfast.enqueue('mail', '{}', delay => '300000 years')", /delay must be at most ten years/],
+    ["holdfast.enqueue('mail', '{}', deadline => 'infinity')", /deadline/],
+    ["holdfast.enqueue('mail', '{}', deadline => '290000-01-01')", /deadline/],
+    ["holdfast.enqueue('mail', '{}', needs => '[1]')", /needs must be an object/],
+    [`holdfast.enqueue('mail', '{}', needs => '{"a": 1e400}')`, /needs .* 'a'/],
+    [`holdfast.enqueue('mail', '{}', needs => '{"a": null}')`, /needs .* 'a'/],
+    [`holdfast.enqueue('mail', '{}', needs => '{"": 1}')`, /needs .* ''/],
+    [
+      "holdfast.enqueue('mail', '{}', needs => (select jsonb_object_agg(n, 1) from generate_series(1, 65) n))",
+      /64 capabilities/,
+    ],
     ["holdfast.enqueue('mail', to_jsonb(repeat('x', 1100000)))", /1048576/],
   ])('%s is refused in words', async (call, words) => {
     await expect(pool.query(`select ${call}`)).rejects.toThrow(words);

@@ -9,6 +9,7 @@ CREATE OR REPLACE FUNCTION enqueue(
 ) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   sorted text;
+  unfit text;
 BEGIN
   IF type IS NULL OR type = '' OR length(type) > 256 THEN
     RAISE EXCEPTION 'enqueue needs a type: a name of 1 to 256 characters.' USING ERRCODE = '22023';
@@ -27,6 +28,24 @@ BEGIN
     RAISE EXCEPTION 'priority must be from 0 to 4095, got %.', priority USING ERRCODE = '22023';
   END IF;
   IF delay < interval '0' THEN RAISE EXCEPTION 'delay must not be negative, got %.', delay USING ERRCODE = '22023'; END IF;
+  -- As in the library. Its dates end in the year 275760.
+  IF delay > interval '3650 days' THEN RAISE EXCEPTION 'delay must be at most ten years, got %.', delay USING ERRCODE = '22023'; END IF;
+  IF NOT isfinite(deadline) OR deadline NOT BETWEEN '0001-01-01' AND '200000-01-01' THEN
+    RAISE EXCEPTION 'deadline must be a moment of the years 1 to 200000, got %.', deadline USING ERRCODE = '22023';
+  END IF;
+  IF needs IS NOT NULL AND jsonb_typeof(needs) <> 'object' THEN
+    RAISE EXCEPTION 'needs must be an object such as {"cpu": 2}, got %.', left(needs::text, 100) USING ERRCODE = '22023';
+  END IF;
+  SELECT n.key INTO unfit FROM jsonb_each(needs) n WHERE length(n.key) NOT BETWEEN 1 AND 256 OR NOT CASE jsonb_typeof(n.value)
+    WHEN 'number' THEN abs(n.value::numeric) < 1e308 WHEN 'string' THEN length(n.value #>> '{}') BETWEEN 1 AND 256
+    WHEN 'boolean' THEN true ELSE false END LIMIT 1;
+  IF unfit IS NOT NULL THEN
+    RAISE EXCEPTION 'needs must give each name a number below 1e308, a text of 1 to 256 characters, or true or false; % is not so.',
+      quote_literal(left(unfit, 100)) USING ERRCODE = '22023';
+  END IF;
+  IF (SELECT count(*) FROM jsonb_each(needs)) > 64 THEN
+    RAISE EXCEPTION 'needs may name at most 64 capabilities.' USING ERRCODE = '22023';
+  END IF;
   SELECT coalesce('{' || string_agg(to_json(n.key)::text || ':' || n.value::text, ',' ORDER BY n.key COLLATE "C") || '}',
     '{}') INTO sorted
   FROM jsonb_each(needs) n;

@@ -166,3 +166,57 @@ test('a task that is committed after its queue got turns is claimed', async () =
 
   expect(idsOf((await store.tasks.claim(claimRequest(worker))).tasks)).toEqual([id]);
 });
+
+describe('while the settings of a queue are not committed yet', () => {
+  const claimedSources = async (worker: number, limit: number) =>
+    (await store.tasks.claim(claimRequest(worker, { limit }))).tasks.map((task) => task.source);
+
+  test('a source whose first task becomes due gets a turn in a queue that becomes fair', async () => {
+    const worker = await join();
+    const busy = Array.from({ length: 40 }, (_, n) => newTask({ source: `busy ${n}` }));
+    await store.tasks.enqueue([...busy, ...busy]);
+    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', NULL, true)`);
+    await enqueueInSql('default', 'late');
+    const { tasks } = await answerAfter(store.tasks.claim(claimRequest(worker, { limit: 1 })), commit);
+    expect(tasks).toHaveLength(1);
+
+    const sources: string[] = [];
+    for (let n = 0; n < 41; n += 1) sources.push(...(await claimedSources(worker, 1)));
+    expect(sources).toContain('late');
+  });
+
+  test('a task that becomes due takes its place in the new order', async () => {
+    const worker = await join();
+    await store.tasks.enqueue([newTask({ source: 'a' }), newTask({ source: 'a' })]);
+    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', 'priority', NULL)`);
+    const urgent = await enqueueInSql('default', 'b', 9);
+    // This claim began before the new order, and finds the task that was first in the former.
+    await answerAfter(store.tasks.claim(claimRequest(worker, { limit: 1 })), commit);
+
+    expect(idsOf((await store.tasks.claim(claimRequest(worker, { limit: 1 }))).tasks)).toEqual([urgent]);
+  });
+
+  test('a task that becomes due is not asked for again and again', async () => {
+    const worker = await join();
+    await store.tasks.enqueue([newTask()]);
+    await store.tasks.claim(claimRequest(worker, { limit: 2 }));
+    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', 'priority', NULL)`);
+    await enqueueInSql('default', 'b', 9);
+    const claim = await store.tasks.claim(claimRequest(worker, { limit: 1 }));
+    await commit();
+
+    expect(claim).toMatchObject({ tasks: [], nextDueIn: 100 });
+  });
+});
+
+test('a task that was enqueued before its queue got another order, and retried before it was due, takes its place in the new order', async () => {
+  const worker = await join();
+  await store.tasks.enqueue([newTask(), newTask()]);
+  await enqueuer.query('BEGIN');
+  const id = await enqueueInSql('default', 'b', 9);
+  await store.sources.setUp('default', { order: 'priority' });
+  await enqueuer.query('COMMIT');
+  await store.tasks.move([id], { verb: 'retry', ...by });
+
+  expect(idsOf((await store.tasks.claim(claimRequest(worker, { limit: 1 }))).tasks)).toEqual([id]);
+});

@@ -26,6 +26,7 @@ DECLARE
   taken bigint[];
   is_unfinished boolean := false;
   tasks json;
+  has_left boolean := false;
   had_deadline boolean;
 BEGIN
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
@@ -41,7 +42,7 @@ BEGIN
   IF expiring <= now_ AND p_request ->> 'late' IS NULL THEN
     RETURN json_build_object('known', true, 'now', now_, 'expired', true, 'next', least(due, expiring));
   END IF;
-  IF due <= now_ THEN PERFORM promote(now_, 1000); END IF;
+  IF due <= now_ THEN has_left := promote(now_, 1000); END IF;
   IF p_request ->> 'only' IS NULL THEN
     SELECT t.taken, t.is_unfinished INTO taken, is_unfinished FROM take_next(p_request, p_token, now_) t;
   ELSE
@@ -54,6 +55,7 @@ BEGIN
   END IF;
   IF due <= now_ OR expiring <= now_ OR had_deadline THEN
     SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
+    IF has_left THEN due := greatest(due, now_ + 100); END IF;
   END IF;
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND is_unfinished);
@@ -260,8 +262,9 @@ BEGIN
   LOOP
     WITH lane AS MATERIALIZED (
       SELECT x.*, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n,
+        -- A source that has no turn yet comes first, and so gets one.
         CASE WHEN p_queue.fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = p_queue.queue AND u.source = x.source),
-          x.rank) END AS turn
+          0) END AS turn
       FROM unnest(p_queue.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
         SELECT l.id, l.track, l.source, l.rank, l.rank_seq,
           CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END AS low_key
@@ -331,7 +334,7 @@ END $$;
 -- Where a task stands in its queue, to be compared with others of the same queue.
 CREATE FUNCTION place_of(p_queue claimable, p_id bigint) RETURNS record LANGUAGE sql STABLE AS $$
   SELECT ROW(CASE WHEN (p_queue).fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = (p_queue).queue
-    AND u.source = l.source), l.rank) ELSE 0 END, t.order_key, t.seq)
+    AND u.source = l.source), 0) ELSE 0 END, t.order_key, t.seq)
   FROM live t JOIN lanes l ON l.id = t.lane WHERE t.id = p_id
 $$;
 

@@ -40,24 +40,37 @@ BEGIN
     WHERE deadline IS NOT NULL AND deadline > p_now AND state IN ('scheduled', 'ready'));
 END $$;
 
--- Makes due tasks ready, at most so many, the earliest first. Tasks that were enqueued without a lane get one.
-CREATE FUNCTION promote(p_now bigint, p_most integer) RETURNS void LANGUAGE plpgsql AS $$
+-- Makes due tasks ready, at most so many, the earliest first. Tasks that were enqueued without a lane get one, and the key of the order
+-- that their queue has now. Answers whether it left tasks to a later claim, because their queue is being set up.
+CREATE FUNCTION promote(p_now bigint, p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
+  -- The classes of queues that are being set up.
+  changing integer[] := '{}';
+  more integer[];
   due bigint[];
+  are_new boolean;
   mine bigint[];
   woken bigint[];
   keys double precision[];
   seqs bigint[];
 BEGIN
-  SELECT array_agg(id) INTO due FROM (
-    SELECT id FROM live WHERE state = 'scheduled' AND run_at <= p_now AND run_at >= floor_at('due', p_now) ORDER BY run_at, id LIMIT p_most
-      FOR UPDATE SKIP LOCKED) first;
-  IF due IS NULL THEN RETURN; END IF;
-  IF EXISTS (SELECT 1 FROM live WHERE id = ANY(due) AND lane IS NULL) THEN
+  LOOP
+    SELECT array_agg(id), bool_or(lane IS NULL) INTO due, are_new FROM (
+      SELECT id, lane FROM live WHERE state = 'scheduled' AND run_at <= p_now AND run_at >= floor_at('due', p_now)
+        AND (lane IS NOT NULL OR class <> ALL(changing)) ORDER BY run_at, id LIMIT p_most FOR UPDATE SKIP LOCKED) first;
+    IF due IS NULL THEN RETURN changing <> '{}'; END IF;
+    EXIT WHEN NOT are_new;
+    -- Their queues stay as they are until this is committed. A lock that is not had at once is not waited for, because tasks are locked.
+    more := ARRAY(SELECT c.id FROM (SELECT DISTINCT c.queue FROM live l JOIN classes c ON c.id = l.class
+        WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 1) q JOIN classes c ON c.queue = q.queue
+      WHERE NOT pg_try_advisory_xact_lock_shared(lane_lock() + 2, q.queue));
+    EXIT WHEN more = '{}';
+    changing := changing || more;
+  END LOOP;
+  IF are_new THEN
     PERFORM lane_of(missing.class, missing.source, missing.track) FROM (
       SELECT DISTINCT l.class, b.source, track_of(lost_of(l)) AS track
       FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 2, 1, 3) missing;
-    -- Its queue may have got another order since it was enqueued.
     UPDATE live l SET lane = (SELECT a.id FROM lanes a
         WHERE a.source = b.source AND a.class = l.class AND a.track = track_of(lost_of(l))),
       order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at),
@@ -81,4 +94,5 @@ BEGIN
   entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM risen ORDER BY lane, order_key, seq)
   SELECT array_agg(lane), array_agg(key), array_agg(seq) INTO woken, keys, seqs FROM entered;
   PERFORM wake_lanes(woken, keys, seqs);
+  RETURN changing <> '{}';
 END $$;

@@ -22,8 +22,10 @@ CREATE FUNCTION make_ready(p_id bigint, p_now bigint) RETURNS void LANGUAGE plpg
 BEGIN
   UPDATE live l SET state = 'ready', since = p_now,
     lane = lane_of(l.class, b.source, track_of(lost_of(l))),
-    order_key = CASE WHEN q.ordering = 'weighted_random' THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at)
-      ELSE l.order_key END
+    -- Without a lane it may have the key of an order that its queue had before.
+    order_key = CASE WHEN q.ordering = 'weighted_random' OR l.lane IS NULL
+      THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at) ELSE l.order_key END,
+    seq = CASE WHEN l.lane IS NOT NULL THEN l.seq WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
   FROM bodies b, classes c, queues q WHERE l.id = p_id AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
 END $$;
 
@@ -106,11 +108,12 @@ BEGIN
   -- In one order, so that no two of them can wait for each other, wherever the tasks are put by then.
   PERFORM pg_advisory_xact_lock(lane_lock() + 3, bucket) FROM (
     SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(p_ids) id ORDER BY 1) buckets;
-  IF p_move ->> 'verb' IN ('retry', 'resolve') THEN
-    -- The order in which what has ended lines up again stays as it is until this is committed.
+  IF p_move ->> 'verb' IN ('retry', 'release', 'resolve') THEN
+    -- The order in which tasks enter a lane stays as it is until this is committed.
     PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, queue) FROM (
       SELECT DISTINCT c.queue FROM classes c JOIN (SELECT class FROM ended WHERE id = ANY(p_ids)
-        UNION ALL SELECT class FROM succeeded WHERE id = ANY(p_ids)) past ON past.class = c.id ORDER BY 1) queues;
+        UNION ALL SELECT class FROM succeeded WHERE id = ANY(p_ids)
+        UNION ALL SELECT class FROM live WHERE id = ANY(p_ids) AND lane IS NULL) t ON t.class = c.id ORDER BY 1) queues;
   END IF;
   PERFORM 1 FROM live WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
   PERFORM 1 FROM ended WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;

@@ -78,3 +78,33 @@ test('of many calls that wait for one key, one is made again each time, and a ca
   expect(tried.filter((items) => items === 'other')).toHaveLength(1);
   expect(tried.filter((items) => /^held [1-9]/.test(items))).toHaveLength(50);
 });
+
+test('where many calls are blocked, each is tried for a short time, so that another call is soon tried', async () => {
+  const blocking = new StoreError('store_busy', 'Another transaction has the key.', {
+    retryable: true,
+    cause: Object.assign(new Error(), { code: '55P03' }),
+  });
+  const waits: number[] = [];
+  let areHeld = true;
+  const gathering = new Gathering<string, string>({
+    write: async (items, patience) => {
+      if (items.length === 1) waits.push(patience);
+      if (areHeld && items.some((item) => item.startsWith('held'))) throw blocking;
+      if (items.includes('free')) areHeld = false;
+      return items;
+    },
+    onWritten: () => {},
+    locksOf: (item) => [item],
+    mayBeBlocked: () => true,
+    areIndependent: false,
+    groupPatience: 500,
+    patience: 10_000,
+    explain: async (error) => error,
+  });
+  const held = Array.from({ length: 100 }, (_, n) => gathering.call([`held ${n}`]));
+  expect(await gathering.call(['free'])).toEqual(['free']);
+  expect(waits).toHaveLength(101);
+  expect(Math.min(...waits)).toBeGreaterThan(0);
+  expect(waits.reduce((sum, wait) => sum + wait)).toBeLessThan(300);
+  await Promise.all(held);
+});

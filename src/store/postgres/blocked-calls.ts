@@ -11,9 +11,14 @@ export interface Batch<Item, Answer> {
 /** Between two rounds over all calls that are blocked. */
 const PAUSE_MS: Milliseconds = 100;
 
+/** The shortest time that a statement waits for a lock: 0 would mean without end. */
+const LEAST_PATIENCE_MS: Milliseconds = 2;
+
 export interface BlockedCallsOptions<Item, Answer> {
-  /** Makes a call that fails at once where it is blocked. */
-  readonly write: (items: readonly Item[]) => Promise<readonly Answer[]>;
+  /** Makes a call that fails where it waits longer than `patience` for a lock. */
+  readonly write: (items: readonly Item[], patience: Milliseconds) => Promise<readonly Answer[]>;
+  /** How long the statement of a single call waits for a lock where no other call is blocked. */
+  readonly singlePatience: Milliseconds;
   readonly onWritten: (answers: readonly Answer[]) => void;
   /** What an item locks, where that is known before it is written: a key of a task. */
   readonly locksOf: (item: Item) => readonly string[];
@@ -94,9 +99,11 @@ export class BlockedCalls<Item, Answer> {
 
   /** False where it is still blocked. */
   async #try(call: Blocked<Item, Answer>): Promise<boolean> {
-    const { write, onWritten, locksOf, patience, explain } = this.#options;
+    const { write, onWritten, locksOf, singlePatience, patience, explain } = this.#options;
+    // Where many are blocked they share the time, so that no call waits long until it is tried.
+    const share = Math.floor(singlePatience / (1 + this.#fresh.length + this.#calls.size));
     try {
-      const answers = await write(call.items);
+      const answers = await write(call.items, Math.max(LEAST_PATIENCE_MS, share));
       onWritten(answers);
       call.resolve(answers);
     } catch (error) {

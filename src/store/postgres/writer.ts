@@ -11,7 +11,8 @@ const SINGLE_PATIENCE_MS: Milliseconds = 50;
 
 type Write<Item, Answer> = (items: readonly Item[], patience: Milliseconds) => Promise<readonly Answer[]>;
 
-export interface GatheringOptions<Item, Answer> extends Omit<BlockedCallsOptions<Item, Answer>, 'write'> {
+export interface GatheringOptions<Item, Answer>
+  extends Omit<BlockedCallsOptions<Item, Answer>, 'write' | 'singlePatience'> {
   /** Fails, with nothing changed, where it waits longer than `patience` for a lock of somebody's open transaction. */
   readonly write: Write<Item, Answer>;
   /** How long a statement for several calls waits for such a lock. */
@@ -38,7 +39,7 @@ export class Gathering<Item, Answer> {
     this.#options = options;
     this.#blocked = new BlockedCalls({
       ...options,
-      write: (items) => options.write(items, Math.min(SINGLE_PATIENCE_MS, options.groupPatience)),
+      singlePatience: Math.min(SINGLE_PATIENCE_MS, options.groupPatience),
     });
   }
 

@@ -179,7 +179,7 @@ export class PostgresTasks implements TaskStore {
     await new Promise((resolve) => setImmediate(resolve));
     const claim = await this.#claimPastEmptyLanes(request, asked);
     if (!claim.expired) return { ...claim, expired: [] };
-    const expired = await this.#takeOver(request.worker, { gone: [], watches: [] }, MOST_EXPIRED);
+    const expired = await this.#takeOver(request.worker, undefined, MOST_EXPIRED);
     return { ...(await this.#claimPastEmptyLanes(request, { ...asked, late: true })), expired };
   }
 
@@ -309,10 +309,10 @@ export class PostgresTasks implements TaskStore {
     return { tasks, neighbours, ...(nextIn !== undefined && { nextIn }) };
   }
 
-  /** Takes over the leases of workers that have gone, and tasks whose deadline has passed. */
+  /** Takes over tasks whose deadline has passed; with a look at the other workers also the leases of those that have gone. */
   async #takeOver(
     worker: number,
-    { gone, watches }: Pick<Look, 'gone' | 'watches'>,
+    look: Pick<Look, 'gone' | 'watches'> | undefined,
     limit: number,
   ): Promise<readonly Recovered[]> {
     const { database } = this.#parts;
@@ -325,7 +325,13 @@ export class PostgresTasks implements TaskStore {
         how: Loss | null,
       ][]
     >(`recover ${worker}`, (own) =>
-      database.call('take_over', [worker, JSON.stringify(gone), JSON.stringify(watches), limit, own]),
+      database.call('take_over', [
+        worker,
+        look ? JSON.stringify(look.gone) : null,
+        look ? JSON.stringify(look.watches) : null,
+        limit,
+        own,
+      ]),
     );
     const claimed = await claimedFrom(
       this.#parts.classes,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Claimed } from '../../../src/store/store.ts';
 import {
   cancelled,
+  claimRequest,
   ended,
   idsOf,
   LEASE,
@@ -209,6 +210,19 @@ export function promisesOfLeases(factory: StoreFactory): void {
       scene.advance(LEASE + 10);
       await scene.store.tasks.renew(alice, [], 5);
 
+      expect((await scene.store.tasks.recover(bob, 10)).tasks).toMatchObject([{ lease: { task: lease.task } }]);
+    });
+
+    test('hands what nobody holds to a recovery, and never to a claim that meets an expired task', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      const { lease } = await scene.start(alice);
+      scene.advance(LEASE + 10);
+      await scene.store.tasks.renew(alice, []);
+      const [expiring] = await scene.enqueue({ deadline: scene.now() + 10 });
+      scene.advance(10);
+
+      const { expired } = await scene.store.tasks.claim(claimRequest(bob, { limit: 0 }));
+      expect(expired).toMatchObject([{ lease: { task: expiring }, why: 'expiry' }]);
       expect((await scene.store.tasks.recover(bob, 10)).tasks).toMatchObject([{ lease: { task: lease.task } }]);
     });
 

@@ -112,7 +112,8 @@ END $$;
 
 -- Takes over what workers hold that are gone, each with the end of its lease as it was seen: one that renewed is left alone.
 -- Workers that hold nothing and will not come back are forgotten. With them, what is held by no worker that is there, and the
--- waiting tasks whose deadline has passed. Watches that begin now are kept.
+-- waiting tasks whose deadline has passed. Watches that begin now are kept. Without `p_gone` and `p_watches` it takes over nothing but
+-- the tasks whose deadline has passed.
 CREATE FUNCTION take_over(p_taker bigint, p_gone json, p_watches json, p_limit integer, p_token uuid) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -145,10 +146,12 @@ BEGIN
       IF FOUND THEN DELETE FROM watches WHERE worker = other.id; END IF;
     END IF;
   END LOOP;
-  more := ARRAY(SELECT l.id FROM live l WHERE l.state = 'running' AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = l.worker)
-    ORDER BY l.id LIMIT p_limit - cardinality(ids) FOR UPDATE OF l SKIP LOCKED);
-  PERFORM lose(more, p_taker, p_token, 'a worker that left', now_);
-  ids := ids || more;
+  IF p_gone IS NOT NULL THEN
+    more := ARRAY(SELECT l.id FROM live l WHERE l.state = 'running' AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = l.worker)
+      ORDER BY l.id LIMIT p_limit - cardinality(ids) FOR UPDATE OF l SKIP LOCKED);
+    PERFORM lose(more, p_taker, p_token, 'a worker that left', now_);
+    ids := ids || more;
+  END IF;
   WITH expired AS (
     UPDATE live SET state = 'running', worker = p_taker, token = p_token, why = 'expiry', since = now_, revision = 0
     WHERE id IN (SELECT id FROM live WHERE deadline <= now_ AND deadline IS NOT NULL AND state IN ('scheduled', 'ready')

@@ -84,6 +84,8 @@ export class GivenUp extends StoreError {
     super('store_unavailable', `${where} did not answer before it was closed. The last call may have had an effect.`, {
       retryable: true,
     });
+    // Callers know it as any other error of the store.
+    this.name = 'StoreError';
   }
 }
 

@@ -12,6 +12,7 @@ import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { intactPayload } from '../worker/intact.ts';
 import { Membership } from '../worker/membership.ts';
+import { type OwnHandlers, STILL_RUNS } from '../worker/own-handlers.ts';
 import { definitionForRecovered, policyForRecovered, publications } from '../worker/policy-for.ts';
 import { recover, settleRecovered } from '../worker/recovery.ts';
 import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
@@ -29,8 +30,7 @@ export interface ClaimsContext {
   readonly defaultName: string;
   readonly sizeLimit: number;
   readonly log: Logger;
-  /** The tasks that still run, without a lease, in any worker of this process. */
-  readonly withoutLease: () => readonly number[];
+  readonly ownHandlers: OwnHandlers;
   readonly suspects: Suspects;
 }
 
@@ -151,11 +151,11 @@ export class Claims {
           worker,
           limit: 1,
           ...allowed,
-          except: this.#context.withoutLease(),
+          except: this.#context.ownHandlers.withoutLease,
         }),
       );
       if (!known) seat.membership.forget(worker);
-      const { definitions, configuration, suspects } = this.#context;
+      const { definitions, configuration, suspects, ownHandlers } = this.#context;
       const onEnded = this.#cleanUp;
       await settleRecovered(expired, { settler: seat.settler, definitions, configuration, suspects, onEnded });
       // More fell due than one claim makes ready.
@@ -163,9 +163,16 @@ export class Claims {
       const [task] = tasks;
       if (task && (await this.#endDamaged(seat, task))) continue;
       const policy = task && policyForRecovered(task, definitions, configuration);
-      if (task && policy && !suspects.mayBegin(task, policy)) {
-        await seat.settler.settle(task, policy, { outcome: AWAITS_EMPTY, ranFor: 0 });
-        return undefined;
+      if (task && policy) {
+        const refusal = ownHandlers.abortEarlier(task.lease)
+          ? STILL_RUNS
+          : suspects.mayBegin(task, policy)
+            ? undefined
+            : AWAITS_EMPTY;
+        if (refusal) {
+          await seat.settler.settle(task, policy, { outcome: refusal, ranFor: 0 });
+          return undefined;
+        }
       }
       if (!again) return task;
     }

@@ -20,6 +20,7 @@ import type { Explanation } from '../views/explain.ts';
 import type { ExplainedFailure } from '../views/explain-failure.ts';
 import type { Configuration } from '../worker/configuration.ts';
 import type { AnyTask, TaskDefinition } from '../worker/define-task.ts';
+import { OwnHandlers } from '../worker/own-handlers.ts';
 import { publications } from '../worker/policy-for.ts';
 import { parseRetention, type RetentionOptions, refuseRetention } from '../worker/retention-options.ts';
 import type { Stopped } from '../worker/stopped.ts';
@@ -65,6 +66,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #claims: Claims;
   readonly #suspects: Suspects;
   readonly #workers = new Set<Worker>();
+  readonly #ownHandlers = new OwnHandlers();
   /** The longest grace of all workers that it ever had; undefined if it had none. */
   #longestGrace: Milliseconds | undefined;
   readonly #endListening: () => void;
@@ -92,7 +94,7 @@ export class Holdfast implements AsyncDisposable {
       defaultName: workerName,
       sizeLimit,
       log,
-      withoutLease: () => this.#withoutLease(),
+      ownHandlers: this.#ownHandlers,
       suspects: this.#suspects,
     });
   }
@@ -183,7 +185,7 @@ export class Holdfast implements AsyncDisposable {
         log,
         configuration,
         onEnd: (ended) => this.#workers.delete(ended),
-        withoutLease: () => this.#withoutLease(),
+        ownHandlers: this.#ownHandlers,
         suspects: this.#suspects,
       },
       options,
@@ -428,10 +430,6 @@ export class Holdfast implements AsyncDisposable {
   /** @internal For the testing kit: the workers of this process. */
   get ownWorkers(): ReadonlySet<Worker> {
     return this.#workers;
-  }
-
-  #withoutLease(): readonly number[] {
-    return [...this.#workers].flatMap((worker) => worker.withoutLease);
   }
 
   /** Tells the store what the changed configuration says of queues and types. Policies need no telling: they are asked at each failure. */

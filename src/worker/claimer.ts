@@ -7,6 +7,7 @@ import type { Asking } from './asking.ts';
 import type { AnyTask } from './define-task.ts';
 import { Foresight } from './foresight.ts';
 import type { Held, Membership } from './membership.ts';
+import type { OwnHandlers } from './own-handlers.ts';
 import { type Pipeline, SHUT_DOWN } from './pipeline.ts';
 import { claimedUnder, storeIdempotence } from './second-run.ts';
 import { AWAITS_EMPTY, type Suspects } from './suspects.ts';
@@ -39,8 +40,7 @@ export interface ClaimerOptions {
   readonly definitionOf: (type: string) => AnyTask | undefined;
   readonly policyFor: (claimed: Claimed) => Policy;
   readonly isStopping: () => boolean;
-  /** The tasks whose handler still runs in this process, without a lease. */
-  readonly withoutLease: () => readonly number[];
+  readonly ownHandlers: OwnHandlers;
   /** Called with tasks that came with a claim because their deadline has passed. */
   readonly onExpired: (expired: readonly Recovered[]) => void;
   /** Called when the lease has been renewed after it may have run out. */
@@ -181,7 +181,7 @@ export class Claimer {
     ahead: ClaimRequest['ahead'],
     allowed: Pick<ClaimRequest, 'suspects' | 'alone'>,
   ): ClaimRequest {
-    const { takes, only, notIdempotent, withoutLease } = this.#options;
+    const { takes, only, notIdempotent, ownHandlers } = this.#options;
     return {
       ...takes,
       ...(only && { only: [...only] }),
@@ -192,7 +192,7 @@ export class Claimer {
       // What was claimed ahead begins first. A claim without a free slot is given no such task, and claims nothing ahead behind one.
       alone: allowed.alone && (limit === 0 || this.#ahead.size === 0),
       ...(notIdempotent.length > 0 && { notIdempotent }),
-      except: withoutLease(),
+      except: ownHandlers.withoutLease,
     };
   }
 

@@ -10,6 +10,7 @@ import type { AnyTask } from './define-task.ts';
 import { Execution, type Host, type Judged } from './execution.ts';
 import { Executions } from './executions.ts';
 import type { Held } from './membership.ts';
+import { type OwnHandlers, STILL_RUNS, type WorkerHandlers } from './own-handlers.ts';
 import type { Pulse } from './pulse.ts';
 import { endingOf } from './result.ts';
 import type { Settler } from './settler.ts';
@@ -27,6 +28,7 @@ export interface PipelineOptions {
   readonly suspects: Suspects;
   readonly pause: ClaimPause;
   readonly pulse: Pulse;
+  readonly ownHandlers: OwnHandlers;
   /** The largest result that is kept, in bytes. */
   readonly sizeLimit: number;
   readonly host: Omit<Host, 'clock' | 'onOver'>;
@@ -50,10 +52,9 @@ export interface PipelineOptions {
 }
 
 export const SHUT_DOWN = 'Its worker shut down before it began.';
-const STILL_RUNS = 'Its handler still runs here, in an execution whose lease was lost.';
 
 /** Every execution of a worker, from its claim to its settlement: `execute` reads straight down. */
-export class Pipeline {
+export class Pipeline implements WorkerHandlers {
   readonly #options: PipelineOptions;
   readonly #host: Host;
   readonly #executions = new Executions();
@@ -73,6 +74,7 @@ export class Pipeline {
       running: () => this.#executions.all,
       onTimer: (dueAt) => pulse.noticeLate(dueAt),
     });
+    options.ownHandlers.add(this);
   }
 
   /**
@@ -145,13 +147,19 @@ export class Pipeline {
   }
 
   /**
-   * The tasks whose handler runs here without a lease, or may soon: no claim of this process may bring them. Each is named from its
-   * abort on, for a claim that is made before its grace is over may reach the store together with its settlement, or after that.
+   * The tasks whose handler runs without a lease, or may soon. Each is named from its abort on, for a claim that is made before its
+   * grace is over may reach the store together with its settlement, or after that.
    */
   get withoutLease(): readonly number[] {
     return this.#executions.all
       .filter(({ ended, isAborted }) => !ended && isAborted)
       .map(({ claimed }) => claimed.lease.task);
+  }
+
+  abortEarlier(task: number): boolean {
+    const earlier = this.#executions.find(task);
+    earlier?.abort('lost');
+    return earlier !== undefined;
   }
 
   /** What the store has not taken yet. */
@@ -178,15 +186,12 @@ export class Pipeline {
   stop(): void {
     this.rest();
     stopListeningForStrays(this);
+    this.#options.ownHandlers.delete(this);
   }
 
   /** Why what was claimed is handed back at once; undefined where it is to run. */
   #refusal({ lease }: Claimed): string | undefined {
-    // A task that runs here was claimed before.
-    const earlier = lease.execution > 1 ? this.#executions.find(lease.task) : undefined;
-    // The store gives nobody what is leased, so the lease of the earlier execution was lost; its handler has not heard yet.
-    earlier?.abort('lost');
-    if (earlier) return STILL_RUNS;
+    if (this.#options.ownHandlers.abortEarlier(lease)) return STILL_RUNS.message;
     return this.#options.isStopping() ? SHUT_DOWN : undefined;
   }
 

@@ -15,6 +15,7 @@ import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts'
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
 import { Membership } from './membership.ts';
+import { OwnHandlers } from './own-handlers.ts';
 import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
@@ -41,8 +42,8 @@ export interface WorkerContext {
   readonly configuration?: Configuration;
   /** Called when the worker has ended for good. */
   readonly onEnd?: (worker: Worker) => void;
-  /** The tasks that still run, without a lease, in any worker of this process. Default: in this one. */
-  readonly withoutLease?: () => readonly number[];
+  /** The handlers of this process. Default: those of this worker. */
+  readonly ownHandlers?: OwnHandlers;
   /** Which suspects this process may run. Default: as if this worker were its only one. */
   readonly suspects?: Suspects;
 }
@@ -159,6 +160,7 @@ export class Worker implements AsyncDisposable {
         if (freeze) for (const execution of this.#pipeline.all) execution.discount(freeze);
       },
     });
+    const { ownHandlers = new OwnHandlers() } = context;
     this.#pipeline = new Pipeline({
       clock: world.clock,
       settler: this.#settler,
@@ -166,6 +168,7 @@ export class Worker implements AsyncDisposable {
       suspects: this.#suspects,
       pause: this.#pause,
       pulse: this.#pulse,
+      ownHandlers,
       sizeLimit: context.sizeLimit,
       host: {
         log: this.#log,
@@ -197,7 +200,7 @@ export class Worker implements AsyncDisposable {
       definitionOf,
       policyFor,
       isStopping,
-      withoutLease: () => context.withoutLease?.() ?? this.withoutLease,
+      ownHandlers,
       onExpired: (expired) => this.#recoveries.endExpired(expired),
       onRefreshed: () => this.#wakeup.call(),
       inBackground,
@@ -239,11 +242,6 @@ export class Worker implements AsyncDisposable {
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
     });
-  }
-
-  /** The tasks whose handler still runs here without its lease. */
-  get withoutLease(): readonly number[] {
-    return this.#pipeline.withoutLease;
   }
 
   /** How long a stop lets handlers finish, unless it is told otherwise. */

@@ -365,6 +365,44 @@ test('a worker that lost a task whose handler still runs does not start it again
   expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', attempts: 0, recoveries: 0 });
 });
 
+describe('a handler that has not heard yet that its lease was lost', () => {
+  async function unaware() {
+    const starts: number[] = [];
+    const task = defineTask('deaf', {
+      async run(_: unknown, { execution }) {
+        starts.push(execution);
+        await kit.clock.sleep('10h');
+      },
+    });
+    const path = join(folder(), 'tasks.db');
+    const kit = await open({ tasks: [task], store: aStore(path), worker: { name: 'sleeper', concurrency: 1 } });
+    const other = await open({ tasks: [task], store: aStore(path), worker: { leaseFor: '30s', types: [] } });
+    const { id } = await kit.holdfast.enqueue(task, null);
+    await kit.drain();
+    await endWorkerOf(other, 'sleeper');
+    expect(await other.holdfast.get(id)).toMatchObject({ state: 'ready', executions: 1 });
+    return { kit, id, starts };
+  }
+
+  test('is not run again beside itself by another worker of its process', async () => {
+    const { kit, id, starts } = await unaware();
+
+    await kit.holdfast.worker({ name: 'second' }).runOne();
+
+    expect(starts).toEqual([1]);
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
+  });
+
+  test('is not claimed by hand in its process', async () => {
+    const { kit, id, starts } = await unaware();
+
+    expect(await kit.holdfast.claim({ id })).toBeUndefined();
+
+    expect(starts).toEqual([1]);
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
+  });
+});
+
 /** An operator ends a worker, and the other one takes its tasks over at its next beat. */
 async function endWorkerOf(other: Kit, name: string): Promise<void> {
   const worker = (await other.holdfast.workers()).find((each) => each.name === name);

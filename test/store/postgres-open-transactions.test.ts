@@ -341,7 +341,9 @@ describe.each([
     const second = new pg.Client({ connectionString: database.directUrl });
     await second.connect();
     // The claim has picked its tasks, and waits for the worker's row.
-    while ((await second.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount === 0) continue;
+    let waiting = 0;
+    do waiting = (await second.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount ?? 0;
+    while (waiting === 0);
     await enqueueOver(second, { source, ...late });
     await second.end();
     await user.query('COMMIT');

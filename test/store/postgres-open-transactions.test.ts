@@ -153,6 +153,17 @@ test('a type that a transaction enqueues for the first time is waited for by no 
   expect(await same).toMatchObject([{ created: true }]);
 });
 
+test.each([
+  ['pausing', (store: Store) => store.sources.pause('new', { actor: 'ada' })],
+  ['setting up', (store: Store) => store.sources.setUp('new', { order: 'lifo' })],
+])('%s a queue that an open transaction makes fails with the name of that transaction', async (_, act) => {
+  const store = await open({ answerWithin: 1_000 });
+  await user.query(`SELECT holdfast.enqueue('t', '{}', queue => 'new')`);
+  await expect(act(store)).rejects.toMatchObject({ code: 'store_busy', message: expect.stringContaining('web shop') });
+  await user.query('ROLLBACK');
+  await act(store);
+});
+
 test('a transaction that would replace a task that runs does not keep its worker from settling it', async () => {
   const [mine, store] = [await open(), await open()];
   const unfinished = { ...unique('replace'), while: 'unfinished' } as const;

@@ -291,7 +291,11 @@ export class Database {
           const lost = isLost(error) && (this.#tookWrites || !isReadOnly(error));
           failing ??= performance.now();
           if (lost) this.losses += 1;
-          const patience = lost && !isStarting(error) ? this.#patience : PATIENCE_MS;
+          const patience = isBlocked(error)
+            ? this.#way.answerWithin
+            : lost && !isStarting(error)
+              ? this.#patience
+              : PATIENCE_MS;
           if (!(lost || isBusy(error)) || performance.now() - failing > patience) {
             throw isBlocked(error) ? await this.explainBlocked(error) : storeError(error, this.where);
           }

@@ -59,7 +59,7 @@ export interface Blocker {
 }
 
 export function blockedError(error: unknown, where: string, blocker: Blocker | undefined): StoreError {
-  const text = `${where} did not do this, and nothing was changed: another transaction holds a lock on the task, or on its key.`;
+  const text = `${where} did not do this, and nothing was changed: another transaction holds a lock on the task, its key or its queue.`;
   return new StoreError('store_busy', `${text} ${adviceOn(blocker)}`, { cause: error, retryable: true });
 }
 

@@ -38,10 +38,19 @@ BEGIN
   PERFORM lower_floors(p_lanes);
 END $$;
 
+-- Makes a queue unless it is there. Fails, to be called again, where it waits for a transaction that is making it and stays open.
+CREATE FUNCTION make_queue(p_queue text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  before text := set_patience(500);
+BEGIN
+  INSERT INTO queues (name) VALUES (p_queue) ON CONFLICT DO NOTHING;
+  PERFORM set_config('lock_timeout', before, true);
+END $$;
+
 CREATE FUNCTION pause_queue(p_call uuid, p_queue text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
-  INSERT INTO queues (name) VALUES (p_queue) ON CONFLICT DO NOTHING;
+  PERFORM make_queue(p_queue);
   UPDATE queues SET paused_at = now_ms(), actor = p_actor, note = p_note WHERE name = p_queue AND paused_at IS NULL;
 END $$;
 
@@ -58,7 +67,7 @@ DECLARE
   lanes_ bigint[];
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
-  INSERT INTO queues (name) VALUES (p_queue) ON CONFLICT DO NOTHING;
+  PERFORM make_queue(p_queue);
   -- Nobody enqueues with the order before, and what was enqueued with it is seen.
   PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;
   SELECT * INTO before FROM queues WHERE name = p_queue FOR NO KEY UPDATE;

@@ -53,6 +53,14 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     expect(await scene.stateOf(first)).toBe('cancelled');
   });
 
+  test('give ids that rise also where a key of one that was not recorded comes again', async () => {
+    const unique = { key: 'u1', while: 'unfinished', onConflict: 'ignore' } as const;
+    await scene.enqueue({ unique });
+    const [known, ...ids] = await scene.enqueue({ unique, key: 'k2' }, { key: 'k2' }, { key: 'k1' });
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    expect(ids).not.toContain(known);
+  });
+
   test('leave the key of what was not recorded unused', async () => {
     const worker = await scene.join();
     const first = await scene.start(worker, unique('unfinished'));

@@ -109,30 +109,33 @@ BEGIN
 END $$;
 
 -- Takes the keys and unique keys of these tasks, where nobody has them, for the ids that are answered in the order of the tasks. A
--- task whose key is taken already has no id. All keys come before all unique keys, and each kind in one order, so that no two
+-- task whose key another call has taken has no id. One that repeats a key of this call has one, and takes nothing yet: the task
+-- before it may not be recorded. All keys come before all unique keys, and each kind in one order, so that no two
 -- calls can wait for each other.
 CREATE FUNCTION take_keys(p_tasks json, p_types text[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   ids bigint[];
+  first_ boolean[];
 BEGIN
   WITH wanted AS MATERIALIZED (
-    SELECT t.n, t.k, p_types[t.g + 1] AS type, t.k IS NULL OR row_number() OVER (PARTITION BY t.k, p_types[t.g + 1] ORDER BY t.n) = 1
-      AND NOT EXISTS (SELECT 1 FROM keys k WHERE k.key = t.k AND k.type = p_types[t.g + 1]) AS is_new
+    SELECT t.n, t.k, p_types[t.g + 1] AS type,
+      t.k IS NULL OR row_number() OVER (PARTITION BY t.k, p_types[t.g + 1] ORDER BY t.n) = 1 AS is_first,
+      NOT EXISTS (SELECT 1 FROM keys k WHERE k.key = t.k AND k.type = p_types[t.g + 1]) AS is_free
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
       t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
   given AS MATERIALIZED (
-    SELECT n, k, type, CASE WHEN is_new THEN nextval(pg_get_serial_sequence('bodies', 'id')) END AS id
+    SELECT n, k, type, is_first, CASE WHEN is_free THEN nextval(pg_get_serial_sequence('bodies', 'id')) END AS id
     FROM (SELECT * FROM wanted ORDER BY n) w),
   taken AS (
-    INSERT INTO keys (type, key, task) SELECT type, k, id FROM given WHERE k IS NOT NULL AND id IS NOT NULL
+    INSERT INTO keys (type, key, task) SELECT type, k, id FROM given WHERE k IS NOT NULL AND id IS NOT NULL AND is_first
     ORDER BY k COLLATE "C", type COLLATE "C" ON CONFLICT DO NOTHING)
-  SELECT array_agg(id ORDER BY n) INTO ids FROM given;
+  SELECT array_agg(id ORDER BY n), array_agg(is_first ORDER BY n) INTO ids, first_ FROM given;
   INSERT INTO uniques (type, key, task)
     SELECT type, uk, id FROM (
       SELECT DISTINCT ON (t.uk, p_types[t.g + 1]) p_types[t.g + 1] AS type, t.uk, ids[t.n] AS id
       FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
         t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)
-      WHERE t.uk IS NOT NULL AND ids[t.n] IS NOT NULL ORDER BY t.uk, p_types[t.g + 1], t.n) first
+      WHERE t.uk IS NOT NULL AND ids[t.n] IS NOT NULL AND first_[t.n] ORDER BY t.uk, p_types[t.g + 1], t.n) first
     ORDER BY uk COLLATE "C", type COLLATE "C" ON CONFLICT DO NOTHING;
   RETURN ids;
 END $$;

@@ -75,6 +75,7 @@ BEGIN
       token = CASE WHEN x.execution = excluded.execution THEN x.token ELSE excluded.token END,
       worker = CASE WHEN x.execution = excluded.execution THEN x.worker ELSE excluded.worker END;
   UPDATE live SET worker = p_taker, token = coalesce(p_token, token), why = coalesce(why, 'loss'),
+    since = CASE why WHEN 'expiry' THEN p_now ELSE since END,
     lost_by = coalesce(lost_by, p_lost_by), lost_how = CASE WHEN why IS NULL THEN p_how ELSE lost_how END WHERE id = ANY(p_ids);
 END $$;
 

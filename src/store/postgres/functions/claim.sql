@@ -15,8 +15,7 @@ CREATE TYPE picked AS (ids bigint[], going_on bigint[], next_keys double precisi
   has_more boolean, suspects integer, blocks bigint);
 
 -- Leases the next ready tasks to a worker. Answers them, and when the next task is due. `expired`: some tasks met their deadline, and
--- the worker must recover them first. `unfinished`: the claim ended early, to keep its
--- transaction short, and is to be made once more.
+-- the worker must recover them first. `unfinished`: the claim ended early, to keep its transaction short, and is to be made again.
 CREATE FUNCTION claim(p_request json, p_token uuid) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();

@@ -132,7 +132,8 @@ BEGIN
   RETURN done;
 END $$;
 
--- What went astray of an execution, in the history of its task. Nothing that is told of as a step: it goes nowhere.
+-- Records an error that a handler left behind outside of its promise, in the history of its task. It changes no state, so no worker
+-- is told of it.
 CREATE FUNCTION record_stray(p_call uuid, p_task bigint, p_worker text, p_verb text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM calls WHERE id = p_call) THEN RETURN; END IF;

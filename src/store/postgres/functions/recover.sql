@@ -62,7 +62,7 @@ BEGIN
       AND (q.paused_at IS NOT NULL OR EXISTS (SELECT 1 FROM sources s WHERE s.name = b.source))));
 END $$;
 
--- Ends leases without a word: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
+-- Ends leases without an outcome: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
 -- of the lease under which each ran is kept, however often it is taken over.
 CREATE FUNCTION lose(p_ids bigint[], p_taker bigint, p_token uuid, p_lost_by text, p_now bigint,
   p_how text DEFAULT NULL) RETURNS void

@@ -123,6 +123,31 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(await next(worker, 4)).toBe('AcbN');
   });
 
+  test.each([
+    ['its queue was set up anew', () => scene.store.sources.setUp('default', { order: 'priority' })],
+    [
+      'it was held and released',
+      async () => {
+        await scene.store.sources.hold('new', { actor: 'eva' });
+        await scene.store.sources.release('new');
+      },
+    ],
+  ])(
+    'sends a source whose first task is not due yet to the back of the line once it is due, also after %s',
+    async (_, change) => {
+      await beFair();
+      const worker = await scene.join();
+      await scene.enqueue({ source: 'A' }, { source: 'new', delay: 1 });
+      expect(await next(worker, 1)).toBe('A');
+
+      await change();
+      await scene.world.clock.advance(1);
+      await scene.enqueue({ source: 'A' });
+
+      expect(await next(worker, 2)).toBe('Anew');
+    },
+  );
+
   test('starves no source while new ones come without end', async () => {
     await beFair();
     const worker = await scene.join();

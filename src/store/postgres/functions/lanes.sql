@@ -70,7 +70,10 @@ BEGIN
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
   WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
-    SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair);
+    SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
+    -- `wake_all` makes lanes active that never had a ready task: their sources have no turn yet.
+    OR l.low_key = '-infinity' AND EXISTS (SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair
+      AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.queue = q.id AND t.source = l.source));
   IF changing IS NULL THEN RETURN; END IF;
   -- A release does not see lanes that are not committed. So it waits until the lanes of its source are; or this waits for the release.
   held := ARRAY(SELECT l.id FROM (SELECT id, source FROM lanes WHERE id = ANY(changing) ORDER BY source) l

@@ -33,6 +33,8 @@ const retry = process.env.CI === undefined ? 0 : { count: 1, condition: /^(?!Pro
 /** On PostgreSQL each statement is a message to a server: a test that moves its clock through hundreds of claims takes longer. */
 const FAST_TIMEOUT = process.env.HOLDFAST_TEST_STORE === 'postgres' ? 90_000 : 20_000;
 
+const setupFiles = ['test/seed.ts'];
+
 export default defineConfig({
   test: {
     // For all projects: one server, which starts when the first test asks for it.
@@ -44,6 +46,7 @@ export default defineConfig({
       {
         test: {
           name: 'quick',
+          setupFiles,
           include: QUICK,
           exclude: [...NOT_QUICK, '**/node_modules/**'],
           // They change nothing that others read, so they share what they import.
@@ -55,6 +58,7 @@ export default defineConfig({
       {
         test: {
           name: 'fast',
+          setupFiles,
           retry,
           include: ['test/**/*.test.ts'],
           // The package of test/errors/live brings tests of others along, once it is installed.
@@ -66,6 +70,7 @@ export default defineConfig({
       {
         test: {
           name: 'slow',
+          setupFiles,
           retry,
           include: SLICE,
           globalSetup: ['test/build-dist.ts'],
@@ -78,6 +83,7 @@ export default defineConfig({
       {
         test: {
           name: 'processes',
+          setupFiles,
           retry,
           include: SLOW,
           exclude: [...SLICE, '**/node_modules/**'],
@@ -91,6 +97,7 @@ export default defineConfig({
       {
         test: {
           name: 'who-pays',
+          setupFiles,
           retry,
           include: WHO_PAYS,
           globalSetup: ['test/build-dist.ts'],

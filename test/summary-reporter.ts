@@ -42,6 +42,7 @@ function place(test: TestCase | TestSuite | TestModule): string {
 }
 
 function line(what: string, where: string, error: { message?: string } | undefined): string {
-  const [message = ''] = (error?.message ?? 'it never ended').split('\n');
-  return `${what}: ${where}: ${message.slice(0, 300)}`;
+  // Of a property the second line is its seed, and the third one what was found.
+  const message = (error?.message ?? 'it never ended').split('\n').slice(0, 3).join(' ');
+  return `${what}: ${where}: ${message.slice(0, 1_200)}`;
 }

@@ -62,6 +62,7 @@ export type { TaskToImport } from './queue/import.ts';
 export type { ListOptions, PolicyQuestion } from './queue/inspect.ts';
 export { type HoldfastOptions, openHoldfast } from './queue/open.ts';
 export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
+export type { Sources } from './queue/sources.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type {

@@ -35,10 +35,10 @@ export const programs = {
     await withHoldfast({ address, tasks: [task], durability: 'process' }, async (holdfast) => {
       await fill(holdfast, task, size);
       await holdfast.worker({ concurrency: CONCURRENCY }).drain();
-      await holdfast.holdSource('shut');
+      await holdfast.sources.hold('shut');
       await fill(holdfast, task, size, { source: 'shut' });
       const sources = Array.from({ length: Math.ceil(size / 10) }, (_, i) => `shut:${i}`);
-      await Promise.all(sources.map((source) => holdfast.holdSource(source)));
+      await Promise.all(sources.map((source) => holdfast.sources.hold(source)));
       await fill(holdfast, task, sources.length, ({ n }) => ({ source: sources[n] }));
       await fill(holdfast, task, size, ({ n }) => ({ delay: DAY_MS + n }));
       const { scheduled, ready, succeeded } = (await holdfast.counts()).byState;

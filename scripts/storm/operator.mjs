@@ -7,7 +7,7 @@ const pick = (random, from) => from[Math.floor(random() * from.length)];
 /** Where a task may be when an operator names it. */
 const SHORTEST_HELD_MS = 200;
 
-const VERBS = ['cancel', 'hold', 'cancel', 'release', 'retry', 'holdSource', 'cancel', 'pauseQueue', 'hold'];
+const VERBS = ['cancel', 'hold', 'cancel', 'release', 'retry', 'sources.hold', 'cancel', 'pauseQueue', 'hold'];
 
 /** What an operator does to a store while the storm goes on: by the API, and by the command line. */
 export class Operator {
@@ -34,23 +34,36 @@ export class Operator {
     // However short the storm is, each verb is among it.
     const verb = this.#verbs.shift() ?? pick(random, VERBS);
     this.counts.operated += 1;
-    if (verb === 'holdSource') return this.#forAWhile('holdSource', 'releaseSource', pick(random, SOURCES));
-    if (verb === 'pauseQueue') return this.#forAWhile('pauseQueue', 'resumeQueue', pick(random, QUEUES));
-    const tasks = await this.#holdfast.list({ states: statesFor(verb), limit: 20 });
+    const holdfast = this.#holdfast;
+    if (verb === 'sources.hold') {
+      const source = pick(random, SOURCES);
+      return this.#forAWhile(
+        () => holdfast.sources.hold(source),
+        () => holdfast.sources.release(source),
+      );
+    }
+    if (verb === 'pauseQueue') {
+      const queue = pick(random, QUEUES);
+      return this.#forAWhile(
+        () => holdfast.pauseQueue(queue),
+        () => holdfast.resumeQueue(queue),
+      );
+    }
+    const tasks = await holdfast.list({ states: statesFor(verb), limit: 20 });
     const task = pick(random, tasks);
     if (!task) return;
     this.#note(verb, { task: task.id });
     try {
-      await this.#holdfast[verb](task.id);
+      await holdfast[verb](task.id);
     } catch (error) {
       if (!EXPECTED.has(error.code)) throw error;
     }
   }
 
-  async #forAWhile(shut, open, what) {
-    await this.#holdfast[shut](what);
+  async #forAWhile(shut, open) {
+    await shut();
     await new Promise((resolve) => setTimeout(resolve, SHORTEST_HELD_MS + this.#random() * 800));
-    await this.#holdfast[open](what);
+    await open();
   }
 
   async prune() {
@@ -82,7 +95,7 @@ export class Operator {
 
   /** Nothing is held or paused any more. */
   async calm() {
-    for (const source of SOURCES) await this.#holdfast.releaseSource(source);
+    for (const source of SOURCES) await this.#holdfast.sources.release(source);
     for (const queue of QUEUES) await this.#holdfast.resumeQueue(queue);
     for (;;) {
       const held = await this.#holdfast.list({ states: ['held'], limit: 1_000 });

@@ -9,7 +9,6 @@ import type {
   HistoryEntry,
   QueueRecord,
   Receipt,
-  SourceRecord,
   Store,
   StoreDescription,
   WorkerRecord,
@@ -35,6 +34,7 @@ import { Inspector, type ListOptions, type PolicyQuestion } from './inspect.ts';
 import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts';
 import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
+import { Sources } from './sources.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
 
@@ -59,6 +59,8 @@ const LAST_CALLS: Milliseconds = 900;
 export class Holdfast implements AsyncDisposable {
   /** The seam to the database. Programs rarely need it. */
   readonly store: Store;
+  /** What a person does to sources: list, hold and release them. */
+  readonly sources: Sources;
   readonly #parts: HoldfastParts;
   readonly #recorder: Recorder;
   readonly #inspector: Inspector;
@@ -79,6 +81,7 @@ export class Holdfast implements AsyncDisposable {
   constructor(parts: HoldfastParts) {
     const { store, world, tasks, configuration, sizeLimit, log, workerName } = parts;
     this.store = store;
+    this.sources = new Sources(store);
     this.#parts = parts;
     this.#queues = configuration.queues;
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
@@ -274,19 +277,6 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Holds a source: none of its tasks is claimed until it is released, however many there are. What runs goes on, and so
-   * does what a worker had claimed ahead by then: see `WorkerOptions.claimAhead`. Holding a held source changes nothing.
-   */
-  holdSource(source: string, options: ActionOptions = {}): Promise<void> {
-    return this.#operator.holdSource(source, options);
-  }
-
-  /** Releases a held source. Its tasks go on in the order of their queues. */
-  releaseSource(source: string): Promise<void> {
-    return this.#operator.releaseSource(source);
-  }
-
-  /**
    * Pauses a queue: no worker claims anything of it until it is resumed. What was claimed by then, ahead too, goes on. Tasks may
    * still be enqueued.
    */
@@ -297,11 +287,6 @@ export class Holdfast implements AsyncDisposable {
   /** Lets a paused queue go on. */
   resumeQueue(queue: string): Promise<void> {
     return this.#operator.resumeQueue(queue);
-  }
-
-  /** The sources that are held. */
-  sources(): Promise<readonly SourceRecord[]> {
-    return this.store.records.sources();
   }
 
   /**

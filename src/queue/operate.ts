@@ -50,14 +50,6 @@ export class Operator {
     throw conflict(move.verb, moved);
   }
 
-  async holdSource(source: string, options: ActionOptions): Promise<void> {
-    await this.#store.sources.hold(name(source, 'source'), by(options, 'holdSource'));
-  }
-
-  async releaseSource(source: string): Promise<void> {
-    await this.#store.sources.release(name(source, 'source'));
-  }
-
   async pauseQueue(queue: string, options: ActionOptions): Promise<void> {
     await this.#store.sources.pause(name(queue, 'queue'), by(options, 'pauseQueue'));
   }

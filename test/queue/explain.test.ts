@@ -104,7 +104,7 @@ describe('explain', () => {
       {},
       { delay: '1h', deadline: new Date(kit.clock.now() + 180 * MINUTE) },
     );
-    await kit.holdfast.holdSource('push', { actor: 'eva', note: 'maintenance' });
+    await kit.holdfast.sources.hold('push', { actor: 'eva', note: 'maintenance' });
     expect(await textOf(kit, id)).toBe(
       [
         `#${id} push was recorded for later: it is due in 1h.`,
@@ -162,7 +162,7 @@ describe('explain', () => {
 
   test('of a task behind a held source says who held it, since when, and how to release it', async () => {
     const kit = await opened();
-    await kit.holdfast.holdSource('imap:A', { actor: 'eva' });
+    await kit.holdfast.sources.hold('imap:A', { actor: 'eva' });
     const { id } = await kit.holdfast.enqueue(push, {}, { source: 'imap:A' });
     await kit.advance('31m');
     const { headline, heldBy, actions, text } = await kit.holdfast.explain(id);

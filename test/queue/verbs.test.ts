@@ -218,8 +218,8 @@ describe('a step is refused', () => {
 
 describe('a step on a source or a queue is refused', () => {
   const steps: readonly [string, (kit: Kit, name: never, act?: object) => Promise<void>][] = [
-    ['holdSource', (kit, name, act) => kit.holdfast.holdSource(name, act)],
-    ['releaseSource', (kit, name) => kit.holdfast.releaseSource(name)],
+    ['sources.hold', (kit, name, act) => kit.holdfast.sources.hold(name, act)],
+    ['sources.release', (kit, name) => kit.holdfast.sources.release(name)],
     ['pauseQueue', (kit, name, act) => kit.holdfast.pauseQueue(name, act)],
     ['resumeQueue', (kit, name) => kit.holdfast.resumeQueue(name)],
   ];

@@ -140,7 +140,7 @@ describe('what is claimed ahead', () => {
   });
 
   test.each([
-    ['its source is held', (kit: Kit) => kit.holdfast.holdSource('quick', { actor: 'maria' })],
+    ['its source is held', (kit: Kit) => kit.holdfast.sources.hold('quick', { actor: 'maria' })],
     ['its queue is paused', (kit: Kit) => kit.holdfast.pauseQueue('default', { actor: 'maria' })],
   ] as const)('is handed back at once where %s, and does not begin', async (_, act) => {
     const { kit, quick, begun, release } = await busy();

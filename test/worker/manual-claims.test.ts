@@ -121,9 +121,9 @@ describe('a claim by hand', () => {
   test('takes nothing of a source that is shut, nor of a queue that is paused', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('work', null, { source: 's', queue: 'q' });
-    await kit.holdfast.holdSource('s');
+    await kit.holdfast.sources.hold('s');
     expect(await kit.holdfast.claim({ id })).toBeUndefined();
-    await kit.holdfast.releaseSource('s');
+    await kit.holdfast.sources.release('s');
     await kit.holdfast.pauseQueue('q');
     expect(await kit.holdfast.claim()).toBeUndefined();
   });

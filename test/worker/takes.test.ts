@@ -21,16 +21,16 @@ test('a ready task that no worker takes says so, until one does', async () => {
 test('a shut source and a paused queue hold ready tasks, and say so', async () => {
   const task = defineTask('here', { source: (input: string) => input, run: () => 'done' });
   const kit = await openTestHoldfast({ store: aStore(), tasks: [task] });
-  await kit.holdfast.holdSource('imap:A', { actor: 'eva', note: 'moving house' });
+  await kit.holdfast.sources.hold('imap:A', { actor: 'eva', note: 'moving house' });
   const { id } = await kit.holdfast.enqueue(task, 'imap:A');
   const { id: other } = await kit.holdfast.enqueue(task, 'imap:B');
   await kit.drain();
 
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', heldBy: 'source_held' });
   expect(await kit.holdfast.get(other)).toMatchObject({ state: 'succeeded' });
-  expect(await kit.holdfast.sources()).toMatchObject([{ name: 'imap:A', actor: 'eva', note: 'moving house' }]);
+  expect(await kit.holdfast.sources.list()).toMatchObject([{ name: 'imap:A', actor: 'eva', note: 'moving house' }]);
   await kit.holdfast.pauseQueue('default');
-  await kit.holdfast.releaseSource('imap:A');
+  await kit.holdfast.sources.release('imap:A');
   await kit.drain();
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', heldBy: 'queue_paused' });
   await kit.holdfast.resumeQueue('default');

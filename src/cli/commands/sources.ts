@@ -116,7 +116,7 @@ async function hold(cli: Cli, name: string, { note }: Flags): Promise<number> {
       const known = await holdfast.administration.sourceNames();
       if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'hold'))) return EXIT.failed;
     }
-    await holdfast.holdSource(name, { actor: cli.actor, ...(note !== undefined && { note }) });
+    await holdfast.sources.hold(name, { actor: cli.actor, ...(note !== undefined && { note }) });
     const source = await sourceOf(holdfast, name);
     const { terminal } = cli;
     if (terminal.json) {
@@ -139,7 +139,7 @@ async function release(cli: Cli, name: string): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const before = (await heldSources(holdfast)).get(name);
     if (!before) await refuseUnknown(cli, holdfast, name);
-    await holdfast.releaseSource(name);
+    await holdfast.sources.release(name);
     const source = await sourceOf(holdfast, name);
     const { terminal } = cli;
     if (terminal.json) {
@@ -163,7 +163,7 @@ async function refuseUnknown(cli: Cli, holdfast: Holdfast, name: string): Promis
 }
 
 async function heldSources(holdfast: Holdfast): Promise<ReadonlyMap<string, DoneBy>> {
-  return new Map((await holdfast.sources()).map(({ name, heldAt, ...by }) => [name, { ...by, at: heldAt }]));
+  return new Map((await holdfast.sources.list()).map(({ name, heldAt, ...by }) => [name, { ...by, at: heldAt }]));
 }
 
 /** Whatever it holds: one that is open may not be among the fullest. */

@@ -216,7 +216,7 @@ async function lapsed(
 /** Held sources and paused queues for which ready tasks wait. People forget that they held something. */
 async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
   const { administration } = holdfast;
-  const held = await holdfast.sources();
+  const held = await holdfast.sources.list();
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);
   const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
   const bySource = held.length > 0 ? await administration.countsBySource(0) : [];

@@ -10,6 +10,12 @@ export interface Pace {
   readonly burst: number;
 }
 
+/** How often executions of a source or queue may start, and how many may run at the same time. Null: no such limit. */
+export interface Limits {
+  readonly pace?: Pace | null;
+  readonly concurrency?: number | null;
+}
+
 /** A pace as people write it: `'10/s'`, `'5000/h'`, `'100/15m'`, or with its own burst: `{ rate: '10/s', burst: 5 }`. */
 export type PaceInput = string | { readonly rate: string; readonly burst?: number };
 

@@ -16,7 +16,7 @@ export interface Change {
 
 /** What changes for some kind of task: a type, a source, a queue, or every other. */
 export interface Comparison {
-  readonly what: 'type' | 'source' | 'queue' | 'other' | 'worker' | 'queue settings';
+  readonly what: 'type' | 'source' | 'queue' | 'other' | 'worker' | 'queue settings' | 'source limits';
   readonly name: string;
   readonly changes: readonly Change[];
 }
@@ -83,7 +83,12 @@ function settings(a: Config | undefined, b: Config | undefined): readonly Compar
     name,
     changes: plainChanges(a?.setUps.get(name), b?.setUps.get(name)),
   }));
-  return [{ what: 'worker', name: 'worker', changes: plainChanges(a?.worker, b?.worker) }, ...queues];
+  const sources = namesIn(a?.limits, b?.limits).map((name) => ({
+    what: 'source limits' as const,
+    name,
+    changes: plainChanges(a?.limits.get(name), b?.limits.get(name)),
+  }));
+  return [{ what: 'worker', name: 'worker', changes: plainChanges(a?.worker, b?.worker) }, ...queues, ...sources];
 }
 
 function plainChanges(before: object = {}, after: object = {}): readonly Change[] {

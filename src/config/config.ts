@@ -3,11 +3,13 @@ import { type ConfigProblem, InvalidConfigError, InvalidInputError } from '../er
 import { type Classifier, classifierFrom } from '../failure/classify/rules.ts';
 import { type Layer, type Level, layersOf, policyFrom, presetLayer, UNSAID } from '../failure/layers.ts';
 import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
+import type { Limits } from '../pace.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { RetentionOptions } from '../worker/retention-options.ts';
 import { checkBlock } from './checks.ts';
 import { refuseShadowed } from './classify-rules.ts';
 import { formatOf, type Sections, type WorkerSection } from './format.ts';
+import { limitsOf } from './limits.ts';
 import { meant } from './nearest-name.ts';
 import { type Located, Problems, quoted } from './problems.ts';
 import { ReasonsOfFile } from './reasons.ts';
@@ -30,7 +32,9 @@ export interface Config {
   readonly sources: ReadonlyMap<string, readonly Layer[]>;
   readonly policies: ReadonlyMap<string, readonly Layer[]>;
   /** Queue settings of the file, by name. */
-  readonly setUps: ReadonlyMap<string, Partial<QueueSettings>>;
+  readonly setUps: ReadonlyMap<string, Partial<QueueSettings> & Limits>;
+  /** Limits of sources, by name. */
+  readonly limits: ReadonlyMap<string, Limits>;
   /** Its settings for workers and retention. */
   readonly worker: Partial<WorkerSection> & { readonly retention?: RetentionOptions };
   readonly classifier?: Classifier;
@@ -120,6 +124,7 @@ class Reader {
       ),
       sources: this.#all('source', sources, ({ retry }) => retry),
       setUps: setUpsOf(queues),
+      limits: limitsIn(sources),
       worker: { ...worker, ...(retention && { retention: this.#retention(retention) }) },
       ...(classify.length > 0 &&
         !this.#problems.refused && { classifier: classifierFrom(classify.map(({ rule }) => rule)) }),
@@ -222,6 +227,13 @@ function joined(under: ReadonlyMap<string, readonly Layer[]>, over: ReadonlyMap<
 }
 
 function setUpsOf(queues: Sections['queues'] = new Map()): Config['setUps'] {
-  const named = [...queues].map(([name, { retry: _, ...settings }]) => [name, settings] as const);
+  const named = [...queues].map(([name, { retry: _, pace: __, concurrency: ___, ...settings }]) => {
+    return [name, { ...settings, ...limitsOf(queues.get(name) ?? {}) }] as const;
+  });
   return new Map(named.filter(([, settings]) => Object.keys(settings).length > 0));
+}
+
+function limitsIn(sources: Sections['sources'] = new Map()): Config['limits'] {
+  const named = [...sources].map(([name, source]) => [name, limitsOf(source)] as const);
+  return new Map(named.filter(([, limits]) => Object.keys(limits).length > 0));
 }

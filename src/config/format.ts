@@ -3,10 +3,12 @@ import { type Needs, QUEUE_ORDERS } from '../task.ts';
 import { UNHANDLED_REJECTIONS, type UnhandledRejections } from '../worker/worker-options.ts';
 import { CLASSIFY_RULE, REASON, type RuleBlock } from './classify-rules.ts';
 import { LEGACY_POLICY } from './legacy.ts';
-import { quoted } from './problems.ts';
+import { LIMITS, LIMITS_INSTEAD, type LimitsBlock } from './limits.ts';
+import { type Problems, quoted } from './problems.ts';
 import { RETENTION, type RetentionBlock } from './retention.ts';
 import { type Backoffs, RETRY_KEYS, type RetryBlock, retryShape } from './retry.ts';
 import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
+import type { Entry } from './source.ts';
 import { STORE } from './store.ts';
 
 /** A whole file that was read and not yet checked. */
@@ -17,14 +19,20 @@ export interface Sections {
   readonly defaults: { readonly retry?: RetryBlock };
   readonly policies: ReadonlyMap<string, RetryBlock>;
   readonly types: ReadonlyMap<string, { readonly retry?: RetryBlock }>;
-  readonly sources: ReadonlyMap<string, { readonly retry?: RetryBlock }>;
-  readonly queues: ReadonlyMap<string, Partial<QueueSettings> & { readonly retry?: RetryBlock }>;
+  readonly sources: ReadonlyMap<string, Partial<SourceSection>>;
+  readonly queues: ReadonlyMap<string, Partial<QueueSection>>;
   readonly classify: readonly RuleBlock[];
   readonly reasons: readonly string[];
   readonly worker: Partial<WorkerSection>;
   readonly retention: RetentionBlock;
   readonly retry_policies: ReadonlyMap<string, RetryBlock>;
 }
+
+interface SourceSection extends LimitsBlock {
+  readonly retry: RetryBlock;
+}
+
+interface QueueSection extends SourceSection, Pick<QueueSettings, 'order' | 'fair'> {}
 
 /** The defaults for workers. */
 export interface WorkerSection {
@@ -41,14 +49,12 @@ export interface WorkerSection {
 }
 
 const UNDER_RETRY = Object.fromEntries(RETRY_KEYS.map((each) => [each, 'Write it under `retry:`.']));
-const LIMITS = 'limits of rate and concurrency have no engine.';
-const SOURCES = 'sources have no memory of their own.';
+const OF_POLICY = "It is a policy's option: write retry: { source: … }.";
 
 /** The format of `holdfast.yaml`. */
 export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
   const retry = field(retryShape(backoffs), 'How failures are answered: options, or the name of a policy.');
-  const own = (what: string, notYet: Readonly<Record<string, string>> = {}) =>
-    fields<{ retry: RetryBlock }>(what, { retry }, { instead: UNDER_RETRY, notYet });
+  const own = (what: string) => fields<{ retry: RetryBlock }>(what, { retry }, { instead: UNDER_RETRY });
   return fields<Sections>(
     'A configuration',
     {
@@ -74,48 +80,37 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
       ),
       sources: field(
         record(
-          own('A source', {
-            gate: SOURCES,
-            breaker: SOURCES,
-            budget: SOURCES,
-            pace: SOURCES,
-            limits: LIMITS,
-            rate: LIMITS,
-            concurrency: LIMITS,
-            maxHeld: SOURCES,
-          }),
+          fields<SourceSection>(
+            'A source',
+            { ...LIMITS, retry },
+            {
+              instead: { ...UNDER_RETRY, ...LIMITS_INSTEAD, gate: OF_POLICY, breaker: OF_POLICY, budget: OF_POLICY },
+              notYet: { maxHeld: 'after 7 days a source that is still held back needs a person.' },
+            },
+          ),
           '`sources`',
-          ({ name: given, at }, problems) => {
-            if (!given.slice(0, -1).includes('*')) return true;
-            problems.refuse(
-              at,
-              `${quoted(given)} has a * before its end. A source can be matched only by the beginning of its name.`,
-              'Write, for example, imap:*.',
-            );
-            return false;
-          },
+          checkSource,
         ),
         'By source. imap:* matches every source whose name begins with imap:. An exact name wins over it, and a longer beginning over a shorter one.',
-        { examples: [{ 'imap:*': { retry: { maxAttempts: 9 } } }] },
+        {
+          examples: [{ 'imap:*': { retry: { maxAttempts: 9 } }, 'api.example.com': { pace: '10/s', concurrency: 4 } }],
+        },
       ),
       queues: field(
         record(
-          fields<QueueSettings & { readonly retry: RetryBlock }>(
+          fields<QueueSection>(
             'A queue',
             {
               order: field(oneOf(QUEUE_ORDERS), 'Which ready task is next.', { byDefault: 'fifo' }),
               fair: field(flag(), 'Whether its sources take turns. The order then holds within each source.', {
                 byDefault: false,
               }),
+              ...LIMITS,
               retry,
             },
             {
-              instead: UNDER_RETRY,
+              instead: { ...UNDER_RETRY, ...LIMITS_INSTEAD },
               notYet: {
-                limits: LIMITS,
-                rate: LIMITS,
-                concurrency: LIMITS,
-                pace: LIMITS,
                 retention: 'tasks are removed by state and reason, under `retention:`, and alike in all queues.',
               },
             },
@@ -152,17 +147,38 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
     },
     {
       notYet: {
-        limits: LIMITS,
         schedules: 'nothing is enqueued by the clock.',
         alerts: 'nobody is told of anything.',
       },
       instead: {
         retry: 'Write it under `defaults:`, or under a type, source or queue.',
         rules: 'Rules for errors are under `classify:`, those of a policy under its `retry:`.',
+        limits: 'Write pace and concurrency under a source or queue.',
         templates: "Did you mean 'policies'?",
       },
     },
   );
+}
+
+/** A * may stand only at the end of a name, and a limit belongs to one source, because the store counts what starts of each. */
+function checkSource({ name: given, at, value }: Entry, problems: Problems): boolean {
+  if (given.slice(0, -1).includes('*')) {
+    problems.refuse(
+      at,
+      `${quoted(given)} has a * before its end. A source can be matched only by the beginning of its name.`,
+      'Write, for example, imap:*.',
+    );
+    return false;
+  }
+  const limit =
+    given.endsWith('*') && value.kind === 'map' && value.entries.find(({ name }) => Object.hasOwn(LIMITS, name));
+  if (!limit) return true;
+  problems.refuse(
+    limit.at,
+    `${quoted(limit.name)} is a limit of one source, and ${quoted(given)} stands for many.`,
+    'Name each source, or set the limit on their queue.',
+  );
+  return false;
 }
 
 const VERSION: Shape<'1'> = {

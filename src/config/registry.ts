@@ -12,6 +12,7 @@ import {
 import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
 import { namedBy } from '../failure/presets.ts';
 import { name, refuseUnknown } from '../options.ts';
+import type { Limits } from '../pace.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { Configuration, TaskNames } from '../worker/configuration.ts';
 import type { WorkerOptions } from '../worker/worker-options.ts';
@@ -147,8 +148,12 @@ export class Registry implements Configuration {
     return this.#config?.classifier;
   }
 
-  get queues(): ReadonlyMap<string, Partial<QueueSettings>> {
-    return this.#config?.setUps ?? NO_QUEUES;
+  get queues(): ReadonlyMap<string, Partial<QueueSettings> & Limits> {
+    return this.#config?.setUps ?? NONE;
+  }
+
+  get limits(): ReadonlyMap<string, Limits> {
+    return this.#config?.limits ?? NONE;
   }
 
   get worker(): WorkerOptions {
@@ -181,7 +186,7 @@ export class Registry implements Configuration {
   }
 }
 
-const NO_QUEUES: ReadonlyMap<string, Partial<QueueSettings>> = new Map();
+const NONE: ReadonlyMap<string, Limits> = new Map();
 
 function parseTarget(target: Target): {
   readonly level: 'default' | 'queue' | 'type' | 'source';

@@ -1,6 +1,7 @@
 import { outcomeOf } from '../failure/classify/classify.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import { type Said, UNSAID } from '../failure/layers.ts';
+import type { Limits } from '../pace.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
@@ -18,7 +19,9 @@ export interface Configuration {
   /** The application's rules about errors, if there are any. */
   readonly classifier: Classifier | undefined;
   /** How queues are set up. */
-  readonly queues: ReadonlyMap<string, Partial<QueueSettings>>;
+  readonly queues: ReadonlyMap<string, Partial<QueueSettings> & Limits>;
+  /** The limits of sources, by name. */
+  readonly limits: ReadonlyMap<string, Limits>;
   /** For workers that are not told otherwise. */
   readonly worker: WorkerOptions;
   /** Calls after each change. Returns how to stop that. */
@@ -30,6 +33,7 @@ export const UNCONFIGURED: Configuration = {
   said: () => UNSAID,
   classifier: undefined,
   queues: new Map(),
+  limits: new Map(),
   worker: {},
   onChange: () => () => {},
 };

@@ -85,15 +85,38 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     '1:22 error',
     "a family (fs.*) or default, got 'EACCES'",
   ),
-  'limits of a queue without their engine': one(
-    'queues:\n  bulk:\n    concurrency: 3',
-    '3:5 error',
-    "cannot have 'concurrency' yet",
+  'a pace without a unit': one(
+    'queues:\n  bulk:\n    pace: 3',
+    '3:11 error',
+    "a rate such as 10/s, 100/m, 5000/h or 3/10s, got '3'",
+    'Write 3/s',
   ),
-  'a breaker without its engine': one(
+  'a pace in words': one(
+    'sources:\n  api.example:\n    pace: 10 per minute',
+    '3:11 error',
+    "got '10 per minute'",
+    'Write 10/m.',
+  ),
+  'a pace that never lets anything start': one('sources: { a: { pace: 0/s } }', '1:23 error', "got '0/s'"),
+  'a pace with an empty map': one('sources: { a: { pace: {} } }', '1:23 error', "needs a 'rate'", 'rate: 10/s'),
+  'a burst of nothing': one(
+    'sources: { a: { pace: { rate: 10/s, burst: 0 } } }',
+    '1:44 error',
+    "from 1 to 1000000, got '0'",
+  ),
+  'a concurrency of nothing': one('queues: { bulk: { concurrency: 0 } }', '1:32 error', "from 1 to 100000, got '0'"),
+  'a limit by another name': one('sources: { a: { rate: 10/s } }', '1:17 error', "no 'rate'", "'pace'"),
+  'a limit of many sources': one(
+    'sources: { "imap:*": { concurrency: 1 } }',
+    '1:24 error',
+    "'concurrency' is a limit of one source, and 'imap:*' stands for many",
+    'Name each source',
+  ),
+  'a breaker of a source': one(
     'sources:\n  imap:INBOX:\n    breaker: {}',
     '3:5 error',
-    "cannot have 'breaker' yet",
+    "A source has no 'breaker'",
+    'retry: { source: … }',
   ),
   'a version of tomorrow': one('version: 2', '1:10 error', "only version of this format is 1, got '2'", 'version: 1'),
   'a policy without retry': one('types:\n  a: { maxAttempts: 3 }', '2:8 error', "no 'maxAttempts'", 'under `retry:`'),
@@ -354,7 +377,7 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
       ['4:27 error', 'at least 1'],
       ['4:38 error', 'Jitter', '20%'],
       ['5:23 error', 'must be one of'],
-      ['6:1 error', 'yet'],
+      ['6:1 error', "no 'limits'", 'under a source or queue'],
     ],
   },
 };

@@ -49,7 +49,7 @@ test('rules come and go by their names, and so do sources, queues and what worke
   expect(
     compared(
       'types: { a: { retry: { rules: { timeout: { maxAttempts: 2 } } } } }\nqueues: { q: { order: lifo } }',
-      'sources: { "imap:*": { retry: { maxAttempts: 9 } } }\nqueues: { q: { retry: { maxAttempts: 6 } } }\nworker: { concurrency: 3 }',
+      'sources: { "imap:*": { retry: { maxAttempts: 9 } }, a: { pace: 10/s, concurrency: none } }\nqueues: { q: { retry: { maxAttempts: 6 } } }\nworker: { concurrency: 3 }',
     ),
   ).toEqual([
     ['type', 'a', [['rules timeout maxAttempts', 2, undefined]]],
@@ -57,5 +57,13 @@ test('rules come and go by their names, and so do sources, queues and what worke
     ['queue', 'q', [['maxAttempts', 5, 6]]],
     ['worker', 'worker', [['concurrency', undefined, 3]]],
     ['queue settings', 'q', [['order', 'lifo', undefined]]],
+    [
+      'source limits',
+      'a',
+      [
+        ['pace', undefined, { perSecond: 10, burst: 1 }],
+        ['concurrency', undefined, null],
+      ],
+    ],
   ]);
 });

@@ -302,6 +302,29 @@ classify:
     });
   });
 
+  test('limits sources and queues', () => {
+    const config = parseConfig(`
+queues: { bulk: { pace: 5000/h, retry: standard }, calm: { order: lifo, concurrency: none } }
+sources:
+  api.example: { pace: { rate: 10/s, burst: 5 }, concurrency: 4 }
+  imap:INBOX: { concurrency: 1, pace: none, retry: { maxAttempts: 9 } }
+  disk: { retry: { maxAttempts: 9 } }
+`);
+    expect(config.setUps).toEqual(
+      new Map([
+        ['bulk', { pace: { perSecond: 5_000 / 3_600, burst: 1 } }],
+        ['calm', { order: 'lifo', concurrency: null }],
+      ]),
+    );
+    expect(config.limits).toEqual(
+      new Map([
+        ['api.example', { pace: { perSecond: 10, burst: 5 }, concurrency: 4 }],
+        ['imap:INBOX', { concurrency: 1, pace: null }],
+      ]),
+    );
+    expect([...config.sources.keys()]).toEqual(['imap:INBOX', 'disk']);
+  });
+
   test('may be JSON, also with tabs', () => {
     const text = JSON.stringify({ types: { a: { retry: { maxAttempts: 7 } } } }, null, '\t');
     expect(registryOf(text).policyFor({ type: 'a' }).policy.maxAttempts).toBe(7);

@@ -27,14 +27,15 @@ export async function readConfig(cli: Cli): Promise<FoundConfig | undefined> {
 }
 
 /**
- * A configuration for a command that is no worker: a `run` takes its one task, whatever workers are to take. Its queues only
- * where they are to be put in place, which is a write.
+ * A configuration for a command that is no worker: a `run` takes its one task, whatever workers are to take. Its queues and
+ * limits only where they are to be put in place, which is a write.
  */
 export function partOf(registry: Registry, withQueues: boolean): Configuration {
   return {
     said: (task) => registry.said(task),
     classifier: registry.classifier,
     queues: withQueues ? registry.queues : new Map(),
+    limits: withQueues ? registry.limits : new Map(),
     worker: {},
     onChange: () => () => {},
   };

@@ -29,6 +29,8 @@ export interface Facts {
   /** How long ago the first execution of this round started, less the time for which its source was held. */
   readonly sinceFirstStartMs: Milliseconds;
   readonly untilDeadlineMs?: Milliseconds;
+  /** As in `Decision`: its attempts are used up, and it has waited for the verdict on its source. */
+  readonly verdict?: true;
 }
 
 /** Which counter the store raises: `task` uses up an attempt; `deferrals` and `recoveries` have limits of their own. */
@@ -94,6 +96,13 @@ export type Decision =
       readonly charge: Charge;
       /** As in `Facts`, from now on. */
       readonly lostInARow: number;
+      /** Its next claim takes a token of its source's budget for retries. */
+      readonly needsToken?: true;
+      /**
+       * Its attempts are used up, and it waits to see whether its source is down. If it is, the charge is refunded; if not, the next
+       * claim ends it without a start.
+       */
+      readonly verdict?: true;
       readonly because: Because;
     }
   | { readonly next: End; readonly reason: string; readonly charge: Charge; readonly because: Because };

@@ -88,7 +88,7 @@ export class Inspector {
     const task = await this.get(idOrKey);
     const history = await this.history(task.id);
     const { source, queue } = task;
-    const heldSource = (await this.#store.records.sources()).find(({ name }) => name === source);
+    const heldSource = (await this.#store.records.sources()).find(({ name }) => name === source)?.hold;
     const itsQueue = (await this.#store.records.queues()).find(({ name }) => name === queue);
     const now = this.#store.upkeep.now();
     return explain({

@@ -14,7 +14,7 @@ export interface ExecutionRow {
   readonly outcome: string;
   readonly next: string;
   readonly after_ms: number | null;
-  readonly charge: Charge['to'];
+  readonly charge: Charge['to'] | 'refunded';
   readonly failure: string | null;
   readonly message: string | null;
   readonly because: string;

@@ -19,7 +19,7 @@ export interface QueueRow {
 }
 
 export function sourceRecord({ name, shut_at, actor, note }: SourceRow): SourceRecord {
-  return { name, heldAt: shut_at, actor, ...(note !== null && { note }) };
+  return { name, hold: { at: shut_at, actor, ...(note !== null && { note }) } };
 }
 
 export function queueRecord({ name, ordering, fair, paused_at: at, actor, note }: QueueRow): QueueRecord {

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
 import type { Failure, Loss } from '../failure/outcome.ts';
+import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { ImportState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
@@ -70,14 +71,14 @@ export interface TaskStore {
   renew(worker: number, leases: readonly Lease[], claimingFor?: Milliseconds): Promise<Renewal>;
   /**
    * What was taken back of a worker: cancels that were asked for, and which of these leases, of tasks that have not begun, are of
-   * a source that is held or a queue that is paused. Reads only.
+   * a source that is held or shut, or of a queue that is paused. Reads only.
    */
   recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls>;
   /**
    * Writes decisions, each guarded by its lease and the revision of the facts that it was made from. What would wait again
    * while another task has its unique key is superseded by that one: it ends as cancelled, and nothing else is affected.
    * A success whose lease was lost still counts while nobody contradicts it: nobody has begun the task since, and it waits, is
-   * being recovered, or needs a person for that very loss.
+   * being recovered, or needs a person for that very loss. It changes nothing of its source.
    */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /**
@@ -275,6 +276,12 @@ export interface Claimed {
   readonly checkpoint?: string;
   /** What holds no JSON in a damaged row: its counters, which count as zero, or its needs, which then keep no worker from it. */
   readonly unreadable?: readonly string[];
+  /** Of its source; absent where that is in its normal state. A recovery does not name it. */
+  readonly sourceState?: SourceState;
+  /** This execution is the one probe of its source. */
+  readonly probe?: true;
+  /** After this claim no ready task of the source was left. Only where the source has a state. */
+  readonly drained?: true;
 }
 
 export interface Recovery {
@@ -314,6 +321,11 @@ export interface Settlement {
   readonly decision: Decision;
   readonly result?: string;
   readonly report: Report;
+  /**
+   * What it changes of its source. Absent: `{ revision: 0 }`, it was made where the source had no state. `'any'`: it says nothing of
+   * its source, as an interruption, a loss or an expiry.
+   */
+  readonly source?: SourceChange | 'any';
 }
 
 /** What is worth remembering of how an execution went. */
@@ -335,8 +347,14 @@ export type Settled =
   | { readonly answer: 'already' }
   /** The lease was no longer this one's. Nothing changed; the report was kept as evidence. */
   | { readonly answer: 'stale' }
-  /** The facts changed since the claim: decide again from these. */
-  | { readonly answer: 'changed'; readonly revision: number; readonly facts: Facts };
+  /** The facts, or the state of the source, changed since the claim: decide again from these. */
+  | {
+      readonly answer: 'changed';
+      readonly revision: number;
+      readonly facts: Facts;
+      /** Absent: its source is in its normal state now. */
+      readonly sourceState?: SourceState;
+    };
 
 /** Who did it, and a word about why. */
 export interface By {
@@ -366,9 +384,12 @@ export type Moved =
 
 // ── Sources and queues ───────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface SourceStore {
-  /** Shuts a source: none of its tasks is claimed from now on. Touches the source and not its tasks. */
-  hold(source: string, by: By): Promise<void>;
+export interface SourceStore extends Partial<SourceStates> {
+  /**
+   * Holds a source: none of its tasks is claimed from now on, or for so long. Touches the source and not its tasks. Of a source that
+   * is held, only how long is changed.
+   */
+  hold(source: string, by: By, forMs?: Milliseconds): Promise<void>;
   release(source: string): Promise<void>;
   /** Pauses a queue: none of its tasks is claimed. */
   pause(queue: string, by: By): Promise<void>;
@@ -376,6 +397,86 @@ export interface SourceStore {
   /** Sets up a queue; what is left out stays. Its waiting tasks are put into the new order at once. */
   setUp(queue: string, settings: Partial<QueueSettings>): Promise<void>;
 }
+
+/** What is kept of sources that are not in their normal state, and the limits of sources. */
+export interface SourceStates {
+  state(source: string): Promise<SourceState | undefined>;
+  /** Changes the state of a source as a settlement does. False where the revision is not the current one: nothing is changed. */
+  change(source: string, change: SourceChange): Promise<boolean>;
+  /**
+   * Sets limits of a source; null removes one, and what is left out stays. What the configuration says does not replace what a
+   * person set.
+   */
+  limit(source: string, limits: SourceLimits, by: By & { readonly origin: LimitOrigin }): Promise<void>;
+}
+
+export interface SourceLimits {
+  readonly pace?: Pace | null;
+  /** How many tasks may run at once. */
+  readonly concurrency?: number | null;
+}
+
+export type LimitOrigin = 'config' | 'person';
+
+/** What a store remembers of a source that is not in its normal state. */
+export interface SourceState {
+  /** At least 1. A later one of the same source has a higher number, also after the state was removed meanwhile. */
+  readonly revision: number;
+  /** JSON text that the store does not read. */
+  readonly memory: string;
+  /** How long ago it was written. */
+  readonly age: Milliseconds;
+}
+
+/**
+ * What an outcome changes of its source. Within one call of `settle` each change counts the revision up by one: the next settlement
+ * of the same source names that number, from 0 on where there was no state. Where one of them is `changed` for its source, all
+ * that follow of the same source are.
+ */
+export interface SourceChange {
+  /** Of the state that it was made from; 0 where there was none. */
+  readonly revision: number;
+  /**
+   * Absent: nothing changes, and the revision is only checked. A success without a change adds to the source's budget if that is
+   * not full.
+   */
+  readonly change?: {
+    /** Absent: as good as new. The state is removed, and with it the restriction. */
+    readonly memory?: string;
+    /** Absent: none. */
+    readonly restriction?: Restriction;
+    /** Added to the budget, at most up to full. */
+    readonly tokens: number;
+    /**
+     * Charges to take back: of executions that were charged to their task in its present round, if that has not ended. The charge in
+     * the history becomes `refunded`, the count of its reason goes down by one, and a verdict that the task waits for is dropped.
+     */
+    readonly refunds: readonly ExecutionOfTask[];
+  };
+}
+
+export interface ExecutionOfTask {
+  readonly task: number;
+  readonly execution: number;
+}
+
+/** What the store enforces of one source when it claims. */
+export interface Restriction {
+  readonly cause: RestrictionCause;
+  /** No start for so long, or until the state says otherwise. Absent: open now. */
+  readonly shutFor?: Milliseconds | 'released';
+  /** When it is open: one execution at a time, which is marked as the probe. */
+  readonly probing?: true;
+  /** Starts are spaced. */
+  readonly pace?: Pace;
+  /**
+   * What becomes ready for its first execution from now on is new work, and the rest is backlog. While both wait, the backlog
+   * gets every second start.
+   */
+  readonly ramping?: true;
+}
+
+export type RestrictionCause = 'rate_limit' | 'breaker' | 'needs_person';
 
 export interface QueueSettings {
   /** `fifo` unless set. */
@@ -386,6 +487,10 @@ export interface QueueSettings {
    * thousand sources wait, up to four. False unless set.
    */
   readonly fair: boolean;
+  /** How often its tasks may start. Null: no limit. */
+  readonly pace?: Pace | null;
+  /** How many of its tasks may run at once. Null: no limit. */
+  readonly concurrency?: number | null;
 }
 
 // ── Records ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -405,7 +510,7 @@ export interface Records {
   history(id: number): Promise<readonly HistoryEntry[]>;
   counts(): Promise<Counts>;
   workers(): Promise<readonly WorkerRecord[]>;
-  /** The sources that are shut. */
+  /** Every source that has a state, a hold or a limit, or whose budget is not full. */
   sources(): Promise<readonly SourceRecord[]>;
   queues(): Promise<readonly QueueRecord[]>;
   /**
@@ -434,9 +539,24 @@ export interface QueueCounts extends SourceCounts {
   readonly exact: boolean;
 }
 
-export interface SourceRecord extends By {
+export interface SourceRecord {
   readonly name: string;
-  readonly heldAt: number;
+  /** By an operator. */
+  readonly hold?: By & { readonly at: number; readonly until?: number };
+  readonly state?: SourceState & {
+    readonly restriction?: Restriction;
+    /** How long until it opens by itself; 0 where it is open now. Absent: a person or an outcome opens it. */
+    readonly opensIn?: Milliseconds;
+  };
+  /** Tokens of its budget that are left; absent where it is full. */
+  readonly tokens?: number;
+  readonly limits?: {
+    readonly pace?: Pace;
+    readonly concurrency?: number;
+    readonly by: By & { readonly at: number; readonly origin: LimitOrigin };
+  };
+  /** Tasks that run. */
+  readonly running?: number;
 }
 
 export interface QueueRecord extends QueueSettings {
@@ -444,8 +564,19 @@ export interface QueueRecord extends QueueSettings {
   readonly paused?: By & { readonly at: number };
 }
 
-/** Why a ready task does not start: its source is shut, its queue is paused, or no worker has its type and meets its needs. */
-export type HeldBy = 'source_held' | 'queue_paused' | 'no_worker';
+/**
+ * Why a ready task does not start: an operator holds its source; its source is down (`breaker`), asked for a pause (`rate_limit`) or
+ * needs a person; the budget of its source for retries is used up; its source or its queue may start nothing right now (`pace`) or
+ * runs as many as it may (`concurrency`); its queue is paused; or no worker has its type and meets its needs.
+ */
+export type HeldBy =
+  | 'source_held'
+  | RestrictionCause
+  | 'budget'
+  | 'pace'
+  | 'concurrency'
+  | 'queue_paused'
+  | 'no_worker';
 
 export interface ListFilter {
   readonly states?: readonly TaskState[];
@@ -492,6 +623,8 @@ export interface TaskRecord {
   readonly unreadable?: readonly string[];
   /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
+  /** How long until that ends by itself, where it is known. */
+  readonly heldFor?: Milliseconds;
   /** For a running task: whose it is, since when, and whether a cancel was asked for. */
   readonly running?: { readonly worker: string; readonly since: number; readonly cancelRequested: boolean };
 }
@@ -507,7 +640,8 @@ export type HistoryEntry =
       readonly next: string;
       /** Where it was to go next, for how long. */
       readonly after?: Milliseconds;
-      readonly charge: Charge['to'];
+      /** `refunded`: it was charged to the task, and taken back when its source turned out to be down. */
+      readonly charge: Charge['to'] | 'refunded';
       readonly failure?: Failure;
       readonly message?: string;
       readonly because?: Because;

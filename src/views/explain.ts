@@ -102,6 +102,12 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
 
 const CHECK_OF: Readonly<Record<Holder, Check['name'] | undefined>> = {
   source_held: 'source',
+  breaker: 'source',
+  rate_limit: 'source',
+  needs_person: 'source',
+  budget: 'source',
+  pace: 'source',
+  concurrency: 'source',
   queue_paused: 'queue',
   no_worker: 'worker',
   worker_paused: 'worker',
@@ -120,6 +126,12 @@ function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
 const GOES_ON: Readonly<Record<Holder, string>> = {
   operator: 'it is released',
   source_held: 'its source is released',
+  breaker: 'its source works again',
+  rate_limit: 'its source takes requests again',
+  needs_person: 'a person has released its source',
+  budget: 'the budget of its source for retries allows it',
+  pace: 'its pace allows the next start',
+  concurrency: 'one of those that run ends',
   queue_paused: 'its queue is resumed',
   no_worker: 'a worker runs that takes it',
   worker_paused: 'its worker works properly again',
@@ -227,7 +239,14 @@ function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
     case 'operator':
       return [{ words: 'release it', verb: 'release' }];
     case 'source_held':
+    case 'needs_person':
       return [{ words: 'release its source', verb: 'releaseSource', name: task.source }];
+    case 'breaker':
+    case 'rate_limit':
+    case 'budget':
+    case 'pace':
+    case 'concurrency':
+      return [];
     case 'queue_paused':
       return [{ words: 'resume its queue', verb: 'resumeQueue', name: task.queue }];
     case 'no_worker':

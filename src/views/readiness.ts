@@ -27,7 +27,7 @@ export interface Known {
   readonly facts: Facts;
   readonly policy: ExplainedPolicy;
   /** Its source, if that is held. */
-  readonly heldSource?: SourceRecord;
+  readonly heldSource?: SourceRecord['hold'];
   readonly queue?: QueueRecord;
   readonly workers: readonly WorkerRecord[];
 }
@@ -43,7 +43,7 @@ export function checksOf(known: Known): readonly Check[] {
       name: 'source',
       ok: !heldSource,
       text: heldSource
-        ? `${task.source} is held (${doneBy(heldSource, heldSource.heldAt, now)})`
+        ? `${task.source} is held (${doneBy(heldSource, heldSource.at, now)})`
         : `${task.source} is not held`,
     },
     {

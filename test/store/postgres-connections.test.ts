@@ -267,7 +267,7 @@ describe('a pool of the caller', () => {
     ]);
     await sources.hold('s', { actor: 'maria' });
     await sources.pause('default', { actor: 'maria' });
-    expect(await records.sources()).toMatchObject([{ name: 's', heldAt: expect.any(Number) }]);
+    expect(await records.sources()).toMatchObject([{ name: 's', hold: { at: expect.any(Number) } }]);
     expect(await records.queues()).toMatchObject([
       { name: 'default', fair: false, paused: { at: expect.any(Number) } },
     ]);

@@ -228,7 +228,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     await losing('.hold_source(', () => sources.hold('imap:INBOX', by));
     await losing('.pause_queue(', () => sources.pause('default', by));
     await losing('.set_up_queue(', () => sources.setUp('default', { order: 'lifo', fair: true }));
-    expect(await records.sources()).toMatchObject([{ name: 'imap:INBOX', actor: 'maria' }]);
+    expect(await records.sources()).toMatchObject([{ name: 'imap:INBOX', hold: { actor: 'maria' } }]);
     expect(await records.queues()).toMatchObject([{ order: 'lifo', fair: true, paused: { actor: 'maria' } }]);
     await losing('.release_source(', () => sources.release('imap:INBOX'));
     await losing('.resume_queue(', () => sources.resume('default'));

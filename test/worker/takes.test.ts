@@ -28,7 +28,9 @@ test('a shut source and a paused queue hold ready tasks, and say so', async () =
 
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready', heldBy: 'source_held' });
   expect(await kit.holdfast.get(other)).toMatchObject({ state: 'succeeded' });
-  expect(await kit.holdfast.sources.list()).toMatchObject([{ name: 'imap:A', actor: 'eva', note: 'moving house' }]);
+  expect(await kit.holdfast.sources.list()).toMatchObject([
+    { name: 'imap:A', hold: { actor: 'eva', note: 'moving house' } },
+  ]);
   await kit.holdfast.pauseQueue('default');
   await kit.holdfast.sources.release('imap:A');
   await kit.drain();

@@ -163,7 +163,8 @@ async function refuseUnknown(cli: Cli, holdfast: Holdfast, name: string): Promis
 }
 
 async function heldSources(holdfast: Holdfast): Promise<ReadonlyMap<string, DoneBy>> {
-  return new Map((await holdfast.sources.list()).map(({ name, heldAt, ...by }) => [name, { ...by, at: heldAt }]));
+  const sources = await holdfast.sources.list();
+  return new Map(sources.flatMap(({ name, hold }) => (hold ? [[name, hold]] : [])));
 }
 
 /** Whatever it holds: one that is open may not be among the fullest. */

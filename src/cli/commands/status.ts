@@ -221,10 +221,11 @@ async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Atte
   const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
   const bySource = held.length > 0 ? await administration.countsBySource(0) : [];
   const byQueue = paused.length > 0 ? await administration.countsByQueue(0) : [];
-  const sources = held.map(({ name, heldAt, ...by }): Attention => {
+  const sources = held.flatMap(({ name, hold }): Attention[] => {
+    if (!hold) return [];
     const count = behind(bySource, name);
-    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, held ${doneByWords({ ...by, at: heldAt }, now)}`;
-    return { kind: 'source_held', count, text, command: cli.command(`sources release ${quoted(name)}`) };
+    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, held ${doneByWords(hold, now)}`;
+    return [{ kind: 'source_held', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
   });
   const queues = paused.map(({ name, paused: by }): Attention => {
     const count = behind(byQueue, name);

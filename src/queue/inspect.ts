@@ -8,6 +8,7 @@ import type { HistoryEntry, ListFilter, Store } from '../store/store.ts';
 import { TASK_STATES } from '../task.ts';
 import { type Explanation, explain } from '../views/explain.ts';
 import { type ExplainedFailure, explainFailure } from '../views/explain-failure.ts';
+import { seenSource } from '../views/source-state.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { explainedPolicyFor } from '../worker/policy-for.ts';
@@ -88,7 +89,7 @@ export class Inspector {
     const task = await this.get(idOrKey);
     const history = await this.history(task.id);
     const { source, queue } = task;
-    const heldSource = (await this.#store.records.sources()).find(({ name }) => name === source)?.hold;
+    const itsSource = (await this.#store.records.sources()).find(({ name }) => name === source);
     const itsQueue = (await this.#store.records.queues()).find(({ name }) => name === queue);
     const now = this.#store.upkeep.now();
     return explain({
@@ -98,7 +99,7 @@ export class Inspector {
       facts: await this.#factsOf(task),
       policy: await this.policyFor(task),
       workers: await this.#store.records.workers(),
-      ...(heldSource && { heldSource }),
+      ...(itsSource && { source: seenSource(itsSource) }),
       ...(itsQueue && { queue: itsQueue }),
     });
   }

@@ -1,3 +1,4 @@
+import type { Milliseconds } from '../duration.ts';
 import type { ChargedCount } from '../failure/decide.ts';
 import type { PolicyOptions } from '../failure/policy.ts';
 import type { HeldBy, TaskRecord, Unique } from '../store/store.ts';
@@ -48,6 +49,8 @@ export interface Task {
   readonly unreadable?: readonly string[];
   /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
+  /** How long until that ends by itself, where it is known. */
+  readonly heldFor?: Milliseconds;
   readonly running?: { readonly worker: string; readonly since: Date; readonly cancelRequested: boolean };
 }
 

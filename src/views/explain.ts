@@ -4,16 +4,18 @@ import { failureOf } from '../failure/foresee.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry } from '../store/store.ts';
 import { hasEnded } from '../task.ts';
+import { agoInFull, doneBy } from './done-by.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
 import { lostWorkerOf } from './lost-worker.ts';
 import { newRoundOf } from './new-round.ts';
-import { ago, type Check, checksOf, doneBy, type Holder, holdersOf, type Known } from './readiness.ts';
+import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
+import { inTime, shownSourceState } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 
 /** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
 export interface PossibleAction {
   readonly words: string;
-  readonly verb: 'retry' | 'release' | 'resolve' | 'cancel' | 'releaseSource' | 'resumeQueue' | 'work';
+  readonly verb: 'retry' | 'release' | 'resolve' | 'cancel' | 'releaseSource' | 'probeSource' | 'resumeQueue' | 'work';
   readonly as?: 'succeeded' | 'retry' | 'dead';
   readonly name?: string;
 }
@@ -43,7 +45,8 @@ export function explain(known: Known): Explanation {
   const heldBy = holdersOf(task, checks);
   const told = tell(known, checks, heldBy);
   const because = lastDecision(history)?.because;
-  const mayFail = !hasEnded(task.state) && task.state !== 'needs_manual' && !lostWorkerOf(known);
+  const mayFail =
+    !hasEnded(task.state) && task.state !== 'needs_manual' && !lostWorkerOf(known) && !known.facts.verdict;
   const nextFailure = mayFail ? nextFailureOf(known) : undefined;
   const made = { task, heldBy, checks, ...told, ...(because && { because }), ...(nextFailure && { nextFailure }) };
   return { ...made, text: textOf(known, made) };
@@ -84,8 +87,11 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
   const [holder] = heldBy;
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const actions = [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL];
+  if (known.facts.verdict) return tellVerdict(known, dueIn, actions);
   if (dueIn > 0) {
-    const then = holder ? `When it is due, ${goesOnWhen(heldBy)}.` : 'When it is due, a worker takes it in its turn.';
+    const then = holder
+      ? `When it is due, ${goesOnWhen(heldBy, known)}.`
+      : 'When it is due, a worker takes it in its turn.';
     const next = `${then}${atDeadline(known)}`;
     return { headline: `${name} ${whatItWaitsFor(known, dueIn)}`, next, actions: [RETRY_NOW, ...actions] };
   }
@@ -95,24 +101,25 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
     const next = suspectNext(task) ?? 'A worker takes it as soon as it has a free slot.';
     return { headline, next: `${next}${atDeadline(known)}`, actions };
   }
-  const check = checks.find(({ name: each }) => CHECK_OF[holder] === each);
+  const check = checks.find((each) => each.holder === holder);
   const headline = `${name} is ready, but ${check?.text ?? 'something holds it'}.`;
-  return { headline, next: `${capital(goesOnWhen(heldBy))}.${atDeadline(known)}`, actions };
+  return {
+    headline,
+    next: `${capital(goesOnWhen(heldBy, known))}.${freeOfCharge(heldBy)}${atDeadline(known)}`,
+    actions,
+  };
 }
 
-const CHECK_OF: Readonly<Record<Holder, Check['name'] | undefined>> = {
-  source_held: 'source',
-  breaker: 'source',
-  rate_limit: 'source',
-  needs_person: 'source',
-  budget: 'source',
-  pace: 'source',
-  concurrency: 'source',
-  queue_paused: 'queue',
-  no_worker: 'worker',
-  worker_paused: 'worker',
-  operator: undefined,
-};
+/** Its last failure was at the fault of its source: it waits to see whether others fail there too. */
+function tellVerdict(known: Known, dueIn: Milliseconds, actions: readonly PossibleAction[]): Told {
+  const { task } = known;
+  const ends = dueIn > 0 ? `ends in ${formatDuration(dueIn)}` : 'ends now';
+  return {
+    headline: `${nameOf(task)} has used up its attempts: it ${ends}, unless ${task.source} turns out to be down.`,
+    next: `If another task of ${task.source} fails at its fault until then, the attempt is given back, and it goes on.`,
+    actions,
+  };
+}
 
 /** A retry, a deferral, a recovery, or the time that it was recorded for. */
 function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
@@ -123,22 +130,45 @@ function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
   return `is retrying: attempt ${task.attempts + 1} is ${due}.`;
 }
 
-const GOES_ON: Readonly<Record<Holder, string>> = {
-  operator: 'it is released',
-  source_held: 'its source is released',
-  breaker: 'its source works again',
-  rate_limit: 'its source takes requests again',
-  needs_person: 'a person has released its source',
-  budget: 'the budget of its source for retries allows it',
-  pace: 'its pace allows the next start',
-  concurrency: 'one of those that run ends',
-  queue_paused: 'its queue is resumed',
-  no_worker: 'a worker runs that takes it',
-  worker_paused: 'its worker works properly again',
-};
+function goesOnWhen(heldBy: readonly Holder[], known: Known): string {
+  return `it goes on when ${heldBy.map((each) => endOf(each, known)).join(', and ')}`;
+}
 
-function goesOnWhen(heldBy: readonly Holder[]): string {
-  return `it goes on when ${heldBy.map((each) => GOES_ON[each]).join(', and ')}`;
+/** What must happen before a holder lets it go. */
+function endOf(holder: Holder, { now, source }: Known): string {
+  switch (holder) {
+    case 'operator':
+      return 'it is released';
+    case 'source_held': {
+      const until = source?.record.hold?.until;
+      return until === undefined ? 'its source is released' : `its source is released, or ${inTime(until - now)}`;
+    }
+    case 'breaker':
+    case 'rate_limit':
+      if (source && shownSourceState(source.record) === 'ramping') return 'its turn comes';
+      if (holder === 'rate_limit') return 'the time that its source asked for is over';
+      return 'two probes have succeeded: a probe is one task of the source that is let through to test it';
+    case 'needs_person':
+      return 'a person has mended and released its source';
+    case 'budget':
+      return 'its source may have a retry again';
+    case 'pace':
+      return 'the next start is allowed';
+    case 'concurrency':
+      return 'one of those that run ends';
+    case 'queue_paused':
+      return 'its queue is resumed';
+    case 'no_worker':
+      return 'a worker runs that takes it';
+    case 'worker_paused':
+      return 'its worker works properly again';
+  }
+}
+
+/** Of a task that its source holds. */
+function freeOfCharge(heldBy: readonly Holder[]): string {
+  const atSource = heldBy.some((each) => each === 'breaker' || each === 'rate_limit' || each === 'needs_person');
+  return atSource ? ' Until then it uses up no attempt and keeps its place.' : '';
 }
 
 function atDeadline({ now, task }: Known): string {
@@ -171,7 +201,7 @@ function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
   const who = action ? ` (${doneBy(action, action.at, now)})` : '';
   return {
     headline: `${nameOf(task)} is held${who}.`,
-    next: `${capital(goesOnWhen(heldBy))}. Until then it does not run.`,
+    next: `${capital(goesOnWhen(heldBy, known))}. Until then it does not run.`,
     actions: [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL],
   };
 }
@@ -217,7 +247,7 @@ function tellCancelled(known: Known): Told {
 function tellSucceeded(known: Known): Told {
   const { now, task, history } = known;
   const action = endedBy(history, 'succeeded');
-  const when = task.endedAt ? ` ${ago(task.endedAt.getTime(), now)}` : '';
+  const when = task.endedAt ? ` ${agoInFull(task.endedAt.getTime(), now)}` : '';
   const how = action ? `: ${action.actor} said so` : `, ${whichTry(task)}`;
   return { headline: `${nameOf(task)} has succeeded${when}${how}.`, next: 'Nothing: it is done.', actions: [] };
 }
@@ -234,15 +264,22 @@ const START_WORKER: PossibleAction = { words: 'start a worker', verb: 'work' };
 const RETRY_NOW: PossibleAction = { words: 'make it due now', verb: 'retry' };
 const NEW_ROUND: PossibleAction = { words: 'retry it', verb: 'retry' };
 
+const RELEASE_SOURCE = ({ source }: Task): PossibleAction => ({
+  words: 'release its source',
+  verb: 'releaseSource',
+  name: source,
+});
+
 function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
   switch (holder) {
     case 'operator':
       return [{ words: 'release it', verb: 'release' }];
     case 'source_held':
     case 'needs_person':
-      return [{ words: 'release its source', verb: 'releaseSource', name: task.source }];
-    case 'breaker':
     case 'rate_limit':
+      return [RELEASE_SOURCE(task)];
+    case 'breaker':
+      return [{ words: 'test its source now', verb: 'probeSource', name: task.source }, RELEASE_SOURCE(task)];
     case 'budget':
     case 'pace':
     case 'concurrency':
@@ -268,18 +305,17 @@ function nextFailureOf({ history, facts, policy }: Known): ExplainedFailure {
 // ── Text ──
 
 function textOf({ now, task, history }: Known, made: Omit<Explanation, 'text'>): string {
-  const { headline, because, checks, nextFailure, next, heldBy } = made;
+  const { headline, because, checks, nextFailure, next } = made;
   const last = lastDecision(history);
   const retried = newRoundOf(history);
   const told = headline.includes(because?.text ?? '\0');
-  const holding = new Set(heldBy.map((each) => CHECK_OF[each]));
   const holds = task.dueAt && task.dueAt.getTime() > now ? 'this would hold it' : 'this holds it';
   const rows: (readonly [label: string, words: string])[] = [
     ...(retried ? [['why', `${retried.actor} retried it ${doneBy(retried, retried.at, now, '')}`] as const] : []),
     ...(because && last && !told && !retried
-      ? [['why', `${because.text} (${ago(last.endedAt, now)} on ${last.worker})`] as const]
+      ? [['why', `${because.text} (${agoInFull(last.endedAt, now)} on ${last.worker})`] as const]
       : []),
-    ...checks.map(({ name, text }) => [name, holding.has(name) ? `${text}   ← ${holds}` : text] as const),
+    ...checks.map(({ name, text, holder }) => [name, holder ? `${text}   ← ${holds}` : text] as const),
     ...(nextFailure ? [['fails', failsWords(nextFailure, task)] as const] : []),
     ['next', next],
   ];

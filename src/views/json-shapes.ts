@@ -46,6 +46,8 @@ export function taskJson(task: Task): object {
     lost_in_a_row: task.lostInARow,
     suspect_rule: suspectRuleOf(task) ?? null,
     reason: task.reason ?? null,
+    held_by: task.heldBy ?? null,
+    held_for_ms: task.heldFor ?? null,
     unreadable: task.unreadable ?? [],
     running: task.running
       ? {

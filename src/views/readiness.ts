@@ -1,18 +1,21 @@
-import { formatDuration } from '../duration.ts';
+import { formatDuration, type Milliseconds } from '../duration.ts';
 import type { Facts } from '../failure/decide.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
+import { formatPace, type Limits } from '../pace.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { HeldBy, HistoryEntry, QueueRecord, SourceRecord, Takes, WorkerRecord } from '../store/store.ts';
+import type { HeldBy, HistoryEntry, QueueRecord, Takes, WorkerRecord } from '../store/store.ts';
 import { meets } from '../task.ts';
+import { doneBy } from './done-by.ts';
+import { holdsTasks, inTime, limitWords, type SourceSeen, shownSourceState, sourceSentence } from './source-state.ts';
 import { suspectWords } from './suspect-rule.ts';
 
 /** One thing that must hold before a waiting task starts. */
 export interface Check {
-  readonly name: 'due' | 'source' | 'queue' | 'worker';
+  readonly name: 'due' | 'source' | 'queue' | 'budget' | 'limit' | 'worker';
   readonly ok: boolean;
   readonly text: string;
-  /** Of a worker: whoever takes it claims nothing at present. */
-  readonly paused?: true;
+  /** What keeps the task from starting, where this does. */
+  readonly holder?: Holder;
 }
 
 /** What keeps a task from starting although it may be due. */
@@ -26,33 +29,90 @@ export interface Known {
   /** What the end of its present or next execution would be decided by. */
   readonly facts: Facts;
   readonly policy: ExplainedPolicy;
-  /** Its source, if that is held. */
-  readonly heldSource?: SourceRecord['hold'];
+  /** Its source, if that is not in its normal state. */
+  readonly source?: SourceSeen;
   readonly queue?: QueueRecord;
   readonly workers: readonly WorkerRecord[];
 }
 
 /** What must hold before it starts. */
 export function checksOf(known: Known): readonly Check[] {
-  const { now, task, heldSource, queue } = known;
+  const { now, task, queue } = known;
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const paused = queue?.paused;
   return [
     { name: 'due', ok: dueIn <= 0, text: dueIn > 0 ? `in ${formatDuration(dueIn)}` : 'yes' },
-    {
-      name: 'source',
-      ok: !heldSource,
-      text: heldSource
-        ? `${task.source} is held (${doneBy(heldSource, heldSource.at, now)})`
-        : `${task.source} is not held`,
-    },
-    {
-      name: 'queue',
-      ok: !paused,
-      text: paused ? `${task.queue} is paused (${doneBy(paused, paused.at, now)})` : `${task.queue} is not paused`,
-    },
+    sourceCheck(known),
+    paused
+      ? {
+          name: 'queue',
+          ok: false,
+          holder: 'queue_paused',
+          text: `${task.queue} is paused (${doneBy(paused, paused.at, now)})`,
+        }
+      : { name: 'queue', ok: true, text: `${task.queue} is not paused` },
+    ...budgetCheck(known),
+    ...limitCheck(known),
     workerCheck(known),
   ];
+}
+
+function sourceCheck({ now, task, source }: Known): Check {
+  if (!source) return { name: 'source', ok: true, text: `${task.source} is not held` };
+  const text = sourceSentence(source, now);
+  const holder = sourceHolder(source, task.heldBy);
+  return holder ? { name: 'source', ok: false, holder, text } : { name: 'source', ok: true, text };
+}
+
+/** While a source ramps, it holds a task only now and then: the store says when. */
+function sourceHolder({ record }: SourceSeen, heldBy: HeldBy | undefined): Holder | undefined {
+  const state = shownSourceState(record);
+  if (state === 'held') return 'source_held';
+  const cause = record.state?.restriction?.cause;
+  return holdsTasks(state) || (state === 'ramping' && heldBy === cause) ? cause : undefined;
+}
+
+function budgetCheck({ task }: Known): readonly Check[] {
+  if (task.heldBy !== 'budget') return [];
+  const next = task.heldFor === undefined ? '' : `. The next one may start ${inTime(task.heldFor)}`;
+  const text = `${task.source} had too many retries lately${next}`;
+  return [{ name: 'budget', ok: false, holder: 'budget', text }];
+}
+
+/** The limits of its source and its queue: that one is reached, or what they are. */
+function limitCheck({ task, source, queue }: Known): readonly Check[] {
+  const limits = [
+    { whose: task.source, limits: source?.record.limits },
+    { whose: `the queue ${task.queue}`, limits: queue },
+  ].flatMap(({ whose, limits: some }) => (some && (some.pace || some.concurrency) ? [{ whose, limits: some }] : []));
+  const { heldBy, heldFor } = task;
+  if (heldBy === 'pace' || heldBy === 'concurrency') {
+    const those = limits
+      .filter(({ limits: some }) => some[heldBy])
+      .map(({ whose, limits: some }) => reached(whose, some, heldBy, heldFor));
+    return [
+      { name: 'limit', ok: false, holder: heldBy, text: those.length > 0 ? those.join('; ') : 'its limit is reached' },
+    ];
+  }
+  if (limits.length === 0) return [];
+  return [
+    {
+      name: 'limit',
+      ok: true,
+      text: limits.map(({ whose, limits: some }) => `${whose} starts at most ${limitWords(some)}`).join('; '),
+    },
+  ];
+}
+
+function reached(
+  whose: string,
+  { pace, concurrency }: Limits,
+  by: 'pace' | 'concurrency',
+  heldFor?: Milliseconds,
+): string {
+  if (by === 'concurrency') return `${whose} runs ${concurrency} at a time, and so many run`;
+  const next = heldFor === undefined ? '' : `; the next start is ${inTime(heldFor)}`;
+  return `${whose} starts at most ${pace ? formatPace(pace) : ''}${next}`;
 }
 
 function workerCheck({ now, task, workers }: Known): Check {
@@ -65,7 +125,7 @@ function workerCheck({ now, task, workers }: Known): Check {
     const { reason, message, since } = paused.trouble;
     const others = able.length > 1 ? `, and so have ${able.length - 1} more` : '';
     const what = `${paused.name} cannot work properly and has claimed only single tasks to test for ${formatDuration(now - since)}${others}`;
-    return { name: 'worker', ok: false, paused: true, text: `${what}: ${reason} (${message})` };
+    return { name: 'worker', ok: false, holder: 'worker_paused', text: `${what}: ${reason} (${message})` };
   }
   if (able.length > 0) {
     const names = able.map(({ name }) => name);
@@ -74,12 +134,13 @@ function workerCheck({ now, task, workers }: Known): Check {
   }
   // Those who are there for certain tasks take nothing of their own accord, and are nobody's fault.
   const general = alive.filter(({ takes }) => takes.types?.length !== 0);
-  if (general.length === 0) return { name: 'worker', ok: false, text: 'no worker is running' };
+  if (general.length === 0) return { name: 'worker', ok: false, holder: 'no_worker', text: 'no worker is running' };
   const many = general.length === 1 ? '1 worker runs, and' : `${general.length} workers run, and none of them`;
   const lacks = lackOf(general, task);
   return {
     name: 'worker',
     ok: false,
+    holder: 'no_worker',
     text: `${many} ${general.length === 1 ? `does not take ${lacks}` : `takes ${lacks}`}`,
   };
 }
@@ -107,27 +168,6 @@ function lackOf(workers: readonly WorkerRecord[], { type, queue, category, needs
 
 /** Everything that holds it, or would if it were due; the first one speaks for all. */
 export function holdersOf(task: Task, checks: readonly Check[]): readonly Holder[] {
-  const isPaused = checks.some(({ paused }) => paused);
-  const bad = new Set(checks.filter(({ ok }) => !ok).map(({ name }) => name));
-  return [
-    ...(task.state === 'held' ? (['operator'] as const) : []),
-    ...(bad.has('source') ? (['source_held'] as const) : []),
-    ...(bad.has('queue') ? (['queue_paused'] as const) : []),
-    ...(bad.has('worker') ? [isPaused ? ('worker_paused' as const) : ('no_worker' as const)] : []),
-  ];
-}
-
-/** `by eva 3m ago: maintenance`. */
-export function doneBy(
-  { actor, note }: { readonly actor: string; readonly note?: string },
-  at: number,
-  now: number,
-  who = `by ${actor} `,
-): string {
-  return `${who}${ago(at, now)}${note === undefined ? '' : `: ${note}`}`;
-}
-
-/** `3m ago`. */
-export function ago(at: number, now: number): string {
-  return now - at < 1_000 ? 'just now' : `${formatDuration(now - at)} ago`;
+  const holders = checks.flatMap(({ holder }) => (holder ? [holder] : []));
+  return task.state === 'held' ? ['operator', ...holders] : holders;
 }

@@ -1,0 +1,201 @@
+import { formatDuration, type Milliseconds } from '../duration.ts';
+import { formatPace, formatRate, type Limits } from '../pace.ts';
+import type { SourceRecord } from '../store/store.ts';
+import { doneBy } from './done-by.ts';
+import { plural } from './plural.ts';
+
+/**
+ * How a source is shown. `held`: by an operator. `needs_person`: until somebody releases it. `shut`: it is down, or asked for a pause.
+ * `probing`: one task at a time tests it. `ramping`: it works again, and its tasks are released slowly. `limited`: somebody set a
+ * limit. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
+ */
+export const SHOWN_SOURCE_STATES = [
+  'held',
+  'needs_person',
+  'shut',
+  'probing',
+  'ramping',
+  'limited',
+  'watched',
+  'normal',
+] as const;
+export type ShownSourceState = (typeof SHOWN_SOURCE_STATES)[number];
+
+/** What the memory of a source says. */
+export interface SourceTrouble {
+  /** How long it has not been in its normal state. */
+  readonly sinceMs: Milliseconds;
+  /** The reason of the failure that shut it, or of the last one that was seen. */
+  readonly reason?: string;
+  /** Probes that failed since then. */
+  readonly failedProbes?: number;
+  /** Why a person is needed. */
+  readonly why?: 'permanent' | 'long_retry_after' | 'held_too_long';
+}
+
+/** A source with what its memory says, if it has one that can be read. */
+export interface SourceSeen {
+  readonly record: SourceRecord;
+  readonly trouble?: SourceTrouble;
+}
+
+/** A source as it is shown, from its record. */
+export function seenSource(record: SourceRecord): SourceSeen {
+  return { record };
+}
+
+export function shownSourceState({ hold, state, limits, tokens }: SourceRecord): ShownSourceState {
+  const restriction = state?.restriction;
+  if (hold) return 'held';
+  if (!restriction) return limits ? 'limited' : state || tokens !== undefined ? 'watched' : 'normal';
+  if (restriction.cause === 'needs_person') return 'needs_person';
+  if (state.opensIn !== 0) return 'shut';
+  return restriction.probing ? 'probing' : 'ramping';
+}
+
+export function sourceStateWords(state: ShownSourceState): string {
+  return state === 'needs_person' ? 'needs a person' : state;
+}
+
+/** Whether none of its tasks starts at present, but for a probe. */
+export function holdsTasks(state: ShownSourceState): boolean {
+  return state === 'held' || state === 'needs_person' || state === 'shut' || state === 'probing';
+}
+
+/** Why it is in this state: `by eva 31m ago: NAS is moved`, `down for 31m: net.refused, 4 probes failed`. */
+export function sourceCause({ record, trouble }: SourceSeen, now: number): string {
+  const { hold, state, limits, tokens } = record;
+  switch (shownSourceState(record)) {
+    case 'held':
+      return hold ? doneBy(hold, hold.at, now) : '';
+    case 'needs_person':
+      return needWords(trouble);
+    case 'shut':
+    case 'probing':
+      return state?.restriction?.cause === 'rate_limit' ? `asked to wait${reasonWords(trouble)}` : downWords(trouble);
+    case 'ramping':
+      return state?.restriction?.cause === 'rate_limit' ? 'the wait that it asked for is over' : 'works again';
+    case 'limited':
+      return limits ? `at most ${limitWords(limits)}, set ${doneBy(limits.by, limits.by.at, now)}` : '';
+    case 'watched': {
+      const failed = trouble ? `failed ${formatDuration(trouble.sinceMs)} ago${reasonWords(trouble)}` : '';
+      return [failed, tokenWords(tokens)].filter((part) => part !== '').join('; ');
+    }
+    case 'normal':
+      return '';
+  }
+}
+
+/** What ends it, and when: `probe in 22s`, `opens in 2m`, `5/s, drained in 9m or more`. `ready`: how many of its tasks wait. */
+export function sourceNext(record: SourceRecord, ready: number, now: number): string {
+  const { hold, state, running = 0 } = record;
+  const restriction = state?.restriction;
+  switch (shownSourceState(record)) {
+    case 'held':
+      return hold?.until === undefined ? 'until it is released' : `until ${inTime(hold.until - now)}`;
+    case 'needs_person':
+      return 'until it is released';
+    case 'shut': {
+      const opensIn = state?.opensIn;
+      if (opensIn === undefined) return 'until it is released';
+      return `${restriction?.probing ? 'probe' : 'opens'} ${inTime(opensIn)}`;
+    }
+    case 'probing':
+      return running > 0 ? 'a probe runs' : 'the next task is a probe';
+    case 'ramping': {
+      const pace = restriction?.pace;
+      const drain = drainMs(record, ready);
+      const parts = [
+        pace ? `${formatRate(pace.perSecond)} now` : '',
+        drain === undefined ? '' : `backlog gone in ${formatDuration(drain)} or more`,
+      ];
+      return parts.filter((part) => part !== '').join(', ');
+    }
+    case 'limited':
+    case 'watched':
+    case 'normal':
+      return '';
+  }
+}
+
+/**
+ * How long its waiting tasks still take at the pace of now, if no new ones come. Undefined where no pace is known or none waits.
+ */
+export function drainMs({ state }: SourceRecord, ready: number): Milliseconds | undefined {
+  const { ramping, pace } = state?.restriction ?? {};
+  if (!ramping || !pace || state?.opensIn !== 0 || ready === 0) return undefined;
+  return Math.ceil(ready / pace.perSecond) * 1_000;
+}
+
+/** `10/s and 4 at a time`. */
+export function limitWords({ pace, concurrency }: Limits): string {
+  const parts = [pace ? formatPace(pace) : '', concurrency ? `${concurrency} at a time` : ''];
+  return parts.filter((part) => part !== '').join(' and ');
+}
+
+/** A source in a sentence, as it follows the name of a task: `api has been down for 31m: net.refused; the next probe is in 22s`. */
+export function sourceSentence({ record, trouble }: SourceSeen, now: number): string {
+  const { name, hold, state, running = 0 } = record;
+  const { cause, pace } = state?.restriction ?? {};
+  const opensIn = state?.opensIn;
+  switch (shownSourceState(record)) {
+    case 'held': {
+      const until = hold?.until === undefined ? '' : `, and goes on ${inTime(hold.until - now)}`;
+      return `${name} is held (${hold ? doneBy(hold, hold.at, now) : ''})${until}`;
+    }
+    case 'needs_person':
+      return trouble ? `${name} has needed a person ${needWords(trouble)}` : `${name} needs a person`;
+    case 'shut': {
+      if (cause === 'rate_limit') {
+        const reason = trouble?.reason === undefined ? '' : ` (${trouble.reason})`;
+        return `${name} asked to wait${reason}${opensIn === undefined ? '' : `: none of its tasks starts for ${inFull(opensIn)}`}`;
+      }
+      return `${name} is ${downWords(trouble)}${opensIn === undefined ? '' : `. The next probe is ${inTime(opensIn)}`}`;
+    }
+    case 'probing':
+      return `${name} is ${downWords(trouble)}. ${running > 0 ? 'A probe runs' : 'The next task is a probe'}`;
+    case 'ramping': {
+      const rate = pace ? `, ${formatRate(pace.perSecond)} now` : '';
+      return `${name} ${cause === 'rate_limit' ? 'takes requests' : 'works'} again, and its tasks are released slowly${rate}`;
+    }
+    case 'limited':
+    case 'watched':
+    case 'normal':
+      return `${name} is not held`;
+  }
+}
+
+/** `in 22s`. */
+export function inTime(ms: Milliseconds): string {
+  return ms <= 0 ? 'now' : `in ${inFull(ms)}`;
+}
+
+/** Seconds are enough for what is more than one away. */
+function inFull(ms: Milliseconds): string {
+  return formatDuration(ms < 1_000 ? Math.max(0, ms) : Math.round(ms / 1_000) * 1_000);
+}
+
+function downWords(trouble: SourceTrouble | undefined): string {
+  if (!trouble) return 'down';
+  const { sinceMs, failedProbes = 0 } = trouble;
+  const probes = failedProbes === 0 ? '' : `, ${plural(failedProbes, 'probe', 'probes')} failed`;
+  return `down for ${formatDuration(sinceMs)}${reasonWords(trouble)}${probes}`;
+}
+
+function needWords(trouble: SourceTrouble | undefined): string {
+  if (!trouble) return '';
+  const { sinceMs, reason = '', why } = trouble;
+  const since = `for ${formatDuration(sinceMs)}`;
+  const after = reason === '' ? '' : ` (${reason})`;
+  if (why === 'long_retry_after') return `${since}: it asked for a longer wait than maxRetryAfter allows${after}`;
+  if (why === 'held_too_long') return `${since}: it was shut for 7 days${after}`;
+  return `${since}${reasonWords(trouble)}`;
+}
+
+function reasonWords({ reason }: Partial<SourceTrouble> = {}): string {
+  return reason === undefined || reason === '' ? '' : `: ${reason}`;
+}
+
+function tokenWords(tokens: number | undefined): string {
+  return tokens === undefined ? '' : `${plural(Math.floor(tokens), 'token', 'tokens')} for retries left`;
+}

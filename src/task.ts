@@ -69,6 +69,7 @@ export function isLegal(from: From, to: TaskState): boolean {
 export const ACTIONS = {
   cancel: { from: ['scheduled', 'ready', 'held', 'needs_manual'], to: 'cancelled' },
   retry: { from: ['scheduled', 'succeeded', 'needs_manual', 'dead', 'cancelled'], to: 'ready' },
+  redrive: { from: ['needs_manual', 'dead', 'cancelled'], to: 'ready' },
   hold: { from: ['scheduled', 'ready'], to: 'held' },
   release: { from: ['held'], to: 'when due' },
   resolve: { from: ['needs_manual'], to: 'as answered' },

@@ -28,7 +28,7 @@ export class Operator {
     this.#sizeLimit = sizeLimit;
   }
 
-  act(id: number, verb: Exclude<Move['verb'], 'resolve'>, options: ActionOptions): Promise<void> {
+  act(id: number, verb: Exclude<Move['verb'], 'resolve' | 'redrive'>, options: ActionOptions): Promise<void> {
     return this.#move(id, { verb, ...by(options, verb) });
   }
 
@@ -85,6 +85,7 @@ type Conflict = Extract<Moved, { why: 'conflict' }>;
 
 const DONE: Readonly<Record<Move['verb'], string>> = {
   retry: 'retried',
+  redrive: 'put back',
   cancel: 'cancelled',
   hold: 'held',
   release: 'released',

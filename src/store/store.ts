@@ -6,6 +6,7 @@ import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { ImportState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
+import type { RedriveStore } from './redrives.ts';
 
 /**
  * The seam between Holdfast and a database. A store keeps facts and hands out leases; it never weighs a retry and never
@@ -14,6 +15,7 @@ import type { ProcessIdentity } from './liveness.ts';
 export interface Store {
   readonly tasks: TaskStore;
   readonly sources: SourceStore;
+  readonly redrives: RedriveStore;
   readonly records: Records;
   readonly upkeep: Upkeep;
   /**
@@ -363,8 +365,9 @@ export interface By {
 }
 
 export type Move = By &
+  /** `redrive` is a retry of what has ended or needs a person, by a redrive. */
   (
-    | { readonly verb: 'cancel' | 'retry' | 'hold' | 'release' }
+    | { readonly verb: 'cancel' | 'retry' | 'redrive' | 'hold' | 'release' }
     | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'retry' | 'dead'; readonly result?: string }
   );
 

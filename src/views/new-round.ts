@@ -2,7 +2,7 @@ import type { HistoryEntry } from '../store/store.ts';
 
 type Action = Extract<HistoryEntry, { kind: 'action' }>;
 
-/** The retry by a person that began the present round, if nothing was decided in this round yet. */
+/** The retry by a person, or the redrive, that began the present round, if nothing was decided in this round yet. */
 export function newRoundOf(history: readonly HistoryEntry[]): Action | undefined {
   const last = history.findLast(
     (entry) => (entry.kind === 'execution' && !entry.late) || (entry.kind === 'action' && beginsRound(entry)),
@@ -11,5 +11,5 @@ export function newRoundOf(history: readonly HistoryEntry[]): Action | undefined
 }
 
 function beginsRound({ verb, from, to }: Action): boolean {
-  return (verb === 'retry' && from !== 'scheduled') || (verb === 'resolve' && to === 'ready');
+  return (verb === 'retry' && from !== 'scheduled') || verb === 'redrive' || (verb === 'resolve' && to === 'ready');
 }

@@ -11,6 +11,7 @@ import { promisesOfMoving } from './promises/moving.ts';
 import { promisesOfPruning } from './promises/pruning.ts';
 import { promisesOfRecords } from './promises/records.ts';
 import { promisesOfRecovery } from './promises/recovery.ts';
+import { promisesOfRedrives } from './promises/redrives.ts';
 import { promisesOfSettling } from './promises/settling.ts';
 import { promisesOfSources } from './promises/sources.ts';
 import { promisesOfTime } from './promises/time.ts';
@@ -33,6 +34,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('late successes', () => promisesOfLateSuccesses(factory));
     describe('recovery', () => promisesOfRecovery(factory));
     describe('operators', () => promisesOfMoving(factory));
+    describe('redrives', () => promisesOfRedrives(factory));
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
     describe('time', () => promisesOfTime(factory));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
 import { keepFor, type RemovableState, type Retention } from '../../retention.ts';
+import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken, PruneCount, Pruned, PrunedTask } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -29,7 +30,7 @@ export class Chores {
   }
 
   tidy(): Promise<number> {
-    return this.#database.call('tidy', []);
+    return this.#database.call('tidy', [LISTED_FOR_MS]);
   }
 
   takeTurn(chore: string, every: Milliseconds): Promise<boolean> {

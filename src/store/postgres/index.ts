@@ -13,6 +13,7 @@ import { Database, type Way } from './database.ts';
 import { migrate, SCHEMA } from './migrate.ts';
 import { PostgresRecords } from './records.ts';
 import { LostLeases } from './recover.ts';
+import { PostgresRedrives } from './redrives.ts';
 import { PostgresSources } from './sources.ts';
 import { PostgresTasks } from './tasks.ts';
 import { brokenInvariants } from './verify.ts';
@@ -213,6 +214,7 @@ function build(
   return {
     tasks,
     sources: new PostgresSources(database, notify),
+    redrives: new PostgresRedrives(database, notify),
     records: new PostgresRecords(database),
     within: (handle) => callersOwn.of(handle),
     upkeep: {

@@ -27,6 +27,9 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       UNION ALL SELECT id, class, key FROM $.ended UNION ALL SELECT id, class, key FROM $.succeeded) t
     JOIN $.classes c ON c.id = t.class LEFT JOIN $.keys k ON k.key = t.key AND k.type = c.type
     WHERE t.key IS NOT NULL AND k.task IS DISTINCT FROM t.id`,
+  'was removed and is still in a redrive': `
+    SELECT task AS id FROM $.redrive_tasks r WHERE NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = r.task)
+      AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = r.task) AND NOT EXISTS (SELECT 1 FROM $.succeeded t WHERE t.id = r.task)`,
   'was removed and left its checkpoint behind': `
     SELECT task AS id FROM $.checkpoints c WHERE NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = c.task)
       AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = c.task) AND NOT EXISTS (SELECT 1 FROM $.succeeded t WHERE t.id = c.task)`,

@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../../duration.ts';
+import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
@@ -83,9 +84,11 @@ export class Chores {
   }
 
   tidy(): Promise<number> {
-    return this.#writer.write(() => {
+    return this.#writer.write((now) => {
       const lanes = this.#forgetLanes();
-      return lanes > 0 ? lanes : this.#forgetTurns();
+      if (lanes > 0) return lanes;
+      const turns = this.#forgetTurns();
+      return turns > 0 ? turns : this.#forgetRedrives(now);
     });
   }
 
@@ -112,5 +115,20 @@ export class Chores {
            SELECT 1 FROM hf_lanes l JOIN hf_classes c ON c.id = l.class WHERE l.source = t.source AND c.queue = t.queue) LIMIT ?)`,
       Math.min(AT_ONCE, turns - MOST_IDLE),
     ).changes;
+  }
+
+  /** First their tasks, some at a time. */
+  #forgetRedrives(now: number): number {
+    const [old] = this.#sql.column<number>(
+      `SELECT id FROM hf_redrives WHERE state IN ('stopped', 'done', 'cancelled') AND since < ? ORDER BY id LIMIT 1`,
+      now - LISTED_FOR_MS,
+    );
+    if (old === undefined) return 0;
+    const { changes } = this.#sql.run(
+      `DELETE FROM hf_redrive_tasks WHERE redrive = :old AND task IN (
+         SELECT task FROM hf_redrive_tasks WHERE redrive = :old ORDER BY task LIMIT :most)`,
+      { old, most: AT_ONCE },
+    );
+    return changes > 0 ? changes : this.#sql.run('DELETE FROM hf_redrives WHERE id = ?', old).changes;
   }
 }

@@ -3,7 +3,7 @@ import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
 import { PendingLeaves } from '../pending-leaves.ts';
-import type { Store, StoreOpener, World } from '../store.ts';
+import type { News, Store, StoreOpener, World } from '../store.ts';
 import { retryWhileBusy } from './busy-retry.ts';
 import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
@@ -13,11 +13,13 @@ import { FactsTable } from './facts.ts';
 import { isDamage, readOnly, storeError } from './failures.ts';
 import { Lanes } from './lanes.ts';
 import { LeaseCache } from './lease-cache.ts';
+import { Moving } from './move.ts';
 import { identify, OpenFiles, refuseHardLink } from './open-files.ts';
 import { Places } from './places.ts';
 import { Pruning } from './prune.ts';
 import { reader, SqliteRecords } from './records.ts';
 import { LostLeases } from './recover.ts';
+import { SqliteRedrives } from './redrives.ts';
 import { migrate, SCHEMA } from './schema.ts';
 import { SqliteSources } from './sources.ts';
 import { SqliteTasks } from './tasks.ts';
@@ -125,6 +127,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   });
   const now = () => clock.read();
   const uniques = new Uniques(sql);
+  const moving = new Moving(sql, places, facts, uniques);
   const leaseCache = new LeaseCache();
   const pendingLeaves = new PendingLeaves(async (worker) =>
     writer.tryNow(() => {
@@ -142,19 +145,22 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     facts,
     lostLeases,
     uniques,
+    moving,
     leaseCache,
     read,
     now,
     pendingLeaves,
   };
-  const tasks = new SqliteTasks(parts, (news) => wake.call(news));
+  const notify = (news: News) => wake.call(news);
+  const tasks = new SqliteTasks(parts, notify);
   const pruning = new Pruning(sql, writer, read, clock);
   const chores = new Chores(sql, writer, catalogue, read, now);
   const within = new Within({ sql, path, files, clock, random: world.random, isClosed: () => closed });
 
   return {
     tasks,
-    sources: new SqliteSources(writer, lanes, places, (news) => wake.call(news)),
+    sources: new SqliteSources(writer, lanes, places, notify),
+    redrives: new SqliteRedrives({ sql, writer, read, moving, now, notify }),
     records: new SqliteRecords(read, () => clock.read()),
     within: (handle) => within.of(handle),
     upkeep: {

@@ -55,7 +55,7 @@ export class Moving {
     const { row, facts, state } = found;
     const begins = state !== 'scheduled' && state !== 'held';
     const next = begins ? newRound(facts, row.executions) : facts;
-    const again = move.verb === 'retry' || move.verb === 'resolve';
+    const again = move.verb === 'retry' || move.verb === 'redrive' || move.verb === 'resolve';
     const due = again ? now : dueAt(found);
     // Who retries a task whose deadline has passed wants it all the same; it would only end again.
     const deadline = begins && row.deadline !== null && row.deadline <= now ? null : row.deadline;

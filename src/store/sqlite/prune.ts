@@ -185,6 +185,7 @@ const BELONGINGS = [
   `DELETE FROM hf_executions WHERE task ${OF_THESE}`,
   `DELETE FROM hf_acts WHERE task ${OF_THESE}`,
   `DELETE FROM hf_checkpoints WHERE task ${OF_THESE}`,
+  `DELETE FROM hf_redrive_tasks WHERE task ${OF_THESE}`,
   `DELETE FROM hf_facts WHERE task ${OF_THESE}`,
   `DELETE FROM hf_lost WHERE task ${OF_THESE}`,
   `DELETE FROM hf_resting WHERE id ${OF_THESE}`,

@@ -363,8 +363,69 @@ LEFT JOIN hf_sources o ON o.name = t.source
 LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
+/**
+ * Redrives, and the tasks that each has selected. They are put back in the order of their ids: those up to `put_back_to` were put
+ * back, and have a stage, or were skipped. `selected_to` is NULL once all are selected. A redrive is driven by the process `driver`
+ * until its claim ends.
+ */
+const REDRIVES = `
+CREATE TABLE hf_redrives (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  filter TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  note TEXT NOT NULL,
+  per_second REAL NOT NULL,
+  accept_duplicate INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'stopped', 'done', 'cancelled')),
+  since INTEGER NOT NULL,
+  by_actor TEXT,
+  by_note TEXT,
+  because TEXT,
+  selected_to INTEGER DEFAULT 0,
+  selected INTEGER NOT NULL DEFAULT 0,
+  put_back INTEGER NOT NULL DEFAULT 0,
+  skipped INTEGER NOT NULL DEFAULT 0,
+  succeeded INTEGER NOT NULL DEFAULT 0,
+  failed_again INTEGER NOT NULL DEFAULT 0,
+  ended_otherwise INTEGER NOT NULL DEFAULT 0,
+  put_back_to INTEGER NOT NULL DEFAULT 0,
+  next_at REAL NOT NULL DEFAULT 0,
+  driver TEXT,
+  driver_until INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX hf_redrives_running ON hf_redrives (id) WHERE state = 'running';
+
+CREATE TABLE hf_redrive_tasks (
+  redrive INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  stage INTEGER,
+  skipped TEXT,
+  at INTEGER,
+  after_execution INTEGER,
+  reason TEXT,
+  fingerprint TEXT,
+  outcome TEXT,
+  PRIMARY KEY (redrive, task)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX hf_redrive_tasks_task ON hf_redrive_tasks (task);
+CREATE INDEX hf_redrive_tasks_stage ON hf_redrive_tasks (redrive, stage) WHERE stage IS NOT NULL;
+CREATE INDEX hf_redrive_tasks_undecided ON hf_redrive_tasks (redrive) WHERE stage IS NOT NULL AND outcome IS NULL;
+CREATE INDEX hf_redrive_tasks_skipped ON hf_redrive_tasks (redrive) WHERE skipped IS NOT NULL;
+`;
+
 /** Each step leads from the schema of its index to the next. */
-const STEPS: readonly string[] = [FIRST, SECOND, TROUBLE, CHECKPOINTS, LOST_LEASES, TOLERANT_VIEW, WALL_CLOCK, LOSSES];
+const STEPS: readonly string[] = [
+  FIRST,
+  SECOND,
+  TROUBLE,
+  CHECKPOINTS,
+  LOST_LEASES,
+  TOLERANT_VIEW,
+  WALL_CLOCK,
+  LOSSES,
+  REDRIVES,
+];
 
 export const SCHEMA = STEPS.length;
 

@@ -28,13 +28,14 @@ import { Claiming, type ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { Importing } from './import.ts';
-import { Moving } from './move.ts';
+import type { Moving } from './move.ts';
 import type { Read } from './records.ts';
 import type { LostLeases } from './recover.ts';
 import { Settling } from './settle.ts';
 import type { Writer } from './writer.ts';
 
 interface Parts extends ClaimingParts {
+  readonly moving: Moving;
   readonly writer: Writer;
   readonly read: Read;
   readonly now: () => number;
@@ -67,7 +68,7 @@ export class SqliteTasks implements TaskStore {
     this.#pendingLeaves = parts.pendingLeaves;
     this.#checkpoints = new Checkpoints(sql);
     this.#claiming = new Claiming(parts, this.#checkpoints);
-    this.#moving = new Moving(sql, places, facts, uniques);
+    this.#moving = parts.moving;
     this.#notify = notify;
     const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
     const settling = new Settling(parts, this.#claiming);

@@ -60,7 +60,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT id FROM (
       SELECT task AS id FROM hf_facts UNION SELECT task FROM hf_executions UNION SELECT task FROM hf_acts
       UNION SELECT task FROM hf_keys UNION SELECT task FROM hf_checkpoints UNION SELECT task FROM hf_unique
-      UNION SELECT task FROM hf_lost)
+      UNION SELECT task FROM hf_lost UNION SELECT task FROM hf_redrive_tasks)
     WHERE id NOT IN (SELECT id FROM hf_tasks)`,
   'runs without its lease saying how long it has its unique key': `
     SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.unique_while IS NOT r.unique_while`,

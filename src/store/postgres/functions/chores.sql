@@ -70,6 +70,7 @@ BEGIN
     DELETE FROM acts WHERE task = ANY(ids);
     DELETE FROM checkpoints WHERE task = ANY(ids);
     DELETE FROM lost WHERE task = ANY(ids);
+    DELETE FROM redrive_tasks WHERE task = ANY(ids);
     last_id := coalesce(last_id, (SELECT max(id) FROM unnest(ids) id));
   ELSIF last_id IS NULL AND drop_empty_day(least(succeeded_before, now_ - 3600000)) THEN
     last_id := p_after;
@@ -79,9 +80,9 @@ BEGIN
   RETURN done;
 END $$;
 
--- Forgets answers that nobody will ask for again, makes the partitions of the days to come, and drops days of old history. Answers
--- whether there may be more to do: 0 is no.
-CREATE FUNCTION tidy() RETURNS integer LANGUAGE plpgsql AS $$
+-- Forgets answers that nobody will ask for again, makes the partitions of the days to come, drops days of old history, and forgets
+-- redrives that ended long ago. Answers whether there may be more to do: 0 is no.
+CREATE FUNCTION tidy(p_listed_for bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   forgotten integer;
@@ -93,6 +94,7 @@ BEGIN
   DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE at < now_ - 900000 ORDER BY at LIMIT 5000 FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS forgotten = ROW_COUNT;
   IF drop_old_history(now_) THEN forgotten := forgotten + 1; END IF;
+  forgotten := forgotten + forget_redrive(now_ - p_listed_for);
   RETURN forgotten;
 END $$;
 

@@ -108,7 +108,7 @@ BEGIN
   -- In one order, so that no two of them can wait for each other, wherever the tasks are put by then.
   PERFORM pg_advisory_xact_lock(lane_lock() + 3, bucket) FROM (
     SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(p_ids) id ORDER BY 1) buckets;
-  IF p_move ->> 'verb' IN ('retry', 'release', 'resolve') THEN
+  IF p_move ->> 'verb' IN ('retry', 'redrive', 'release', 'resolve') THEN
     -- The order in which tasks enter a lane stays as it is until this is committed.
     PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, queue) FROM (
       SELECT DISTINCT c.queue FROM classes c JOIN (SELECT class FROM ended WHERE id = ANY(p_ids)

@@ -1,0 +1,113 @@
+import type { Milliseconds } from './duration.ts';
+
+/** `stopped`: it stopped itself. `done`: every task has been put back, and how each went is known. The last three are final. */
+export const REDRIVE_STATES = ['running', 'paused', 'stopped', 'done', 'cancelled'] as const;
+export type RedriveState = (typeof REDRIVE_STATES)[number];
+
+/** The tasks that a redrive can put back, by state. */
+export const REDRIVABLE_STATES = ['dead', 'needs_manual', 'cancelled'] as const;
+export type RedrivableState = (typeof REDRIVABLE_STATES)[number];
+
+/**
+ * Why a selected task was not put back. `changed`: somebody acted on it since. `missing`: it was removed. `unique_key`: another task
+ * has its unique key. `may_have_happened`: it must not run twice, and its last execution may have had its effect.
+ */
+export const REDRIVE_SKIPS = ['changed', 'missing', 'unique_key', 'may_have_happened'] as const;
+export type RedriveSkip = (typeof REDRIVE_SKIPS)[number];
+
+/** The first stages: so many tasks each, and the next one begins when it is known how each of them went. */
+export const CANARY: readonly number[] = [1, 5, 25];
+
+/** The stages after the canary hold what the pace allows in this time, within these bounds. */
+const PACED_STAGE_LASTS: Milliseconds = 5_000;
+const SMALLEST_PACED_STAGE = 50;
+const LARGEST_PACED_STAGE = 1_000;
+
+/** How many tasks may be put back whose first outcome is not known yet, in stages. Beyond that the redrive waits. */
+const STAGES_UNDER_WAY = 2;
+
+/** How often it is looked how tasks went. */
+export const LOOK_EVERY: Milliseconds = 1_000;
+
+/** What the pace allows in this time is put back together. */
+const SHORTEST_PAUSE: Milliseconds = 250;
+
+/** How many tasks are put back in one transaction, so that nobody waits for it. */
+const MOST_AT_ONCE = 200;
+
+/** What became of the tasks of one stage. `undecided`: the first outcome since is not known yet. */
+export interface StageCounts {
+  readonly stage: number;
+  readonly putBack: number;
+  readonly undecided: number;
+  /** Those whose first outcome was the same failure as before: the same reason and, where both are known, the same fingerprint. */
+  readonly failedAgain: number;
+}
+
+/** Where a redrive is. */
+export interface RedriveProgress {
+  /** Selected tasks that were neither put back nor skipped yet. */
+  readonly left: number;
+  readonly undecided: number;
+  /** The newest stages, in any order. Empty before the first. */
+  readonly stages: readonly StageCounts[];
+  /** When the pace allows the next task; negative where that was so long ago. */
+  readonly nextIn: Milliseconds;
+}
+
+/** What a redrive does next. `nextIn`: when the pace allows the next task after these. */
+export type RedriveStep =
+  | { readonly do: 'wait'; readonly for: Milliseconds }
+  | { readonly do: 'put_back'; readonly stage: number; readonly count: number; readonly nextIn: Milliseconds }
+  | { readonly do: 'end'; readonly state: 'stopped' | 'done'; readonly because: string };
+
+/**
+ * Decides the next step of a redrive. The stages are 1, 5 and 25 tasks, each of which waits for the one before, then larger ones at
+ * the given pace. It stops when half of a stage has failed again in the same way, as long as there are tasks left to spare.
+ */
+export function nextStep({ left, undecided, stages, nextIn }: RedriveProgress, perSecond: number): RedriveStep {
+  const failing = stages.find((one) => one.failedAgain * 2 >= sizeOf(one.stage, perSecond));
+  if (failing && left > 0) return { do: 'end', state: 'stopped', because: stoppedText(failing, perSecond, left) };
+  if (left === 0) {
+    if (undecided > 0) return { do: 'wait', for: LOOK_EVERY };
+    return { do: 'end', state: 'done', because: 'All tasks have been put back, and how each went is known.' };
+  }
+  const stage = stageToFill(stages, perSecond);
+  const before = stages.reduce((sum, one) => (one.stage < stage ? sum + one.undecided : sum), 0);
+  const room = sizeOf(stage, perSecond) - (stages.find((one) => one.stage === stage)?.putBack ?? 0);
+  if (stage <= CANARY.length + 1 ? before > 0 : undecided >= STAGES_UNDER_WAY * sizeOf(stage, perSecond)) {
+    return { do: 'wait', for: LOOK_EVERY };
+  }
+  if (nextIn > 0) return { do: 'wait', for: Math.max(nextIn, SHORTEST_PAUSE) };
+  const spacing = 1_000 / perSecond;
+  const most = Math.min(MOST_AT_ONCE, Math.max(1, Math.ceil(SHORTEST_PAUSE / spacing)));
+  const allowed = Math.min(most, Math.floor(-nextIn / spacing) + 1);
+  const count = Math.min(allowed, room, left);
+  // What a pause has saved up beyond one step is not made up for.
+  return { do: 'put_back', stage, count, nextIn: Math.max(nextIn, -(most - 1) * spacing) + count * spacing };
+}
+
+/** How long it takes at least to put back so many tasks at this pace. Waiting for the outcomes of the canary comes on top. */
+export function redriveTime(count: number, perSecond: number): Milliseconds {
+  return Math.round((Math.max(0, count - 1) / perSecond) * 1_000);
+}
+
+/** How many tasks a stage holds; stages count from 1. */
+function sizeOf(stage: number, perSecond: number): number {
+  const paced = Math.ceil((perSecond * PACED_STAGE_LASTS) / 1_000);
+  return CANARY[stage - 1] ?? Math.min(LARGEST_PACED_STAGE, Math.max(SMALLEST_PACED_STAGE, paced));
+}
+
+/** The newest stage while it has room, else the one after it. */
+function stageToFill(stages: readonly StageCounts[], perSecond: number): number {
+  const newest = stages.reduce((highest, { stage }) => Math.max(highest, stage), 0);
+  const there = stages.find(({ stage }) => stage === newest);
+  return there && there.putBack < sizeOf(newest, perSecond) ? newest : newest + 1;
+}
+
+function stoppedText({ stage, failedAgain }: StageCounts, perSecond: number, left: number): string {
+  const size = sizeOf(stage, perSecond);
+  const which = stage <= CANARY.length ? `the canary's stage ${stage}` : `stage ${stage}`;
+  const tasks = left === 1 ? 'task was' : 'tasks were';
+  return `${failedAgain} of the ${size} ${size === 1 ? 'task' : 'tasks'} of ${which} failed again as before, so the other ${left} ${tasks} left as they are.`;
+}

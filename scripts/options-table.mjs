@@ -37,6 +37,10 @@ function takes(shape, rule) {
       return '`true` or `false`';
     case 'backoff':
       return 'see below';
+    case 'flags': {
+      const names = Object.keys(shape.of).map((name) => `\`${name}\``);
+      return `by name: ${names.join(', ')}, each \`true\` or \`false\``;
+    }
     case 'jitter':
       return '`none`, `full`, `equal`, a part (`0.2`) or a percentage (`20%`)';
     case 'rules': {

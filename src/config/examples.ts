@@ -65,7 +65,7 @@ interface Expected {
 
 const OUTCOMES = ['lost', 'interrupted', 'deadline'] as const;
 const NEXT = ['scheduled', 'dead', 'needs_manual', 'cancelled'] as const;
-const CHARGES = ['task', 'deferrals', 'recoveries', 'nobody'] as const;
+const CHARGES = ['task', 'deferrals', 'recoveries', 'source', 'nobody'] as const;
 
 /** One example, and the line that it begins in. */
 export interface Example extends Partial<Section> {

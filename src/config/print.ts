@@ -44,6 +44,7 @@ export function optionData(shape: Shape, value: unknown): Json {
     case 'whole':
     case 'choice':
     case 'flag':
+    case 'flags':
       return value as Json;
   }
 }

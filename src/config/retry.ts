@@ -282,6 +282,11 @@ function shapeOf(shape: OptionShape, backoffs: Backoffs): Shape<unknown> {
       const instead = { ...INSTEAD, timeout: 'A time limit applies to all failures: write it next to `rules`.' };
       return record(fields('A rule', optionFields(RULE_FIELDS, backoffs, false), { instead }), '`rules`');
     }
+    case 'flags':
+      return fields(
+        '`source`',
+        Object.fromEntries(Object.entries(shape.of).map(([flagName, says]) => [flagName, field(flag(), says)])),
+      );
   }
 }
 

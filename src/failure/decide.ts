@@ -1,4 +1,4 @@
-import { formatDuration, type Milliseconds } from '../duration.ts';
+import { formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
 import type { Writable } from '../writable.ts';
 import { ceiling, describeBackoff } from './backoff.ts';
 import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './jitter.ts';
@@ -29,17 +29,30 @@ export interface Facts {
   /** How long ago the first execution of this round started, less the time for which its source was held. */
   readonly sinceFirstStartMs: Milliseconds;
   readonly untilDeadlineMs?: Milliseconds;
-  /** As in `Decision`: its attempts are used up, and it has waited for the verdict on its source. */
-  readonly verdict?: true;
+  /** As in `Decision`: the reason with which it ends unless its source turned out to be down. */
+  readonly verdict?: string;
+  /** Set by the worker from what `observe` says of the source; a store does not know it. Absent: nothing is known of its source. */
+  readonly source?: SourceFacts;
 }
 
-/** Which counter the store raises: `task` uses up an attempt; `deferrals` and `recoveries` have limits of their own. */
-export type Charge =
-  | { readonly to: 'task'; readonly reason: string; readonly kind: FailureKind }
-  | { readonly to: 'deferrals' | 'recoveries' | 'nobody' };
+/** How the source stands after the outcome that is decided about. */
+export interface SourceFacts {
+  /** `open`: work starts, perhaps at a pace. `down`: its breaker is open. */
+  readonly standing: 'open' | 'down' | 'needs_person';
+  /** How long nothing of it starts, as far as that is known. */
+  readonly shutFor: Milliseconds;
+}
 
 /**
- * Which step decided, in the order in which they are checked: if two apply, the earlier one wins. The last four apply if
+ * Which counter the store raises: `task` uses up an attempt; `deferrals` and `recoveries` have limits of their own. `source`: the
+ * failure is the source's alone, and no counter of the task is raised.
+ */
+export type Charge =
+  | { readonly to: 'task'; readonly reason: string; readonly kind: FailureKind }
+  | { readonly to: 'deferrals' | 'recoveries' | 'source' | 'nobody' };
+
+/**
+ * Which step decided, in the order in which they are checked: if two apply, the earlier one wins. The last six apply if
  * nothing ends the task.
  */
 export const STEPS = [
@@ -51,6 +64,7 @@ export const STEPS = [
   'crash_loop',
   'max_attempts',
   'no_retry',
+  'verdict',
   'max_retry_after',
   'max_deferrals',
   'max_deferred_for',
@@ -60,6 +74,8 @@ export const STEPS = [
   'interrupted',
   'recovery',
   'deferral',
+  'source_down',
+  'awaits_verdict',
   'retry',
 ] as const;
 export type Step = (typeof STEPS)[number];
@@ -99,10 +115,10 @@ export type Decision =
       /** Its next claim takes a token of its source's budget for retries. */
       readonly needsToken?: true;
       /**
-       * Its attempts are used up, and it waits to see whether its source is down. If it is, the charge is refunded; if not, the next
-       * claim ends it without a start.
+       * Its policy has ended. It waits to see whether its source is down: then its charge is refunded, otherwise its next claim ends
+       * it with this reason, without a start.
        */
-      readonly verdict?: true;
+      readonly verdict?: string;
       readonly because: Because;
     }
   | { readonly next: End; readonly reason: string; readonly charge: Charge; readonly because: Because };
@@ -110,6 +126,9 @@ export type Decision =
 /** A crash loop is the fourth charged recovery within this window. */
 const CRASH_WINDOW: Milliseconds = 72 * 3_600_000;
 const CRASH_LIMIT = 4;
+
+/** How long a task whose policy has ended by a failure of its source waits to see whether the source is down. */
+export const EVIDENCE_WINDOW: Milliseconds = 60_000;
 
 /** The shortest delay of a deferral, whatever was asked for. */
 export const LEAST_DEFERRAL: Milliseconds = 1_000;
@@ -141,6 +160,8 @@ export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Rol
       return judgeLoss(open, outcome);
     case 'expiry':
       return end(open, open.answer.onExhausted, nobody, 'deadline', 'Its deadline passed while it waited.');
+    case 'verdict':
+      return judgeVerdict(open);
   }
 }
 
@@ -174,7 +195,9 @@ function judgeFailure(open: Case, failure: Failure): Decision {
   const { answer, policy } = open;
   // A rule for exactly this reason decides whether it is charged.
   const isWorkersFault = failure.fault === 'worker' && !(answer.namesReason && answer.charge);
-  const charge: Charge = isWorkersFault ? nobody : { to: 'task', reason: failure.reason, kind: failure.kind };
+  const blamed = blamedSource(open, failure);
+  const ofTask: Charge = { to: 'task', reason: failure.reason, kind: failure.kind };
+  const charge: Charge = isWorkersFault ? nobody : blamed ? { to: 'source' } : ofTask;
 
   if (failure.word === 'needs_manual') {
     const asker = failure.reason === 'task.corrupt' ? 'The stored task is damaged' : 'The handler asked for a person';
@@ -192,16 +215,82 @@ function judgeFailure(open: Case, failure: Failure): Decision {
       const text = `${failure.reason}: the worker lacks something, and a retry cannot help. Nothing is charged. A person is needed.`;
       return end(open, 'needs_manual', charge, 'permanent', text);
     }
-    return end(open, answer.onExhausted, charge, 'permanent', `${failure.reason} is permanent, so it is not retried.`);
+    const text = `${failure.reason} is permanent, so it is not retried.`;
+    if (blamed) return waitForSource(open, failure, blamed);
+    return orVerdict(open, failure, end(open, answer.onExhausted, charge, 'permanent', text));
   }
   if (isWorkersFault) return deferForWorker(open, failure);
+  if (blamed) return waitForSource(open, failure, blamed);
   const limited = failure.kind === 'rate_limited' || failure.fault === 'quota';
   if (failure.retryAfterMs !== undefined && (limited || failure.fault === 'source')) {
     return deferAsAsked(open, failure.retryAfterMs, answer.jitter);
   }
   if (limited && !answer.charge) return deferByBackoff(open);
-  // While sources have no memory, no outage can be declared. So a failure at the source's fault is charged like the task's own.
-  return chargeAndRetry(open, failure, charge);
+  return orVerdict(open, failure, chargeAndRetry(open, failure, charge));
+}
+
+/** The source that pays for a failure instead of its task: it is known to be down, or this failure shows that it needs a person. */
+function blamedSource({ facts, policy }: Case, { fault, kind, retryAfterMs }: Failure): SourceFacts | undefined {
+  const { source } = facts;
+  if (source === undefined || source.standing === 'open') return undefined;
+  if (fault === 'source' && policy.source.breaker) return source;
+  const limited = kind === 'rate_limited' || fault === 'quota' || fault === 'source';
+  const tooLong = retryAfterMs !== undefined && retryAfterMs > policy.maxRetryAfter;
+  return limited && tooLong && policy.source.gate && source.standing === 'needs_person' ? source : undefined;
+}
+
+/**
+ * The source is known to be down, or to need a person: nothing is charged to the task, and its source holds it. The wait is longer
+ * than until the next probe, so that another task is probed next.
+ */
+function waitForSource(open: Case, failure: Failure, source: SourceFacts): Decision {
+  const { answer, facts, policy, roll } = open;
+  const charge: Charge = { to: 'source' };
+  if (neverAgain(open)) return noSecondExecution(open, 'Its source failed', charge);
+  const isDown = source.standing === 'down';
+  const asked = isDown ? Math.min(failure.retryAfterMs ?? 0, policy.maxRetryAfter) : 0;
+  const floor = Math.max(LEAST_DEFERRAL, asked, 2 * source.shutFor);
+  const wait = ceiling(answer.backoff, countedTogether(facts, policy, answer) + 1);
+  const drawn = floor > wait ? jitteredAbove(floor, answer.jitter, roll) : jittered(wait, answer.jitter, roll, floor);
+  const holds = isDown
+    ? 'its source is down, which holds it until a probe succeeds'
+    : 'its source needs a person, and holds it until it is released';
+  const text = `${failure.reason}: ${holds}. Nothing is charged.`;
+  const inputs = { jitter: draw(drawn, roll) };
+  return (
+    outOfBounds(open, drawn.delay, charge, inputs) ?? again(open, drawn.delay, charge, 'source_down', text, inputs)
+  );
+}
+
+/** Ends that wait for the verdict on the source. A deadline and `maxExecutions` do not wait. */
+const WAITING_ENDS: readonly Step[] = ['max_attempts', 'permanent', 'give_up_after'];
+
+/**
+ * A failure of the source must not end a task before it is clear whether the source is down. What would end by it waits first, and
+ * a retry takes a token of the source's budget.
+ */
+function orVerdict(open: Case, failure: Failure, decision: Decision): Decision {
+  const { facts, policy } = open;
+  if (failure.fault !== 'source' || facts.source === undefined) return decision;
+  if (decision.next === 'scheduled') return policy.source.budget ? { ...decision, needsToken: true } : decision;
+  if (decision.next !== 'dead' && decision.next !== 'needs_manual') return decision;
+  const { step, text, count, limit } = decision.because;
+  const mayWait = facts.executions < policy.maxExecutions && (facts.untilDeadlineMs ?? LONGEST) > EVIDENCE_WINDOW;
+  if (!policy.source.breaker || !WAITING_ENDS.includes(step) || !mayWait) return decision;
+  const waits = `It waits ${formatDuration(EVIDENCE_WINDOW)} to see whether its source is down. If so, nothing is charged.`;
+  const counted = { ...(count !== undefined && { count }), ...(limit !== undefined && { limit }) };
+  const waiting = again(open, EVIDENCE_WINDOW, decision.charge, 'awaits_verdict', `${text} ${waits}`, counted);
+  return { ...waiting, verdict: open.reason };
+}
+
+/** Its claim did not start it. Where the charge was refunded meanwhile, it goes on. */
+function judgeVerdict(open: Case): Decision {
+  if (open.facts.verdict === undefined) {
+    const text = 'Its source turned out to be down, so its charge was refunded. It is ready again at once.';
+    return again(open, 0, nobody, 'interrupted', text);
+  }
+  const text = `Its source did not turn out to be down within ${formatDuration(EVIDENCE_WINDOW)}, so ${open.reason} ends it.`;
+  return end(open, open.answer.onExhausted, nobody, 'verdict', text);
 }
 
 function judgeDeferral(open: Case, asked: Milliseconds | undefined): Decision {
@@ -352,8 +441,8 @@ function outOfBounds(
     const counted = { count: facts.executions, limit: policy.maxExecutions };
     return end(open, 'needs_manual', charge, 'max_executions', text, { ...inputs, ...counted });
   }
-  // The give-up time counts only for a task that has failed at its own charge.
-  const failed = charge.to === 'task' || facts.charged.length > 0;
+  // The give-up time counts only for a task that has failed at its own charge, and not while its source is down.
+  const failed = charge.to === 'task' || (charge.to !== 'source' && facts.charged.length > 0);
   if (failed && policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
     const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
     return end(open, answer.onExhausted, charge, 'give_up_after', text, inputs);
@@ -415,5 +504,7 @@ function reasonOf(outcome: Outcome): string {
       return 'worker.lost';
     case 'expiry':
       return 'deadline.passed';
+    case 'verdict':
+      return outcome.reason;
   }
 }

@@ -77,10 +77,12 @@ export type Outcome =
   /** The lease ended, and its worker reported no outcome. */
   | { readonly kind: 'loss'; readonly worker: string; readonly how: Loss }
   /** Its deadline passed while it waited. */
-  | { readonly kind: 'expiry' };
+  | { readonly kind: 'expiry' }
+  /** It waited to see whether its source is down, and that time is over. It ends with this reason unless its charge was refunded. */
+  | { readonly kind: 'verdict'; readonly reason: string };
 
 /** Whether an execution reported anything by this outcome: a hand-back before it began, and a lost lease, say nothing of its task. */
 export function saysSomething(outcome: Outcome): boolean {
   if (outcome.kind === 'interruption') return outcome.started;
-  return outcome.kind !== 'loss' && outcome.kind !== 'expiry';
+  return outcome.kind !== 'loss' && outcome.kind !== 'expiry' && outcome.kind !== 'verdict';
 }

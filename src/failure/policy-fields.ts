@@ -16,7 +16,9 @@ export type Shape =
   /** A span that the word `none` turns off. */
   | { readonly kind: 'limit'; readonly least: Milliseconds }
   | { readonly kind: 'choice'; readonly of: readonly string[] }
-  | { readonly kind: 'flag' | 'backoff' | 'jitter' | 'rules' };
+  | { readonly kind: 'flag' | 'backoff' | 'jitter' | 'rules' }
+  /** Named flags. One that is left out keeps its value from less specific levels. */
+  | { readonly kind: 'flags'; readonly of: Readonly<Record<string, string>> };
 
 /** One option. `Given` is its type in code, `Kept` its type in a policy. */
 export interface Field<Given, Kept = Given> {
@@ -61,6 +63,17 @@ export interface RuleOptions extends GivenTo<typeof RULE_FIELDS> {}
 
 const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
 
+/** What the memory of its source may do with a task, and what each of it means. */
+export const SOURCE_SWITCHES = {
+  gate: 'A Retry-After holds all tasks of the source until then.',
+  breaker:
+    'While the source is down its tasks are held, and nobody is charged. It is probed, and then its work is released slowly.',
+  budget: 'A retry after a failure of the source waits while the source has no token for it.',
+} as const;
+
+/** Which of it is on. */
+export type SourceSwitches = Readonly<Record<keyof typeof SOURCE_SWITCHES, boolean>>;
+
 export const POLICY_FIELDS = {
   /** Charged executions, the first included: 4 is one try and three retries. Default 5. */
   maxAttempts,
@@ -97,6 +110,13 @@ export const POLICY_FIELDS = {
   maxExecutions: whole(1, 1_000, 'The limit for executions with any outcome. After it a person is asked.'),
   /** Retry an ambiguous failure even if the task is not idempotent. Default false. */
   retryAmbiguous: flag(false, 'Retry an ambiguous failure even if the task is not idempotent.'),
+  /** What the memory of the source may do: `gate`, `breaker` and `budget`, each true or false. Default: all true; false in presets other than `standard` and `http_delivery`. */
+  source: field<Partial<SourceSwitches>, SourceSwitches>({
+    shape: { kind: 'flags', of: SOURCE_SWITCHES },
+    says: 'What the memory of the source may do: `gate`, `breaker` and `budget`, each true or false.',
+    byDefault: { gate: true, breaker: true, budget: true },
+    examples: [{ gate: true, breaker: false, budget: false }],
+  }),
 };
 
 /** The options of a policy. An option that is left out, or `undefined`, keeps its value from less specific levels. */
@@ -117,7 +137,7 @@ type KeptOf<Fields> = {
   readonly [Name in keyof Fields]: Fields[Name] extends Field<infer _, infer Value> ? Value : never;
 };
 
-function field<Value>(content: Field<Value>): Field<Value> {
+function field<Given, Kept = Given>(content: Field<Given, Kept>): Field<Given, Kept> {
   return content;
 }
 

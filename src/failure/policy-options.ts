@@ -55,6 +55,8 @@ function parseOption(shape: Shape, value: unknown, what: string): unknown {
       return within(parseJitter, value, what);
     case 'rules':
       return parseRules(value, what);
+    case 'flags':
+      return parseFlags(shape.of, value, what);
   }
 }
 
@@ -64,6 +66,16 @@ function parseLimit(least: number, value: unknown, what: string): unknown {
   const limit = duration(value as DurationInput, what, 'invalid_policy');
   if (limit < least) throw refusal(`${what} must be longer than 0, got ${show(value)}. 'none' turns it off.`);
   return limit;
+}
+
+function parseFlags(known: Readonly<Record<string, string>>, value: unknown, what: string): object {
+  const names = Object.keys(known);
+  const flags: Record<string, unknown> = {};
+  for (const [name, on] of Object.entries(record(value, what))) {
+    if (!names.includes(name)) throw refusal(`${what} has no flag ${show(name)}. It has: ${names.join(', ')}.`);
+    if (on !== undefined) flags[name] = oneOf([true, false], on, `${name} of ${what}`);
+  }
+  return flags;
 }
 
 function parseRules(value: unknown, what: string): Readonly<Record<string, RuleOptions>> {

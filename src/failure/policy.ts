@@ -8,7 +8,7 @@ import { POLICY_FIELDS, type Policy, type PolicyContent, type PolicyOptions } fr
 import { parseOptions } from './policy-options.ts';
 import { refusal } from './refusal.ts';
 
-export type { Policy, PolicyOptions, RuleOptions } from './policy-fields.ts';
+export type { Policy, PolicyOptions, RuleOptions, SourceSwitches } from './policy-fields.ts';
 
 /** The library's default: 5 attempts, 1 s doubling up to 5 min, ±10 %; permanent failures stop, rate limits charge nobody. */
 export const standard: Policy = settled(
@@ -37,7 +37,8 @@ export function policyOver(options: PolicyOptions, over: Policy): Policy {
   const given = parseOptions(options);
   const whole = 'version' in options;
   const byLength = given.backoff?.kind === 'schedule' ? { maxAttempts: given.backoff.delays.length + 1 } : {};
-  return settled({ ...over, ...byLength, ...given, rules: { ...(whole ? {} : over.rules), ...given.rules } });
+  const rules = { ...(whole ? {} : over.rules), ...given.rules };
+  return settled({ ...over, ...byLength, ...given, rules, source: { ...over.source, ...given.source } });
 }
 
 /** The numbers that answer one failure, each from the most specific rule that has it, and how its charges are counted. */

@@ -5,9 +5,15 @@ import { definePolicy, type Policy, type PolicyOptions, standard } from './polic
 /** The values that each preset sets. Its other values are those of `standard`, and any other level wins over them. */
 const NAMED = new WeakMap<Policy, PolicyOptions>();
 
-/** A preset follows its published schedule exactly: no jitter unless it sets one, and none of the rules of `standard`. */
+const OFF = { gate: false, breaker: false, budget: false };
+const ON = { gate: true, breaker: true, budget: true };
+
+/**
+ * A preset follows its published schedule exactly: unless it says otherwise it has no jitter, the memory of the source changes
+ * nothing, and it has none of the rules of `standard`.
+ */
 function preset(options: PolicyOptions): Policy {
-  const named: PolicyOptions = { jitter: { kind: 'none' }, rules: {}, ...options };
+  const named: PolicyOptions = { jitter: { kind: 'none' }, source: OFF, rules: {}, ...options };
   const policy = definePolicy(named, { ...standard, rules: {} });
   NAMED.set(policy, named);
   return policy;
@@ -23,7 +29,7 @@ const commandLike: PolicyOptions = {
 export const presets = {
   standard,
   shellCommand: preset(commandLike),
-  httpDelivery: preset({ ...commandLike, rules: { rate_limited: { charge: false } } }),
+  httpDelivery: preset({ ...commandLike, source: ON, rules: { rate_limited: { charge: false } } }),
   fileMove: preset({
     maxAttempts: 5,
     backoff: exponential({ base: '10m', cap: '2h' }),
@@ -109,8 +115,8 @@ export function presetNamed(name: string): Policy | undefined {
 /** The values that a preset sets itself; undefined for any other policy. */
 export function namedBy(policy: Policy): PolicyOptions | undefined {
   if (policy !== standard) return NAMED.get(policy);
-  const { maxAttempts, backoff, jitter, permanent, rules } = standard;
-  return { maxAttempts, backoff, jitter, permanent, rules };
+  const { maxAttempts, backoff, jitter, permanent, rules, source } = standard;
+  return { maxAttempts, backoff, jitter, permanent, rules, source };
 }
 
 /** The name of a preset in files; the first one if several types share it. */

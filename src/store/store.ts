@@ -4,6 +4,7 @@ import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/
 import type { Failure, Loss } from '../failure/outcome.ts';
 import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
+import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
 import type { ImportState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { RedriveStore } from './redrives.ts';
@@ -442,44 +443,14 @@ export interface SourceChange {
   /**
    * Absent: nothing changes, and the revision is only checked. A success without a change adds to the source's budget if that is
    * not full.
+   *
+   * Its `refunds` are of executions that were charged to their task in its present round, if that has not ended. The charge in the
+   * history becomes `refunded`, the count of its reason goes down by one, and a verdict that the task waits for is dropped.
    */
-  readonly change?: {
-    /** Absent: as good as new. The state is removed, and with it the restriction. */
-    readonly memory?: string;
-    /** Absent: none. */
-    readonly restriction?: Restriction;
-    /** Added to the budget, at most up to full. */
-    readonly tokens: number;
-    /**
-     * Charges to take back: of executions that were charged to their task in its present round, if that has not ended. The charge in
-     * the history becomes `refunded`, the count of its reason goes down by one, and a verdict that the task waits for is dropped.
-     */
-    readonly refunds: readonly ExecutionOfTask[];
-  };
+  readonly change?: Change;
 }
 
-export interface ExecutionOfTask {
-  readonly task: number;
-  readonly execution: number;
-}
-
-/** What the store enforces of one source when it claims. */
-export interface Restriction {
-  readonly cause: RestrictionCause;
-  /** No start for so long, or until the state says otherwise. Absent: open now. */
-  readonly shutFor?: Milliseconds | 'released';
-  /** When it is open: one execution at a time, which is marked as the probe. */
-  readonly probing?: true;
-  /** Starts are spaced. */
-  readonly pace?: Pace;
-  /**
-   * What becomes ready for its first execution from now on is new work, and the rest is backlog. While both wait, the backlog
-   * gets every second start.
-   */
-  readonly ramping?: true;
-}
-
-export type RestrictionCause = 'rate_limit' | 'breaker' | 'needs_person';
+export type { Refund as ExecutionOfTask, Restriction, RestrictionCause } from '../source/change.ts';
 
 export interface QueueSettings {
   /** `fifo` unless set. */

@@ -190,6 +190,9 @@ function reportOf({ outcome, ranFor, note }: Ending): Report {
     case 'deferral':
       report.message = outcome.message;
       return report;
+    case 'verdict':
+      report.unbegun = true;
+      return report;
     case 'success':
     case 'loss':
     case 'expiry':

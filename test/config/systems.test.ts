@@ -65,6 +65,7 @@ types:
           backoff: { exponential: { base: 1m, cap: 5m } }
           onExhausted: needs_manual
         fs.dest_exists: { maxAttempts: 1, onExhausted: needs_manual }
+      source: { gate: false, breaker: false, budget: false }
 `,
   );
 

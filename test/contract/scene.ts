@@ -271,6 +271,8 @@ function reportOf(decision: Decision): Report {
       return { ranFor: 5, outcome: 'deferral', message: 'Later.' };
     case 'recoveries':
       return { ranFor: 5, outcome: 'loss' };
+    case 'source':
+      return { ranFor: 5, outcome: 'failure', failure: { ...failure(decision.reason), fault: 'source' } };
     case 'nobody':
       return { ranFor: 5, outcome: 'interruption', message: 'It was handed back.' };
   }

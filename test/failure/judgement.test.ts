@@ -33,7 +33,15 @@ const maxDeferredFor: Reason = {
 };
 
 /** For each kind of outcome: everything that can end or answer it, and what is left where nothing does. */
-const OUTCOMES: readonly { name: string; outcome: Outcome; reasons: readonly Reason[]; otherwise: Step }[] = [
+interface Judged {
+  readonly name: string;
+  readonly outcome: Outcome;
+  readonly known?: Partial<Facts>;
+  readonly reasons: readonly Reason[];
+  readonly otherwise: Step;
+}
+
+const OUTCOMES: readonly Judged[] = [
   {
     name: 'a success',
     outcome: { kind: 'success' },
@@ -133,24 +141,49 @@ const OUTCOMES: readonly { name: string; outcome: Outcome; reasons: readonly Rea
     otherwise: 'interrupted',
   },
   { name: 'a passed deadline', outcome: expired, reasons: [cancelled], otherwise: 'deadline' },
+  {
+    name: 'a failure of a source that is down',
+    outcome: failed({ fault: 'source', ambiguous: true, retryAfterMs: 60_000 }),
+    known: { source: { standing: 'down', shutFor: 5_000 } },
+    reasons: [cancelled, ambiguous, noRetry, maxExecutions, deadline],
+    otherwise: 'source_down',
+  },
+  {
+    name: 'a last attempt while nobody knows whether the source is down',
+    outcome: failed({ fault: 'source', ambiguous: true }),
+    known: { source: { standing: 'open', shutFor: 0 }, charged: [charged(4)] },
+    reasons: [cancelled, ambiguous, maxExecutions, deadline].map((reason) =>
+      reason === maxExecutions || reason === deadline ? { ...reason, step: 'max_attempts' as const } : reason,
+    ),
+    otherwise: 'awaits_verdict',
+  },
+  {
+    name: 'a last attempt whose source did not turn out to be down',
+    outcome: { kind: 'verdict', reason: 'app.broke' },
+    known: { verdict: 'app.broke' },
+    reasons: [cancelled],
+    otherwise: 'verdict',
+  },
 ];
 
 const base: PolicyOptions = { maxAttempts: 5, backoff: fixed('1s'), jitter: { kind: 'none' }, giveUpAfter: 'none' };
 
-function stepFor(outcome: Outcome, reasons: readonly Reason[]): Step {
-  const all = reasons.flatMap((reason) => reason.known?.charged ?? []);
-  const known = Object.assign({}, ...reasons.map((reason) => reason.known), { charged: all });
+function stepFor({ outcome, known: always }: Pick<Judged, 'outcome' | 'known'>, reasons: readonly Reason[]): Step {
+  const all = [{ known: always }, ...reasons].flatMap((reason) => reason.known?.charged ?? []);
+  const known = Object.assign({}, always, ...reasons.map((reason) => reason.known), { charged: all });
   const policy = definePolicy(Object.assign({}, base, ...reasons.map((reason) => reason.policy)));
   return decide(facts(known), outcome, policy, 0.5).because.step;
 }
 
-describe.each(OUTCOMES)('the order of judgement of $name', ({ outcome, reasons, otherwise }) => {
+describe.each(OUTCOMES)('the order of judgement of $name', (judged) => {
+  const { reasons, otherwise } = judged;
+
   test('is left to the last step where nothing else applies', () => {
-    expect(stepFor(outcome, [])).toBe(otherwise);
+    expect(stepFor(judged, [])).toBe(otherwise);
   });
 
   test('gives each reason its own step', () => {
-    expect(reasons.map((reason) => stepFor(outcome, [reason]))).toEqual(reasons.map(({ step }) => step));
+    expect(reasons.map((reason) => stepFor(judged, [reason]))).toEqual(reasons.map(({ step }) => step));
   });
 
   test('lets the earlier of any two steps speak', () => {
@@ -159,22 +192,19 @@ describe.each(OUTCOMES)('the order of judgement of $name', ({ outcome, reasons, 
         expect(STEPS.indexOf(earlier.step), `${earlier.step} before ${second.step}`).toBeLessThanOrEqual(
           STEPS.indexOf(second.step),
         );
-        expect.soft(stepFor(outcome, [earlier, second]), `${earlier.step} and ${second.step}`).toBe(earlier.step);
+        expect.soft(stepFor(judged, [earlier, second]), `${earlier.step} and ${second.step}`).toBe(earlier.step);
       }
     }
   });
 
   test('lets the first speak where all apply at once', () => {
-    expect(stepFor(outcome, reasons)).toBe(reasons[0]?.step);
+    expect(stepFor(judged, reasons)).toBe(reasons[0]?.step);
   });
 });
 
 test('every step of the judgement is reached by some outcome', () => {
   const reached = new Set(
-    OUTCOMES.flatMap(({ outcome, reasons, otherwise }) => [
-      otherwise,
-      ...reasons.map((reason) => stepFor(outcome, [reason])),
-    ]),
+    OUTCOMES.flatMap((judged) => [judged.otherwise, ...judged.reasons.map((reason) => stepFor(judged, [reason]))]),
   );
   expect([...STEPS].filter((step) => !reached.has(step))).toEqual([]);
 });

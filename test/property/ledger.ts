@@ -73,6 +73,7 @@ function settled(ledger: Ledger, decision: Extract<Decision, { next: 'scheduled'
       };
     case 'recoveries':
       return { ...next, recoveredAt: [...ledger.recoveredAt, ledger.now] };
+    case 'source':
     case 'nobody':
       return next;
   }

@@ -87,6 +87,13 @@ const OF_A_POLICY: Omit<Witnesses<PolicyOptions>, (typeof OF_THE_WORKER)[number]
     before: asks,
     after: goes,
   },
+  source: {
+    change: { source: { breaker: false } },
+    outcome: failed({ fault: 'source' }),
+    known: { charged: [charged(4)], source: { standing: 'open', shutFor: 0 } },
+    before: goes,
+    after: dies,
+  },
 };
 
 const OF_A_RULE: Witnesses<RuleOptions> = {

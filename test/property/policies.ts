@@ -91,6 +91,7 @@ export const options: fc.Arbitrary<PolicyOptions> = fc.record(
     timeout: fc.oneof(fc.constant('none' as const), fc.integer({ min: 1, max: LONGEST })),
     maxExecutions: fc.integer({ min: 1, max: 40 }),
     retryAmbiguous: fc.boolean(),
+    source: fc.record({ gate: fc.boolean(), breaker: fc.boolean(), budget: fc.boolean() }, { requiredKeys: [] }),
   } satisfies { [Name in keyof Required<PolicyOptions>]: unknown },
   { requiredKeys: [] },
 );

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { HOUR_OUTAGE, type Scenario, simulateOutage } from '../../src/simulator/outage.ts';
+import { POLICIES, type SimulatedPolicy } from '../../src/simulator/policies.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
+
+/** The scenario of `npm run simulate:outage` in small. */
+const SHORT: Scenario = { ...HOUR_OUTAGE, arrivals: 4, capacity: 10, before: 10_000, outage: 60_000 };
+
+const OUTAGE_SECONDS = SHORT.outage / 1_000;
+
+function simulate(name: string, seed = 1) {
+  const policy = POLICIES.find((each) => each.name === name) as SimulatedPolicy;
+  return simulateOutage({ policy, scenario: SHORT, store: sqlite(':memory:'), seed });
+}
+
+test('a queue that knows nothing of sources calls a server that is down again and again, and charges each of these calls', async () => {
+  const { result, samples } = await simulate('sidekiq');
+  expect(result.useless_calls).toBeGreaterThan(SHORT.arrivals * OUTAGE_SECONDS * 1.5);
+  const failed = samples.reduce((sum, { calls }) => sum + calls.down + calls.throttled, 0);
+  expect(result).toMatchObject({ attempts_charged: failed, dead: 0 });
+  expect(result.drain_ratio).toBeGreaterThan(1);
+  expect(samples.at(-1)?.waiting).toBeLessThan(20);
+});
+
+test('a queue with few and short retries gives up tasks with which nothing is wrong', async () => {
+  const { result } = await simulate('celery');
+  expect(result.dead).toBeGreaterThan(SHORT.arrivals * OUTAGE_SECONDS * 0.8);
+});
+
+test('the same seed gives the same numbers', async () => {
+  const [first, again, other] = [await simulate('celery', 7), await simulate('celery', 7), await simulate('celery', 8)];
+  expect(again).toEqual(first);
+  expect(other.result).not.toEqual(first.result);
+});

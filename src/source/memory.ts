@@ -2,16 +2,17 @@ import type { Milliseconds } from '../duration.ts';
 import type { Refund } from './change.ts';
 
 /*
- * What is remembered of a source that is not in its normal state. Plain data: it is stored as JSON. Durations count back from the
- * moment of writing, or say how much is left; `aged` moves them on.
+ * What is remembered of a source that is not in its normal state. Plain data: it is stored as JSON. A duration says how much is left,
+ * or, where its name ends in `Ago`, counts back from the moment of writing; `aged` moves both on.
  *
- *            ≥ 2 events of ≥ 2 tasks                  2 successful probes
- *   closed ─────────────────────────► probing ─────────────────────────► ramping ──(nothing waits any more)──► closed
- *     │  ▲                             ▲   │ ▲                             ▲   │
- *     │  │                  (released) │   │ └────(evidence again)─────────│───┤
- *     │  └─────────────────────────────┼───┼───────────────────────────────┘   │
- *     │                             needs_person ◄─────────────────────────────┘
- *     └──(Retry-After)──► ramping, shut until then
+ *            2 events of 2 tasks              2 probes are answered
+ *   closed ──────────────────────► probing ─────────────────────────► ramping ──(nothing waits any more)──► closed
+ *      │                            ▲ ▲ │                               ▲ │ │
+ *      │                            │ │ │     2 events of 2 tasks       │ │ │
+ *      │                            │ └─┼───────────────────────────────┼─┘ │
+ *      │                  (release) │   ▼                               │   │
+ *      │                           needs_person ◄───────────────────────┼───┘
+ *      └──(Retry-After)─────────────────────────────────────────────────┘ shut until then
  */
 
 /** Failures at the source's fault since it last answered. Failures whose executions overlapped are one event. */
@@ -23,27 +24,34 @@ export interface Evidence {
   readonly lastAgo: Milliseconds;
   /** The failed executions, oldest first. They were charged to their tasks, and are refunded if the source turns out to be down. */
   readonly failed: readonly Refund[];
+  readonly last: Cause;
 }
 
-/** A 429 during the ramp: from its rate the growth begins anew. */
+/** Of a failure: for people. */
+export interface Cause {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The last time that the source refused work because there was too much of it. */
 export interface Throttle {
   readonly ago: Milliseconds;
-  /** The rate at which it came. */
+  /** The rate at that time, and the rate right after it. */
   readonly ceiling: number;
-  /** The rate right after it. */
   readonly floor: number;
   /** How often the source has answered since. */
   readonly answers: number;
 }
 
-/** How fast work is released. Rates are starts in a second. */
+/** How fast work is released. Rates are per second. */
 export interface Ramp {
   readonly rate: number;
-  /** How many answers in a second came lately, and how long ago this was computed. */
+  /** How many answers came in a second lately, and how long ago this was computed. */
   readonly measured: number;
   readonly measuredAgo: Milliseconds;
-  /** How long ago the ramp began. */
   readonly begunAgo: Milliseconds;
+  /** The rate has limited nothing for a while, so it is not enforced any more. */
+  readonly free: boolean;
   readonly throttle?: Throttle;
 }
 
@@ -52,36 +60,98 @@ interface Shut {
   readonly sinceAgo: Milliseconds;
   /** How long it is still shut; 0 if it is open. */
   readonly shutFor: Milliseconds;
-  /** For how long it was shut in sum since it last answered. */
+  /** For how long it was held in sum since it last answered. */
   readonly heldFor: Milliseconds;
-  /** The reason of the failure that shut it last. */
-  readonly reason: string;
-  /** Failed probes in this outage. */
+  /** Failed probes since it left its normal state. */
   readonly failedProbes: number;
+  /** The failure that shut it last. */
+  readonly last: Cause;
 }
 
 export const WHY_A_PERSON = ['permanent', 'long_retry_after', 'held_too_long'] as const;
+export type WhyAPerson = (typeof WHY_A_PERSON)[number];
 
-export type Phase =
-  | { readonly name: 'closed' }
-  /** Its breaker is open: one execution at a time, as soon as it is not shut. */
-  | ({ readonly name: 'probing'; readonly answeredProbes: number } & Shut)
-  /** It is open or will be when it is not shut any more: work is released at a pace that grows. */
-  | ({ readonly name: 'ramping'; readonly cause: 'breaker' | 'rate_limit'; readonly ramp: Ramp } & Shut)
-  | {
-      readonly name: 'needs_person';
-      readonly why: (typeof WHY_A_PERSON)[number];
-      readonly reason: string;
-      readonly sinceAgo: Milliseconds;
-    };
+/** Its breaker is open: one execution at a time starts, as soon as it is not shut. */
+export interface Probing extends Shut {
+  readonly name: 'probing';
+  readonly answeredProbes: number;
+}
+
+/** Work is released at a rate that grows, as soon as it is not shut. */
+export interface Ramping extends Shut {
+  readonly name: 'ramping';
+  readonly cause: 'breaker' | 'rate_limit';
+  readonly ramp: Ramp;
+}
+
+/** Nothing starts until a person releases it. */
+export interface NeedsPerson {
+  readonly name: 'needs_person';
+  readonly why: WhyAPerson;
+  readonly sinceAgo: Milliseconds;
+  readonly last: Cause;
+}
+
+export type Phase = { readonly name: 'closed' } | Probing | Ramping | NeedsPerson;
 
 export interface Memory {
   readonly phase: Phase;
-  /** Of an outage. */
+  /** That it may be down. */
   readonly evidence?: Evidence;
-  /** Of what a retry cannot help, such as a revoked token. */
+  /** That a retry cannot help: a revoked token, for example. */
   readonly permanent?: Evidence;
 }
 
-/** What is remembered of a source that is in its normal state. */
-export const NOTHING: Memory = { phase: { name: 'closed' } };
+/** What is remembered of a source in its normal state. */
+export const NORMAL: Memory = { phase: { name: 'closed' } };
+
+/** Whether a source is in its normal state, so that there is nothing to store. */
+export function isNormal({ phase, evidence, permanent }: Memory): boolean {
+  return phase.name === 'closed' && evidence === undefined && permanent === undefined;
+}
+
+/** Evidence is forgotten so long after its last failure. */
+const EVIDENCE_LASTS: Milliseconds = 3_600_000;
+
+/** The same memory, `elapsed` later. */
+export function aged(memory: Memory, elapsed: Milliseconds): Memory {
+  const evidence = olderEvidence(memory.evidence, elapsed);
+  const permanent = olderEvidence(memory.permanent, elapsed);
+  return {
+    phase: olderPhase(memory.phase, elapsed),
+    ...(evidence && { evidence }),
+    ...(permanent && { permanent }),
+  };
+}
+
+function olderEvidence(evidence: Evidence | undefined, elapsed: Milliseconds): Evidence | undefined {
+  if (evidence === undefined || evidence.lastAgo + elapsed > EVIDENCE_LASTS) return undefined;
+  return { ...evidence, eventAgo: evidence.eventAgo + elapsed, lastAgo: evidence.lastAgo + elapsed };
+}
+
+function olderPhase(phase: Phase, elapsed: Milliseconds): Phase {
+  switch (phase.name) {
+    case 'closed':
+      return phase;
+    case 'needs_person':
+      return { ...phase, sinceAgo: phase.sinceAgo + elapsed };
+    case 'probing':
+      return { ...phase, ...olderShut(phase, elapsed) };
+    case 'ramping':
+      return { ...phase, ...olderShut(phase, elapsed), ramp: olderRamp(phase.ramp, elapsed) };
+  }
+}
+
+function olderShut({ sinceAgo, shutFor }: Shut, elapsed: Milliseconds): Pick<Shut, 'sinceAgo' | 'shutFor'> {
+  return { sinceAgo: sinceAgo + elapsed, shutFor: Math.max(0, shutFor - elapsed) };
+}
+
+function olderRamp(ramp: Ramp, elapsed: Milliseconds): Ramp {
+  const { measuredAgo, begunAgo, throttle } = ramp;
+  return {
+    ...ramp,
+    measuredAgo: measuredAgo + elapsed,
+    begunAgo: begunAgo + elapsed,
+    ...(throttle && { throttle: { ...throttle, ago: throttle.ago + elapsed } }),
+  };
+}

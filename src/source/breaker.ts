@@ -1,0 +1,46 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Roll } from '../failure/jitter.ts';
+import type { Refund } from './change.ts';
+import type { Evidence } from './memory.ts';
+import type { Observation } from './observation.ts';
+
+/** More failed executions than these are not refunded. */
+const MOST_REMEMBERED = 1_000;
+
+/** The evidence with one more failure. An execution that had started before the last event was seen belongs to that event. */
+export function withFailure(evidence: Evidence | undefined, seen: Observation): Evidence {
+  const { task, execution, startedAgo, reason, message } = seen;
+  const isSameEvent = evidence !== undefined && startedAgo >= evidence.eventAgo;
+  const failed: readonly Refund[] = [...(evidence?.failed ?? []), { task, execution }];
+  return {
+    events: (evidence?.events ?? 0) + (isSameEvent ? 0 : 1),
+    eventAgo: isSameEvent ? evidence.eventAgo : 0,
+    lastAgo: 0,
+    failed: failed.slice(-MOST_REMEMBERED),
+    last: { reason, message },
+  };
+}
+
+/** Whether a source is down: at least two events, and at least two tasks. A task alone may be at fault itself. */
+export function provesOutage(evidence: Evidence): boolean {
+  return evidence.events >= 2 && isOfSeveralTasks(evidence);
+}
+
+/** A permanent failure of two tasks needs no second event: waiting would not help the first one. */
+export function provesNeedOfPerson(evidence: Evidence): boolean {
+  return isOfSeveralTasks(evidence);
+}
+
+function isOfSeveralTasks({ failed }: Evidence): boolean {
+  return failed.some(({ task }) => task !== failed[0]?.task);
+}
+
+const FIRST_PROBE: Milliseconds = 5_000;
+const LAST_PROBES: Milliseconds = 60_000;
+const SPACING = 1.5;
+
+/** How long until the next probe after so many failed ones: 5 s, growing by a half up to 60 s, ±20 %. */
+export function untilProbe(failedProbes: number, roll: Roll): Milliseconds {
+  const spacing = Math.min(LAST_PROBES, FIRST_PROBE * SPACING ** Math.min(failedProbes, 20));
+  return Math.round(spacing * (0.8 + 0.4 * roll));
+}

@@ -1,0 +1,220 @@
+import { PER_SUCCESS } from '../budget.ts';
+import type { Milliseconds } from '../duration.ts';
+import type { SourceFacts } from '../failure/decide.ts';
+import type { Roll } from '../failure/jitter.ts';
+import { provesNeedOfPerson, provesOutage, untilProbe, withFailure } from './breaker.ts';
+import type { Change, Refund } from './change.ts';
+import { type Cause, isNormal, type Memory, NORMAL, type Probing, type Ramping, type WhyAPerson } from './memory.ts';
+import type { Observation } from './observation.ts';
+import { afterAnswer, afterThrottle, firstRamp } from './ramp.ts';
+import { changeTo } from './restriction.ts';
+
+/** What one observation comes to. */
+export interface Observing {
+  readonly memory: Memory;
+  /** Absent: nothing changes. */
+  readonly change?: Change;
+  /** How the source stands now: the facts for `decide`. */
+  readonly source: SourceFacts;
+}
+
+/**
+ * What is remembered of a source after one more execution. `memory` is aged to the present; undefined means that its store has no
+ * state of it. Pure.
+ */
+export function observe(memory: Memory | undefined, seen: Observation, roll: Roll): Observing {
+  const before = memory ?? NORMAL;
+  const { memory: after, refunds } = react(before, seen, roll);
+  const source = factsOf(after);
+  // A state that is not worth keeping is removed, whatever it was.
+  const changes = isNormal(after) ? memory !== undefined : after !== before;
+  if (!changes) return { memory: after, source };
+  return { memory: after, change: changeTo(after, seen.kind === 'success' ? PER_SUCCESS : 0, refunds), source };
+}
+
+/** How a source stands: the facts that a failure is decided by. */
+export function factsOf({ phase }: Memory): SourceFacts {
+  switch (phase.name) {
+    case 'closed':
+      return { standing: 'open', shutFor: 0 };
+    case 'ramping':
+      return { standing: 'open', shutFor: phase.shutFor };
+    case 'probing':
+      return { standing: 'down', shutFor: phase.shutFor };
+    case 'needs_person':
+      return { standing: 'needs_person', shutFor: 0 };
+  }
+}
+
+/** The memory after an observation: the same object where nothing is learnt from it. */
+interface Reaction {
+  readonly memory: Memory;
+  readonly refunds: readonly Refund[];
+}
+
+/** A source is not held for longer in sum without an answer. */
+const LONGEST_HELD: Milliseconds = 7 * 24 * 3_600_000;
+
+function react(before: Memory, seen: Observation, roll: Roll): Reaction {
+  if (before.phase.name === 'needs_person') return quietly(before);
+  switch (seen.kind) {
+    case 'success':
+      return quietly(answered(acquitted(before, 'all'), seen));
+    case 'task_failure':
+      return quietly(answered(acquitted(before, 'evidence'), seen));
+    case 'rate_limited':
+      return quietly(throttled(acquitted(before, 'evidence'), seen));
+    case 'source_failure':
+      return failed(before, seen, roll);
+    case 'permanent_source_failure':
+      return failedForGood(before, seen, roll);
+    case 'inconclusive':
+      return quietly(isProbe(before, seen) ? nextProbe(before, before.phase, seen, 0, roll) : before);
+  }
+}
+
+function quietly(memory: Memory): Reaction {
+  return { memory, refunds: [] };
+}
+
+/** The source answered, so what spoke against it is forgotten. Only a success speaks against a need of a person. */
+function acquitted(memory: Memory, of: 'evidence' | 'all'): Memory {
+  const { phase, evidence, permanent } = memory;
+  if (evidence === undefined && (of === 'evidence' || permanent === undefined)) return memory;
+  return of === 'all' || permanent === undefined ? { phase } : { phase, permanent };
+}
+
+const PROBES_TO_PASS = 2;
+
+function answered(before: Memory, seen: Observation): Memory {
+  const { phase } = before;
+  switch (phase.name) {
+    case 'closed':
+    case 'needs_person':
+      return before;
+    case 'probing': {
+      // It answers what started before it was held: it may answer the next one too.
+      if (!seen.probe) return phase.shutFor > 0 ? { ...before, phase: { ...phase, shutFor: 0, heldFor: 0 } } : before;
+      const answeredProbes = phase.answeredProbes + 1;
+      if (answeredProbes < PROBES_TO_PASS)
+        return { ...before, phase: { ...phase, answeredProbes, shutFor: 0, heldFor: 0 } };
+      return seen.drained ? { ...before, phase: NORMAL.phase } : { ...before, phase: rampFrom(phase, 'breaker') };
+    }
+    case 'ramping': {
+      if (phase.shutFor > 0) return phase.heldFor > 0 ? { ...before, phase: { ...phase, heldFor: 0 } } : before;
+      if (seen.drained && isCalm(phase)) return { ...before, phase: NORMAL.phase };
+      const ramp = afterAnswer(phase.ramp, seen.startedAgo);
+      return ramp === phase.ramp ? before : { ...before, phase: { ...phase, heldFor: 0, ramp } };
+    }
+  }
+}
+
+/** Tasks that the source refused a moment ago come again soon: until then nothing may be waiting, and yet too much. */
+const CALM_AFTER: Milliseconds = 60_000;
+
+function isCalm({ ramp }: Ramping): boolean {
+  return ramp.throttle === undefined || ramp.throttle.ago >= CALM_AFTER;
+}
+
+function rampFrom({ sinceAgo, failedProbes, last }: Probing, cause: Ramping['cause']): Ramping {
+  return { name: 'ramping', cause, ramp: firstRamp(), sinceAgo, shutFor: 0, heldFor: 0, failedProbes, last };
+}
+
+/** The source refused work because there is too much of it: that is no outage. */
+function throttled(before: Memory, seen: Observation): Memory {
+  const { phase } = before;
+  const asked = askedOf(seen);
+  switch (phase.name) {
+    case 'closed':
+      return asked > 0 ? gate(before, seen, asked) : before;
+    case 'probing':
+      if (asked > 0) return gate(before, seen, asked);
+      return seen.probe ? { ...before, phase: rampFrom(phase, 'rate_limit') } : before;
+    case 'ramping': {
+      if (asked > 0) return gate(before, seen, asked);
+      const ramp = afterThrottle(phase.ramp, seen.startedAgo);
+      return ramp === phase.ramp ? before : { ...before, phase: { ...phase, ramp } };
+    }
+    case 'needs_person':
+      return before;
+  }
+}
+
+function askedOf({ retryAfter = 0, switches }: Observation): Milliseconds {
+  return switches.gate ? retryAfter : 0;
+}
+
+/** The source asked for a pause: nothing of it starts until then, and after that its work is released slowly. */
+function gate(before: Memory, seen: Observation, asked: Milliseconds): Memory {
+  const { phase } = before;
+  const last: Cause = { reason: seen.reason, message: seen.message };
+  if (asked > seen.maxRetryAfter) return needsPerson(before, 'long_retry_after', last);
+  const was: Omit<Ramping, 'last'> =
+    phase.name === 'ramping'
+      ? { ...phase, ramp: afterThrottle(phase.ramp, seen.startedAgo) }
+      : phase.name === 'probing'
+        ? rampFrom(phase, 'rate_limit')
+        : {
+            name: 'ramping',
+            cause: 'rate_limit',
+            ramp: firstRamp(),
+            sinceAgo: 0,
+            shutFor: 0,
+            heldFor: 0,
+            failedProbes: 0,
+          };
+  const more = Math.max(0, asked - was.shutFor);
+  const heldFor = was.heldFor + more;
+  if (heldFor > LONGEST_HELD) return needsPerson(before, 'held_too_long', last);
+  return { ...before, phase: { ...was, shutFor: was.shutFor + more, heldFor, last } };
+}
+
+function needsPerson({ phase }: Memory, why: WhyAPerson, last: Cause): Memory {
+  return { phase: { name: 'needs_person', why, sinceAgo: 'sinceAgo' in phase ? phase.sinceAgo : 0, last } };
+}
+
+function failed(before: Memory, seen: Observation, roll: Roll): Reaction {
+  const { phase } = before;
+  const asked = askedOf(seen);
+  if (phase.name === 'probing') {
+    return quietly(isProbe(before, seen) ? nextProbe(before, before.phase, seen, asked, roll) : before);
+  }
+  if (asked > 0) return quietly(gate(before, seen, asked));
+  if (!seen.switches.breaker) return quietly(before);
+  const evidence = withFailure(before.evidence, seen);
+  if (!provesOutage(evidence)) return quietly({ ...before, evidence });
+  const { evidence: _, ...rest } = before;
+  return { memory: { ...rest, phase: opened(before, evidence.last, roll) }, refunds: before.evidence?.failed ?? [] };
+}
+
+/** Its breaker opens. An outage during a ramp goes on with the spacing of probes that the one before had reached. */
+function opened({ phase }: Memory, last: Cause, roll: Roll): Probing {
+  const { sinceAgo, failedProbes } = phase.name === 'ramping' ? phase : { sinceAgo: 0, failedProbes: 0 };
+  const shutFor = untilProbe(failedProbes, roll);
+  return { name: 'probing', answeredProbes: 0, sinceAgo, shutFor, heldFor: shutFor, failedProbes, last };
+}
+
+function isProbe(memory: Memory, seen: Observation): memory is Memory & { phase: Probing } {
+  return memory.phase.name === 'probing' && seen.probe;
+}
+
+/** A probe ended without an answer of the source. */
+function nextProbe(before: Memory, phase: Probing, seen: Observation, asked: Milliseconds, roll: Roll): Memory {
+  const isFailed = seen.kind !== 'inconclusive';
+  const last: Cause = isFailed ? { reason: seen.reason, message: seen.message } : phase.last;
+  if (asked > seen.maxRetryAfter) return needsPerson(before, 'long_retry_after', last);
+  const failedProbes = phase.failedProbes + (isFailed ? 1 : 0);
+  const shutFor = Math.max(untilProbe(failedProbes, roll), asked);
+  const heldFor = phase.heldFor + seen.startedAgo + shutFor;
+  if (heldFor > LONGEST_HELD) return needsPerson(before, 'held_too_long', last);
+  const answeredProbes = isFailed ? 0 : phase.answeredProbes;
+  return { ...before, phase: { ...phase, answeredProbes, failedProbes, shutFor, heldFor, last } };
+}
+
+function failedForGood(before: Memory, seen: Observation, roll: Roll): Reaction {
+  const probed = isProbe(before, seen) ? nextProbe(before, before.phase, seen, 0, roll) : before;
+  if (!seen.switches.breaker) return quietly(probed);
+  const permanent = withFailure(before.permanent, seen);
+  if (!provesNeedOfPerson(permanent)) return quietly({ ...probed, permanent });
+  return { memory: needsPerson(before, 'permanent', permanent.last), refunds: before.permanent?.failed ?? [] };
+}

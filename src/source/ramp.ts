@@ -1,0 +1,83 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Ramp } from './memory.ts';
+
+/*
+ * How fast the work of a source is released after a pause. The rate starts low and grows with the answers of the source, by a half each
+ * second at most. When the source refuses work because there is too much, the rate goes down, and then grows as in CUBIC (the
+ * congestion control of TCP): back to almost that rate, slowly past it, and faster after that.
+ */
+
+const FIRST_RATE = 1;
+const LEAST_RATE = 1 / 60;
+
+/** How much the rate grows with each answer, as long as the source has refused nothing. */
+const GROWTH = 0.5;
+/** What is left of the rate when the source refuses work for the first time, or soon after the last time, and otherwise. */
+const SHARP = 0.7;
+const GENTLE = 0.95;
+/** How long it takes to grow back to the rate at which the source refused work. */
+const GROW_BACK: Milliseconds = 15_000;
+/** Above this the rate is at most so many times what the source really answers: more would release everything at once some day. */
+const UNCHECKED = 10;
+const MOST_ABOVE_MEASURED = 2.5;
+/** A rate that has limited nothing for so long is not enforced any more. */
+const FREE_AFTER: Milliseconds = 60_000;
+
+/** A ramp that begins. */
+export function firstRamp(): Ramp {
+  return { rate: FIRST_RATE, measured: 0, measuredAgo: 0, begunAgo: 0, free: false };
+}
+
+/** After an answer to an execution that started so long ago. */
+export function afterAnswer(ramp: Ramp, startedAgo: Milliseconds): Ramp {
+  if (ramp.free) return ramp;
+  const span = measuredOver(ramp.rate);
+  const measured = measuredNow(ramp) + 1 / span;
+  const most = Math.max(UNCHECKED, MOST_ABOVE_MEASURED * measured);
+  const rate = Math.max(ramp.rate, Math.min(grown(ramp, startedAgo), most));
+  const calm = Math.min(ramp.begunAgo, ramp.throttle?.ago ?? ramp.begunAgo);
+  return {
+    ...ramp,
+    rate,
+    measured,
+    measuredAgo: 0,
+    free: calm >= FREE_AFTER && rate >= most,
+    ...(ramp.throttle && { throttle: { ...ramp.throttle, answers: ramp.throttle.answers + 1 } }),
+  };
+}
+
+function grown({ rate, throttle }: Ramp, startedAgo: Milliseconds): number {
+  // An execution that takes long tells late, so the rate must not grow by more while it runs.
+  if (throttle === undefined) return rate + GROWTH / Math.max(1, startedAgo / 1_000);
+  const { ago, ceiling, floor } = throttle;
+  const part = ago / Math.max(GROW_BACK, 20_000 / ceiling) - 1;
+  return ceiling + (ceiling - floor) * part ** 3;
+}
+
+/** After the source refused work because there is too much. What had started before it last did so belongs to that time. */
+export function afterThrottle(ramp: Ramp, startedAgo: Milliseconds): Ramp {
+  const { rate, throttle } = ramp;
+  if (throttle !== undefined && startedAgo >= throttle.ago) return ramp;
+  const measured = measuredNow(ramp);
+  const ceiling = Math.max(LEAST_RATE / SHARP, rate / 2, Math.min(rate, measured));
+  const soon = throttle === undefined || throttle.answers < 2 * rate;
+  const floor = ceiling * (soon ? SHARP : GENTLE);
+  return {
+    ...ramp,
+    rate: floor,
+    measured,
+    measuredAgo: 0,
+    free: false,
+    throttle: { ago: 0, ceiling, floor, answers: 0 },
+  };
+}
+
+/** The average of a few answers at least, and of two seconds at least. In seconds. */
+function measuredOver(rate: number): number {
+  return Math.max(2, 5 / rate);
+}
+
+/** Older answers count less and less. */
+function measuredNow({ rate, measured, measuredAgo }: Ramp): number {
+  return measured * Math.exp(-measuredAgo / 1_000 / measuredOver(rate));
+}

@@ -8,7 +8,7 @@ import type { HistoryEntry, ListFilter, Store } from '../store/store.ts';
 import { TASK_STATES } from '../task.ts';
 import { type Explanation, explain } from '../views/explain.ts';
 import { type ExplainedFailure, explainFailure } from '../views/explain-failure.ts';
-import { seenSource } from '../views/source-state.ts';
+import { type SourceSeen, seenSource, sourceFacts } from '../views/source-state.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { explainedPolicyFor } from '../worker/policy-for.ts';
@@ -88,8 +88,8 @@ export class Inspector {
   async explain(idOrKey: number | string): Promise<Explanation> {
     const task = await this.get(idOrKey);
     const history = await this.history(task.id);
-    const { source, queue } = task;
-    const itsSource = (await this.#store.records.sources()).find(({ name }) => name === source);
+    const { queue } = task;
+    const source = await this.#sourceOf(task);
     const itsQueue = (await this.#store.records.queues()).find(({ name }) => name === queue);
     const now = this.#store.upkeep.now();
     return explain({
@@ -99,7 +99,7 @@ export class Inspector {
       facts: await this.#factsOf(task),
       policy: await this.policyFor(task),
       workers: await this.#store.records.workers(),
-      ...(itsSource && { source: seenSource(itsSource) }),
+      ...(source && { source }),
       ...(itsQueue && { queue: itsQueue }),
     });
   }
@@ -108,9 +108,15 @@ export class Inspector {
     const now = this.#store.upkeep.now();
     const task = typeof subject === 'object' ? undefined : await this.get(subject);
     const question = task ?? (subject as PolicyQuestion);
-    const facts = task ? await this.#factsOf(task) : UNTRIED;
+    const facts = task ? { ...(await this.#factsOf(task)), source: sourceFacts(await this.#sourceOf(task)) } : UNTRIED;
     const outcome = outcomeBy(this.#configuration)(thrown, { now, type: question.type });
     return explainFailure(facts, outcome, await this.policyFor(question));
+  }
+
+  /** Its source, if that is not in its normal state. */
+  async #sourceOf({ source }: Task): Promise<SourceSeen | undefined> {
+    const record = (await this.#store.records.sources()).find(({ name }) => name === source);
+    return record && seenSource(record);
   }
 
   /** By which its next failure would be decided; a task that was removed meanwhile counts as one that was never tried. */

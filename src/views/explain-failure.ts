@@ -58,6 +58,9 @@ function originOf({ values }: ExplainedPolicy, { rule }: Answer): Origin {
 function endsOf(policy: Policy, answer: Answer, decision: Decision, facts: Facts): string[] {
   const deferred = 'charge' in decision && decision.charge.to === 'deferrals';
   const counted = answer.limitedBy === 'policy' ? '' : ` under ${answer.limitedBy}`;
+  if (decision.because.step === 'awaits_verdict') return ['unless its source turns out to be down'];
+  if ('charge' in decision && decision.charge.to === 'source')
+    return ['not while its source is down or needs a person'];
   return [
     deferred
       ? `after ${policy.maxDeferrals} deferrals in a row or ${formatDuration(policy.maxDeferredFor)}: needs_manual`
@@ -105,12 +108,14 @@ function countWords(decision: Decision, { limitedBy, maxAttempts }: Answer): str
     return `${count === undefined ? 'counted' : `${count} of ${limit ?? maxAttempts}`}${where}`;
   }
   if (charged === 'deferrals') return `not counted; deferral ${count} of at most ${limit} in a row`;
+  if (charged === 'source') return 'not counted: its source is down or needs a person';
   return charged === 'recoveries' ? `recovery ${count} of ${limit}` : 'not counted';
 }
 
 function thenWords({ decision, delay }: Omit<ExplainedFailure, 'text'>): string {
   const { formula, text } = decision.because;
   if (decision.next !== 'scheduled' || !delay) return `${decision.next}: ${text}`;
+  if (decision.because.step === 'source_down' || decision.because.step === 'awaits_verdict') return text;
   if (delay.nominal === 0 && delay.high === 0) return `again at once. ${formula === undefined ? text : formula}`;
   const how = formula === undefined ? '' : ` (${formula})`;
   const drawn =

@@ -9,7 +9,7 @@ import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
 import { lostWorkerOf } from './lost-worker.ts';
 import { newRoundOf } from './new-round.ts';
 import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
-import { inTime, shownSourceState } from './source-state.ts';
+import { inTime, shownSourceState, sourceFacts } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 
 /** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
@@ -126,6 +126,7 @@ function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
   const last = lastDecision(history);
   const due = `due in ${formatDuration(dueIn)}`;
   if (!last && task.attempts === 0) return `was recorded for later: it is ${due}.`;
+  if (last?.charge === 'source') return `waits for its source: it is ${due}.`;
   if (last?.charge === 'deferrals') return `is deferred: it is ${due}.`;
   return `is retrying: attempt ${task.attempts + 1} is ${due}.`;
 }
@@ -296,10 +297,10 @@ function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
 // ── The next failure ──
 
 /** As the last one, or where none is known one that says nothing. */
-function nextFailureOf({ history, facts, policy }: Known): ExplainedFailure {
+function nextFailureOf({ history, facts, policy, source }: Known): ExplainedFailure {
   const last = history.findLast((entry) => entry.kind === 'execution' && !entry.late && entry.failure !== undefined);
   const failure = last?.kind === 'execution' && last.failure ? last.failure : failureOf('unknown');
-  return explainFailure(facts, { kind: 'failure', failure }, policy);
+  return explainFailure({ ...facts, source: sourceFacts(source) }, { kind: 'failure', failure }, policy);
 }
 
 // ── Text ──
@@ -327,6 +328,10 @@ function failsWords({ failure, decision, delay, rule, ends }: ExplainedFailure, 
     failure && failure.evidence.rule !== 'none' ? `with ${failure.reason} again` : task.attempts > 0 ? 'again' : '';
   const which = ['if it fails', again].filter((part) => part !== '').join(' ');
   const by = rule === 'policy' ? '' : `, by the rule ${rule}`;
+  if (decision.because.step === 'source_down') return `${which}: nothing is charged, and its source holds it`;
+  if (decision.because.step === 'awaits_verdict' && decision.next === 'scheduled') {
+    return `${which}${by}: it waits ${formatDuration(decision.after)}, and ends unless its source turns out to be down`;
+  }
   if (decision.next !== 'scheduled' || !delay) return `${which}${by}: ${decision.next}. ${decision.because.text}`;
   const spread =
     delay.low === delay.high ? '' : ` (from ${formatDuration(delay.low)} to ${formatDuration(delay.high)})`;

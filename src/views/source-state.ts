@@ -1,4 +1,5 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
+import type { SourceFacts } from '../failure/decide.ts';
 import { formatPace, formatRate, type Limits } from '../pace.ts';
 import type { SourceRecord } from '../store/store.ts';
 import { doneBy } from './done-by.ts';
@@ -57,6 +58,18 @@ export function sourceStateWords(state: ShownSourceState): string {
   return state === 'needs_person' ? 'needs a person' : state;
 }
 
+/** What a failure of one of its tasks would be decided with, as far as the record tells. */
+export function sourceFacts(source: SourceSeen | undefined): SourceFacts {
+  const state = source ? shownSourceState(withoutHold(source.record)) : 'normal';
+  const shutFor = source?.record.state?.opensIn ?? 0;
+  if (state === 'needs_person') return { standing: 'needs_person', shutFor };
+  return { standing: source?.record.state?.restriction?.probing ? 'down' : 'open', shutFor };
+}
+
+function withoutHold({ hold: _, ...record }: SourceRecord): SourceRecord {
+  return record;
+}
+
 /** Whether none of its tasks starts at present, but for a probe. */
 export function holdsTasks(state: ShownSourceState): boolean {
   return state === 'held' || state === 'needs_person' || state === 'shut' || state === 'probing';
@@ -77,10 +90,8 @@ export function sourceCause({ record, trouble }: SourceSeen, now: number): strin
       return state?.restriction?.cause === 'rate_limit' ? 'the wait that it asked for is over' : 'works again';
     case 'limited':
       return limits ? `at most ${limitWords(limits)}, set ${doneBy(limits.by, limits.by.at, now)}` : '';
-    case 'watched': {
-      const failed = trouble ? `failed ${formatDuration(trouble.sinceMs)} ago${reasonWords(trouble)}` : '';
-      return [failed, tokenWords(tokens)].filter((part) => part !== '').join('; ');
-    }
+    case 'watched':
+      return trouble ? `failed ${formatDuration(trouble.sinceMs)} ago${reasonWords(trouble)}` : tokenWords(tokens);
     case 'normal':
       return '';
   }
@@ -92,7 +103,9 @@ export function sourceNext(record: SourceRecord, ready: number, now: number): st
   const restriction = state?.restriction;
   switch (shownSourceState(record)) {
     case 'held':
-      return hold?.until === undefined ? 'until it is released' : `until ${inTime(hold.until - now)}`;
+      return hold?.until === undefined
+        ? 'until it is released'
+        : `until it is released, or ${inTime(hold.until - now)}`;
     case 'needs_person':
       return 'until it is released';
     case 'shut': {

@@ -5,7 +5,7 @@ import type { Jitter } from '../failure/jitter.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Answered } from '../queue/policy-cache.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { HistoryEntry, Imported } from '../store/store.ts';
+import type { HeldBy, HistoryEntry, Imported } from '../store/store.ts';
 import { GLYPHS, type ShownState, type Style } from './glyphs.ts';
 import { plural } from './plural.ts';
 import { quoted, visible } from './visible.ts';
@@ -67,6 +67,23 @@ const STYLES: Readonly<Record<ShownState, Style>> = {
 export function styleOf(state: ShownState): Style {
   return STYLES[state];
 }
+
+/** What holds a ready task, in few words; empty where nothing does but a missing worker. */
+export function heldWords({ heldBy }: Pick<Task, 'heldBy'>): string {
+  return heldBy === undefined ? '' : HELD[heldBy];
+}
+
+const HELD: Readonly<Record<HeldBy, string>> = {
+  source_held: 'source held',
+  breaker: 'outage',
+  rate_limit: 'rate limit',
+  needs_person: 'source needs a person',
+  budget: 'too many retries',
+  pace: 'pace',
+  concurrency: 'concurrency',
+  queue_paused: 'queue paused',
+  no_worker: '',
+};
 
 /** What a state is called in a sentence. */
 export function stateWords(state: ShownState): string {

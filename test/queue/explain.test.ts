@@ -441,8 +441,11 @@ describe('explainError', () => {
     const { id } = await kit.holdfast.enqueue(push, { how: 'broken' });
     await kit.advance('20m');
     const { decision, text } = await kit.holdfast.explainError(refused, id);
-    expect(decision).toMatchObject({ next: 'dead', because: { step: 'max_attempts', count: 4, limit: 4 } });
-    expect(text).toContain('count    4 of 4\nthen     dead: net.refused: attempt 4 of 4 failed.');
+    expect(decision).toMatchObject({ next: 'scheduled', because: { step: 'awaits_verdict', count: 4, limit: 4 } });
+    expect(text).toContain(
+      'count    4 of 4\nthen     net.refused: attempt 4 of 4 failed. It waits 1m to see whether its source is down.',
+    );
+    expect(text).toContain('ends     unless its source turns out to be down');
   });
 
   test('of an imported task counts on from its deferrals, as the worker does', async () => {

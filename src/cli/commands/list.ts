@@ -4,7 +4,16 @@ import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
-import { endOf, glyphOf, lastDecision, shownState, styleOf, summaryOf, triesOf } from '../../views/task-text.ts';
+import {
+  endOf,
+  glyphOf,
+  heldWords,
+  lastDecision,
+  shownState,
+  styleOf,
+  summaryOf,
+  triesOf,
+} from '../../views/task-text.ts';
 import { ago, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -20,6 +29,7 @@ interface Flags {
   readonly all?: boolean;
   readonly before?: string;
   readonly ids?: boolean;
+  readonly held?: boolean;
 }
 
 const LIMIT = 50;
@@ -31,6 +41,7 @@ export function declare(command: Command): void {
     .option('--limit <number>', `how many, the newest first (default: ${LIMIT}, at most ${MOST})`)
     .option('--all', 'all that match')
     .option('--before <id>', 'only those with a smaller number')
+    .option('--held', 'only those that are held: ready tasks that something keeps from starting, and tasks put aside')
     .option('--ids', 'numbers only, one on a line, for xargs')
     .addHelpText(
       'after',
@@ -48,15 +59,18 @@ interface Page {
 }
 
 async function list(cli: Cli, terms: readonly string[], flags: Flags): Promise<number> {
-  const filter = parseFilter(terms.join(' '));
+  const given = parseFilter(terms.join(' '));
+  if (flags.held && given.states)
+    throw usage('--held and state: contradict each other: --held is of ready and held tasks');
+  const filter: Filter = flags.held ? { ...given, states: ['ready', 'held'] } : given;
   if (flags.ids && cli.terminal.json) throw usage('--ids and --json are two forms of the answer: choose one');
   if (flags.all && flags.limit !== undefined) throw usage('--all and --limit contradict each other');
   const limit = flags.all ? Number.POSITIVE_INFINITY : limitFrom(flags.limit);
   const before =
     flags.before === undefined ? undefined : wholeNumberFlag(flags.before.replace(/^#/, ''), '--before', 1);
   return withStore(cli, {}, async (holdfast) => {
-    const page = await pageOf(holdfast, filter, limit, before);
-    const total = await totalOf(holdfast, filter, page, before);
+    const page = await pageOf(holdfast, filter, limit, before, flags.held === true);
+    const total = await totalOf(holdfast, filter, page, before, flags.held === true);
     if (cli.terminal.json) {
       const items = page.tasks.map(taskJson);
       cli.terminal.document(documentOf('list', { items, next: page.next === null ? null : String(page.next), total }));
@@ -70,15 +84,27 @@ function limitFrom(text: string | undefined): number {
   return text === undefined ? LIMIT : wholeNumberFlag(text, '--limit', 1, MOST);
 }
 
-async function pageOf(holdfast: Holdfast, filter: Filter, limit: number, before?: number): Promise<Page> {
+/** Whether something holds it, or would if it were due. A missing worker is no hold. */
+function isHeld(task: Task): boolean {
+  return task.state === 'held' || heldWords(task) !== '';
+}
+
+async function pageOf(
+  holdfast: Holdfast,
+  filter: Filter,
+  limit: number,
+  before: number | undefined,
+  held: boolean,
+): Promise<Page> {
   const tasks: Task[] = [];
-  for (let from = before; ; from = tasks.at(-1)?.id) {
+  for (let from = before; ; ) {
     // One more than is shown tells whether there are more.
-    const size = Math.min(MOST, limit + 1 - tasks.length);
+    const size = held ? MOST : Math.min(MOST, limit + 1 - tasks.length);
     const some = await holdfast.list({ ...filter, limit: size, ...(from !== undefined && { before: from }) });
-    tasks.push(...some);
+    tasks.push(...(held ? some.filter(isHeld) : some));
     if (some.length < size) return { tasks, next: null };
     if (tasks.length > limit) break;
+    from = some.at(-1)?.id;
   }
   const shown = tasks.slice(0, limit);
   return { tasks: shown, next: shown.at(-1)?.id ?? null };
@@ -90,9 +116,10 @@ async function totalOf(
   { states, ...narrower }: Filter,
   page: Page,
   before: number | undefined,
+  narrowed: boolean,
 ): Promise<{ readonly value: number | null; readonly exact: boolean }> {
   if (page.next === null && before === undefined) return { value: page.tasks.length, exact: true };
-  if (Object.keys(narrower).length > 0) return { value: null, exact: false };
+  if (narrowed || Object.keys(narrower).length > 0) return { value: null, exact: false };
   const { byState } = await holdfast.counts();
   const counted = states ? [...new Set(states)].map((state) => byState[state]) : Object.values(byState);
   return { value: counted.reduce((sum, count) => sum + count, 0), exact: true };
@@ -147,5 +174,7 @@ function whenOf(task: Task, now: number): string {
   if (task.running) return `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
   if (task.dueAt) return until(task.dueAt.getTime(), now);
   if (task.state !== 'ready') return '';
+  const held = heldWords(task);
+  if (held !== '') return `held: ${held}`;
   return suspectRuleOf(task) === 'alone' ? 'due, to run alone' : 'due';
 }

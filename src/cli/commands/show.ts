@@ -11,6 +11,7 @@ import { newRoundOf } from '../../views/new-round.ts';
 import { suspectWords } from '../../views/suspect-rule.ts';
 import {
   endOf,
+  heldWords,
   importedWords,
   isOwnType,
   lastDecision,
@@ -160,13 +161,9 @@ function rowOf(entry: HistoryEntry, attempt: number | undefined, now: number, pa
 }
 
 type Paint = (style: Style) => (text: string) => string;
+type Execution = Extract<HistoryEntry, { kind: 'execution' }>;
 
-function executionRow(
-  entry: Extract<HistoryEntry, { kind: 'execution' }>,
-  attempt: number | undefined,
-  now: number,
-  paint: Paint,
-): Cell[] {
+function executionRow(entry: Execution, attempt: number | undefined, now: number, paint: Paint): Cell[] {
   const { how } = endOf(entry);
   const [glyph, style] = signOf(entry.outcome);
   const reason = entry.failure?.reason ?? entry.outcome;
@@ -194,14 +191,22 @@ function signOf(outcome: string): readonly [glyph: string, style: Style] {
   }
 }
 
-function decisionOf(entry: Extract<HistoryEntry, { kind: 'execution' }>): string {
+function decisionOf(entry: Execution): string {
   if (entry.late) return 'too late: it changed nothing';
   if (entry.next !== 'scheduled') return entry.next;
   const why = entry.because ? reasoning(entry.because) : '';
   const after = entry.after ? formatDuration(entry.after) : 'at once';
-  const charged = entry.charge === 'task' || entry.charge === 'recoveries' ? '' : ', not counted';
-  return `${after}${charged}${why === '' ? '' : ` (${why})`}`;
+  return `${after}${CHARGES[entry.charge]}${why === '' ? '' : ` (${why})`}`;
 }
+
+const CHARGES: Readonly<Record<Execution['charge'], string>> = {
+  task: '',
+  recoveries: '',
+  refunded: ', counted and given back',
+  deferrals: ', not counted',
+  source: ', not counted',
+  nobody: ', not counted',
+};
 
 function strayRow(entry: Extract<HistoryEntry, { kind: 'stray' }>, now: number, paint: Paint): Cell[] {
   return [
@@ -245,7 +250,7 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
   switch (task.state) {
     case 'scheduled':
     case 'ready':
-      return whoTakesIt(cli, holdfast, task);
+      return [...(await whatHolds(holdfast, task)), ...(await whoTakesIt(cli, holdfast, task))];
     case 'running': {
       const lost = await nextOfLost(cli, holdfast, task);
       if (lost) return lost.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
@@ -256,6 +261,14 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
     default:
       return [];
   }
+}
+
+/** What holds it at its source, its queue or a limit, and when that ends. */
+async function whatHolds(holdfast: Holdfast, task: Task): Promise<string[]> {
+  if (heldWords(task) === '') return [];
+  const { checks, next } = await holdfast.explain(task.id);
+  const held = checks.find(({ holder }) => holder !== undefined);
+  return held ? [`held   ${visible(held.text)}`, `       ${visible(next)}`] : [];
 }
 
 async function whoTakesIt(cli: Cli, holdfast: Holdfast, { id, type }: Task): Promise<string[]> {

@@ -2,12 +2,13 @@ import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { ClockRecord, Counts, SourceCounts, WorkerRecord } from '../../store/store.ts';
+import type { ClockRecord, Counts, SourceCounts, SourceRecord, WorkerRecord } from '../../store/store.ts';
 import { adviceFor } from '../../views/advice.ts';
 import { type DoneBy, doneByWords } from '../../views/done-by.ts';
 import { GLYPHS, type ShownState, type Style } from '../../views/glyphs.ts';
 import { documentOf, workerJson } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
+import { seenSource, shownSourceState, sourceCause, sourceNext } from '../../views/source-state.ts';
 import { isOwnType, stateWords, styleOf } from '../../views/task-text.ts';
 import { ago, clockTime, rfc3339, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
@@ -40,6 +41,8 @@ interface Attention {
     | 'no_worker'
     | 'lease_lapsed'
     | 'source_held'
+    | 'source_needs_person'
+    | 'source_down'
     | 'queue_paused'
     | 'worker_paused'
     | 'clock'
@@ -213,26 +216,50 @@ async function lapsed(
   ];
 }
 
-/** Held sources and paused queues for which ready tasks wait. People forget that they held something. */
+/** Sources and queues for which ready tasks wait: a person may have forgotten that they held it, or is needed. */
 async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
   const { administration } = holdfast;
-  const held = await holdfast.sources.list();
+  const records = await holdfast.sources.list();
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);
   const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
-  const bySource = held.length > 0 ? await administration.countsBySource(0) : [];
+  const bySource = records.length > 0 ? await administration.countsBySource(records.length) : [];
   const byQueue = paused.length > 0 ? await administration.countsByQueue(0) : [];
-  const sources = held.flatMap(({ name, hold }): Attention[] => {
-    if (!hold) return [];
-    const count = behind(bySource, name);
-    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} for the source ${visible(name)}, held ${doneByWords(hold, now)}`;
-    return [{ kind: 'source_held', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
-  });
+  const sources = records.flatMap((record) => sourceAttention(cli, record, behind(bySource, record.name), now));
   const queues = paused.map(({ name, paused: by }): Attention => {
     const count = behind(byQueue, name);
     const text = `${plural(count, 'ready task waits', 'ready tasks wait')} in the queue ${visible(name)}, paused ${doneByWords(by as DoneBy, now)}`;
     return { kind: 'queue_paused', count, text, command: cli.command(`queues resume ${quoted(name)}`) };
   });
-  return [...sources, ...queues].filter(({ count }) => count > 0);
+  return [...sources, ...queues.filter(({ count }) => count > 0)];
+}
+
+/** One item for a source, however many of its tasks wait. What opens by itself soon, or is only slow, needs nobody. */
+function sourceAttention(cli: Cli, record: SourceRecord, count: number, now: number): Attention[] {
+  const { name, hold } = record;
+  const shown = visible(name);
+  const waits = plural(count, 'ready task waits', 'ready tasks wait');
+  const state = shownSourceState(record);
+  const cause = visible(sourceCause(seenSource(record), now));
+  if (state === 'held' && hold) {
+    const until = hold.until === undefined ? '' : `, ${sourceNext(record, count, now)}`;
+    const text = `${waits} for the source ${shown}, held ${doneByWords(hold, now)}${until}`;
+    return count === 0
+      ? []
+      : [{ kind: 'source_held', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
+  }
+  if (state === 'needs_person') {
+    const text = `the source ${shown} needs a person ${cause}. ${capital(waits)}, and no attempt is charged. Mend it, then release it.`;
+    return [{ kind: 'source_needs_person', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
+  }
+  if ((state === 'shut' || state === 'probing') && record.state?.restriction?.cause === 'breaker') {
+    const text = `the source ${shown} is ${cause}. ${capital(waits)}, and no attempt is charged; ${sourceNext(record, count, now)}.`;
+    return [{ kind: 'source_down', count, text, command: cli.command('sources') }];
+  }
+  return [];
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: Style]>> = {
@@ -241,6 +268,8 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   no_worker: [GLYPHS.held, 'waiting'],
   lease_lapsed: [GLYPHS.dead, styleOf('dead')],
   source_held: [GLYPHS.held, 'waiting'],
+  source_needs_person: [GLYPHS.needs_manual, styleOf('needs_manual')],
+  source_down: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
   worker_paused: [GLYPHS.held, 'waiting'],
   clock: [GLYPHS.held, 'waiting'],

@@ -24,7 +24,7 @@ export function unknownName(cli: Cli, named: Named, ...hints: readonly string[])
  * nothing in silence: a person is asked, a script must say --yes.
  * @throws Problem where nobody is there to be asked.
  */
-export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' | 'order'): Promise<boolean> {
+export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' | 'order' | 'limit'): Promise<boolean> {
   if (cli.yes || named.known.includes(named.name)) return true;
   const { terminal } = cli;
   if (!terminal.mayAsk) throw unknownName(cli, named, `to ${action} it before its first task, add --yes`);

@@ -15,6 +15,12 @@ export interface ExecutionOf {
   readonly source: string;
 }
 
+/**
+ * How a source stands from now on: it is down, it asked for a wait, its tasks are released slowly, it is in its normal state again, or
+ * it needs a person.
+ */
+export type SourceChange = 'down' | 'waits' | 'ramping' | 'normal' | 'needs_person';
+
 /** Everything that happens. Each has one line in the log, made in `log-lines.ts`. */
 export type EngineEvent =
   | WorkerEvent
@@ -26,6 +32,18 @@ export type EngineEvent =
   | { readonly kind: 'unwritten'; readonly execution: ExecutionOf }
   /** A handler left a promise or timer behind that failed. `isLast`: later ones of this execution are not recorded. */
   | { readonly kind: 'stray'; readonly execution: ExecutionOf; readonly failure: Failure; readonly isLast: boolean }
+  /** What an execution told of its source changed how that stands. */
+  | {
+      readonly kind: 'source';
+      readonly source: string;
+      readonly change: SourceChange;
+      /** Of the failure. */
+      readonly reason?: string;
+      /** How long none of its tasks starts. */
+      readonly shutForMs?: Milliseconds;
+      /** How many attempts of its tasks were given back. */
+      readonly refunded: number;
+    }
   /** The worker itself has trouble, and claims only single tasks to test. */
   | { readonly kind: 'worker_paused'; readonly reason: string; readonly message: string }
   | { readonly kind: 'worker_resumed' };

@@ -3,7 +3,7 @@ import type { Outcome } from '../failure/outcome.ts';
 import { isEnabled, type Logger, type LogLevel } from '../log.ts';
 import type { ActionTaken, Claimed } from '../store/store.ts';
 import { hasEnded, type TaskState } from '../task.ts';
-import type { EngineEvent, WorkerEvent } from './events.ts';
+import type { EngineEvent, SourceChange, WorkerEvent } from './events.ts';
 
 /**
  * What a line is about, in its field `event`: each thing that happens to a task is one of these, and is logged once. Of those that
@@ -19,6 +19,7 @@ export const LOG_EVENTS = [
   'waiting.deferral',
   'waiting.recovery',
   'waiting.handed_back',
+  'waiting.source',
   'needs_manual',
   'ended.succeeded',
   'ended.dead',
@@ -33,6 +34,11 @@ export const LOG_EVENTS = [
   'stray',
   'worker.paused',
   'worker.resumed',
+  'source.down',
+  'source.waits',
+  'source.ramping',
+  'source.normal',
+  'source.needs_person',
 ] as const;
 export type LogEvent = (typeof LOG_EVENTS)[number];
 
@@ -60,6 +66,8 @@ function levelOf(event: EngineEvent): LogLevel {
       return SETTLED[eventOf(event)] ?? 'info';
     case 'stale':
       return 'warn';
+    case 'source':
+      return OF_SOURCES[event.change].level;
     case 'action':
     case 'pruned':
     case 'worker_resumed':
@@ -125,6 +133,20 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
         message: `${reason}: the worker claims only single tasks to test, until one ends without this trouble`,
       };
     }
+    case 'source': {
+      const { source, change, reason, shutForMs, refunded } = event;
+      return {
+        fields: {
+          event: `source.${change}`,
+          source,
+          worker,
+          ...(reason !== undefined && { reason }),
+          ...(shutForMs !== undefined && { shutForMs: Math.round(shutForMs) }),
+          ...(refunded > 0 && { refunded }),
+        },
+        message: OF_SOURCES[change].message,
+      };
+    }
     case 'worker_resumed':
       return {
         fields: { event: 'worker.resumed', worker },
@@ -132,6 +154,21 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
       };
   }
 }
+
+const OF_SOURCES: Readonly<Record<SourceChange, { readonly level: LogLevel; readonly message: string }>> = {
+  down: {
+    level: 'warn',
+    message: 'Different tasks failed at the fault of the source: its tasks are held, and one at a time tests it',
+  },
+  waits: { level: 'info', message: 'The source asked for a wait: none of its tasks starts until then' },
+  ramping: { level: 'info', message: 'The source works again: its tasks are released slowly' },
+  normal: { level: 'info', message: 'The source is in its normal state again' },
+  needs_person: {
+    level: 'error',
+    message:
+      'The source needs a person: none of its tasks starts until somebody releases it (holdfast sources release)',
+  },
+};
 
 const UNWRITTEN =
   'The worker stopped before the store took the outcome of the task; the task is recovered when the store hears that the worker has ended';
@@ -171,6 +208,7 @@ function eventOf({ state, decision, outcome }: Settled): LogEvent {
   if (state === 'needs_manual') return 'needs_manual';
   if (outcome.kind === 'loss') return 'waiting.recovery';
   if (outcome.kind === 'interruption') return 'waiting.handed_back';
+  if ('charge' in decision && decision.charge.to === 'source') return 'waiting.source';
   return 'charge' in decision && decision.charge.to === 'task' ? 'waiting.retry' : 'waiting.deferral';
 }
 

@@ -69,6 +69,7 @@ export function sourceJson({ record, trouble, state, ready, running, cause }: Li
     since: trouble ? rfc3339(now - trouble.sinceMs) : hold ? rfc3339(hold.at) : null,
     cause: cause === '' ? null : cause,
     reason: trouble?.reason ?? null,
+    error: trouble?.message ?? null,
     ready,
     running,
     held: doneByJson(hold),

@@ -1,6 +1,9 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
 import type { SourceFacts } from '../failure/decide.ts';
 import { formatPace, formatRate, type Limits } from '../pace.ts';
+import { describe } from '../source/describe.ts';
+import { aged, type WhyAPerson } from '../source/memory.ts';
+import { readMemory } from '../source/stored.ts';
 import type { SourceRecord } from '../store/store.ts';
 import { doneBy } from './done-by.ts';
 import { plural } from './plural.ts';
@@ -28,10 +31,12 @@ export interface SourceTrouble {
   readonly sinceMs: Milliseconds;
   /** The reason of the failure that shut it, or of the last one that was seen. */
   readonly reason?: string;
+  /** Its message. */
+  readonly message?: string;
   /** Probes that failed since then. */
   readonly failedProbes?: number;
   /** Why a person is needed. */
-  readonly why?: 'permanent' | 'long_retry_after' | 'held_too_long';
+  readonly why?: WhyAPerson;
 }
 
 /** A source with what its memory says, if it has one that can be read. */
@@ -40,9 +45,23 @@ export interface SourceSeen {
   readonly trouble?: SourceTrouble;
 }
 
-/** A source as it is shown, from its record. */
+/** A source as it is shown, from its record. What it failed by too long ago is forgotten. */
 export function seenSource(record: SourceRecord): SourceSeen {
-  return { record };
+  const { state, ...rest } = record;
+  if (!state) return { record };
+  const memory = aged(readMemory(state.memory), state.age);
+  const told = describe(memory);
+  if (!told) return { record: state.restriction ? record : rest };
+  const { sinceAgo, reason, message, failedProbes } = told;
+  const { phase } = memory;
+  const trouble = {
+    sinceMs: sinceAgo,
+    reason,
+    message,
+    ...(failedProbes !== undefined && { failedProbes }),
+    ...(phase.name === 'needs_person' && { why: phase.why }),
+  };
+  return { record, trouble };
 }
 
 export function shownSourceState({ hold, state, limits, tokens }: SourceRecord): ShownSourceState {
@@ -205,8 +224,9 @@ function needWords(trouble: SourceTrouble | undefined): string {
   return `${since}${reasonWords(trouble)}`;
 }
 
-function reasonWords({ reason }: Partial<SourceTrouble> = {}): string {
-  return reason === undefined || reason === '' ? '' : `: ${reason}`;
+function reasonWords({ reason = '', message = '' }: Partial<SourceTrouble> = {}): string {
+  if (reason === '') return '';
+  return message === '' ? `: ${reason}` : `: ${reason} (${message})`;
 }
 
 function tokenWords(tokens: number | undefined): string {

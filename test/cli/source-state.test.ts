@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { aged } from '../../src/source/memory.ts';
+import { observe } from '../../src/source/observe.ts';
+import { restrictionOf } from '../../src/source/restriction.ts';
 import type { Restriction, SourceRecord } from '../../src/store/store.ts';
 import { listedSource, sourceJson } from '../../src/views/source-list.ts';
-import type { SourceTrouble } from '../../src/views/source-state.ts';
+import { type SourceTrouble, seenSource, shownSourceState, sourceCause } from '../../src/views/source-state.ts';
 
 const NOW = 10_000_000;
 const by = { actor: 'eva', at: NOW - 60_000 };
@@ -78,6 +81,7 @@ describe('a source in a list', () => {
       since: null,
       cause: null,
       reason: null,
+      error: null,
       ready: 0,
       running: 0,
       held: null,
@@ -102,5 +106,48 @@ describe('a source in a list', () => {
       tokens: 3,
       limits: { per_second: 10, burst: 1, concurrency: 4, set_by: { actor: 'eva', origin: 'person' } },
     });
+  });
+});
+
+describe('what is remembered of a source', () => {
+  const failure = {
+    kind: 'source_failure',
+    execution: 1,
+    startedAgo: 0,
+    probe: false,
+    drained: false,
+    reason: 'net.refused',
+    message: 'connect ECONNREFUSED',
+    maxRetryAfter: 86_400_000,
+    switches: { gate: true, breaker: true, budget: true },
+  } as const;
+
+  test('is shown with the failure that shut it, and for how long', () => {
+    const first = observe(undefined, { ...failure, task: 1 }, 0.5);
+    const { memory, change } = observe(aged(first.memory, 1_000), { ...failure, task: 2 }, 0.5);
+    const restriction = restrictionOf(memory) as Restriction;
+    const seen = seenSource({
+      name: 'api',
+      state: { revision: 3, memory: change?.memory ?? '', age: 3_000, restriction, opensIn: 2_000 },
+    });
+    expect(shownSourceState(seen.record)).toBe('shut');
+    expect(sourceCause(seen, NOW)).toBe('down for 3s: net.refused (connect ECONNREFUSED)');
+  });
+
+  test('is not shown any more when it was forgotten', () => {
+    const { change } = observe(undefined, { ...failure, task: 1 }, 0.5);
+    const stateAfter = (age: number) => {
+      const { record } = seenSource({ name: 'api', state: { revision: 3, memory: change?.memory ?? '', age } });
+      return shownSourceState(record);
+    };
+    expect([stateAfter(60_000), stateAfter(2 * 3_600_000)]).toEqual(['watched', 'normal']);
+  });
+
+  test('that is damaged is shown as far as the restriction tells', () => {
+    const seen = seenSource({
+      name: 'api',
+      state: { revision: 3, memory: '{', age: 0, restriction: { cause: 'breaker', probing: true }, opensIn: 9_000 },
+    });
+    expect([shownSourceState(seen.record), sourceCause(seen, NOW)]).toEqual(['shut', 'down']);
   });
 });

@@ -12,6 +12,7 @@ const FAMILIES = new Set(KNOWN.filter((reason) => reason.includes('.')).map(fami
 /** Texts that look like a reason of ours and are something else. */
 const OTHERS: readonly string[] = [
   ...LOG_EVENTS,
+  'api.example.com',
   'data.error',
   'reasons',
   'unique.key',

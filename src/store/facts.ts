@@ -13,6 +13,8 @@ export interface Remembered {
   readonly recoveries: readonly number[] | null;
   /** How often it was lost in a row. */
   readonly lost: number;
+  /** The reason with which it ends unless its source turns out to be down, where it waits for that. */
+  readonly verdict?: string | null;
 }
 
 /** Of a task that nothing is remembered of. */
@@ -51,7 +53,13 @@ export function factsAt(now: number, past: Remembered, of: FactsFor): Facts {
     cancelRequested: of.cancelRequested,
     sinceFirstStartMs: since(past.first_started_at ?? of.startedAt, now),
   };
-  return of.deadline === null ? facts : { ...facts, untilDeadlineMs: of.deadline - now };
+  const { verdict } = past;
+  if (of.deadline === null && verdict == null) return facts;
+  return {
+    ...facts,
+    ...(of.deadline !== null && { untilDeadlineMs: of.deadline - now }),
+    ...(verdict != null && { verdict }),
+  };
 }
 
 function since(at: number | null, now: number): Milliseconds {

@@ -1,11 +1,19 @@
 import type { Decision } from '../failure/decide.ts';
-import type { Settled, Settlement } from './store.ts';
+import type { Settled, Settlement, SourceChange } from './store.ts';
 
 export const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
 
 /** A first execution that succeeded and has nothing to say: it needs no row of history, and no facts. */
 export function isPlain({ lease, decision, report }: Settlement): boolean {
   return decision.next === 'succeeded' && lease.execution === 1 && report.message === undefined;
+}
+
+/** It was made where its source had no state, and changes nothing of it. */
+export const NO_SOURCE_STATE: SourceChange = { revision: 0 };
+
+/** Whether it was made where its source had no state, and changes nothing of it. */
+export function leavesSource({ source = NO_SOURCE_STATE }: Settlement): boolean {
+  return source !== 'any' && source.revision === 0 && !source.change;
 }
 
 /** Null for a success. */

@@ -1,6 +1,6 @@
 import type { Writable } from '../../writable.ts';
 import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
-import type { Claimed } from '../store.ts';
+import type { Claimed, SourceState } from '../store.ts';
 import type { Classes } from './classes.ts';
 
 /** A task as `handed` writes it. */
@@ -70,5 +70,39 @@ export async function claimedFrom(
     if (past !== null && past.error !== null) claimed.lastError = past.error;
     if (past !== null && past.checkpoint !== null) claimed.checkpoint = past.checkpoint;
     return claimed;
+  });
+}
+
+/** A state as `state_of` writes it. */
+export type StateRow = readonly [revision: number, memory: string, age: number];
+
+export function sourceState([revision, memory, age]: StateRow): SourceState {
+  return { revision, memory, age };
+}
+
+/** What `told_of_sources` says of the tasks of a claim. */
+export interface ToldOfSources {
+  readonly states: readonly [source: string, ...state: StateRow, drained: boolean][] | null;
+  readonly probes: readonly number[] | null;
+}
+
+/** These tasks with the states of their sources. */
+export function withSources(tasks: readonly Claimed[], told: ToldOfSources | null | undefined): readonly Claimed[] {
+  const { states, probes } = told ?? {};
+  if (!states && !probes) return tasks;
+  const bySource = new Map(
+    states?.map(([source, revision, memory, age, drained]) => [
+      source,
+      { state: sourceState([revision, memory, age]), drained },
+    ]),
+  );
+  return tasks.map((task) => {
+    const known = bySource.get(task.source);
+    return {
+      ...task,
+      ...(known && { sourceState: known.state }),
+      ...(known?.drained && { drained: true as const }),
+      ...(probes?.includes(task.lease.task) && { probe: true as const }),
+    };
   });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { importedCounts, importedText } from '../imported.ts';
 import { lastError } from '../last-error.ts';
-import { reasonOf } from '../settlement.ts';
+import { NO_SOURCE_STATE, reasonOf } from '../settlement.ts';
 import type { ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
 import { needsText } from '../takes.ts';
 
@@ -59,7 +59,10 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
 }
 
 /** A settlement as `settle_items` takes it. */
-export function item({ lease, revision, decision, result, report }: Settlement): object {
+export function item(
+  { lease, revision, decision, result, report, source = NO_SOURCE_STATE }: Settlement,
+  place: number,
+): object {
   const charge = 'charge' in decision ? decision.charge : ({ to: 'nobody' } as const);
   return {
     id: lease.task,
@@ -82,6 +85,11 @@ export function item({ lease, revision, decision, result, report }: Settlement):
     m: report.message,
     b: JSON.stringify(decision.because),
     rf: ranFor(report),
+    nt: decision.next === 'scheduled' && decision.needsToken === true,
+    vd: decision.next === 'scheduled' ? decision.verdict : undefined,
+    so: place,
+    sr: source === 'any' ? undefined : source.revision,
+    sc: source === 'any' ? undefined : source.change,
   };
 }
 

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { budgetFunctions } from './budget.ts';
 import { transitionFunctions } from './transitions.ts';
 import { quoted } from './writer.ts';
 
 /** The files of functions, each after those whose functions its own need to be made. */
 const FILES = [
   'floors',
+  'rooms',
+  'openings',
   'claim',
   'lanes',
   'checkpoints',
@@ -14,6 +17,7 @@ const FILES = [
   'days',
   'enqueue',
   'settle',
+  'states',
   'late',
   'recover',
   'move',
@@ -25,6 +29,7 @@ const FILES = [
 
 /** The functions that are called from outside of the database. */
 const CALLED = [
+  'change_source',
   'claim',
   'enqueue_tasks',
   'enqueue_within',
@@ -33,6 +38,7 @@ const CALLED = [
   'import_tasks',
   'join_worker',
   'leave',
+  'limit_source',
   'move_tasks',
   'note_stopping',
   'others',
@@ -59,6 +65,7 @@ const CALLED = [
   'save_checkpoint',
   'set_up_queue',
   'settle',
+  'state_of_source',
   'take_over',
   'take_steps',
   'take_turn',
@@ -112,7 +119,9 @@ export function functionsOver(tables: string): Functions {
 }
 
 function build(tables: string): Functions {
-  const own = [transitionFunctions(), ...FILES.map((file) => sqlFile(`functions/${file}`))].join('\n');
+  const own = [transitionFunctions(), budgetFunctions(), ...FILES.map((file) => sqlFile(`functions/${file}`))].join(
+    '\n',
+  );
   const forPeople = sqlFile('functions/public');
   const schema = nameFor(tables, own + forPeople + SETTINGS);
   const path = `${schema}, ${tables}`;

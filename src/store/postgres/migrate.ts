@@ -25,6 +25,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/007-turns'), leastWriter: 1 },
   { sql: () => sqlFile('tables/008-days'), leastWriter: 1 },
   { sql: () => sqlFile('tables/009-redrives'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/010-source-states'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

@@ -1,4 +1,4 @@
-import { isPlain } from '../settlement.ts';
+import { isPlain, leavesSource } from '../settlement.ts';
 import type { Settlement } from '../store.ts';
 import { item, ranFor, saidJson, tokenOf } from './encoding.ts';
 import { list } from './writer.ts';
@@ -33,17 +33,23 @@ export function roundOfNumbered(settlements: readonly Numbered[]): {
 
 /** What the function `settle` takes: by id, so that no two statements wait for each other. */
 export function settleValues(round: Round): readonly unknown[] {
-  const sorted = [...round.values()].map(({ settlement }) => settlement).sort((a, b) => a.lease.task - b.lease.task);
-  const plain = sorted.filter(isPlain);
-  const others = sorted.filter((settlement) => !isPlain(settlement));
+  const sorted = [...round.values()].sort((a, b) => a.settlement.lease.task - b.settlement.lease.task);
+  const plain = sorted.map(({ settlement }) => settlement).filter(isBare);
+  const others = sorted.filter(({ settlement }) => !isBare(settlement));
   return [
     list(plain.map(({ lease }) => lease.task)),
     list(plain.map(tokenOfSettlement)),
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
     JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
-    list(others.map(({ lease }) => lease.task)),
-    others.length > 0 ? saidJson(others.map(item)) : null,
+    list(others.map(({ settlement }) => settlement.lease.task)),
+    others.length > 0 ? saidJson(others.map(({ settlement, i }) => item(settlement, i))) : null,
+    others.some(({ settlement: { source } }) => typeof source === 'object' && source.change !== undefined),
   ];
+}
+
+/** Whether it says nothing but that a first execution succeeded. */
+function isBare(settlement: Settlement): boolean {
+  return isPlain(settlement) && leavesSource(settlement);
 }
 
 function tokenOfSettlement({ lease }: Settlement): string {

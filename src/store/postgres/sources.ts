@@ -1,9 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { By, News, QueueSettings, SourceStore } from '../store.ts';
+import type { Milliseconds } from '../../duration.ts';
+import type {
+  By,
+  LimitOrigin,
+  News,
+  QueueSettings,
+  SourceChange,
+  SourceLimits,
+  SourceState,
+  SourceStates,
+  SourceStore,
+} from '../store.ts';
+import { type StateRow, sourceState } from './claim.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
-/** Holds and releases sources, pauses and resumes queues, and sets queues up. */
-export class PostgresSources implements SourceStore {
+/** Holds, releases, changes and limits sources; pauses, resumes and sets up queues. */
+export class PostgresSources implements SourceStore, SourceStates {
   readonly #database: Database;
   readonly #notify: (news: News) => void;
 
@@ -12,13 +24,42 @@ export class PostgresSources implements SourceStore {
     this.#notify = notify;
   }
 
-  async hold(source: string, { actor, note }: By): Promise<void> {
-    await this.#database.call('hold_source', [randomUUID(), source, actor, note ?? null]);
+  async hold(source: string, { actor, note }: By, forMs?: Milliseconds): Promise<void> {
+    const time = forMs === undefined ? null : Math.ceil(forMs);
+    await this.#database.call('hold_source', [randomUUID(), source, actor, note ?? null, time]);
     this.#notify('recall');
   }
 
   async release(source: string): Promise<void> {
     await this.#database.call('release_source', [randomUUID(), source]);
+    this.#notify('work');
+  }
+
+  async state(source: string): Promise<SourceState | undefined> {
+    const row = await this.#database.call<StateRow | null>('state_of_source', [source]);
+    return row ? sourceState(row) : undefined;
+  }
+
+  async change(source: string, { revision, change }: SourceChange): Promise<boolean> {
+    const answer = await this.#database.call<{ changed: boolean; opens?: boolean; shuts?: boolean }>('change_source', [
+      randomUUID(),
+      source,
+      revision,
+      change === undefined ? null : JSON.stringify(change),
+    ]);
+    if (answer.opens) this.#notify('work');
+    if (answer.shuts) this.#notify('recall');
+    return answer.changed;
+  }
+
+  async limit(source: string, limits: SourceLimits, by: By & { readonly origin: LimitOrigin }): Promise<void> {
+    const { pace, concurrency } = limits;
+    await this.#database.call('limit_source', [
+      randomUUID(),
+      source,
+      JSON.stringify({ pace, concurrency }),
+      JSON.stringify(by),
+    ]);
     this.#notify('work');
   }
 
@@ -32,9 +73,11 @@ export class PostgresSources implements SourceStore {
     this.#notify('work');
   }
 
-  async setUp(queue: string, { order, fair }: Partial<QueueSettings>): Promise<void> {
-    await this.#database.call('set_up_queue', [randomUUID(), queue, order ?? null, fair ?? null], {
+  async setUp(queue: string, { order, fair, pace, concurrency }: Partial<QueueSettings>): Promise<void> {
+    const limits = JSON.stringify({ pace, concurrency });
+    await this.#database.call('set_up_queue', [randomUUID(), queue, order ?? null, fair ?? null, limits], {
       within: LONG_ANSWER_WITHIN_MS,
     });
+    if (pace !== undefined || concurrency !== undefined) this.#notify('work');
   }
 }

@@ -29,7 +29,7 @@ import type {
   TaskStore,
   Trouble,
 } from '../store.ts';
-import { claimedFrom, type HandedRow } from './claim.ts';
+import { claimedFrom, type HandedRow, type StateRow, sourceState, type ToldOfSources, withSources } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Database } from './database.ts';
@@ -63,6 +63,7 @@ interface ClaimAnswer {
   readonly expired: boolean;
   readonly unfinished?: boolean;
   readonly tasks?: readonly HandedRow[] | null;
+  readonly sources?: ToldOfSources | null;
   readonly next?: number | null;
 }
 
@@ -75,7 +76,12 @@ interface AnsweredClaim extends Omit<Claim, 'expired'> {
 
 interface SettleAnswer {
   readonly now: number;
-  readonly answers: readonly [id: number, answer: Settled['answer'], more?: TaskState | HandedRow][] | null;
+  readonly answers:
+    | readonly [id: number, answer: Settled['answer'], more?: TaskState | HandedRow, state?: StateRow | null][]
+    | null;
+  /** Whether something of a source may start now, and whether a source was shut. */
+  readonly opens?: boolean;
+  readonly shuts?: boolean;
 }
 
 type ReceiptRow = [id: number, created: boolean, replaced?: number];
@@ -216,7 +222,7 @@ export class PostgresTasks implements TaskStore {
     asked: object,
   ): Promise<AnsweredClaim | undefined> {
     const { functions } = this.#parts.database;
-    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7),${functions}.claim($8,$9))::text AS answer`;
+    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8),${functions}.claim($9,$10))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
       const settling = [...settleValues(round), this.#groupPatience];
@@ -416,17 +422,23 @@ export class PostgresTasks implements TaskStore {
     return answers;
   }
 
-  async #answersOf(round: Round, { now, answers: told }: SettleAnswer, count: number): Promise<readonly Settled[]> {
+  async #answersOf(
+    round: Round,
+    { now, answers: told, opens, shuts }: SettleAnswer,
+    count: number,
+  ): Promise<readonly Settled[]> {
     this.#parts.time.learn(now);
     const answers = new Array<Settled>(count);
     for (const { i } of round.values()) answers[i] = SUCCEEDED;
-    for (const [id, answer, more] of told ?? []) {
+    if (opens) this.#parts.notify('work');
+    if (shuts) this.#parts.notify('recall');
+    for (const [id, answer, more, state] of told ?? []) {
       const { i, settlement } = round.get(id) as Numbered;
       if (answer === 'settled') answers[i] = { answer, state: more as TaskState };
       else if (answer === 'changed') {
         const [claimed] = await claimedFrom(this.#parts.classes, settlement.lease.token, [more as HandedRow], now);
         const { revision, facts } = claimed as Claimed;
-        answers[i] = { answer, revision, facts };
+        answers[i] = { answer, revision, facts, ...(state && { sourceState: sourceState(state) }) };
       } else answers[i] = { answer };
     }
     return answers;
@@ -455,10 +467,10 @@ export class PostgresTasks implements TaskStore {
 
   async #claimFrom(
     token: string,
-    { known, now, expired, unfinished = false, tasks, next }: ClaimAnswer,
+    { known, now, expired, unfinished = false, tasks, sources, next }: ClaimAnswer,
   ): Promise<AnsweredClaim> {
     this.#parts.time.learn(now);
-    const claimed = await claimedFrom(this.#parts.classes, token, tasks ?? [], now);
+    const claimed = withSources(await claimedFrom(this.#parts.classes, token, tasks ?? [], now), sources);
     const answer: AnsweredClaim = { known, tasks: claimed, expired, ...(unfinished && { unfinished: true }) };
     return typeof next === 'number' ? { ...answer, nextDueIn: Math.max(0, next - now) } : answer;
   }

@@ -9,19 +9,29 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT id FROM $.live FULL JOIN $.bodies USING (id) WHERE (live.class IS NULL) <> (bodies.payload IS NULL)`,
   'stands in a lane of another class, source or track': `
     SELECT t.id FROM $.live t JOIN $.bodies b ON b.id = t.id LEFT JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready'
-      AND (l.id IS NULL OR l.class <> t.class OR l.source <> b.source OR l.track <> CASE WHEN NOT t.suspect THEN 0 WHEN t.lost_in_a_row < 2 THEN 2 ELSE 3 END)`,
+      AND (l.id IS NULL OR l.class <> t.class OR l.source <> b.source OR CASE WHEN t.suspect THEN
+        l.track <> CASE WHEN t.lost_in_a_row < 2 THEN 2 ELSE 3 END WHEN t.needs_token THEN l.track <> 1 ELSE l.track NOT IN (0, 4) END)`,
   'is ready, but its lane is at rest although its source is open': `
     SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready' AND NOT l.active
-      AND NOT EXISTS (SELECT 1 FROM $.sources s WHERE s.name = l.source)`,
+      AND NOT EXISTS (SELECT 1 FROM $.sources s WHERE s.name = l.source)
+      AND NOT EXISTS (SELECT 1 FROM $.source_states s WHERE s.name = l.source
+        AND (s.closed_by IS NOT NULL OR l.track = 1 AND s.budget_opens_at IS NOT NULL))`,
   'stands before the rank of its lane': `
     SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane JOIN $.classes c ON c.id = l.class JOIN $.queues q ON q.id = c.queue
     WHERE t.state = 'ready' AND l.active AND NOT q.fair AND (t.order_key, t.seq) < (l.rank, l.rank_seq)
       AND l.looked_at < $.now_ms() - 5000`,
   'is leased to a worker that is not there': `
     SELECT id FROM $.live WHERE state = 'running' AND worker <> 0 AND worker NOT IN (SELECT id FROM $.workers)`,
+  'is a probe beside another one of its source': `
+    SELECT t.id FROM $.live t JOIN $.live o ON o.counted = t.counted AND o.is_probe AND o.state = 'running' AND o.id < t.id
+    WHERE t.is_probe AND t.state = 'running'`,
   'was removed and left a lost lease behind': `
     SELECT task AS id FROM $.lost WHERE task NOT IN (SELECT id FROM $.live UNION ALL SELECT id FROM $.ended
       UNION ALL SELECT id FROM $.succeeded)`,
+  'is ready, but its source is closed until something of it ends, and nothing of it runs': `
+    SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane JOIN $.source_states s ON s.name = l.source
+    WHERE t.state = 'ready' AND s.closed_by IS NOT NULL AND s.opens_at IS NULL AND coalesce(s.shut_until, 0) < 9223372036854775807
+      AND NOT EXISTS (SELECT 1 FROM $.live r WHERE r.state = 'running' AND r.counted = s.name)`,
   'has a key that does not lead to it': `
     SELECT t.id FROM (SELECT b.id, l.class, b.key FROM $.bodies b JOIN $.live l ON l.id = b.id
       UNION ALL SELECT id, class, key FROM $.ended UNION ALL SELECT id, class, key FROM $.succeeded) t

@@ -6,13 +6,17 @@
 -- wait, are scheduled, have ended, or belong to held sources.
 
 -- A queue that a worker may claim from: the classes of its tasks that fit the worker, and the floor of its lanes.
-CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision);
+CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision, is_limited boolean);
+
+-- What a claim took. `is_unfinished`: it ended early, to keep its transaction short. `is_limited`: some source has a state, a limit or a
+-- budget that is not full, or some queue has a limit. `is_blocked`: the row of a source or queue was locked.
+CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_limited boolean, is_blocked boolean);
 
 -- What was found in a queue: the next tasks in order; the lanes that have tasks behind these, with the place of the next one (its key
 -- and seq, or lower); the lanes that have none; whether there are more lanes than were read; how many of the tasks are suspects;
--- and how many blocks of dead entries were read, if many.
+-- how many blocks of dead entries were read, if many; and whether a source was left out because somebody has its row locked.
 CREATE TYPE picked AS (ids bigint[], going_on bigint[], next_keys double precision[], next_seqs bigint[], drained bigint[],
-  has_more boolean, suspects integer, blocks bigint);
+  has_more boolean, suspects integer, blocks bigint, is_blocked boolean);
 
 -- Leases the next ready tasks to a worker. Answers them, and when the next task is due. `expired`: some tasks met their deadline, and
 -- the worker must recover them first. `unfinished`: the claim ended early, to keep its transaction short, and is to be made again.
@@ -23,17 +27,19 @@ DECLARE
   due bigint;
   expiring bigint;
   taken bigint[];
-  is_unfinished boolean := false;
   tasks json;
   has_left boolean := false;
   had_deadline boolean;
+  took record;
+  is_blocked boolean;
 BEGIN
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
   IF (p_request ->> 'again')::boolean THEN
     tasks := leased_before(worker_, p_token, now_);
     IF tasks IS NOT NULL THEN
-      RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks, 'next', now_);
+      RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks, 'next', now_,
+        'sources', told_of_sources(ARRAY(SELECT (task ->> 0)::bigint FROM json_array_elements(tasks) task), now_));
     END IF;
   END IF;
   SELECT t.due, t.expiring INTO due, expiring FROM next_times(now_) t;
@@ -42,12 +48,13 @@ BEGIN
     RETURN json_build_object('known', true, 'now', now_, 'expired', true, 'next', least(due, expiring));
   END IF;
   IF due <= now_ THEN has_left := promote(now_, 1000); END IF;
+  is_blocked := open_sources(now_, 100);
   IF p_request ->> 'only' IS NULL THEN
-    SELECT t.taken, t.is_unfinished INTO taken, is_unfinished FROM take_next(p_request, p_token, now_) t;
+    took := take_next(p_request, p_token, now_);
   ELSE
-    taken := pick_only(p_request);
-    taken := lease(taken[1 : fitting(taken, worker_, p_token)], p_request, p_token, now_);
+    took := take_only(p_request, p_token, now_);
   END IF;
+  taken := took.taken;
   IF taken <> '{}' THEN
     SELECT json_agg(handed(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
     FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id;
@@ -56,8 +63,15 @@ BEGIN
     SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
     IF has_left THEN due := greatest(due, now_ + 100); END IF;
   END IF;
+  IF is_blocked OR took.is_blocked THEN
+    -- Somebody else has the row of a source or queue locked, for a moment.
+    due := least(due, now_ + 20);
+  ELSIF took.is_limited THEN
+    due := least(due, next_opening(now_));
+  END IF;
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
-    'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND is_unfinished);
+    'sources', CASE WHEN took.is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
+    'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND took.is_unfinished);
 END $$;
 
 -- What a claim with this token leased before; its answer was lost. It may still be at work: then it has the worker's row locked. Or it
@@ -72,9 +86,11 @@ END $$;
 
 -- Leases the next tasks of all queues that the worker may claim from: first a fair share of each queue, then whatever is left, then
 -- tasks ahead of need. Claims of one queue wait for each other here, so that each finds the exact order of what is left.
-CREATE FUNCTION take_next(p_request json, p_token uuid, p_now bigint, OUT taken bigint[], OUT is_unfinished boolean)
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION take_next(p_request json, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
+  done taken := ROW('{}'::bigint[], false, false, false);
+  -- Whether sources are limited; `done` tells the same with queues that have a pace.
+  is_limited boolean;
   queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, true, p_now) c);
   count_ integer := cardinality(queues_);
   most integer := (p_request ->> 'limit')::integer;
@@ -84,26 +100,30 @@ DECLARE
   ahead integer;
   got record;
 BEGIN
-  taken := '{}';
-  is_unfinished := false;
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
+  -- After the locks: who sets a limit has them too.
+  is_limited := has_limits();
+  queues_ := with_limits(queues_);
+  done.is_limited := is_limited OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL);
   FOR pass IN 1..3 LOOP
     EXIT WHEN pass = 2 AND count_ = 1;
-    EXIT WHEN pass = 3 AND (most_ahead = 0 OR count_ = 1 OR cardinality(taken) < most
-      OR ahead_of(taken, most - 1, coalesce(texts_of(p_request -> 'aheadTypes'), '{}')) < most);
+    EXIT WHEN pass = 3 AND (most_ahead = 0 OR count_ = 1 OR cardinality(done.taken) < most
+      OR ahead_of(done.taken, most - 1, coalesce(texts_of(p_request -> 'aheadTypes'), '{}')) < most);
     FOR i IN 0..count_ - 1 LOOP
-      room := CASE pass WHEN 3 THEN 0 WHEN 2 THEN most - cardinality(taken)
-        ELSE least(most - cardinality(taken), ceil(most::numeric / count_)::integer) END;
-      ahead := CASE WHEN pass = 3 THEN most + most_ahead - cardinality(taken) WHEN count_ = 1 THEN most_ahead ELSE 0 END;
+      room := CASE pass WHEN 3 THEN 0 WHEN 2 THEN most - cardinality(done.taken)
+        ELSE least(most - cardinality(done.taken), ceil(most::numeric / count_)::integer) END;
+      ahead := CASE WHEN pass = 3 THEN most + most_ahead - cardinality(done.taken) WHEN count_ = 1 THEN most_ahead ELSE 0 END;
       got := take(queues_[1 + ((p_request ->> 'rotation')::integer + i) % count_], p_request, room, ahead,
-        suspects, (p_request ->> 'alone')::boolean AND taken = '{}', p_token, p_now);
-      taken := taken || got.taken;
-      is_unfinished := is_unfinished OR got.is_unfinished;
-      IF got.is_alone THEN RETURN; END IF;
+        suspects, (p_request ->> 'alone')::boolean AND done.taken = '{}', is_limited, p_token, p_now);
+      done.taken := done.taken || got.taken;
+      done.is_unfinished := done.is_unfinished OR got.is_unfinished;
+      done.is_blocked := done.is_blocked OR got.is_blocked;
+      IF got.is_alone THEN RETURN done; END IF;
       suspects := suspects - got.suspects;
-      EXIT WHEN cardinality(taken) >= CASE pass WHEN 3 THEN most + most_ahead ELSE most END;
+      EXIT WHEN cardinality(done.taken) >= CASE pass WHEN 3 THEN most + most_ahead ELSE most END;
     END LOOP;
   END LOOP;
+  RETURN done;
 END $$;
 
 -- The queues that a worker may claim from, without those that are paused. With `p_active` only classes that have an active lane.
@@ -114,14 +134,25 @@ DECLARE
   categories text[] := texts_of(p_request -> 'categories');
   capabilities jsonb := p_request -> 'capabilities';
 BEGIN
-  RETURN QUERY SELECT q.id, q.fair, q.ordering, array_agg(c.id), coalesce(f.floor, '-infinity')
+  RETURN QUERY SELECT q.id, q.fair, q.ordering, array_agg(c.id), coalesce(f.floor, '-infinity'), false
     FROM classes c JOIN queues q ON q.id = c.queue LEFT JOIN floors f ON f.name = 'lanes ' || q.id AND f.until > p_now
     WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
       AND (categories IS NULL OR c.category = ANY(categories))
       AND (c.needs = '{}' OR meets(capabilities, c.needs))
       AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (0, 2, 3) AND l.active
-        AND l.rank >= coalesce(f.floor, '-infinity')))
+        AND l.rank >= coalesce(f.floor, '-infinity'))
+        OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (1, 4) AND l.active))
     GROUP BY q.id, f.floor ORDER BY q.id;
+END $$;
+
+-- These queues, with whether they are limited now.
+CREATE FUNCTION with_limits(p_queues claimable[]) RETURNS claimable[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  limited integer[] := ARRAY(SELECT id FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
+BEGIN
+  IF limited = '{}' THEN RETURN p_queues; END IF;
+  RETURN ARRAY(SELECT (q.queue, q.fair, q.ordering, q.classes, q.low_rank, q.queue = ANY(limited))::claimable
+    FROM unnest(p_queues) WITH ORDINALITY q(queue, fair, ordering, classes, low_rank, is_limited, n) ORDER BY q.n);
 END $$;
 
 -- Whether a worker's capabilities meet these needs. A damaged row, whose needs cannot be read, is met by any: its task is handed
@@ -139,11 +170,15 @@ END $$;
 -- Leases the next tasks of one queue, whose lock the caller has: at most so many, and ahead of need some more. A suspect that must run
 -- alone is leased by itself, where `p_alone` allows it and it is the first of all. A task that another transaction has locked, in
 -- order to cancel or hold it, is passed over: where one is met, more tasks are read, up to the first 10,000 of the queue. A claim of
--- many tasks is bounded by the size of their payloads too.
+-- many tasks is bounded by the size of their payloads too. What a source or the queue does not let start is passed over.
 CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
-  p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean)
+  p_limited boolean, p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean,
+  OUT is_blocked boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
+  -- Of tasks that may run beside others; with suspects, and with those that wait for a token or are the new work of a source that ramps.
+  tracks integer[] := CASE WHEN p_limited THEN '{0,1,4}' ELSE '{0}' END;
+  queue_permits integer;
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   most integer := p_most;
   -- How many tasks are read where some of them are locked; null: not known yet whether any is.
@@ -158,15 +193,24 @@ BEGIN
   taken := '{}';
   suspects := 0;
   is_unfinished := false;
+  is_alone := false;
+  is_blocked := false;
+  IF p_queue.is_limited THEN
+    SELECT q.permits, q.is_locked INTO queue_permits, is_blocked FROM queue_room(p_queue.queue, p_now) q;
+    most := least(most, queue_permits);
+    p_ahead := 0;
+    IF most = 0 THEN RETURN; END IF;
+  END IF;
   FOREACH reach IN ARRAY '{NULL,100,1000,10000}'::integer[] LOOP
     is_alone := false;
-    found := pick(p_queue, CASE WHEN p_suspects > suspects THEN '{0,2}' ELSE '{0}' END::integer[],
+    found := pick_admitted(p_queue, CASE WHEN p_suspects > suspects THEN tracks || 2 ELSE tracks END,
       greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
-      except_, p_now);
+      except_, p_limited, p_now);
+    is_blocked := is_blocked OR coalesce(found.is_blocked, false);
     wanted := found.ids;
     IF reach IS NOT NULL THEN wanted := free_of(wanted, most + p_ahead, p_suspects - suspects, p_queue.fair, p_now); END IF;
     IF p_alone AND taken = '{}' AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active) THEN
-      apart := pick(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, p_now);
+      apart := pick_admitted(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, p_limited, p_now);
       IF reach IS NOT NULL THEN apart.ids := free_of(apart.ids, 1, 1, p_queue.fair, p_now); END IF;
       is_alone := apart.ids IS NOT NULL
         AND (wanted IS NULL OR place_of(p_queue, apart.ids[1]) < place_of(p_queue, wanted[1]));
@@ -189,7 +233,9 @@ BEGIN
     END IF;
     fit := wanted;
     IF wanted <> '{}' AND is_large THEN fit := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
-    got := lease(fit, p_request, p_token, p_now);
+    got := lease(fit, p_request, p_token, p_limited, p_queue.is_limited, p_now);
+    IF got <> '{}' AND p_limited THEN PERFORM note_starts(got, p_now); END IF;
+    IF got <> '{}' AND p_queue.is_limited THEN PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now); END IF;
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
     IF reach IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
         AND (found.has_more OR found.blocks IS NOT NULL) THEN
@@ -204,6 +250,34 @@ BEGIN
         OR cardinality(found.ids) IS NULL OR cardinality(found.ids) < reach END;
     most := most - cardinality(got);
   END LOOP;
+END $$;
+
+-- As `pick`, and admitted by the sources of the tasks, whose rows are locked then. Where a source admits less than it seemed to, it is
+-- picked again.
+CREATE FUNCTION pick_admitted(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
+  p_limited boolean, p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
+DECLARE
+  found picked;
+  passed record;
+  without text[] := '{}';
+  is_blocked boolean := false;
+BEGIN
+  IF NOT p_limited THEN RETURN pick(p_queue, p_tracks, p_most, p_suspects, p_except, false, '{}', p_now); END IF;
+  FOR attempt IN 1..4 LOOP
+    found := pick(p_queue, p_tracks, p_most, p_suspects, p_except, true, without, p_now);
+    EXIT WHEN found.ids IS NULL;
+    passed := admitted(found.ids, p_now);
+    is_blocked := is_blocked OR passed.missed <> '{}';
+    IF cardinality(passed.ids) = cardinality(found.ids) THEN EXIT; END IF;
+    without := without || passed.missed;
+    IF attempt = 4 THEN
+      found.ids := nullif(passed.ids, '{}');
+      -- No rank may be raised past what was not given.
+      found.going_on := NULL;
+    END IF;
+  END LOOP;
+  IF NOT found IS NULL OR is_blocked THEN found.is_blocked := is_blocked; END IF;
+  RETURN found;
 END $$;
 
 -- Those of these tasks that nobody else has locked, in the given order: at most so many, and among them at most so many suspects.
@@ -236,9 +310,11 @@ BEGIN
 END $$;
 
 -- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects: the first that are met. Null:
--- there are no lanes. Where the lanes that were read do not prove the order, more lanes are read, and more tasks of each. Empty lanes are
+-- there are no lanes. With `p_limited` a source gives what it lets start, and nothing where it is among `p_without`; while it ramps, new
+-- work and backlog take turns, each where the first of what is left of both stands. Where the lanes that were read do not prove the order, more lanes are read, and more tasks of each. Empty lanes are
 -- put to rest; after many of them it ends without a task, so that no transaction gets long.
-CREATE FUNCTION pick(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[], p_now bigint)
+CREATE FUNCTION pick(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[], p_limited boolean,
+  p_without text[], p_now bigint)
 RETURNS picked LANGUAGE plpgsql AS $$
 DECLARE
   found picked;
@@ -263,7 +339,8 @@ BEGIN
       SELECT x.*, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n,
         -- A source that has no turn yet comes first, and so gets one.
         CASE WHEN p_queue.fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = p_queue.queue AND u.source = x.source),
-          0) END AS turn
+          0) END AS turn,
+        CASE WHEN p_limited THEN room_now(x.source, p_without, p_now) END AS room
       FROM unnest(p_queue.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
         SELECT l.id, l.track, l.source, l.rank, l.rank_seq,
           CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END AS low_key
@@ -273,22 +350,42 @@ BEGIN
     deep AS MATERIALIZED (
       SELECT coalesce(tasks_most, least(p_most, 2 * p_most / greatest(count(*), 1) + turn_length + 1)) AS most FROM lane),
     task AS MATERIALIZED (
-      SELECT t.*, l.id AS lane, l.track <> 0 AS is_suspect, l.turn, CASE WHEN p_queue.fair THEN l.source END AS source
+      SELECT t.*, l.id AS lane, l.track IN (2, 3) AS is_suspect, l.turn, CASE WHEN p_queue.fair THEN l.source END AS source,
+        l.source AS own_source, l.track, l.room
       FROM lane l CROSS JOIN LATERAL (
         SELECT t.id, t.order_key, t.seq, row_number() OVER (ORDER BY t.order_key, t.seq) AS nth FROM live t
         WHERE t.lane = l.id AND t.state = 'ready' AND t.order_key >= l.low_key AND t.id <> ALL(p_except)
-        ORDER BY t.order_key, t.seq LIMIT (SELECT most FROM deep)) t
+        ORDER BY t.order_key, t.seq
+        LIMIT least((SELECT most FROM deep), (l.room).permits, CASE WHEN l.track = 1 THEN (l.room).tokens END)) t
       WHERE l.n <= lanes_most),
+    admitted AS (
+      SELECT t.id, t.lane, t.order_key, t.seq, t.nth, t.turn, t.source, t.is_suspect, 0::bigint AS nth_of_source
+      FROM task t WHERE NOT p_limited
+      UNION ALL
+      SELECT t.id, t.lane, t.place[1], t.place[2]::bigint, t.nth, t.turn, t.source, t.is_suspect, t.nth_of_source FROM (
+        SELECT t.*, count(*) FILTER (WHERE NOT is_suspect) OVER its_source
+            + least(count(*) FILTER (WHERE is_suspect) OVER its_source, p_suspects) AS nth_of_source,
+          count(*) FILTER (WHERE track = 1) OVER its_source AS nth_with_token,
+          CASE WHEN (room).is_ramping THEN min(ARRAY[order_key, seq]) OVER (PARTITION BY own_source
+              ORDER BY pair, is_second, order_key, seq ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+            ELSE ARRAY[order_key, seq] END AS place
+        FROM (
+          SELECT t.*, CASE WHEN (room).is_ramping
+              THEN row_number() OVER (PARTITION BY own_source, track = 4 ORDER BY order_key, seq) END AS pair,
+            (room).is_ramping AND (track = 4) = (room).backlog_is_next AS is_second
+          FROM task t WHERE p_limited) t
+        WINDOW its_source AS (PARTITION BY own_source ORDER BY pair, is_second, order_key, seq ROWS UNBOUNDED PRECEDING)) t
+      WHERE coalesce(nth_of_source <= (room).permits, true) AND (track <> 1 OR nth_with_token <= (room).tokens)),
     met AS MATERIALIZED (
-      SELECT id FROM (SELECT t.*, (row_number() OVER (PARTITION BY source ORDER BY order_key, seq) - 1) / turn_length AS round
-        FROM task t WHERE EXISTS (SELECT 1 FROM lane WHERE lane.track <> 0)) t
-      WHERE is_suspect ORDER BY CASE WHEN p_queue.fair THEN round END, turn, order_key, seq LIMIT p_suspects),
+      SELECT id FROM (SELECT t.*, (row_number() OVER (PARTITION BY source ORDER BY order_key, seq, nth_of_source) - 1) / turn_length AS round
+        FROM admitted t WHERE EXISTS (SELECT 1 FROM lane WHERE lane.track IN (2, 3))) t
+      WHERE is_suspect ORDER BY CASE WHEN p_queue.fair THEN round END, turn, order_key, seq, nth_of_source LIMIT p_suspects),
     placed AS (
-      SELECT t.id, t.lane, t.order_key, t.seq, t.nth, t.turn, CASE WHEN p_queue.fair
-        THEN (row_number() OVER (PARTITION BY t.source ORDER BY t.order_key, t.seq) - 1) / turn_length END AS round
-      FROM task t WHERE NOT t.is_suspect OR t.id IN (SELECT id FROM met)),
+      SELECT t.id, t.lane, t.order_key, t.seq, t.nth, t.turn, t.nth_of_source, CASE WHEN p_queue.fair
+        THEN (row_number() OVER (PARTITION BY t.source ORDER BY t.order_key, t.seq, t.nth_of_source) - 1) / turn_length END AS round
+      FROM admitted t WHERE NOT t.is_suspect OR t.id IN (SELECT id FROM met)),
     given AS MATERIALIZED (
-      SELECT p.*, row_number() OVER (ORDER BY round, turn, order_key, seq) AS n FROM placed p
+      SELECT p.*, row_number() OVER (ORDER BY round, turn, order_key, seq, nth_of_source) AS n FROM placed p
       ORDER BY n LIMIT p_most),
     last AS MATERIALIZED (SELECT * FROM given ORDER BY n DESC LIMIT 1),
     next AS MATERIALIZED (
@@ -298,16 +395,16 @@ BEGIN
     SELECT (SELECT array_agg(id ORDER BY n) FROM given),
       (SELECT array_agg(lane) FROM next), (SELECT array_agg(key) FROM next), (SELECT array_agg(seq) FROM next),
       (SELECT array_agg(id) FROM lane WHERE n <= lanes_most AND id NOT IN (SELECT lane FROM next)),
-      (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL,
+      (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL, NULL,
       -- No lane that was not read, and no lane of which only the first tasks were read, can have a task before the last one.
-      NOT EXISTS (SELECT 1 FROM lane l WHERE l.n > lanes_most AND (l.track = 0 OR (SELECT count(*) FROM met) < p_suspects)
+      NOT EXISTS (SELECT 1 FROM lane l WHERE l.n > lanes_most AND (l.track NOT IN (2, 3) OR (SELECT count(*) FROM met) < p_suspects)
           AND NOT coalesce((SELECT n = p_most AND CASE WHEN p_queue.fair THEN round = 0 AND turn < l.rank
             ELSE (order_key, seq) < (l.rank, l.rank_seq) END FROM last), false))
         AND NOT EXISTS (SELECT 1 FROM given g, deep WHERE g.nth = deep.most AND g.nth < p_most
           AND g.n < greatest(p_most, (SELECT n FROM last))),
       (SELECT min(rank) FROM lane), (SELECT count(*) FROM lane)
-    INTO found.ids, found.going_on, found.next_keys, found.next_seqs, found.drained, found.has_more, found.suspects, found.blocks, is_exact,
-      lowest, lanes_read;
+    INTO found.ids, found.going_on, found.next_keys, found.next_seqs, found.drained, found.has_more, found.suspects, found.blocks, found.is_blocked,
+      is_exact, lowest, lanes_read;
     EXIT WHEN is_exact OR lanes_read = 0;
     rested := rest_lanes(found.drained, p_now);
     rested_in_all := rested_in_all + rested;
@@ -338,15 +435,17 @@ CREATE FUNCTION place_of(p_queue claimable, p_id bigint) RETURNS record LANGUAGE
 $$;
 
 -- How many of the tasks in this order may be claimed: up to the limit, and ahead of it where all up to there are of types that
--- are short, may run twice, have no deadline and are no suspects.
+-- are short, may run twice, have no deadline, are no suspects, and are of sources without a state or limit.
 CREATE FUNCTION ahead_of(p_ids bigint[], p_limit integer, p_types text[]) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   short integer[] := ARRAY(SELECT id FROM classes WHERE type = ANY(p_types));
+  has_states boolean := EXISTS (SELECT 1 FROM source_states);
   unfit integer;
 BEGIN
   SELECT min(CASE WHEN l.class <> ALL(short) THEN CASE WHEN t.n <= p_limit THEN 0 ELSE t.n END
-    WHEN t.n > p_limit AND (l.idempotent IS FALSE OR l.deadline IS NOT NULL OR l.suspect) THEN t.n END) INTO unfit
-  FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id;
+    WHEN t.n > p_limit AND (l.idempotent IS FALSE OR l.deadline IS NOT NULL OR l.suspect OR l.needs_token
+      OR has_states AND EXISTS (SELECT 1 FROM lanes a JOIN source_states s ON s.name = a.source WHERE a.id = l.lane)) THEN t.n END)
+  INTO unfit FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id;
   RETURN CASE unfit WHEN 0 THEN least(p_limit, cardinality(p_ids)) ELSE coalesce(unfit - 1, cardinality(p_ids)) END;
 END $$;
 
@@ -366,8 +465,9 @@ BEGIN
 END $$;
 
 -- Leases those of these tasks that are still ready and that nobody else has locked, and answers them in the given order; none where
--- the worker is gone, or has given this claim up.
-CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- the worker is gone, or has given this claim up. With `p_limited` they are counted for sources that are limited or probed.
+CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_limited boolean, p_counts_queue boolean, p_now bigint)
+  RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   worker_ bigint := p_request ->> 'worker';
   -- The classes whose tasks must not run twice.
@@ -388,6 +488,7 @@ BEGIN
   WITH changed AS (
     UPDATE live l SET state = 'running', since = p_now, worker = worker_, token = p_token, revision = 0, cancel = false,
       why = NULL, lost_by = NULL, executions = l.executions + 1,
+      counted = CASE WHEN p_limited THEN counted_for(l.lane) END, is_probe = p_limited AND is_probed(l.lane), counted_queue = CASE WHEN p_counts_queue THEN (SELECT c.queue FROM classes c WHERE c.id = l.class) END,
       idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
     WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
   SELECT array_agg(id ORDER BY array_position(p_ids, id)), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
@@ -419,8 +520,52 @@ BEGIN
   END IF;
 END $$;
 
+-- Leases the tasks that were asked for by id, as far as the worker may have them.
+CREATE FUNCTION take_only(p_request json, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
+DECLARE
+  done taken := ROW('{}'::bigint[], false, false, false);
+  -- Whether sources are limited; `done` tells the same with queues that have a pace.
+  is_limited boolean;
+  queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, false, p_now) c);
+  queue_ claimable;
+  passed record;
+  picked bigint[];
+  of_queue bigint[];
+BEGIN
+  -- As for other claims: who sets a limit waits for this one.
+  PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
+  is_limited := has_limits();
+  queues_ := with_limits(queues_);
+  done.is_limited := is_limited OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL);
+  picked := pick_only(p_request, queues_);
+  IF is_limited THEN
+    passed := admitted(picked, p_now);
+    picked := passed.ids;
+    done.is_blocked := passed.missed <> '{}';
+  END IF;
+  FOREACH queue_ IN ARRAY queues_ LOOP
+    CONTINUE WHEN NOT queue_.is_limited;
+    of_queue := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
+      WHERE l.class = ANY(queue_.classes) ORDER BY t.n);
+    CONTINUE WHEN of_queue = '{}';
+    of_queue := of_queue[1 + coalesce((SELECT permits FROM queue_room(queue_.queue, p_now)), cardinality(of_queue)) :];
+    picked := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) WHERE t.id <> ALL(of_queue) ORDER BY t.n);
+  END LOOP;
+  done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, is_limited,
+    EXISTS (SELECT 1 FROM unnest(queues_) q WHERE q.is_limited), p_now);
+  IF done.taken = '{}' THEN RETURN done; END IF;
+  IF is_limited THEN PERFORM note_starts(done.taken, p_now); END IF;
+  FOREACH queue_ IN ARRAY queues_ LOOP
+    IF queue_.is_limited THEN
+      PERFORM note_queue_starts(queue_.queue, (SELECT count(*) FROM live WHERE id = ANY(done.taken) AND class = ANY(queue_.classes))::integer,
+        p_now);
+    END IF;
+  END LOOP;
+  RETURN done;
+END $$;
+
 -- The tasks that were asked for by id, as far as the worker may have them, locked.
-CREATE FUNCTION pick_only(p_request json) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION pick_only(p_request json, p_queues claimable[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   classes_ integer[];
@@ -428,7 +573,7 @@ DECLARE
   task record;
   picked bigint[] := '{}';
 BEGIN
-  SELECT array_agg(class) INTO classes_ FROM claimable_queues(p_request, false, 0) q, unnest(q.classes) class;
+  SELECT array_agg(class) INTO classes_ FROM unnest(p_queues) q, unnest(q.classes) class;
   FOR task IN
     SELECT l.id, lost_of(l) AS lost FROM json_array_elements_text(p_request -> 'only') WITH ORDINALITY o(id, n)
     JOIN live l ON l.id = o.id::bigint JOIN lanes a ON a.id = l.lane

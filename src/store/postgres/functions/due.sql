@@ -69,14 +69,19 @@ BEGIN
   END LOOP;
   IF are_new THEN
     PERFORM lane_of(missing.class, missing.source, missing.track) FROM (
-      SELECT DISTINCT l.class, b.source, track_of(lost_of(l)) AS track
+      SELECT DISTINCT l.class, b.source, track_now(l, b.source) AS track
       FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 2, 1, 3) missing;
     UPDATE live l SET lane = (SELECT a.id FROM lanes a
-        WHERE a.source = b.source AND a.class = l.class AND a.track = track_of(lost_of(l))),
+        WHERE a.source = b.source AND a.class = l.class AND a.track = track_now(l, b.source)),
       order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at),
       seq = CASE WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
       FROM bodies b, classes c, queues q
       WHERE l.id = ANY(due) AND l.lane IS NULL AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
+  END IF;
+  IF EXISTS (SELECT 1 FROM source_states WHERE is_ramping) THEN
+    -- What comes to a source that ramps for its first execution is new work.
+    UPDATE live l SET lane = lane_of(l.class, a.source, track_now(l, a.source)) FROM lanes a
+      WHERE l.id = ANY(due) AND l.lane IS NOT NULL AND a.id = l.lane AND a.track <> track_now(l, a.source);
   END IF;
   IF current_setting('holdfast.woke', true) = 'yes' THEN
     -- This transaction has locked lanes already and must not wait for others. The next claim takes what is left.

@@ -18,7 +18,7 @@ BEGIN
   RETURN before;
 END $$;
 
--- The class and the fresh lane of each (queue, type, category, needs, source), made where they are missing.
+-- The class and the lane of new tasks of each (queue, type, category, needs, source), made where they are missing.
 CREATE FUNCTION places_of(p_groups json, p_lanes boolean, p_patience integer, OUT classes integer[], OUT lanes bigint[],
   OUT orders text[], OUT last_keys double precision[], OUT types text[], OUT sources text[])
 LANGUAGE plpgsql AS $$
@@ -37,7 +37,8 @@ BEGIN
     FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
     LEFT JOIN queues q ON q.name = g.v ->> 0
     LEFT JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
-    LEFT JOIN lanes l ON p_lanes AND l.source = g.v ->> 4 AND l.class = c.id AND l.track = 0;
+    LEFT JOIN lanes l ON p_lanes AND l.source = g.v ->> 4 AND l.class = c.id
+      AND l.track = CASE WHEN EXISTS (SELECT 1 FROM source_states s WHERE s.name = g.v ->> 4 AND s.is_ramping) THEN 4 ELSE 0 END;
     EXIT WHEN array_position(classes, NULL) IS NULL AND (NOT p_lanes OR array_position(lanes, NULL) IS NULL);
     before := set_patience(p_patience);
     INSERT INTO queues (name) SELECT DISTINCT g ->> 0 FROM json_array_elements(p_groups) g
@@ -52,7 +53,7 @@ BEGIN
       -- Calls that make lanes do so one after the other: in a fair queue new sources line up as they come. This lock comes after
       -- the queues and classes, so that nobody waits for a caller's transaction while holding it.
       PERFORM pg_advisory_xact_lock(lane_lock(), 65);
-      PERFORM lane_of(want.class, want.source, 0) FROM (
+      PERFORM lane_of(want.class, want.source, new_track_of(want.source)) FROM (
         SELECT c.id AS class, g.v ->> 4 AS source FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
         JOIN queues q ON q.name = g.v ->> 0
         JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3

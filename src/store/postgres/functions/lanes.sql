@@ -18,9 +18,21 @@ CREATE FUNCTION lost_of(l live) RETURNS integer LANGUAGE sql AS $$
   SELECT CASE WHEN l.suspect THEN greatest(l.lost_in_a_row, 1) ELSE 0 END
 $$;
 
--- Which lanes a task waits in: 0 what was not lost, 2 suspects, 3 those that must run alone.
-CREATE FUNCTION track_of(lost integer) RETURNS integer LANGUAGE sql AS $$
-  SELECT CASE lost WHEN 0 THEN 0 WHEN 1 THEN 2 ELSE 3 END
+-- Which lanes a task waits in: 0 most tasks, 1 those that need a token, 2 suspects, 3 those that must run alone. What becomes ready for
+-- its first execution while its source ramps waits in 4.
+CREATE FUNCTION track_of(lost integer, needs_token boolean) RETURNS integer LANGUAGE sql AS $$
+  SELECT CASE WHEN lost = 1 THEN 2 WHEN lost > 1 THEN 3 WHEN needs_token THEN 1 ELSE 0 END
+$$;
+
+-- The track of the new work of a source: 0 unless the source ramps.
+CREATE FUNCTION new_track_of(p_source text) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN CASE WHEN EXISTS (SELECT 1 FROM source_states WHERE name = p_source AND is_ramping) THEN 4 ELSE 0 END;
+END $$;
+
+-- Where a task waits that becomes ready now.
+CREATE FUNCTION track_now(l live, p_source text) RETURNS integer LANGUAGE sql AS $$
+  SELECT CASE WHEN l.suspect OR l.needs_token OR l.ran_at IS NOT NULL THEN track_of(lost_of(l), l.needs_token) ELSE new_track_of(p_source) END
 $$;
 
 -- Makes the lane of a class, source and track where it is missing.
@@ -54,6 +66,13 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END $$;
 
+-- Whether a source has a turn in the queue of this class, as far as it needs one.
+CREATE FUNCTION has_turn(p_class integer, p_source text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN NOT EXISTS (SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = p_class AND q.fair
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.queue = q.id AND t.source = p_source));
+END $$;
+
 -- Called when ready tasks were put into lanes, with the least key and seq of those of each. Until this transaction ends, it prevents
 -- two things, because others cannot see its tasks: the shared locks of buckets keep claims from putting these lanes to rest, and the
 -- locks of the lanes' rows keep claims from raising their ranks. What claims did before is seen here. Enqueues do not wait for each
@@ -62,18 +81,22 @@ CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs b
 DECLARE
   changing bigint[];
   held bigint[];
+  has_states boolean;
 BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
+  has_states := EXISTS (SELECT 1 FROM source_states);
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
-  WHERE NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
-    SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
+  -- What opens a source makes all of its lanes active that it sees. Only a lane that was never active may be one that it does not see: that
+  -- is made active here, and a claim puts it to rest while the source is closed.
+  WHERE NOT (has_states AND NOT l.active AND l.was_active AND is_closed(l.source, l.track) AND has_turn(l.class, l.source))
+    AND (NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
+      SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
     -- `wake_all` makes lanes active that never had a ready task: their sources have no turn yet.
-    OR l.low_key = '-infinity' AND EXISTS (SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair
-      AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.queue = q.id AND t.source = l.source));
+    OR l.low_key = '-infinity' AND NOT has_turn(l.class, l.source));
   IF changing IS NULL THEN RETURN; END IF;
   -- A release does not see lanes that are not committed. So it waits until the lanes of its source are; or this waits for the release.
   held := ARRAY(SELECT l.id FROM (SELECT id, source FROM lanes WHERE id = ANY(changing) ORDER BY source) l
@@ -130,17 +153,33 @@ BEGIN
   FROM place p CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r WHERE l.id = p.id;
 END $$;
 
--- Puts those of these lanes to rest that are empty, and answers how many. Lanes that somebody has locked, or into which somebody may
+-- Whether nothing of this track of a source may be claimed at present, because of its state, its limits or its budget.
+CREATE FUNCTION is_closed(p_source text, p_track integer) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM source_states WHERE name = p_source AND (closed_by IS NOT NULL OR p_track = 1 AND budget_opens_at IS NOT NULL));
+END $$;
+
+-- Puts those of these lanes to rest that are empty, or whose source is closed, and answers how many. Lanes that somebody has locked, or into which somebody may
 -- be about to put a task, stay active. So do lanes in which many dead entries were read: they get a floor above these, because the
 -- dead entries would be read again after the lane was woken.
 CREATE FUNCTION rest_lanes(p_lanes bigint[], p_now bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   own bigint[];
+  closed bigint[] := '{}';
   buckets integer[];
   blocks bigint;
 BEGIN
   IF p_lanes IS NULL THEN RETURN 0; END IF;
-  own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active AND looked_at <= p_now FOR NO KEY UPDATE SKIP LOCKED);
+  own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active
+    AND (looked_at <= p_now OR is_closed(source, track)) FOR NO KEY UPDATE SKIP LOCKED);
+  IF EXISTS (SELECT 1 FROM source_states) THEN
+    -- They stay closed until this is committed.
+    closed := ARRAY(SELECT l.id FROM lanes l CROSS JOIN LATERAL (SELECT 1 FROM source_states s WHERE s.name = l.source
+        AND (s.closed_by IS NOT NULL OR l.track = 1 AND s.budget_opens_at IS NOT NULL) FOR KEY SHARE SKIP LOCKED) s
+      WHERE l.id = ANY(own));
+    UPDATE lanes SET active = false WHERE id = ANY(closed);
+    own := ARRAY(SELECT id FROM unnest(own) id WHERE id <> ALL(closed));
+  END IF;
   -- Who is about to put a task into a lane has its bucket locked. What was put there before is seen after this statement.
   buckets := ARRAY(SELECT bucket FROM (SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(own) id OFFSET 0) b
     WHERE pg_try_advisory_xact_lock(lane_lock(), bucket));
@@ -148,11 +187,11 @@ BEGIN
   own := ARRAY(SELECT o.lane FROM unnest(own) o(lane) WHERE (o.lane % 64)::integer = ANY(buckets)
     AND NOT EXISTS (SELECT 1 FROM live t WHERE t.lane = o.lane AND t.state = 'ready'));
   blocks := blocks_read('live', 'live_ready') - blocks;
-  IF own = '{}' THEN RETURN 0; END IF;
+  IF own = '{}' THEN RETURN cardinality(closed); END IF;
   IF blocks < 200 * cardinality(own) THEN
     UPDATE lanes SET active = false WHERE id = ANY(own);
-    RETURN cardinality(own);
+    RETURN cardinality(own) + cardinality(closed);
   END IF;
   UPDATE lanes SET low_key = 'infinity', looked_at = believed_until(blocks / cardinality(own), p_now) WHERE id = ANY(own);
-  RETURN 0;
+  RETURN cardinality(closed);
 END $$;

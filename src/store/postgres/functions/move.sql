@@ -21,7 +21,7 @@ END $$;
 CREATE FUNCTION make_ready(p_id bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE live l SET state = 'ready', since = p_now,
-    lane = lane_of(l.class, b.source, track_of(lost_of(l))),
+    lane = lane_of(l.class, b.source, track_now(l, b.source)),
     -- Without a lane it may have the key of an order that its queue had before.
     order_key = CASE WHEN q.ordering = 'weighted_random' OR l.lane IS NULL
       THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at) ELSE l.order_key END,

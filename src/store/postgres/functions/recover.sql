@@ -51,7 +51,7 @@ BEGIN
 END $$;
 
 -- What was taken back of a worker: cancels that were asked for, and which of these tasks, that it has claimed and not begun, are
--- of a source that is held or a queue that is paused.
+-- of a source that is held, shut or probed by another task, or of a queue that is paused.
 CREATE FUNCTION recalls(p_worker bigint, p_waiting bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN json_build_object(
@@ -59,7 +59,8 @@ BEGIN
       FROM live l WHERE l.worker = p_worker AND l.state = 'running' AND l.cancel),
     'held', (SELECT json_agg(l.id) FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class
       JOIN queues q ON q.id = c.queue WHERE l.id = ANY(p_waiting)
-      AND (q.paused_at IS NOT NULL OR EXISTS (SELECT 1 FROM sources s WHERE s.name = b.source))));
+      AND (q.paused_at IS NOT NULL OR EXISTS (SELECT 1 FROM sources s WHERE s.name = b.source AND coalesce(s.until > now_ms(), true))
+        OR EXISTS (SELECT 1 FROM source_states s WHERE s.name = b.source AND (s.shut_until > now_ms() OR s.is_probing AND NOT l.is_probe)))));
 END $$;
 
 -- Ends leases without an outcome: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
@@ -161,7 +162,7 @@ BEGIN
   SELECT array_agg(id ORDER BY deadline, id) INTO more FROM expired;
   IF more IS NOT NULL THEN
     DELETE FROM uniques u USING live l WHERE l.id = ANY(more) AND l.unique_while = 'waiting' AND u.task = l.id;
-    UPDATE live l SET lane = lane_of(l.class, b.source, track_of(lost_of(l))) FROM bodies b
+    UPDATE live l SET lane = lane_of(l.class, b.source, track_now(l, b.source)) FROM bodies b
       WHERE l.id = ANY(more) AND l.lane IS NULL AND b.id = l.id;
     PERFORM rest_lanes(ARRAY(SELECT DISTINCT lane FROM live WHERE id = ANY(more)), now_);
   END IF;

@@ -3,7 +3,7 @@
 
 CREATE TYPE settlement AS (
   id bigint, x integer, t uuid, r integer, n text, a bigint, s integer, c text, cr text, ck text, u boolean, re text,
-  er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint
+  er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint, nt boolean, vd text, so integer, sr bigint, sc json
 );
 
 -- One more charge under a reason and a kind, of a task that has some.
@@ -54,14 +54,14 @@ BEGIN
 END $$;
 
 -- First executions that succeeded need nothing but their lease, and leave nothing but that they succeeded. Answers the rest.
-CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_now bigint) RETURNS bigint[]
+CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_differing bigint[], p_now bigint) RETURNS bigint[]
   LANGUAGE plpgsql AS $$
 DECLARE
   settled bigint[];
 BEGIN
   WITH gone AS (
     DELETE FROM live l USING unnest(p_ids, p_tokens, p_results) g(id, token, result)
-    WHERE l.id = g.id AND l.token = g.token AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished'
+    WHERE l.id = g.id AND l.token = g.token AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished' AND l.id <> ALL(p_differing)
     RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error, g.result),
   wide AS (
     DELETE FROM bodies b USING gone l WHERE b.id = l.id
@@ -80,8 +80,9 @@ BEGIN
   RETURN ARRAY(SELECT id FROM unnest(p_ids) id WHERE id <> ALL(coalesce(settled, '{}')));
 END $$;
 
--- Each task at most once. Answers a list for each: where it is now, or why nothing was changed.
-CREATE FUNCTION settle_items(p_items json, p_patience integer, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+-- Each task at most once. Answers a list for each: where it is now, or why nothing was changed. Of `p_differing` the state of the
+-- source has changed.
+CREATE FUNCTION settle_items(p_items json, p_differing bigint[], p_patience integer, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   item record;
   weighted integer[] := ARRAY(SELECT c.id FROM queues q JOIN classes c ON c.queue = q.id WHERE q.ordering = 'weighted_random');
@@ -97,7 +98,7 @@ BEGIN
   FOR item IN
     SELECT l.id, l.unique_while, i.n FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
     WHERE l.unique_while IS NOT NULL AND l.executions = i.x AND l.token = i.t
-      AND (i.n = 'succeeded' OR l.revision = i.r)
+      AND (i.n = 'succeeded' OR l.revision = i.r) AND i.id <> ALL(p_differing)
     ORDER BY l.id FOR UPDATE OF l
   LOOP
     IF item.n = 'scheduled' THEN
@@ -114,16 +115,18 @@ BEGIN
   END LOOP;
 
   WITH held AS MATERIALIZED (
-    SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, lost_of(l) AS was_lost, l.since, l.worker, l.lost_by,
-      l.executions, i.n <> 'succeeded' AND l.revision <> i.r AS differs, i.id = ANY(yielding) AS yields
+    SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.since, l.worker, l.lost_by,
+      l.executions, i.n <> 'succeeded' AND l.revision <> i.r OR i.id = ANY(p_differing) AS differs, i.id = ANY(yielding) AS yields
     FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
     WHERE l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
   fit AS MATERIALIZED (SELECT h.* FROM held h WHERE NOT h.differs),
   again AS (
     UPDATE live l SET
       state = CASE WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END,
-      lane = CASE WHEN track_of(h.s) = track_of(h.was_lost) THEN l.lane
-        ELSE lane_of(l.class, (SELECT source FROM lanes WHERE id = l.lane), track_of(h.s)) END,
+      lane = (SELECT CASE WHEN a.track = x.track THEN l.lane ELSE lane_of(l.class, a.source, x.track) END FROM lanes a CROSS JOIN LATERAL (
+        -- What was handed back before it began is still new work, if its source ramps.
+        SELECT CASE WHEN track_of(h.s, h.nt) = 0 AND l.ran_at IS NULL AND (h.u OR l.why = 'expiry') THEN new_track_of(a.source)
+          ELSE track_of(h.s, h.nt) END AS track) x WHERE a.id = l.lane),
       order_key = CASE WHEN l.class = ANY(weighted) THEN CASE WHEN h.a = 0 THEN key_again(l.class, l.id, l.since) ELSE l.order_key END
         WHEN h.u OR l.why = 'expiry' THEN l.order_key ELSE key_again(l.class, l.id, l.since) END,
       ran_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.ran_at ELSE l.since END,
@@ -135,7 +138,8 @@ BEGIN
       deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now)
         ELSE l.deferred_since END,
       recoveries = CASE WHEN h.c = 'recoveries' THEN l.recoveries || p_now ELSE l.recoveries END,
-      suspect = h.s > 0, lost_in_a_row = h.s, reason = h.re, error = coalesce(h.er, l.error)
+      suspect = h.s > 0, lost_in_a_row = h.s, needs_token = coalesce(h.nt, false), verdict = h.vd, counted = NULL, counted_queue = NULL,
+      is_probe = false, reason = h.re, error = coalesce(h.er, l.error)
     FROM fit h WHERE l.id = h.id AND h.n = 'scheduled' AND NOT h.yields
     RETURNING l.id, l.lane, l.state, l.order_key, l.seq),
   gone AS (
@@ -184,11 +188,26 @@ BEGIN
   RETURN coalesce(answers, '[]');
 END $$;
 
+-- An answer of `settle_items` as it leaves the database: with what was changed meanwhile.
+CREATE FUNCTION with_state(p_answer json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_answer ->> 1 <> 'changed' THEN RETURN p_answer; END IF;
+  RETURN (SELECT json_build_array(l.id, 'changed', handed(l, b), state_of(b.source, p_now)) FROM live l JOIN bodies b ON b.id = l.id
+    WHERE l.id = (p_answer ->> 0)::bigint);
+END $$;
+
+-- The tasks of which these settlements take charges back.
+CREATE FUNCTION refunded_by(p_items json) RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN ARRAY(SELECT (r ->> 'task')::bigint FROM json_array_elements(p_items) i
+    CROSS JOIN LATERAL json_array_elements(i #> '{sc,refunds}') r);
+END $$;
+
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named. Fails as a whole, with lock_not_available, where an open transaction holds the
--- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds.
+-- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds. `p_changes`: some items change their source.
 CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_item_ids bigint[], p_items json,
-  p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
+  p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   rest bigint[];
@@ -197,23 +216,33 @@ DECLARE
   written json;
   named bigint[];
   item settlement;
+  has_states boolean := EXISTS (SELECT 1 FROM source_states) OR p_changes;
+  sources_ record;
+  differing bigint[] := '{}';
+  refunded bigint[];
 BEGIN
-  IF p_items IS NOT NULL AND (cardinality(p_ids) > 0
+  IF has_states OR p_items IS NOT NULL AND (cardinality(p_ids) > 0
       OR EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL)) THEN
     -- Where several statements lock them, in one order over all of them before, so that nobody who locks several can wait for
     -- this while this waits for them.
-    PERFORM 1 FROM live WHERE id = ANY(p_ids || p_item_ids) ORDER BY id FOR UPDATE;
+    refunded := CASE WHEN p_changes THEN refunded_by(p_items) END;
+    PERFORM 1 FROM live WHERE id = ANY(p_ids || p_item_ids || refunded) ORDER BY id FOR UPDATE;
+    PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
+  END IF;
+  IF has_states THEN
+    sources_ := settle_sources(p_ids, p_tokens, p_items, now_);
+    differing := sources_.differing;
   END IF;
   IF cardinality(p_ids) > 0 THEN
-    rest := settle_plain(p_ids, p_tokens, texts_of(p_results), now_);
+    rest := settle_plain(p_ids, p_tokens, texts_of(p_results), differing, now_);
     IF cardinality(rest) > 0 THEN
       SELECT json_agg(json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0, 'n', 'succeeded', 'c', 'nobody', 'rs',
         p_results ->> (g.n - 1)::integer,
         'pl', true, 'oc', 'success', 'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf',
           (p_plain -> (g.n - 1)::integer ->> 1)::bigint))
       INTO items FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest);
-      written := settle_items(items, p_patience, now_);
-      answers := ARRAY(SELECT json_array_elements(written));
+      written := settle_items(items, differing, p_patience, now_);
+      answers := ARRAY(SELECT with_state(json_array_elements(written), now_));
       named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
       FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, items) i WHERE i.id <> ALL(named) LOOP
         answers := answers || settle_late(item, now_);
@@ -221,17 +250,16 @@ BEGIN
     END IF;
   END IF;
   IF p_items IS NOT NULL THEN
-    written := settle_items(p_items, p_patience, now_);
+    written := settle_items(p_items, differing, p_patience, now_);
     named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
-    answers := answers || ARRAY(SELECT CASE WHEN a ->> 1 = 'changed' THEN (
-        SELECT json_build_array(l.id, 'changed', handed(l, b)) FROM live l JOIN bodies b ON b.id = l.id
-          WHERE l.id = (a ->> 0)::bigint)
-      ELSE a END FROM json_array_elements(written) a);
+    answers := answers || ARRAY(SELECT with_state(a, now_) FROM json_array_elements(written) a);
     IF cardinality(named) < json_array_length(p_items) THEN
       FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, p_items) i WHERE i.id <> ALL(named) LOOP
         answers := answers || settle_late(item, now_);
       END LOOP;
     END IF;
   END IF;
-  RETURN json_build_object('now', now_, 'answers', array_to_json(answers));
+  IF NOT has_states THEN RETURN json_build_object('now', now_, 'answers', array_to_json(answers)); END IF;
+  IF sources_.refunds IS NOT NULL THEN PERFORM refund(sources_.refunds, now_); END IF;
+  RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens, 'shuts', sources_.shuts);
 END $$;

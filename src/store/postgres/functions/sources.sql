@@ -8,12 +8,16 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Holds a source: claims skip its lanes.
-CREATE FUNCTION hold_source(p_call uuid, p_source text, p_actor text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
+-- Holds a source: claims skip its lanes. With `p_for` the hold ends by itself; of a source that is held only this is changed.
+CREATE FUNCTION hold_source(p_call uuid, p_source text, p_actor text, p_note text, p_for bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
-  INSERT INTO sources (name, shut_at, actor, note) VALUES (p_source, now_ms(), p_actor, p_note) ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN RETURN; END IF;
+  INSERT INTO sources (name, shut_at, actor, note, until) VALUES (p_source, now_ms(), p_actor, p_note, now_ms() + p_for)
+    ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    UPDATE sources SET until = now_ms() + p_for WHERE name = p_source;
+    RETURN;
+  END IF;
   PERFORM 1 FROM lanes WHERE source = p_source ORDER BY id FOR NO KEY UPDATE;
   UPDATE lanes SET active = false WHERE source = p_source AND active;
 END $$;
@@ -31,7 +35,7 @@ END $$;
 CREATE FUNCTION wake_all(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE lanes l SET active = NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source), low_key = '-infinity',
+  UPDATE lanes l SET active = NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source) AND NOT is_closed(l.source, l.track), low_key = '-infinity',
     rank = CASE WHEN q.fair THEN coalesce((SELECT t.turn::double precision FROM turns t WHERE t.queue = q.id AND t.source = l.source), 0)
       ELSE '-infinity' END, rank_seq = 0
   FROM classes c, queues q WHERE l.id = ANY(p_lanes) AND c.id = l.class AND q.id = c.queue;
@@ -60,8 +64,31 @@ BEGIN
   UPDATE queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = p_queue;
 END $$;
 
--- Puts the waiting tasks of a queue into its new order, and its lanes into their line.
-CREATE FUNCTION set_up_queue(p_call uuid, p_queue text, p_order text, p_fair boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- Sets the limits of a queue: `pace` and `concurrency`, where they are named; null is none.
+CREATE FUNCTION limit_queue(p_queue integer, p_limits jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_limits ? 'pace' THEN
+    UPDATE queues SET per_second = (p_limits #>> '{pace,perSecond}')::double precision,
+      burst = (p_limits #>> '{pace,burst}')::double precision WHERE id = p_queue;
+    UPDATE queues SET next_start = NULL WHERE id = p_queue AND per_second IS NULL;
+  END IF;
+  IF p_limits ? 'concurrency' THEN
+    UPDATE queues SET concurrency = (p_limits ->> 'concurrency')::integer WHERE id = p_queue;
+    -- No claim is under way after this, and later ones see the limit. What started before is counted from now on.
+    PERFORM pg_advisory_xact_lock(lane_lock() + 4, p_queue);
+    UPDATE live SET counted_queue = p_queue WHERE id IN (
+      SELECT l.id FROM live l WHERE l.id IN (SELECT id FROM running_of_queue(p_queue) id) FOR UPDATE SKIP LOCKED);
+  END IF;
+END $$;
+
+CREATE FUNCTION running_of_queue(p_queue integer) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN QUERY SELECT l.id FROM live l JOIN classes c ON c.id = l.class
+    WHERE l.state = 'running' AND l.worker IS NOT NULL AND c.queue = p_queue;
+END $$;
+
+-- Puts the waiting tasks of a queue into its new order, and its lanes into their line; sets its limits.
+CREATE FUNCTION set_up_queue(p_call uuid, p_queue text, p_order text, p_fair boolean, p_limits jsonb DEFAULT '{}') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   before queues;
   lanes_ bigint[];
@@ -71,7 +98,10 @@ BEGIN
   -- Nobody enqueues with the order before, and what was enqueued with it is seen.
   PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;
   SELECT * INTO before FROM queues WHERE name = p_queue FOR NO KEY UPDATE;
-  IF before.ordering = coalesce(p_order, before.ordering) AND before.fair = coalesce(p_fair, before.fair) THEN RETURN; END IF;
+  IF before.ordering = coalesce(p_order, before.ordering) AND before.fair = coalesce(p_fair, before.fair) THEN
+    PERFORM limit_queue(before.id, p_limits);
+    RETURN;
+  END IF;
   UPDATE queues SET ordering = coalesce(p_order, before.ordering), fair = coalesce(p_fair, before.fair) WHERE id = before.id;
   IF p_order <> before.ordering THEN
     WITH theirs AS MATERIALIZED (
@@ -93,4 +123,5 @@ BEGIN
       WHERE EXISTS (SELECT 1 FROM lanes l WHERE l.id = g.id AND l.active) ORDER BY first.order_key, first.seq));
   END IF;
   PERFORM wake_all(lanes_);
+  PERFORM limit_queue(before.id, p_limits);
 END $$;

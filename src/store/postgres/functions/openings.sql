@@ -1,0 +1,78 @@
+-- Opening by time: sources whose wait is over, budgets that have a token again, and holds that end. The lanes of these become active.
+-- A source that somebody has locked, or of which somebody has a lane locked, is left to a later claim.
+
+-- Whether any source has a state, a limit, a budget that is not full, or a hold that ends by itself.
+CREATE FUNCTION has_limits() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4));
+END $$;
+
+-- When the next of them opens, or the next queue with a pace.
+CREATE FUNCTION next_opening(p_now bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN least((SELECT opens_at FROM source_states WHERE closed_by IS NOT NULL ORDER BY opens_at LIMIT 1),
+    (SELECT budget_opens_at FROM source_states WHERE budget_opens_at IS NOT NULL ORDER BY budget_opens_at LIMIT 1),
+    (SELECT until FROM sources WHERE until IS NOT NULL ORDER BY until LIMIT 1),
+    (SELECT ceil(min(next_start))::bigint FROM queues WHERE per_second IS NOT NULL AND next_start > p_now));
+END $$;
+
+-- Opens what is due, at most `p_most` of each kind. Answers whether some were left because somebody has them locked, or are too many.
+CREATE FUNCTION open_sources(p_now bigint, p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  s source_states;
+  found room;
+  hold record;
+  lanes_ bigint[];
+  woken bigint[] := '{}';
+BEGIN
+  IF coalesce(next_opening(p_now) > p_now, true) THEN RETURN false; END IF;
+  FOR hold IN SELECT name FROM sources WHERE until <= p_now ORDER BY until LIMIT p_most FOR UPDATE SKIP LOCKED LOOP
+    lanes_ := own_lanes(hold.name);
+    CONTINUE WHEN lanes_ IS NULL;
+    DELETE FROM sources WHERE name = hold.name;
+    woken := woken || lanes_;
+  END LOOP;
+  FOR s IN SELECT * FROM source_states WHERE closed_by IS NOT NULL AND opens_at <= p_now ORDER BY opens_at LIMIT p_most
+    FOR UPDATE SKIP LOCKED
+  LOOP
+    found := room_of(s, p_now);
+    IF found.permits = 0 THEN
+      UPDATE source_states SET closed_by = found.closed_by, opens_at = found.opens_at WHERE name = s.name;
+      CONTINUE;
+    END IF;
+    lanes_ := own_lanes(s.name);
+    CONTINUE WHEN lanes_ IS NULL;
+    UPDATE source_states SET closed_by = NULL, opens_at = NULL WHERE name = s.name;
+    woken := woken || lanes_;
+  END LOOP;
+  FOR s IN SELECT * FROM source_states WHERE budget_opens_at <= p_now ORDER BY budget_opens_at LIMIT p_most FOR UPDATE SKIP LOCKED LOOP
+    lanes_ := own_lanes(s.name);
+    CONTINUE WHEN lanes_ IS NULL;
+    UPDATE source_states SET budget_opens_at = NULL WHERE name = s.name;
+    woken := woken || lanes_;
+  END LOOP;
+  IF woken <> '{}' THEN PERFORM wake_all(ARRAY(SELECT DISTINCT id FROM unnest(woken) id)); END IF;
+  RETURN coalesce(next_opening(p_now) <= p_now, false);
+END $$;
+
+-- The lanes of a source, locked; null where somebody has one of them locked.
+CREATE FUNCTION own_lanes(p_source text) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  own bigint[] := ARRAY(SELECT id FROM lanes WHERE source = p_source FOR NO KEY UPDATE SKIP LOCKED);
+BEGIN
+  IF EXISTS (SELECT 1 FROM lanes WHERE source = p_source AND id <> ALL(own)) THEN RETURN NULL; END IF;
+  RETURN own;
+END $$;
+
+-- What is told of the sources of these tasks: their states, each with whether a ready task is left, and which of the tasks are probes.
+CREATE FUNCTION told_of_sources(p_ids bigint[], p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN json_build_object(
+    'states', (SELECT json_agg(json_build_array(s.name, s.revision, s.memory, greatest(0, p_now - s.written_at), NOT EXISTS (
+        SELECT 1 FROM lanes a CROSS JOIN LATERAL (
+          SELECT 1 FROM live t WHERE t.lane = a.id AND t.state = 'ready' LIMIT 1) waiting WHERE a.source = s.name)))
+      FROM (SELECT DISTINCT a.source FROM live l JOIN lanes a ON a.id = l.lane WHERE l.id = ANY(p_ids)) t
+      JOIN source_states s ON s.name = t.source AND s.revision > 0),
+    'probes', (SELECT json_agg(id) FROM live WHERE id = ANY(p_ids) AND is_probe));
+END $$;

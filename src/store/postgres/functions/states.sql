@@ -1,0 +1,271 @@
+-- Changes of the states of sources. A settlement names the revision of the state that it was made from; where that is not the current
+-- one, it is answered `changed`. Locks come in one order: tasks by id, then sources by name, then lanes.
+
+-- What a claim or settlement is told of the state of a source.
+CREATE FUNCTION state_of(p_source text, p_now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT json_build_array(s.revision, s.memory, greatest(0, p_now - s.written_at)) FROM source_states s
+    WHERE s.name = p_source AND s.revision > 0);
+END $$;
+
+-- The row of a source, made where it is missing, and locked.
+CREATE FUNCTION own_source(p_source text) RETURNS source_states LANGUAGE plpgsql AS $$
+DECLARE
+  s source_states;
+BEGIN
+  SELECT * INTO s FROM source_states WHERE name = p_source FOR NO KEY UPDATE;
+  IF FOUND THEN RETURN s; END IF;
+  -- A claim, which waits for nobody, makes such a row only while it has this lock.
+  PERFORM pg_advisory_xact_lock(lane_lock() + 6, hashtext(p_source));
+  INSERT INTO source_states (name) VALUES (p_source) ON CONFLICT DO NOTHING;
+  SELECT * INTO s FROM source_states WHERE name = p_source FOR NO KEY UPDATE;
+  RETURN s;
+END $$;
+
+CREATE FUNCTION with_tokens(s source_states, p_added double precision, p_now bigint) RETURNS source_states LANGUAGE plpgsql AS $$
+BEGIN
+  IF s.tokens IS NOT NULL THEN
+    s.tokens := least(budget_full(), tokens_of(s, p_now) + p_added);
+    s.tokens_at := p_now;
+  END IF;
+  RETURN s;
+END $$;
+
+-- A source after a change of its state.
+CREATE FUNCTION with_change(s source_states, p_change json, p_now bigint) RETURNS source_states LANGUAGE plpgsql AS $$
+DECLARE
+  restriction_ jsonb := p_change -> 'restriction';
+BEGIN
+  s := with_tokens(s, (p_change ->> 'tokens')::double precision, p_now);
+  s.memory := p_change ->> 'memory';
+  IF s.memory IS NULL THEN
+    -- The next state begins with a higher number.
+    LOOP
+      EXIT WHEN nextval('source_life') > s.revision;
+    END LOOP;
+    s.revision := 0;
+    s.written_at := NULL;
+  ELSE
+    s.revision := CASE s.revision WHEN 0 THEN nextval('source_life') ELSE s.revision END + 1;
+    s.written_at := p_now;
+  END IF;
+  s.restriction := restriction_;
+  s.cause := restriction_ ->> 'cause';
+  s.shut_until := CASE restriction_ ->> 'shutFor' WHEN 'released' THEN 9223372036854775807
+    ELSE p_now + ceil((restriction_ ->> 'shutFor')::double precision)::bigint END;
+  s.is_probing := coalesce((restriction_ ->> 'probing')::boolean, false);
+  s.per_second := (restriction_ #>> '{pace,perSecond}')::double precision;
+  s.burst := (restriction_ #>> '{pace,burst}')::double precision;
+  s.is_ramping := coalesce((restriction_ ->> 'ramping')::boolean, false);
+  s.backlog_is_next := s.is_ramping AND s.backlog_is_next;
+  RETURN s;
+END $$;
+
+-- Takes charges back: each once, of a task that has not ended and is in the round of that execution. The tasks are locked.
+CREATE FUNCTION refund(p_refunds json, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  given record;
+  failed record;
+BEGIN
+  FOR given IN
+    SELECT t.* FROM (SELECT DISTINCT (r ->> 'task')::bigint AS id, (r ->> 'execution')::integer AS execution
+      FROM json_array_elements(p_refunds) r) g CROSS JOIN LATERAL (
+        SELECT l.id, g.execution, true AS is_live FROM live l WHERE l.id = g.id AND l.round_base < g.execution
+        UNION ALL SELECT e.id, g.execution, false FROM ended e
+          WHERE e.id = g.id AND e.round_base < g.execution AND e.state = 'needs_manual') t ORDER BY 1, 2
+  LOOP
+    UPDATE executions SET charge = 'refunded'
+      WHERE task = given.id AND execution = given.execution AND charge = 'task' AND NOT late AND failure IS NOT NULL
+      RETURNING failure::json ->> 'reason' AS reason, failure::json ->> 'kind' AS kind INTO failed;
+    CONTINUE WHEN NOT FOUND;
+    IF given.is_live THEN
+      UPDATE live SET charged = charged_less(charged, failed.reason, failed.kind), revision = revision + 1, verdict = NULL
+        WHERE id = given.id;
+    ELSE
+      UPDATE ended SET charged = charged_less(charged, failed.reason, failed.kind) WHERE id = given.id;
+    END IF;
+  END LOOP;
+END $$;
+
+-- One charge less under a reason and a kind.
+CREATE FUNCTION charged_less(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT jsonb_agg(CASE WHEN v ->> 'reason' = p_reason AND v ->> 'kind' = p_kind
+      THEN jsonb_set(v, '{count}', to_jsonb((v ->> 'count')::integer - 1)) ELSE v END ORDER BY n)
+    FROM jsonb_array_elements(p_charged) WITH ORDINALITY c(v, n)
+    WHERE NOT (v ->> 'reason' = p_reason AND v ->> 'kind' = p_kind AND (v ->> 'count')::integer <= 1));
+END $$;
+
+-- Whether taking these charges back changes a task.
+CREATE FUNCTION is_refunded(p_task bigint, p_refunds json[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM unnest(p_refunds) r JOIN live l ON l.id = p_task AND l.round_base < (r ->> 'execution')::integer
+    JOIN executions e ON e.task = p_task AND e.execution = (r ->> 'execution')::integer AND e.charge = 'task' AND NOT e.late
+      AND e.failure IS NOT NULL
+    WHERE (r ->> 'task')::bigint = p_task);
+END $$;
+
+-- What one settlement says of its source: `p` is its place in the call, `c` whether it changes something.
+CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, change json, is_success boolean);
+
+-- Checks and changes the states of the sources of a batch of settlements. Answers which of these are to be answered `changed`, the
+-- refunds to be made, and what may have happened: something may start now (`opens`) or was shut (`shuts`). All these tasks are locked.
+-- `p_ids` are plain successes, which were made where there was no state.
+CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_items json, p_now bigint,
+  OUT differing bigint[], OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  word record;
+  s source_states;
+  source_ text;
+  expected bigint;
+  is_broken boolean;
+  is_changed boolean;
+  frees boolean;
+  refunds_ json[] := '{}';
+  words source_word[];
+  counted_ text[];
+BEGIN
+  differing := '{}';
+  opens := false;
+  shuts := false;
+  -- A lease that is over, or a decision made from other facts, changes nothing. A loss or hand-back says nothing.
+  words := ARRAY(
+    SELECT (b.source, l.id, g.n, 0, NULL, true)::source_word FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n)
+      JOIN live l ON l.id = g.id AND l.token = g.token AND l.executions = 1 JOIN bodies b ON b.id = l.id
+    UNION ALL
+    SELECT (b.source, l.id, 1000000 + i.so, i.sr, i.sc, i.n = 'succeeded')::source_word
+      FROM json_populate_recordset(NULL::settlement, p_items) i
+      JOIN live l ON l.id = i.id AND l.executions = i.x AND l.token = i.t JOIN bodies b ON b.id = l.id
+      WHERE i.sr IS NOT NULL AND (i.n = 'succeeded' OR l.revision = i.r));
+  counted_ := ARRAY(SELECT DISTINCT counted FROM live WHERE counted IS NOT NULL AND state = 'running' AND id IN (
+    SELECT unnest(p_ids) UNION SELECT (i ->> 'id')::bigint FROM json_array_elements(p_items) i));
+  FOR source_ IN SELECT w.source FROM unnest(words) w UNION SELECT unnest(counted_) ORDER BY 1 LOOP
+    frees := source_ = ANY(counted_);
+    is_changed := false;
+    IF EXISTS (SELECT 1 FROM unnest(words) w WHERE w.source = source_ AND w.change IS NOT NULL) THEN
+      s := own_source(source_);
+    ELSIF frees THEN
+      SELECT * INTO s FROM source_states WHERE name = source_ FOR NO KEY UPDATE;
+    ELSE
+      SELECT * INTO s FROM source_states WHERE name = source_;
+    END IF;
+    expected := coalesce(s.revision, 0);
+    is_broken := false;
+    FOR word IN SELECT * FROM unnest(words) w WHERE w.source = source_ ORDER BY w.p LOOP
+      IF is_broken OR word.revision <> expected THEN
+        is_broken := true;
+        differing := differing || word.id;
+      ELSIF NOT word.is_success AND refunds_ <> '{}' AND is_refunded(word.id, refunds_) THEN
+        -- Its decision was made from the charge that is taken back.
+        differing := differing || word.id;
+      ELSIF word.change IS NOT NULL THEN
+        s := with_change(s, word.change, p_now);
+        expected := expected + 1;
+        is_changed := true;
+        refunds_ := refunds_ || ARRAY(SELECT json_array_elements(word.change -> 'refunds'));
+      END IF;
+    END LOOP;
+    IF NOT is_broken AND NOT is_changed AND s.tokens IS NOT NULL THEN
+      -- Successes add to a budget that is not full. Where somebody has it locked, this one is not waited for.
+      PERFORM add_tokens(source_, (SELECT count(*) FROM unnest(words) w WHERE w.source = source_ AND w.is_success), p_now);
+    END IF;
+    CONTINUE WHEN NOT is_changed AND NOT frees OR s.name IS NULL;
+    s := with_gates(s, p_now);
+    -- What is settled here still runs, so the next claim looks anew whether something may start.
+    IF frees AND s.closed_by IS NOT NULL AND s.opens_at IS NULL AND coalesce(s.shut_until, 0) <= p_now THEN s.opens_at := p_now; END IF;
+    PERFORM save_source(s);
+    opens := opens OR s.closed_by IS NULL OR s.opens_at <= p_now;
+    shuts := shuts OR is_changed AND (s.shut_until > p_now OR s.is_probing);
+  END LOOP;
+  IF refunds_ <> '{}' THEN refunds := array_to_json(refunds_); END IF;
+END $$;
+
+-- Adds what successes bring to a budget that is not full, unless somebody has it locked.
+CREATE FUNCTION add_tokens(p_source text, p_successes bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  s source_states;
+BEGIN
+  IF p_successes = 0 THEN RETURN; END IF;
+  SELECT * INTO s FROM source_states WHERE name = p_source FOR NO KEY UPDATE SKIP LOCKED;
+  IF FOUND THEN PERFORM save_source(with_gates(with_tokens(s, p_successes * budget_per_success(), p_now), p_now)); END IF;
+END $$;
+
+-- Changes the state of a source as a settlement does. Answers whether the revision was the current one, and what may have happened.
+CREATE FUNCTION change_source(p_call uuid, p_source text, p_revision bigint, p_change json) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  done json;
+  s source_states;
+  refunded bigint[];
+BEGIN
+  SELECT answer INTO done FROM calls WHERE id = p_call;
+  IF FOUND THEN RETURN done; END IF;
+  IF p_change IS NULL THEN
+    RETURN json_build_object('changed', p_revision = coalesce((SELECT revision FROM source_states WHERE name = p_source), 0));
+  END IF;
+  refunded := ARRAY(SELECT (r ->> 'task')::bigint FROM json_array_elements(p_change -> 'refunds') r);
+  PERFORM 1 FROM live WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
+  PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
+  s := own_source(p_source);
+  IF s.revision <> p_revision THEN RETURN json_build_object('changed', false); END IF;
+  s := with_gates(with_change(s, p_change, now_), now_);
+  PERFORM save_source(s);
+  PERFORM refund(p_change -> 'refunds', now_);
+  done := json_build_object('changed', true, 'opens', s.closed_by IS NULL OR coalesce(s.opens_at <= now_, false),
+    'shuts', coalesce(s.shut_until > now_, false) OR s.is_probing);
+  INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
+  RETURN done;
+END $$;
+
+-- Sets limits of a source: `pace` and `concurrency`, where they are named; null removes one. What the configuration says does not replace
+-- what a person set.
+CREATE FUNCTION limit_source(p_call uuid, p_source text, p_limits jsonb, p_by jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  by_ jsonb := p_by || jsonb_build_object('at', now_);
+  is_person boolean := p_by ->> 'origin' = 'person';
+  s source_states;
+BEGIN
+  IF NOT is_first(p_call) THEN RETURN; END IF;
+  -- Tasks come before sources.
+  PERFORM 1 FROM live WHERE id = ANY(running_of_source(p_source)) ORDER BY id FOR UPDATE;
+  s := own_source(p_source);
+  IF p_limits ? 'pace' AND (is_person OR s.pace_by ->> 'origin' IS DISTINCT FROM 'person') THEN
+    s.limit_per_second := (p_limits #>> '{pace,perSecond}')::double precision;
+    s.limit_burst := (p_limits #>> '{pace,burst}')::double precision;
+    s.pace_by := CASE WHEN s.limit_per_second IS NOT NULL THEN by_ END;
+  END IF;
+  IF p_limits ? 'concurrency' AND (is_person OR s.concurrency_by ->> 'origin' IS DISTINCT FROM 'person') THEN
+    s.limit_concurrency := (p_limits ->> 'concurrency')::integer;
+    s.concurrency_by := CASE WHEN s.limit_concurrency IS NOT NULL THEN by_ END;
+  END IF;
+  IF s.limit_concurrency IS NOT NULL THEN
+    -- No claim is under way after this, and later ones see the limit. What started before is counted from now on.
+    PERFORM save_source(s);
+    PERFORM pg_advisory_xact_lock(lane_lock() + 4, id) FROM (SELECT id FROM queues ORDER BY id) q;
+    UPDATE live SET counted = p_source WHERE id IN (
+      SELECT id FROM live WHERE id = ANY(running_of_source(p_source)) AND counted IS NULL FOR UPDATE SKIP LOCKED);
+  END IF;
+  s := with_gates(s, now_);
+  PERFORM save_source(s);
+END $$;
+
+CREATE FUNCTION running_of_source(p_source text) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN ARRAY(SELECT l.id FROM live l JOIN lanes a ON a.id = l.lane WHERE l.state = 'running' AND l.worker IS NOT NULL
+    AND a.source = p_source ORDER BY l.id);
+END $$;
+
+-- Forgets rows of sources that are in their normal state.
+CREATE FUNCTION forget_sources(p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM source_states WHERE name IN (
+    SELECT s.name FROM source_states s WHERE s.revision = 0 AND NOT is_limiting(s) AND s.budget_opens_at IS NULL
+      AND tokens_of(s, p_now) >= budget_full() ORDER BY s.name LIMIT 1000 FOR UPDATE SKIP LOCKED);
+END $$;
+
+-- The state of a source as a caller is told it.
+CREATE FUNCTION state_of_source(p_source text) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN state_of(p_source, now_ms());
+END $$;

@@ -42,7 +42,7 @@ const PLAIN_POLICIES: readonly SimulatedPolicy[] = [
     name: 'celery',
     says: '3 retries with `retry_backoff`: 2ⁿ s ≤ 10 min, full jitter, n from 0',
     options: () => ({
-      ...WITHOUT_RULES,
+      ...WITHOUT_SOURCE,
       maxAttempts: 4,
       backoff: exponential({ base: '1s', cap: '10m' }),
       jitter: { kind: 'full' },
@@ -72,11 +72,14 @@ export function hangfire(retry: number, random: Random): number {
   return ((retry - 1) ** 4 + 15 + Math.floor(random() * 30) * retry) * SECOND;
 }
 
-/** A rate limit is a failure like any other. */
-const WITHOUT_RULES: PolicyOptions = { rules: { rate_limited: { charge: true } } };
+/** Nothing is known of the source, and a rate limit is a failure like any other. */
+const WITHOUT_SOURCE: PolicyOptions = {
+  source: { gate: false, breaker: false, budget: false },
+  rules: { rate_limited: { charge: true } },
+};
 
 function plain(maxAttempts: number, name: string, delay: (retry: number) => number): PolicyOptions {
-  return { ...WITHOUT_RULES, maxAttempts, backoff: custom(name, delay), jitter: { kind: 'none' } };
+  return { ...WITHOUT_SOURCE, maxAttempts, backoff: custom(name, delay), jitter: { kind: 'none' } };
 }
 
 export const POLICIES: readonly SimulatedPolicy[] = PLAIN_POLICIES;

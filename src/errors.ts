@@ -10,7 +10,9 @@ export const ERROR_CODES = [
   'unknown_type',
   'task_not_found',
   'worker_not_found',
+  'redrive_not_found',
   'state_conflict',
+  'redrive_conflict',
   'unique_conflict',
   'lease_lost',
   'store_busy',
@@ -131,6 +133,31 @@ export class WorkerNotFoundError extends HoldfastError {
       `There is no worker ${worker} in this store. It may have left. \`workers()\` lists the workers.`,
     );
     this.worker = worker;
+  }
+}
+
+/** No redrive of this store has this id. It was never there, or ended more than 30 days ago. */
+export class RedriveNotFoundError extends HoldfastError {
+  readonly redrive: number;
+
+  constructor(redrive: number) {
+    super(
+      'redrive_not_found',
+      `There is no redrive ${redrive} in this store. \`redrives.list()\` lists those that run or ended in the last 30 days.`,
+    );
+    this.redrive = redrive;
+  }
+}
+
+/** The state of the redrive does not allow the action. */
+export class RedriveConflictError extends HoldfastError {
+  readonly redrive: number;
+  readonly state: string;
+
+  constructor(redrive: number, state: string, message: string) {
+    super('redrive_conflict', message);
+    this.redrive = redrive;
+    this.state = state;
   }
 }
 

@@ -10,6 +10,8 @@ export {
   InvalidInputError,
   LeaseLostError,
   PayloadError,
+  RedriveConflictError,
+  RedriveNotFoundError,
   StateConflictError,
   StoreError,
   TaskNotFoundError,
@@ -62,9 +64,11 @@ export type { TaskToImport } from './queue/import.ts';
 export type { ListOptions, PolicyQuestion } from './queue/inspect.ts';
 export { type HoldfastOptions, openHoldfast } from './queue/open.ts';
 export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
+export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
 export type { Sources } from './queue/sources.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
+export type { RedriveFilter, RedriveRecord } from './store/redrives.ts';
 export type {
   Claimed,
   Counts,

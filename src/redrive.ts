@@ -30,7 +30,7 @@ const STAGES_UNDER_WAY = 2;
 export const LOOK_EVERY: Milliseconds = 1_000;
 
 /** What the pace allows in this time is put back together. */
-const SHORTEST_PAUSE: Milliseconds = 250;
+export const SHORTEST_PAUSE: Milliseconds = 250;
 
 /** How many tasks are put back in one transaction, so that nobody waits for it. */
 const MOST_AT_ONCE = 200;

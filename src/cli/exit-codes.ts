@@ -48,9 +48,11 @@ export function exitOf(code: ErrorCode): number {
       return EXIT.invalidConfig;
     case 'task_not_found':
     case 'worker_not_found':
+    case 'redrive_not_found':
       return EXIT.notFound;
     case 'unknown_type':
     case 'state_conflict':
+    case 'redrive_conflict':
     case 'unique_conflict':
     case 'lease_lost':
       return EXIT.conflict;

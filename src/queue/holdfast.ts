@@ -4,6 +4,7 @@ import { ClosedError, InvalidInputError } from '../errors.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { Logger } from '../log.ts';
 import { oneOf, refuseUnknown } from '../options.ts';
+import type { RedriveRecord } from '../store/redrives.ts';
 import type {
   Counts,
   HistoryEntry,
@@ -34,6 +35,7 @@ import { Inspector, type ListOptions, type PolicyQuestion } from './inspect.ts';
 import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts';
 import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
+import { type RedriveOptions, Redrives } from './redrives.ts';
 import { Sources } from './sources.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
@@ -61,6 +63,8 @@ export class Holdfast implements AsyncDisposable {
   readonly store: Store;
   /** What a person does to sources: list, hold and release them. */
   readonly sources: Sources;
+  /** What a person does with redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
+  readonly redrives: Redrives;
   readonly #parts: HoldfastParts;
   readonly #recorder: Recorder;
   readonly #inspector: Inspector;
@@ -82,6 +86,9 @@ export class Holdfast implements AsyncDisposable {
     const { store, world, tasks, configuration, sizeLimit, log, workerName } = parts;
     this.store = store;
     this.sources = new Sources(store);
+    this.redrives = new Redrives(store, () => {
+      for (const worker of this.#workers) worker.lookForChores();
+    });
     this.#parts = parts;
     this.#queues = configuration.queues;
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
@@ -344,6 +351,18 @@ export class Holdfast implements AsyncDisposable {
   async retry(id: number, options: ActionOptions = {}): Promise<void> {
     this.#refuseClosed();
     await this.#operator.act(id, 'retry', options);
+  }
+
+  /**
+   * Puts ended tasks back by a filter, each in a new round as by `retry`. Its tasks are those that have ended by now; what ends later does
+   * not join. Workers put back 1, then 5, then 25, and see how each went before the next ones; the rest follows at `rate`. It stops itself
+   * when half of a stage fails again with the same reason and fingerprint, and leaves the rest as it is. Resolves when its tasks are
+   * selected; from then on it goes on whichever process dies. `redrives.preview` says before what it would do.
+   * @throws InvalidInputError without a note, or for a filter or rate that it cannot use.
+   */
+  async redrive(options: RedriveOptions): Promise<RedriveRecord> {
+    this.#refuseClosed();
+    return this.redrives.start(options);
   }
 
   /**

@@ -91,6 +91,7 @@ export class Inspector {
     const { queue } = task;
     const source = await this.#sourceOf(task);
     const itsQueue = (await this.#store.records.queues()).find(({ name }) => name === queue);
+    const redrive = await this.#store.redrives.ofTask(task.id);
     const now = this.#store.upkeep.now();
     return explain({
       now,
@@ -101,6 +102,7 @@ export class Inspector {
       workers: await this.#store.records.workers(),
       ...(source && { source }),
       ...(itsQueue && { queue: itsQueue }),
+      ...(redrive && { redrive }),
     });
   }
 

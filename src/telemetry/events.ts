@@ -3,6 +3,7 @@ import type { Decision } from '../failure/decide.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { RemovableState } from '../retention.ts';
+import type { RedriveRecord } from '../store/redrives.ts';
 import type { ActionTaken, Claimed } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 
@@ -28,6 +29,13 @@ export type EngineEvent =
   | { readonly kind: 'action'; readonly action: ActionTaken }
   /** Tasks were removed by age: how many of each state. */
   | { readonly kind: 'pruned'; readonly removed: Readonly<Partial<Record<RemovableState, number>>> }
+  /** A redrive stopped itself, or has put all of its tasks back. */
+  | {
+      readonly kind: 'redrive_ended';
+      readonly redrive: RedriveRecord;
+      readonly state: 'stopped' | 'done';
+      readonly because: string;
+    }
   /** The worker stopped before the store took the outcome. */
   | { readonly kind: 'unwritten'; readonly execution: ExecutionOf }
   /** A handler left a promise or timer behind that failed. `isLast`: later ones of this execution are not recorded. */

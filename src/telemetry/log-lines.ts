@@ -30,6 +30,9 @@ export const LOG_EVENTS = [
   'held',
   'released',
   'pruned',
+  'redriven',
+  'redrive.stopped',
+  'redrive.done',
   'unwritten',
   'stray',
   'worker.paused',
@@ -72,6 +75,8 @@ function levelOf(event: EngineEvent): LogLevel {
     case 'pruned':
     case 'worker_resumed':
       return 'info';
+    case 'redrive_ended':
+      return event.state === 'stopped' ? 'error' : 'info';
     case 'unwritten':
     case 'stray':
     case 'worker_paused':
@@ -116,6 +121,14 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
         fields: { event: 'pruned', worker, removed: event.removed },
         message: 'Removed tasks whose time was up',
       };
+    case 'redrive_ended': {
+      const { id, selected, putBack, skipped, succeeded, failedAgain, endedOtherwise } = event.redrive;
+      const counts = { selected, putBack, skipped, succeeded, failedAgain, endedOtherwise };
+      return {
+        fields: { event: `redrive.${event.state}`, redrive: id, worker, ...counts },
+        message: event.because,
+      };
+    }
     case 'unwritten':
       return { fields: { event: 'unwritten', ...event.execution, worker }, message: UNWRITTEN };
     case 'stray': {
@@ -276,5 +289,6 @@ function eventOfAction(verb: string, to: TaskState): LogEvent {
   if (to === 'succeeded' || to === 'dead' || to === 'cancelled') return `ended.${to}`;
   if (to === 'running') return 'cancel_requested';
   if (to === 'held') return 'held';
+  if (verb === 'redrive') return 'redriven';
   return verb === 'release' ? 'released' : 'retried';
 }

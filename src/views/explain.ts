@@ -7,8 +7,9 @@ import { hasEnded } from '../task.ts';
 import { agoInFull, doneBy } from './done-by.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
 import { lostWorkerOf } from './lost-worker.ts';
-import { newRoundOf } from './new-round.ts';
+import { beganRound, newRoundOf } from './new-round.ts';
 import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
+import { nextInRedrive, redriveWords } from './redrive-of-task.ts';
 import { inTime, shownSourceState, sourceFacts } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 
@@ -212,9 +213,11 @@ function tellNeedsManual(known: Known): Told {
   const because = lastDecision(history)?.because;
   const why = because?.text ?? importedWords(history) ?? task.reason ?? 'no reason is recorded.';
   const ambiguous = because?.step === 'ambiguous';
-  const next = ambiguous
+  const unanswered = ambiguous
     ? 'It waits for an answer, for any time. Check whether it happened, then resolve it.'
     : 'It waits for an answer, for any time. A retry starts a new round, with all counts at zero.';
+  const inRedrive = nextInRedrive(known);
+  const next = inRedrive === undefined ? unanswered : `${inRedrive} ${unanswered}`;
   const actions: PossibleAction[] = [
     { words: ambiguous ? 'it happened' : 'it is done', verb: 'resolve', as: 'succeeded' },
     ambiguous ? { words: 'it did not', verb: 'resolve', as: 'retry' } : { words: 'retry it', verb: 'retry' },
@@ -230,7 +233,8 @@ function tellDead(known: Known): Told {
   const why = action
     ? `${action.actor} gave it up ${doneBy(action, action.at, now, '')}.`
     : (because?.text ?? importedWords(history) ?? task.reason ?? 'no reason is recorded.');
-  return { headline: `${nameOf(task)} is dead: ${why}`, next: NO_MORE, actions: [NEW_ROUND] };
+  const next = nextInRedrive(known) ?? NO_MORE;
+  return { headline: `${nameOf(task)} is dead: ${why}`, next, actions: [NEW_ROUND] };
 }
 
 function tellCancelled(known: Known): Told {
@@ -242,7 +246,8 @@ function tellCancelled(known: Known): Told {
       : action
         ? `${action.actor} cancelled it ${doneBy(action, action.at, now, '')}.`
         : 'it was ended before it succeeded.';
-  return { headline: `${nameOf(task)} is cancelled: ${why}`, next: NO_MORE, actions: [NEW_ROUND] };
+  const next = nextInRedrive(known) ?? NO_MORE;
+  return { headline: `${nameOf(task)} is cancelled: ${why}`, next, actions: [NEW_ROUND] };
 }
 
 function tellSucceeded(known: Known): Told {
@@ -305,14 +310,19 @@ function nextFailureOf({ history, facts, policy, source }: Known): ExplainedFail
 
 // ── Text ──
 
-function textOf({ now, task, history }: Known, made: Omit<Explanation, 'text'>): string {
+function textOf(known: Known, made: Omit<Explanation, 'text'>): string {
+  const { now, task, history } = known;
   const { headline, because, checks, nextFailure, next } = made;
   const last = lastDecision(history);
   const retried = newRoundOf(history);
+  const redriven = redriveWords(known);
   const told = headline.includes(because?.text ?? '\0');
   const holds = task.dueAt && task.dueAt.getTime() > now ? 'this would hold it' : 'this holds it';
   const rows: (readonly [label: string, words: string])[] = [
-    ...(retried ? [['why', `${retried.actor} retried it ${doneBy(retried, retried.at, now, '')}`] as const] : []),
+    ...(retried
+      ? [['why', `${retried.actor} ${beganRound(retried)} ${doneBy(retried, retried.at, now, '')}`] as const]
+      : []),
+    ...(redriven ? [['redrive', redriven] as const] : []),
     ...(because && last && !told && !retried
       ? [['why', `${because.text} (${agoInFull(last.endedAt, now)} on ${last.worker})`] as const]
       : []),

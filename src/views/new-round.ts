@@ -13,3 +13,8 @@ export function newRoundOf(history: readonly HistoryEntry[]): Action | undefined
 function beginsRound({ verb, from, to }: Action): boolean {
   return (verb === 'retry' && from !== 'scheduled') || verb === 'redrive' || (verb === 'resolve' && to === 'ready');
 }
+
+/** What somebody did to begin it, in a sentence after the name: `eva retried it`. */
+export function beganRound({ verb }: Action): string {
+  return verb === 'redrive' ? 'put it back' : 'retried it';
+}

@@ -3,6 +3,7 @@ import type { Facts } from '../failure/decide.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import { formatPace, type Limits } from '../pace.ts';
 import type { Task } from '../queue/task-view.ts';
+import type { RedriveOfTask } from '../store/redrives.ts';
 import type { HeldBy, HistoryEntry, QueueRecord, Takes, WorkerRecord } from '../store/store.ts';
 import { meets } from '../task.ts';
 import { doneBy } from './done-by.ts';
@@ -33,6 +34,8 @@ export interface Known {
   readonly source?: SourceSeen;
   readonly queue?: QueueRecord;
   readonly workers: readonly WorkerRecord[];
+  /** The newest redrive that has it, if any. */
+  readonly redrive?: RedriveOfTask;
 }
 
 /** What must hold before it starts. */

@@ -5,6 +5,7 @@ import type { RemovableState, Retention } from '../retention.ts';
 import type { PrunedTask, Store } from '../store/store.ts';
 import type { Announcer } from './announcer.ts';
 import { clockTrouble } from './clock-trouble.ts';
+import type { RedriveDriver } from './redrive-driver.ts';
 
 /** So often one of all workers removes what is old. */
 const EVERY: Milliseconds = 3_600_000;
@@ -23,6 +24,7 @@ export interface ChoresOptions {
   /** What is to be kept today. */
   readonly retention: () => Retention;
   readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
+  readonly redrives: RedriveDriver;
 }
 
 interface Chore {
@@ -38,13 +40,13 @@ export class Chores {
     { run: () => this.#logActions(), failed: 'What operators did could not be read; trying again' },
     { run: () => this.#lookAtClock(), failed: 'The clock of the store could not be read; trying again' },
     { run: () => this.#prune(), failed: 'Old tasks could not be removed; trying again' },
+    { run: () => this.#redrive(), failed: 'A redrive could not go on; trying again' },
   ];
   readonly #underWay = new Map<Chore, Promise<void>>();
   #doubted = false;
   #resting = true;
-  /** Whether a chore that is under way waits for the clock. */
-  #pausing = false;
-  #endPause = () => {};
+  /** What ends the pauses of chores that are under way and wait for the clock. */
+  readonly #endPauses = new Set<() => void>();
 
   constructor(options: ChoresOptions) {
     this.#options = options;
@@ -60,13 +62,13 @@ export class Chores {
 
   /** Whether it does nothing, or waits for the clock. */
   get resting(): boolean {
-    return this.#underWay.size === (this.#pausing ? 1 : 0);
+    return this.#underWay.size === this.#endPauses.size;
   }
 
   /** Ends with the batch that is under way. */
   async rest(): Promise<void> {
     this.#resting = true;
-    this.#endPause();
+    for (const end of this.#endPauses) end();
     await Promise.all(this.#underWay.values());
   }
 
@@ -111,6 +113,7 @@ export class Chores {
       for (const { state } of removed) counts[state] = (counts[state] ?? 0) + 1;
       if (removed.length > 0) onRemoved(removed);
       after = next;
+      // As long as it was taken from them.
       if (next !== undefined) await this.#pause(clock.monotonic() - began);
     } while (after !== undefined && !this.#resting);
     while (!this.#resting && (await upkeep.tidy()) > 0) await this.#pause(SHORTEST_PAUSE);
@@ -118,18 +121,31 @@ export class Chores {
     announcer.log({ kind: 'pruned', removed: counts });
   }
 
-  /** Others have the store for at least as long as it was taken from them. */
+  /** Until no redrive is left that runs, or others drive them all. */
+  async #redrive(): Promise<void> {
+    const { redrives } = this.#options;
+    try {
+      while (!this.#resting) {
+        const wait = await redrives.drive();
+        if (wait === undefined) return;
+        await this.#pause(wait);
+      }
+    } finally {
+      await redrives.release();
+    }
+  }
+
+  /** Others have the store for at least so long. */
   async #pause(time: Milliseconds): Promise<void> {
-    this.#pausing = true;
+    if (this.#resting) return;
     await new Promise<void>((resolve) => {
-      const stop = this.#options.clock.after(Math.max(time, SHORTEST_PAUSE), resolve);
-      this.#endPause = () => {
+      const end = () => {
         stop();
+        this.#endPauses.delete(end);
         resolve();
       };
-      if (this.#resting) this.#endPause();
+      const stop = this.#options.clock.after(Math.max(time, SHORTEST_PAUSE), end);
+      this.#endPauses.add(end);
     });
-    this.#endPause = () => {};
-    this.#pausing = false;
   }
 }

@@ -21,6 +21,7 @@ import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
 import { Recall } from './recall.ts';
 import { Recoveries } from './recoveries.ts';
+import { RedriveDriver } from './redrive-driver.ts';
 import { parseRetention } from './retention-options.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { type Stopped, type Unwritten, unwrittenOf } from './stopped.ts';
@@ -238,6 +239,10 @@ export class Worker implements AsyncDisposable {
       worker: this.name,
       retention: () => parseRetention(options.retention ?? this.#configuration.worker.retention),
       onRemoved: (tasks) => this.#tellRemoved(tasks),
+      redrives: new RedriveDriver({
+        store: store.redrives,
+        onEnd: (end) => this.#announcer.log({ kind: 'redrive_ended', ...end }),
+      }),
     });
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -316,6 +321,11 @@ export class Worker implements AsyncDisposable {
   /** @internal How many handlers run whose executions are not settled. */
   get handlers(): number {
     return this.#pipeline.leased.filter(({ ended }) => !ended).length;
+  }
+
+  /** @internal Looks now for what is done for all, such as a redrive that was started, if it works by itself. */
+  lookForChores(): void {
+    if (this.#looping) this.#lookForChores();
   }
 
   /** @internal Looks for work that nothing told it of, if it works by itself. */

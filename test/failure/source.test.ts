@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'vitest';
+import { fixed, none } from '../../src/failure/backoff.ts';
+import { decide, type Facts, type SourceFacts } from '../../src/failure/decide.ts';
+import type { Failure } from '../../src/failure/outcome.ts';
+import { definePolicy, type PolicyOptions } from '../../src/failure/policy.ts';
+import { presets } from '../../src/failure/presets.ts';
+import { charged, DAY, facts, failed, HOUR, MINUTE, SECOND } from './given.ts';
+
+const OPEN: SourceFacts = { standing: 'open', shutFor: 0 };
+const DOWN: SourceFacts = { standing: 'down', shutFor: 40 * SECOND };
+const NEEDS_PERSON: SourceFacts = { standing: 'needs_person', shutFor: 0 };
+
+function fate(
+  source: SourceFacts,
+  failure: Partial<Failure> = {},
+  known: Partial<Facts> = {},
+  options: PolicyOptions = {},
+) {
+  const policy = definePolicy({ maxAttempts: 3, backoff: fixed('9s'), jitter: { kind: 'none' }, ...options });
+  return decide(facts({ source, ...known }), failed({ fault: 'source', ...failure }), policy, 0.5);
+}
+
+describe('a failure at the source’s fault', () => {
+  test('is charged while the source is not known to be down, and its retry takes a token', () => {
+    expect(fate(OPEN)).toMatchObject({ next: 'scheduled', after: 9_000, charge: { to: 'task' }, needsToken: true });
+  });
+
+  test('takes no token where the budget is off', () => {
+    expect(fate(OPEN, {}, {}, { source: { budget: false } })).not.toHaveProperty('needsToken');
+  });
+
+  test('is charged to the source alone while that is down', () => {
+    const decision = fate(DOWN, {}, { charged: [charged(2)] });
+    expect(decision).toMatchObject({ next: 'scheduled', charge: { to: 'source' }, because: { step: 'source_down' } });
+    expect(decision).not.toHaveProperty('needsToken');
+    expect(decision.because.text).toBe(
+      'app.broke: its source is down, which holds it until a probe succeeds. Nothing is charged.',
+    );
+  });
+
+  test('makes the task wait until after the next probe, so that another task is probed next', () => {
+    expect(fate(DOWN)).toMatchObject({ after: 80 * SECOND });
+    expect(fate({ ...DOWN, shutFor: 0 })).toMatchObject({ after: 9 * SECOND });
+    expect(fate({ ...DOWN, shutFor: 0 }, {}, {}, { backoff: fixed(0) })).toMatchObject({ after: SECOND });
+  });
+
+  test('makes the task wait as long as the source asked for', () => {
+    expect(fate(DOWN, { retryAfterMs: HOUR })).toMatchObject({ after: HOUR, charge: { to: 'source' } });
+  });
+
+  test('is charged as ever where nothing is known of the source, or its breaker is off', () => {
+    const last = { charged: [charged(2)] };
+    const policy = definePolicy({ maxAttempts: 3 });
+    expect(decide(facts(last), failed({ fault: 'source' }), policy, 0.5)).toMatchObject({ next: 'dead' });
+    for (const source of [OPEN, DOWN, NEEDS_PERSON]) {
+      const off = { source: { breaker: false } };
+      expect(fate(source, {}, last, off)).toMatchObject({ next: 'dead', charge: { to: 'task' } });
+    }
+  });
+
+  test('that is ambiguous needs a person where the task must not run twice, and is charged to nobody’s attempts while down', () => {
+    expect(fate(DOWN, { ambiguous: true }, { idempotent: false })).toMatchObject({
+      next: 'needs_manual',
+      charge: { to: 'source' },
+    });
+  });
+
+  test('ends no task by giveUpAfter while the source is down', () => {
+    const late = { sinceFirstStartMs: DAY, charged: [charged(1)] };
+    expect(fate(DOWN, {}, late, { giveUpAfter: '1h' })).toMatchObject({ next: 'scheduled' });
+  });
+
+  test('still obeys a deadline, maxExecutions and a policy without retries', () => {
+    expect(fate(DOWN, {}, { untilDeadlineMs: MINUTE })).toMatchObject({ because: { step: 'deadline' } });
+    expect(fate(DOWN, {}, { executions: 1_000 })).toMatchObject({ because: { step: 'max_executions' } });
+    expect(fate(DOWN, {}, {}, { backoff: none })).toMatchObject({
+      next: 'needs_manual',
+      because: { step: 'no_retry' },
+    });
+  });
+});
+
+describe('the last attempt', () => {
+  const last = { charged: [charged(2)] };
+
+  test('waits a minute to see whether the source is down, and then ends without another start', () => {
+    const waiting = fate(OPEN, {}, last);
+    expect(waiting).toMatchObject({
+      next: 'scheduled',
+      after: MINUTE,
+      charge: { to: 'task', reason: 'app.broke' },
+      verdict: 'app.broke',
+      because: { step: 'awaits_verdict', count: 3, limit: 3 },
+    });
+    expect(waiting).not.toHaveProperty('needsToken');
+    const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
+    const ended = decide(facts({ charged: [charged(3)], verdict: 'app.broke' }), outcome, presets.standard, 0.5);
+    expect(ended).toMatchObject({
+      next: 'dead',
+      reason: 'app.broke',
+      charge: { to: 'nobody' },
+      because: { step: 'verdict' },
+    });
+  });
+
+  test('goes on at once if its charge was refunded meanwhile, whatever else limits it', () => {
+    const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
+    const known = facts({ executions: 1_000, charged: [charged(2)] });
+    expect(decide(known, outcome, presets.standard, 0.5)).toMatchObject({
+      next: 'scheduled',
+      after: 0,
+      charge: { to: 'nobody' },
+    });
+  });
+
+  test('is cancelled where that was asked for', () => {
+    const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
+    const known = facts({ verdict: 'app.broke', cancelRequested: true });
+    expect(decide(known, outcome, presets.standard, 0.5).next).toBe('cancelled');
+  });
+
+  test('ends where the policy says', () => {
+    const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
+    const policy = definePolicy({ onExhausted: 'needs_manual' });
+    expect(decide(facts({ verdict: 'app.broke' }), outcome, policy, 0.5).next).toBe('needs_manual');
+  });
+
+  test('waits also where giveUpAfter would end it', () => {
+    const late = { sinceFirstStartMs: HOUR };
+    expect(fate(OPEN, {}, late, { giveUpAfter: '1h' })).toMatchObject({ verdict: 'app.broke' });
+  });
+
+  test('does not wait past its deadline', () => {
+    expect(fate(OPEN, {}, { ...last, untilDeadlineMs: MINUTE })).toMatchObject({ next: 'dead' });
+  });
+
+  test('at the fault of the task does not wait', () => {
+    expect(fate(OPEN, { fault: 'task' }, last)).toMatchObject({ next: 'dead' });
+  });
+});
+
+describe('a permanent failure at the source’s fault', () => {
+  const revoked = { kind: 'permanent', reason: 'auth.invalid' } as const;
+
+  test('waits a minute to see whether another task meets it too', () => {
+    expect(fate(OPEN, revoked)).toMatchObject({ after: MINUTE, charge: { to: 'task' }, verdict: 'auth.invalid' });
+  });
+
+  test('is charged to nobody where the source needs a person, who releases its tasks with it', () => {
+    const decision = fate(NEEDS_PERSON, revoked);
+    expect(decision).toMatchObject({ next: 'scheduled', after: 9_000, charge: { to: 'source' } });
+    expect(decision.because.text).toBe(
+      'auth.invalid: its source needs a person, and holds it until it is released. Nothing is charged.',
+    );
+  });
+
+  test('is retried as any other where the policy says so', () => {
+    expect(fate(OPEN, revoked, {}, { permanent: 'retry' })).toMatchObject({ after: 9_000, needsToken: true });
+    expect(fate(OPEN, revoked, {}, { rules: { 'auth.invalid': { maxAttempts: 2 } } })).toMatchObject({ after: 9_000 });
+  });
+});
+
+describe('a Retry-After', () => {
+  const tooLong = { kind: 'rate_limited', fault: 'quota', retryAfterMs: 2 * DAY } as const;
+
+  test('longer than maxRetryAfter kills no task and asks no person about it: its source needs one', () => {
+    const decision = fate(NEEDS_PERSON, tooLong);
+    expect(decision).toMatchObject({ next: 'scheduled', after: 9_000, charge: { to: 'source' } });
+    expect(fate(NEEDS_PERSON, tooLong, {}, { source: { gate: false } })).toMatchObject({ next: 'needs_manual' });
+    expect(fate(OPEN, tooLong)).toMatchObject({ next: 'needs_manual' });
+  });
+
+  test('is a deferral of its task, as ever', () => {
+    expect(fate(OPEN, { retryAfterMs: HOUR })).toMatchObject({ after: HOUR, charge: { to: 'deferrals' } });
+  });
+});
+
+test('the memory of sources changes tasks of standard and http_delivery only', () => {
+  const on = Object.entries(presets).filter(([, { source }]) => source.gate || source.breaker || source.budget);
+  expect(on.map(([name]) => name)).toEqual(['standard', 'httpDelivery']);
+  expect(definePolicy({ source: { budget: false } }).source).toEqual({ gate: true, breaker: true, budget: false });
+});

@@ -488,7 +488,8 @@ export interface Records {
   sources(): Promise<readonly SourceRecord[]>;
   queues(): Promise<readonly QueueRecord[]>;
   /**
-   * What is ready and what runs, of every source that is shut, then of at most so many others that have any: the fullest first.
+   * What is ready and what runs, of every source that `sources` lists, then of at most so many others that have any: the fullest
+   * first.
    */
   countsBySource(most: number): Promise<readonly SourceCounts[]>;
   /**

@@ -35,13 +35,15 @@ export interface TaskRow {
   readonly lost_in_a_row: number;
   readonly reason: string | null;
   readonly held_by: Exclude<HeldBy, 'no_worker'> | null;
+  /** When that ends by itself. */
+  readonly held_until?: number | null;
   readonly worker: string | null;
   readonly running_since: number | null;
   readonly cancel_requested: boolean | 0 | 1 | null;
 }
 
 /** `takers`: what the workers take whose leases have not run out. */
-export function taskRecord(row: TaskRow, takers: readonly Takes[]): TaskRecord {
+export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number): TaskRecord {
   const unreadable: string[] = [];
   const charged =
     typeof row.charged === 'string'
@@ -49,7 +51,10 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[]): TaskRecord {
       : (row.charged ?? []);
   const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
   if (row.recoveries === null) unreadable.push('recoveries');
-  const heldBy = row.held_by ?? (row.state === 'ready' && !isTaken(row, needs, takers) ? 'no_worker' : null);
+  // What has ended since is noticed by the next claim.
+  const until = row.held_until ?? null;
+  const held = until !== null && until <= now ? null : row.held_by;
+  const heldBy = held ?? (row.state === 'ready' && !isTaken(row, needs, takers) ? 'no_worker' : null);
   return {
     id: row.id,
     type: row.type,
@@ -79,6 +84,7 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[]): TaskRecord {
     ...(row.reason !== null && { reason: row.reason }),
     ...unreadableMember(unreadable),
     ...(heldBy !== null && { heldBy }),
+    ...(held !== null && until !== null && { heldFor: until - now }),
     ...(row.running_since !== null && {
       running: {
         worker: row.worker ?? 'a worker that left',

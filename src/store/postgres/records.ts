@@ -134,7 +134,7 @@ export class PostgresRecords implements Records {
     const rows = await this.#database.rows<SourceRow>(
       this.#in('SELECT name, shut_at, actor, note FROM $.sources ORDER BY name COLLATE "C"'),
     );
-    return rows.map(sourceRecord);
+    return rows.map((row) => sourceRecord(row, 0));
   }
 
   async queues(): Promise<readonly QueueRecord[]> {
@@ -195,7 +195,7 @@ export class PostgresRecords implements Records {
   async #records(text: string, values: readonly unknown[]): Promise<readonly TaskRecord[]> {
     const rows = await this.#database.rows<TaskRow>(text, values);
     const takers = rows.some(({ state, held_by }) => state === 'ready' && held_by === null) ? await this.#takers() : [];
-    return rows.map((row) => taskRecord(row, takers));
+    return rows.map((row) => taskRecord(row, takers, 0));
   }
 
   /** What the workers take whose lease has not run out. */

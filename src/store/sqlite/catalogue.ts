@@ -22,7 +22,14 @@ export interface Queue {
   /** 1 where its sources are served in turn. */
   readonly fair: number;
   readonly paused_at: number | null;
+  /** Its pace and its limit of tasks that run at once, where it has them. */
+  readonly per_second: number | null;
+  readonly burst: number | null;
+  readonly concurrency: number | null;
 }
+
+/** More than there are tracks. */
+const TRACKS = 8;
 
 /** How many lanes a process keeps in mind; beyond that it starts to learn them anew. */
 const MOST_LANES_KNOWN = 20_000;
@@ -64,7 +71,7 @@ export class Catalogue {
     const known = this.#queues.get(id);
     if (known) return known;
     const row = this.#sql.get<Queue>(
-      'SELECT id, name, ordering, fair, paused_at FROM hf_queues WHERE id = ?',
+      'SELECT id, name, ordering, fair, paused_at, per_second, burst, concurrency FROM hf_queues WHERE id = ?',
       id,
     ) as Queue;
     this.#queues.set(id, row);
@@ -121,9 +128,19 @@ export class Catalogue {
     return this.queue(this.class(id).queue);
   }
 
+  /** The lane, if it was ever made. */
+  findLane(group: number, track: number, source: string): number | undefined {
+    return this.#sql.column<number>(
+      'SELECT id FROM hf_lanes WHERE source = ? AND class = ? AND track = ?',
+      source,
+      group,
+      track,
+    )[0];
+  }
+
   laneIdOf(group: number, track: number, source: string): number {
     this.#heed();
-    const stream = group * 4 + track;
+    const stream = group * TRACKS + track;
     const ofStream = this.#laneIds.get(stream) ?? new Map<string, number>();
     const known = ofStream.get(source);
     if (known !== undefined) return known;

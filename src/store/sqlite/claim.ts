@@ -3,14 +3,17 @@ import { mustRunAlone } from '../../suspects.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
 import type { Claim, Claimed, ClaimRequest, Lease, Recovered, Recovery } from '../store.ts';
-import type { Catalogue } from './catalogue.ts';
+import type { Catalogue, Queue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, factsOf, UNTOUCHED } from './facts.ts';
-import type { Lanes } from './lanes.ts';
+import { type Lanes, TRACK } from './lanes.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
+import { isLimited, type QueueLimits } from './queue-limits.ts';
 import type { LostLeases } from './recover.ts';
+import type { Restricted } from './restricted.ts';
+import type { SourceStates } from './source-states.ts';
 import { newToken } from './token.ts';
 import type { Uniques } from './uniques.ts';
 import type { Walk } from './walk.ts';
@@ -77,6 +80,9 @@ export interface ClaimingParts {
   readonly lostLeases: LostLeases;
   readonly uniques: Uniques;
   readonly leaseCache: LeaseCache;
+  readonly restricted: Restricted;
+  readonly queueLimits: QueueLimits;
+  readonly sourceStates: SourceStates;
 }
 
 /** Hands out leases: on ready tasks, and on those that others lost or whose deadline has passed. */
@@ -91,11 +97,17 @@ export class Claiming {
   readonly #uniques: Uniques;
   readonly #leaseCache: LeaseCache;
   readonly #checkpoints: Checkpoints;
+  readonly #restricted: Restricted;
+  readonly #queueLimits: QueueLimits;
+  readonly #sourceStates: SourceStates;
+  /** Whether the present claim took anything of a queue with limits. */
+  #countedByQueue = false;
 
-  constructor(
-    { sql, catalogue, lanes, walk, places, facts, lostLeases, uniques, leaseCache }: ClaimingParts,
-    checkpoints: Checkpoints,
-  ) {
+  constructor(parts: ClaimingParts, checkpoints: Checkpoints) {
+    const { sql, catalogue, lanes, walk, places, facts, lostLeases, uniques, leaseCache } = parts;
+    this.#restricted = parts.restricted;
+    this.#queueLimits = parts.queueLimits;
+    this.#sourceStates = parts.sourceStates;
     this.#checkpoints = checkpoints;
     this.#sql = sql;
     this.#catalogue = catalogue;
@@ -110,19 +122,26 @@ export class Claiming {
 
   claim(request: ClaimRequest, now: number): Claim {
     if (!this.#lostLeases.knows(request.worker)) return { known: false, tasks: [], expired: [] };
-    const waiting = this.#waiting();
+    const waiting = this.#waiting(now);
     const late = waiting.deadline <= now ? this.#takeExpired(request.worker, MOST_EXPIRED, now) : [];
     if (waiting.due <= now) this.#places.promote(now, MOST_PROMOTED);
+    const opening = this.#restricted.begin(now);
+    this.#countedByQueue = false;
     const { tasks, more } =
       waiting.deadline <= now ? this.#claimAround(late, request, now) : this.#claimNext(request, now);
-    const changed = waiting.due <= now || late.length > 0 || tasks.some(({ deadline }) => deadline !== undefined);
-    const next = answer(tasks, changed ? this.#waiting() : waiting, now);
+    const changed =
+      waiting.due <= now ||
+      late.length > 0 ||
+      this.#countedByQueue ||
+      this.#restricted.any ||
+      tasks.some(({ deadline }) => deadline !== undefined);
+    const next = answer(tasks, changed ? this.#waiting(now) : waiting, now);
     const expired = late.length > 0 ? this.#recovered(late, now) : [];
-    return { ...next, ...(more && { nextDueIn: 0 }), expired };
+    return { ...next, ...((more || opening.more) && { nextDueIn: 0 }), expired };
   }
 
   #claimNext(request: ClaimRequest, now: number): { readonly tasks: Claimed[]; readonly more: boolean } {
-    const ids = request.only ? this.#takeOnly(request, request.only) : this.#takeNext(request);
+    const ids = request.only ? this.#takeOnly(request, request.only, now) : this.#takeNext(request, now);
     return { tasks: this.#lease(ids, this.#storedRows(JSON.stringify(ids)), request, now), more: false };
   }
 
@@ -145,7 +164,7 @@ export class Claiming {
         suspects: request.suspects - tasks.filter(isSuspect).length,
         alone: request.alone && tasks.length === 0,
       };
-      const ids = request.only ? this.#takeOnly(asked, request.only) : this.#takeNext(asked);
+      const ids = request.only ? this.#takeOnly(asked, request.only, now) : this.#takeNext(asked, now);
       const rows = this.#storedRows(JSON.stringify(ids));
       const hasPassed = (id: number) => isPast(rows.get(id)?.deadline ?? null, now);
       const passed = ids.filter(hasPassed);
@@ -173,18 +192,26 @@ export class Claiming {
   /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
   lookFirst(request: ClaimRequest, now: number): Claim | undefined {
     if (!this.#lostLeases.knows(request.worker)) return undefined;
-    const waiting = this.#waiting();
-    const isDue = waiting.due <= now || waiting.deadline <= now;
+    const waiting = this.#waiting(now);
+    const isDue = waiting.due <= now || waiting.deadline <= now || waiting.opening <= now;
     const any = isDue || this.#sql.get('SELECT 1 FROM hf_active LIMIT 1') !== undefined;
     return any ? undefined : answer([], waiting, now);
   }
 
-  /** When the next scheduled task falls due, and the next waiting one meets its deadline. */
-  #waiting(): Waiting {
-    const { due, deadline } = this.#sql.get<{ due: number | null; deadline: number | null }>(
-      'SELECT (SELECT min(run_at) FROM hf_scheduled) AS due, (SELECT min(deadline) FROM hf_deadlines) AS deadline',
-    ) as { due: number | null; deadline: number | null };
-    return { due: due ?? Number.POSITIVE_INFINITY, deadline: deadline ?? Number.POSITIVE_INFINITY };
+  /** When the next scheduled task falls due, the next waiting one meets its deadline, and the next source or queue may start one. */
+  #waiting(now: number): Waiting {
+    const [[due, deadline, opening, ofQueue]] = this.#sql.rows<(number | null)[]>(
+      `SELECT (SELECT min(run_at) FROM hf_scheduled), (SELECT min(deadline) FROM hf_deadlines),
+         (SELECT min(opens_at) FROM hf_restricted WHERE opens_at IS NOT NULL),
+         (SELECT min(next_start) FROM hf_queues WHERE per_second IS NOT NULL AND next_start > ?)`,
+      now,
+    ) as [(number | null)[]];
+    const never = Number.POSITIVE_INFINITY;
+    return {
+      due: due ?? never,
+      deadline: deadline ?? never,
+      opening: Math.min(opening ?? never, Math.ceil(ofQueue ?? never)),
+    };
   }
 
   recover(worker: number, limit: number, now: number): Recovery {
@@ -244,7 +271,7 @@ export class Claiming {
     return claimed;
   }
 
-  #takeNext(request: ClaimRequest): number[] {
+  #takeNext(request: ClaimRequest, now: number): number[] {
     // What may not be taken is put aside for the length of this transaction, so that the walk over heads need not know.
     const aside = request.except
       .map((id) => this.#places.find(id))
@@ -253,31 +280,48 @@ export class Claiming {
     // Putting aside writes, and a commit wakes other processes, whose claims would wake this one: not for nothing.
     const ids = aside.map(({ id }) => id);
     if (ids.length > 0 && !this.#walk.offersOthers(request, ids)) return [];
-    for (const place of aside) this.#lanes.remove(place);
-    const taken = this.#walk.take(request);
-    for (const place of aside) this.#lanes.add(place);
+    const tracks = aside.map((place) => this.#lanes.remove(place));
+    const taken = this.#walk.take(request, now);
+    aside.forEach((place, n) => {
+      this.#lanes.add(place, tracks[n]);
+    });
     return taken;
   }
 
-  #takeOnly(request: ClaimRequest, only: readonly number[]): number[] {
+  #takeOnly(request: ClaimRequest, only: readonly number[], now: number): number[] {
+    const queueRoom = new Map<Queue, number>();
     const taken: number[] = [];
     let { suspects } = request;
     for (const id of only) {
       if (taken.length === request.limit) break;
       const found = request.except.includes(id) ? undefined : this.#places.find(id);
       if (found?.state !== 'ready' || !this.#walk.admits(request, found.row.class)) continue;
-      if (this.#lanes.isShut(found.row.source)) continue;
       const place = placeOf(found.row, found.facts);
+      const track = place.needsToken ? TRACK.token : TRACK.fresh;
+      const room = this.#restricted.roomOf(place.source, track);
+      if (room && (room.starts < 1 || (place.needsToken && room.tokens < 1))) continue;
+      const queue = this.#catalogue.queueOfClass(place.class);
+      const starts = queueRoom.get(queue) ?? this.#queueLimits.roomOf(queue, now);
+      if (starts < 1) continue;
       const alone = mustRunAlone(place.lostInARow);
       if (alone ? !request.alone || taken.length > 0 : place.lostInARow > 0 && suspects-- <= 0) continue;
-      if (this.#lanes.remove(place)) taken.push(id);
+      if (this.#lanes.remove(place) === undefined) continue;
+      taken.push(id);
+      queueRoom.set(queue, starts - 1);
+      if (room) {
+        this.#restricted.take(room, 1, track);
+        this.#restricted.leave(room);
+      }
       if (alone) break;
     }
     return taken;
   }
 
   #lease(taken: readonly number[], rows: Map<number, StoredRow>, request: ClaimRequest, now: number): Claimed[] {
-    if (taken.length === 0) return [];
+    if (taken.length === 0) {
+      this.#restricted.started([], now);
+      return [];
+    }
     this.#forbidSecondRun(taken, rows, request.notIdempotent);
     const facts = this.#facts.ofAll(JSON.stringify(taken));
     const ids = this.#withoutRefused(taken, rows, request.limit);
@@ -309,7 +353,38 @@ export class Claiming {
       );
     }
     this.#sql.insertAll('hf_running (id, worker, execution, token, started_at, deadline, unique_while)', 7, others);
-    return claimed;
+    return this.#underLimits(claimed, rows, facts, now);
+  }
+
+  /** Counts what was leased against the limits of its sources and queues, and says what the store knows of its sources. */
+  #underLimits(
+    claimed: readonly Claimed[],
+    rows: ReadonlyMap<number, StoredRow>,
+    facts: ReadonlyMap<number, FactsRow>,
+    now: number,
+  ): Claimed[] {
+    const byQueue = new Map<Queue, number[]>();
+    const started = claimed.map(({ lease, source }) => {
+      const queue = this.#catalogue.queueOfClass((rows.get(lease.task) as StoredRow).class);
+      if (isLimited(queue)) byQueue.set(queue, [...(byQueue.get(queue) ?? []), lease.task]);
+      return { id: lease.task, source, needsToken: facts.get(lease.task)?.needs_token === 1 };
+    });
+    for (const [queue, ids] of byQueue) this.#queueLimits.started(queue, ids, now);
+    this.#countedByQueue ||= byQueue.size > 0;
+    const probes = this.#restricted.started(started, now);
+    if (!this.#sourceStates.any) return [...claimed];
+    const states = new Map<string, Pick<Claimed, 'sourceState' | 'drained'>>();
+    for (const { source } of claimed) {
+      if (states.has(source)) continue;
+      const sourceState = this.#sourceStates.of(source, now);
+      const drained = sourceState !== undefined && !this.#lanes.hasReady(source);
+      states.set(source, { ...(sourceState && { sourceState }), ...(drained && { drained }) });
+    }
+    return claimed.map((one) => ({
+      ...one,
+      ...states.get(one.source),
+      ...(probes.has(one.lease.task) && { probe: true as const }),
+    }));
   }
 
   /** What a definition says of a type holds for its tasks that nobody has said anything of. */
@@ -451,10 +526,12 @@ function runsAlone({ facts }: Claimed): boolean {
 interface Waiting {
   readonly due: number;
   readonly deadline: number;
+  /** When a source or a queue may start something that may start nothing now. */
+  readonly opening: number;
 }
 
-function answer(tasks: Claimed[], { due, deadline }: Waiting, now: number): Claim {
-  const next = Math.min(due, deadline);
+function answer(tasks: Claimed[], { due, deadline, opening }: Waiting, now: number): Claim {
+  const next = Math.min(due, deadline, opening);
   const answered = { known: true, tasks, expired: [] };
   return Number.isFinite(next) ? { ...answered, nextDueIn: Math.max(0, next - now) } : answered;
 }

@@ -28,6 +28,7 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   for (const [table, column] of COUNTED_FROM) {
     sql.run(`UPDATE ${table} SET ${column} = ${column} - :ahead WHERE ${column} > :now`, values);
   }
+  bringSourcesBack(sql, values);
   // In a damaged row nothing can be brought back.
   sql.run(
     `UPDATE hf_facts SET recoveries =
@@ -37,10 +38,25 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   );
 }
 
+/** What counts from a later time: states and their waits, budgets and paces. The next claim sees which sources are open. */
+function bringSourcesBack(sql: Sql, values: { readonly now: number; readonly ahead: Milliseconds }): void {
+  sql.run(
+    `UPDATE hf_source_states SET written_at = written_at - :ahead, shut_until = shut_until - :ahead WHERE written_at > :now`,
+    values,
+  );
+  sql.run('UPDATE hf_sources SET until = until - :ahead WHERE shut_at > :now', values);
+  sql.run('UPDATE hf_queues SET next_start = next_start - :ahead WHERE next_start > :now', values);
+  sql.run('UPDATE hf_restricted SET next_start = next_start - :ahead WHERE next_start > :now', values);
+  sql.run('UPDATE hf_restricted SET opens_at = :now WHERE opens_at > :now', { now: values.now });
+}
+
 /** Moments that were noted by the store's time, from which something is counted or by which tasks are in order. */
 const COUNTED_FROM = [
   ['hf_tasks', 'submitted_at'],
   ['hf_tasks', 'created_at'],
+  ['hf_sources', 'shut_at'],
+  ['hf_source_limits', 'set_at'],
+  ['hf_budgets', 'counted_at'],
   ['hf_running', 'started_at'],
   ['hf_lost', 'at'],
   ['hf_facts', 'first_started_at'],

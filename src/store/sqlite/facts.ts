@@ -23,6 +23,10 @@ export interface FactsRow {
   readonly error: string | null;
   /** When the last execution of this round began whose handler was called. */
   readonly last_started_at: number | null;
+  /** 1 where its next claim takes a token of its source's budget. */
+  readonly needs_token: number;
+  /** The reason with which it ends unless its source turns out to be down; null where it does not wait for that. */
+  readonly verdict: string | null;
 }
 
 /** Of a task that nothing is remembered of. */
@@ -40,6 +44,8 @@ export const UNTOUCHED: FactsRow = {
   reason: null,
   error: null,
   last_started_at: null,
+  needs_token: 0,
+  verdict: null,
 };
 
 export class FactsTable {
@@ -88,6 +94,8 @@ export class FactsTable {
         facts.reason,
         facts.error,
         facts.last_started_at,
+        facts.needs_token,
+        facts.verdict,
       );
     }
     this.#sql.insertAll(`hf_facts (${COLUMNS})`, FACTS.length, values, UNLESS_NEW);
@@ -110,6 +118,8 @@ type FactsColumns = [
   reason: string | null,
   error: string | null,
   lastStartedAt: number | null,
+  needsToken: number,
+  verdict: string | null,
 ];
 
 function rowFrom(row: FactsColumns): FactsRow {
@@ -127,6 +137,8 @@ function rowFrom(row: FactsColumns): FactsRow {
     reason: row[11],
     error: row[12],
     last_started_at: row[13],
+    needs_token: row[14],
+    verdict: row[15],
   };
 }
 
@@ -145,6 +157,8 @@ const FACTS = [
   'reason',
   'error',
   'last_started_at',
+  'needs_token',
+  'verdict',
 ] as const;
 
 const COLUMNS = FACTS.join();
@@ -174,7 +188,12 @@ export function factsOf(
 function remembered(facts: FactsRow, unreadable: string[]): Remembered {
   if (facts === UNTOUCHED) return NOTHING_REMEMBERED;
   const charged = readStored<ChargedCount[]>(facts.charged, 'charged', unreadable, []);
-  return { ...facts, charged, recoveries: recoveriesOf(facts, unreadable), lost: facts.suspect };
+  return {
+    ...facts,
+    charged,
+    recoveries: recoveriesOf(facts, unreadable),
+    lost: facts.suspect,
+  };
 }
 
 /** What is remembered after a decision: its charge is added to what was. */
@@ -203,6 +222,8 @@ export function afterDecision(
     reason: reasonOf(decision),
     error: report.failure ? lastError(report.failure.message) : facts.error,
     last_started_at: report.unbegun || !isExecution ? facts.last_started_at : running.started_at,
+    needs_token: decision.next === 'scheduled' && decision.needsToken ? 1 : 0,
+    verdict: decision.next === 'scheduled' ? (decision.verdict ?? null) : null,
   };
 }
 
@@ -222,6 +243,17 @@ function firstStart(
 
 function recoveriesOf({ recoveries }: FactsRow, unreadable: string[]): readonly number[] {
   return readStored<number[]>(recoveries, 'recoveries', unreadable, []);
+}
+
+/** What is counted after one charge of this reason was taken back. */
+export function withoutCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
+  const counts = readStored<ChargedCount[]>(json, 'charged', [], []);
+  return JSON.stringify(
+    counts.flatMap((one) => {
+      if (one.reason !== reason || one.kind !== kind) return [one];
+      return one.count > 1 ? [{ ...one, count: one.count - 1 }] : [];
+    }),
+  );
 }
 
 function withCharge(json: string, reason: string, kind: ChargedCount['kind']): string {

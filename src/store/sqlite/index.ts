@@ -17,10 +17,13 @@ import { Moving } from './move.ts';
 import { identify, OpenFiles, refuseHardLink } from './open-files.ts';
 import { Places } from './places.ts';
 import { Pruning } from './prune.ts';
+import { QueueLimits } from './queue-limits.ts';
 import { reader, SqliteRecords } from './records.ts';
 import { LostLeases } from './recover.ts';
 import { SqliteRedrives } from './redrives.ts';
+import { Restricted } from './restricted.ts';
 import { migrate, SCHEMA } from './schema.ts';
+import { SourceStates } from './source-states.ts';
 import { SqliteSources } from './sources.ts';
 import { SqliteTasks } from './tasks.ts';
 import { Uniques } from './uniques.ts';
@@ -115,8 +118,11 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   clock.learn(sql);
   const catalogue = new Catalogue(sql, clock);
   const lanes = new Lanes(sql, catalogue, world.random);
-  const walk = new Walk(sql, catalogue, lanes);
+  const restricted = new Restricted(sql, lanes);
+  const queueLimits = new QueueLimits(sql);
+  const walk = new Walk({ sql, catalogue, lanes, restricted, queueLimits });
   const facts = new FactsTable(sql);
+  const sourceStates = new SourceStates(sql, restricted, facts);
   const places = new Places(sql, lanes, facts);
   const writer = new Writer({ sql, clock, path, files, cached: lanes });
   const wake = new Wake(sql, path);
@@ -147,6 +153,9 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     uniques,
     moving,
     leaseCache,
+    restricted,
+    queueLimits,
+    sourceStates,
     read,
     now,
     pendingLeaves,
@@ -159,7 +168,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
 
   return {
     tasks,
-    sources: new SqliteSources(writer, lanes, places, notify),
+    sources: new SqliteSources({ ...parts, notify }),
     redrives: new SqliteRedrives({ sql, writer, read, moving, now, notify }),
     records: new SqliteRecords(read, () => clock.read()),
     within: (handle) => within.of(handle),

@@ -91,6 +91,35 @@ export class Merge {
     this.#inputs.splice(0, this.#inputs.length, ...others);
   }
 
+  /** Whether the lanes of a stream are among the inputs. */
+  has({ class: id, track }: Stream): boolean {
+    return this.#inputs.some(({ stream }) => stream.class === id && stream.track === track);
+  }
+
+  /** A task was taken from a lane of this stream that was not the very first. */
+  takenFrom({ class: id, track }: Stream): void {
+    const at = this.#inputs.findIndex(({ stream }) => stream.class === id && stream.track === track);
+    const [input] = this.#inputs.splice(at, 1) as [MergeInput];
+    Object.assign(input, { heads: [], more: true, changed: true });
+    this.#read(input);
+    this.#place(input);
+  }
+
+  /** The lanes of a source have left the ring, all of them or those of one track. */
+  dropSource(source: string, track?: number): void {
+    const isGone = (input: MergeInput) =>
+      (track === undefined || input.stream.track === track) && input.heads.some((head) => head.source === source);
+    const affected = this.#inputs.filter(isGone);
+    if (affected.length === 0) return;
+    const others = this.#inputs.filter((input) => !affected.includes(input));
+    this.#inputs.splice(0, this.#inputs.length, ...others);
+    for (const input of affected) {
+      input.heads = input.heads.filter((head) => head.source !== source);
+      if (input.heads.length === 0) this.#read(input);
+      this.#place(input);
+    }
+  }
+
   #place(input: MergeInput): void {
     const [head] = input.heads;
     if (!head) return;

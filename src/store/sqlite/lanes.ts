@@ -5,8 +5,16 @@ import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { Turns } from './turns.ts';
 
-/** Which kind of work a lane holds. 1 is kept for retries that will need a token of their source's budget. */
-export const TRACK = { fresh: 0, suspect: 2, alone: 3 } as const;
+/**
+ * Which kind of work a lane holds: what may start at once, retries that need a token of their source's budget, suspects that may run
+ * beside others, and those that must run alone. `new` is what became ready for its first execution while its source ramped.
+ */
+export const TRACK = { fresh: 0, token: 1, suspect: 2, alone: 3, new: 4 } as const;
+
+/** Whether all tasks of a track may be taken at once. */
+export function isUnbound(track: number): boolean {
+  return track === TRACK.fresh || track === TRACK.new;
+}
 
 /** What a task brings along when it enters a lane. */
 export interface Place {
@@ -18,7 +26,19 @@ export interface Place {
   readonly lostInARow: number;
   /** When it last began to run in its present round; null where it has not. */
   readonly ranAt: number | null;
+  readonly needsToken: boolean;
 }
+
+/** What of a source stands in the ring, as hf_restricted has it. */
+export interface Reach {
+  /** None of its lanes does. */
+  readonly shut: boolean;
+  /** Those do not that hold tasks which need a token. */
+  readonly noToken: boolean;
+  readonly ramping: boolean;
+}
+
+const UNRESTRICTED: Reach = { shut: false, noToken: false, ramping: false };
 
 /** The lanes of one class and track. */
 export interface Stream {
@@ -42,7 +62,8 @@ export interface Head extends Ranked {
 interface Touched {
   readonly stream: Stream;
   readonly source: string;
-  readonly shut: boolean;
+  /** Whether the ring has nothing of it. */
+  readonly out: boolean;
   readonly before: Ranked | undefined;
   now: Ranked | undefined | 'unknown';
 }
@@ -69,6 +90,8 @@ export class Lanes {
   readonly #lastKeys = new Map<number, number>();
   /** What enters its lane before these are next read: one insert for many. */
   #entering: number[] = [];
+  /** Of the sources that were looked up since the ring was last brought up to date. */
+  readonly #reach = new Map<string, Reach>();
 
   constructor(sql: Sql, catalogue: Catalogue, random: () => number) {
     this.#sql = sql;
@@ -80,6 +103,7 @@ export class Lanes {
   /** Forgets what was begun in a transaction that was undone. */
   forget(): void {
     this.#touched.clear();
+    this.#reach.clear();
     this.#entering = [];
     this.#lastKeys.clear();
     this.#turns.forget();
@@ -87,19 +111,26 @@ export class Lanes {
   }
 
   /** Puts a due task where claims find it. */
-  add(place: Place): void {
-    const lane = this.#laneOf(place);
-    const touched = this.#touch(lane, place);
+  add(place: Place, track = this.#trackFor(place)): void {
+    const lane = this.#catalogue.laneIdOf(place.class, track, place.source);
+    const touched = this.#touch(lane, { class: place.class, track }, place.source);
     const { ordering } = this.#catalogue.queueOfClass(place.class);
     const ranked = { order_key: this.#orderKey(place, ordering), seq: seqOf(place.id, ordering) };
     this.#entering.push(lane, ranked.order_key, ranked.seq);
     if (touched.now !== 'unknown' && (!touched.now || precedes(ranked, touched.now))) touched.now = ranked;
   }
 
-  /** Takes one task out of its lane; false if it is not there. */
-  remove(place: Place): boolean {
+  /** Takes one task out of its lane, and answers the track of that; undefined if it is in none. */
+  remove(place: Place): number | undefined {
     this.#enter();
-    const lane = this.#laneOf(place);
+    const track = trackOf(place);
+    if (this.#removeFrom(this.#catalogue.laneIdOf(place.class, track, place.source), track, place)) return track;
+    if (track !== TRACK.fresh) return undefined;
+    const lane = this.#catalogue.findLane(place.class, TRACK.new, place.source);
+    return lane !== undefined && this.#removeFrom(lane, TRACK.new, place) ? TRACK.new : undefined;
+  }
+
+  #removeFrom(lane: number, track: number, place: Place): boolean {
     const { ordering } = this.#catalogue.queueOfClass(place.class);
     const seq = seqOf(place.id, ordering);
     const ranked =
@@ -107,7 +138,7 @@ export class Lanes {
         ? this.#sql.get<Ranked>('SELECT order_key, seq FROM hf_ready WHERE lane = ? AND seq = ?', lane, seq)
         : { order_key: this.#orderKey(place, ordering), seq };
     if (!ranked) return false;
-    this.#touch(lane, place).now = 'unknown';
+    this.#touch(lane, { class: place.class, track }, place.source).now = 'unknown';
     const gone = this.#sql.run(
       'DELETE FROM hf_ready WHERE lane = ? AND order_key = ? AND seq = ?',
       lane,
@@ -121,7 +152,7 @@ export class Lanes {
   cut(stream: Stream, head: Head, last: Ranked, next: Ranked | undefined): void {
     const touched = this.#touched.get(head.lane);
     if (touched) touched.now = next;
-    else this.#touched.set(head.lane, { stream, source: head.source, shut: false, before: head, now: next });
+    else this.#touched.set(head.lane, { stream, source: head.source, out: false, before: head, now: next });
     this.#sql.run(
       'DELETE FROM hf_ready WHERE lane = ? AND (order_key, seq) <= (?, ?)',
       head.lane,
@@ -141,8 +172,8 @@ export class Lanes {
   flush(): void {
     this.#enter();
     const rising: RingRow[] = [];
-    for (const [lane, { stream, source, shut, before, now }] of this.#touched) {
-      if (shut) continue;
+    for (const [lane, { stream, source, out, before, now }] of this.#touched) {
+      if (out) continue;
       const head = now === 'unknown' ? this.#headOf(lane) : now;
       if (!before && !head) continue;
       const queue = this.#catalogue.queueOfClass(stream.class);
@@ -160,6 +191,7 @@ export class Lanes {
       if (is) rising.push([stream.class, stream.track, is.order_key, is.seq, lane, source]);
     }
     this.#touched.clear();
+    this.#reach.clear();
     for (const { class: id, track, lane, source, before, now } of this.#turns.write()) {
       this.#retire({ class: id, track }, { order_key: before, seq: lane });
       rising.push([id, track, now, lane, lane, source]);
@@ -168,31 +200,55 @@ export class Lanes {
     this.#noteLastKeys();
   }
 
-  /** Shuts a source: its lanes leave the ring, whatever they hold. */
-  shut(source: string, { actor, note }: By, now: number): void {
-    if (this.isShut(source)) return;
-    for (const [id, track, order_key, seq] of this.#ringRowsOf(source)) {
-      this.#retire({ class: id, track }, { order_key, seq });
-    }
-    this.#sql.run(
-      'INSERT INTO hf_sources (name, shut_at, actor, note) VALUES (?, ?, ?, ?)',
+  /** What of a source stands in the ring. */
+  reachOf(source: string): Reach {
+    const known = this.#reach.get(source);
+    if (known) return known;
+    const [row] = this.#sql.rows<[shut: number, noToken: number, ramping: number]>(
+      'SELECT held_by IS NOT NULL, no_token, ramping FROM hf_restricted WHERE source = ?',
       source,
-      now,
-      actor,
-      note ?? null,
     );
+    const reach = row ? { shut: row[0] === 1, noToken: row[1] === 1, ramping: row[2] === 1 } : UNRESTRICTED;
+    this.#reach.set(source, reach);
+    return reach;
   }
 
-  /** Opens a source: those of its lanes that hold anything join the ring. */
-  open(source: string): void {
-    if (this.#sql.run('DELETE FROM hf_sources WHERE name = ?', source).changes === 0) return;
-    const rising = this.#ringRowsOf(source);
+  /** Takes lanes of a source out of the ring or puts them back, however many tasks they hold; `write` notes what it is from now on. */
+  changeReach(source: string, after: Reach, write: () => void): void {
+    this.flush();
+    const before = this.reachOf(source);
+    write();
+    this.#reach.set(source, after);
+    if (before.shut === after.shut && before.noToken === after.noToken) return;
+    const rising: RingRow[] = [];
+    for (const row of this.#ringRowsOf(source)) {
+      const [id, track, order_key, seq] = row;
+      if (isOut(before, track) === isOut(after, track)) continue;
+      if (isOut(after, track)) this.#retire({ class: id, track }, { order_key, seq });
+      else rising.push(row);
+    }
     this.#turns.write();
     this.#raise(rising);
   }
 
-  isShut(source: string): boolean {
-    return this.#sql.get('SELECT 1 FROM hf_sources WHERE name = ?', source) !== undefined;
+  /** The first task of the lanes of a source, and its lane, among those of these streams; their head where the ring is in order. */
+  firstOf(
+    source: string,
+    accepts: (stream: Stream) => boolean,
+  ): { readonly stream: Stream; readonly head: Head } | undefined {
+    let first: { readonly stream: Stream; readonly head: Head } | undefined;
+    for (const [lane, id, track] of this.#lanesOf(source)) {
+      const stream = { class: id, track };
+      const ranked = accepts(stream) ? this.#headOf(lane) : undefined;
+      if (ranked && (!first || precedes(ranked, first.head))) first = { stream, head: { ...ranked, lane, source } };
+    }
+    return first;
+  }
+
+  /** Whether a source has a ready task. */
+  hasReady(source: string): boolean {
+    this.#enter();
+    return this.#lanesOf(source).some(([lane]) => this.#headOf(lane) !== undefined);
   }
 
   pause(queue: string, { actor, note }: By, now: number): void {
@@ -214,10 +270,34 @@ export class Lanes {
   /** Sets up a queue, and puts its ready tasks into its order and its lanes into their line. */
   setUp(queue: string, settings: Partial<QueueSettings>, places: (ids: readonly number[]) => readonly Place[]): void {
     const id = this.#catalogue.queueIdOf(queue);
+    this.#setLimits(id, settings);
     const before = this.#catalogue.queue(id);
     const { order = before.ordering, fair = before.fair === 1 } = settings;
     if (before.ordering === order && (before.fair === 1) === fair) return;
     this.#arrange(id, { order, fair, reorder: order !== before.ordering }, places);
+  }
+
+  #setLimits(id: number, { pace, concurrency }: Partial<QueueSettings>): void {
+    if (pace !== undefined) {
+      this.#sql.run(
+        'UPDATE hf_queues SET per_second = ?, burst = ?, next_start = NULL WHERE id = ? AND (per_second, burst) IS NOT (?, ?)',
+        pace?.perSecond ?? null,
+        pace?.burst ?? null,
+        id,
+        pace?.perSecond ?? null,
+        pace?.burst ?? null,
+      );
+    }
+    if (concurrency !== undefined) {
+      this.#sql.run('UPDATE hf_queues SET concurrency = ? WHERE id = ?', concurrency, id);
+      this.#sql.run(
+        `UPDATE hf_running SET limited_queue = ? WHERE id IN (
+           SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id JOIN hf_classes c ON c.id = t.class WHERE c.queue = ?)`,
+        concurrency === null ? null : id,
+        id,
+      );
+    }
+    if (pace !== undefined || concurrency !== undefined) this.#catalogue.changed();
   }
 
   /** Puts the ready tasks of all queues into their order again, after the times by which they stand have changed. */
@@ -230,7 +310,7 @@ export class Lanes {
 
   #arrange(
     id: number,
-    { order, fair, reorder }: QueueSettings & { readonly reorder: boolean },
+    { order, fair, reorder }: Pick<QueueSettings, 'order' | 'fair'> & { readonly reorder: boolean },
     places: (ids: readonly number[]) => readonly Place[],
   ): void {
     this.flush();
@@ -274,18 +354,16 @@ export class Lanes {
 
   /** What the ring holds of a source, or would if it were open. */
   #ringRowsOf(source: string): RingRow[] {
-    this.flush();
-    return this.#sql
-      .all<{ id: number; class: number; track: number }>(
-        'SELECT id, class, track FROM hf_lanes WHERE source = ?',
-        source,
-      )
-      .flatMap(({ id: lane, class: group, track }): RingRow[] => {
-        const head = this.#headOf(lane);
-        if (!head) return [];
-        const { order_key, seq } = this.#ringKey(group, lane, source, head);
-        return [[group, track, order_key, seq, lane, source]];
-      });
+    return this.#lanesOf(source).flatMap(([lane, group, track]): RingRow[] => {
+      const head = this.#headOf(lane);
+      if (!head) return [];
+      const { order_key, seq } = this.#ringKey(group, lane, source, head);
+      return [[group, track, order_key, seq, lane, source]];
+    });
+  }
+
+  #lanesOf(source: string): [lane: number, class_: number, track: number][] {
+    return this.#sql.rows('SELECT id, class, track FROM hf_lanes WHERE source = ?', source);
   }
 
   /** Where a lane stands in the ring. */
@@ -300,13 +378,12 @@ export class Lanes {
     this.#entering = [];
   }
 
-  #touch(lane: number, place: Place): Touched {
+  #touch(lane: number, stream: Stream, source: string): Touched {
     const known = this.#touched.get(lane);
     if (known) return known;
     const head = this.#headOf(lane);
-    const shut = this.isShut(place.source);
-    const stream = { class: place.class, track: trackOf(place) };
-    const touched = { stream, source: place.source, shut, before: shut ? undefined : head, now: head };
+    const out = isOut(this.reachOf(source), stream.track);
+    const touched = { stream, source, out, before: out ? undefined : head, now: head };
     this.#touched.set(lane, touched);
     return touched;
   }
@@ -332,8 +409,11 @@ export class Lanes {
     );
   }
 
-  #laneOf(place: Place): number {
-    return this.#catalogue.laneIdOf(place.class, trackOf(place), place.source);
+  /** Where a task that becomes ready now goes. */
+  #trackFor(place: Place): number {
+    const track = trackOf(place);
+    const isNew = track === TRACK.fresh && place.ranAt === null && this.reachOf(place.source).ramping;
+    return isNew ? TRACK.new : track;
   }
 
   /**
@@ -387,7 +467,12 @@ function seqOf(id: number, ordering: QueueOrder): number {
   return ordering === 'lifo' ? -id : id;
 }
 
-function trackOf({ lostInARow }: Place): number {
-  if (lostInARow === 0) return TRACK.fresh;
+/** Whether lanes of this track are not in the ring. */
+function isOut({ shut, noToken }: Reach, track: number): boolean {
+  return shut || (noToken && track === TRACK.token);
+}
+
+function trackOf({ lostInARow, needsToken }: Place): number {
+  if (lostInARow === 0) return needsToken ? TRACK.token : TRACK.fresh;
   return mustRunAlone(lostInARow) ? TRACK.alone : TRACK.suspect;
 }

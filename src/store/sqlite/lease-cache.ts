@@ -13,8 +13,8 @@ interface Known {
 const MOST_KNOWN = 20_000;
 
 /**
- * The leases that this process handed out on tasks with a past. Nobody but its holder changes the facts of a leased task, so
- * whoever settles such a lease need not read them again. Who has the lease, the database says.
+ * The leases that this process handed out on tasks with a past. The facts of a leased task change only with its revision, so
+ * whoever settles such a lease with its first revision need not read them again. Who has the lease, the database says.
  */
 export class LeaseCache {
   readonly #known = new Map<number, Known>();
@@ -22,6 +22,11 @@ export class LeaseCache {
   add(place: Place, token: string, facts: FactsRow): void {
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.set(place.id, { token, facts, place });
+  }
+
+  /** What is known of a task is no longer so. */
+  forget(task: number): void {
+    this.#known.delete(task);
   }
 
   /** What is known of this lease, once. */

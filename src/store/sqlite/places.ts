@@ -138,11 +138,12 @@ export function placeOf(
 }
 
 /** What a task that has never run brings along. */
-export const NO_PAST = { lostInARow: 0, ranAt: null } as const;
+export const NO_PAST = { lostInARow: 0, ranAt: null, needsToken: false } as const;
 
 /** What a task brings along of its executions. */
-export function pastOf(facts: FactsRow | undefined): Pick<Place, 'lostInARow' | 'ranAt'> {
-  return facts ? { lostInARow: facts.suspect, ranAt: facts.last_started_at } : NO_PAST;
+export function pastOf(facts: FactsRow | undefined): Pick<Place, 'lostInARow' | 'ranAt' | 'needsToken'> {
+  if (!facts) return NO_PAST;
+  return { lostInARow: facts.suspect, ranAt: facts.last_started_at, needsToken: facts.needs_token === 1 };
 }
 
 /** A state change that the table of transitions does not have is a bug, and is not written. */

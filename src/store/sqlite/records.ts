@@ -1,3 +1,4 @@
+import { tokensAfter } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
@@ -55,7 +56,7 @@ export class SqliteRecords implements Records {
   find(id: number): Promise<TaskRecord | undefined> {
     return this.#read((sql) => {
       const row = sql.get<TaskRow>('SELECT * FROM holdfast_tasks WHERE id = ?', id);
-      return row && taskRecord(row, this.#takersOf(sql));
+      return row && taskRecord(row, this.#takersOf(sql), this.#now());
     });
   }
 
@@ -66,7 +67,7 @@ export class SqliteRecords implements Records {
            SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))`,
         { 1: key, 2: type ?? null },
       );
-      return row && taskRecord(row, this.#takersOf(sql));
+      return row && taskRecord(row, this.#takersOf(sql), this.#now());
     });
   }
 
@@ -88,9 +89,10 @@ export class SqliteRecords implements Records {
       if (filter.states) conditions.push(`id IN (${standing(filter.states, onlyStates)})`);
       const where = conditions.join(' AND ');
       const takers = this.#takersOf(sql);
+      const now = this.#now();
       return sql
         .all<TaskRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
-        .map((row) => taskRecord(row, takers));
+        .map((row) => taskRecord(row, takers, now));
     });
   }
 
@@ -174,15 +176,21 @@ export class SqliteRecords implements Records {
   }
 
   sources(): Promise<readonly SourceRecord[]> {
-    return this.#read((sql) =>
-      sql.all<SourceRow>('SELECT name, shut_at, actor, note FROM hf_sources ORDER BY name').map(sourceRecord),
-    );
+    return this.#read((sql) => {
+      const now = this.#now();
+      return sql.all<SourceRow & { readonly counted_at: number | null }>(SOURCES, now).map(({ counted_at, ...row }) => {
+        const tokens = row.tokens == null ? null : tokensAfter(row.tokens, Math.max(0, now - (counted_at ?? now)));
+        return sourceRecord({ ...row, tokens }, now);
+      });
+    });
   }
 
   queues(): Promise<readonly QueueRecord[]> {
     return this.#read((sql) =>
       sql
-        .all<QueueRow>('SELECT name, ordering, fair, paused_at, actor, note FROM hf_queues ORDER BY name')
+        .all<QueueRow>(
+          'SELECT name, ordering, fair, paused_at, actor, note, per_second, burst, concurrency FROM hf_queues ORDER BY name',
+        )
         .map(queueRecord),
     );
   }
@@ -191,13 +199,14 @@ export class SqliteRecords implements Records {
     return this.#read((sql) =>
       sql.all<SourceCounts>(
         `WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
+           listed AS (SELECT source AS name FROM hf_restricted UNION SELECT source FROM hf_source_states),
            load (name, ready, running) AS (
              SELECT l.source, w.n, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
              UNION ALL SELECT t.source, 0, 1 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
-             UNION ALL SELECT name, 0, 0 FROM hf_sources)
+             UNION ALL SELECT name, 0, 0 FROM listed)
          SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
-         ORDER BY name IN (SELECT name FROM hf_sources) DESC, 2 DESC, 3 DESC, 1
-         LIMIT ? + (SELECT count(*) FROM hf_sources)`,
+         ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, 1
+         LIMIT ? + (SELECT count(*) FROM listed)`,
         most,
       ),
     );
@@ -242,6 +251,28 @@ export class SqliteRecords implements Records {
       .map(({ takes }) => takesFrom(takes));
   }
 }
+
+/** Every source with a hold, a state, a limit, or a budget that is not full. */
+const SOURCES = `
+  WITH names AS (
+    SELECT name FROM hf_sources UNION SELECT source FROM hf_source_states UNION SELECT source FROM hf_source_limits
+    UNION SELECT source FROM hf_budgets),
+  running AS (SELECT t.source, count(*) AS n FROM hf_running r JOIN hf_tasks t ON t.id = r.id GROUP BY t.source)
+  SELECT n.name, h.shut_at, h.actor, h.note, h.until, s.revision, s.memory, s.written_at, s.cause, s.shut_until, s.until_released,
+    s.probing, s.per_second, s.burst, s.ramping, b.tokens, b.counted_at, p.per_second AS limit_per_second, p.burst AS limit_burst,
+    c.concurrency AS limit_concurrency, l.origin AS limit_origin, l.actor AS limit_actor, l.note AS limit_note, l.set_at AS limit_at,
+    coalesce(r.n, 0) AS running
+  FROM names n
+  LEFT JOIN hf_sources h ON h.name = n.name AND coalesce(h.until > ?, 1)
+  LEFT JOIN hf_source_states s ON s.source = n.name
+  LEFT JOIN hf_budgets b ON b.source = n.name
+  LEFT JOIN hf_source_limits p ON p.source = n.name AND p.kind = 'pace'
+  LEFT JOIN hf_source_limits c ON c.source = n.name AND c.kind = 'concurrency'
+  LEFT JOIN hf_source_limits l ON l.source = n.name
+    AND l.kind = (SELECT kind FROM hf_source_limits k WHERE k.source = n.name ORDER BY set_at DESC LIMIT 1)
+  LEFT JOIN running r ON r.source = n.name
+  WHERE h.name IS NOT NULL OR s.source IS NOT NULL OR l.source IS NOT NULL OR b.source IS NOT NULL
+  ORDER BY n.name`;
 
 /** A task, and its lease if it runs. */
 interface FactsSource {

@@ -414,6 +414,105 @@ CREATE INDEX hf_redrive_tasks_undecided ON hf_redrive_tasks (redrive) WHERE stag
 CREATE INDEX hf_redrive_tasks_skipped ON hf_redrive_tasks (redrive) WHERE skipped IS NOT NULL;
 `;
 
+/**
+ * What the engine remembers of sources that are not in their normal state, limits of sources and queues, and budgets for retries.
+ *
+ * hf_restricted has a row for each source with a hold, a restriction, a limit, or a budget that is not full. It is derived from
+ * those, and says what the ring holds of the source: `held_by` why none of its tasks starts now, `no_token` that those wait which
+ * need a token, and `opens_at` when one of these ends by itself. `next_start` is kept for its pace, and `backlog_next` says whose turn
+ * it is while it ramps. Running tasks name their source or queue where its limit counts them.
+ */
+const SOURCE_STATES = `
+CREATE TABLE hf_source_states (
+  source TEXT PRIMARY KEY,
+  revision INTEGER NOT NULL,
+  memory TEXT NOT NULL,
+  written_at INTEGER NOT NULL,
+  cause TEXT,
+  shut_until INTEGER,
+  until_released INTEGER NOT NULL DEFAULT 0,
+  probing INTEGER NOT NULL DEFAULT 0,
+  per_second REAL,
+  burst INTEGER,
+  ramping INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE TABLE hf_source_limits (
+  source TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('pace', 'concurrency')),
+  per_second REAL,
+  burst INTEGER,
+  concurrency INTEGER,
+  origin TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  note TEXT,
+  set_at INTEGER NOT NULL,
+  PRIMARY KEY (source, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE hf_budgets (
+  source TEXT PRIMARY KEY,
+  tokens REAL NOT NULL,
+  counted_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE hf_restricted (
+  source TEXT PRIMARY KEY,
+  held_by TEXT,
+  no_token INTEGER NOT NULL DEFAULT 0,
+  ramping INTEGER NOT NULL DEFAULT 0,
+  opens_at INTEGER,
+  next_start REAL,
+  backlog_next INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX hf_restricted_opening ON hf_restricted (opens_at) WHERE opens_at IS NOT NULL;
+
+ALTER TABLE hf_sources ADD COLUMN until INTEGER;
+INSERT INTO hf_restricted (source, held_by) SELECT name, 'source_held' FROM hf_sources;
+ALTER TABLE hf_queues ADD COLUMN per_second REAL;
+ALTER TABLE hf_queues ADD COLUMN burst INTEGER;
+ALTER TABLE hf_queues ADD COLUMN concurrency INTEGER;
+ALTER TABLE hf_queues ADD COLUMN next_start REAL;
+ALTER TABLE hf_facts ADD COLUMN needs_token INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hf_facts ADD COLUMN verdict TEXT;
+ALTER TABLE hf_running ADD COLUMN probe INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE hf_running ADD COLUMN limited_source TEXT;
+ALTER TABLE hf_running ADD COLUMN limited_queue INTEGER;
+CREATE INDEX hf_running_source ON hf_running (limited_source) WHERE limited_source IS NOT NULL;
+CREATE INDEX hf_running_queue ON hf_running (limited_queue) WHERE limited_queue IS NOT NULL;
+ALTER TABLE hf_clock ADD COLUMN source_revision INTEGER NOT NULL DEFAULT 1000;
+
+DROP VIEW holdfast_tasks;
+CREATE VIEW holdfast_tasks AS
+SELECT t.id, c.type, q.name AS queue, t.source,
+  coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
+  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key,
+  t.unique_key, t.unique_while, t.payload, e.result, t.policy,
+  coalesce(t.idempotent, 1) AS idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
+  CASE WHEN e.state IN ('succeeded', 'dead', 'cancelled') THEN e.since END AS ended_at,
+  coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0))) AS executions,
+  coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
+  iif(json_valid(coalesce(f.recoveries, '[]')), json_array_length(coalesce(f.recoveries, '[]')), NULL) AS recoveries, coalesce(f.suspect, 0) > 0 AS suspect,
+  coalesce(e.reason, f.reason) AS reason,
+  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL THEN
+    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused'
+      WHEN o.held_by IS NOT NULL THEN o.held_by
+      WHEN o.no_token AND f.needs_token AND f.suspect = 0 THEN 'budget'
+      WHEN (SELECT count(*) FROM hf_running l WHERE l.limited_queue = q.id) >= q.concurrency THEN 'concurrency'
+      WHEN q.per_second IS NOT NULL AND q.next_start IS NOT NULL THEN 'pace' END END AS held_by,
+  w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested, coalesce(f.suspect, 0) AS lost_in_a_row,
+  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL AND q.paused_at IS NULL THEN
+    CASE WHEN o.held_by IS NOT NULL OR o.no_token AND f.needs_token AND f.suspect = 0 THEN o.opens_at
+      WHEN (SELECT count(*) FROM hf_running l WHERE l.limited_queue = q.id) >= q.concurrency THEN NULL
+      WHEN q.per_second IS NOT NULL THEN q.next_start END END AS held_until
+FROM hf_tasks t
+JOIN hf_classes c ON c.id = t.class
+JOIN hf_queues q ON q.id = c.queue
+LEFT JOIN hf_resting e ON e.id = t.id
+LEFT JOIN hf_facts f ON f.task = t.id
+LEFT JOIN hf_running r ON r.id = t.id
+LEFT JOIN hf_workers w ON w.id = r.worker
+LEFT JOIN hf_restricted o ON o.source = t.source
+LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
+`;
+
 /** Each step leads from the schema of its index to the next. */
 const STEPS: readonly string[] = [
   FIRST,
@@ -425,6 +524,7 @@ const STEPS: readonly string[] = [
   WALL_CLOCK,
   LOSSES,
   REDRIVES,
+  SOURCE_STATES,
 ];
 
 export const SCHEMA = STEPS.length;

@@ -2,8 +2,8 @@ import type { Decision } from '../../failure/decide.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
 import { LATE_SUCCESS } from '../late-success.ts';
-import { isPlain, reasonOf, SUCCEEDED } from '../settlement.ts';
-import type { Report, Settled, Settlement } from '../store.ts';
+import { isPlain, leavesSource, NO_SOURCE_STATE, reasonOf, SUCCEEDED } from '../settlement.ts';
+import type { News, Report, Settled, Settlement, SourceChange } from '../store.ts';
 import { type Action, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Claiming, ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
@@ -12,6 +12,10 @@ import type { Place } from './lanes.ts';
 import { LateSuccesses } from './late-success.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { mustBeLegal, type Places, pastOf } from './places.ts';
+import type { QueueLimits } from './queue-limits.ts';
+import type { Restricted } from './restricted.ts';
+import { SourceChanges } from './source-changes.ts';
+import type { SourceStates } from './source-states.ts';
 import type { Uniques } from './uniques.ts';
 
 interface RunningRow {
@@ -31,7 +35,7 @@ interface Batch {
   readonly now: number;
   /** Rows are taken out as they are settled, so that a repeated settlement is seen as such. */
   readonly running: Map<number, RunningRow>;
-  readonly facts: ReadonlyMap<number, FactsRow>;
+  readonly facts: Map<number, FactsRow>;
   readonly places: ReadonlyMap<number, Place>;
   readonly workers: Map<number, string>;
   /** Leases that end. */
@@ -40,6 +44,10 @@ interface Batch {
   resting: unknown[];
   remembered: [id: number, facts: FactsRow][];
   actions: Action[];
+  /** Of tasks that succeeded, and said nothing of the budget of their source. */
+  succeeded: number[];
+  /** Absent until something is said of a source. */
+  sources?: SourceChanges;
 }
 
 /** Writes decisions, guarded by lease and revision. */
@@ -51,8 +59,17 @@ export class Settling {
   readonly #uniques: Uniques;
   readonly #leaseCache: LeaseCache;
   readonly #late: LateSuccesses;
+  readonly #restricted: Restricted;
+  readonly #queueLimits: QueueLimits;
+  readonly #sourceStates: SourceStates;
+  /** Whether a running task ended that a limit of its queue counted. */
+  #queueHasRoom = false;
 
-  constructor({ sql, places, facts, uniques, leaseCache }: ClaimingParts, claiming: Claiming) {
+  constructor(parts: ClaimingParts, claiming: Claiming) {
+    const { sql, places, facts, uniques, leaseCache } = parts;
+    this.#restricted = parts.restricted;
+    this.#queueLimits = parts.queueLimits;
+    this.#sourceStates = parts.sourceStates;
     this.#sql = sql;
     this.#leaseCache = leaseCache;
     this.#late = new LateSuccesses(sql, places);
@@ -62,29 +79,56 @@ export class Settling {
     this.#uniques = uniques;
   }
 
+  /** What the last settlements changed for others. */
+  takeNews(): Iterable<News> {
+    const news = new Set<News>(this.#restricted.takeNews());
+    if (this.#queueHasRoom) news.add('work');
+    this.#queueHasRoom = false;
+    return news;
+  }
+
   settle(settlements: readonly Settlement[], now: number): readonly Settled[] {
     const answers = new Array<Settled>(settlements.length);
+    const released = this.#limitedBy(settlements);
+    const settled = this.#settle(settlements, answers, now);
+    for (const source of released) this.#restricted.refresh(source, now);
+    return settled;
+  }
+
+  /** The sources whose limits count the tasks of these settlements. */
+  #limitedBy(settlements: readonly Settlement[]): readonly string[] {
+    const ids = JSON.stringify(settlements.map(({ lease }) => lease.task));
+    if (this.#queueLimits.countAny(ids)) this.#queueHasRoom = true;
+    return this.#restricted.countedBy(ids);
+  }
+
+  #settle(settlements: readonly Settlement[], answers: Settled[], now: number): readonly Settled[] {
     this.#settlePlain(settlements, answers, now);
     const others = settlements.filter((_, i) => !answers[i]);
     if (others.length === 0) return answers;
     const batch = this.#lookUp(others, now);
     const theirs = others.map((settlement) => this.#settleOne(settlement, batch)).values();
-    this.#write(batch);
+    this.#flush(batch);
     return Array.from(answers, (answer) => answer ?? (theirs.next().value as Settled));
   }
 
   /**
    * First executions that succeeded, which is what most settlements are: they need nothing but their lease, and leave
-   * nothing but that they succeeded. Left unanswered are those whose lease is not there, and those that have a unique key to free.
+   * nothing but that they succeeded. Left unanswered are those whose lease is not there, those that have a unique key to free, and
+   * those whose source has a state.
    */
   #settlePlain(settlements: readonly Settlement[], answers: Settled[], now: number): void {
     mustBeLegal('running', 'succeeded');
     // Of several words about one lease the first one counts, so such a task is left to be settled in their order.
-    const eventful = new Set(settlements.filter((one) => !isPlain(one)).map(({ lease }) => lease.task));
+    const eventful = new Set(settlements.filter((one) => !isBare(one)).map(({ lease }) => lease.task));
+    if (this.#sourceStates.any) {
+      const ids = JSON.stringify(settlements.filter((one) => one.source !== 'any').map(({ lease }) => lease.task));
+      for (const id of this.#sourceStates.tasksWith(ids)) eventful.add(id);
+    }
     const byToken = new Map<string, Map<number, number>>();
     settlements.forEach((settlement, i) => {
       const { token, task } = settlement.lease;
-      if (!isPlain(settlement) || eventful.has(task)) return;
+      if (!isBare(settlement) || eventful.has(task)) return;
       const group = byToken.get(token);
       if (!group) byToken.set(token, new Map([[task, i]]));
       else if (!group.has(task)) group.set(task, i);
@@ -112,20 +156,28 @@ export class Settling {
         JSON.stringify(silent),
       );
       this.#sql.insertAll(RESTING, 7, told);
+      const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
+      this.#restricted.addSuccesses(JSON.stringify(toCount), now);
     }
   }
 
   #lookUp(settlements: readonly Settlement[], now: number): Batch {
-    const known = settlements.flatMap(({ lease }) => this.#leaseCache.take(lease) ?? []);
+    const ids = settlements.map(({ lease }) => lease.task);
+    const running = this.#runningRows(JSON.stringify(ids));
+    // What is remembered of a task may have changed since it was leased if its revision has.
+    const isFirst = (task: number) => (running.get(task)?.revision ?? 0) === 0;
+    const known = settlements.flatMap(({ lease }) => {
+      const cached = this.#leaseCache.take(lease);
+      return cached && isFirst(lease.task) ? [cached] : [];
+    });
     const facts = new Map(known.map((one) => [one.place.id, one.facts]));
     const places = new Map(known.map(({ place }) => [place.id, place]));
-    const ids = settlements.map(({ lease }) => lease.task);
     const others = JSON.stringify(ids.filter((id) => !places.has(id)));
     for (const [id, row] of this.#facts.ofAll(others)) facts.set(id, row);
     for (const [id, place] of this.#places.bareOf(others)) places.set(id, place);
     return {
       now,
-      running: this.#runningRows(JSON.stringify(ids)),
+      running,
       facts,
       places,
       workers: new Map(),
@@ -134,16 +186,42 @@ export class Settling {
       resting: [],
       remembered: [],
       actions: [],
+      succeeded: [],
     };
   }
 
   #settleOne(settlement: Settlement, batch: Batch): Settled {
-    const { lease, revision, decision, result, report } = settlement;
+    const { lease, revision, decision } = settlement;
     const running = batch.running.get(lease.task);
     if (running?.execution !== lease.execution || running.token !== lease.token) {
       return this.#lateAnswer(settlement, batch);
     }
+    const { source = NO_SOURCE_STATE } = settlement;
+    const sourceName = (batch.places.get(lease.task) as Place).source;
+    if (source !== 'any') {
+      batch.sources ??= new SourceChanges(this.#sourceStates, batch.now);
+      if (!batch.sources.accepts(sourceName, source)) return this.#changed(lease.task, batch);
+    }
     if (decision.next !== 'succeeded' && running.revision !== revision) return this.#changed(lease.task, batch);
+    const answer = this.#write(settlement, running, batch);
+    if (source !== 'any' && source.change) this.#changeSource(sourceName, source.change, batch);
+    else if (source !== 'any' && decision.next === 'succeeded') batch.succeeded.push(lease.task);
+    return answer;
+  }
+
+  /** Changes a source. Charges that are taken back may be of this very batch, so that is written first. */
+  #changeSource(source: string, change: NonNullable<SourceChange['change']>, batch: Batch): void {
+    if (change.refunds.length > 0) this.#flush(batch);
+    for (const { task, facts } of (batch.sources as SourceChanges).write(source, change)) {
+      this.#leaseCache.forget(task);
+      if (batch.places.has(task)) batch.facts.set(task, facts);
+      const running = batch.running.get(task);
+      if (running) batch.running.set(task, { ...running, revision: running.revision + 1 });
+    }
+  }
+
+  #write(settlement: Settlement, running: RunningRow, batch: Batch): Settled {
+    const { lease, decision, result, report } = settlement;
     batch.running.delete(lease.task);
     batch.ended.push(lease.task);
     const facts = batch.facts.get(lease.task) ?? UNTOUCHED;
@@ -177,28 +255,30 @@ export class Settling {
     return { answer: 'settled', state: 'cancelled' };
   }
 
-  #write(batch: Batch): void {
-    const { ended, executions, resting, remembered, actions } = batch;
+  #flush(batch: Batch): void {
+    const { ended, executions, resting, remembered, actions, succeeded } = batch;
     this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ended));
     this.#sql.insertAll(EXECUTIONS, 14, executions);
     this.#sql.insertAll(RESTING, 7, resting);
     this.#facts.writeAll(remembered);
     for (const action of actions) recordAction(this.#sql, action, batch.now);
-    Object.assign(batch, { ended: [], executions: [], resting: [], remembered: [], actions: [] });
+    if (succeeded.length > 0) this.#restricted.addSuccesses(JSON.stringify(succeeded), batch.now);
+    Object.assign(batch, { ended: [], executions: [], resting: [], remembered: [], actions: [], succeeded: [] });
   }
 
   #changed(id: number, batch: Batch): Settled {
     const [found] = this.#claiming.leased([id]);
     const row = found as NonNullable<typeof found>;
-    const { revision, facts } = this.#claiming.claimed(row, row, this.#facts.of(id), batch.now);
-    return { answer: 'changed', revision, facts };
+    const { revision, facts, source } = this.#claiming.claimed(row, row, this.#facts.of(id), batch.now);
+    const sourceState = this.#sourceStates.of(source, batch.now);
+    return { answer: 'changed', revision, facts, ...(sourceState && { sourceState }) };
   }
 
   /** What to tell a worker whose lease is gone: that its word was taken before, still counts, or is kept as evidence. */
   #lateAnswer(settlement: Settlement, batch: Batch): Settled {
     const { lease, decision, report } = settlement;
     // Its word may be among those that are about to be written.
-    this.#write(batch);
+    this.#flush(batch);
     const { task, token, execution } = lease;
     const told = this.#sql.get<{ late: number; next: string }>(
       `SELECT 0 AS late, state AS next FROM hf_resting WHERE id = :task AND token = :token AND executions = :execution
@@ -294,6 +374,11 @@ export class Settling {
     }
     return byId;
   }
+}
+
+/** Whether it ends a first execution, and nothing is to be remembered of that, neither of the task nor of its source. */
+function isBare(settlement: Settlement): boolean {
+  return isPlain(settlement) && (settlement.source === 'any' || leavesSource(settlement));
 }
 
 const RESTING = 'hf_resting (id, state, since, executions, token, reason, result)';

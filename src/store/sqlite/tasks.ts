@@ -87,7 +87,9 @@ export class SqliteTasks implements TaskStore {
     this.settle = writer.gathering(
       (settlements: readonly Settlement[], now) => settling.settle(settlements, now),
       (answers) => {
-        if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) notify('work');
+        const news = new Set(settling.takeNews());
+        if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) news.add('work');
+        for (const each of news) notify(each);
       },
     );
   }
@@ -174,7 +176,9 @@ export class SqliteTasks implements TaskStore {
         worker,
       );
       const heldIds = new Set(
-        waiting.length === 0 ? [] : sql.column<number>(HELD_BACK, JSON.stringify(waiting.map(({ task }) => task))),
+        waiting.length === 0
+          ? []
+          : sql.column<number>(HELD_BACK, JSON.stringify(waiting.map(({ task }) => task)), this.#now()),
       );
       return {
         cancelled: cancelled.map(({ id: task, execution, token }) => ({ task, execution, token })),
@@ -224,11 +228,17 @@ export class SqliteTasks implements TaskStore {
   }
 }
 
-/** Of these tasks, those whose source is held or whose queue is paused. */
+/**
+ * Of these tasks, those whose source is held, shut, or lets nothing start but its probe, or whose queue is paused. That a source may
+ * start nothing more for its pace or its limit says nothing of what it has let start.
+ */
 const HELD_BACK = `
   SELECT t.id FROM json_each(?) j JOIN hf_tasks t ON t.id = j.value JOIN hf_classes c ON c.id = t.class
-  JOIN hf_queues q ON q.id = c.queue LEFT JOIN hf_sources s ON s.name = t.source
-  WHERE q.paused_at IS NOT NULL OR s.name IS NOT NULL`;
+  JOIN hf_queues q ON q.id = c.queue LEFT JOIN hf_running r ON r.id = t.id
+  LEFT JOIN hf_sources h ON h.name = t.source LEFT JOIN hf_source_states s ON s.source = t.source
+  CROSS JOIN (SELECT ? AS now) n
+  WHERE q.paused_at IS NOT NULL OR (h.name IS NOT NULL AND coalesce(h.until > n.now, 1))
+    OR s.until_released OR s.shut_until > n.now OR (s.probing AND NOT r.probe)`;
 
 interface HeldRow {
   readonly id: number;

@@ -1,3 +1,4 @@
+import { FULL } from '../../budget.ts';
 import type { Sql } from './driver.ts';
 
 /** Each query finds rows that break an invariant; the sentence says which. */
@@ -19,14 +20,16 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'stands in a lane of another class, source or track': `
     SELECT t.id FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_tasks t ON t.id = abs(r.seq)
     LEFT JOIN hf_facts f ON f.task = t.id
-    WHERE l.class <> t.class OR l.source <> t.source OR l.track <> CASE coalesce(f.suspect, 0) WHEN 0 THEN 0 WHEN 1 THEN 2 ELSE 3 END`,
+    WHERE l.class <> t.class OR l.source <> t.source OR CASE coalesce(f.suspect, 0)
+      WHEN 0 THEN iif(coalesce(f.needs_token, 0), l.track <> 1, l.track NOT IN (0, 4)) WHEN 1 THEN l.track <> 2 ELSE l.track <> 3 END`,
   'is the head of a lane but not in the ring, or the other way round': `
     WITH heads (class, track, order_key, seq, lane, source) AS (
       SELECT l.class, l.track, iif(q.fair, t.turn + 0.0, r.order_key), iif(q.fair, l.id, r.seq), l.id AS lane, l.source
       FROM (SELECT lane, order_key, seq, row_number() OVER (PARTITION BY lane ORDER BY order_key, seq) AS place FROM hf_ready) r
       JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
       LEFT JOIN hf_turns t ON t.queue = q.id AND t.source = l.source
-      WHERE r.place = 1 AND NOT EXISTS (SELECT 1 FROM hf_sources s WHERE s.name = l.source))
+      WHERE r.place = 1 AND NOT EXISTS (
+        SELECT 1 FROM hf_restricted s WHERE s.source = l.source AND (s.held_by IS NOT NULL OR s.no_token AND l.track = 1)))
     SELECT abs(r.seq) AS id FROM (
       SELECT * FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
       UNION ALL
@@ -66,11 +69,41 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.unique_while IS NOT r.unique_while`,
 };
 
-/** Every broken invariant, as a sentence that names a task; none in a sound file. */
+/** The same for sources. */
+const INVARIANTS_OF_SOURCES: Readonly<Record<string, string>> = {
+  'is restricted but is not kept as such, or the other way round': `
+    WITH restricted AS (
+      SELECT name AS source FROM hf_sources UNION SELECT source FROM hf_source_states WHERE cause IS NOT NULL
+      UNION SELECT source FROM hf_source_limits UNION SELECT source FROM hf_budgets)
+    SELECT source FROM (SELECT * FROM restricted EXCEPT SELECT source FROM hf_restricted)
+    UNION SELECT source FROM (SELECT source FROM hf_restricted EXCEPT SELECT * FROM restricted)`,
+  'is held, or shut until somebody releases it, and is open': `
+    SELECT source FROM hf_restricted WHERE held_by IS NULL AND (
+      source IN (SELECT name FROM hf_sources WHERE until IS NULL)
+      OR source IN (SELECT source FROM hf_source_states WHERE cause IS NOT NULL AND until_released))`,
+  'opens by itself at a time that nobody looks for': `
+    SELECT source FROM hf_restricted WHERE opens_at IS NULL AND (
+      held_by = 'source_held' AND source IN (SELECT name FROM hf_sources WHERE until IS NOT NULL)
+      OR held_by = 'pace' OR no_token)`,
+  'lets nothing start although none of its tasks runs': `
+    SELECT r.source FROM hf_restricted r LEFT JOIN hf_source_states s ON s.source = r.source
+    WHERE (r.held_by = 'concurrency' OR s.probing AND r.held_by = s.cause AND r.opens_at IS NULL AND NOT s.until_released)
+      AND NOT EXISTS (SELECT 1 FROM hf_running t WHERE t.limited_source = r.source)`,
+  'has more than one probe': `
+    SELECT limited_source AS source FROM hf_running WHERE probe = 1 GROUP BY 1 HAVING count(*) > 1`,
+  'has a budget beyond its bounds': `
+    SELECT source FROM hf_budgets WHERE tokens < 0 OR tokens > ${FULL}`,
+};
+
+/** Every broken invariant, as a sentence that names a task or a source; none in a sound file. */
 export function brokenInvariants(sql: Sql): string[] {
-  const broken = Object.entries(INVARIANTS).flatMap(([sentence, query]) =>
+  const ofTasks = Object.entries(INVARIANTS).flatMap(([sentence, query]) =>
     sql.all<{ id: number }>(`${query} LIMIT 5`).map(({ id }) => `Task #${id} ${sentence}.`),
   );
+  const ofSources = Object.entries(INVARIANTS_OF_SOURCES).flatMap(([sentence, query]) =>
+    sql.all<{ source: string }>(`${query} LIMIT 5`).map(({ source }) => `The source ${source} ${sentence}.`),
+  );
+  const broken = [...ofTasks, ...ofSources];
   const damage = sql
     .all<{ quick_check: string }>('PRAGMA quick_check')
     .map((row) => row.quick_check)

@@ -3,12 +3,16 @@ import { takes } from '../takes.ts';
 import type { Catalogue, Queue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { Merge, type MergeInput } from './lane-merge.ts';
-import { type Head, type Lanes, precedes, type Ranked, TRACK } from './lanes.ts';
+import { type Head, isUnbound, type Lanes, precedes, type Ranked, type Stream, TRACK } from './lanes.ts';
+import { isLimited, type QueueLimits } from './queue-limits.ts';
+import type { Restricted, Room } from './restricted.ts';
 
 /** What one claim may take of one queue. */
 interface Line {
   readonly queue: Queue;
   readonly merge: Merge;
+  /** How many tasks its limits allow. */
+  room: number;
 }
 
 /** What one round over the queues may take. */
@@ -38,14 +42,26 @@ const WHILE_BOUNDED = 8;
 const MANY_LANES = 1_000;
 const TASKS_A_TURN = { few: 1, many: 4 } as const;
 
+export interface WalkParts {
+  readonly sql: Sql;
+  readonly catalogue: Catalogue;
+  readonly lanes: Lanes;
+  readonly restricted: Restricted;
+  readonly queueLimits: QueueLimits;
+}
+
 /** How a claim finds its tasks: it walks the heads of the lanes that its worker may take from, and never skips a task. */
 export class Walk {
   readonly #sql: Sql;
   readonly #catalogue: Catalogue;
   readonly #lanes: Lanes;
+  readonly #restricted: Restricted;
+  readonly #queueLimits: QueueLimits;
   #rotation = 0;
 
-  constructor(sql: Sql, catalogue: Catalogue, lanes: Lanes) {
+  constructor({ sql, catalogue, lanes, restricted, queueLimits }: WalkParts) {
+    this.#restricted = restricted;
+    this.#queueLimits = queueLimits;
     this.#sql = sql;
     this.#catalogue = catalogue;
     this.#lanes = lanes;
@@ -55,10 +71,10 @@ export class Walk {
    * The ids of the next tasks for a claim, taken out of their lanes: each queue's in its exact order, or, where it is fair,
    * its sources in turn; the queues in turn. Those beyond the request's limit are claimed ahead.
    */
-  take(request: ClaimRequest): number[] {
+  take(request: ClaimRequest, now: number): number[] {
     this.#lanes.flush();
     const { limit, ahead } = request;
-    const lines = this.#lines(request, limit + (ahead?.limit ?? 0));
+    const lines = this.#lines(request, limit + (ahead?.limit ?? 0), now);
     const first = this.#rotation++ % Math.max(1, lines.length);
     const rotated = [...lines.slice(first), ...lines.slice(0, first)];
     const classes = new Set<number>();
@@ -101,13 +117,18 @@ export class Walk {
     const share = Math.ceil(limit / Math.max(1, lines.length));
     const taken: number[] = [];
     for (const most of lines.length > 1 ? [share, limit] : [limit]) {
-      for (const { queue, merge } of lines) {
-        const enough = Math.min(limit, taken.length + most);
-        if (taken.length === enough || allowance.alone === 'taken') continue;
+      for (const line of lines) {
+        const { queue, merge } = line;
+        // Nothing is claimed ahead of a queue with limits.
+        const room = allowance.types && isLimited(queue) ? 0 : line.room;
+        const before = taken.length;
+        const enough = Math.min(limit, before + most, before + room);
+        if (before >= enough || allowance.alone === 'taken') continue;
         if (allowance.suspects <= 0) merge.drop(TRACK.suspect);
         if (!allowance.alone) merge.drop(TRACK.alone);
         if (queue.fair === 1) this.#takeInTurn(queue.id, merge, enough, allowance, taken);
         else this.#takeInOrder(merge, enough, allowance, taken);
+        line.room -= taken.length - before;
       }
     }
     return taken;
@@ -118,11 +139,27 @@ export class Walk {
     while (taken.length < enough && allowance.alone !== 'taken') {
       if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
       const input = merge.first;
-      if (!input || !this.#allows(input, allowance)) return;
-      const bound = merge.bound();
+      if (!input) return;
       const [head] = input.heads as [Head];
+      if (!this.#allows(input.stream, head, allowance)) return;
       const { track } = input.stream;
-      const left = track === TRACK.fresh ? enough - taken.length : 1;
+      const room = this.#restricted.roomOf(head.source, track);
+      if (room && !hasRoom(room, track)) {
+        merge.dropSource(head.source, room.starts < 1 ? undefined : track);
+        continue;
+      }
+      const turn = room?.ramping ? this.#otherSide(merge, room, track, head.source) : undefined;
+      if (room && turn) {
+        const [task, next] = this.#tasksOf(turn.head.lane, 2) as [Ranked, Ranked | undefined];
+        taken.push(Math.abs(task.seq));
+        allowance.classes.add(turn.stream.class);
+        this.#lanes.cut(turn.stream, turn.head, task, next);
+        merge.takenFrom(turn.stream);
+        this.#account(merge, room, 1, turn.stream.track);
+        continue;
+      }
+      const bound = merge.bound();
+      const left = isUnbound(track) && !room?.ramping ? Math.min(enough - taken.length, room?.starts ?? enough) : 1;
       const most = bound ? Math.min(left, WHILE_BOUNDED) : left;
       const tasks = this.#tasksOf(head.lane, most + 1);
       const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && bound && !precedes(task, bound)));
@@ -135,9 +172,42 @@ export class Walk {
         [input],
         [next && { order_key: next.order_key, seq: next.seq, lane: head.lane, source: head.source }],
       );
+      if (room) this.#account(merge, room, count, track);
       if (track === TRACK.alone) allowance.alone = 'taken';
       if (track === TRACK.suspect && --allowance.suspects <= 0) merge.drop(TRACK.suspect);
     }
+  }
+
+  /** Of a source that ramps: the first task of the side whose turn it is, if another side's task stands before it. */
+  #otherSide(
+    merge: Merge,
+    { backlogNext, tokens }: Room,
+    track: number,
+    source: string,
+  ): { readonly stream: Stream; readonly head: Head } | undefined {
+    if ((track !== TRACK.new) === backlogNext) return undefined;
+    return this.#lanes.firstOf(
+      source,
+      (stream) =>
+        (stream.track !== TRACK.new) === backlogNext &&
+        (stream.track !== TRACK.token || tokens >= 1) &&
+        // Suspects have rules of their own, and come in their order.
+        stream.track !== TRACK.suspect &&
+        stream.track !== TRACK.alone &&
+        merge.has(stream),
+    );
+  }
+
+  /** So many were taken of a restricted source: where it has no room left, its lanes are out of reach. */
+  #account(merge: Merge, room: Room, count: number, track: number): void {
+    this.#restricted.take(room, count, track);
+    this.#dropIfSpent(merge, room);
+  }
+
+  #dropIfSpent(merge: Merge, room: Room): void {
+    const left = this.#restricted.leave(room);
+    if (left === 'shut') merge.dropSource(room.source);
+    if (left === 'no_token') merge.dropSource(room.source, TRACK.token);
   }
 
   /** Serves the sources of a fair queue in turn: one gives a few tasks, in its own order, and goes to the back of the line. */
@@ -147,15 +217,25 @@ export class Walk {
       if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
       const before = taken.length;
       const firsts = merge.firsts();
+      const [first] = firsts;
+      const source = first?.heads[0]?.source;
+      if (source === undefined) return;
+      const needsToken = firsts.some(({ stream }) => stream.track === TRACK.token);
+      const room = this.#restricted.roomOf(source, needsToken ? TRACK.token : TRACK.fresh);
+      if (room && room.starts < 1) {
+        merge.dropSource(source);
+        continue;
+      }
       const lanes = firsts.map((input): Turn => {
         const [head] = input.heads as [Head];
         return { input, head, tasks: this.#tasksOf(head.lane, atOnce + 1), given: 0 };
       });
-      const most = Math.min(enough, before + atOnce);
+      const most = Math.min(enough, before + atOnce, before + (room?.starts ?? atOnce));
       while (taken.length < most && allowance.alone !== 'taken') {
-        const lane = sooner(lanes, allowance, taken.length > 0 && !allowance.types);
-        if (!lane || !this.#allows(lane.input, allowance)) break;
+        const lane = sooner(lanes, allowance, taken.length > 0 && !allowance.types, room);
+        if (!lane || !this.#allows(lane.input.stream, lane.head, allowance)) break;
         const { track } = lane.input.stream;
+        if (room) this.#restricted.take(room, 1, track);
         if (track === TRACK.suspect) allowance.suspects -= 1;
         if (track === TRACK.alone) allowance.alone = 'taken';
         taken.push(Math.abs(lane.tasks[lane.given]?.seq as number));
@@ -164,6 +244,7 @@ export class Walk {
       }
       if (taken.length === before) return;
       this.#serve(queue, merge, lanes);
+      if (room) this.#dropIfSpent(merge, room);
       if (allowance.suspects <= 0) merge.drop(TRACK.suspect);
     }
   }
@@ -183,8 +264,9 @@ export class Walk {
     );
   }
 
-  #allows({ stream }: MergeInput, { types }: Allowance): boolean {
-    return !types || (stream.track === TRACK.fresh && types.includes(this.#catalogue.class(stream.class).type));
+  #allows({ class: id, track }: Stream, { source }: Head, { types }: Allowance): boolean {
+    if (!types) return true;
+    return types.includes(this.#catalogue.class(id).type) && !this.#restricted.forbidsAhead(source, track);
   }
 
   #tasksOf(lane: number, most: number): Ranked[] {
@@ -198,7 +280,7 @@ export class Walk {
   }
 
   /** What a claim of so many tasks may take from, by queue. */
-  #lines(request: ClaimRequest, limit: number): Line[] {
+  #lines(request: ClaimRequest, limit: number, now: number): Line[] {
     const byQueue = new Map<Queue, MergeInput[]>();
     for (const input of this.#firsts(request)) {
       const queue = this.#catalogue.queueOfClass(input.stream.class);
@@ -209,6 +291,7 @@ export class Walk {
     return [...byQueue].map(([queue, inputs]) => ({
       queue,
       merge: new Merge(this.#sql, this.#lanes, inputs, limit),
+      room: isLimited(queue) ? this.#queueLimits.roomOf(queue, now) : Number.POSITIVE_INFINITY,
     }));
   }
 
@@ -246,14 +329,29 @@ function mayGive(track: number, { suspects, alone }: ClaimRequest): boolean {
   return track !== TRACK.suspect || suspects > 0;
 }
 
-/** Of the lanes of a source, the one whose next task comes first. */
-function sooner(lanes: readonly Turn[], { suspects }: Allowance, any: boolean): Turn | undefined {
+/** Whether a task of this track may be taken. */
+function hasRoom(room: Room, track: number): boolean {
+  return room.starts >= 1 && (track !== TRACK.token || room.tokens >= 1);
+}
+
+/** Of the lanes of a source, the one whose next task comes first; while it ramps, of the side whose turn it is, if that has any. */
+function sooner(
+  lanes: readonly Turn[],
+  { suspects }: Allowance,
+  any: boolean,
+  room: Room | undefined,
+): Turn | undefined {
+  const open = lanes.filter(({ input: { stream } }) => {
+    if (stream.track === TRACK.token) return !room || room.tokens >= 1;
+    return stream.track === TRACK.suspect ? suspects > 0 : stream.track !== TRACK.alone || !any;
+  });
+  const turn = open.filter(
+    (lane) => lane.tasks[lane.given] && (lane.input.stream.track !== TRACK.new) === room?.backlogNext,
+  );
   let first: Turn | undefined;
-  for (const lane of lanes) {
+  for (const lane of room?.ramping && turn.length > 0 ? turn : open) {
     const task = lane.tasks[lane.given];
-    const { track } = lane.input.stream;
-    if (!task || (track === TRACK.suspect && suspects <= 0) || (track === TRACK.alone && any)) continue;
-    if (!first || precedes(task, first.tasks[first.given] as Ranked)) first = lane;
+    if (task && (!first || precedes(task, first.tasks[first.given] as Ranked))) first = lane;
   }
   return first;
 }

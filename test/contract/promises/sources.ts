@@ -55,7 +55,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     scene.advance(1_000);
     await scene.store.sources.hold('a', { actor: 'bob' });
 
-    expect(await scene.store.records.sources()).toEqual([{ name: 'a', hold: { at: since, ...eva } }]);
+    expect(await scene.store.records.sources()).toMatchObject([{ name: 'a', hold: { at: since, ...eva } }]);
     await scene.store.sources.release('a');
     await scene.store.sources.release('never shut');
     expect(await scene.store.records.sources()).toEqual([]);

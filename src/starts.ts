@@ -1,0 +1,35 @@
+import type { Milliseconds } from './duration.ts';
+import type { Pace } from './pace.ts';
+
+/*
+ * How a pace is kept: as the time at which the next start is allowed. Who comes late catches up by the burst, and by no more.
+ */
+
+/** How many tasks may start now. `nextStart`: as it was kept; null where nothing started yet. */
+export function startsAllowed({ perSecond, burst }: Pace, nextStart: number | null, now: number): number {
+  const next = nextStart ?? now;
+  if (next > now) return 0;
+  return Math.min(burst, Math.floor(((now - next) * perSecond) / 1_000) + 1);
+}
+
+/** When the next start is allowed after so many now. */
+export function nextStartAfter(pace: Pace, nextStart: number | null, starts: number, now: number): number {
+  const interval = intervalOf(pace);
+  const earliest = now - (pace.burst - 1) * interval;
+  return Math.max(nextStart ?? now, earliest) + starts * interval;
+}
+
+/** The same time under a pace that was set since: a slow pace of before holds nothing back for longer than the new one would. */
+export function underPace(pace: Pace, nextStart: number, now: number): number {
+  return Math.min(nextStart, now + intervalOf(pace));
+}
+
+/** The stricter of two: the slower, with the smaller burst. */
+export function stricter(a: Pace | undefined, b: Pace | undefined): Pace | undefined {
+  if (!a || !b) return a ?? b;
+  return { perSecond: Math.min(a.perSecond, b.perSecond), burst: Math.min(a.burst, b.burst) };
+}
+
+function intervalOf({ perSecond }: Pace): Milliseconds {
+  return 1_000 / perSecond;
+}

@@ -1,0 +1,74 @@
+import type { Pace } from '../../pace.ts';
+import { nextStartAfter, startsAllowed } from '../../starts.ts';
+import type { Queue } from './catalogue.ts';
+import type { Sql } from './driver.ts';
+
+/** How many tasks of a queue may start, and run at once, where it has limits. */
+export class QueueLimits {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** How many tasks a claim may take now. */
+  roomOf(queue: Queue, now: number): number {
+    const pace = paceOf(queue);
+    let room = Number.POSITIVE_INFINITY;
+    if (pace) room = startsAllowed(pace, this.#nextStartOf(queue.id), now);
+    if (queue.concurrency !== null) room = Math.min(room, queue.concurrency - this.#runningOf(queue.id));
+    return Math.max(0, room);
+  }
+
+  /** Counts what a claim has leased. */
+  started(queue: Queue, ids: readonly number[], now: number): void {
+    const pace = paceOf(queue);
+    if (pace) {
+      const next = nextStartAfter(pace, this.#nextStartOf(queue.id), ids.length, now);
+      this.#sql.run('UPDATE hf_queues SET next_start = ? WHERE id = ?', next, queue.id);
+    }
+    if (queue.concurrency !== null) {
+      this.#sql.run(
+        'UPDATE hf_running SET limited_queue = ? WHERE id IN (SELECT value FROM json_each(?))',
+        queue.id,
+        JSON.stringify(ids),
+      );
+    }
+  }
+
+  /** When the next start of a queue with a pace is allowed, of those that allow none now. */
+  nextOpening(now: number): number | undefined {
+    const [next] = this.#sql.column<number | null>(
+      'SELECT min(next_start) FROM hf_queues WHERE per_second IS NOT NULL AND next_start > ?',
+      now,
+    );
+    return next === null || next === undefined ? undefined : Math.ceil(next);
+  }
+
+  /** Whether any of these running tasks is counted by the limit of its queue; `ids` is JSON. */
+  countAny(ids: string): boolean {
+    if (!this.#sql.get('SELECT 1 FROM hf_running WHERE limited_queue IS NOT NULL LIMIT 1')) return false;
+    return (
+      this.#sql.get(
+        'SELECT 1 FROM hf_running WHERE limited_queue IS NOT NULL AND id IN (SELECT value FROM json_each(?)) LIMIT 1',
+        ids,
+      ) !== undefined
+    );
+  }
+
+  #nextStartOf(queue: number): number | null {
+    return this.#sql.column<number | null>('SELECT next_start FROM hf_queues WHERE id = ?', queue)[0] ?? null;
+  }
+
+  #runningOf(queue: number): number {
+    return this.#sql.column<number>('SELECT count(*) FROM hf_running WHERE limited_queue = ?', queue)[0] as number;
+  }
+}
+
+export function isLimited({ per_second, concurrency }: Queue): boolean {
+  return per_second !== null || concurrency !== null;
+}
+
+function paceOf({ per_second, burst }: Queue): Pace | undefined {
+  return per_second === null ? undefined : { perSecond: per_second, burst: burst ?? 1 };
+}

@@ -1,0 +1,398 @@
+import { FULL, PER_SUCCESS, tokensAfter, untilToken } from '../../budget.ts';
+import type { Pace } from '../../pace.ts';
+import { nextStartAfter, startsAllowed, stricter, underPace } from '../../starts.ts';
+import type { HeldBy, RestrictionCause } from '../store.ts';
+import type { Sql } from './driver.ts';
+import { isUnbound, type Lanes, TRACK } from './lanes.ts';
+
+/** All that restricts a source. */
+interface Rules {
+  readonly held: number;
+  readonly held_until: number | null;
+  readonly revision: number | null;
+  readonly cause: RestrictionCause | null;
+  readonly shut_until: number | null;
+  readonly until_released: number | null;
+  readonly probing: number | null;
+  readonly per_second: number | null;
+  readonly burst: number | null;
+  readonly ramping: number | null;
+  readonly limit_per_second: number | null;
+  readonly limit_burst: number | null;
+  readonly concurrency: number | null;
+  readonly tokens: number | null;
+  readonly counted_at: number | null;
+  readonly next_start: number | null;
+  readonly backlog_next: number | null;
+}
+
+/** What a source lets start at this moment, and until when nothing changes by itself. */
+interface Verdict {
+  /** Why none of its tasks may start. */
+  readonly heldBy: HeldBy | null;
+  readonly noToken: boolean;
+  readonly opensAt: number | null;
+}
+
+/** What one claim may still take of a source. */
+export interface Room {
+  readonly source: string;
+  starts: number;
+  tokens: number;
+  /** Whether the ring has nothing of it that needs a token. */
+  noToken: boolean;
+  readonly ramping: boolean;
+  /** While it ramps: whether the backlog has the next turn. */
+  backlogNext: boolean;
+}
+
+/** A task that was leased, as far as its source's rules are concerned. */
+interface Started {
+  readonly id: number;
+  readonly source: string;
+  readonly needsToken: boolean;
+}
+
+/** How many sources one claim opens, so that very many that open at once stall nobody. */
+export const MOST_OPENED = 200;
+
+const NOT_ENDING = Number.MAX_SAFE_INTEGER;
+
+/**
+ * The sources with a hold, a restriction, a limit, or a budget that is not full: what they let start, and whether the ring has their
+ * lanes. Their rows in hf_restricted are written here and nowhere else.
+ */
+export class Restricted {
+  readonly #sql: Sql;
+  readonly #lanes: Lanes;
+  /** Whether any source is restricted, as the present claim found it. */
+  #any = false;
+  /** What the present claim looked up; undefined where the source is not restricted. */
+  readonly #rooms = new Map<string, Room | undefined>();
+  #now = 0;
+  /** What happened to sources since this was last asked, other than by claims. */
+  #news = new Set<'work' | 'recall'>();
+
+  constructor(sql: Sql, lanes: Lanes) {
+    this.#sql = sql;
+    this.#lanes = lanes;
+  }
+
+  /** Whether any source is restricted, as the present claim sees it. */
+  get any(): boolean {
+    return this.#any;
+  }
+
+  // ── Claims ──
+
+  /** A claim begins: what has fallen due is opened. `more` where that were too many. */
+  begin(now: number): { readonly more: boolean } {
+    this.#rooms.clear();
+    this.#now = now;
+    this.#any = this.#sql.get('SELECT 1 FROM hf_restricted LIMIT 1') !== undefined;
+    if (!this.#any) return { more: false };
+    const due = this.#sql.column<string>(
+      'SELECT source FROM hf_restricted WHERE opens_at <= ? ORDER BY opens_at LIMIT ?',
+      now,
+      MOST_OPENED,
+    );
+    for (const source of due) this.#refresh(source, now);
+    return { more: due.length === MOST_OPENED };
+  }
+
+  /** What may still be taken of a source, if anything bounds that. */
+  roomOf(source: string, track: number): Room | undefined {
+    if (!this.#any && track !== TRACK.token) return undefined;
+    if (this.#rooms.has(source)) {
+      const known = this.#rooms.get(source);
+      if (known || track !== TRACK.token) return known;
+    }
+    const room = this.#lookUp(source, track);
+    this.#rooms.set(source, room);
+    return room;
+  }
+
+  /** A claim takes so many tasks of a source. */
+  take(room: Room, count: number, track: number): void {
+    room.starts -= count;
+    if (track === TRACK.token) room.tokens -= count;
+    if (room.ramping) room.backlogNext = track === TRACK.new;
+  }
+
+  /** Where nothing more may be taken of a source, or of the tasks that need a token, their lanes leave the ring. */
+  leave(room: Room): 'open' | 'no_token' | 'shut' {
+    if (room.starts < 1) {
+      // The true cause is known when the claim is done.
+      this.#write(room.source, { heldBy: 'pace', noToken: false, opensAt: null }, room);
+      return 'shut';
+    }
+    if (room.tokens >= 1 || room.noToken) return 'open';
+    room.noToken = true;
+    this.#write(room.source, { heldBy: null, noToken: true, opensAt: null }, room);
+    return 'no_token';
+  }
+
+  /** Whether nothing of a source may be claimed ahead. */
+  forbidsAhead(source: string, track: number): boolean {
+    if (!isUnbound(track) || this.roomOf(source, track)) return true;
+    return this.#sql.get('SELECT 1 FROM hf_source_states WHERE source = ?', source) !== undefined;
+  }
+
+  /** Counts what a claim has leased against the rules of its sources, and answers which of them are probes. */
+  started(tasks: readonly Started[], now: number): ReadonlySet<number> {
+    const bySource = new Map<string, Started[]>();
+    for (const [source, room] of this.#rooms) if (room) bySource.set(source, []);
+    for (const task of tasks) {
+      const known = bySource.get(task.source);
+      if (known) known.push(task);
+      else if (task.needsToken) bySource.set(task.source, [task]);
+    }
+    const probes = new Set<number>();
+    this.#any ||= bySource.size > 0;
+    for (const [source, started] of bySource) {
+      for (const id of this.#count(source, started, now)) probes.add(id);
+      this.#refresh(source, now);
+    }
+    this.#rooms.clear();
+    return probes;
+  }
+
+  #count(source: string, started: readonly Started[], now: number): readonly number[] {
+    if (started.length === 0) return [];
+    const rules = this.#rulesOf(source);
+    const backlogNext = this.#rooms.get(source)?.backlogNext;
+    const pace = paceOf(rules);
+    const next_start = pace ? nextStartAfter(pace, rules.next_start, started.length, now) : rules.next_start;
+    this.#sql.run(
+      'UPDATE hf_restricted SET next_start = ?, backlog_next = ? WHERE source = ?',
+      next_start,
+      backlogNext ? 1 : 0,
+      source,
+    );
+    const taken = started.filter(({ needsToken }) => needsToken).length;
+    if (taken > 0) this.#setTokens(source, Math.max(0, tokensOf(rules, now) - taken), now);
+    const ids = JSON.stringify(started.map(({ id }) => id));
+    const probing = rules.probing === 1;
+    if (probing || rules.concurrency !== null) {
+      this.#sql.run(
+        'UPDATE hf_running SET limited_source = ?, probe = ? WHERE id IN (SELECT value FROM json_each(?))',
+        source,
+        probing ? 1 : 0,
+        ids,
+      );
+    }
+    return probing ? started.map(({ id }) => id) : [];
+  }
+
+  #lookUp(source: string, track: number): Room | undefined {
+    const rules = this.#rulesOf(source);
+    if (!isRestricted(rules) && track !== TRACK.token) return undefined;
+    const tokens = Math.floor(tokensOf(rules, this.#now));
+    return {
+      source,
+      starts: this.#startsOf(source, rules),
+      tokens,
+      noToken: tokens < 1,
+      ramping: rules.ramping === 1,
+      backlogNext: rules.backlog_next === 1,
+    };
+  }
+
+  #startsOf(source: string, rules: Rules): number {
+    if (this.#judge(source, rules, this.#now).heldBy !== null) return 0;
+    const pace = paceOf(rules);
+    return Math.min(
+      rules.probing === 1 ? 1 : Number.POSITIVE_INFINITY,
+      pace ? startsAllowed(pace, rules.next_start, this.#now) : Number.POSITIVE_INFINITY,
+      rules.concurrency === null ? Number.POSITIVE_INFINITY : rules.concurrency - this.#runningOf(source),
+    );
+  }
+
+  // ── Settlements ──
+
+  /** The sources whose limits count any of these running tasks: once the tasks have ended, they may start others. */
+  countedBy(ids: string): readonly string[] {
+    if (!this.#sql.get('SELECT 1 FROM hf_running WHERE limited_source IS NOT NULL LIMIT 1')) return [];
+    return this.#sql.column<string>(
+      `SELECT DISTINCT limited_source FROM hf_running
+       WHERE id IN (SELECT value FROM json_each(?)) AND limited_source IS NOT NULL`,
+      ids,
+    );
+  }
+
+  /** Adds what successes bring to the budgets of their sources; `ids` is JSON. */
+  addSuccesses(ids: string, now: number): void {
+    if (!this.#sql.get('SELECT 1 FROM hf_budgets LIMIT 1')) return;
+    const rows = this.#sql.rows<[source: string, count: number]>(
+      `SELECT t.source, count(*) FROM json_each(?) j JOIN hf_tasks t ON t.id = j.value
+       WHERE t.source IN (SELECT source FROM hf_budgets) GROUP BY 1`,
+      ids,
+    );
+    for (const [source, count] of rows) {
+      this.addTokens(source, count * PER_SUCCESS, now);
+      this.refresh(source, now);
+    }
+  }
+
+  /** Adds to a budget that is not full. */
+  addTokens(source: string, tokens: number, now: number): void {
+    const [row] = this.#sql.rows<[tokens: number, countedAt: number]>(
+      'SELECT tokens, counted_at FROM hf_budgets WHERE source = ?',
+      source,
+    );
+    if (row) this.#setTokens(source, tokensAfter(row[0], Math.max(0, now - row[1])) + tokens, now);
+  }
+
+  #setTokens(source: string, tokens: number, now: number): void {
+    if (tokens >= FULL) {
+      this.#sql.run('DELETE FROM hf_budgets WHERE source = ?', source);
+      return;
+    }
+    this.#sql.run(
+      `INSERT INTO hf_budgets (source, tokens, counted_at) VALUES (:source, :tokens, :now)
+       ON CONFLICT (source) DO UPDATE SET tokens = :tokens, counted_at = :now`,
+      { source, tokens, now },
+    );
+  }
+
+  // ── The ring ──
+
+  /** Brings the ring in line with the rules of a source after one of them, or what they count, has changed. */
+  refresh(source: string, now: number): void {
+    const change = this.#refresh(source, now);
+    if (change === 'opened') this.#news.add('work');
+    if (change === 'shut') this.#news.add('recall');
+  }
+
+  /** Whether sources were opened or shut since this was last asked. */
+  takeNews(): Iterable<'work' | 'recall'> {
+    const news = this.#news;
+    if (news.size > 0) this.#news = new Set();
+    return news;
+  }
+
+  #refresh(source: string, now: number): 'opened' | 'shut' | 'same' {
+    const ended = this.#sql.run('DELETE FROM hf_sources WHERE name = ? AND until <= ?', source, now).changes > 0;
+    const rules = this.#rulesOf(source);
+    if (!ended && rules.tokens !== null && tokensOf(rules, now) >= FULL) {
+      this.#sql.run('DELETE FROM hf_budgets WHERE source = ?', source);
+      return this.#refresh(source, now);
+    }
+    const before = this.#lanes.reachOf(source);
+    const verdict = this.#judge(source, rules, now);
+    const pace = paceOf(rules);
+    const next_start = rules.next_start === null || !pace ? null : underPace(pace, rules.next_start, now);
+    if (isRestricted(rules)) {
+      this.#write(source, verdict, {
+        ramping: rules.ramping === 1,
+        backlogNext: rules.ramping === 1 && rules.backlog_next === 1,
+        nextStart: next_start,
+      });
+    } else {
+      this.#lanes.changeReach(source, { shut: false, noToken: false, ramping: false }, () =>
+        this.#sql.run('DELETE FROM hf_restricted WHERE source = ?', source),
+      );
+    }
+    const shut = verdict.heldBy !== null;
+    if (before.shut && !shut) return 'opened';
+    if (before.noToken && !verdict.noToken && !shut) return 'opened';
+    return shut && !before.shut ? 'shut' : 'same';
+  }
+
+  #write(
+    source: string,
+    { heldBy, noToken, opensAt }: Verdict,
+    { ramping, backlogNext, nextStart }: Pick<Room, 'ramping' | 'backlogNext'> & { readonly nextStart?: number | null },
+  ): void {
+    const keeps = nextStart === undefined;
+    this.#lanes.changeReach(source, { shut: heldBy !== null, noToken, ramping }, () =>
+      this.#sql.run(
+        `INSERT INTO hf_restricted (source, held_by, no_token, ramping, opens_at, next_start, backlog_next)
+         VALUES (:source, :heldBy, :noToken, :ramping, :opensAt, :nextStart, :backlogNext)
+         ON CONFLICT (source) DO UPDATE SET held_by = :heldBy, no_token = :noToken, ramping = :ramping, opens_at = :opensAt,
+           next_start = iif(:keeps, next_start, :nextStart), backlog_next = :backlogNext`,
+        {
+          source,
+          heldBy,
+          opensAt,
+          noToken: noToken ? 1 : 0,
+          ramping: ramping ? 1 : 0,
+          nextStart: nextStart ?? null,
+          keeps: keeps ? 1 : 0,
+          backlogNext: backlogNext ? 1 : 0,
+        },
+      ),
+    );
+  }
+
+  /** The first thing that keeps all tasks of a source from starting now. */
+  #judge(source: string, rules: Rules, now: number): Verdict {
+    const held = (heldBy: HeldBy, opensAt: number | null): Verdict => ({ heldBy, opensAt, noToken: false });
+    if (rules.held === 1) return held('source_held', rules.held_until);
+    if (rules.cause !== null) {
+      if (rules.until_released === 1) return held(rules.cause, null);
+      if (rules.shut_until !== null && rules.shut_until > now) return held(rules.cause, rules.shut_until);
+      if (rules.probing === 1 && this.#probesOf(source) > 0) return held(rules.cause, null);
+    }
+    const pace = paceOf(rules);
+    if (pace && rules.next_start !== null) {
+      const next = underPace(pace, rules.next_start, now);
+      const isLimit = rules.limit_per_second === pace.perSecond || rules.cause === null;
+      if (next > now) return held(isLimit ? 'pace' : (rules.cause as HeldBy), Math.min(NOT_ENDING, Math.ceil(next)));
+    }
+    if (rules.concurrency !== null && this.#runningOf(source) >= rules.concurrency) return held('concurrency', null);
+    const tokens = tokensOf(rules, now);
+    return { heldBy: null, noToken: tokens < 1, opensAt: tokens < 1 ? now + untilToken(tokens) : null };
+  }
+
+  #probesOf(source: string): number {
+    return this.#sql.column<number>(
+      'SELECT count(*) FROM hf_running WHERE limited_source = ? AND probe = 1',
+      source,
+    )[0] as number;
+  }
+
+  #runningOf(source: string): number {
+    return this.#sql.column<number>('SELECT count(*) FROM hf_running WHERE limited_source = ?', source)[0] as number;
+  }
+
+  #rulesOf(source: string): Rules {
+    return this.#sql.get<Rules>(RULES, source) as Rules;
+  }
+}
+
+const RULES = `
+  SELECT h.name IS NOT NULL AS held, h.until AS held_until,
+    s.revision, s.cause, s.shut_until, s.until_released, s.probing, s.per_second, s.burst, s.ramping,
+    p.per_second AS limit_per_second, p.burst AS limit_burst, c.concurrency,
+    b.tokens, b.counted_at, r.next_start, r.backlog_next
+  FROM (SELECT ? AS name) n
+  LEFT JOIN hf_sources h ON h.name = n.name
+  LEFT JOIN hf_source_states s ON s.source = n.name AND s.cause IS NOT NULL
+  LEFT JOIN hf_source_limits p ON p.source = n.name AND p.kind = 'pace'
+  LEFT JOIN hf_source_limits c ON c.source = n.name AND c.kind = 'concurrency'
+  LEFT JOIN hf_budgets b ON b.source = n.name
+  LEFT JOIN hf_restricted r ON r.source = n.name`;
+
+function isRestricted(rules: Rules): boolean {
+  return (
+    rules.held === 1 ||
+    rules.cause !== null ||
+    rules.limit_per_second !== null ||
+    rules.concurrency !== null ||
+    rules.tokens !== null
+  );
+}
+
+/** The pace of its restriction or its limit, whichever is stricter. */
+function paceOf({ per_second, burst, limit_per_second, limit_burst }: Rules): Pace | undefined {
+  return stricter(paceFrom(per_second, burst), paceFrom(limit_per_second, limit_burst));
+}
+
+function paceFrom(perSecond: number | null, burst: number | null): Pace | undefined {
+  return perSecond === null ? undefined : { perSecond, burst: burst ?? 1 };
+}
+
+function tokensOf({ tokens, counted_at }: Rules, now: number): number {
+  return tokens === null ? FULL : tokensAfter(tokens, Math.max(0, now - (counted_at ?? now)));
+}

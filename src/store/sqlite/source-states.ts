@@ -1,0 +1,123 @@
+import type { Failure } from '../../failure/outcome.ts';
+import { readStored } from '../../stored-json.ts';
+import type { ExecutionOfTask, Restriction, SourceChange, SourceState } from '../store.ts';
+import type { Sql } from './driver.ts';
+import { type FactsRow, type FactsTable, withoutCharge } from './facts.ts';
+import type { Restricted } from './restricted.ts';
+
+interface StateRow {
+  readonly revision: number;
+  readonly memory: string;
+  readonly written_at: number;
+}
+
+/** A task of which a charge was taken back. */
+export interface Refunded {
+  readonly task: number;
+  readonly facts: FactsRow;
+}
+
+/** What the engine remembers of the sources that are not in their normal state. */
+export class SourceStates {
+  readonly #sql: Sql;
+  readonly #restricted: Restricted;
+  readonly #facts: FactsTable;
+
+  constructor(sql: Sql, restricted: Restricted, facts: FactsTable) {
+    this.#sql = sql;
+    this.#restricted = restricted;
+    this.#facts = facts;
+  }
+
+  /** Whether any source has a state. */
+  get any(): boolean {
+    return this.#sql.get('SELECT 1 FROM hf_source_states LIMIT 1') !== undefined;
+  }
+
+  of(source: string, now: number): SourceState | undefined {
+    const row = this.#sql.get<StateRow>(
+      'SELECT revision, memory, written_at FROM hf_source_states WHERE source = ?',
+      source,
+    );
+    return row && { revision: row.revision, memory: row.memory, age: Math.max(0, now - row.written_at) };
+  }
+
+  /** 0 where it has none. */
+  revisionOf(source: string): number {
+    return this.#sql.column<number>('SELECT revision FROM hf_source_states WHERE source = ?', source)[0] ?? 0;
+  }
+
+  /** Of these tasks, a JSON list of ids, those whose source has a state. */
+  tasksWith(ids: string): readonly number[] {
+    return this.#sql.column<number>(
+      `SELECT t.id FROM json_each(?) j CROSS JOIN hf_tasks t ON t.id = j.value
+       CROSS JOIN hf_source_states s ON s.source = t.source`,
+      ids,
+    );
+  }
+
+  /** Writes what was made from the present revision, and answers the tasks that it refunds. */
+  write(
+    source: string,
+    { memory, restriction, tokens, refunds }: NonNullable<SourceChange['change']>,
+    now: number,
+  ): readonly Refunded[] {
+    const revision = this.revisionOf(source);
+    if (memory !== undefined) this.#store(source, revision, memory, restriction, now);
+    else if (revision > 0) this.#remove(source, revision);
+    if (tokens !== 0) this.#restricted.addTokens(source, tokens, now);
+    const refunded = refunds.flatMap((one) => this.#refund(one) ?? []);
+    this.#restricted.refresh(source, now);
+    return refunded;
+  }
+
+  #store(source: string, before: number, memory: string, restriction: Restriction | undefined, now: number): void {
+    const shutFor = restriction?.shutFor;
+    this.#sql.run(
+      `INSERT OR REPLACE INTO hf_source_states
+         (source, revision, memory, written_at, cause, shut_until, until_released, probing, per_second, burst, ramping)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      source,
+      before > 0 ? before + 1 : this.#newRevision(),
+      memory,
+      now,
+      restriction?.cause ?? null,
+      typeof shutFor === 'number' ? Math.min(Math.ceil(now + shutFor), Number.MAX_SAFE_INTEGER) : null,
+      shutFor === 'released' ? 1 : 0,
+      restriction?.probing ? 1 : 0,
+      restriction?.pace?.perSecond ?? null,
+      restriction?.pace?.burst ?? null,
+      restriction?.ramping ? 1 : 0,
+    );
+  }
+
+  /** A later state has a higher number than all that were removed, so that nobody takes one for another. */
+  #newRevision(): number {
+    this.#sql.run('UPDATE hf_clock SET source_revision = source_revision + 1 WHERE id = 1');
+    return this.#sql.column<number>('SELECT source_revision FROM hf_clock WHERE id = 1')[0] as number;
+  }
+
+  #remove(source: string, revision: number): void {
+    this.#sql.run('DELETE FROM hf_source_states WHERE source = ?', source);
+    this.#sql.run('UPDATE hf_clock SET source_revision = max(source_revision, ?) WHERE id = 1', revision);
+  }
+
+  #refund({ task, execution }: ExecutionOfTask): Refunded | undefined {
+    const row = this.#sql.get<{ id: number; failure: string | null }>(
+      `SELECT e.id, e.failure FROM hf_executions e
+       WHERE e.task = ? AND e.execution = ? AND e.late = 0 AND e.charge = 'task'
+         AND NOT EXISTS (SELECT 1 FROM hf_resting r WHERE r.id = e.task AND r.state IN ('succeeded', 'dead', 'cancelled'))`,
+      task,
+      execution,
+    );
+    const facts = this.#facts.of(task);
+    if (!row || execution <= facts.round_base) return undefined;
+    const failure = readStored<Failure | null>(row.failure ?? 'null', 'failure', [], null);
+    if (!failure) return undefined;
+    const after = { ...facts, charged: withoutCharge(facts.charged, failure.reason, failure.kind), verdict: null };
+    this.#sql.run("UPDATE hf_executions SET charge = 'refunded' WHERE id = ?", row.id);
+    this.#sql.run('UPDATE hf_running SET revision = revision + 1 WHERE id = ?', task);
+    this.#facts.write(task, after);
+    return { task, facts: after };
+  }
+}

@@ -68,7 +68,7 @@ export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/
 export type { Sources } from './queue/sources.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
-export type { RedriveFilter, RedriveRecord } from './store/redrives.ts';
+export type { RedriveFilter, RedriveOfTask, RedriveRecord } from './store/redrives.ts';
 export type {
   Claimed,
   Counts,

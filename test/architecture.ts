@@ -90,15 +90,27 @@ const ENTRY_OF_CLI = 'src/cli/main.ts';
 
 /** What the command line may import of the engine. Everything else stands behind these files. */
 const ENTRIES_FOR_CLI = [
-  ...['administration', 'enqueue', 'holdfast', 'import', 'inspect', 'open', 'operate', 'policy-cache', 'task-view'].map(
-    (name) => `src/queue/${name}.ts`,
-  ),
+  ...[
+    'administration',
+    'enqueue',
+    'holdfast',
+    'import',
+    'inspect',
+    'open',
+    'operate',
+    'policy-cache',
+    'redrives',
+    'task-view',
+  ].map((name) => `src/queue/${name}.ts`),
   ...['clock-trouble', 'configuration', 'define-task', 'retention-options', 'strays', 'worker'].map(
     (name) => `src/worker/${name}.ts`,
   ),
   'src/store/sqlite/index.ts',
   'src/store/postgres/index.ts',
 ];
+
+/** Files of the store seam, of which the command line knows types. */
+const SEAM = ['src/store/store.ts', 'src/store/redrives.ts'];
 
 /** Values of time, chance and the world outside, which the pure layers are given as arguments. */
 const IMPURE = [
@@ -217,7 +229,7 @@ export function reachesPastFacade({ file, body, imports }: Module): string[] {
   if (!file.startsWith('src/cli/')) return [];
   const imported = imports
     .filter(({ target }) => /^src\/(queue|worker|store)\//.test(target) && !ENTRIES_FOR_CLI.includes(target))
-    .filter(({ target, typeOnly }) => !(typeOnly && target === 'src/store/store.ts'))
+    .filter(({ target, typeOnly }) => !(typeOnly && SEAM.includes(target)))
     .map(({ target }) => `imports ${target}`);
   const used = nodesIn(body).some((node) => dotted(node) === 'holdfast.store' || memberNames(node).includes('upkeep'));
   return [...imported, ...(used ? ['uses the store of a Holdfast'] : [])].map(

@@ -142,6 +142,20 @@ const ENTRIES: readonly Entry[] = [
     load: () => import('./commands/retry.ts'),
   },
   {
+    name: 'redrive',
+    group: ACTIONS,
+    arguments: 'FILTER --note TEXT [--rate 10/s] [--dry-run]',
+    summary: 'put many ended tasks back: a few first, then at a rate',
+    load: () => import('./commands/redrive.ts'),
+  },
+  {
+    name: 'redrives',
+    group: ACTIONS,
+    arguments: '[show|pause|resume|cancel ID]',
+    summary: 'how far redrives are; pauses, resumes and cancels them',
+    load: () => import('./commands/redrives.ts'),
+  },
+  {
     name: 'resolve',
     group: ACTIONS,
     arguments: 'ID --as succeeded|retry|dead',

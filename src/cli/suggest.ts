@@ -7,7 +7,7 @@ const INTENTS: Readonly<Record<string, string>> = {
   restart: 'retry (due now; a new round if it had ended)',
   rerun: 'retry (due now; a new round if it had ended)',
   redo: 'retry (due now; a new round if it had ended)',
-  redrive: 'retry ID…, with the ids from: holdfast list state:dead --ids',
+  replay: 'redrive (many ended tasks), or retry (some)',
   requeue: 'retry (due now; a new round if it had ended)',
   rm: 'cancel (a task that waits or runs ends; its history stays)',
   remove: 'cancel (a task that waits or runs ends; its history stays)',

@@ -11,7 +11,7 @@ import {
   redriveTime,
 } from '../redrive.ts';
 import { show } from '../show.ts';
-import type { RedriveFilter, RedriveRecord } from '../store/redrives.ts';
+import type { RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
 import type { Store } from '../store/store.ts';
 import { RedriveDriver } from '../worker/redrive-driver.ts';
 import { LONGEST_NOTE } from './import.ts';
@@ -134,6 +134,11 @@ export class Redrives {
     // Nothing is left of tasks that were removed.
     const missing = skipped - Object.values(known).reduce((sum, count) => sum + count, 0) + (known.missing ?? 0);
     return missing > 0 ? { ...known, missing } : known;
+  }
+
+  /** The newest redrive that has a task, and what became of the task in it; undefined where none has. */
+  ofTask(task: number): Promise<RedriveOfTask | undefined> {
+    return this.#store.redrives.ofTask(wholeNumber(task, 'The id of a task', 1));
   }
 
   /** Puts nothing more back until it is resumed. @throws RedriveConflictError unless it runs; RedriveNotFoundError. */

@@ -3,11 +3,14 @@ import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { type Answered, PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
+import type { RedriveOfTask } from '../../store/redrives.ts';
 import type { HistoryEntry, Imported } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
 import { GLYPHS, type Style } from '../../views/glyphs.ts';
 import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
-import { newRoundOf } from '../../views/new-round.ts';
+import { beganRound, newRoundOf } from '../../views/new-round.ts';
+import { redriveWords } from '../../views/redrive-of-task.ts';
+import { redriveOfTaskJson } from '../../views/redrive-text.ts';
 import { suspectWords } from '../../views/suspect-rule.ts';
 import {
   endOf,
@@ -41,10 +44,12 @@ export function declare(command: Command): void {
     withStore(cli, {}, async (holdfast) => {
       const task = await findTask(cli, holdfast, ids[0] as string);
       const history = await holdfast.history(task.id);
+      const redrive = await holdfast.redrives.ofTask(task.id);
       const { terminal } = cli;
       if (terminal.json) {
-        terminal.document(documentOf('show', { task: taskJson(task), history: history.map(historyJson) }));
-      } else for (const line of await page(cli, holdfast, task, history)) terminal.result(line);
+        const items = { task: taskJson(task), history: history.map(historyJson), redrive: redriveOfTaskJson(redrive) };
+        terminal.document(documentOf('show', items));
+      } else for (const line of await page(cli, holdfast, task, history, redrive)) terminal.result(line);
       return 0;
     }),
   );
@@ -55,6 +60,7 @@ async function page(
   holdfast: Holdfast,
   task: Task,
   history: readonly HistoryEntry[],
+  redrive: RedriveOfTask | undefined,
 ): Promise<readonly string[]> {
   const now = holdfast.now();
   const { answer } = await new PolicyCache(holdfast).answerTo(task);
@@ -63,6 +69,7 @@ async function page(
     ...facts(task, answer, now),
     ...whatHappened(cli, task, history, now),
     ...reasonWhy(history),
+    ...inRedrive(task, redrive, now),
     ...(await whatNext(cli, holdfast, task, history)),
     ...whatItPrinted(cli, task),
     ...(task.unreadable ? [`unreadable: ${task.unreadable.join(', ')} (the row is damaged)`] : []),
@@ -239,8 +246,14 @@ function actRow(entry: Extract<HistoryEntry, { kind: 'action' }>, now: number, p
 
 function reasonWhy(history: readonly HistoryEntry[]): string[] {
   const retried = newRoundOf(history);
-  const text = retried ? `${retried.actor} retried it` : lastDecision(history)?.because?.text;
+  const text = retried ? `${retried.actor} ${beganRound(retried)}` : lastDecision(history)?.because?.text;
   return text === undefined ? [] : [`why    ${visible(text)}`];
+}
+
+/** The redrive in which it waits, or which skipped it. */
+function inRedrive(task: Task, redrive: RedriveOfTask | undefined, now: number): string[] {
+  const words = redriveWords({ task, now, ...(redrive && { redrive }) });
+  return words === undefined ? [] : [`redrive ${visible(words)}`];
 }
 
 async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: readonly HistoryEntry[]): Promise<string[]> {

@@ -12,13 +12,22 @@ export interface Filter {
   readonly reasons?: readonly string[];
 }
 
-const KEYS = {
+/** The keys of terms, and the members of a filter that they become. */
+export const FILTER_KEYS = {
   state: 'states',
   type: 'types',
   queue: 'queues',
   source: 'sources',
   reason: 'reasons',
 } as const satisfies Record<string, keyof Filter>;
+
+type Keys = Readonly<Record<string, string>>;
+
+/** What terms with these keys say. */
+type Terms<Of extends Keys> = { readonly [name in Exclude<Of[keyof Of], 'states'>]?: readonly string[] } & Pick<
+  Filter,
+  'states'
+>;
 
 interface Term {
   readonly key: string;
@@ -36,10 +45,15 @@ interface Value {
  * @throws Problem that points at the column, for an unknown key or state, a term without a key or value, or one said twice.
  */
 export function parseFilter(text: string): Filter {
-  const filter: Partial<Record<keyof Filter, readonly string[]>> = {};
-  for (const { key, values, at } of terms(text)) {
-    if (!Object.hasOwn(KEYS, key)) throw unknownKey(text, key, at);
-    const name = KEYS[key as keyof typeof KEYS];
+  return parseTerms(text, FILTER_KEYS);
+}
+
+/** The same with other keys. */
+export function parseTerms<Of extends Keys>(text: string, keys: Of): Terms<Of> {
+  const filter: Record<string, readonly string[]> = {};
+  for (const { key, values, at } of terms(text, keys)) {
+    const name = Object.hasOwn(keys, key) ? keys[key] : undefined;
+    if (name === undefined) throw unknownKey(text, key, at, keys);
     if (filter[name]) {
       const hint = `one list instead: ${key}:${[...filter[name], ...values.map((value) => value.text)].join(',')}`;
       throw pointing(text, at, key.length, `"${key}" is given twice`, hint);
@@ -47,14 +61,19 @@ export function parseFilter(text: string): Filter {
     if (key === 'state') for (const value of values) refuseUnknownState(text, value);
     filter[name] = values.map((value) => value.text);
   }
-  return filter as Filter;
+  return filter as Terms<Of>;
 }
 
 /** Writes a filter the way `parseFilter` reads it. */
 export function printFilter(filter: Filter): string {
-  return Object.entries(KEYS)
-    .filter(([, name]) => filter[name] !== undefined)
-    .map(([key, name]) => `${key}:${(filter[name] as readonly string[]).map(printValue).join(',')}`)
+  return printTerms(filter, FILTER_KEYS);
+}
+
+/** The same with other keys. */
+export function printTerms<Of extends Keys>(filter: Terms<Of>, keys: Of): string {
+  const values = filter as Readonly<Record<string, readonly string[] | undefined>>;
+  return Object.entries(keys)
+    .flatMap(([key, name]) => (values[name] ? [`${key}:${values[name].map(printValue).join(',')}`] : []))
     .join(' ');
 }
 
@@ -63,7 +82,7 @@ function printValue(value: string): string {
   return `"${value.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`;
 }
 
-function terms(text: string): Term[] {
+function terms(text: string, keys: Keys): Term[] {
   const found: Term[] = [];
   for (let i = 0; i < text.length; ) {
     if (/\s/.test(text[i] as string)) {
@@ -73,7 +92,7 @@ function terms(text: string): Term[] {
     const at = i;
     const key = /^[^\s:"',]*/.exec(text.slice(i))?.[0] ?? '';
     i += key.length;
-    if (text[i] !== ':' || key === '') throw noKey(text, at);
+    if (text[i] !== ':' || key === '') throw noKey(text, at, keys);
     const values: Value[] = [];
     do {
       const value = readValue(text, i + 1);
@@ -116,21 +135,21 @@ function refuseUnknownState(text: string, { text: state, at }: Value): void {
 /** Other documents call a source a connector, which is far from it in letters. */
 const ALSO_CALLED: Readonly<Record<string, string>> = { connector: 'source' };
 
-function unknownKey(text: string, key: string, at: number) {
-  const [like] = nearest(key, [...Object.keys(KEYS), ...Object.keys(ALSO_CALLED)]);
+function unknownKey(text: string, key: string, at: number, keys: Keys) {
+  const [like] = nearest(key, [...Object.keys(keys), ...Object.keys(ALSO_CALLED)]);
   const hint =
-    like === undefined ? `keys: ${Object.keys(KEYS).join(', ')}` : `did you mean "${ALSO_CALLED[like] ?? like}"?`;
+    like === undefined ? `keys: ${Object.keys(keys).join(', ')}` : `did you mean "${ALSO_CALLED[like] ?? like}"?`;
   return pointing(text, at, key.length, `unknown filter key "${visible(key)}"`, hint);
 }
 
-function noKey(text: string, at: number) {
+function noKey(text: string, at: number, keys: Keys) {
   const length = /^\S*/.exec(text.slice(at))?.[0].length ?? 1;
   return pointing(
     text,
     at,
     length,
     'a term is written key:value',
-    `for example state:dead; keys: ${Object.keys(KEYS).join(', ')}`,
+    `for example state:dead; keys: ${Object.keys(keys).join(', ')}`,
   );
 }
 

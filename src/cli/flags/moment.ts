@@ -20,6 +20,24 @@ export function parseMoment(text: string, now: Date, what: string): Date {
   return (date && onDate(date)) || refuse(text, what);
 }
 
+const PAST_CLOCK = /^(?:(today|yesterday)\s+)?(\d{1,2}):(\d{2})(?::(\d{2}))?$/;
+const PAST_FORMS = '14:30 (its last time), yesterday 9:00, 2h (so long ago), or 2026-01-31T09:00:00Z';
+
+/**
+ * Reads a time in the past that a person typed, in local time unless it names a zone.
+ * @throws Problem for what is no time.
+ */
+export function parsePastMoment(text: string, now: Date, what: string): Date {
+  const trimmed = text.trim();
+  const clock = PAST_CLOCK.exec(trimmed);
+  const date = DATE.exec(trimmed);
+  const at = clock ? onPastClock(clock, now) : date ? onDate(date) : undefined;
+  if (at) return at;
+  if (!clock && !date && /^\d/.test(trimmed))
+    return new Date(now.getTime() - span(trimmed.replace(/\s+ago$/, ''), what));
+  throw usage(`${what} is not a time: "${visible(text)}"`, { hints: [`times are written: ${PAST_FORMS}`] });
+}
+
 /** Reads a time that a program wrote: a date, a time and its zone. Undefined for anything else. */
 export function parseInstant(value: unknown): Date | undefined {
   const [date, , , , time, zone] = (typeof value === 'string' && DATE.exec(value.trim())) || [];
@@ -38,11 +56,29 @@ export function span(text: string, what: string): Milliseconds {
 }
 
 function onClock([, day, hours, minutes, seconds]: RegExpExecArray, now: Date): Date | undefined {
+  const at = timeOfDay(hours, minutes, seconds, now);
+  if (!at) return undefined;
+  if (day === 'tomorrow' || (day === undefined && at <= now)) at.setDate(at.getDate() + 1);
+  return at;
+}
+
+function onPastClock([, day, hours, minutes, seconds]: RegExpExecArray, now: Date): Date | undefined {
+  const at = timeOfDay(hours, minutes, seconds, now);
+  if (at && (day === 'yesterday' || (day === undefined && at > now))) at.setDate(at.getDate() - 1);
+  return at;
+}
+
+/** This time of the day of `now`; undefined where no day has it. */
+function timeOfDay(
+  hours: string | undefined,
+  minutes: string | undefined,
+  seconds: string | undefined,
+  now: Date,
+): Date | undefined {
   const [h, m, s] = [Number(hours), Number(minutes), Number(seconds ?? 0)];
   if (h > 23 || m > 59 || s > 59) return undefined;
   const at = new Date(now);
   at.setHours(h, m, s, 0);
-  if (day === 'tomorrow' || (day === undefined && at <= now)) at.setDate(at.getDate() + 1);
   return at;
 }
 

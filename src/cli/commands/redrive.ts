@@ -1,0 +1,141 @@
+import type { Command } from 'commander';
+import { formatDuration } from '../../duration.ts';
+import type { Holdfast } from '../../queue/holdfast.ts';
+import type { RedriveOptions, RedrivePlan } from '../../queue/redrives.ts';
+import { GLYPHS } from '../../views/glyphs.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { plural } from '../../views/plural.ts';
+import { redriveJson } from '../../views/redrive-text.ts';
+import { act } from '../action.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
+import { type RedriveFlags, redriveFilter } from '../flags/redrive-flags.ts';
+import { withStore } from '../opening/open-store.ts';
+import { usage } from '../problem.ts';
+import { Prompt } from '../terminal/prompt.ts';
+
+export function declare(command: Command): void {
+  command
+    .argument('[filter...]')
+    .option('--note <text>', 'why: kept with the redrive and in the history of each task (required)')
+    .option('--rate <rate>', 'how fast: 10/s (default), 100/m, 5000/h')
+    .option('--ended-after <time>', 'only what ended at this time or later')
+    .option('--ended-before <time>', 'only what ended before this time')
+    .option('--accept-duplicate', 'also what must not run twice and may have happened already')
+    .option('--dry-run', 'only say how many tasks it would put back, how long it takes, and how many may run twice')
+    .addHelpText('after', HELP);
+  act<RedriveFlags>(command, redrive);
+}
+
+const HELP = `
+A filter is terms such as source:http:api.acme.io 'reason:http.*' type:mail queue:default fingerprint:1:b6de60f77a0b2
+state:dead,needs_manual. Without a state it means what is dead. A space joins terms by AND, a comma joins values by OR.
+Times: 14:30 (its last time), yesterday 9:00, 2h (so long ago), 2026-01-31T09:00:00Z.
+Workers put back 1 task, then 5, then 25, each when it is known how those before went; the rest follows at the rate. The redrive
+stops itself when half of the tasks of a stage fail again as before, and leaves the rest as it is.
+See it with: holdfast redrives`;
+
+async function redrive(cli: Cli, terms: readonly string[], flags: RedriveFlags): Promise<number> {
+  if (terms.length === 0) {
+    throw usage('a filter is missing', {
+      hints: ['for everything that is dead: holdfast redrive state:dead --note TEXT'],
+    });
+  }
+  const { note, rate, acceptDuplicate, dryRun } = flags;
+  if (note === undefined && !dryRun) {
+    throw usage('--note is missing', { hints: ['say why: --note "the host is fixed"'] });
+  }
+  return withStore(cli, {}, async (holdfast) => {
+    const filter = redriveFilter(terms, flags, new Date(holdfast.now()));
+    const selection = { filter, ...(rate !== undefined && { rate }) };
+    const plan = await holdfast.redrives.preview(selection);
+    if (dryRun) return tellPlan(cli, plan, acceptDuplicate === true);
+    if (plan.matches === 0) return tellNothing(cli, plan);
+    if (!(await mayStart(cli, plan, acceptDuplicate === true))) return EXIT.failed;
+    const options = {
+      ...selection,
+      note: note as string,
+      actor: cli.actor,
+      ...(acceptDuplicate && { acceptDuplicate }),
+    };
+    return start(cli, holdfast, options);
+  });
+}
+
+function planJson({ matches, mayRunTwice, mustNotRunTwice, takesAtLeast }: RedrivePlan): object {
+  return {
+    matches,
+    may_run_twice: mayRunTwice,
+    must_not_run_twice: mustNotRunTwice,
+    takes_at_least_ms: takesAtLeast,
+  };
+}
+
+function tellPlan(cli: Cli, plan: RedrivePlan, acceptsDuplicate: boolean): number {
+  const { terminal } = cli;
+  if (terminal.json) {
+    terminal.document(documentOf('redrive', { exit: EXIT.done, dry_run: true, plan: planJson(plan), redrive: null }));
+    return EXIT.done;
+  }
+  for (const line of planLines(plan, acceptsDuplicate)) terminal.result(line);
+  terminal.note('Nothing was changed.');
+  return EXIT.done;
+}
+
+function planLines(
+  { matches, mayRunTwice, mustNotRunTwice, takesAtLeast }: RedrivePlan,
+  acceptsDuplicate: boolean,
+): string[] {
+  const lines = [
+    `${plural(matches, 'task matches', 'tasks match')}, which takes ${formatDuration(takesAtLeast)} at least`,
+  ];
+  if (mayRunTwice > 0) {
+    lines.push(`${plural(mayRunTwice, 'task', 'tasks')} of them may have happened already and would run a second time`);
+  }
+  if (mustNotRunTwice > 0) {
+    const what = acceptsDuplicate
+      ? 'and are put back all the same'
+      : 'and are skipped, unless you say --accept-duplicate';
+    lines.push(`${mustNotRunTwice} of these must not run twice ${what}`);
+  }
+  return lines;
+}
+
+function tellNothing(cli: Cli, plan: RedrivePlan): number {
+  if (cli.terminal.json) {
+    cli.terminal.document(
+      documentOf('redrive', { exit: EXIT.done, dry_run: false, plan: planJson(plan), redrive: null }),
+    );
+  } else cli.terminal.note('No task matches, so nothing was started.');
+  return EXIT.done;
+}
+
+/** Asks a person. A script is not asked. */
+async function mayStart(cli: Cli, plan: RedrivePlan, acceptsDuplicate: boolean): Promise<boolean> {
+  if (plan.matches < 2 || cli.yes || !cli.terminal.mayAsk) return true;
+  for (const line of planLines(plan, acceptsDuplicate)) cli.terminal.note(line);
+  using prompt = new Prompt();
+  if (await prompt.confirm(`Put ${plan.matches} tasks back?`)) return true;
+  cli.terminal.note('Nothing was changed.');
+  return false;
+}
+
+async function start(cli: Cli, holdfast: Holdfast, options: RedriveOptions): Promise<number> {
+  const started = await holdfast.redrive(options);
+  const { terminal } = cli;
+  if (terminal.json) {
+    const plan = null;
+    terminal.document(documentOf('redrive', { exit: EXIT.done, dry_run: false, plan, redrive: redriveJson(started) }));
+    return EXIT.done;
+  }
+  const { id, selected } = started;
+  const glyph = terminal.out.paint('waiting', GLYPHS.retrying);
+  terminal.result(`${glyph} redrive ${id} puts ${plural(selected, 'task', 'tasks')} back`);
+  terminal.note(
+    `Look at it: ${cli.command(`redrives show ${id}`)}        stop it: ${cli.command(`redrives cancel ${id}`)}`,
+  );
+  const ready = await holdfast.list({ states: ['ready'], limit: 1_000 });
+  await hintAtWorkers(cli, holdfast, 'worker', typesOf(ready));
+  return EXIT.done;
+}

@@ -67,9 +67,7 @@ const phase: Check = (value) => {
   return typeof name === 'string' && Object.hasOwn(PHASES, name) && (PHASES[name] as Check)(value);
 };
 
-const quota = members({ perSecond: amount, resetsIn: amount });
-
-const memory = members({ v: one(VERSION), phase }, { evidence, permanent: evidence, quota });
+const memory = members({ v: one(VERSION), phase }, { evidence, permanent: evidence });
 
 function isStored(value: unknown): value is Memory & { readonly v: number } {
   return memory(value);

@@ -388,7 +388,7 @@ export type Moved =
 
 // ── Sources and queues ───────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface SourceStore extends Partial<SourceStates> {
+export interface SourceStore extends SourceStates {
   /**
    * Holds a source: none of its tasks is claimed from now on, or for so long. Touches the source and not its tasks. Of a source that
    * is held, only how long is changed.

@@ -39,8 +39,8 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('redrives', () => promisesOfRedrives(factory));
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
-    describe.runIf(factory.keepsSourceStates)('states of sources', () => promisesOfSourceStates(factory));
-    describe.runIf(factory.keepsSourceStates)('limits', () => promisesOfLimits(factory));
+    describe('states of sources', () => promisesOfSourceStates(factory));
+    describe('limits', () => promisesOfLimits(factory));
     describe('time', () => promisesOfTime(factory));
     describe('pruning', () => promisesOfPruning(factory));
     describe('upkeep', () => promisesOfUpkeep(factory));

@@ -30,8 +30,6 @@ export interface StoreFactory {
   openSecond?(world: World): Promise<Store>;
   /** It never forgets a source, for a row of it costs nothing that is noticed. */
   readonly keepsNames?: true;
-  /** It keeps states and limits of sources. */
-  readonly keepsSourceStates?: true;
   /** Removes the data. The stores on it are closed by then. */
   close(): Promise<void>;
 }

@@ -1,10 +1,10 @@
 import type { Decision } from '../../src/failure/decide.ts';
-import type { Restriction, SourceChange, SourceStates, SourceStore } from '../../src/store/store.ts';
+import type { Restriction, SourceChange, SourceStore } from '../../src/store/store.ts';
 import { because, failure, type Scene } from './scene.ts';
 
 /** The part of a store that keeps states of sources. */
-export function sourcesOf(scene: Scene): Required<Pick<SourceStore, keyof SourceStates>> & SourceStore {
-  return scene.store.sources as Required<Pick<SourceStore, keyof SourceStates>> & SourceStore;
+export function sourcesOf(scene: Scene): SourceStore {
+  return scene.store.sources;
 }
 
 /** A change of a source that was made from this revision. */

@@ -8,7 +8,6 @@ import { describeStore } from './describe-store.ts';
 let folder: string;
 
 describeStore('sqlite, in a file', {
-  keepsSourceStates: true,
   open(world) {
     folder = mkdtempSync(join(tmpdir(), 'holdfast-contract-'));
     return sqlite(join(folder, 'tasks.db')).open(world);

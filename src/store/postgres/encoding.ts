@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { importedCounts, importedText } from '../imported.ts';
 import { lastError } from '../last-error.ts';
-import { NO_SOURCE_STATE, reasonOf } from '../settlement.ts';
+import { isPlain, NO_SOURCE_STATE, reasonOf } from '../settlement.ts';
 import type { ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
 import { needsText } from '../takes.ts';
 
@@ -59,10 +59,8 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
 }
 
 /** A settlement as `settle_items` takes it. */
-export function item(
-  { lease, revision, decision, result, report, source = NO_SOURCE_STATE }: Settlement,
-  place: number,
-): object {
+export function item(settlement: Settlement, place: number): object {
+  const { lease, revision, decision, result, report, source = NO_SOURCE_STATE } = settlement;
   const charge = 'charge' in decision ? decision.charge : ({ to: 'nobody' } as const);
   return {
     id: lease.task,
@@ -79,7 +77,7 @@ export function item(
     re: reasonOf(decision),
     er: report.failure && lastError(report.failure.message),
     rs: result,
-    pl: false,
+    pl: isPlain(settlement),
     oc: report.outcome,
     f: report.failure && saidJson(report.failure),
     m: report.message,

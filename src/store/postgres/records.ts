@@ -1,3 +1,4 @@
+import { FULL, REFILL_EVERY } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
@@ -76,14 +77,14 @@ export class PostgresRecords implements Records {
   }
 
   async facts(id: number): Promise<Facts | undefined> {
-    const columns = (lost: string, running: string) =>
-      `round_base, first_started_at, charged, in_a_row, deferred_since, recoveries, ${lost} AS lost,
+    const columns = (lost: string, verdict: string, running: string) =>
+      `round_base, first_started_at, charged, in_a_row, deferred_since, recoveries, ${lost} AS lost, ${verdict} AS verdict,
        deadline, coalesce(idempotent, true) AS idempotent, executions + (NOT ${running})::int AS execution`;
     const [row] = await this.#database.rows<Remembered & FactsFor & { readonly now: number }>(
-      this.#in(`SELECT ${columns('CASE WHEN suspect THEN greatest(lost_in_a_row, 1) ELSE 0 END', "(state = 'running')")},
+      this.#in(`SELECT ${columns('CASE WHEN suspect THEN greatest(lost_in_a_row, 1) ELSE 0 END', 'verdict', "(state = 'running')")},
           CASE WHEN state = 'running' AND why IS DISTINCT FROM 'expiry' THEN since END AS "startedAt",
           cancel AS "cancelRequested", $.now_ms() AS now FROM $.live WHERE id = $1
-        UNION ALL SELECT ${columns('suspect::int', 'false')}, NULL, false, $.now_ms()
+        UNION ALL SELECT ${columns('suspect::int', 'NULL::text', 'false')}, NULL, false, $.now_ms()
         FROM (SELECT * FROM $.ended UNION ALL SELECT * FROM $.succeeded) e WHERE id = $1`),
       [id],
     );
@@ -131,29 +132,29 @@ export class PostgresRecords implements Records {
   }
 
   async sources(): Promise<readonly SourceRecord[]> {
-    const rows = await this.#database.rows<SourceRow>(
-      this.#in('SELECT name, shut_at, actor, note FROM $.sources ORDER BY name COLLATE "C"'),
-    );
-    return rows.map((row) => sourceRecord(row, 0));
+    const rows = await this.#database.rows<SourceRow & { readonly now: number }>(this.#in(SOURCES));
+    return rows.map(({ now, ...row }) => sourceRecord(row, now));
   }
 
   async queues(): Promise<readonly QueueRecord[]> {
     const rows = await this.#database.rows<QueueRow>(
-      this.#in('SELECT name, ordering, fair, paused_at, actor, note FROM $.queues ORDER BY name COLLATE "C"'),
+      this.#in(
+        'SELECT name, ordering, fair, paused_at, actor, note, per_second, burst, concurrency FROM $.queues ORDER BY name COLLATE "C"',
+      ),
     );
     return rows.map(queueRecord);
   }
 
   countsBySource(most: number): Promise<readonly SourceCounts[]> {
     return this.#database.rows(
-      this.#in(`WITH load (name, ready, running) AS (
+      this.#in(`WITH listed AS MATERIALIZED (${LISTED}), load (name, ready, running) AS (
           SELECT l.source, t.ready, t.running FROM (
             SELECT lane, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'running') AS running
             FROM $.live WHERE state IN ('ready', 'running') GROUP BY lane) t JOIN $.lanes l ON l.id = t.lane
-          UNION ALL SELECT name, 0, 0 FROM $.sources)
+          UNION ALL SELECT name, 0, 0 FROM listed)
         SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
-        ORDER BY name IN (SELECT name FROM $.sources) DESC, 2 DESC, 3 DESC, name COLLATE "C"
-        LIMIT $1 + (SELECT count(*) FROM $.sources)`),
+        ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, name COLLATE "C"
+        LIMIT $1 + (SELECT count(*) FROM listed)`),
       [most],
     );
   }
@@ -193,9 +194,12 @@ export class PostgresRecords implements Records {
   }
 
   async #records(text: string, values: readonly unknown[]): Promise<readonly TaskRecord[]> {
-    const rows = await this.#database.rows<TaskRow>(text, values);
+    const rows = await this.#database.rows<TaskRow & { readonly now: number }>(
+      `SELECT v.*, ${this.#database.schema}.now_ms() AS now FROM (${text}) v`,
+      values,
+    );
     const takers = rows.some(({ state, held_by }) => state === 'ready' && held_by === null) ? await this.#takers() : [];
-    return rows.map((row) => taskRecord(row, takers, 0));
+    return rows.map(({ now, ...row }) => taskRecord(row, takers, now));
   }
 
   /** What the workers take whose lease has not run out. */
@@ -211,6 +215,28 @@ export class PostgresRecords implements Records {
     return text.replaceAll('$.', () => `${this.#database.schema}.`);
   }
 }
+
+/** The names of all sources with a hold, a state, a limit, or a budget that is not full. */
+const LISTED = `
+  SELECT name FROM $.sources WHERE coalesce(until > $.now_ms(), true)
+  UNION SELECT name FROM $.source_states WHERE revision > 0 OR limit_per_second IS NOT NULL OR limit_concurrency IS NOT NULL
+    OR tokens + ($.now_ms() - tokens_at) / ${REFILL_EVERY}::double precision < ${FULL}`;
+
+const SOURCES = `
+  SELECT n.name, h.shut_at, h.actor, h.note, h.until, nullif(s.revision, 0) AS revision, s.memory, s.written_at, s.cause,
+    nullif(s.shut_until, 9223372036854775807) AS shut_until, s.shut_until = 9223372036854775807 AS until_released,
+    s.is_probing AS probing, s.per_second, s.burst, s.is_ramping AS ramping,
+    nullif(least(s.tokens + (t.now - s.tokens_at) / ${REFILL_EVERY}::double precision, ${FULL}), ${FULL}) AS tokens,
+    s.limit_per_second, s.limit_burst, s.limit_concurrency, l.by ->> 'origin' AS limit_origin, l.by ->> 'actor' AS limit_actor,
+    l.by ->> 'note' AS limit_note, (l.by ->> 'at')::bigint AS limit_at, coalesce(r.running, 0) AS running, t.now
+  FROM (SELECT $.now_ms() AS now OFFSET 0) t CROSS JOIN (${LISTED}) n
+  LEFT JOIN $.sources h ON h.name = n.name AND coalesce(h.until > t.now, true)
+  LEFT JOIN $.source_states s ON s.name = n.name
+  LEFT JOIN LATERAL (SELECT by FROM unnest(ARRAY[s.pace_by, s.concurrency_by]) by WHERE by IS NOT NULL
+    ORDER BY (by ->> 'at')::bigint DESC LIMIT 1) l ON true
+  LEFT JOIN (SELECT a.source, count(*) AS running FROM $.live l JOIN $.lanes a ON a.id = l.lane WHERE l.state = 'running'
+    GROUP BY a.source) r ON r.source = n.name
+  ORDER BY n.name COLLATE "C"`;
 
 function isLive(state: TaskState): boolean {
   return state === 'scheduled' || state === 'ready' || state === 'running' || state === 'held';

@@ -39,6 +39,7 @@ export function settleValues(round: Round): readonly unknown[] {
   return [
     list(plain.map(({ lease }) => lease.task)),
     list(plain.map(tokenOfSettlement)),
+    list(plain.filter(({ source }) => source === 'any').map(({ lease }) => lease.task)),
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
     JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
     list(others.map(({ settlement }) => settlement.lease.task)),
@@ -47,9 +48,9 @@ export function settleValues(round: Round): readonly unknown[] {
   ];
 }
 
-/** Whether it says nothing but that a first execution succeeded. */
+/** Whether it says nothing but that a first execution succeeded, and, unless it is `any`, that its source had no state. */
 function isBare(settlement: Settlement): boolean {
-  return isPlain(settlement) && leavesSource(settlement);
+  return isPlain(settlement) && (settlement.source === 'any' || leavesSource(settlement));
 }
 
 function tokenOfSettlement({ lease }: Settlement): string {

@@ -222,7 +222,7 @@ export class PostgresTasks implements TaskStore {
     asked: object,
   ): Promise<AnsweredClaim | undefined> {
     const { functions } = this.#parts.database;
-    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8),${functions}.claim($9,$10))::text AS answer`;
+    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8,$9),${functions}.claim($10,$11))::text AS answer`;
     let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
       const settling = [...settleValues(round), this.#groupPatience];

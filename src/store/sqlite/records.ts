@@ -1,4 +1,4 @@
-import { tokensAfter } from '../../budget.ts';
+import { FULL, tokensAfter } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
@@ -178,9 +178,12 @@ export class SqliteRecords implements Records {
   sources(): Promise<readonly SourceRecord[]> {
     return this.#read((sql) => {
       const now = this.#now();
-      return sql.all<SourceRow & { readonly counted_at: number | null }>(SOURCES, now).map(({ counted_at, ...row }) => {
-        const tokens = row.tokens == null ? null : tokensAfter(row.tokens, Math.max(0, now - (counted_at ?? now)));
-        return sourceRecord({ ...row, tokens }, now);
+      const rows = sql.all<SourceRow & { readonly counted_at: number | null }>(SOURCES, now);
+      return rows.flatMap(({ counted_at, ...row }) => {
+        const tokens = row.tokens == null ? FULL : tokensAfter(row.tokens, Math.max(0, now - (counted_at ?? now)));
+        const record = sourceRecord({ ...row, tokens: tokens < FULL ? tokens : null }, now);
+        // A budget that has filled up meanwhile is forgotten by the next claim.
+        return record.hold || record.state || record.limits || record.tokens !== undefined ? [record] : [];
       });
     });
   }

@@ -31,7 +31,7 @@ DECLARE
   has_left boolean := false;
   had_deadline boolean;
   took record;
-  is_blocked boolean;
+  go_on_at bigint;
 BEGIN
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
@@ -48,7 +48,7 @@ BEGIN
     RETURN json_build_object('known', true, 'now', now_, 'expired', true, 'next', least(due, expiring));
   END IF;
   IF due <= now_ THEN has_left := promote(now_, 1000); END IF;
-  is_blocked := open_sources(now_, 100);
+  go_on_at := open_sources(now_, 100);
   IF p_request ->> 'only' IS NULL THEN
     took := take_next(p_request, p_token, now_);
   ELSE
@@ -63,9 +63,9 @@ BEGIN
     SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
     IF has_left THEN due := greatest(due, now_ + 100); END IF;
   END IF;
-  IF is_blocked OR took.is_blocked THEN
-    -- Somebody else has the row of a source or queue locked, for a moment.
-    due := least(due, now_ + 20);
+  IF go_on_at IS NOT NULL OR took.is_blocked THEN
+    -- Somebody else has the row of a source or queue locked for a moment, or there is more to open.
+    due := least(due, coalesce(go_on_at, now_ + 20));
   ELSIF took.is_limited THEN
     due := least(due, next_opening(now_));
   END IF;

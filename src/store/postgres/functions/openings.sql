@@ -17,17 +17,22 @@ BEGIN
     (SELECT ceil(min(next_start))::bigint FROM queues WHERE per_second IS NOT NULL AND next_start > p_now));
 END $$;
 
--- Opens what is due, at most `p_most` of each kind. Answers whether some were left because somebody has them locked, or are too many.
-CREATE FUNCTION open_sources(p_now bigint, p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Opens what is due, at most `p_most` of each kind. Where some are left, answers when to go on: at once where they are too many, and a little
+-- later where somebody has them locked.
+CREATE FUNCTION open_sources(p_now bigint, p_most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   s source_states;
   found room;
   hold record;
   lanes_ bigint[];
   woken bigint[] := '{}';
+  holds integer := 0;
+  gates integer := 0;
+  budgets integer := 0;
 BEGIN
-  IF coalesce(next_opening(p_now) > p_now, true) THEN RETURN false; END IF;
+  IF coalesce(next_opening(p_now) > p_now, true) THEN RETURN NULL; END IF;
   FOR hold IN SELECT name FROM sources WHERE until <= p_now ORDER BY until LIMIT p_most FOR UPDATE SKIP LOCKED LOOP
+    holds := holds + 1;
     lanes_ := own_lanes(hold.name);
     CONTINUE WHEN lanes_ IS NULL;
     DELETE FROM sources WHERE name = hold.name;
@@ -36,6 +41,7 @@ BEGIN
   FOR s IN SELECT * FROM source_states WHERE closed_by IS NOT NULL AND opens_at <= p_now ORDER BY opens_at LIMIT p_most
     FOR UPDATE SKIP LOCKED
   LOOP
+    gates := gates + 1;
     found := room_of(s, p_now);
     IF found.permits = 0 THEN
       UPDATE source_states SET closed_by = found.closed_by, opens_at = found.opens_at WHERE name = s.name;
@@ -47,13 +53,15 @@ BEGIN
     woken := woken || lanes_;
   END LOOP;
   FOR s IN SELECT * FROM source_states WHERE budget_opens_at <= p_now ORDER BY budget_opens_at LIMIT p_most FOR UPDATE SKIP LOCKED LOOP
+    budgets := budgets + 1;
     lanes_ := own_lanes(s.name);
     CONTINUE WHEN lanes_ IS NULL;
     UPDATE source_states SET budget_opens_at = NULL WHERE name = s.name;
     woken := woken || lanes_;
   END LOOP;
   IF woken <> '{}' THEN PERFORM wake_all(ARRAY(SELECT DISTINCT id FROM unnest(woken) id)); END IF;
-  RETURN coalesce(next_opening(p_now) <= p_now, false);
+  IF coalesce(next_opening(p_now) > p_now, true) THEN RETURN NULL; END IF;
+  RETURN CASE WHEN p_most IN (holds, gates, budgets) THEN p_now ELSE p_now + 20 END;
 END $$;
 
 -- The lanes of a source, locked; null where somebody has one of them locked.

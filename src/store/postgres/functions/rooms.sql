@@ -174,7 +174,7 @@ DECLARE
   found room;
 BEGIN
   -- A pace of before holds nothing back for longer than the present one would.
-  s.next_start := CASE WHEN pace_of(s) IS NOT NULL THEN least(s.next_start, p_now + 1000 / pace_of(s)) END;
+  s.next_start := CASE WHEN s.next_start > p_now + 1000 / pace_of(s) THEN p_now + 1000 / pace_of(s) WHEN pace_of(s) IS NOT NULL THEN s.next_start END;
   found := room_of(s, p_now);
   IF found.permits = 0 THEN
     s.closed_by := found.closed_by;

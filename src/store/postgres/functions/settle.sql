@@ -206,8 +206,9 @@ END $$;
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named. Fails as a whole, with lock_not_available, where an open transaction holds the
 -- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds. `p_changes`: some items change their source.
-CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_results json, p_plain json, p_item_ids bigint[], p_items json,
-  p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
+-- `p_unchecked`: plain successes that say nothing of their source.
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_unchecked bigint[], p_results json, p_plain json, p_item_ids bigint[],
+  p_items json, p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   rest bigint[];
@@ -230,7 +231,7 @@ BEGIN
     PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
   END IF;
   IF has_states THEN
-    sources_ := settle_sources(p_ids, p_tokens, p_items, now_);
+    sources_ := settle_sources(p_ids, p_tokens, p_unchecked, p_items, now_);
     differing := sources_.differing;
   END IF;
   IF cardinality(p_ids) > 0 THEN
@@ -251,6 +252,7 @@ BEGIN
   END IF;
   IF p_items IS NOT NULL THEN
     written := settle_items(p_items, differing, p_patience, now_);
+    IF has_states THEN PERFORM refund(sources_.refunds, now_); END IF;
     named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
     answers := answers || ARRAY(SELECT with_state(a, now_) FROM json_array_elements(written) a);
     IF cardinality(named) < json_array_length(p_items) THEN
@@ -260,6 +262,5 @@ BEGIN
     END IF;
   END IF;
   IF NOT has_states THEN RETURN json_build_object('now', now_, 'answers', array_to_json(answers)); END IF;
-  IF sources_.refunds IS NOT NULL THEN PERFORM refund(sources_.refunds, now_); END IF;
   RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens, 'shuts', sources_.shuts);
 END $$;

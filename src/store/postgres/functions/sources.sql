@@ -15,6 +15,8 @@ BEGIN
   INSERT INTO sources (name, shut_at, actor, note, until) VALUES (p_source, now_ms(), p_actor, p_note, now_ms() + p_for)
     ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
+    -- One whose time is over is another one.
+    UPDATE sources SET shut_at = now_ms(), actor = p_actor, note = p_note WHERE name = p_source AND until <= now_ms();
     UPDATE sources SET until = now_ms() + p_for WHERE name = p_source;
     RETURN;
   END IF;

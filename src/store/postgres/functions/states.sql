@@ -110,8 +110,8 @@ CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, c
 
 -- Checks and changes the states of the sources of a batch of settlements. Answers which of these are to be answered `changed`, the
 -- refunds to be made, and what may have happened: something may start now (`opens`) or was shut (`shuts`). All these tasks are locked.
--- `p_ids` are plain successes, which were made where there was no state.
-CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_items json, p_now bigint,
+-- `p_ids` are plain successes, which were made where there was no state, but for those that say nothing (`p_unchecked`).
+CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_unchecked bigint[], p_items json, p_now bigint,
   OUT differing bigint[], OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
 DECLARE
   word record;
@@ -132,6 +132,7 @@ BEGIN
   words := ARRAY(
     SELECT (b.source, l.id, g.n, 0, NULL, true)::source_word FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n)
       JOIN live l ON l.id = g.id AND l.token = g.token AND l.executions = 1 JOIN bodies b ON b.id = l.id
+      WHERE l.id <> ALL(p_unchecked)
     UNION ALL
     SELECT (b.source, l.id, 1000000 + i.so, i.sr, i.sc, i.n = 'succeeded')::source_word
       FROM json_populate_recordset(NULL::settlement, p_items) i
@@ -155,7 +156,7 @@ BEGIN
       IF is_broken OR word.revision <> expected THEN
         is_broken := true;
         differing := differing || word.id;
-      ELSIF NOT word.is_success AND refunds_ <> '{}' AND is_refunded(word.id, refunds_) THEN
+      ELSIF NOT word.is_success AND cardinality(refunds_) > 0 AND is_refunded(word.id, refunds_) THEN
         -- Its decision was made from the charge that is taken back.
         differing := differing || word.id;
       ELSIF word.change IS NOT NULL THEN
@@ -177,7 +178,7 @@ BEGIN
     opens := opens OR s.closed_by IS NULL OR s.opens_at <= p_now;
     shuts := shuts OR is_changed AND (s.shut_until > p_now OR s.is_probing);
   END LOOP;
-  IF refunds_ <> '{}' THEN refunds := array_to_json(refunds_); END IF;
+  IF cardinality(refunds_) > 0 THEN refunds := array_to_json(refunds_); END IF;
 END $$;
 
 -- Adds what successes bring to a budget that is not full, unless somebody has it locked.

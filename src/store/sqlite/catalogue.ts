@@ -59,6 +59,7 @@ export class Catalogue {
     this.#queues.clear();
     this.#laneIds.clear();
     this.#lanesKnown = 0;
+    this.#clock.restrictions = true;
   }
 
   queueIdOf(name: string): number {
@@ -82,6 +83,31 @@ export class Catalogue {
   changed(): void {
     this.#sql.run('UPDATE hf_clock SET catalogue = catalogue + 1 WHERE id = 1');
     this.#clock.catalogue += 1;
+  }
+
+  /** Whether any source or queue may be restricted. Where none is, nobody looks for what restricts them. */
+  get restrictions(): boolean {
+    return this.#clock.restrictions;
+  }
+
+  /** Outside of a transaction this is not known yet. */
+  lookForRestrictions(): void {
+    this.#clock.restrictions = this.#sql.column<number>('SELECT restrictions FROM hf_clock WHERE id = 1')[0] === 1;
+  }
+
+  /** A source or a queue is restricted from now on. */
+  restrict(): void {
+    this.#sql.run('UPDATE hf_clock SET restrictions = 1 WHERE id = 1 AND restrictions = 0');
+    this.#clock.restrictions = true;
+  }
+
+  /** A source or a queue is not restricted any more. */
+  unrestrict(): void {
+    this.#sql.run(
+      `UPDATE hf_clock SET restrictions = 0 WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM hf_restricted)
+         AND NOT EXISTS (SELECT 1 FROM hf_source_states)
+         AND NOT EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL)`,
+    );
   }
 
   #heed(): void {

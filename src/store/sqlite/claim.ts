@@ -192,6 +192,7 @@ export class Claiming {
   /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
   lookFirst(request: ClaimRequest, now: number): Claim | undefined {
     if (!this.#lostLeases.knows(request.worker)) return undefined;
+    this.#restricted.look();
     const waiting = this.#waiting(now);
     const isDue = waiting.due <= now || waiting.deadline <= now || waiting.opening <= now;
     const any = isDue || this.#sql.get('SELECT 1 FROM hf_active LIMIT 1') !== undefined;
@@ -200,18 +201,21 @@ export class Claiming {
 
   /** When the next scheduled task falls due, the next waiting one meets its deadline, and the next source or queue may start one. */
   #waiting(now: number): Waiting {
-    const [[due, deadline, opening, ofQueue]] = this.#sql.rows<(number | null)[]>(
-      `SELECT (SELECT min(run_at) FROM hf_scheduled), (SELECT min(deadline) FROM hf_deadlines),
-         (SELECT min(opens_at) FROM hf_restricted WHERE opens_at IS NOT NULL),
+    const [[due, deadline]] = this.#sql.rows<(number | null)[]>(
+      'SELECT (SELECT min(run_at) FROM hf_scheduled), (SELECT min(deadline) FROM hf_deadlines)',
+    ) as [(number | null)[]];
+    const never = Number.POSITIVE_INFINITY;
+    const opening = this.#restricted.any ? this.#nextOpening(now) : never;
+    return { due: due ?? never, deadline: deadline ?? never, opening };
+  }
+
+  #nextOpening(now: number): number {
+    const [[ofSource, ofQueue]] = this.#sql.rows<(number | null)[]>(
+      `SELECT (SELECT min(opens_at) FROM hf_restricted WHERE opens_at IS NOT NULL),
          (SELECT min(next_start) FROM hf_queues WHERE per_second IS NOT NULL AND next_start > ?)`,
       now,
     ) as [(number | null)[]];
-    const never = Number.POSITIVE_INFINITY;
-    return {
-      due: due ?? never,
-      deadline: deadline ?? never,
-      opening: Math.min(opening ?? never, Math.ceil(ofQueue ?? never)),
-    };
+    return Math.min(ofSource ?? Number.POSITIVE_INFINITY, Math.ceil(ofQueue ?? Number.POSITIVE_INFINITY));
   }
 
   recover(worker: number, limit: number, now: number): Recovery {
@@ -358,11 +362,12 @@ export class Claiming {
 
   /** Counts what was leased against the limits of its sources and queues, and says what the store knows of its sources. */
   #underLimits(
-    claimed: readonly Claimed[],
+    claimed: Claimed[],
     rows: ReadonlyMap<number, StoredRow>,
     facts: ReadonlyMap<number, FactsRow>,
     now: number,
   ): Claimed[] {
+    if (!this.#restricted.any && ![...facts.values()].some(({ needs_token }) => needs_token === 1)) return claimed;
     const byQueue = new Map<Queue, number[]>();
     const started = claimed.map(({ lease, source }) => {
       const queue = this.#catalogue.queueOfClass((rows.get(lease.task) as StoredRow).class);
@@ -372,7 +377,7 @@ export class Claiming {
     for (const [queue, ids] of byQueue) this.#queueLimits.started(queue, ids, now);
     this.#countedByQueue ||= byQueue.size > 0;
     const probes = this.#restricted.started(started, now);
-    if (!this.#sourceStates.any) return [...claimed];
+    if (!this.#sourceStates.any) return claimed;
     const states = new Map<string, Pick<Claimed, 'sourceState' | 'drained'>>();
     for (const { source } of claimed) {
       if (states.has(source)) continue;

@@ -30,6 +30,7 @@ interface Noted {
   readonly leap_since: number | null;
   /** Rises with each reset by an operator. */
   readonly resets: number;
+  readonly restrictions: number;
 }
 
 const NOTHING: Noted = {
@@ -43,6 +44,7 @@ const NOTHING: Noted = {
   leap: null,
   leap_since: null,
   resets: 0,
+  restrictions: 0,
 };
 
 /**
@@ -64,6 +66,8 @@ export class StoreClock {
   #noted: Noted = NOTHING;
   /** Raised by whoever changes what others keep in memory: queues and lanes. */
   catalogue = 0;
+  /** Whether any source or queue may be restricted: false only where none is. */
+  restrictions = true;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -86,6 +90,7 @@ export class StoreClock {
     const before = this.#noted;
     this.#noted = sql.get<Noted>('SELECT * FROM hf_clock WHERE id = 1') as Noted;
     this.catalogue = this.#noted.catalogue;
+    this.restrictions = this.#noted.restrictions === 1;
     if (before !== NOTHING && before.resets !== this.#noted.resets) this.#forget();
   }
 

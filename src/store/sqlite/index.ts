@@ -118,11 +118,11 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   clock.learn(sql);
   const catalogue = new Catalogue(sql, clock);
   const lanes = new Lanes(sql, catalogue, world.random);
-  const restricted = new Restricted(sql, lanes);
+  const restricted = new Restricted(sql, lanes, catalogue);
   const queueLimits = new QueueLimits(sql);
   const walk = new Walk({ sql, catalogue, lanes, restricted, queueLimits });
   const facts = new FactsTable(sql);
-  const sourceStates = new SourceStates(sql, restricted, facts);
+  const sourceStates = new SourceStates(sql, restricted, facts, catalogue);
   const places = new Places(sql, lanes, facts);
   const writer = new Writer({ sql, clock, path, files, cached: lanes });
   const wake = new Wake(sql, path);

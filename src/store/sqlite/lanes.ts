@@ -202,6 +202,7 @@ export class Lanes {
 
   /** What of a source stands in the ring. */
   reachOf(source: string): Reach {
+    if (!this.#catalogue.restrictions) return UNRESTRICTED;
     const known = this.#reach.get(source);
     if (known) return known;
     const [row] = this.#sql.rows<[shut: number, noToken: number, ramping: number]>(
@@ -297,7 +298,10 @@ export class Lanes {
         id,
       );
     }
-    if (pace !== undefined || concurrency !== undefined) this.#catalogue.changed();
+    if (pace === undefined && concurrency === undefined) return;
+    this.#catalogue.changed();
+    if (pace || typeof concurrency === 'number') this.#catalogue.restrict();
+    else this.#catalogue.unrestrict();
   }
 
   /** Puts the ready tasks of all queues into their order again, after the times by which they stand have changed. */

@@ -36,18 +36,8 @@ export class QueueLimits {
     }
   }
 
-  /** When the next start of a queue with a pace is allowed, of those that allow none now. */
-  nextOpening(now: number): number | undefined {
-    const [next] = this.#sql.column<number | null>(
-      'SELECT min(next_start) FROM hf_queues WHERE per_second IS NOT NULL AND next_start > ?',
-      now,
-    );
-    return next === null || next === undefined ? undefined : Math.ceil(next);
-  }
-
   /** Whether any of these running tasks is counted by the limit of its queue; `ids` is JSON. */
   countAny(ids: string): boolean {
-    if (!this.#sql.get('SELECT 1 FROM hf_running WHERE limited_queue IS NOT NULL LIMIT 1')) return false;
     return (
       this.#sql.get(
         'SELECT 1 FROM hf_running WHERE limited_queue IS NOT NULL AND id IN (SELECT value FROM json_each(?)) LIMIT 1',

@@ -2,6 +2,7 @@ import { FULL, PER_SUCCESS, tokensAfter, untilToken } from '../../budget.ts';
 import type { Pace } from '../../pace.ts';
 import { nextStartAfter, startsAllowed, stricter, underPace } from '../../starts.ts';
 import type { HeldBy, RestrictionCause } from '../store.ts';
+import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { isUnbound, type Lanes, TRACK } from './lanes.ts';
 
@@ -58,6 +59,8 @@ export const MOST_OPENED = 200;
 
 const NOT_ENDING = Number.MAX_SAFE_INTEGER;
 
+const NO_PROBES: ReadonlySet<number> = new Set();
+
 /**
  * The sources with a hold, a restriction, a limit, or a budget that is not full: what they let start, and whether the ring has their
  * lanes. Their rows in hf_restricted are written here and nowhere else.
@@ -65,6 +68,7 @@ const NOT_ENDING = Number.MAX_SAFE_INTEGER;
 export class Restricted {
   readonly #sql: Sql;
   readonly #lanes: Lanes;
+  readonly #catalogue: Catalogue;
   /** Whether any source is restricted, as the present claim found it. */
   #any = false;
   /** What the present claim looked up; undefined where the source is not restricted. */
@@ -73,14 +77,20 @@ export class Restricted {
   /** What happened to sources since this was last asked, other than by claims. */
   #news = new Set<'work' | 'recall'>();
 
-  constructor(sql: Sql, lanes: Lanes) {
+  constructor(sql: Sql, lanes: Lanes, catalogue: Catalogue) {
+    this.#catalogue = catalogue;
     this.#sql = sql;
     this.#lanes = lanes;
   }
 
-  /** Whether any source is restricted, as the present claim sees it. */
+  /** Whether any source or queue may be restricted. */
   get any(): boolean {
-    return this.#any;
+    return this.#catalogue.restrictions;
+  }
+
+  /** Before a read outside of a transaction: other processes may have restricted something. */
+  look(): void {
+    this.#catalogue.lookForRestrictions();
   }
 
   // ── Claims ──
@@ -89,7 +99,7 @@ export class Restricted {
   begin(now: number): { readonly more: boolean } {
     this.#rooms.clear();
     this.#now = now;
-    this.#any = this.#sql.get('SELECT 1 FROM hf_restricted LIMIT 1') !== undefined;
+    this.#any = this.#catalogue.restrictions && this.#sql.get('SELECT 1 FROM hf_restricted LIMIT 1') !== undefined;
     if (!this.#any) return { more: false };
     const due = this.#sql.column<string>(
       'SELECT source FROM hf_restricted WHERE opens_at <= ? ORDER BY opens_at LIMIT ?',
@@ -140,6 +150,7 @@ export class Restricted {
 
   /** Counts what a claim has leased against the rules of its sources, and answers which of them are probes. */
   started(tasks: readonly Started[], now: number): ReadonlySet<number> {
+    if (this.#rooms.size === 0 && !tasks.some(({ needsToken }) => needsToken)) return NO_PROBES;
     const bySource = new Map<string, Started[]>();
     for (const [source, room] of this.#rooms) if (room) bySource.set(source, []);
     for (const task of tasks) {
@@ -148,7 +159,6 @@ export class Restricted {
       else if (task.needsToken) bySource.set(task.source, [task]);
     }
     const probes = new Set<number>();
-    this.#any ||= bySource.size > 0;
     for (const [source, started] of bySource) {
       for (const id of this.#count(source, started, now)) probes.add(id);
       this.#refresh(source, now);
@@ -212,7 +222,7 @@ export class Restricted {
 
   /** The sources whose limits count any of these running tasks: once the tasks have ended, they may start others. */
   countedBy(ids: string): readonly string[] {
-    if (!this.#sql.get('SELECT 1 FROM hf_running WHERE limited_source IS NOT NULL LIMIT 1')) return [];
+    if (!this.#catalogue.restrictions) return [];
     return this.#sql.column<string>(
       `SELECT DISTINCT limited_source FROM hf_running
        WHERE id IN (SELECT value FROM json_each(?)) AND limited_source IS NOT NULL`,
@@ -222,7 +232,7 @@ export class Restricted {
 
   /** Adds what successes bring to the budgets of their sources; `ids` is JSON. */
   addSuccesses(ids: string, now: number): void {
-    if (!this.#sql.get('SELECT 1 FROM hf_budgets LIMIT 1')) return;
+    if (!this.#catalogue.restrictions || !this.#sql.get('SELECT 1 FROM hf_budgets LIMIT 1')) return;
     const rows = this.#sql.rows<[source: string, count: number]>(
       `SELECT t.source, count(*) FROM json_each(?) j JOIN hf_tasks t ON t.id = j.value
        WHERE t.source IN (SELECT source FROM hf_budgets) GROUP BY 1`,
@@ -292,6 +302,7 @@ export class Restricted {
       this.#lanes.changeReach(source, { shut: false, noToken: false, ramping: false }, () =>
         this.#sql.run('DELETE FROM hf_restricted WHERE source = ?', source),
       );
+      this.#catalogue.unrestrict();
     }
     const shut = verdict.heldBy !== null;
     if (before.shut && !shut) return 'opened';
@@ -305,6 +316,7 @@ export class Restricted {
     { ramping, backlogNext, nextStart }: Pick<Room, 'ramping' | 'backlogNext'> & { readonly nextStart?: number | null },
   ): void {
     const keeps = nextStart === undefined;
+    this.#catalogue.restrict();
     this.#lanes.changeReach(source, { shut: heldBy !== null, noToken, ramping }, () =>
       this.#sql.run(
         `INSERT INTO hf_restricted (source, held_by, no_token, ramping, opens_at, next_start, backlog_next)

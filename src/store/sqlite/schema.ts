@@ -513,6 +513,16 @@ LEFT JOIN hf_restricted o ON o.source = t.source
 LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
+/**
+ * `restrictions` is 1 where any source has a state, a hold, a limit or a used budget, or any queue a limit. Each transaction reads it
+ * with the clock, so that looking for those costs nothing where there are none.
+ */
+const RESTRICTIONS = `
+ALTER TABLE hf_clock ADD COLUMN restrictions INTEGER NOT NULL DEFAULT 0;
+UPDATE hf_clock SET restrictions = 1 WHERE EXISTS (SELECT 1 FROM hf_restricted) OR EXISTS (SELECT 1 FROM hf_source_states)
+  OR EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
+`;
+
 /** Each step leads from the schema of its index to the next. */
 const STEPS: readonly string[] = [
   FIRST,
@@ -525,6 +535,7 @@ const STEPS: readonly string[] = [
   LOSSES,
   REDRIVES,
   SOURCE_STATES,
+  RESTRICTIONS,
 ];
 
 export const SCHEMA = STEPS.length;

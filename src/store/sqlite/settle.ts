@@ -97,6 +97,7 @@ export class Settling {
 
   /** The sources whose limits count the tasks of these settlements. */
   #limitedBy(settlements: readonly Settlement[]): readonly string[] {
+    if (!this.#restricted.any) return [];
     const ids = JSON.stringify(settlements.map(({ lease }) => lease.task));
     if (this.#queueLimits.countAny(ids)) this.#queueHasRoom = true;
     return this.#restricted.countedBy(ids);
@@ -156,8 +157,10 @@ export class Settling {
         JSON.stringify(silent),
       );
       this.#sql.insertAll(RESTING, 7, told);
-      const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
-      this.#restricted.addSuccesses(JSON.stringify(toCount), now);
+      if (this.#restricted.any) {
+        const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
+        this.#restricted.addSuccesses(JSON.stringify(toCount), now);
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Failure } from '../../failure/outcome.ts';
 import { readStored } from '../../stored-json.ts';
 import type { ExecutionOfTask, Restriction, SourceChange, SourceState } from '../store.ts';
+import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, withoutCharge } from './facts.ts';
 import type { Restricted } from './restricted.ts';
@@ -22,8 +23,10 @@ export class SourceStates {
   readonly #sql: Sql;
   readonly #restricted: Restricted;
   readonly #facts: FactsTable;
+  readonly #catalogue: Catalogue;
 
-  constructor(sql: Sql, restricted: Restricted, facts: FactsTable) {
+  constructor(sql: Sql, restricted: Restricted, facts: FactsTable, catalogue: Catalogue) {
+    this.#catalogue = catalogue;
     this.#sql = sql;
     this.#restricted = restricted;
     this.#facts = facts;
@@ -31,7 +34,7 @@ export class SourceStates {
 
   /** Whether any source has a state. */
   get any(): boolean {
-    return this.#sql.get('SELECT 1 FROM hf_source_states LIMIT 1') !== undefined;
+    return this.#catalogue.restrictions && this.#sql.get('SELECT 1 FROM hf_source_states LIMIT 1') !== undefined;
   }
 
   of(source: string, now: number): SourceState | undefined {
@@ -73,6 +76,7 @@ export class SourceStates {
 
   #store(source: string, before: number, memory: string, restriction: Restriction | undefined, now: number): void {
     const shutFor = restriction?.shutFor;
+    this.#catalogue.restrict();
     this.#sql.run(
       `INSERT OR REPLACE INTO hf_source_states
          (source, revision, memory, written_at, cause, shut_until, until_released, probing, per_second, burst, ramping)
@@ -100,6 +104,7 @@ export class SourceStates {
   #remove(source: string, revision: number): void {
     this.#sql.run('DELETE FROM hf_source_states WHERE source = ?', source);
     this.#sql.run('UPDATE hf_clock SET source_revision = max(source_revision, ?) WHERE id = 1', revision);
+    this.#catalogue.unrestrict();
   }
 
   #refund({ task, execution }: ExecutionOfTask): Refunded | undefined {

@@ -1,12 +1,20 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
 import { formatRate } from '../pace.ts';
-import type { Cause, Evidence, Memory, NeedsPerson } from './memory.ts';
+import type { Cause, Evidence, Memory, NeedsPerson, Quota } from './memory.ts';
 
 /**
  * The condition of a source, in the words of the command line. `watched`: it failed, and a second failure of another task would show that
- * it is down. `asked_to_wait`: it is shut until the Retry-After is over.
+ * it is down. `near_limit`: it said that little of its limit is left. `asked_to_wait`: it is shut until the Retry-After is over.
  */
-export const CONDITIONS = ['watched', 'asked_to_wait', 'down', 'probing', 'ramping', 'needs_person'] as const;
+export const CONDITIONS = [
+  'watched',
+  'near_limit',
+  'asked_to_wait',
+  'down',
+  'probing',
+  'ramping',
+  'needs_person',
+] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
 export interface Described {
@@ -22,16 +30,16 @@ export interface Described {
   readonly failedProbes?: number;
   /** How long it is still shut, if it opens by itself. */
   readonly opensIn?: Milliseconds;
-  /** How many tasks may start in a second, while its work is released slowly. */
+  /** How many tasks may start in a second, while its work is released slowly or it is near its limit. */
   readonly perSecond?: number;
   readonly text: string;
 }
 
 /** What is remembered of a source, in words; undefined for one in its normal state. `memory` is aged to the present. */
-export function describe({ phase, evidence, permanent }: Memory): Described | undefined {
+export function describe({ phase, evidence, permanent, quota }: Memory): Described | undefined {
   switch (phase.name) {
     case 'closed':
-      return watched(evidence ?? permanent);
+      return watched(evidence ?? permanent) ?? nearLimit(quota);
     case 'needs_person':
       return { condition: 'needs_person', ...since(phase), text: whyAPerson(phase) };
     case 'probing': {
@@ -76,6 +84,13 @@ function watched(evidence: Evidence | undefined): Described | undefined {
   const { reason, message } = evidence.last;
   const text = `It failed (${reason}), and has not answered since. If another task fails too, it counts as down.`;
   return { condition: 'watched', sinceAgo: evidence.lastAgo, reason, message, failedTasks, text };
+}
+
+function nearLimit(quota: Quota | undefined): Described | undefined {
+  if (quota === undefined) return undefined;
+  const { perSecond, resetsIn } = quota;
+  const text = `Little of its limit is left: ${formatRate(perSecond)} until it resets in ${formatDuration(resetsIn)}.`;
+  return { condition: 'near_limit', sinceAgo: 0, reason: '', message: '', perSecond, text };
 }
 
 function whyAPerson({ why, last }: NeedsPerson): string {

@@ -100,14 +100,21 @@ export interface Memory {
   readonly evidence?: Evidence;
   /** That a retry cannot help: a revoked token, for example. */
   readonly permanent?: Evidence;
+  /** How fast it may be asked until its limit resets: a successful answer said that little is left. */
+  readonly quota?: Quota;
+}
+
+export interface Quota {
+  readonly perSecond: number;
+  readonly resetsIn: Milliseconds;
 }
 
 /** What is remembered of a source in its normal state. */
 export const NORMAL: Memory = { phase: { name: 'closed' } };
 
 /** Whether a source is in its normal state, so that there is nothing to store. */
-export function isNormal({ phase, evidence, permanent }: Memory): boolean {
-  return phase.name === 'closed' && evidence === undefined && permanent === undefined;
+export function isNormal({ phase, evidence, permanent, quota }: Memory): boolean {
+  return phase.name === 'closed' && evidence === undefined && permanent === undefined && quota === undefined;
 }
 
 /** Evidence is forgotten so long after its last failure. */
@@ -121,7 +128,12 @@ export function aged(memory: Memory, elapsed: Milliseconds): Memory {
     phase: olderPhase(memory.phase, elapsed),
     ...(evidence && { evidence }),
     ...(permanent && { permanent }),
+    ...(memory.quota && memory.quota.resetsIn > elapsed && { quota: olderQuota(memory.quota, elapsed) }),
   };
+}
+
+function olderQuota(quota: Quota, elapsed: Milliseconds): Quota {
+  return { ...quota, resetsIn: quota.resetsIn - elapsed };
 }
 
 function olderEvidence(evidence: Evidence | undefined, elapsed: Milliseconds): Evidence | undefined {

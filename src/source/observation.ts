@@ -26,6 +26,14 @@ export interface About {
   readonly probe: boolean;
   /** When it was claimed, no other ready task of its source was left. */
   readonly drained: boolean;
+  /** What the source said of its limit in its answer, also where that was a success. */
+  readonly rateLimit?: RateLimit;
+}
+
+/** How many more calls a source takes until its limit resets. */
+export interface RateLimit {
+  readonly remaining: number;
+  readonly resetsIn: Milliseconds;
 }
 
 export interface Observation extends About {

@@ -24,7 +24,8 @@ export interface Observing {
  */
 export function observe(memory: Memory | undefined, seen: Observation, roll: Roll): Observing {
   const before = memory ?? NORMAL;
-  const { memory: after, refunds } = react(before, seen, roll);
+  const { memory: reacted, refunds } = react(before, seen, roll);
+  const after = withQuota(reacted, seen);
   const source = factsOf(after);
   // A state that is not worth keeping is removed, whatever it was.
   const changes = isNormal(after) ? memory !== undefined : after !== before;
@@ -79,9 +80,32 @@ function quietly(memory: Memory): Reaction {
 
 /** The source answered, so what spoke against it is forgotten. Only a success speaks against a need of a person. */
 function acquitted(memory: Memory, of: 'evidence' | 'all'): Memory {
-  const { phase, evidence, permanent } = memory;
+  const { evidence, permanent, ...rest } = memory;
   if (evidence === undefined && (of === 'evidence' || permanent === undefined)) return memory;
-  return of === 'all' || permanent === undefined ? { phase } : { phase, permanent };
+  return of === 'all' || permanent === undefined ? rest : { ...rest, permanent };
+}
+
+/** Shorter limits are left to the answer that refuses a call: to follow each of them would cost a change for each call. */
+const SHORTEST_LIMIT: Milliseconds = 10_000;
+/** As long as more than this is left, a limit holds nothing. */
+const LITTLE_LEFT = 20;
+/** Others may use the same limit. */
+const CAUTION = 0.9;
+
+/** The reason for which a source waits after a success that used up its limit. */
+const USED_UP = 'limit.used_up';
+
+/** Where a source says that little of its limit is left, the rest is spread over the time until it resets. */
+function withQuota(memory: Memory, seen: Observation): Memory {
+  const { kind, rateLimit, switches, maxRetryAfter } = seen;
+  const isAnswer = kind === 'success' || kind === 'task_failure' || kind === 'rate_limited';
+  if (!rateLimit || !isAnswer || !switches.gate || memory.phase.name === 'needs_person') return memory;
+  const { remaining, resetsIn } = rateLimit;
+  if (resetsIn < SHORTEST_LIMIT || resetsIn > maxRetryAfter) return memory;
+  const { quota: _, ...rest } = memory;
+  if (remaining > LITTLE_LEFT) return memory.quota ? rest : memory;
+  if (remaining < 1) return gate(rest, { ...seen, reason: seen.reason || USED_UP }, resetsIn);
+  return { ...memory, quota: { perSecond: (CAUTION * remaining * 1_000) / resetsIn, resetsIn } };
 }
 
 const PROBES_TO_PASS = 2;

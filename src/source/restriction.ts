@@ -11,17 +11,21 @@ export function changeTo(memory: Memory, tokens = 0, refunds: readonly Refund[] 
 }
 
 /** What the store must enforce of a source. */
-export function restrictionOf({ phase }: Memory): Restriction | undefined {
+export function restrictionOf({ phase, quota }: Memory): Restriction | undefined {
   switch (phase.name) {
     case 'closed':
-      return undefined;
+      return quota && { cause: 'rate_limit', pace: { perSecond: quota.perSecond, burst: 1 } };
     case 'needs_person':
       return { cause: 'needs_person', shutFor: 'released' };
     case 'probing':
       return { cause: 'breaker', probing: true, ...shut(phase.shutFor) };
     case 'ramping': {
       const { cause, ramp } = phase;
-      return { cause, ramping: true, ...(!ramp.free && { pace: paced(ramp.rate) }), ...shut(phase.shutFor) };
+      const rate = Math.min(
+        ramp.free ? Number.POSITIVE_INFINITY : ramp.rate,
+        quota?.perSecond ?? Number.POSITIVE_INFINITY,
+      );
+      return { cause, ramping: true, ...(Number.isFinite(rate) && { pace: paced(rate) }), ...shut(phase.shutFor) };
     }
   }
 }

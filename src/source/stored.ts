@@ -67,7 +67,9 @@ const phase: Check = (value) => {
   return typeof name === 'string' && Object.hasOwn(PHASES, name) && (PHASES[name] as Check)(value);
 };
 
-const memory = members({ v: one(VERSION), phase }, { evidence, permanent: evidence });
+const quota = members({ perSecond: amount, resetsIn: amount });
+
+const memory = members({ v: one(VERSION), phase }, { evidence, permanent: evidence, quota });
 
 function isStored(value: unknown): value is Memory & { readonly v: number } {
   return memory(value);

@@ -11,7 +11,7 @@ import { plural } from './plural.ts';
 /**
  * How a source is shown. `held`: by an operator. `needs_person`: until somebody releases it. `shut`: it is down, or asked for a pause.
  * `probing`: one task at a time tests it. `ramping`: it works again, and its tasks are released slowly. `limited`: somebody set a
- * limit. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
+ * limit, or little is left of its own. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
  */
 export const SHOWN_SOURCE_STATES = [
   'held',
@@ -70,7 +70,7 @@ export function shownSourceState({ hold, state, limits, tokens }: SourceRecord):
   if (!restriction) return limits ? 'limited' : state || tokens !== undefined ? 'watched' : 'normal';
   if (restriction.cause === 'needs_person') return 'needs_person';
   if (state.opensIn !== 0) return 'shut';
-  return restriction.probing ? 'probing' : 'ramping';
+  return restriction.probing ? 'probing' : restriction.ramping ? 'ramping' : 'limited';
 }
 
 export function sourceStateWords(state: ShownSourceState): string {

@@ -83,3 +83,49 @@ describe('a Retry-After', () => {
     expect(source.ramping.ramp.rate).toBeGreaterThanOrEqual(1 / 60);
   });
 });
+
+describe('a limit that a source names in its answers', () => {
+  const left = (remaining: number, resetsIn = 10 * MINUTE) => ({ rateLimit: { remaining, resetsIn } });
+
+  test('holds nothing while much of it is left, and nothing is written', () => {
+    const source = new Told();
+    expect(source.after(0, 'success', left(21)).change).toBeUndefined();
+    expect(source.after(0, 'success', left(5, 9_000)).change).toBeUndefined();
+  });
+
+  test('is spread over the time until it resets when little of it is left', () => {
+    const source = new Told();
+    const { change } = source.after(0, 'success', left(10));
+    expect(change?.restriction).toEqual({ cause: 'rate_limit', pace: { perSecond: 0.015, burst: 1 } });
+  });
+
+  test('is forgotten when it resets', () => {
+    const source = new Told();
+    source.after(0, 'success', left(10));
+    expect(source.after(10 * MINUTE, 'success').change).toEqual({ tokens: 0.1, refunds: [] });
+    source.after(0, 'success', left(10));
+    source.after(MINUTE, 'success', left(5_000));
+    expect(source.memory).toBeUndefined();
+  });
+
+  test('that is used up holds the source until it resets, also after a success', () => {
+    const source = new Told();
+    const { change } = source.after(0, 'success', left(0));
+    expect(change?.restriction).toMatchObject({ cause: 'rate_limit', shutFor: 10 * MINUTE, ramping: true });
+  });
+
+  test('is not looked at where the gate is off, or where it resets later than maxRetryAfter', () => {
+    const source = new Told();
+    const switches = { gate: false, breaker: true, budget: true };
+    source.after(0, 'success', { ...left(0), switches });
+    source.after(0, 'success', left(0, 30 * DAY));
+    expect(source.memory).toBeUndefined();
+  });
+
+  test('does not open a source that is down', () => {
+    const source = new Told();
+    source.after(0, 'source_failure', { task: 1 });
+    source.after(MINUTE, 'source_failure', { task: 2, ...left(0) });
+    expect(source.phase).toBe('probing');
+  });
+});

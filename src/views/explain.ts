@@ -12,6 +12,7 @@ import { type Check, checksOf, type Holder, holdersOf, type Known } from './read
 import { nextInRedrive, redriveWords } from './redrive-of-task.ts';
 import { inTime, shownSourceState, sourceFacts } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
+import { REFUNDED } from './task-text.ts';
 
 /** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
 export interface PossibleAction {
@@ -324,7 +325,12 @@ function textOf(known: Known, made: Omit<Explanation, 'text'>): string {
       : []),
     ...(redriven ? [['redrive', redriven] as const] : []),
     ...(because && last && !told && !retried
-      ? [['why', `${because.text} (${agoInFull(last.endedAt, now)} on ${last.worker})`] as const]
+      ? [
+          [
+            'why',
+            `${because.text}${last.charge === 'refunded' ? ` ${REFUNDED}` : ''} (${agoInFull(last.endedAt, now)} on ${last.worker})`,
+          ] as const,
+        ]
       : []),
     ...checks.map(({ name, text, holder }) => [name, holder ? `${text}   ← ${holds}` : text] as const),
     ...(nextFailure ? [['fails', failsWords(nextFailure, task)] as const] : []),

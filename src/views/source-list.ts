@@ -1,5 +1,6 @@
 import { FULL } from '../budget.ts';
-import type { SourceCounts, SourceRecord } from '../store/store.ts';
+import type { Limits } from '../pace.ts';
+import type { SourceCounts } from '../store/store.ts';
 import { doneByJson } from './done-by.ts';
 import { GLYPHS, type Style } from './glyphs.ts';
 import {
@@ -78,16 +79,15 @@ export function sourceJson({ record, trouble, state, ready, running, cause }: Li
     failed_probes: trouble?.failedProbes ?? null,
     released_per_second: restriction?.pace?.perSecond ?? null,
     drain_at_least_ms: drainMs(record, ready) ?? null,
-    tokens: tokens ?? FULL,
-    limits: limits ? limitsJson(limits) : null,
+    tokens: Math.round((tokens ?? FULL) * 10) / 10,
+    limits: limits ? { ...limitsJson(limits), set_by: { ...doneByJson(limits.by), origin: limits.by.origin } } : null,
   };
 }
 
-function limitsJson({ pace, concurrency, by }: NonNullable<SourceRecord['limits']>): object {
+export function limitsJson({ pace, concurrency }: Limits): object {
   return {
     per_second: pace?.perSecond ?? null,
     burst: pace?.burst ?? null,
     concurrency: concurrency ?? null,
-    set_by: { ...doneByJson(by), origin: by.origin },
   };
 }

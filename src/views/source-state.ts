@@ -11,7 +11,7 @@ import { plural } from './plural.ts';
 /**
  * How a source is shown. `held`: by an operator. `needs_person`: until somebody releases it. `shut`: it is down, or asked for a pause.
  * `probing`: one task at a time tests it. `ramping`: it works again, and its tasks are released slowly. `limited`: somebody set a
- * limit, or little is left of its own. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
+ * limit. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
  */
 export const SHOWN_SOURCE_STATES = [
   'held',
@@ -70,7 +70,7 @@ export function shownSourceState({ hold, state, limits, tokens }: SourceRecord):
   if (!restriction) return limits ? 'limited' : state || tokens !== undefined ? 'watched' : 'normal';
   if (restriction.cause === 'needs_person') return 'needs_person';
   if (state.opensIn !== 0) return 'shut';
-  return restriction.probing ? 'probing' : restriction.ramping ? 'ramping' : 'limited';
+  return restriction.probing ? 'probing' : 'ramping';
 }
 
 export function sourceStateWords(state: ShownSourceState): string {
@@ -122,9 +122,7 @@ export function sourceNext(record: SourceRecord, ready: number, now: number): st
   const restriction = state?.restriction;
   switch (shownSourceState(record)) {
     case 'held':
-      return hold?.until === undefined
-        ? 'until it is released'
-        : `until it is released, or ${inTime(hold.until - now)}`;
+      return hold?.until === undefined ? 'until it is released' : `goes on ${inTime(hold.until - now)}`;
     case 'needs_person':
       return 'until it is released';
     case 'shut': {

@@ -27,7 +27,7 @@ describe('a source in a list', () => {
   test.each<[Omit<SourceRecord, 'name'>, string, cause: string, next: string]>([
     [{}, 'normal', '', ''],
     [{ hold: { ...by, note: 'NAS is moved' } }, 'held', 'by eva 1m ago: NAS is moved', 'until it is released'],
-    [{ hold: { ...by, until: NOW + 7_200_000 } }, 'held', 'by eva 1m ago', 'until it is released, or in 2h'],
+    [{ hold: { ...by, until: NOW + 7_200_000 } }, 'held', 'by eva 1m ago', 'goes on in 2h'],
     [
       { state: state({ cause: 'breaker', shutFor: 60_000, probing: true }, 22_000) },
       'shut',

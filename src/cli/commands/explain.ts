@@ -113,6 +113,8 @@ function commandOf(cli: Cli, task: Task, { verb, as, name = '' }: PossibleAction
       return cli.command(`resolve ${id} --as ${as}`);
     case 'releaseSource':
       return cli.command(`sources release ${quoted(name)}`);
+    case 'probeSource':
+      return cli.command(`sources probe ${quoted(name)}`);
     case 'resumeQueue':
       return cli.command(`queues resume ${quoted(name)}`);
     case 'work':

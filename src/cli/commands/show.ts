@@ -20,6 +20,7 @@ import {
   lastDecision,
   numbered,
   policyWords,
+  REFUNDED,
   reasoning,
   SHELL_COMMAND,
   shownState,
@@ -246,8 +247,10 @@ function actRow(entry: Extract<HistoryEntry, { kind: 'action' }>, now: number, p
 
 function reasonWhy(history: readonly HistoryEntry[]): string[] {
   const retried = newRoundOf(history);
-  const text = retried ? `${retried.actor} ${beganRound(retried)}` : lastDecision(history)?.because?.text;
-  return text === undefined ? [] : [`why    ${visible(text)}`];
+  const last = lastDecision(history);
+  const text = retried ? `${retried.actor} ${beganRound(retried)}` : last?.because?.text;
+  const refunded = !retried && last?.charge === 'refunded' ? ` ${REFUNDED}` : '';
+  return text === undefined ? [] : [`why    ${visible(text)}${refunded}`];
 }
 
 /** The redrive in which it waits, or which skipped it. */
@@ -263,7 +266,7 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
   switch (task.state) {
     case 'scheduled':
     case 'ready':
-      return [...(await whatHolds(holdfast, task)), ...(await whoTakesIt(cli, holdfast, task))];
+      return heldWords(task) === '' ? whoTakesIt(cli, holdfast, task) : whatHolds(holdfast, task);
     case 'running': {
       const lost = await nextOfLost(cli, holdfast, task);
       if (lost) return lost.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
@@ -277,11 +280,10 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
 }
 
 /** What holds it at its source, its queue or a limit, and when that ends. */
-async function whatHolds(holdfast: Holdfast, task: Task): Promise<string[]> {
-  if (heldWords(task) === '') return [];
-  const { checks, next } = await holdfast.explain(task.id);
+async function whatHolds(holdfast: Holdfast, { id }: Task): Promise<string[]> {
+  const { checks, next } = await holdfast.explain(id);
   const held = checks.find(({ holder }) => holder !== undefined);
-  return held ? [`held   ${visible(held.text)}`, `       ${visible(next)}`] : [];
+  return [...(held ? [`held   ${visible(held.text)}`] : []), `next   ${visible(next)}`];
 }
 
 async function whoTakesIt(cli: Cli, holdfast: Holdfast, { id, type }: Task): Promise<string[]> {

@@ -10,7 +10,7 @@ import { lostWorkerOf } from './lost-worker.ts';
 import { beganRound, newRoundOf } from './new-round.ts';
 import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
 import { nextInRedrive, redriveWords } from './redrive-of-task.ts';
-import { inTime, shownSourceState, sourceFacts } from './source-state.ts';
+import { holdsTasks, inTime, shownSourceState, sourceFacts } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 import { REFUNDED } from './task-text.ts';
 
@@ -148,7 +148,7 @@ function endOf(holder: Holder, { now, source }: Known): string {
     }
     case 'breaker':
     case 'rate_limit':
-      if (source && shownSourceState(source.record) === 'ramping') return 'its turn comes';
+      if (source && !holdsTasks(shownSourceState(source.record))) return 'its turn comes';
       if (holder === 'rate_limit') return 'the time that its source asked for is over';
       return 'two probes have succeeded: a probe is one task of the source that is let through to test it';
     case 'needs_person':

@@ -67,12 +67,12 @@ function sourceCheck({ now, task, source }: Known): Check {
   return holder ? { name: 'source', ok: false, holder, text } : { name: 'source', ok: true, text };
 }
 
-/** While a source ramps, it holds a task only now and then: the store says when. */
+/** While a source is only asked slowly, it holds a task only now and then: the store says when. */
 function sourceHolder({ record }: SourceSeen, heldBy: HeldBy | undefined): Holder | undefined {
   const state = shownSourceState(record);
   if (state === 'held') return 'source_held';
   const cause = record.state?.restriction?.cause;
-  return holdsTasks(state) || (state === 'ramping' && heldBy === cause) ? cause : undefined;
+  return holdsTasks(state) || heldBy === cause ? cause : undefined;
 }
 
 function budgetCheck({ task }: Known): readonly Check[] {

@@ -4,14 +4,14 @@ import { formatPace, formatRate, type Limits } from '../pace.ts';
 import { describe } from '../source/describe.ts';
 import { aged, type WhyAPerson } from '../source/memory.ts';
 import { readMemory } from '../source/stored.ts';
-import type { SourceRecord } from '../store/store.ts';
+import type { Restriction, SourceRecord } from '../store/store.ts';
 import { doneBy } from './done-by.ts';
 import { plural } from './plural.ts';
 
 /**
  * How a source is shown. `held`: by an operator. `needs_person`: until somebody releases it. `shut`: it is down, or asked for a pause.
  * `probing`: one task at a time tests it. `ramping`: it works again, and its tasks are released slowly. `limited`: somebody set a
- * limit. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
+ * limit, or little is left of its own. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
  */
 export const SHOWN_SOURCE_STATES = [
   'held',
@@ -70,7 +70,7 @@ export function shownSourceState({ hold, state, limits, tokens }: SourceRecord):
   if (!restriction) return limits ? 'limited' : state || tokens !== undefined ? 'watched' : 'normal';
   if (restriction.cause === 'needs_person') return 'needs_person';
   if (state.opensIn !== 0) return 'shut';
-  return restriction.probing ? 'probing' : 'ramping';
+  return restriction.probing ? 'probing' : restriction.ramping ? 'ramping' : 'limited';
 }
 
 export function sourceStateWords(state: ShownSourceState): string {
@@ -108,6 +108,7 @@ export function sourceCause({ record, trouble }: SourceSeen, now: number): strin
     case 'ramping':
       return state?.restriction?.cause === 'rate_limit' ? 'the wait that it asked for is over' : 'works again';
     case 'limited':
+      if (state?.restriction) return `it said that little of its own limit is left${rateWords(state.restriction)}`;
       return limits ? `at most ${limitWords(limits)}, set ${doneBy(limits.by, limits.by.at, now)}` : '';
     case 'watched':
       return trouble ? `failed ${formatDuration(trouble.sinceMs)} ago${reasonWords(trouble)}` : tokenWords(tokens);
@@ -189,6 +190,9 @@ export function sourceSentence({ record, trouble }: SourceSeen, now: number): st
       return `${name} ${cause === 'rate_limit' ? 'takes requests' : 'works'} again, and its tasks are released slowly${rate}`;
     }
     case 'limited':
+      return state?.restriction
+        ? `${name} said that little of its own limit is left${rateWords(state.restriction)}`
+        : `${name} is not held`;
     case 'watched':
     case 'normal':
       return `${name} is not held`;
@@ -203,6 +207,11 @@ export function inTime(ms: Milliseconds): string {
 /** Seconds are enough for what is more than one away. */
 function inFull(ms: Milliseconds): string {
   return formatDuration(ms < 1_000 ? Math.max(0, ms) : Math.round(ms / 1_000) * 1_000);
+}
+
+/** Of a source that is asked more slowly until its own limit resets. */
+function rateWords({ pace }: Restriction): string {
+  return pace ? `: ${formatRate(pace.perSecond)} until it resets` : '';
 }
 
 function downWords(trouble: SourceTrouble | undefined): string {

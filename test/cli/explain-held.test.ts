@@ -123,6 +123,16 @@ test.each<[string, Explanation, { headline: string; next: string; heldBy: string
     },
   ],
   [
+    'little is left of the limit of its source',
+    explained({ heldBy: 'rate_limit' }, { state: state({ cause: 'rate_limit', pace: { perSecond: 2, burst: 1 } }, 0) }),
+    {
+      headline: 'is ready, but api said that little of its own limit is left: 2/s until it resets.',
+      next: `It goes on when its turn comes.${PAID}`,
+      heldBy: ['rate_limit'],
+      actions: ['releaseSource', 'cancel'],
+    },
+  ],
+  [
     'its source needs a person',
     explained(
       { heldBy: 'needs_person' },

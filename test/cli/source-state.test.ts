@@ -59,6 +59,12 @@ describe('a source in a list', () => {
       'for 31m: net.refused',
       'until it is released',
     ],
+    [
+      { state: state({ cause: 'rate_limit', pace: { perSecond: 2, burst: 1 } }, 0) },
+      'limited',
+      'it said that little of its own limit is left: 2/s until it resets',
+      '',
+    ],
     [{ limits }, 'limited', 'at most 10/s and 4 at a time, set by eva 1m ago', ''],
     [{ state: { revision: 1, memory: '{}', age: 0 }, tokens: 18.9 }, 'watched', 'failed 31m ago: net.refused', ''],
     [{ hold: by, limits, state: state({ cause: 'breaker' }, 5) }, 'held', 'by eva 1m ago', 'until it is released'],

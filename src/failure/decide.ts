@@ -139,7 +139,7 @@ export const LEAST_DEFERRAL: Milliseconds = 1_000;
  */
 export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Decision {
   const reason = reasonOf(outcome);
-  const kind = outcome.kind === 'failure' ? outcome.failure.kind : undefined;
+  const kind = kindOf(facts, outcome);
   const open: Case = { facts, policy, roll, reason, answer: answerFor(policy, reason, kind) };
 
   if (outcome.kind === 'success') {
@@ -248,8 +248,10 @@ function waitForSource(open: Case, failure: Failure, source: SourceFacts): Decis
   const charge: Charge = { to: 'source' };
   if (neverAgain(open)) return noSecondExecution(open, 'Its source failed', charge);
   const isDown = source.standing === 'down';
-  const asked = isDown ? Math.min(failure.retryAfterMs ?? 0, policy.maxRetryAfter) : 0;
-  const floor = Math.max(LEAST_DEFERRAL, asked, 2 * source.shutFor);
+  const asked = failure.retryAfterMs ?? 0;
+  const tooLong = asked > policy.maxRetryAfter;
+  if (tooLong && isDown) return askedTooMuch(open, asked, charge);
+  const floor = Math.max(LEAST_DEFERRAL, tooLong ? 0 : asked, 2 * source.shutFor);
   const wait = ceiling(answer.backoff, countedTogether(facts, policy, answer) + 1);
   const drawn = floor > wait ? jitteredAbove(floor, answer.jitter, roll) : jittered(wait, answer.jitter, roll, floor);
   const holds = isDown
@@ -488,6 +490,12 @@ function because(open: Case, step: Step, text: string, more?: Partial<Because>):
 
 function draw({ low, high, density }: Drawn, roll: Roll): NonNullable<Because['jitter']> {
   return density === undefined ? { low, high, roll } : { low, high, roll, density };
+}
+
+/** A verdict is about the last failure that was charged with its reason. */
+function kindOf(facts: Facts, outcome: Outcome): FailureKind | undefined {
+  if (outcome.kind === 'failure') return outcome.failure.kind;
+  return outcome.kind === 'verdict' ? facts.charged.find(({ reason }) => reason === outcome.reason)?.kind : undefined;
 }
 
 function reasonOf(outcome: Outcome): string {

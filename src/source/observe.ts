@@ -126,7 +126,8 @@ function answered(before: Memory, seen: Observation): Memory {
     }
     case 'ramping': {
       if (phase.shutFor > 0) return phase.heldFor > 0 ? { ...before, phase: { ...phase, heldFor: 0 } } : before;
-      if (seen.drained && isCalm(phase)) return { ...before, phase: NORMAL.phase };
+      const isOver = (seen.drained && isCalm(phase)) || (phase.ramp.free && phase.ramp.begunAgo >= LONGEST_FREE);
+      if (isOver) return { ...before, phase: NORMAL.phase };
       const ramp = afterAnswer(phase.ramp, seen.startedAgo);
       return ramp === phase.ramp ? before : { ...before, phase: { ...phase, heldFor: 0, ramp } };
     }
@@ -135,6 +136,9 @@ function answered(before: Memory, seen: Observation): Memory {
 
 /** Tasks that the source refused a moment ago come again soon: until then nothing may be waiting, and yet too much. */
 const CALM_AFTER: Milliseconds = 60_000;
+
+/** Where more work comes all the time, something always waits. A ramp that limits nothing ends then too. */
+const LONGEST_FREE: Milliseconds = 6 * 3_600_000;
 
 function isCalm({ ramp }: Ramping): boolean {
   return ramp.throttle === undefined || ramp.throttle.ago >= CALM_AFTER;

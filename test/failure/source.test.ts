@@ -121,8 +121,10 @@ describe('the last attempt', () => {
 
   test('ends where the policy says', () => {
     const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
-    const policy = definePolicy({ onExhausted: 'needs_manual' });
-    expect(decide(facts({ verdict: 'app.broke' }), outcome, policy, 0.5).next).toBe('needs_manual');
+    const waited = facts({ verdict: 'app.broke', charged: [charged(3)] });
+    const asks = { onExhausted: 'needs_manual' } as const;
+    expect(decide(waited, outcome, definePolicy(asks), 0.5).next).toBe('needs_manual');
+    expect(decide(waited, outcome, definePolicy({ rules: { transient: asks } }), 0.5).next).toBe('needs_manual');
   });
 
   test('waits also where giveUpAfter would end it', () => {

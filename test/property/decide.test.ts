@@ -50,6 +50,7 @@ describe('every decision', () => {
   test('to go on leaves the charged count below its limit', () => {
     always(({ facts, outcome, decision }, policy) => {
       if (decision.next !== 'scheduled' || decision.charge.to !== 'task' || outcome.kind !== 'failure') return;
+      if (decision.verdict !== undefined) return;
       const { reason, kind } = outcome.failure;
       const mine = answerFor(policy, reason, kind);
       const together = raised(facts.charged, decision.charge)
@@ -64,6 +65,8 @@ describe('every decision', () => {
     always(({ facts, decision }, policy) => {
       if (decision.next !== 'scheduled') return;
       if (facts.untilDeadlineMs !== undefined) expect(decision.after).toBeLessThan(facts.untilDeadlineMs);
+      // A source that is down, or may be, holds the task for longer.
+      if (decision.charge.to === 'source' || decision.verdict !== undefined) return;
       if (policy.giveUpAfter !== 'none' && (decision.charge.to === 'task' || facts.charged.length > 0)) {
         expect(facts.sinceFirstStartMs + decision.after).toBeLessThanOrEqual(policy.giveUpAfter);
       }
@@ -71,11 +74,15 @@ describe('every decision', () => {
   });
 
   test('to go on waits at least as long as was asked for, and a deferral at least a second', () => {
-    always(({ outcome, decision }) => {
-      if (decision.next !== 'scheduled') return;
+    always(({ outcome, decision }, policy) => {
+      // What waits for a verdict is not started then.
+      if (decision.next !== 'scheduled' || decision.verdict !== undefined) return;
       const asked =
-        outcome.kind === 'failure' ? outcome.failure.retryAfterMs : outcome.kind === 'deferral' ? outcome.after : 0;
-      expect(decision.after).toBeGreaterThanOrEqual(asked ?? 0);
+        (outcome.kind === 'failure' ? outcome.failure.retryAfterMs : outcome.kind === 'deferral' ? outcome.after : 0) ??
+        0;
+      // Where so much was asked for that the source needs a person, that person says when.
+      const byPerson = decision.charge.to === 'source' && asked > policy.maxRetryAfter;
+      if (!byPerson) expect(decision.after).toBeGreaterThanOrEqual(asked);
       if (decision.charge.to === 'deferrals') expect(decision.after).toBeGreaterThanOrEqual(LEAST_DEFERRAL);
     });
   });
@@ -133,6 +140,30 @@ describe('every decision', () => {
       expect(decision.after).toBeLessThanOrEqual(jitter.high);
       if (jitter.density !== undefined) expect(jitter.density * (jitter.high - jitter.low)).toBeCloseTo(1, 12);
       else expect(jitter.low).toBe(jitter.high);
+    });
+  });
+});
+
+describe('where the memory of its source is switched off', () => {
+  test('a task is judged as if nothing were known of its source', () => {
+    fc.assert(
+      fc.property(policies, stories, rolls, (some, story, roll) => {
+        const policy = definePolicy({ source: { gate: false, breaker: false, budget: false } }, some);
+        for (const { facts, outcome } of judge(story, policy)) {
+          const { source: _, ...unknown } = facts;
+          expect(decide(facts, outcome, policy, roll)).toEqual(decide(unknown, outcome, policy, roll));
+        }
+      }),
+    );
+  });
+});
+
+describe('a source that is known to be down', () => {
+  test('pays for its failures itself: no task is charged for them', () => {
+    always(({ facts, outcome, decision }, policy) => {
+      if (!policy.source.breaker || outcome.kind !== 'failure' || outcome.failure.fault !== 'source') return;
+      if (facts.source === undefined || facts.source.standing === 'open' || !('charge' in decision)) return;
+      expect(decision.charge.to).not.toBe('task');
     });
   });
 });

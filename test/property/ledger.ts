@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type ChargedCount, type Decision, decide, type Facts } from '../../src/failure/decide.ts';
+import { type ChargedCount, type Decision, decide, type Facts, type SourceFacts } from '../../src/failure/decide.ts';
 import type { Outcome } from '../../src/failure/outcome.ts';
 import type { Policy } from '../../src/failure/policy.ts';
 import { outcomes, rolls, spans, troubles } from './policies.ts';
@@ -94,10 +94,23 @@ export interface Judged {
 
 export interface Story {
   readonly given: { readonly idempotent: boolean; readonly deadline?: number };
-  readonly executions: readonly { readonly took: number; readonly outcome: Outcome; readonly roll: number }[];
+  readonly executions: readonly {
+    readonly took: number;
+    readonly outcome: Outcome;
+    readonly roll: number;
+    readonly source?: SourceFacts;
+  }[];
 }
 
-const executions = (ends: fc.Arbitrary<Outcome>) => fc.record({ took: spans, outcome: ends, roll: rolls });
+const sources: fc.Arbitrary<SourceFacts> = fc.record({
+  standing: fc.constantFrom('open', 'down', 'needs_person'),
+  shutFor: fc.integer({ min: 0, max: 60_000 }),
+});
+const executions = (ends: fc.Arbitrary<Outcome>) =>
+  fc.record(
+    { took: spans, outcome: ends, roll: rolls, source: sources },
+    { requiredKeys: ['took', 'outcome', 'roll'] },
+  );
 const given = fc.record({ idempotent: fc.boolean(), deadline: spans }, { requiredKeys: ['idempotent'] });
 
 /** What happens to a task; the last of its executions repeat for as long as it goes on. */
@@ -116,13 +129,18 @@ export const troubledStories: fc.Arbitrary<Story> = fc.record({
 export function judge(story: Story, policy: Policy, most = 60): Judged[] {
   const judged: Judged[] = [];
   let ledger = newTask(story.given);
+  let verdict: string | undefined;
   for (let i = 0; i < most; i++) {
-    const { took, outcome, roll } = story.executions[i % story.executions.length] as Story['executions'][number];
+    const execution = story.executions[i % story.executions.length] as Story['executions'][number];
+    const { took, roll, source } = execution;
+    // What waits for a verdict is not started again.
+    const outcome = verdict === undefined ? execution.outcome : { kind: 'verdict' as const, reason: verdict };
     ledger = executed(ledger, took);
-    const facts = factsOf(ledger);
+    const facts = { ...factsOf(ledger), ...(source && { source }), ...(verdict !== undefined && { verdict }) };
     const decision = decide(facts, outcome, policy, roll);
     judged.push({ facts, outcome, decision });
     if (decision.next !== 'scheduled') break;
+    verdict = decision.verdict;
     ledger = settled(ledger, decision);
   }
   return judged;

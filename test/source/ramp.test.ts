@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { presets } from '../../src/failure/presets.ts';
-import { MINUTE, ramping, SECOND, type Told } from './given.ts';
+import { observe } from '../../src/source/observe.ts';
+import { HOUR, MINUTE, ramping, SECOND, seen, type Told } from './given.ts';
 
 /** Answers as fast as the rate allows. Returns the rate after each second. */
 function answersFor(source: Told, seconds: number, startedAgo = 0): number[] {
@@ -82,8 +83,10 @@ describe('while a source ramps', () => {
     expect(source.ramping.ramp.free).toBe(true);
     const { change } = source.after(SECOND, 'success');
     expect(change).toBeUndefined();
-    source.after(SECOND, 'rate_limited');
-    expect(source.last?.change?.restriction?.pace?.perSecond).toBeLessThan(10);
+    const throttled = observe(source.memory, seen('rate_limited'), 0.5);
+    expect(throttled.change?.restriction?.pace?.perSecond).toBeLessThan(10);
+    source.after(6 * HOUR, 'success');
+    expect(source.phase).toBe('closed');
   });
 
   test('its rate does not run away from what the source really answers', () => {

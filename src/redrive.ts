@@ -1,8 +1,7 @@
 import type { Milliseconds } from './duration.ts';
 
 /** `stopped`: it stopped itself. `done`: every task has been put back, and how each went is known. The last three are final. */
-export const REDRIVE_STATES = ['running', 'paused', 'stopped', 'done', 'cancelled'] as const;
-export type RedriveState = (typeof REDRIVE_STATES)[number];
+export type RedriveState = 'running' | 'paused' | 'stopped' | 'done' | 'cancelled';
 
 /** The tasks that a redrive can put back, by state. */
 export const REDRIVABLE_STATES = ['dead', 'needs_manual', 'cancelled'] as const;
@@ -16,7 +15,7 @@ export const REDRIVE_SKIPS = ['changed', 'missing', 'unique_key', 'may_have_happ
 export type RedriveSkip = (typeof REDRIVE_SKIPS)[number];
 
 /** The first stages: so many tasks each, and the next one begins when it is known how each of them went. */
-export const CANARY: readonly number[] = [1, 5, 25];
+const CANARY: readonly number[] = [1, 5, 25];
 
 /** The stages after the canary hold what the pace allows in this time, within these bounds. */
 const PACED_STAGE_LASTS: Milliseconds = 5_000;
@@ -27,13 +26,13 @@ const LARGEST_PACED_STAGE = 1_000;
 const STAGES_UNDER_WAY = 2;
 
 /** How often it is looked how tasks went. */
-export const LOOK_EVERY: Milliseconds = 1_000;
+const LOOK_EVERY: Milliseconds = 1_000;
 
 /** What the pace allows in this time is put back together. */
 export const SHORTEST_PAUSE: Milliseconds = 250;
 
 /** How many tasks are put back in one transaction, so that nobody waits for it. */
-const MOST_AT_ONCE = 200;
+const MOST_AT_ONCE = 100;
 
 /** What became of the tasks of one stage. `undecided`: the first outcome since is not known yet. */
 export interface StageCounts {
@@ -58,7 +57,14 @@ export interface RedriveProgress {
 /** What a redrive does next. `nextIn`: when the pace allows the next task after these. */
 export type RedriveStep =
   | { readonly do: 'wait'; readonly for: Milliseconds }
-  | { readonly do: 'put_back'; readonly stage: number; readonly count: number; readonly nextIn: Milliseconds }
+  | {
+      readonly do: 'put_back';
+      readonly stage: number;
+      readonly count: number;
+      readonly nextIn: Milliseconds;
+      /** How long to wait then, so that several are put back together. */
+      readonly pause: Milliseconds;
+    }
   | { readonly do: 'end'; readonly state: 'stopped' | 'done'; readonly because: string };
 
 /**
@@ -84,7 +90,9 @@ export function nextStep({ left, undecided, stages, nextIn }: RedriveProgress, p
   const allowed = Math.min(most, Math.floor(-nextIn / spacing) + 1);
   const count = Math.min(allowed, room, left);
   // What a pause has saved up beyond one step is not made up for.
-  return { do: 'put_back', stage, count, nextIn: Math.max(nextIn, -(most - 1) * spacing) + count * spacing };
+  const next = Math.max(nextIn, -(most - 1) * spacing) + count * spacing;
+  const pause = Math.min(LOOK_EVERY, Math.max(next, Math.min(SHORTEST_PAUSE, most * spacing)));
+  return { do: 'put_back', stage, count, nextIn: next, pause };
 }
 
 /** How long it takes at least to put back so many tasks at this pace. Waiting for the outcomes of the canary comes on top. */
@@ -107,7 +115,7 @@ function stageToFill(stages: readonly StageCounts[], perSecond: number): number 
 
 function stoppedText({ stage, failedAgain }: StageCounts, perSecond: number, left: number): string {
   const size = sizeOf(stage, perSecond);
-  const which = stage <= CANARY.length ? `the canary's stage ${stage}` : `stage ${stage}`;
-  const tasks = left === 1 ? 'task was' : 'tasks were';
-  return `${failedAgain} of the ${size} ${size === 1 ? 'task' : 'tasks'} of ${which} failed again as before, so the other ${left} ${tasks} left as they are.`;
+  const failed = size === 1 ? 'The first task' : `${failedAgain} of ${size} tasks`;
+  const others = left === 1 ? 'the one that is left stays as it is' : `the ${left} that are left stay as they are`;
+  return `${failed} failed again as before, so ${others}.`;
 }

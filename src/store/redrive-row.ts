@@ -97,7 +97,7 @@ export const REDRIVE_CHANGES = {
 export const STAGES_LOOKED_AT = 4;
 
 /** How many tasks are looked at in one step of a selection. */
-export const SELECTED_AT_ONCE = 2_000;
+export const SELECTED_AT_ONCE = 1_000;
 
 /** How many tasks more than it puts back one step may skip. */
 export const SKIPPED_AT_ONCE = 200;

@@ -16,7 +16,7 @@ export function leftOf({ selected, putBack, skipped }: RedriveRecord): number {
 }
 
 /** Tasks that were put back and whose first outcome is not known yet. */
-export function undecidedOf({ putBack, succeeded, failedAgain, endedOtherwise }: RedriveRecord): number {
+function undecidedOf({ putBack, succeeded, failedAgain, endedOtherwise }: RedriveRecord): number {
   return putBack - succeeded - failedAgain - endedOtherwise;
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../duration.ts';
-import { LOOK_EVERY, nextStep, type RedriveProgress, SHORTEST_PAUSE } from '../redrive.ts';
+import { nextStep, type RedriveProgress, SHORTEST_PAUSE } from '../redrive.ts';
 import type { RedriveRecord, RedriveStore } from '../store/redrives.ts';
 
 /** How long a redrive stays this process's after its last step: when the process has died, another one goes on then. */
@@ -10,7 +10,7 @@ const CLAIM_FOR: Milliseconds = 15_000;
 const LONGEST_PATIENCE: Milliseconds = 10_000;
 
 /** How a redrive ended by itself. */
-export interface RedriveEnd {
+interface RedriveEnd {
   readonly redrive: RedriveRecord;
   readonly state: 'stopped' | 'done';
   readonly because: string;
@@ -62,7 +62,7 @@ export class RedriveDriver {
         return Math.min(Math.max(step.for, this.#patienceWith(id, progress)), CLAIM_FOR / 3);
       case 'put_back':
         await store.putBack(id, this.#driver, step);
-        return Math.min(Math.max(step.nextIn, SHORTEST_PAUSE), LOOK_EVERY);
+        return step.pause;
       case 'end':
         if (await store.end(id, this.#driver, step.state, step.because)) {
           onEnd({ redrive: record, state: step.state, because: step.because });

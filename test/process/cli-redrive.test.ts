@@ -10,7 +10,7 @@ async function deadCommands(project: Project, count: number): Promise<void> {
       key: `old-${i}`,
       payload: { argv: ['./call', String(i + 1)], cwd: project.folder },
       state: 'dead',
-      reason: 'exit.1',
+      reason: 'process.exit',
       executions: 1,
       error: 'exit 1',
     }),
@@ -30,7 +30,7 @@ const tidy = (text: string) =>
 describe.concurrent('holdfast redrive', () => {
   test('says with --dry-run what it would do, and then does it', async ({ project }) => {
     await deadCommands(project, 12);
-    const dry = await project.run('redrive', 'reason:exit.*', '--rate', '4/s', '--dry-run');
+    const dry = await project.run('redrive', 'reason:process.*', '--rate', '4/s', '--dry-run');
     expect(dry).toEqual({
       exit: 0,
       stdout: '12 tasks match, which takes 2.8s at least\n',
@@ -38,17 +38,17 @@ describe.concurrent('holdfast redrive', () => {
     });
     expect((await project.run('redrives')).stderr).toBe('There are no redrives.\n');
 
-    const started = await project.run('redrive', 'reason:exit.*', '--rate', '4/s', '--note', 'it is up again');
+    const started = await project.run('redrive', 'reason:process.*', '--rate', '4/s', '--note', 'it is up again');
     expect(started).toMatchObject({ exit: 0, stdout: '↻ redrive 1 puts 12 tasks back\n' });
     expect(started.stderr).toContain(
       'Look at it: holdfast redrives show 1        stop it: holdfast redrives cancel 1\n',
     );
     expect(started.stderr).toContain('No worker is running');
     expect(tidy((await project.run('redrives')).stdout)).toContain(
-      '1 running 1/12 0 0 11 state:dead reason:exit.* it is up again',
+      '1 running 1/12 0 0 11 state:dead reason:process.* it is up again',
     );
     expect(tidy((await project.run('redrives', 'show', '1')).stdout)).toContain(
-      'filter state:dead reason:exit.*\nrate 4/s\ntasks 1 of 12 put back, 11 left\n' +
+      'filter state:dead reason:process.*\nrate 4/s\ntasks 1 of 12 put back, 11 left\n' +
         'went 0 succeeded, 0 failed again as before, 0 had another outcome, 1 without an outcome yet\n',
     );
     expect(tidy((await project.run('show', '2')).stdout)).toContain('redrive it waits in redrive 1 (by ');
@@ -73,6 +73,11 @@ describe.concurrent('holdfast redrive', () => {
     const paused = await project.run('redrives', 'pause', '1', '--note', 'lunch');
     expect(paused.exit).toBe(0);
     expect(tidy(paused.stdout)).toMatch(/^redrive 1: paused WHEN by \S+: lunch; 1 of 3 put back\n$/);
+    expect((await project.json('status')).document).toMatchObject({
+      attention: expect.arrayContaining([
+        expect.objectContaining({ kind: 'redrive_paused', command: 'holdfast redrives show 1' }),
+      ]),
+    });
     const again = await project.run('redrives', 'pause', '1');
     expect([again.exit, again.stderr]).toEqual([
       5,
@@ -85,6 +90,24 @@ describe.concurrent('holdfast redrive', () => {
     });
     expect((await project.run('redrives', 'cancel', '#1')).exit).toBe(0);
     expect(tidy((await project.run('redrives', 'show', '1')).stdout)).toMatch(/state cancelled WHEN by /);
+  });
+
+  test('stops itself, and status says so', async ({ project }) => {
+    await deadCommands(project, 3);
+    await project.run('redrive', 'state:dead', '--note', 'x');
+    const worker = project.start(['worker']);
+    const states = async () => (await project.json<{ redrive: { state: string } }>('redrives', 'show', '1')).document;
+    while ((await states()).redrive.state === 'running');
+    worker.kill('SIGTERM');
+    await worker.ended;
+
+    const because = 'The first task failed again as before, so the 2 that are left stay as they are.';
+    expect((await project.json('redrives', 'show', '1')).document).toMatchObject({
+      schema: 'holdfast.redrives.show/v1',
+      redrive: { state: 'stopped', because, put_back: 1, failed_again: 1, left: 2 },
+      skipped_by: {},
+    });
+    expect(tidy((await project.run('status')).stdout)).toContain(`redrive 1 stopped itself WHEN: ${because}`);
   });
 
   test.for<[string, string[], number, string]>([

@@ -89,8 +89,7 @@ describe('a redrive', () => {
     await kit.advance('1m');
 
     expect(service.calls).toEqual([0]);
-    const because =
-      "1 of the 1 task of the canary's stage 1 failed again as before, so the other 39 tasks were left as they are.";
+    const because = 'The first task failed again as before, so the 39 that are left stay as they are.';
     expect(await kit.holdfast.redrives.get(id)).toMatchObject({
       state: 'stopped',
       because,

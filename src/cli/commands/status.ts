@@ -28,6 +28,9 @@ const MOST_NAMED = 5;
 /** How many ready tasks are asked who takes them. */
 const MOST_LOOKED_AT = 1_000;
 
+/** For how long a redrive that stopped itself needs attention. */
+const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
+
 interface Flags {
   readonly check?: boolean;
   readonly summary?: boolean;
@@ -45,6 +48,8 @@ interface Attention {
     | 'source_down'
     | 'queue_paused'
     | 'worker_paused'
+    | 'redrive_stopped'
+    | 'redrive_paused'
     | 'clock'
     | 'config_refused';
   readonly count: number;
@@ -79,6 +84,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
       ...(await lapsed(cli, holdfast, counts, alive)),
       ...(await heldBack(cli, holdfast, now)),
       ...paused(cli, alive, now),
+      ...(await stoppedRedrives(cli, holdfast, now)),
     ];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
     if (cli.terminal.json) {
@@ -154,6 +160,20 @@ function paused(cli: Cli, alive: readonly WorkerRecord[], now: number): Attentio
         command: cli.command('workers'),
       },
     ];
+  });
+}
+
+/** Redrives that stopped themselves in the last day, and those that somebody paused. */
+async function stoppedRedrives(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
+  return (await holdfast.redrives.list()).flatMap(({ id, state, since, because, by }): Attention[] => {
+    const command = cli.command(`redrives show ${id}`);
+    if (state === 'paused') {
+      const who = by ? doneByWords({ ...by, at: since }, now) : ago(since, now);
+      return [{ kind: 'redrive_paused', count: 1, text: `redrive ${id} was paused ${who}`, command }];
+    }
+    if (state !== 'stopped' || now - since > STOPPED_SHOWN_FOR_MS) return [];
+    const text = `redrive ${id} stopped itself ${ago(since, now)}: ${because ?? ''}`;
+    return [{ kind: 'redrive_stopped', count: 1, text, command }];
   });
 }
 
@@ -272,6 +292,8 @@ const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: 
   source_down: [GLYPHS.held, 'waiting'],
   queue_paused: [GLYPHS.held, 'waiting'],
   worker_paused: [GLYPHS.held, 'waiting'],
+  redrive_stopped: [GLYPHS.dead, 'dead'],
+  redrive_paused: [GLYPHS.held, 'waiting'],
   clock: [GLYPHS.held, 'waiting'],
   config_refused: [GLYPHS.dead, styleOf('dead')],
 };

@@ -3,6 +3,7 @@ import { type IncomingMessage, request as plainRequest, STATUS_CODES } from 'nod
 import { request as secureRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Milliseconds } from '../duration.ts';
+import { type RateLimit, tightestLimit } from '../failure/classify/quotas.ts';
 import { Failed, NeedsManual } from '../failure/signals.ts';
 import { isPrivateAddress } from './http-address.ts';
 import { type Resolved, resolveHeaders, type SentHeader } from './http-headers.ts';
@@ -28,6 +29,8 @@ export interface HttpResult {
 export interface HttpTask {
   readonly signal: AbortSignal;
   heartbeat(): void;
+  /** Called with what the headers of an answer say, where they say how many requests are left. */
+  rateLimit?(limit: RateLimit): void;
 }
 
 export interface HttpOptions {
@@ -135,6 +138,7 @@ class Attempt {
     try {
       for (;;) {
         const answer = await this.#exchange(hop);
+        if (hop.url.host === new URL(url).host) this.#noteLimit(answer);
         if (!this.#leadsOn(answer)) return await this.#end(hop, answer);
         answer.destroy();
         const { statusCode: status = 0 } = answer;
@@ -147,6 +151,11 @@ class Attempt {
       if (done === undefined || this.#task.signal.aborted) throw error;
       throw this.#lostTheAnswer(method, done, error);
     }
+  }
+
+  #noteLimit({ headers }: IncomingMessage): void {
+    const limit = tightestLimit(headers, Date.now());
+    if (limit) this.#task.rateLimit?.(limit);
   }
 
   /** Sends one request, and answers when its headers are there. */

@@ -1,5 +1,6 @@
 import type { Milliseconds } from '../duration.ts';
 import { ClosedError, StoreError } from '../errors.ts';
+import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger } from '../log.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
@@ -11,6 +12,7 @@ import { cleanUp } from '../worker/clean-up.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { intactPayload } from '../worker/intact.ts';
+import type { KnownSources } from '../worker/known-sources.ts';
 import { Membership } from '../worker/membership.ts';
 import { type OwnHandlers, STILL_RUNS } from '../worker/own-handlers.ts';
 import { definitionForRecovered, policyForRecovered, publications } from '../worker/policy-for.ts';
@@ -32,6 +34,7 @@ export interface ClaimsContext {
   readonly log: Logger;
   readonly ownHandlers: OwnHandlers;
   readonly suspects: Suspects;
+  readonly knownSources: KnownSources;
 }
 
 const OPTIONS = ['id', 'types', 'queues', 'categories', 'capabilities', 'leaseFor', 'name'];
@@ -161,7 +164,7 @@ export class Claims {
       // More fell due than one claim makes ready.
       const again = !known || (tasks.length === 0 && nextDueIn === 0);
       const [task] = tasks;
-      if (task && (await this.#endDamaged(seat, task))) continue;
+      if (task && (await this.#endWithoutStart(seat, task))) continue;
       const policy = task && policyForRecovered(task, definitions, configuration);
       if (task && policy) {
         const refusal = ownHandlers.abortEarlier(task.lease)
@@ -178,17 +181,28 @@ export class Claims {
     }
   }
 
-  /** Asks a person about a task whose row is damaged, instead of handing it out. Answers whether it did. */
-  async #endDamaged(seat: Seat, task: Claimed): Promise<boolean> {
+  /**
+   * Settles a task that is not handed out: its attempts are used up, or its row is damaged and a person is asked. Answers whether it was
+   * one.
+   */
+  async #endWithoutStart(seat: Seat, task: Claimed): Promise<boolean> {
+    const { definitions, configuration } = this.#context;
+    const outcome = this.#outcomeWithoutStart(task);
+    if (!outcome) return false;
+    const policy = policyForRecovered(task, definitions, configuration);
+    await seat.settler.settle(task, policy, { outcome, ranFor: 0 });
+    return true;
+  }
+
+  #outcomeWithoutStart(task: Claimed): Outcome | undefined {
+    const { verdict } = task.facts;
+    if (verdict !== undefined) return { kind: 'verdict', reason: verdict };
     try {
       intactPayload(task);
-      return false;
+      return undefined;
     } catch (error) {
-      const { definitions, configuration } = this.#context;
-      const outcome = outcomeBy(configuration)(error, { now: this.#context.world.clock.now(), type: task.type });
-      const policy = policyForRecovered(task, definitions, configuration);
-      await seat.settler.settle(task, policy, { outcome, ranFor: 0 });
-      return true;
+      const { configuration, world } = this.#context;
+      return outcomeBy(configuration)(error, { now: world.clock.now(), type: task.type });
     }
   }
 
@@ -293,9 +307,9 @@ export class Claims {
   }
 
   #newSeat(key: string, name: string, leaseFor: Milliseconds, takes: Takes): Seat {
-    const { world, definitions, configuration } = this.#context;
+    const { world, definitions, configuration, knownSources: sources } = this.#context;
     const announcer = new Announcer(name, this.#log, undefined);
-    const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer });
+    const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer, sources });
     // A write that fails is told to whoever asked for it, and is not tried again behind their back.
     settler.giveUp();
     const membership = new Membership({

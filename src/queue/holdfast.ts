@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { isDeepStrictEqual } from 'node:util';
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
@@ -20,6 +21,7 @@ import type { Explanation } from '../views/explain.ts';
 import type { ExplainedFailure } from '../views/explain-failure.ts';
 import type { Configuration } from '../worker/configuration.ts';
 import type { AnyTask, TaskDefinition } from '../worker/define-task.ts';
+import { KnownSources } from '../worker/known-sources.ts';
 import { OwnHandlers } from '../worker/own-handlers.ts';
 import { publications } from '../worker/policy-for.ts';
 import { parseRetention, type RetentionOptions, refuseRetention } from '../worker/retention-options.ts';
@@ -36,7 +38,7 @@ import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts'
 import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
-import { Sources } from './sources.ts';
+import { limitByConfig, Sources } from './sources.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
 
@@ -73,11 +75,13 @@ export class Holdfast implements AsyncDisposable {
   readonly #suspects: Suspects;
   readonly #workers = new Set<Worker>();
   readonly #ownHandlers = new OwnHandlers();
+  readonly #knownSources: KnownSources;
   /** The longest grace of all workers that it ever had; undefined if it had none. */
   #longestGrace: Milliseconds | undefined;
   readonly #endListening: () => void;
-  /** The settings of queues that the store has from the configuration. */
+  /** The settings of queues and the limits of sources that the store has from the configuration. */
   #queues: Configuration['queues'];
+  #limits: Configuration['limits'];
   #closing: Promise<Stopped> | undefined;
   #closed = false;
 
@@ -91,11 +95,13 @@ export class Holdfast implements AsyncDisposable {
     });
     this.#parts = parts;
     this.#queues = configuration.queues;
+    this.#limits = configuration.limits;
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
     this.#recorder = new Recorder(store, tasks, sizeLimit);
     this.#inspector = new Inspector(store, tasks, configuration);
     this.#operator = new Operator(store, sizeLimit);
     this.#suspects = new Suspects(world.clock);
+    this.#knownSources = new KnownSources(world.clock);
     this.#claims = new Claims({
       store,
       world,
@@ -106,6 +112,7 @@ export class Holdfast implements AsyncDisposable {
       log,
       ownHandlers: this.#ownHandlers,
       suspects: this.#suspects,
+      knownSources: this.#knownSources,
     });
   }
 
@@ -197,6 +204,7 @@ export class Holdfast implements AsyncDisposable {
         onEnd: (ended) => this.#workers.delete(ended),
         ownHandlers: this.#ownHandlers,
         suspects: this.#suspects,
+        knownSources: this.#knownSources,
       },
       options,
     );
@@ -439,13 +447,13 @@ export class Holdfast implements AsyncDisposable {
   /** Tells the store what the changed configuration says of queues and types. Policies need no telling: they are asked at each failure. */
   async #applyConfiguration(): Promise<void> {
     const { configuration, tasks, log } = this.#parts;
-    const changed = [...configuration.queues].filter(([queue, { order, fair }]) => {
-      const before = this.#queues.get(queue);
-      return before?.order !== order || before?.fair !== fair;
-    });
+    const queues = changed(this.#queues, configuration.queues);
+    const limits = changed(this.#limits, configuration.limits);
     this.#queues = configuration.queues;
+    this.#limits = configuration.limits;
     try {
-      for (const [queue, settings] of changed) await this.store.sources.setUp(queue, settings);
+      for (const [queue, settings] of queues) await this.store.sources.setUp(queue, settings);
+      for (const [source, said] of limits) await limitByConfig(this.store, source, said);
       if (this.#workers.size > 0 || this.#claims.joined) {
         await this.store.tasks.publish(publications(tasks.values(), configuration));
       }
@@ -460,4 +468,12 @@ export class Holdfast implements AsyncDisposable {
   #refuseClosed(): void {
     if (this.#closed) throw new ClosedError('Holdfast');
   }
+}
+
+/** What is said otherwise than before. */
+function changed<Value>(
+  before: ReadonlyMap<string, Value>,
+  now: ReadonlyMap<string, Value>,
+): readonly [string, Value][] {
+  return [...now].filter(([name, value]) => !isDeepStrictEqual(before.get(name), value));
 }

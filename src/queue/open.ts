@@ -1,14 +1,17 @@
 import { systemClock } from '../clock.ts';
 import { InvalidInputError } from '../errors.ts';
 import { DEFAULT_SIZE_LIMIT } from '../json.ts';
+import { LIMIT_OPTIONS, type LimitOptions, limitsOfSource, parseLimits } from '../limits.ts';
 import { type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
-import type { QueueSettings, StoreOpener, World } from '../store/store.ts';
-import { QUEUE_ORDERS } from '../task.ts';
+import type { StoreOpener, World } from '../store/store.ts';
+import { QUEUE_ORDERS, type QueueOrder } from '../task.ts';
 import { type Configuration, UNCONFIGURED } from '../worker/configuration.ts';
 import { type AnyTask, checkTask } from '../worker/define-task.ts';
 import { Holdfast } from './holdfast.ts';
+import { limitByConfig } from './sources.ts';
 
 export interface HoldfastOptions {
   /** `sqlite('tasks.db')`, or another store. */
@@ -17,9 +20,14 @@ export interface HoldfastOptions {
   readonly tasks?: readonly AnyTask[];
   /**
    * How queues are set up, for good: `{ mail: { order: 'priority', fair: true } }`. What is left out stays as it was: `fifo`,
-   * and not fair, unless it was ever set.
+   * and not fair, unless it was ever set. `pace` and `concurrency` limit all of its tasks together, over all workers.
    */
-  readonly queues?: Readonly<Record<string, Partial<QueueSettings>>>;
+  readonly queues?: Readonly<Record<string, QueueOptions>>;
+  /**
+   * Limits of sources, by name, over all workers: `{ 'api.example.com': { pace: '10/s', concurrency: 4 } }`. What is left out stays
+   * as it was, and null removes a limit. A limit that a person has set with `sources.limit` is not replaced.
+   */
+  readonly sources?: Readonly<Record<string, LimitOptions>>;
   /** What an operator says over the code, and may change while this runs: a `Registry` of `holdfast/config`. */
   readonly config?: Configuration;
   /** How large a payload or result may be, in bytes of JSON. Default 1 MiB. */
@@ -30,7 +38,13 @@ export interface HoldfastOptions {
   readonly workerName?: string;
 }
 
-const OPTIONS = ['store', 'tasks', 'queues', 'config', 'maxPayloadBytes', 'log', 'workerName'];
+/** How a queue is set up. */
+export interface QueueOptions extends LimitOptions {
+  readonly order?: QueueOrder;
+  readonly fair?: boolean;
+}
+
+const OPTIONS = ['store', 'tasks', 'queues', 'sources', 'config', 'maxPayloadBytes', 'log', 'workerName'];
 
 /**
  * Opens a store. Nothing touches the disk before this is called. Close what it returns.
@@ -50,6 +64,7 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
     config: configuration = UNCONFIGURED,
     log = silent,
     queues: settings = {},
+    sources: limits = {},
     tasks: definitions = [],
   } = options;
   const { maxPayloadBytes: sizeLimit = DEFAULT_SIZE_LIMIT, workerName = `worker-${process.pid}` } = options;
@@ -58,11 +73,16 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
   checkLog(log);
   checkConfig(configuration);
   const queues = queueSettings(settings);
+  const sources = sourceLimits(limits);
   const tasks = byType(list(definitions, 'tasks', checkTask));
   const store = await options.store.open(world);
   try {
     for (const { queue, ...settings } of queues) await store.sources.setUp(queue, settings);
     for (const [queue, settings] of configuration.queues) await store.sources.setUp(queue, settings);
+    for (const { type, source = type, limits } of tasks.values()) {
+      if (limits && typeof source === 'string') await limitByConfig(store, source, limits);
+    }
+    for (const [source, limits] of [...sources, ...configuration.limits]) await limitByConfig(store, source, limits);
   } catch (error) {
     await store.upkeep.close();
     throw error;
@@ -70,19 +90,29 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
   return new Holdfast({ store, world, tasks, configuration, sizeLimit, log, workerName });
 }
 
-function queueSettings(given: Readonly<Record<string, Partial<QueueSettings>>>) {
+function queueSettings(given: Readonly<Record<string, QueueOptions>>) {
   refuseUnknown(given, Object.keys(Object(given)), 'queues');
   return Object.entries(given).map(([queue, settings]) => {
-    refuseUnknown(settings, ['order', 'fair'], `The queue '${queue}'`);
+    const what = `The queue '${queue}'`;
+    refuseUnknown(settings, ['order', 'fair', ...LIMIT_OPTIONS], what);
     const { order, fair } = settings;
-    if (order === undefined && fair === undefined) {
-      throw new InvalidInputError(`The queue '${queue}' has no settings. Set \`order\` or \`fair\`.`);
+    const limits = parseLimits(settings, what);
+    if (order === undefined && fair === undefined && Object.keys(limits).length === 0) {
+      throw new InvalidInputError(`${what} has no settings. Set \`order\`, \`fair\`, \`pace\` or \`concurrency\`.`);
     }
     return {
       queue: name(queue, 'queue'),
       ...(order !== undefined && { order: oneOf(order, QUEUE_ORDERS, `The order of '${queue}'`) }),
       ...(fair !== undefined && { fair: oneOf(fair, [true, false], `Whether '${queue}' is fair`) }),
+      ...limits,
     };
+  });
+}
+
+function sourceLimits(given: Readonly<Record<string, LimitOptions>>): readonly (readonly [string, Limits])[] {
+  refuseUnknown(given, Object.keys(Object(given)), 'sources');
+  return Object.entries(given).map(([source, options]) => {
+    return [name(source, 'source'), limitsOfSource(options, `The source '${source}'`)] as const;
   });
 }
 

@@ -74,9 +74,12 @@ export function idOf(id: unknown): number {
   return wholeNumber(id, 'The id of a task', 1);
 }
 
+/** The names of the options that every action has. */
+export const ACTION_OPTIONS = ['actor', 'note'] as const;
+
 /** Who acts, checked. @throws InvalidInputError. */
 export function by(options: ActionOptions, verb: string): { actor: string; note?: string } {
-  refuseUnknown(options, ['actor', 'note'], verb);
+  refuseUnknown(options, ACTION_OPTIONS, verb);
   const { actor = 'api', note } = options;
   return { actor: name(actor, 'actor'), ...(note !== undefined && { note: text(note, 'note', LONGEST_NOTE) }) };
 }

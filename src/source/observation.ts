@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../duration.ts';
+import type { RateLimit } from '../failure/classify/quotas.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { Policy, SourceSwitches } from '../failure/policy.ts';
 
@@ -28,12 +29,6 @@ export interface About {
   readonly drained: boolean;
   /** What the source said of its limit in its answer, also where that was a success. */
   readonly rateLimit?: RateLimit;
-}
-
-/** How many more calls a source takes until its limit resets. */
-export interface RateLimit {
-  readonly remaining: number;
-  readonly resetsIn: Milliseconds;
 }
 
 export interface Observation extends About {

@@ -44,6 +44,7 @@ export interface TestHoldfast extends AsyncDisposable {
 const OPTIONS = [
   'tasks',
   'queues',
+  'sources',
   'config',
   'maxPayloadBytes',
   'log',

@@ -132,6 +132,15 @@ export class Claimer {
     this.#ahead.handBack(held, why);
   }
 
+  /** What waits here of this source. */
+  handBackOf(source: string, why: string): void {
+    if (this.#ahead.size === 0) return;
+    this.#ahead.handBack(
+      this.#ahead.held.filter(({ claimed }) => claimed.source === source),
+      why,
+    );
+  }
+
   handBackAll(why: string): void {
     this.#ahead.handBackAll(why);
   }

@@ -1,10 +1,13 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { DurationInput } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
 import { Failed } from '../failure/signals.ts';
+import { type LimitOptions, parseLimits } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { name, refuseUnknown, wholeNumber } from '../options.ts';
+import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
 
@@ -39,9 +42,15 @@ export interface RunningTask {
   saveCheckpoint(value: unknown): Promise<void>;
   /** Tells that work goes on: the time limit counts anew from here. */
   heartbeat(): void;
+  /**
+   * Tells how many more calls the source takes until it counts anew, as RateLimit headers say. Where few are left, its tasks are spaced
+   * so that they last. The last word of an execution counts; what is no number is ignored.
+   */
+  rateLimit(limit: { readonly remaining: number; readonly resetsIn: DurationInput }): void;
 }
 
-export interface TaskOptions<Input, Result> {
+/** `pace` and `concurrency` limit the source, as long as it is the same for all tasks of the type. */
+export interface TaskOptions<Input, Result> extends LimitOptions {
   /** The policy for its failures: a preset, or options laid over `standard`. Default: the preset of its name, else `standard`. */
   readonly retry?: Policy | PolicyOptions;
   /** Default `default`. */
@@ -62,12 +71,24 @@ export interface TaskOptions<Input, Result> {
    */
   run(input: Input, task: RunningTask): Result | Promise<Result>;
   /**
+   * Says whether a source works, at no task's cost. Where a source was down, one task after the other is run to see whether it works
+   * again; with this, each of them starts only if this does not throw and does not answer false. It may take as long as the
+   * type's `timeout`. Not called for claims by hand.
+   */
+  health?(source: string, check: HealthCheck): unknown;
+  /**
    * Clears up what a lost execution left behind, such as its processes, where the task ends with that loss (it was cancelled, or is
    * dead) and so no later execution will. Called once, after the task has ended, by the worker or claim that recovers it and has a
    * definition of its type, or `'*'`; what it throws is logged. Not called where the task was recovered, waited or needed a person,
    * and was cancelled, resolved or expired only then; nor where the process that recovered it is killed before it is done.
    */
   cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
+}
+
+/** One question whether a source works. */
+export interface HealthCheck {
+  /** Aborts on time-out, cancel, shutdown, or when the lease is lost. */
+  readonly signal: AbortSignal;
 }
 
 /** An execution that was lost with its worker. */
@@ -84,7 +105,7 @@ export interface LostExecution {
 
 /** A type of task: its name, its policy, and what runs it. */
 export interface TaskDefinition<Input, Result>
-  extends Omit<TaskOptions<Input, Result>, 'retry' | 'queue' | 'priority'> {
+  extends Omit<TaskOptions<Input, Result>, 'retry' | 'queue' | 'priority' | 'pace' | 'concurrency'> {
   readonly type: string;
   /** The policy for its failures, as long as no configuration says otherwise. */
   readonly policy: Policy;
@@ -92,12 +113,28 @@ export interface TaskDefinition<Input, Result>
   readonly retry?: Policy | PolicyOptions;
   readonly queue: string;
   readonly priority: number;
+  /** Of its source, which is the same for all of its tasks. */
+  readonly limits?: Limits;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different inputs has no narrower type
 export type AnyTask = TaskDefinition<any, any>;
 
-const OPTIONS = ['retry', 'queue', 'priority', 'category', 'needs', 'source', 'idempotent', 'input', 'run', 'cleanUp'];
+const OPTIONS = [
+  'retry',
+  'queue',
+  'priority',
+  'category',
+  'needs',
+  'source',
+  'pace',
+  'concurrency',
+  'idempotent',
+  'input',
+  'run',
+  'health',
+  'cleanUp',
+];
 
 /**
  * Defines a type of task. The type `'*'` runs whatever no other definition of the worker runs.
@@ -110,21 +147,30 @@ export function defineTask<Input = any, Result = unknown>(
 ): TaskDefinition<Input, Result> {
   name(type, 'The type of a task');
   refuseUnknown(options, OPTIONS, `defineTask('${type}')`);
-  const { retry, queue = 'default', priority = 0, ...rest } = options;
+  const { retry, queue = 'default', priority = 0, pace, concurrency, ...rest } = options;
   if (typeof rest.run !== 'function') {
     throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
   }
-  if (rest.cleanUp !== undefined && typeof rest.cleanUp !== 'function') {
-    throw new InvalidInputError(`cleanUp must be a function, got ${show(rest.cleanUp)}.`);
+  for (const option of ['health', 'cleanUp'] as const) {
+    if (rest[option] === undefined || typeof rest[option] === 'function') continue;
+    throw new InvalidInputError(`${option} must be a function, got ${show(rest[option])}.`);
   }
   if (rest.category !== undefined) name(rest.category, 'category');
   if (rest.needs !== undefined) checkNeeds(rest.needs);
   if (rest.input !== undefined) checkSchema(rest.input);
   if (rest.source !== undefined && typeof rest.source !== 'function') name(rest.source, 'source');
   if (rest.idempotent !== undefined && typeof rest.idempotent !== 'function') trueOrFalse(rest.idempotent);
+  const limits = parseLimits({ pace, concurrency }, `defineTask('${type}')`);
+  const isLimited = Object.keys(limits).length > 0;
+  if (isLimited && (typeof rest.source === 'function' || type === '*')) {
+    throw new InvalidInputError(
+      `defineTask('${type}') cannot limit its source, because its tasks have several. Name the sources in \`sources\` of openHoldfast.`,
+    );
+  }
   return Object.freeze({
     ...rest,
     type,
+    ...(isLimited && { limits }),
     // A policy that was spread and changed still carries its old version, so it is read anew.
     policy: retry === undefined ? presetFor(type) : definePolicy(retry),
     ...(retry !== undefined && { retry }),

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts';
-import type { Milliseconds } from '../duration.ts';
-import { LeaseLostError } from '../errors.ts';
+import { duration, type Milliseconds } from '../duration.ts';
+import { InvalidInputError, LeaseLostError } from '../errors.ts';
 import { fingerprint } from '../failure/classify/fingerprint.ts';
+import type { RateLimit } from '../failure/classify/quotas.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
@@ -9,7 +10,7 @@ import type { Logger } from '../log.ts';
 import type { Claimed, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
 import { Checkpoint } from './checkpoint.ts';
-import { type AnyTask, isThenable, parseInput } from './define-task.ts';
+import { type AnyTask, isThenable, parseInput, type RunningTask } from './define-task.ts';
 import { intactPayload } from './intact.ts';
 import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
@@ -41,6 +42,8 @@ export interface Host {
 export interface Judged {
   readonly outcome: Outcome;
   readonly returned?: unknown;
+  /** Its handler was not called, because its type's `health` says that the source does not work. */
+  readonly unhealthy?: true;
 }
 
 /**
@@ -65,6 +68,8 @@ export class Execution implements Limited {
   readonly #startedAt: Milliseconds;
   #aborted: AbortCause | undefined;
   #begun = false;
+  /** Whether its source is asked for its health. */
+  #askingHealth = false;
   #ended = false;
   #judged = false;
   #lastBeat: Milliseconds;
@@ -75,6 +80,7 @@ export class Execution implements Limited {
   #onJudged: (judged: Judged) => void = () => {};
   /** Made when it is first asked for. */
   #checkpoint: Checkpoint | undefined;
+  #limit: { readonly remaining: number; readonly until: Milliseconds } | undefined;
 
   constructor(claimed: Claimed, definition: AnyTask, policy: Policy, host: Host) {
     this.claimed = claimed;
@@ -146,12 +152,28 @@ export class Execution implements Limited {
 
   /** Ends the grace of an aborted handler now. */
   abandon(): void {
-    this.#judge(this.#outcomeOfAbort());
+    this.#judge(this.#judgementOfAbort());
   }
 
   heartbeat(): void {
     this.#lastBeat = this.#host.clock.monotonic();
     this.#addedByBlocking = 0;
+  }
+
+  rateLimit({ remaining, resetsIn }: Parameters<RunningTask['rateLimit']>[0]): void {
+    try {
+      const until = this.#host.clock.monotonic() + duration(resetsIn);
+      if (remaining >= 0 && Number.isFinite(remaining)) this.#limit = { remaining, until };
+    } catch (error) {
+      // A handler that did its work must not fail because of a header that cannot be read.
+      if (!(error instanceof InvalidInputError)) throw error;
+    }
+  }
+
+  /** How many more calls its source takes, as the handler said last. */
+  get limit(): RateLimit | undefined {
+    const resetsIn = this.#limit ? this.#limit.until - this.#host.clock.monotonic() : 0;
+    return this.#limit && resetsIn > 0 ? { remaining: this.#limit.remaining, resetsIn } : undefined;
   }
 
   get checkpoint(): Json | undefined {
@@ -181,25 +203,54 @@ export class Execution implements Limited {
   async #call(): Promise<void> {
     // Whoever made it gets to know it before anything of it happens.
     await undefined;
-    let outcome: Outcome;
-    let returned: unknown;
+    let judged: Judged;
     try {
       const owner = this.#owner();
-      const parsed = ownedBy(owner, () => parseInput(this.#definition, intactPayload(this.claimed)));
-      const input = isThenable(parsed) ? await parsed : parsed;
-      // What was told to end before it began must not begin: by now its lease may be somebody else's.
-      if (this.#aborted) throw this.#abortReason(this.#aborted);
-      this.#begun = true;
-      const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
-      returned = ownedBy(owner, () => this.#definition.run(input, task));
-      if (isThenable(returned)) returned = await returned;
-      outcome = { kind: 'success' };
+      const asksHealth = this.claimed.probe && this.#definition.health;
+      const trouble = asksHealth ? await this.#troubleOfSource(owner) : undefined;
+      if (trouble === undefined) {
+        const parsed = ownedBy(owner, () => parseInput(this.#definition, intactPayload(this.claimed)));
+        const input = isThenable(parsed) ? await parsed : parsed;
+        // What was told to end before it began must not begin: by now its lease may be somebody else's.
+        if (this.#aborted) throw this.#abortReason(this.#aborted);
+        this.#begun = true;
+        const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
+        let returned: unknown = ownedBy(owner, () => this.#definition.run(input, task));
+        if (isThenable(returned)) returned = await returned;
+        judged = { outcome: { kind: 'success' }, returned };
+      } else judged = this.#unhealthy(trouble);
     } catch (thrown) {
-      outcome = this.#aborted ? this.#outcomeOfAbort() : this.#outcomeOf(thrown);
+      judged = this.#aborted ? this.#judgementOfAbort() : { outcome: this.#outcomeOf(thrown) };
     }
     this.#ended = true;
     if (this.#judged) this.#host.onOver(this);
-    else this.#judge(outcome, returned);
+    else this.#judge(judged);
+  }
+
+  /** Why its source does not work, as its type's `health` says; undefined where it does. */
+  async #troubleOfSource(owner: Owner): Promise<string | undefined> {
+    this.#askingHealth = true;
+    const { signal } = this;
+    let answer: unknown;
+    try {
+      answer = await ownedBy(owner, () => this.#definition.health?.(this.claimed.source, { signal }));
+    } catch (thrown) {
+      const outcome = this.#outcomeOf(thrown);
+      return outcome.kind === 'failure' ? outcome.failure.message : 'it threw';
+    }
+    if (answer === false) return 'it answered false';
+    // An answer that comes after the time limit is none.
+    if (this.#aborted) throw this.#abortReason(this.#aborted);
+    this.#askingHealth = false;
+    // Its time does not count as the handler's.
+    this.heartbeat();
+    return undefined;
+  }
+
+  #unhealthy(why: string): Judged {
+    if (this.#aborted && this.#aborted !== 'timeout') return { outcome: this.#outcomeOfAbort() };
+    const message = `The health check of ${this.claimed.source} failed before the task began: ${why}.`;
+    return { outcome: { kind: 'interruption', started: false, message }, unhealthy: true };
   }
 
   /** Kept by whatever the handler begins, so it keeps neither the execution nor its payload. */
@@ -214,11 +265,17 @@ export class Execution implements Limited {
     return this.#host.outcomeOf(thrown, { now: this.#host.clock.now(), type: this.claimed.type });
   }
 
-  #judge(outcome: Outcome, returned?: unknown): void {
+  #judge(judged: Judged): void {
     if (this.#judged) return;
     this.#judged = true;
     this.#stopGrace?.();
-    this.#onJudged({ outcome, returned });
+    this.#onJudged(judged);
+  }
+
+  #judgementOfAbort(): Judged {
+    const { timeout } = this.policy;
+    if (this.#aborted === 'timeout' && this.#askingHealth) return this.#unhealthy(`no answer within ${timeout} ms`);
+    return { outcome: this.#outcomeOfAbort() };
   }
 
   #outcomeOfAbort(): Outcome {

@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
-import { saysSomething } from '../failure/outcome.ts';
+import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Claimed } from '../store/store.ts';
 import type { Finished } from '../telemetry/events.ts';
+import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { ClaimPause } from './claim-pause.ts';
 import type { AnyTask } from './define-task.ts';
@@ -13,7 +14,7 @@ import type { Held } from './membership.ts';
 import { type OwnHandlers, STILL_RUNS, type WorkerHandlers } from './own-handlers.ts';
 import type { Pulse } from './pulse.ts';
 import { endingOf } from './result.ts';
-import type { Settler } from './settler.ts';
+import type { Ending, Settler } from './settler.ts';
 import { listenForStrays, stopListeningForStrays } from './strays.ts';
 import type { Suspects } from './suspects.ts';
 import { TimeLimits } from './time-limits.ts';
@@ -61,8 +62,8 @@ export class Pipeline implements WorkerHandlers {
   readonly #limits: TimeLimits;
   /** Those that ended and could not be written at once: they keep their slots, so that no more is begun than can be written. */
   readonly #unwritten = new Set<Execution>();
-  /** Claims that are handed back, until that is written. */
-  readonly #handingBack = new Set<Claimed>();
+  /** Claims that are settled without a start, until that is written. */
+  readonly #unbegun = new Set<Claimed>();
   #begun = 0;
 
   constructor(options: PipelineOptions) {
@@ -78,10 +79,18 @@ export class Pipeline implements WorkerHandlers {
   }
 
   /**
-   * Runs the handler of what was claimed, unless there is no sense in that any more, and settles what it ends with. With callbacks and
+   * Runs the handler of what was claimed, unless it is to end without a start or be handed back, and settles what it ends with. With callbacks and
    * not with promises: where handlers are told apart by `AsyncLocalStorage`, each promise of an execution costs about a microsecond.
    */
   execute(claimed: Claimed, onEnded: (ended: Ended) => void = () => {}): void {
+    const { verdict } = claimed.facts;
+    if (verdict !== undefined) {
+      void this.#settleUnbegun(claimed, { kind: 'verdict', reason: verdict }).then((ended) => {
+        this.#options.onLeft(claimed, ended, false);
+        onEnded(ended);
+      });
+      return;
+    }
     const refusal = this.#refusal(claimed);
     if (refusal !== undefined) {
       void this.handBack(claimed, refusal).then(onEnded);
@@ -100,18 +109,7 @@ export class Pipeline implements WorkerHandlers {
 
   /** Settles a claim whose handler was not called: uncharged, to be run again. Never rejects. */
   handBack(claimed: Claimed, message: string): Promise<Ended> {
-    const { settler, policyFor, inBackground } = this.#options;
-    this.#handingBack.add(claimed);
-    const ending = { outcome: { kind: 'interruption', started: false, message }, ranFor: 0 } as const;
-    const settled = settler
-      .settle(claimed, policyFor(claimed), ending)
-      .finally(() => this.#handingBack.delete(claimed));
-    return inBackground(
-      settled.then(
-        (finished) => ({ finished }),
-        (error: unknown) => ({ error }),
-      ),
-    );
+    return this.#settleUnbegun(claimed, { kind: 'interruption', started: false, message });
   }
 
   /** How many have begun. */
@@ -141,9 +139,9 @@ export class Pipeline implements WorkerHandlers {
     return this.#executions.all.filter(({ left }) => !left);
   }
 
-  /** What is being handed back, until that is written. There is no handler to abort. */
-  get handingBack(): readonly Held[] {
-    return [...this.#handingBack].map((claimed) => ({ claimed, abort() {} }));
+  /** What is settled without a start, until that is written. There is no handler to abort. */
+  get unbegun(): readonly Held[] {
+    return [...this.#unbegun].map((claimed) => ({ claimed, abort() {} }));
   }
 
   /**
@@ -164,7 +162,7 @@ export class Pipeline implements WorkerHandlers {
 
   /** What the store has not taken yet. */
   get unsaved(): readonly Claimed[] {
-    return [...this.leased.map(({ claimed }) => claimed), ...this.#handingBack];
+    return [...this.leased.map(({ claimed }) => claimed), ...this.#unbegun];
   }
 
   /** Whether a handler runs of another type than these. */
@@ -195,6 +193,21 @@ export class Pipeline implements WorkerHandlers {
     return this.#options.isStopping() ? SHUT_DOWN : undefined;
   }
 
+  /** Never rejects. */
+  #settleUnbegun(claimed: Claimed, outcome: Outcome): Promise<Ended> {
+    const { settler, policyFor, inBackground } = this.#options;
+    this.#unbegun.add(claimed);
+    const settled = settler
+      .settle(claimed, policyFor(claimed), { outcome, ranFor: 0 })
+      .finally(() => this.#unbegun.delete(claimed));
+    return inBackground(
+      settled.then(
+        (finished) => ({ finished }),
+        (error: unknown) => ({ error }),
+      ),
+    );
+  }
+
   #start(claimed: Claimed): Execution {
     const { announcer, pause, suspects, pulse, definitionOf, policyFor, onStart } = this.#options;
     const policy = policyFor(claimed);
@@ -216,15 +229,19 @@ export class Pipeline implements WorkerHandlers {
     this.#options.suspects.end(execution.claimed, reported);
   }
 
-  #settle(execution: Execution, { outcome, returned }: Judged, onEnded: (ended: Ended) => void): void {
+  #settle(execution: Execution, { outcome, returned, unhealthy }: Judged, onEnded: (ended: Ended) => void): void {
     const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
     const { claimed, elapsed, frozenFor } = execution;
     // A failure is answered by the policy of this moment, which may have changed while it ran.
     const policy = outcome.kind === 'success' ? execution.policy : policyFor(claimed);
-    onRan(claimed.type, elapsed - frozenFor);
+    if (unhealthy) this.#begun -= 1;
+    else onRan(claimed.type, elapsed - frozenFor);
     pause.ended(execution, outcome);
-    const ended = endingOf(outcome, elapsed, returned, sizeLimit);
-    const ending = frozenFor > 0 ? { ...ended, frozenFor } : ended;
+    const ending: Writable<Ending> = endingOf(outcome, elapsed, returned, sizeLimit);
+    const { limit } = execution;
+    if (frozenFor > 0) ending.frozenFor = frozenFor;
+    if (unhealthy) ending.unhealthy = unhealthy;
+    if (limit) ending.limit = limit;
     settler
       .settle(claimed, policy, ending, () => this.#unwritten.add(execution))
       .then(

@@ -10,6 +10,7 @@ interface Behind {
   readonly checkpoint: Json | undefined;
   saveCheckpoint(value: unknown): Promise<void>;
   heartbeat(): void;
+  rateLimit: RunningTask['rateLimit'];
 }
 
 /** What a handler gets beside its input. Most handlers use neither signal nor log, so these are made at their first use. */
@@ -37,6 +38,7 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
     },
     saveCheckpoint: (value) => behind.saveCheckpoint(value),
     heartbeat: () => behind.heartbeat(),
+    rateLimit: (limit) => behind.rateLimit(limit),
   };
   if (key !== undefined) task.key = key;
   if (deadline !== undefined) task.deadline = new Date(deadline);

@@ -2,16 +2,21 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { StoreError } from '../errors.ts';
 import { aged } from '../failure/aged.ts';
+import type { RateLimit } from '../failure/classify/quotas.ts';
 import { type Decision, decide, type Facts } from '../failure/decide.ts';
-import type { Outcome } from '../failure/outcome.ts';
+import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Logger } from '../log.ts';
+import { type About, type Observation, observationOf } from '../source/observation.ts';
 import type { Claimed, Report, Settled, Settlement, World } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
 import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
+import type { KnownSources } from './known-sources.ts';
+import { SourceChains, type SourceChanged, type SourceStep } from './source-chains.ts';
+import { sourceEvent } from './source-event.ts';
 
 /** How an execution ended, or what there is to be said of a task that had none. */
 export interface Ending {
@@ -23,14 +28,23 @@ export interface Ending {
   readonly result?: string;
   /** What is worth remembering of a success. */
   readonly note?: string;
+  /** It did not begin, because its source does not work: as a failed probe, without a failure of the task. */
+  readonly unhealthy?: true;
+  /** How many more calls its source takes. */
+  readonly limit?: RateLimit;
 }
 
 /** A write that failed is tried again after 100 ms, doubling up to this. */
 export const LONGEST_PAUSE: Milliseconds = 5_000;
 export const FIRST_PAUSE: Milliseconds = 100;
 
+/** Where other processes change the same source all the time: pauses between attempts, doubling up to the longest. */
+const FIRST_YIELD: Milliseconds = 5;
+const LONGEST_YIELD: Milliseconds = 200;
+
 export interface SettlerOptions {
   readonly asking: Asking;
+  readonly sources: KnownSources;
   readonly world: World;
   readonly log: Logger;
   readonly announcer: Announcer;
@@ -50,7 +64,12 @@ interface Pending {
   elapsed: Milliseconds;
   /** For how much of that its process was frozen. */
   frozen: Milliseconds;
+  /** When it ended. */
+  readonly endedAt: Milliseconds;
+  /** How often it was decided anew in vain because its source had changed meanwhile. */
+  overtaken: number;
   decision?: Decision;
+  step?: SourceStep;
 }
 
 /**
@@ -63,16 +82,18 @@ export class Settler {
   readonly #random: () => number;
   readonly #log: Logger;
   readonly #announcer: Announcer;
+  readonly #sources: KnownSources;
   readonly #pauses = new Set<() => void>();
   #round: Pending[] = [];
   #gaveUp = false;
 
-  constructor({ asking, world, log, announcer }: SettlerOptions) {
+  constructor({ asking, world, log, announcer, sources }: SettlerOptions) {
     this.#asking = asking;
     this.#clock = world.clock;
     this.#random = world.random;
     this.#log = log;
     this.#announcer = announcer;
+    this.#sources = sources;
   }
 
   /**
@@ -83,7 +104,9 @@ export class Settler {
     const { facts, revision } = claimed;
     return new Promise((resolve, reject) => {
       const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
-      this.#add({ claimed, policy, ending, onTrouble, resolve, reject, facts, revision, elapsed, frozen });
+      const endedAt = this.#clock.monotonic();
+      const known = { facts, revision, elapsed, frozen, endedAt, overtaken: 0 };
+      this.#add({ claimed, policy, ending, onTrouble, resolve, reject, ...known });
     });
   }
 
@@ -97,21 +120,36 @@ export class Settler {
     this.#round.push(pending);
     if (this.#round.length > 1) return;
     queueMicrotask(() => {
-      const round = this.#round;
+      const round = this.#round.filter((one) => !this.#mustWait(one));
       this.#round = [];
-      void this.#write(round);
+      if (round.length > 0) void this.#write(round);
     });
+  }
+
+  /** While a change of its source is on its way to the store, an outcome waits, and is written together with others that do. */
+  #mustWait(pending: Pending): boolean {
+    const { claimed, ending } = pending;
+    if (!saysSomething(ending.outcome)) return false;
+    return this.#sources.awaitsChange(claimed.source, () => this.#add(pending));
   }
 
   /** Our own writes are retried: finished work is never judged by a write that failed. */
   async #write(round: readonly Pending[]): Promise<void> {
-    const settlements = round.map((pending) => this.#decide(pending));
+    const chains = new SourceChains(this.#sources);
+    const settlements = round.map((pending) => this.#decide(pending, chains));
+    const changing = chains.changed;
+    this.#sources.beginChange(changing);
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
         const answers = await this.#asking.ask((tasks) => tasks.settle(settlements));
-        for (const [i, pending] of round.entries()) this.#take(pending, answers[i] as Settled);
-        return;
+        chains.taken(sourcesNotTaken(round, answers));
+        const changed = round.filter((pending, i) => this.#take(pending, answers[i] as Settled) === 'changed');
+        this.#sources.endChange(changing);
+        return this.#writeAgain(changed);
       } catch (error) {
+        // What waits for it must not wait for as long as this fails.
+        for (const source of changing) this.#sources.forget(source);
+        this.#sources.endChange(changing);
         // What is no failure of the store would fail the same way for ever.
         if (this.#gaveUp || !(error instanceof StoreError)) return this.#writeAlone(round, error);
         for (const { onTrouble } of round) onTrouble();
@@ -131,28 +169,62 @@ export class Settler {
     else await Promise.all([only as Pending, ...others].map((pending) => this.#write([pending])));
   }
 
-  #decide(pending: Pending): Settlement {
-    const { claimed, policy, ending, facts, revision, elapsed } = pending;
-    // A success is one whatever the facts.
-    const judged = ending.outcome.kind === 'success' ? facts : aged(facts, elapsed, pending.frozen);
-    const decision = decide(judged, ending.outcome, policy, this.#random());
+  #decide(pending: Pending, chains: SourceChains): Settlement {
+    const { claimed, policy, ending, revision } = pending;
+    const { outcome } = ending;
+    const isPlain = outcome.kind === 'success' && ending.limit === undefined && chains.isSurelyNormal(claimed);
+    const step = isPlain ? undefined : this.#observe(pending, chains);
+    const decision = decide(this.#factsOf(pending, step), outcome, policy, this.#random());
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
     if (ending.result !== undefined) settlement.result = ending.result;
+    if (step) {
+      pending.step = step;
+      if (step.source !== undefined) settlement.source = step.source;
+      if (step.changed?.change.restriction) this.#sources.restricted(claimed.source);
+    }
     return settlement;
   }
 
-  #take(pending: Pending, settled: Settled): void {
-    const { claimed, ending, resolve } = pending;
+  /** What it tells of its source, after what was told before it. */
+  #observe({ claimed, policy, ending, endedAt }: Pending, chains: SourceChains): SourceStep {
+    const { lease, probe = false, drained = false } = claimed;
+    const endedAgo = this.#clock.monotonic() - endedAt;
+    const startedAgo = ending.ranFor + endedAgo;
+    const about = {
+      task: lease.task,
+      execution: lease.execution,
+      startedAgo,
+      probe,
+      drained,
+      ...(ending.limit && { rateLimit: { ...ending.limit, resetsIn: ending.limit.resetsIn - endedAgo } }),
+    };
+    const observation = ending.unhealthy
+      ? unhealthy(ending, policy, about)
+      : observationOf(ending.outcome, policy, about);
+    return chains.add(claimed, startedAgo, observation, this.#random);
+  }
+
+  #factsOf({ ending, facts, elapsed, frozen }: Pending, step: SourceStep | undefined): Facts {
+    // A success is one whatever the facts.
+    if (ending.outcome.kind === 'success') return facts;
+    const now = aged(facts, elapsed, frozen);
+    return step?.facts ? { ...now, source: step.facts } : now;
+  }
+
+  #take(pending: Pending, settled: Settled): 'taken' | 'changed' {
+    const { claimed, ending, resolve, step } = pending;
     const { outcome, ranFor } = ending;
     if (settled.answer === 'changed') {
+      pending.overtaken = settled.revision === pending.revision ? pending.overtaken + 1 : 0;
       pending.revision = settled.revision;
       // What a definition said of the task holds, whatever else has changed.
       pending.facts = { ...settled.facts, idempotent: settled.facts.idempotent && claimed.facts.idempotent };
       pending.elapsed = 0;
       pending.frozen = 0;
-      this.#add(pending);
-      return;
+      if (step?.source !== 'any')
+        this.#sources.heard(claimed.source, settled.sourceState, claimed.sourceState?.revision ?? 0);
+      return 'changed';
     }
     const decision = pending.decision as Decision;
     const finished: Finished =
@@ -160,7 +232,29 @@ export class Settler {
         ? { kind: 'stale', task: claimed, outcome }
         : { kind: 'settled', task: claimed, outcome, decision, state: stateAfter(settled, decision), ranFor };
     this.#announcer.tell(finished);
+    if (finished.kind === 'settled' && step?.changed) this.#tellOfSource(claimed.source, step.changed);
     resolve(finished);
+    return 'taken';
+  }
+
+  #tellOfSource(source: string, { before, after, change }: SourceChanged): void {
+    const event = sourceEvent(source, before, after, change);
+    if (event) this.#announcer.log(event);
+  }
+
+  /**
+   * Decides again from what has changed. Where only the sources changed, and again and again, other workers are at them: each waits for
+   * a random time, so that all get on.
+   */
+  async #writeAgain(changed: readonly Pending[]): Promise<void> {
+    if (changed.length === 0) return;
+    const overtaken = Math.max(...changed.map((pending) => pending.overtaken));
+    if (overtaken > 1 && !this.#gaveUp) {
+      const pause = Math.min(FIRST_YIELD * 2 ** (overtaken - 1), LONGEST_YIELD) * this.#random();
+      await this.#pause(pause);
+      for (const pending of changed) pending.elapsed += pause;
+    }
+    for (const pending of changed) this.#add(pending);
   }
 
   /** Waits, but no longer than until the worker gives up. */
@@ -175,6 +269,18 @@ export class Settler {
       this.#pauses.add(over);
     });
   }
+}
+
+/** The sources of outcomes that the store did not take. */
+function sourcesNotTaken(round: readonly Pending[], answers: readonly Settled[]): ReadonlySet<string> {
+  const missing = round.filter((_, i) => answers[i]?.answer === 'changed' || answers[i]?.answer === 'stale');
+  return new Set(missing.map(({ claimed }) => claimed.source));
+}
+
+/** A failed probe, by the health check of its source. */
+function unhealthy({ outcome }: Ending, { maxRetryAfter, source: switches }: Policy, about: About): Observation {
+  const message = outcome.kind === 'interruption' ? outcome.message : '';
+  return { ...about, kind: 'source_failure', reason: 'source.unhealthy', message, maxRetryAfter, switches };
 }
 
 function reportOf({ outcome, ranFor, note }: Ending): Report {

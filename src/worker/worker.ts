@@ -14,6 +14,7 @@ import { Claimer, PAUSED } from './claimer.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
+import { KnownSources } from './known-sources.ts';
 import { Membership } from './membership.ts';
 import { OwnHandlers } from './own-handlers.ts';
 import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
@@ -47,7 +48,12 @@ export interface WorkerContext {
   readonly ownHandlers?: OwnHandlers;
   /** Which suspects this process may run. Default: as if this worker were its only one. */
   readonly suspects?: Suspects;
+  /** What this process knows of the states of sources. Default: what this worker knows. */
+  readonly knownSources?: KnownSources;
 }
+
+/** Why what was claimed ahead is handed back. */
+const HELD = 'Its source was held, or its queue paused, before it began.';
 
 /** Who waits until the worker is idle. */
 interface Waiter {
@@ -85,6 +91,8 @@ export class Worker implements AsyncDisposable {
   readonly #suspects: Suspects;
   readonly #recall: Recall;
   #stopListening: (() => void) | undefined;
+  /** Ends that it hears which sources outcomes of this process restrict. */
+  readonly #stopObeying: () => void;
   /** What else is under way that a stop and a drain wait for. */
   readonly #background = new Set<Promise<unknown>>();
   /** Called when nothing runs and nothing is on its way to the store. */
@@ -111,7 +119,15 @@ export class Worker implements AsyncDisposable {
     this.#wakeup = new Wakeup(world.clock);
     this.#asking = new Asking(store.tasks);
     this.#announcer = new Announcer(this.name, this.#log, this.#settings.onEvent);
-    this.#settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer: this.#announcer });
+    const { knownSources = new KnownSources(world.clock) } = context;
+    this.#settler = new Settler({
+      asking: this.#asking,
+      world,
+      log: this.#log,
+      announcer: this.#announcer,
+      sources: knownSources,
+    });
+    this.#stopObeying = knownSources.onRestricted((source) => this.#claimer.handBackOf(source, HELD));
     this.#membership = new Membership({
       asking: this.#asking,
       clock: world.clock,
@@ -122,7 +138,7 @@ export class Worker implements AsyncDisposable {
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
       mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
-      held: () => [...this.#pipeline.leased, ...this.#claimer.held, ...this.#pipeline.handingBack],
+      held: () => [...this.#pipeline.leased, ...this.#claimer.held, ...this.#pipeline.unbegun],
       claimingFor: () => this.#claimer.claimingFor,
       mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
@@ -229,7 +245,7 @@ export class Worker implements AsyncDisposable {
       },
       running: () => this.#pipeline.leased,
       waiting: () => this.#claimer.held,
-      handBack: (held) => this.#claimer.handBack(held, 'Its source was held, or its queue paused, before it began.'),
+      handBack: (held) => this.#claimer.handBack(held, HELD),
     });
     this.#chores = new Chores({
       upkeep: store.upkeep,
@@ -519,6 +535,7 @@ export class Worker implements AsyncDisposable {
     await Promise.race([this.#signOff(), countdown.final]);
     countdown.cancel();
     this.#restAll();
+    this.#stopObeying();
     this.#pipeline.stop();
     this.#membership.leaveLater();
     const unwritten = this.#pipeline.unsaved.map(unwrittenOf);

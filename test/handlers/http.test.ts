@@ -36,6 +36,16 @@ const never = new Promise<never>(() => {});
 const hello: Answering = (_, response) => response.end('hello');
 
 describe('a request', () => {
+  test.each([200, 429, 503])('tells what an answer with status %i says of the rate limit', async (status) => {
+    const server = await serve((_, response) =>
+      response.writeHead(status, { 'ratelimit-remaining': '7', 'ratelimit-reset': '60' }).end(),
+    );
+    const limits: unknown[] = [];
+    const task = { rateLimit: (limit: unknown) => void limits.push(limit) };
+    await send('GET', server.url, { task }).catch(() => {});
+    expect(limits).toEqual([{ remaining: 7, resetsIn: 60_000 }]);
+  });
+
   test('is sent as it was recorded, and its answer is the result', async () => {
     const server = await serve((_, response) =>
       response.writeHead(201, { 'content-type': 'text/plain', location: '/orders/7' }).end('made'),

@@ -64,8 +64,30 @@ describe('openHoldfast refuses', () => {
     expect((await open({ queues: { q: { order: 'best' } } })).message).toMatch(
       /one of fifo, lifo, priority, weighted_random, got "best"/,
     );
-    expect((await open({ queues: { q: {} } })).message).toMatch(/'q' has no settings\. Set `order` or `fair`\./);
+    expect((await open({ queues: { q: {} } })).message).toMatch(/'q' has no settings\. Set `order`, `fair`, `pace` or/);
+    expect((await open({ queues: { q: { pace: 'fast' } } })).message).toMatch(/'q': pace must be a rate .*'fast'/);
+    expect((await open({ queues: { q: { concurrency: 0 } } })).message).toMatch(
+      /'q': concurrency must be a whole number/,
+    );
     expect((await open({ queues: { q: { fair: 'yes' } } })).message).toMatch(/'q' is fair must be one of true, false/);
+  });
+
+  test.each(nonsense(['an object', 'a hostile object', 'an invalid Date']))(
+    '%s for its sources',
+    async (_, sources) => {
+      expect((await open({ sources })).code).toBe('invalid_input');
+    },
+  );
+
+  test('sources with bad names, unknown limits or none', async () => {
+    for (const name of BAD_NAMES)
+      expect((await open({ sources: { [name]: { pace: '1/s' } } })).code).toBe('invalid_input');
+    const messageOf = async (limits: unknown) => (await open({ sources: { s: limits } })).message;
+    expect(await messageOf(null)).toMatch(/'s'/);
+    expect(await messageOf({})).toMatch(/'s' has no limits\. Set `pace` or `concurrency`\./);
+    expect(await messageOf({ rate: '10/s' })).toMatch(/has no option 'rate'\. It has: pace, concurrency/);
+    expect(await messageOf({ pace: 10 })).toMatch(/'s': pace must be a rate such as '10\/s'.*got 10\./);
+    expect(await messageOf({ concurrency: 1.5 })).toMatch(/'s': concurrency must be a whole number .*got 1\.5\./);
   });
 
   test.each(nonsense())('%s for a size limit', async (_, maxPayloadBytes) => {

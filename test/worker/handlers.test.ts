@@ -49,6 +49,7 @@ describe('what a handler is told', () => {
         log: expect.any(Object),
         saveCheckpoint: expect.any(Function),
         heartbeat: expect.any(Function),
+        rateLimit: expect.any(Function),
       },
     ]);
   });

@@ -81,7 +81,7 @@ const THROWN: readonly [string, () => unknown][] = [
 
 test.each(THROWN)('a handler that throws %s has failed, on record, and the worker goes on', async (_, thrown) => {
   const bad = defineTask('bad', {
-    retry: { maxAttempts: 1 },
+    retry: { maxAttempts: 1, source: { breaker: false } },
     run() {
       throw thrown();
     },
@@ -91,7 +91,7 @@ test.each(THROWN)('a handler that throws %s has failed, on record, and the worke
 
 test.each(THROWN)('a handler that rejects with %s has failed, on record, and the worker goes on', async (_, thrown) => {
   const bad = defineTask('bad', {
-    retry: { maxAttempts: 1 },
+    retry: { maxAttempts: 1, source: { breaker: false } },
     run: () => Promise.reject(thrown()),
   });
   await mustFail(bad);
@@ -132,7 +132,7 @@ const THENABLES: readonly [string, () => unknown][] = [
 ];
 
 test.each(THENABLES)('a handler that returns %s has failed, on record, and the worker goes on', async (_, returned) => {
-  await mustFail(defineTask('bad', { retry: { maxAttempts: 1 }, run: () => returned() }));
+  await mustFail(defineTask('bad', { retry: { maxAttempts: 1, source: { breaker: false } }, run: () => returned() }));
 });
 
 async function mustFail(bad: ReturnType<typeof defineTask>): Promise<void> {

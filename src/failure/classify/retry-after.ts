@@ -2,9 +2,10 @@ import type { Milliseconds } from '../../duration.ts';
 import type { FailureKind } from '../outcome.ts';
 import type { HeaderBag } from './headers.ts';
 import { read, readNumber, readText } from './inspect.ts';
+import { quotasIn, serverNow } from './quotas.ts';
 import { retryInfo } from './retry-info.ts';
 import { LONGEST_READ, type Seen } from './seen.ts';
-import { bounded, httpDate, isoTime, plainNumber, plausible, resetIn, saidSpan, spokenSpan } from './times.ts';
+import { bounded, httpDate, isoTime, plainNumber, plausible, saidSpan, spokenSpan } from './times.ts';
 
 /** What was recognised, as far as it decides where a wait is looked for. */
 interface Recognised {
@@ -50,12 +51,6 @@ function inHeaders(headers: HeaderBag, now: number): Milliseconds | undefined {
   if (seconds !== undefined) return bounded(seconds * 1_000);
   const at = httpDate(value, now);
   return at === undefined ? undefined : bounded(Math.max(0, at - serverNow(headers, now)));
-}
-
-/** The other side's clock, where its answer carries one that differs from ours: a skewed clock must not matter. */
-function serverNow(headers: HeaderBag, now: number): number {
-  const sent = httpDate(headers.get('date') ?? '', now);
-  return sent !== undefined && Math.abs(sent - now) > 1_000 ? sent : now;
 }
 
 /** Fields of libraries, by the unit that they are known to have. */
@@ -125,42 +120,13 @@ function pushBack(headers: HeaderBag): Milliseconds | undefined {
   return ms === undefined ? undefined : bounded(ms);
 }
 
-interface Bucket {
-  readonly wait: number;
-  readonly exhausted: boolean;
-}
-
-/** Until a limit is there again: of several buckets the one that is used up; of several such, the longest. */
+/** Until a limit is there again: of several the one that is used up; of several such, the longest. */
 function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
-  const all = [...headers].filter(([name]) => name.includes('limit'));
-  if (all.length === 0) return undefined;
-  const byName = new Map(all);
-  const server = serverNow(headers, now);
-  const buckets = [
-    ...all.flatMap((pair) => bucketOf(pair, byName, server)),
-    ...structured(byName.get('ratelimit') ?? ''),
-  ];
-  const exhausted = buckets.filter((bucket) => bucket.exhausted);
-  const waits = (exhausted.length > 0 ? exhausted : buckets).map(({ wait }) => wait);
+  const quotas = quotasIn(headers, now);
+  const usedUp = quotas.filter(({ remaining }) => remaining === 0);
+  const untold = quotas.filter(({ remaining }) => remaining === undefined);
+  const waits = (usedUp.length > 0 ? usedUp : untold).map(({ resetsIn }) => resetsIn);
   return waits.length === 0 ? undefined : plausible(Math.max(...waits));
-}
-
-/** A "reset" header and the "remaining" one that belongs to it. */
-function bucketOf([name, value]: readonly [string, string], all: ReadonlyMap<string, string>, now: number): Bucket[] {
-  if (!name.includes('reset')) return [];
-  const wait = resetIn(value, now);
-  const remaining = all.get(name.replace(/reset(?:-after|-at|-in)?/, 'remaining'));
-  if (wait === undefined || (remaining !== undefined && Number.parseFloat(remaining) > 0)) return [];
-  return [{ wait, exhausted: remaining !== undefined }];
-}
-
-/** The IETF's RateLimit field, `"daily";r=0;t=3600` or, in older drafts, `limit=100, remaining=0, reset=50`. */
-function structured(field: string): Bucket[] {
-  const old = /\bremaining=(\d+)\b.*\breset=(\d+)\b/.exec(field);
-  const items = old ? [old] : [...field.matchAll(/;\s*r=(\d+)\b[^,]*?;\s*t=(\d+)\b/g)];
-  return items
-    .filter(([, left]) => Number(left) === 0)
-    .map(([, , seconds]) => ({ wait: Number(seconds) * 1_000, exhausted: true }));
 }
 
 /** What is said in words, where it is understood that they speak of waiting. */

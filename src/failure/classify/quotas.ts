@@ -1,0 +1,58 @@
+import type { Milliseconds } from '../../duration.ts';
+import { HeaderBag } from './headers.ts';
+import { httpDate, plausible, resetIn } from './times.ts';
+
+/** What a source still takes until it counts anew. */
+export interface RateLimit {
+  readonly remaining: number;
+  readonly resetsIn: Milliseconds;
+}
+
+/** One limit of the headers of an answer. Some do not say how much of it is left. */
+export interface Quota {
+  readonly remaining?: number;
+  readonly resetsIn: number;
+}
+
+/** The other side's clock, where its answer carries one that differs from ours: a skewed clock must not matter. */
+export function serverNow(headers: HeaderBag, now: number): number {
+  const sent = httpDate(headers.get('date') ?? '', now);
+  return sent !== undefined && Math.abs(sent - now) > 1_000 ? sent : now;
+}
+
+/** Every limit that the headers of an answer name. */
+export function quotasIn(headers: HeaderBag, now: number): readonly Quota[] {
+  const all = [...headers].filter(([name]) => name.includes('limit'));
+  if (all.length === 0) return [];
+  const byName = new Map(all);
+  const server = serverNow(headers, now);
+  return [...all.flatMap((pair) => quotaOf(pair, byName, server)), ...structured(byName.get('ratelimit') ?? '')];
+}
+
+/** Of the limits that the headers of an answer name, the one that allows least until it is there again. */
+export function tightestLimit(headers: object, now: number): RateLimit | undefined {
+  let tightest: RateLimit | undefined;
+  for (const { remaining, resetsIn } of quotasIn(new HeaderBag(headers), now)) {
+    const wait = plausible(resetsIn);
+    if (remaining === undefined || wait === undefined || wait <= 0) continue;
+    if (!tightest || remaining / wait < tightest.remaining / tightest.resetsIn)
+      tightest = { remaining, resetsIn: wait };
+  }
+  return tightest;
+}
+
+/** A "reset" header and the "remaining" one that belongs to it. */
+function quotaOf([name, value]: readonly [string, string], all: ReadonlyMap<string, string>, now: number): Quota[] {
+  if (!name.includes('reset')) return [];
+  const resetsIn = resetIn(value, now);
+  if (resetsIn === undefined) return [];
+  const remaining = Number.parseFloat(all.get(name.replace(/reset(?:-after|-at|-in)?/, 'remaining')) ?? '');
+  return [{ resetsIn, ...(remaining >= 0 && { remaining }) }];
+}
+
+/** The IETF's RateLimit field, `"daily";r=0;t=3600` or, in older drafts, `limit=100, remaining=0, reset=50`. */
+function structured(field: string): Quota[] {
+  const old = /\bremaining=(\d+)\b.*\breset=(\d+)\b/.exec(field);
+  const items = old ? [old] : [...field.matchAll(/;\s*r=(\d+)\b[^,]*?;\s*t=(\d+)\b/g)];
+  return items.map(([, left, seconds]) => ({ remaining: Number(left), resetsIn: Number(seconds) * 1_000 }));
+}

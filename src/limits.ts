@@ -1,0 +1,35 @@
+import { InvalidInputError } from './errors.ts';
+import { refuseUnknown, wholeNumber } from './options.ts';
+import { type Limits, type PaceInput, parsePace } from './pace.ts';
+
+/** How fast work of a source or queue may go, over all workers. What is left out stays as it is; null removes a limit. */
+export interface LimitOptions {
+  /** How often executions may start: `'10/s'`, `'5000/h'`, `'100/15m'`, or with a burst `{ rate: '10/s', burst: 5 }`. */
+  readonly pace?: PaceInput | null;
+  /** How many may run at the same time. */
+  readonly concurrency?: number | null;
+}
+
+type GivenLimits = { readonly [Name in keyof LimitOptions]?: LimitOptions[Name] | undefined };
+
+/** The names of the options, for whoever has others beside them. */
+export const LIMIT_OPTIONS = ['pace', 'concurrency'] as const;
+
+const MOST_AT_ONCE = 100_000;
+
+/** @throws InvalidInputError naming what is refused of `pace` and `concurrency`. */
+export function parseLimits({ pace, concurrency }: GivenLimits, what: string): Limits {
+  const most = (value: number) => wholeNumber(value, `${what}: concurrency`, 1, MOST_AT_ONCE);
+  return {
+    ...(pace !== undefined && { pace: pace === null ? null : parsePace(pace, `${what}: pace`) }),
+    ...(concurrency !== undefined && { concurrency: concurrency === null ? null : most(concurrency) }),
+  };
+}
+
+/** The limits of one source. @throws InvalidInputError, also where there is none. */
+export function limitsOfSource(options: LimitOptions, what: string): Limits {
+  refuseUnknown(options, LIMIT_OPTIONS, what);
+  const limits = parseLimits(options, what);
+  if (Object.keys(limits).length > 0) return limits;
+  throw new InvalidInputError(`${what} has no limits. Set \`pace\` or \`concurrency\`.`);
+}

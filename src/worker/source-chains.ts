@@ -1,0 +1,101 @@
+import type { Milliseconds } from '../duration.ts';
+import type { SourceFacts } from '../failure/decide.ts';
+import type { Roll } from '../failure/jitter.ts';
+import type { Memory } from '../source/memory.ts';
+import type { Observation } from '../source/observation.ts';
+import { observe } from '../source/observe.ts';
+import type { Claimed, Settlement, SourceChange } from '../store/store.ts';
+import type { KnownSources } from './known-sources.ts';
+
+type Change = NonNullable<SourceChange['change']>;
+
+/** What one outcome does to its source. */
+export interface SourceStep {
+  /** For the settlement. */
+  readonly source?: NonNullable<Settlement['source']>;
+  /** For the decision. */
+  readonly facts?: SourceFacts;
+  readonly changed?: SourceChanged;
+}
+
+/** What was remembered of a source before an outcome, and after it. */
+export interface SourceChanged {
+  readonly before: Memory | undefined;
+  readonly after: Memory;
+  readonly change: Change;
+}
+
+/** The state of one source, after the outcomes that were looked at so far. */
+interface Chain {
+  /** Of the state before the first outcome; 0 where there was none. */
+  readonly begunAt: number;
+  /** How many outcomes changed it. In one call the store counts each of them as the next revision. */
+  changes: number;
+  memory: Memory | undefined;
+  /** Whether the store has a state now. */
+  isStored: boolean;
+  /** Whether it had one at any time since. A new state is numbered by the store. */
+  wasStored: boolean;
+}
+
+const NORMAL: SourceStep = {};
+const NOT_OBSERVED: SourceStep = { source: 'any' };
+
+/** The states of sources while one round of outcomes is decided: each outcome meets the state that the one before it left. */
+export class SourceChains {
+  readonly #known: KnownSources;
+  #chains: Map<string, Chain> | undefined;
+
+  constructor(known: KnownSources) {
+    this.#known = known;
+  }
+
+  /** Whether the source of a task is in its normal state, as far as is known, without a look at it. */
+  isSurelyNormal({ sourceState }: Claimed): boolean {
+    return sourceState === undefined && this.#chains === undefined && this.#known.areNormal;
+  }
+
+  /** Follows the next outcome of the round. Without an observation it says nothing of its source. */
+  add(claimed: Claimed, claimedAgo: Milliseconds, observation: Observation | undefined, roll: () => Roll): SourceStep {
+    if (!observation) return NOT_OBSERVED;
+    const chain = this.#chains?.get(claimed.source) ?? this.#begin(claimed, claimedAgo);
+    const revision = chain.begunAt + chain.changes;
+    const before = chain.memory;
+    if (revision === 0 && changesNothing(observation)) return NORMAL;
+    const { memory: after, change, source: facts } = observe(before, observation, roll());
+    if (!change) return revision === 0 ? { facts } : { source: { revision }, facts };
+    this.#chains ??= new Map();
+    this.#chains.set(claimed.source, chain);
+    chain.changes += 1;
+    chain.isStored = change.memory !== undefined;
+    chain.memory = chain.isStored ? after : undefined;
+    chain.wasStored &&= chain.isStored;
+    return { source: { revision, change }, facts, changed: { before, after, change } };
+  }
+
+  /** The sources that the round changes. */
+  get changed(): readonly string[] {
+    return [...(this.#chains?.keys() ?? [])];
+  }
+
+  /** The store took the round, but for outcomes of these sources. */
+  taken(but: ReadonlySet<string>): void {
+    for (const [source, { begunAt, changes, memory, isStored, wasStored }] of this.#chains ?? []) {
+      if (but.has(source)) this.#known.forget(source);
+      else if (!isStored) this.#known.wroteNormal(source, begunAt);
+      else if (wasStored) this.#known.wrote(source, memory, begunAt + changes);
+      else this.#known.forget(source);
+    }
+  }
+
+  #begin({ source, sourceState }: Claimed, claimedAgo: Milliseconds): Chain {
+    const { revision, memory } = this.#known.stateOf(source, sourceState, claimedAgo);
+    return { begunAt: revision, changes: 0, memory, isStored: revision > 0, wasStored: revision > 0 };
+  }
+}
+
+/** Of a source in its normal state, such an outcome leaves nothing to remember. */
+function changesNothing({ kind, rateLimit }: Observation): boolean {
+  if (rateLimit) return false;
+  return kind === 'success' || kind === 'task_failure' || kind === 'inconclusive';
+}

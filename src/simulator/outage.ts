@@ -1,13 +1,16 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import { openWith } from '../queue/open.ts';
+import { describe } from '../source/describe.ts';
+import { aged } from '../source/memory.ts';
+import { readMemory } from '../source/stored.ts';
 import type { StoreOpener } from '../store/store.ts';
 import { dice } from '../testing/dice.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import { defineTask } from '../worker/define-task.ts';
 import type { SimulatedPolicy } from './policies.ts';
 import { SimulatedServer } from './server.ts';
-import { type Sample, Tally } from './tally.ts';
+import { type Sample, type SourceCondition, Tally } from './tally.ts';
 
 /** One outage of one source, and what arrives meanwhile. */
 export interface Scenario {
@@ -15,7 +18,7 @@ export interface Scenario {
   readonly arrivals: number;
   /** Calls that the server serves in any second; it throttles the others. More than `arrivals`: otherwise nothing drains. */
   readonly capacity: number;
-  /** How long everything works before the outage. */
+  /** How long everything works before the outage, and how long it goes on when the backlog is drained. */
   readonly before: Milliseconds;
   readonly outage: Milliseconds;
   /** The simulation ends when the backlog is drained, and at the latest so long after the outage. */
@@ -69,6 +72,8 @@ export interface SimulatedOutage {
   readonly samples: readonly Sample[];
 }
 
+const SOURCE = 'api.example.com';
+
 const SECOND: Milliseconds = 1_000;
 
 /** The clock moves in steps of this length. What falls due between two steps happens at the second one. */
@@ -89,7 +94,7 @@ export async function simulateOutage(simulation: Simulation): Promise<SimulatedO
 
   const errors = { down: httpError(503, 'Service Unavailable'), throttled: httpError(429, 'Too Many Requests') };
   const call = defineTask('call', {
-    source: 'api.example.com',
+    source: SOURCE,
     retry: policy.options(dice(seed + 1)),
     run(arrival: number) {
       const answer = server.answer(clock.now());
@@ -118,32 +123,35 @@ export async function simulateOutage(simulation: Simulation): Promise<SimulatedO
     const latest = downUntil + scenario.longest;
     const interval = scenario.outage / INTERVALS;
     let sampleAt = start + interval;
-    while (clock.now() < latest && !(clock.now() >= downUntil && tally.isDrained)) {
+    while (clock.now() < Math.min(latest, tally.drainedAt + scenario.before)) {
       clock.moveTo(nextStep(clock, Math.min(arrivals.next, sampleAt)));
       while (arrivals.next <= clock.now()) {
         void holdfast.enqueue(call, tally.arrived(clock.now()));
         arrivals.draw();
       }
       await untilQuiet(holdfast);
-      for (; sampleAt <= clock.now(); sampleAt += interval) tally.sample(sampleAt);
+      if (sampleAt > clock.now()) continue;
+      tally.sample(clock.now(), policy.remembers && (await conditionOf(SOURCE, holdfast)));
+      while (sampleAt <= clock.now()) sampleAt += interval;
     }
     tally.sample(clock.now());
-    return { result: resultOf(tally, scenario, await attemptsChargedIn(holdfast)), samples: tally.samples };
+    return { result: resultOf(tally, downUntil, scenario, await attemptsChargedIn(holdfast)), samples: tally.samples };
   } finally {
     await Promise.all([...holdfast.ownWorkers].map((worker) => worker.stop({ grace: 0 })));
     await holdfast.close();
   }
 }
 
-function resultOf(tally: Tally, scenario: Scenario, attemptsCharged: number): OutageResult {
+function resultOf(tally: Tally, downUntil: number, scenario: Scenario, attemptsCharged: number): OutageResult {
   const shortest = (tally.arrivedInOutage / (scenario.capacity - scenario.arrivals)) * SECOND;
-  const { drainTook, freshWait } = tally;
+  const drainRatio = (tally.drainedAt - downUntil) / shortest;
+  const { freshWait } = tally;
   return {
     useless_calls: tally.uselessCalls,
     throttled_after: tally.throttledAfter,
     dead: tally.givenUp,
     attempts_charged: attemptsCharged,
-    drain_ratio: drainTook === undefined ? null : Math.round((drainTook / shortest) * 1_000) / 1_000,
+    drain_ratio: Number.isFinite(drainRatio) ? Math.round(drainRatio * 1_000) / 1_000 : null,
     fresh_wait_p50_ms: Number.isFinite(freshWait) ? freshWait : null,
     peak_calls_per_second: tally.peak,
     tasks: tally.arrivals,
@@ -179,6 +187,11 @@ async function untilQuiet(holdfast: Holdfast): Promise<void> {
   do {
     await new Promise((resolve) => setImmediate(resolve));
   } while (![...holdfast.ownWorkers].every(({ resting }) => resting));
+}
+
+async function conditionOf(source: string, holdfast: Holdfast): Promise<SourceCondition> {
+  const state = (await holdfast.sources.list()).find(({ name }) => name === source)?.state;
+  return state === undefined ? 'normal' : (describe(aged(readMemory(state.memory), state.age))?.condition ?? 'normal');
 }
 
 async function attemptsChargedIn(holdfast: Holdfast): Promise<number> {

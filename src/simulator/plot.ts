@@ -1,6 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
+import { CONDITIONS } from '../source/describe.ts';
 import type { Answer } from './server.ts';
-import { type Sample, SOURCE_PHASES, type SourcePhase } from './tally.ts';
+import type { Sample, SourceCondition } from './tally.ts';
 
 /** One simulated policy, as the plot shows it. */
 export interface Plotted {
@@ -26,16 +27,17 @@ const ANSWERS = {
 export function plotOutages(outage: Milliseconds, simulated: readonly Plotted[]): string {
   const plotted = simulated.map(({ policy, samples }) => ({ policy, samples: coarser(samples) }));
   const end = Math.max(outage, ...plotted.flatMap(({ samples }) => samples.map(({ at }) => at)));
-  const begin = Math.min(0, ...plotted.flatMap(({ samples }) => samples.map(({ at }) => at)));
+  const begin = Math.min(0, ...plotted.flatMap(({ samples }) => samples.map(({ at, lasted }) => at - lasted)));
   const x = (at: number) => LEFT + ((at - begin) / (end - begin)) * (WIDTH - LEFT - RIGHT);
 
+  const most = niceCeiling(Math.max(1, ...plotted.flatMap(({ samples }) => samples.map(callsPerSecond))));
   const parts: string[] = [];
   let top = TOP;
   for (const { policy, samples } of plotted) {
-    parts.push(callsPanel({ title: `${policy}: calls per second`, samples, x, top }));
+    parts.push(callsPanel({ title: `${policy}: calls per second`, samples, most, x, top }));
     top += PANEL;
-    if (samples.some(({ phase }) => phase !== undefined)) {
-      parts.push(phaseBand(samples, x, top + 4));
+    if (samples.some(({ condition }) => condition !== undefined)) {
+      parts.push(conditionBand(samples, x, top + 4));
       top += BAND + 8;
     }
     top += GAP;
@@ -60,16 +62,18 @@ export function plotOutages(outage: Milliseconds, simulated: readonly Plotted[])
 const STYLE = `<style>
 .page{fill:#fff}text{fill:#1f2328}.axis{stroke:#8c959f;fill:none}.grid{stroke:#d0d7de;stroke-width:.5}.outage{fill:#cf222e;opacity:.07}
 .served{fill:#2da44e}.down{fill:#cf222e}.throttled{fill:#bf8700}
-.closed{fill:#2da44e}.shut{fill:#cf222e}.probing{fill:#8250df}.ramping{fill:#0969da}
+.normal{fill:#2da44e}.watched{fill:#bf8700}.asked_to_wait,.down{fill:#cf222e}.probing{fill:#8250df}.ramping{fill:#0969da}.needs_person{fill:#57606a}
 .line{fill:none;stroke-width:1.8}.line0{stroke:#0969da}.line1{stroke:#bc4c00}.line2{stroke:#8250df}.line3{stroke:#1a7f37}.line4{stroke:#bf3989}.line5{stroke:#57606a}.line6{stroke:#9a6700}
 @media (prefers-color-scheme:dark){.page{fill:#0d1117}text{fill:#e6edf3}.axis{stroke:#7d8590}.grid{stroke:#30363d}.outage{fill:#f85149;opacity:.13}
-.served{fill:#3fb950}.down{fill:#f85149}.throttled{fill:#d29922}.closed{fill:#3fb950}.shut{fill:#f85149}.probing{fill:#a371f7}.ramping{fill:#58a6ff}
+.served{fill:#3fb950}.down{fill:#f85149}.throttled{fill:#d29922}.normal{fill:#3fb950}.watched{fill:#d29922}.asked_to_wait,.down{fill:#f85149}.probing{fill:#a371f7}.ramping{fill:#58a6ff}.needs_person{fill:#8b949e}
 .line0{stroke:#58a6ff}.line1{stroke:#f0883e}.line2{stroke:#a371f7}.line3{stroke:#56d364}.line4{stroke:#f778ba}.line5{stroke:#8b949e}.line6{stroke:#e3b341}}
 </style>`;
 
 interface Panel {
   readonly title: string;
   readonly samples: readonly Sample[];
+  /** What the panel's height stands for: the same for all, so that they can be compared. */
+  readonly most: number;
   readonly x: (at: number) => number;
   readonly top: number;
 }
@@ -99,69 +103,67 @@ function joined(samples: readonly Sample[]): Sample {
   };
 }
 
+const SHOWN_ANSWERS = Object.keys(ANSWERS) as Answer[];
+
+/** How many pixels a few calls are high at least, so that a single probe is seen. */
+const LEAST_HEIGHT = 2;
+
 /** Areas on top of one another: what was served at the bottom. */
-function callsPanel({ title, samples, x, top }: Panel): string {
-  const rates = samples.map(({ at, lasted, calls }) => ({
-    at,
-    from: at - lasted,
-    of: (answer: Answer) => (calls[answer] / lasted) * 1_000,
-  }));
-  const answers = Object.keys(ANSWERS) as Answer[];
-  const most = niceCeiling(Math.max(1, ...rates.map(({ of }) => answers.reduce((sum, each) => sum + of(each), 0))));
-  const y = (rate: number) => top + PANEL - (rate / most) * PANEL;
-
-  const parts = [
-    frame(title, most, top),
-    legend(
-      answers.map((each) => [each, ANSWERS[each]]),
-      top,
-    ),
-  ];
-  const below = rates.map(() => 0);
-  for (const answer of answers) {
-    if (!rates.some(({ of }) => of(answer) > 0)) continue;
-    const upper = rates.map(({ of }, i) => (below[i] as number) + of(answer));
-    const outline = [
-      ...rates.flatMap(({ from, at }, i) => [
-        point(x(from), y(upper[i] as number)),
-        point(x(at), y(upper[i] as number)),
-      ]),
-      ...rates
-        .flatMap(({ from, at }, i) => [point(x(from), y(below[i] as number)), point(x(at), y(below[i] as number))])
-        .reverse(),
-    ];
-    parts.push(`<path class="${answer}" d="M${outline.join('L')}Z"/>`);
-    for (const [i, value] of upper.entries()) below[i] = value;
+function callsPanel({ title, samples, most, x, top }: Panel): string {
+  const legends = SHOWN_ANSWERS.map((answer) => [answer, ANSWERS[answer]] as const);
+  const parts = [frame(title, most, top), legend(legends, top)];
+  const floors = samples.map(() => top + PANEL);
+  for (const answer of SHOWN_ANSWERS) {
+    const heights = samples.map(({ calls, lasted }) => {
+      const height = ((calls[answer] / lasted) * 1_000 * PANEL) / most;
+      return height > 0 ? Math.max(LEAST_HEIGHT, height) : 0;
+    });
+    if (!heights.some((height) => height > 0)) continue;
+    const ceilings = heights.map((height, i) => (floors[i] as number) - height);
+    const along = (edge: readonly number[]) =>
+      samples.flatMap(({ at, lasted }, i) => [
+        point(x(at - lasted), edge[i] as number),
+        point(x(at), edge[i] as number),
+      ]);
+    parts.push(`<path class="${answer}" d="M${[...along(ceilings), ...along(floors).reverse()].join('L')}Z"/>`);
+    for (const [i, ceiling] of ceilings.entries()) floors[i] = ceiling;
   }
   return parts.join('\n');
 }
 
-function phaseBand(samples: readonly Sample[], x: (at: number) => number, top: number): string {
+function callsPerSecond({ calls, lasted }: Sample): number {
+  return (SHOWN_ANSWERS.reduce((sum, answer) => sum + calls[answer], 0) / lasted) * 1_000;
+}
+
+function conditionBand(samples: readonly Sample[], x: (at: number) => number, top: number): string {
   const parts = [`<text x="${LEFT - 6}" y="${top + BAND - 3}" text-anchor="end">source</text>`];
-  for (const { phase, from, to } of phasesOf(samples)) {
-    parts.push(
-      `<rect class="${phase}" x="${round(x(from))}" y="${top}" width="${round(Math.max(1, x(to) - x(from)))}" height="${BAND}"/>`,
-    );
+  for (const { condition, from, to } of spansOf(samples)) {
+    const width = round(Math.max(1, x(to) - x(from)));
+    parts.push(`<rect class="${condition}" x="${round(x(from))}" y="${top}" width="${width}" height="${BAND}"/>`);
   }
-  const used = SOURCE_PHASES.filter((phase) => samples.some((sample) => sample.phase === phase));
-  parts.push(
-    legend(
-      used.map((phase) => [phase, `source ${phase}`]),
-      top + BAND + 22,
-    ),
+  const conditions = (['normal', ...CONDITIONS] as const).filter((each) =>
+    samples.some(({ condition }) => condition === each),
   );
+  const entries = conditions.map((each) => [each, `source ${each.replaceAll('_', ' ')}`] as const);
+  parts.push(legend(entries, top + BAND + 22));
   return parts.join('\n');
 }
 
-/** Neighbouring intervals of the same phase as one. */
-function phasesOf(samples: readonly Sample[]): { readonly phase: SourcePhase; readonly from: number; to: number }[] {
-  const phases: { readonly phase: SourcePhase; readonly from: number; to: number }[] = [];
-  for (const { at, lasted, phase = 'closed' } of samples) {
-    const last = phases.at(-1);
-    if (last?.phase === phase) last.to = at;
-    else phases.push({ phase, from: at - lasted, to: at });
+interface Span {
+  readonly condition: SourceCondition;
+  readonly from: Milliseconds;
+  to: Milliseconds;
+}
+
+/** Neighbouring intervals of the same condition as one. */
+function spansOf(samples: readonly Sample[]): Span[] {
+  const spans: Span[] = [];
+  for (const { at, lasted, condition = 'normal' } of samples) {
+    const last = spans.at(-1);
+    if (last?.condition === condition) last.to = at;
+    else spans.push({ condition, from: at - lasted, to: at });
   }
-  return phases;
+  return spans;
 }
 
 function waitingPanel(plotted: readonly Plotted[], x: (at: number) => number, top: number): string {
@@ -212,7 +214,7 @@ function legend(entries: readonly (readonly [className: string, text: string])[]
 }
 
 /** About how wide a letter is. */
-const LETTER = 6.2;
+const LETTER = 6.5;
 
 function timeAxis(begin: Milliseconds, end: Milliseconds, x: (at: number) => number, top: number): string {
   const step = TICKS.find((each) => (end - begin) / each <= 12) ?? (TICKS.at(-1) as number);

@@ -9,6 +9,8 @@ type Random = () => number;
 export interface SimulatedPolicy {
   readonly name: string;
   readonly says: string;
+  /** Whether it remembers sources. */
+  readonly remembers?: true;
   /** `random`: for delays that are spread in a way that no jitter of ours has. */
   readonly options: (random: Random) => PolicyOptions;
 }
@@ -72,9 +74,11 @@ export function hangfire(retry: number, random: Random): number {
   return ((retry - 1) ** 4 + 15 + Math.floor(random() * 30) * retry) * SECOND;
 }
 
+const OFF = { gate: false, breaker: false, budget: false };
+
 /** Nothing is known of the source, and a rate limit is a failure like any other. */
 const WITHOUT_SOURCE: PolicyOptions = {
-  source: { gate: false, breaker: false, budget: false },
+  source: OFF,
   rules: { rate_limited: { charge: true } },
 };
 
@@ -82,4 +86,17 @@ function plain(maxAttempts: number, name: string, delay: (retry: number) => numb
   return { ...WITHOUT_SOURCE, maxAttempts, backoff: custom(name, delay), jitter: { kind: 'none' } };
 }
 
-export const POLICIES: readonly SimulatedPolicy[] = PLAIN_POLICIES;
+export const POLICIES: readonly SimulatedPolicy[] = [
+  {
+    name: 'holdfast',
+    says: 'the policy `standard`: 5 attempts, and the source is remembered',
+    remembers: true,
+    options: () => ({}),
+  },
+  {
+    name: 'holdfast_without_memory',
+    says: 'the policy `standard` with its option `source` off',
+    options: () => ({ source: OFF }),
+  },
+  ...PLAIN_POLICIES,
+];

@@ -1,9 +1,8 @@
 import type { Milliseconds } from '../duration.ts';
+import type { Condition } from '../source/describe.ts';
 import type { Answer } from './server.ts';
 
-/** What a source may be in: as its breaker or gate says, in the order in which an outage goes through them. */
-export const SOURCE_PHASES = ['closed', 'shut', 'probing', 'ramping'] as const;
-export type SourcePhase = (typeof SOURCE_PHASES)[number];
+export type SourceCondition = 'normal' | Condition;
 
 /** What happened in one interval of time. */
 export interface Sample {
@@ -13,8 +12,8 @@ export interface Sample {
   readonly calls: Readonly<Record<Answer, number>>;
   /** At its end: tasks that arrived and are neither done nor given up. */
   readonly waiting: number;
-  /** At its end. Absent where the policy has no memory of its source. */
-  readonly phase?: SourcePhase;
+  /** Of the source, at its end. Absent where nothing is remembered of sources. */
+  readonly condition?: SourceCondition;
 }
 
 interface Arrival {
@@ -38,7 +37,8 @@ export class Tally {
   #waiting = 0;
   /** Of those that arrived before the end of the outage: how many wait. */
   #backlog = 0;
-  #drainedAt: number | undefined;
+  /** When the last of them ended. */
+  #backlogEndedAt = 0;
 
   constructor(start: number, downFrom: number, downUntil: number) {
     this.#sampledAt = start;
@@ -72,21 +72,21 @@ export class Tally {
   }
 
   /** Ends an interval. */
-  sample(now: number, phase?: SourcePhase): void {
+  sample(now: number, condition?: SourceCondition): void {
     this.#samples.push({
       at: now - this.#downFrom,
       lasted: now - this.#sampledAt,
       calls: this.#calls,
       waiting: this.#waiting,
-      ...(phase !== undefined && { phase }),
+      ...(condition !== undefined && { condition }),
     });
     this.#sampledAt = now;
     this.#calls = noCalls();
   }
 
-  /** Whether nothing waits any more of what arrived before the end of the outage. */
-  get isDrained(): boolean {
-    return this.#backlog === 0;
+  /** When nothing waited any more of what arrived before the end of the outage. Infinite while some of it waits. */
+  get drainedAt(): number {
+    return this.#backlog > 0 ? Number.POSITIVE_INFINITY : Math.max(this.#downUntil, this.#backlogEndedAt);
   }
 
   get uselessCalls(): number {
@@ -113,11 +113,6 @@ export class Tally {
     return this.#samples;
   }
 
-  /** How long after the outage its backlog was done. Undefined while some of it waits. */
-  get drainTook(): Milliseconds | undefined {
-    return this.#drainedAt === undefined ? undefined : Math.max(0, this.#drainedAt - this.#downUntil);
-  }
-
   /** The most calls in one second after the outage. */
   get peak(): number {
     return Math.max(0, ...this.#seconds.values());
@@ -129,7 +124,7 @@ export class Tally {
 
   /** Of tasks that arrived after the outage, while older ones waited: the median time to success. Infinite where most have none. */
   get freshWait(): Milliseconds {
-    const until = this.#drainedAt ?? Number.POSITIVE_INFINITY;
+    const until = this.drainedAt;
     const waits = this.#arrivals
       .filter(({ at }) => at >= this.#downUntil && at <= until)
       .map(({ at, end = Number.POSITIVE_INFINITY }) => end - at)
@@ -143,7 +138,7 @@ export class Tally {
     this.#waiting -= 1;
     if (arrival.at >= this.#downUntil) return;
     this.#backlog -= 1;
-    if (this.#backlog === 0) this.#drainedAt = now;
+    this.#backlogEndedAt = now;
   }
 }
 

@@ -12,10 +12,10 @@ function samples(count: number, more: Partial<Sample> = {}): Sample[] {
   }));
 }
 
-test('shows the calls of each policy, the phases of a source that has a memory, and the tasks that wait', () => {
+test('shows the calls of each policy, the conditions of a source that is remembered, and the tasks that wait', () => {
   const svg = plotOutages(30_000, [
     { policy: 'plain & simple', samples: samples(50) },
-    { policy: 'holdfast', samples: samples(50, { phase: 'ramping' }) },
+    { policy: 'holdfast', samples: samples(50, { condition: 'ramping' }) },
   ]);
   expect(svg).toContain('plain &amp; simple: calls per second');
   expect(svg.match(/<rect class="ramping"/g)).toHaveLength(2);

@@ -85,6 +85,27 @@ const HELD: Readonly<Record<HeldBy, string>> = {
   no_worker: '',
 };
 
+/** What holds a ready task for a while, in a sentence; undefined for what soon passes, such as a pace. Safe to print. */
+export function heldSentence({ heldBy, heldFor, source, queue }: Task): string | undefined {
+  const name = visible(source);
+  switch (heldBy) {
+    case 'source_held':
+      return `an operator holds its source ${name}`;
+    case 'breaker':
+      return `its source ${name} is down, or its tasks are released slowly after an outage`;
+    case 'rate_limit':
+      return `its source ${name} asked to wait${heldFor === undefined ? '' : `, for ${formatDuration(heldFor)}`}`;
+    case 'needs_person':
+      return `its source ${name} needs a person`;
+    case 'budget':
+      return `its source ${name} had too many retries lately`;
+    case 'queue_paused':
+      return `its queue ${visible(queue)} is paused`;
+    default:
+      return undefined;
+  }
+}
+
 /** What a state is called in a sentence. */
 export function stateWords(state: ShownState): string {
   return state === 'needs_manual' ? 'needs a person' : state;

@@ -204,6 +204,9 @@ function decisionOf(entry: Execution): string {
   if (entry.next !== 'scheduled') return entry.next;
   const why = entry.because ? reasoning(entry.because) : '';
   const after = entry.after ? formatDuration(entry.after) : 'at once';
+  if (entry.because?.step === 'awaits_verdict') {
+    return entry.charge === 'refunded' ? 'counted and given back' : `ends in ${after} unless its source is down`;
+  }
   return `${after}${CHARGES[entry.charge]}${why === '' ? '' : ` (${why})`}`;
 }
 

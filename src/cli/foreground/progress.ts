@@ -9,6 +9,7 @@ import {
   endOf,
   FILE_MOVE,
   glyphOf,
+  heldSentence,
   isAmbiguous,
   lastDecision,
   numbered,
@@ -91,6 +92,25 @@ export class Progress {
     ];
     const line = `${err.paint('active', GLYPHS.running)} #${task.id} ${summaryOf(task)}`;
     this.#note(`${line}   ${err.paint('idle', parts.join(', '))}`);
+    this.#held(task);
+  }
+
+  /** It is due, and something holds it for a while. */
+  #held(task: Task): void {
+    const sentence = heldSentence(task);
+    if (sentence === undefined) return;
+    const { err } = this.#cli.terminal;
+    const why = this.#cli.command(`explain ${task.id}`);
+    this.#note(
+      `  ${this.#whose(task)}${err.paint('waiting', GLYPHS.held)} held: ${sentence} (why: ${why})${err.paint('idle', this.#hint())}`,
+    );
+  }
+
+  /** Once a command. */
+  #hint(): string {
+    const hint = this.#toldCtrlC ? '' : '      Ctrl-C detaches, the task stays';
+    this.#toldCtrlC = true;
+    return hint;
   }
 
   #whereItRuns(worker: string): string {
@@ -109,6 +129,7 @@ export class Progress {
       else if (entry.kind === 'execution') this.#execution(task, entry, numbers.get(entry) ?? 1);
     }
     this.#elsewhere(before, task);
+    if (task.heldBy !== before.heldBy) this.#held(task);
     if (hasEnded(task.state) || task.state === 'needs_manual' || task.state === 'held') this.#end(task, history, news);
   }
 
@@ -178,12 +199,16 @@ export class Progress {
       if (entry.outcome !== 'interruption') this.#note(`${glyph} next try at once${this.#why(entry)}`);
       return;
     }
-    const hint = this.#toldCtrlC ? '' : '      Ctrl-C detaches, the task stays';
-    this.#toldCtrlC = true;
-    this.#note(`${glyph} next try in ${formatDuration(entry.after)}${this.#why(entry)}${err.paint('idle', hint)}`);
+    const hint = err.paint('idle', this.#hint());
+    if (entry.because?.step === 'awaits_verdict') {
+      this.#note(`${glyph} it ends in ${formatDuration(entry.after)}, unless its source turns out to be down${hint}`);
+      return;
+    }
+    this.#note(`${glyph} next try in ${formatDuration(entry.after)}${this.#why(entry)}${hint}`);
   }
 
   #why({ because }: Extract<HistoryEntry, { kind: 'execution' }>): string {
+    if (because?.step === 'source_down') return ' (its source is down or needs a person: not counted)';
     const parts = because ? reasoning(because) : '';
     return parts === '' ? '' : ` (${parts})`;
   }

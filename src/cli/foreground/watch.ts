@@ -1,6 +1,7 @@
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
+import { heldSentence } from '../../views/task-text.ts';
 
 /** How often we look for what others did. What we do ourselves is looked at at once. */
 export const LOOK_EVERY_MS = 400;
@@ -97,8 +98,9 @@ export class Watch {
 
 /** Differs whenever something happened to a task that people want to hear of. */
 function signatureOf(task: Task): string {
-  const { state, executions, dueAt, attempts, deferrals, recoveries, reason, running } = task;
-  return JSON.stringify([state, executions, dueAt, attempts, deferrals, recoveries, reason, running]);
+  const { state, executions, dueAt, attempts, deferrals, recoveries, reason, running, heldBy } = task;
+  const held = heldSentence(task) === undefined ? undefined : heldBy;
+  return JSON.stringify([state, executions, dueAt, attempts, deferrals, recoveries, reason, running, held]);
 }
 
 function nameOf(entry: HistoryEntry): string {

@@ -128,7 +128,7 @@ const CRASH_WINDOW: Milliseconds = 72 * 3_600_000;
 const CRASH_LIMIT = 4;
 
 /** How long a task whose policy has ended by a failure of its source waits to see whether the source is down. */
-export const EVIDENCE_WINDOW: Milliseconds = 60_000;
+const EVIDENCE_WINDOW: Milliseconds = 60_000;
 
 /** The shortest delay of a deferral, whatever was asked for. */
 export const LEAST_DEFERRAL: Milliseconds = 1_000;

@@ -64,7 +64,7 @@ export interface RuleOptions extends GivenTo<typeof RULE_FIELDS> {}
 const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
 
 /** What the memory of its source may do with a task, and what each of it means. */
-export const SOURCE_SWITCHES = {
+const SOURCE_SWITCHES = {
   gate: 'A Retry-After holds all tasks of the source until then.',
   breaker:
     'While the source is down its tasks are held, and nobody is charged. It is probed, and then its work is released slowly.',

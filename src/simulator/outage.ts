@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import { openWith } from '../queue/open.ts';
-import { describe } from '../source/describe.ts';
+import { troubleOf } from '../source/trouble.ts';
 import { aged } from '../source/memory.ts';
 import { readMemory } from '../source/stored.ts';
 import type { StoreOpener } from '../store/store.ts';
@@ -191,7 +191,7 @@ async function untilQuiet(holdfast: Holdfast): Promise<void> {
 
 async function conditionOf(source: string, holdfast: Holdfast): Promise<SourceCondition> {
   const state = (await holdfast.sources.list()).find(({ name }) => name === source)?.state;
-  return state === undefined ? 'normal' : (describe(aged(readMemory(state.memory), state.age))?.condition ?? 'normal');
+  return state === undefined ? 'normal' : (troubleOf(aged(readMemory(state.memory), state.age))?.condition ?? 'normal');
 }
 
 async function attemptsChargedIn(holdfast: Holdfast): Promise<number> {

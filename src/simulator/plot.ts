@@ -1,5 +1,5 @@
 import type { Milliseconds } from '../duration.ts';
-import { CONDITIONS } from '../source/describe.ts';
+import { CONDITIONS } from '../source/trouble.ts';
 import type { Answer } from './server.ts';
 import type { Sample, SourceCondition } from './tally.ts';
 

@@ -1,5 +1,5 @@
 import type { Milliseconds } from '../duration.ts';
-import type { Condition } from '../source/describe.ts';
+import type { Condition } from '../source/trouble.ts';
 import type { Answer } from './server.ts';
 
 export type SourceCondition = 'normal' | Condition;

@@ -34,7 +34,7 @@ export interface Cause {
 }
 
 /** The last time that the source refused work because there was too much of it. */
-export interface Throttle {
+interface Throttle {
   readonly ago: Milliseconds;
   /** The rate at that time, and the rate right after it. */
   readonly ceiling: number;

@@ -34,7 +34,7 @@ export function observe(memory: Memory | undefined, seen: Observation, roll: Rol
 }
 
 /** How a source stands: the facts that a failure is decided by. */
-export function factsOf({ phase }: Memory): SourceFacts {
+function factsOf({ phase }: Memory): SourceFacts {
   switch (phase.name) {
     case 'closed':
       return { standing: 'open', shutFor: 0 };

@@ -1,9 +1,9 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
 import type { SourceFacts } from '../failure/decide.ts';
 import { formatPace, formatRate, type Limits } from '../pace.ts';
-import { describe } from '../source/describe.ts';
-import { aged, type WhyAPerson } from '../source/memory.ts';
+import { aged } from '../source/memory.ts';
 import { readMemory } from '../source/stored.ts';
+import { type Trouble, troubleOf } from '../source/trouble.ts';
 import type { Restriction, SourceRecord } from '../store/store.ts';
 import { doneBy } from './done-by.ts';
 import { plural } from './plural.ts';
@@ -25,42 +25,18 @@ export const SHOWN_SOURCE_STATES = [
 ] as const;
 export type ShownSourceState = (typeof SHOWN_SOURCE_STATES)[number];
 
-/** What the memory of a source says. */
-export interface SourceTrouble {
-  /** How long it has not been in its normal state. */
-  readonly sinceMs: Milliseconds;
-  /** The reason of the failure that shut it, or of the last one that was seen. */
-  readonly reason?: string;
-  /** Its message. */
-  readonly message?: string;
-  /** Probes that failed since then. */
-  readonly failedProbes?: number;
-  /** Why a person is needed. */
-  readonly why?: WhyAPerson;
-}
-
 /** A source with what its memory says, if it has one that can be read. */
 export interface SourceSeen {
   readonly record: SourceRecord;
-  readonly trouble?: SourceTrouble;
+  readonly trouble?: Trouble;
 }
 
 /** A source as it is shown, from its record. What it failed by too long ago is forgotten. */
 export function seenSource(record: SourceRecord): SourceSeen {
   const { state, ...rest } = record;
   if (!state) return { record };
-  const memory = aged(readMemory(state.memory), state.age);
-  const told = describe(memory);
-  if (!told) return { record: state.restriction ? record : rest };
-  const { sinceAgo, reason, message, failedProbes } = told;
-  const { phase } = memory;
-  const trouble = {
-    sinceMs: sinceAgo,
-    reason,
-    message,
-    ...(failedProbes !== undefined && { failedProbes }),
-    ...(phase.name === 'needs_person' && { why: phase.why }),
-  };
+  const trouble = troubleOf(aged(readMemory(state.memory), state.age));
+  if (!trouble) return { record: state.restriction ? record : rest };
   return { record, trouble };
 }
 
@@ -214,14 +190,14 @@ function rateWords({ pace }: Restriction): string {
   return pace ? `: ${formatRate(pace.perSecond)} until it resets` : '';
 }
 
-function downWords(trouble: SourceTrouble | undefined): string {
+function downWords(trouble: Trouble | undefined): string {
   if (!trouble) return 'down';
   const { sinceMs, failedProbes = 0 } = trouble;
   const probes = failedProbes === 0 ? '' : `, ${plural(failedProbes, 'probe', 'probes')} failed`;
   return `down for ${formatDuration(sinceMs)}${reasonWords(trouble)}${probes}`;
 }
 
-function needWords(trouble: SourceTrouble | undefined): string {
+function needWords(trouble: Trouble | undefined): string {
   if (!trouble) return '';
   const { sinceMs, reason = '', why } = trouble;
   const since = `for ${formatDuration(sinceMs)}`;
@@ -231,7 +207,7 @@ function needWords(trouble: SourceTrouble | undefined): string {
   return `${since}${reasonWords(trouble)}`;
 }
 
-function reasonWords({ reason = '', message = '' }: Partial<SourceTrouble> = {}): string {
+function reasonWords({ reason = '', message = '' }: Partial<Trouble> = {}): string {
   if (reason === '') return '';
   return message === '' ? `: ${reason}` : `: ${reason} (${message})`;
 }

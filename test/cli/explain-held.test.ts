@@ -5,16 +5,16 @@ import type { Task } from '../../src/queue/task-view.ts';
 import type { Restriction, SourceRecord } from '../../src/store/store.ts';
 import { type Explanation, explain } from '../../src/views/explain.ts';
 import type { Known } from '../../src/views/readiness.ts';
-import type { SourceTrouble } from '../../src/views/source-state.ts';
+import type { Trouble } from '../../src/source/trouble.ts';
 
 const NOW = 10_000_000;
 const by = { actor: 'eva', at: NOW - 60_000 };
-const down: SourceTrouble = { sinceMs: 31 * 60_000, reason: 'net.refused', failedProbes: 14 };
+const down: Trouble = { condition: 'down', sinceMs: 31 * 60_000, reason: 'net.refused', failedProbes: 14 };
 
 function explained(
   task: Partial<Task>,
   source?: Omit<SourceRecord, 'name'>,
-  trouble?: SourceTrouble,
+  trouble?: Trouble,
   more: Partial<Known> = {},
 ): Explanation {
   return explain({
@@ -113,7 +113,7 @@ test.each<[string, Explanation, { headline: string; next: string; heldBy: string
     explained(
       { heldBy: 'rate_limit' },
       { state: state({ cause: 'rate_limit', ramping: true }, 120_000) },
-      { sinceMs: 9, reason: 'http.429' },
+      { condition: 'asked_to_wait', sinceMs: 9, reason: 'http.429' },
     ),
     {
       headline: 'is ready, but api asked to wait (http.429): none of its tasks starts for 2m.',
@@ -137,7 +137,7 @@ test.each<[string, Explanation, { headline: string; next: string; heldBy: string
     explained(
       { heldBy: 'needs_person' },
       { state: state({ cause: 'needs_person', shutFor: 'released' }) },
-      { sinceMs: 7_200_000, reason: 'http.401', why: 'permanent' },
+      { condition: 'needs_person', sinceMs: 7_200_000, reason: 'http.401', why: 'permanent' },
     ),
     {
       headline: 'is ready, but api has needed a person for 2h: http.401.',
@@ -151,7 +151,7 @@ test.each<[string, Explanation, { headline: string; next: string; heldBy: string
     explained(
       { heldBy: 'needs_person' },
       { state: state({ cause: 'needs_person', shutFor: 'released' }) },
-      { sinceMs: 7_200_000, reason: 'http.429', why: 'long_retry_after' },
+      { condition: 'needs_person', sinceMs: 7_200_000, reason: 'http.429', why: 'long_retry_after' },
     ),
     {
       headline:

@@ -4,13 +4,14 @@ import { observe } from '../../src/source/observe.ts';
 import { restrictionOf } from '../../src/source/restriction.ts';
 import type { Restriction, SourceRecord } from '../../src/store/store.ts';
 import { listedSource, sourceJson } from '../../src/views/source-list.ts';
-import { type SourceTrouble, seenSource, shownSourceState, sourceCause } from '../../src/views/source-state.ts';
+import type { Trouble } from '../../src/source/trouble.ts';
+import { seenSource, shownSourceState, sourceCause } from '../../src/views/source-state.ts';
 
 const NOW = 10_000_000;
 const by = { actor: 'eva', at: NOW - 60_000 };
-const trouble: SourceTrouble = { sinceMs: 1_860_000, reason: 'net.refused', failedProbes: 14 };
+const trouble: Trouble = { condition: 'down', sinceMs: 1_860_000, reason: 'net.refused', failedProbes: 14 };
 
-function listed(record: Omit<SourceRecord, 'name'>, ready = 0, told?: SourceTrouble) {
+function listed(record: Omit<SourceRecord, 'name'>, ready = 0, told?: Trouble) {
   const seen = { record: { name: 'api', ...record }, ...(told && { trouble: told }) };
   return listedSource(seen, { name: 'api', ready, running: record.running ?? 0 }, NOW);
 }

@@ -17,7 +17,7 @@ import { raised } from '../property/ledger.ts';
  */
 
 /** What became of one execution, as in the history. */
-export interface Row {
+interface Row {
   readonly execution: number;
   readonly reason: string;
   to: 'success' | 'task' | 'deferrals' | 'source' | 'nobody' | 'refunded';

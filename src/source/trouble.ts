@@ -1,0 +1,52 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Memory, WhyAPerson } from './memory.ts';
+
+/**
+ * The condition of a source. `watched`: it failed, and a failure of another task would show that it is down. `near_limit`: it said that
+ * little of its limit is left. `asked_to_wait`: it is shut until a Retry-After is over.
+ */
+export const CONDITIONS = [
+  'watched',
+  'near_limit',
+  'asked_to_wait',
+  'down',
+  'probing',
+  'ramping',
+  'needs_person',
+] as const;
+export type Condition = (typeof CONDITIONS)[number];
+
+/** What the memory of a source says to people. */
+export interface Trouble {
+  readonly condition: Condition;
+  /** How long it has not been in its normal state. */
+  readonly sinceMs: Milliseconds;
+  /** The reason of the failure that shut it, or of the last one that was seen, and its message. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** Probes that failed since then. */
+  readonly failedProbes?: number;
+  /** Why a person is needed. */
+  readonly why?: WhyAPerson;
+}
+
+/** What there is to say of a source; undefined for one in its normal state. `memory` is aged to the present. */
+export function troubleOf({ phase, evidence, permanent, quota }: Memory): Trouble | undefined {
+  switch (phase.name) {
+    case 'closed': {
+      const watched = evidence ?? permanent;
+      if (watched) return { condition: 'watched', sinceMs: watched.lastAgo, ...watched.last };
+      return quota && { condition: 'near_limit', sinceMs: 0 };
+    }
+    case 'probing': {
+      const condition = phase.shutFor > 0 ? 'down' : 'probing';
+      return { condition, sinceMs: phase.sinceAgo, ...phase.last, failedProbes: phase.failedProbes };
+    }
+    case 'ramping': {
+      const condition = phase.shutFor > 0 ? 'asked_to_wait' : 'ramping';
+      return { condition, sinceMs: phase.sinceAgo, ...phase.last };
+    }
+    case 'needs_person':
+      return { condition: 'needs_person', sinceMs: phase.sinceAgo, ...phase.last, why: phase.why };
+  }
+}

@@ -10,9 +10,9 @@ import { lostWorkerOf } from './lost-worker.ts';
 import { beganRound, newRoundOf } from './new-round.ts';
 import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
 import { nextInRedrive, redriveWords } from './redrive-of-task.ts';
+import { REFUNDED } from './refunded.ts';
 import { holdsTasks, inTime, shownSourceState, sourceFacts } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
-import { REFUNDED } from './task-text.ts';
 
 /** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
 export interface PossibleAction {

@@ -154,9 +154,6 @@ export function isAmbiguous(task: Pick<Task, 'state'>, history: readonly History
   return task.state === 'needs_manual' && lastDecision(history)?.because?.step === 'ambiguous';
 }
 
-/** Of a failure whose attempt was given back. */
-export const REFUNDED = 'Its source turned out to be down, so the attempt was given back.';
-
 /** How a delay came about: `rule fs.locked, exponential 5m ×2 ≤ 24h, retry 2, random wait from 0ms to 10m`. */
 export function reasoning({ rule, formula, jitter }: Because): string {
   const spread = jitter !== undefined && jitter.low < jitter.high;

@@ -11,6 +11,7 @@ import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
 import { beganRound, newRoundOf } from '../../views/new-round.ts';
 import { redriveWords } from '../../views/redrive-of-task.ts';
 import { redriveOfTaskJson } from '../../views/redrive-text.ts';
+import { REFUNDED } from '../../views/refunded.ts';
 import { suspectWords } from '../../views/suspect-rule.ts';
 import {
   endOf,
@@ -20,7 +21,6 @@ import {
   lastDecision,
   numbered,
   policyWords,
-  REFUNDED,
   reasoning,
   SHELL_COMMAND,
   shownState,

@@ -119,9 +119,8 @@ export function functionsOver(tables: string): Functions {
 }
 
 function build(tables: string): Functions {
-  const own = [transitionFunctions(), budgetFunctions(), ...FILES.map((file) => sqlFile(`functions/${file}`))].join(
-    '\n',
-  );
+  const files = FILES.map((file) => sqlFile(`functions/${file}`));
+  const own = [transitionFunctions(), budgetFunctions(), ...files, pickFunctions()].join('\n');
   const forPeople = sqlFile('functions/public');
   const schema = nameFor(tables, own + forPeople + SETTINGS);
   const path = `${schema}, ${tables}`;
@@ -141,6 +140,14 @@ export function withSettings(sql: string, path: string, only?: readonly string[]
 
 /** The beginning of a function in plpgsql, up to where its settings go. */
 const DEFINITION = /FUNCTION (\w+)\((?:(?!LANGUAGE)[\s\S])*LANGUAGE plpgsql(?: STABLE)?(?: SECURITY DEFINER)?/g;
+
+/** The two functions of pick.sql. */
+function pickFunctions(): string {
+  const text = sqlFile('functions/pick');
+  return Object.entries({ pick: 'pick-any', pick_limited: 'pick-limited' })
+    .map(([name, tasks]) => text.replace('{name}', name).replace('{tasks}', () => sqlFile(`functions/${tasks}`)))
+    .join('\n');
+}
 
 function nameFor(tables: string, text: string): string {
   const hash = createHash('sha256').update(`${tables}\n${text}`).digest('hex').slice(0, HASH_LENGTH);

@@ -1,5 +1,5 @@
 -- Claiming, from the top down: `claim` calls `take_next`, which asks each queue in turn by `take`; `take` picks the next tasks of one
--- queue in its exact order (`pick`) and leases them (`lease`).
+-- queue in its exact order (`pick` of pick.sql, or `pick_limited` where any source has a limit or a state) and leases them (`lease`).
 --
 -- A lane has the ready tasks of one class, source and track in their order. Its rank is at most the place of its first task: a
 -- claim reads the first lanes by rank and the first tasks of each, and merges them. So it costs what it takes, however many tasks
@@ -8,9 +8,9 @@
 -- A queue that a worker may claim from: the classes of its tasks that fit the worker, and the floor of its lanes.
 CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision, is_limited boolean);
 
--- What a claim took. `is_unfinished`: it ended early, to keep its transaction short. `is_limited`: some source has a state, a limit or a
--- budget that is not full, or some queue has a limit. `is_blocked`: the row of a source or queue was locked.
-CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_limited boolean, is_blocked boolean);
+-- What a claim took. `is_unfinished`: it ended early, to keep its transaction short, or because limits were set meanwhile.
+-- `is_blocked`: the row of a source or queue was locked.
+CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_blocked boolean);
 
 -- What was found in a queue: the next tasks in order; the lanes that have tasks behind these, with the place of the next one (its key
 -- and seq, or lower); the lanes that have none; whether there are more lanes than were read; how many of the tasks are suspects;
@@ -31,9 +31,14 @@ DECLARE
   has_left boolean := false;
   had_deadline boolean;
   took record;
+  is_limited boolean;
   go_on_at bigint;
 BEGIN
-  PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone;
+  -- As `has_limits`: a function would take as long as all of this.
+  SELECT EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4))
+    OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL)
+  INTO is_limited FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
   IF (p_request ->> 'again')::boolean THEN
     tasks := leased_before(worker_, p_token, now_);
@@ -47,12 +52,15 @@ BEGIN
   IF expiring <= now_ AND p_request ->> 'late' IS NULL THEN
     RETURN json_build_object('known', true, 'now', now_, 'expired', true, 'next', least(due, expiring));
   END IF;
-  IF due <= now_ THEN has_left := promote(now_, 1000); END IF;
-  go_on_at := open_sources(now_, 100);
+  IF due <= now_ THEN
+    has_left := promote(now_, 1000);
+    is_limited := is_limited OR has_limits();
+  END IF;
+  IF is_limited THEN go_on_at := open_sources(now_, 100); END IF;
   IF p_request ->> 'only' IS NULL THEN
-    took := take_next(p_request, p_token, now_);
+    took := take_next(p_request, is_limited, p_token, now_);
   ELSE
-    took := take_only(p_request, p_token, now_);
+    took := take_only(p_request, is_limited, p_token, now_);
   END IF;
   taken := took.taken;
   IF taken <> '{}' THEN
@@ -66,11 +74,11 @@ BEGIN
   IF go_on_at IS NOT NULL OR took.is_blocked THEN
     -- Somebody else has the row of a source or queue locked for a moment, or there is more to open.
     due := least(due, coalesce(go_on_at, now_ + 20));
-  ELSIF took.is_limited THEN
+  ELSIF is_limited THEN
     due := least(due, next_opening(now_));
   END IF;
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
-    'sources', CASE WHEN took.is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
+    'sources', CASE WHEN is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND took.is_unfinished);
 END $$;
 
@@ -86,12 +94,10 @@ END $$;
 
 -- Leases the next tasks of all queues that the worker may claim from: first a fair share of each queue, then whatever is left, then
 -- tasks ahead of need. Claims of one queue wait for each other here, so that each finds the exact order of what is left.
-CREATE FUNCTION take_next(p_request json, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
+CREATE FUNCTION take_next(p_request json, p_limited boolean, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
-  done taken := ROW('{}'::bigint[], false, false, false);
-  -- Whether sources are limited; `done` tells the same with queues that have a pace.
-  is_limited boolean;
-  queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, true, p_now) c);
+  done taken := ROW('{}'::bigint[], false, false);
+  queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, true, p_limited, p_now) c);
   count_ integer := cardinality(queues_);
   most integer := (p_request ->> 'limit')::integer;
   most_ahead integer := coalesce((p_request ->> 'ahead')::integer, 0);
@@ -101,10 +107,7 @@ DECLARE
   got record;
 BEGIN
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
-  -- After the locks: who sets a limit has them too.
-  is_limited := has_limits();
-  queues_ := with_limits(queues_);
-  done.is_limited := is_limited OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL);
+  IF p_limited THEN queues_ := with_limits(queues_); END IF;
   FOR pass IN 1..3 LOOP
     EXIT WHEN pass = 2 AND count_ = 1;
     EXIT WHEN pass = 3 AND (most_ahead = 0 OR count_ = 1 OR cardinality(done.taken) < most
@@ -114,7 +117,7 @@ BEGIN
         ELSE least(most - cardinality(done.taken), ceil(most::numeric / count_)::integer) END;
       ahead := CASE WHEN pass = 3 THEN most + most_ahead - cardinality(done.taken) WHEN count_ = 1 THEN most_ahead ELSE 0 END;
       got := take(queues_[1 + ((p_request ->> 'rotation')::integer + i) % count_], p_request, room, ahead,
-        suspects, (p_request ->> 'alone')::boolean AND done.taken = '{}', is_limited, p_token, p_now);
+        suspects, (p_request ->> 'alone')::boolean AND done.taken = '{}', p_limited, p_token, p_now);
       done.taken := done.taken || got.taken;
       done.is_unfinished := done.is_unfinished OR got.is_unfinished;
       done.is_blocked := done.is_blocked OR got.is_blocked;
@@ -127,7 +130,7 @@ BEGIN
 END $$;
 
 -- The queues that a worker may claim from, without those that are paused. With `p_active` only classes that have an active lane.
-CREATE FUNCTION claimable_queues(p_request json, p_active boolean, p_now bigint) RETURNS SETOF claimable LANGUAGE plpgsql AS $$
+CREATE FUNCTION claimable_queues(p_request json, p_active boolean, p_limited boolean, p_now bigint) RETURNS SETOF claimable LANGUAGE plpgsql AS $$
 DECLARE
   types text[] := texts_of(p_request -> 'types');
   queues_ text[] := texts_of(p_request -> 'queues');
@@ -141,7 +144,7 @@ BEGIN
       AND (c.needs = '{}' OR meets(capabilities, c.needs))
       AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (0, 2, 3) AND l.active
         AND l.rank >= coalesce(f.floor, '-infinity'))
-        OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (1, 4) AND l.active))
+        OR p_limited AND EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (1, 4) AND l.active))
     GROUP BY q.id, f.floor ORDER BY q.id;
 END $$;
 
@@ -176,8 +179,6 @@ CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead 
   OUT is_blocked boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
-  -- Of tasks that may run beside others; with suspects, and with those that wait for a token or are the new work of a source that ramps.
-  tracks integer[] := CASE WHEN p_limited THEN '{0,1,4}' ELSE '{0}' END;
   queue_permits integer;
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   most integer := p_most;
@@ -203,14 +204,21 @@ BEGIN
   END IF;
   FOREACH reach IN ARRAY '{NULL,100,1000,10000}'::integer[] LOOP
     is_alone := false;
-    found := pick_admitted(p_queue, CASE WHEN p_suspects > suspects THEN tracks || 2 ELSE tracks END,
-      greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
-      except_, p_limited, p_now);
-    is_blocked := is_blocked OR coalesce(found.is_blocked, false);
+    IF p_limited THEN
+      found := pick_admitted(p_queue, CASE WHEN p_suspects > suspects THEN '{0,1,4,2}' ELSE '{0,1,4}' END::integer[],
+        greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
+        except_, p_now);
+      is_blocked := is_blocked OR coalesce(found.is_blocked, false);
+    ELSE
+      found := pick(p_queue, CASE WHEN p_suspects > suspects THEN '{0,2}' ELSE '{0}' END::integer[],
+        greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
+        except_, '{}', p_now);
+    END IF;
     wanted := found.ids;
     IF reach IS NOT NULL THEN wanted := free_of(wanted, most + p_ahead, p_suspects - suspects, p_queue.fair, p_now); END IF;
     IF p_alone AND taken = '{}' AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active) THEN
-      apart := pick_admitted(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, p_limited, p_now);
+      apart := CASE WHEN p_limited THEN pick_admitted(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, p_now)
+        ELSE pick(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, '{}', p_now) END;
       IF reach IS NOT NULL THEN apart.ids := free_of(apart.ids, 1, 1, p_queue.fair, p_now); END IF;
       is_alone := apart.ids IS NOT NULL
         AND (wanted IS NULL OR place_of(p_queue, apart.ids[1]) < place_of(p_queue, wanted[1]));
@@ -234,6 +242,10 @@ BEGIN
     fit := wanted;
     IF wanted <> '{}' AND is_large THEN fit := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
     got := lease(fit, p_request, p_token, p_limited, p_queue.is_limited, p_now);
+    IF got IS NULL THEN
+      is_unfinished := true;
+      RETURN;
+    END IF;
     IF got <> '{}' AND p_limited THEN PERFORM note_starts(got, p_now); END IF;
     IF got <> '{}' AND p_queue.is_limited THEN PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now); END IF;
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
@@ -252,19 +264,18 @@ BEGIN
   END LOOP;
 END $$;
 
--- As `pick`, and admitted by the sources of the tasks, whose rows are locked then. Where a source admits less than it seemed to, it is
+-- As `pick_limited`, and admitted by the sources of the tasks, whose rows are locked then. Where a source admits less than it seemed to, it is
 -- picked again.
 CREATE FUNCTION pick_admitted(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
-  p_limited boolean, p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
+  p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
 DECLARE
   found picked;
   passed record;
   without text[] := '{}';
   is_blocked boolean := false;
 BEGIN
-  IF NOT p_limited THEN RETURN pick(p_queue, p_tracks, p_most, p_suspects, p_except, false, '{}', p_now); END IF;
   FOR attempt IN 1..4 LOOP
-    found := pick(p_queue, p_tracks, p_most, p_suspects, p_except, true, without, p_now);
+    found := pick_limited(p_queue, p_tracks, p_most, p_suspects, p_except, without, p_now);
     EXIT WHEN found.ids IS NULL;
     passed := admitted(found.ids, p_now);
     is_blocked := is_blocked OR passed.missed <> '{}';
@@ -309,124 +320,6 @@ BEGIN
   RETURN free;
 END $$;
 
--- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects: the first that are met. Null:
--- there are no lanes. With `p_limited` a source gives what it lets start, and nothing where it is among `p_without`; while it ramps, new
--- work and backlog take turns, each where the first of what is left of both stands. Where the lanes that were read do not prove the order, more lanes are read, and more tasks of each. Empty lanes are
--- put to rest; after many of them it ends without a task, so that no transaction gets long.
-CREATE FUNCTION pick(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[], p_limited boolean,
-  p_without text[], p_now bigint)
-RETURNS picked LANGUAGE plpgsql AS $$
-DECLARE
-  found picked;
-  is_exact boolean;
-  lowest double precision;
-  lanes_read integer;
-  lane_blocks bigint := blocks_read('lanes', 'lanes_active');
-  task_blocks bigint := blocks_read('live', 'live_ready');
-  lanes_most integer := 2 * p_most + cardinality(p_except) + 8;
-  tasks_most integer;
-  turn_length integer := 1;
-  rested integer;
-  rested_in_all integer := 0;
-BEGIN
-  -- A turn has pages of its own, so where many lanes wait a source gives some tasks at once.
-  IF p_queue.fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_queue.classes) AND l.track IN (0, 2)
-    AND l.active AND l.rank >= p_queue.low_rank LIMIT 1000) many) >= 1000 THEN
-    turn_length := 4;
-  END IF;
-  LOOP
-    WITH lane AS MATERIALIZED (
-      SELECT x.*, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n,
-        -- A source that has no turn yet comes first, and so gets one.
-        CASE WHEN p_queue.fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = p_queue.queue AND u.source = x.source),
-          0) END AS turn,
-        CASE WHEN p_limited THEN room_now(x.source, p_without, p_now) END AS room
-      FROM unnest(p_queue.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
-        SELECT l.id, l.track, l.source, l.rank, l.rank_seq,
-          CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END AS low_key
-        FROM lanes l WHERE l.class = c.id AND l.track = t.track AND l.active AND l.rank >= p_queue.low_rank
-          AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-        ORDER BY l.rank, l.rank_seq LIMIT lanes_most + 1) x),
-    deep AS MATERIALIZED (
-      SELECT coalesce(tasks_most, least(p_most, 2 * p_most / greatest(count(*), 1) + turn_length + 1)) AS most FROM lane),
-    task AS MATERIALIZED (
-      SELECT t.*, l.id AS lane, l.track IN (2, 3) AS is_suspect, l.turn, CASE WHEN p_queue.fair THEN l.source END AS source,
-        l.source AS own_source, l.track, l.room
-      FROM lane l CROSS JOIN LATERAL (
-        SELECT t.id, t.order_key, t.seq, row_number() OVER (ORDER BY t.order_key, t.seq) AS nth FROM live t
-        WHERE t.lane = l.id AND t.state = 'ready' AND t.order_key >= l.low_key AND t.id <> ALL(p_except)
-        ORDER BY t.order_key, t.seq
-        LIMIT least((SELECT most FROM deep), (l.room).permits, CASE WHEN l.track = 1 THEN (l.room).tokens END)) t
-      WHERE l.n <= lanes_most),
-    admitted AS (
-      SELECT t.id, t.lane, t.order_key, t.seq, t.nth, t.turn, t.source, t.is_suspect, 0::bigint AS nth_of_source
-      FROM task t WHERE NOT p_limited
-      UNION ALL
-      SELECT t.id, t.lane, t.place[1], t.place[2]::bigint, t.nth, t.turn, t.source, t.is_suspect, t.nth_of_source FROM (
-        SELECT t.*, count(*) FILTER (WHERE NOT is_suspect) OVER its_source
-            + least(count(*) FILTER (WHERE is_suspect) OVER its_source, p_suspects) AS nth_of_source,
-          count(*) FILTER (WHERE track = 1) OVER its_source AS nth_with_token,
-          CASE WHEN (room).is_ramping THEN min(ARRAY[order_key, seq]) OVER (PARTITION BY own_source
-              ORDER BY pair, is_second, order_key, seq ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
-            ELSE ARRAY[order_key, seq] END AS place
-        FROM (
-          SELECT t.*, CASE WHEN (room).is_ramping
-              THEN row_number() OVER (PARTITION BY own_source, track = 4 ORDER BY order_key, seq) END AS pair,
-            (room).is_ramping AND (track = 4) = (room).backlog_is_next AS is_second
-          FROM task t WHERE p_limited) t
-        WINDOW its_source AS (PARTITION BY own_source ORDER BY pair, is_second, order_key, seq ROWS UNBOUNDED PRECEDING)) t
-      WHERE coalesce(nth_of_source <= (room).permits, true) AND (track <> 1 OR nth_with_token <= (room).tokens)),
-    met AS MATERIALIZED (
-      SELECT id FROM (SELECT t.*, (row_number() OVER (PARTITION BY source ORDER BY order_key, seq, nth_of_source) - 1) / turn_length AS round
-        FROM admitted t WHERE EXISTS (SELECT 1 FROM lane WHERE lane.track IN (2, 3))) t
-      WHERE is_suspect ORDER BY CASE WHEN p_queue.fair THEN round END, turn, order_key, seq, nth_of_source LIMIT p_suspects),
-    placed AS (
-      SELECT t.id, t.lane, t.order_key, t.seq, t.nth, t.turn, t.nth_of_source, CASE WHEN p_queue.fair
-        THEN (row_number() OVER (PARTITION BY t.source ORDER BY t.order_key, t.seq, t.nth_of_source) - 1) / turn_length END AS round
-      FROM admitted t WHERE NOT t.is_suspect OR t.id IN (SELECT id FROM met)),
-    given AS MATERIALIZED (
-      SELECT p.*, row_number() OVER (ORDER BY round, turn, order_key, seq, nth_of_source) AS n FROM placed p
-      ORDER BY n LIMIT p_most),
-    last AS MATERIALIZED (SELECT * FROM given ORDER BY n DESC LIMIT 1),
-    next AS MATERIALIZED (
-      -- Where each lane goes on: at its first task that is not given, or not before the last one that was read.
-      SELECT t.lane, min(t.order_key) AS key, min(t.seq) AS seq FROM task t, deep
-      WHERE t.nth = deep.most OR t.id NOT IN (SELECT id FROM given) GROUP BY t.lane)
-    SELECT (SELECT array_agg(id ORDER BY n) FROM given),
-      (SELECT array_agg(lane) FROM next), (SELECT array_agg(key) FROM next), (SELECT array_agg(seq) FROM next),
-      (SELECT array_agg(id) FROM lane WHERE n <= lanes_most AND id NOT IN (SELECT lane FROM next)),
-      (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL, NULL,
-      -- No lane that was not read, and no lane of which only the first tasks were read, can have a task before the last one.
-      NOT EXISTS (SELECT 1 FROM lane l WHERE l.n > lanes_most AND (l.track NOT IN (2, 3) OR (SELECT count(*) FROM met) < p_suspects)
-          AND NOT coalesce((SELECT n = p_most AND CASE WHEN p_queue.fair THEN round = 0 AND turn < l.rank
-            ELSE (order_key, seq) < (l.rank, l.rank_seq) END FROM last), false))
-        AND NOT EXISTS (SELECT 1 FROM given g, deep WHERE g.nth = deep.most AND g.nth < p_most
-          AND g.n < greatest(p_most, (SELECT n FROM last))),
-      (SELECT min(rank) FROM lane), (SELECT count(*) FROM lane)
-    INTO found.ids, found.going_on, found.next_keys, found.next_seqs, found.drained, found.has_more, found.suspects, found.blocks, found.is_blocked,
-      is_exact, lowest, lanes_read;
-    EXIT WHEN is_exact OR lanes_read = 0;
-    rested := rest_lanes(found.drained, p_now);
-    rested_in_all := rested_in_all + rested;
-    IF rested_in_all >= 500 THEN
-      -- None of what was found is given, so no rank may be raised past it.
-      found := NULL;
-      found.has_more := true;
-      EXIT;
-    END IF;
-    lanes_most := CASE WHEN rested > 0 THEN least(4 * lanes_most, greatest(lanes_most, 500)) ELSE 4 * lanes_most END;
-    tasks_most := p_most;
-  END LOOP;
-  lane_blocks := blocks_read('lanes', 'lanes_active') - lane_blocks;
-  IF lane_blocks > 500 + 4 * lanes_read THEN
-    PERFORM raise_floor('lanes ' || p_queue.queue, coalesce(lowest, 'infinity'), lane_blocks, p_now);
-  END IF;
-  IF lanes_read = 0 THEN RETURN NULL; END IF;
-  task_blocks := blocks_read('live', 'live_ready') - task_blocks;
-  IF task_blocks > 500 + 8 * (lanes_read + p_most) THEN found.blocks := task_blocks; END IF;
-  RETURN found;
-END $$;
-
 -- Where a task stands in its queue, to be compared with others of the same queue.
 CREATE FUNCTION place_of(p_queue claimable, p_id bigint) RETURNS record LANGUAGE sql STABLE AS $$
   SELECT ROW(CASE WHEN (p_queue).fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = (p_queue).queue
@@ -465,7 +358,9 @@ BEGIN
 END $$;
 
 -- Leases those of these tasks that are still ready and that nobody else has locked, and answers them in the given order; none where
--- the worker is gone, or has given this claim up. With `p_limited` they are counted for sources that are limited or probed.
+-- the worker is gone, or has given this claim up. With `p_limited` they are counted for sources that are limited or probed. Without, null
+-- where limits were set since the claim began: it is made again, for who sets a limit counts what was leased before, and waits for the
+-- claims that have the lock of a queue.
 CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_limited boolean, p_counts_queue boolean, p_now bigint)
   RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -476,9 +371,13 @@ DECLARE
     AND (deadline IS NULL OR deadline > p_now) FOR UPDATE SKIP LOCKED);
   leased bigint[];
   are_unique boolean;
+  is_sure boolean;
 BEGIN
   IF mine = '{}' THEN RETURN '{}'; END IF;
-  PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone FOR KEY SHARE;
+  SELECT p_limited OR NOT EXISTS (SELECT 1 FROM source_states)
+    AND NOT EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL)
+  INTO is_sure FROM workers WHERE id = worker_ AND NOT gone FOR KEY SHARE;
+  IF NOT is_sure THEN RETURN NULL; END IF;
   IF NOT FOUND OR NOT (p_request ->> 'again')::boolean AND EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN
     RETURN '{}';
   END IF;
@@ -488,7 +387,7 @@ BEGIN
   WITH changed AS (
     UPDATE live l SET state = 'running', since = p_now, worker = worker_, token = p_token, revision = 0, cancel = false,
       why = NULL, lost_by = NULL, executions = l.executions + 1,
-      counted = CASE WHEN p_limited THEN counted_for(l.lane) END, is_probe = p_limited AND is_probed(l.lane), counted_queue = CASE WHEN p_counts_queue THEN (SELECT c.queue FROM classes c WHERE c.id = l.class) END,
+      counted = CASE WHEN p_limited THEN counted_for(l.lane) END, is_probe = p_limited AND is_probed(l.lane), counted_queue = CASE WHEN p_counts_queue THEN queue_of(l.class) END,
       idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
     WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
   SELECT array_agg(id ORDER BY array_position(p_ids, id)), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
@@ -521,12 +420,10 @@ BEGIN
 END $$;
 
 -- Leases the tasks that were asked for by id, as far as the worker may have them.
-CREATE FUNCTION take_only(p_request json, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
+CREATE FUNCTION take_only(p_request json, p_limited boolean, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
-  done taken := ROW('{}'::bigint[], false, false, false);
-  -- Whether sources are limited; `done` tells the same with queues that have a pace.
-  is_limited boolean;
-  queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, false, p_now) c);
+  done taken := ROW('{}'::bigint[], false, false);
+  queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, false, p_limited, p_now) c);
   queue_ claimable;
   passed record;
   picked bigint[];
@@ -534,11 +431,9 @@ DECLARE
 BEGIN
   -- As for other claims: who sets a limit waits for this one.
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
-  is_limited := has_limits();
-  queues_ := with_limits(queues_);
-  done.is_limited := is_limited OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL);
+  IF p_limited THEN queues_ := with_limits(queues_); END IF;
   picked := pick_only(p_request, queues_);
-  IF is_limited THEN
+  IF p_limited THEN
     passed := admitted(picked, p_now);
     picked := passed.ids;
     done.is_blocked := passed.missed <> '{}';
@@ -551,10 +446,14 @@ BEGIN
     of_queue := of_queue[1 + coalesce((SELECT permits FROM queue_room(queue_.queue, p_now)), cardinality(of_queue)) :];
     picked := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) WHERE t.id <> ALL(of_queue) ORDER BY t.n);
   END LOOP;
-  done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, is_limited,
+  done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, p_limited,
     EXISTS (SELECT 1 FROM unnest(queues_) q WHERE q.is_limited), p_now);
+  IF done.taken IS NULL THEN
+    done.taken := '{}';
+    done.is_unfinished := true;
+  END IF;
   IF done.taken = '{}' THEN RETURN done; END IF;
-  IF is_limited THEN PERFORM note_starts(done.taken, p_now); END IF;
+  IF p_limited THEN PERFORM note_starts(done.taken, p_now); END IF;
   FOREACH queue_ IN ARRAY queues_ LOOP
     IF queue_.is_limited THEN
       PERFORM note_queue_starts(queue_.queue, (SELECT count(*) FROM live WHERE id = ANY(done.taken) AND class = ANY(queue_.classes))::integer,

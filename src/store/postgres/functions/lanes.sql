@@ -81,18 +81,16 @@ CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs b
 DECLARE
   changing bigint[];
   held bigint[];
-  has_states boolean;
 BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
-  has_states := EXISTS (SELECT 1 FROM source_states);
   SELECT array_agg(l.id ORDER BY l.id) INTO changing
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
   -- What opens a source makes all of its lanes active that it sees. Only a lane that was never active may be one that it does not see: that
   -- is made active here, and a claim puts it to rest while the source is closed.
-  WHERE NOT (has_states AND NOT l.active AND l.was_active AND is_closed(l.source, l.track) AND has_turn(l.class, l.source))
+  WHERE NOT (NOT l.active AND l.was_active AND EXISTS (SELECT 1 FROM source_states) AND is_closed(l.source, l.track) AND has_turn(l.class, l.source))
     AND (NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
       SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
     -- `wake_all` makes lanes active that never had a ready task: their sources have no turn yet.
@@ -172,7 +170,7 @@ BEGIN
   IF p_lanes IS NULL THEN RETURN 0; END IF;
   own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active
     AND (looked_at <= p_now OR is_closed(source, track)) FOR NO KEY UPDATE SKIP LOCKED);
-  IF EXISTS (SELECT 1 FROM source_states) THEN
+  IF own <> '{}' AND EXISTS (SELECT 1 FROM source_states) THEN
     -- They stay closed until this is committed.
     closed := ARRAY(SELECT l.id FROM lanes l CROSS JOIN LATERAL (SELECT 1 FROM source_states s WHERE s.name = l.source
         AND (s.closed_by IS NOT NULL OR l.track = 1 AND s.budget_opens_at IS NOT NULL) FOR KEY SHARE SKIP LOCKED) s

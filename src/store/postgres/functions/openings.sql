@@ -1,11 +1,12 @@
 -- Opening by time: sources whose wait is over, budgets that have a token again, and holds that end. The lanes of these become active.
 -- A source that somebody has locked, or of which somebody has a lane locked, is left to a later claim.
 
--- Whether any source has a state, a limit, a budget that is not full, or a hold that ends by itself.
+-- Whether any source has a state, a limit, a budget that is not full, or a hold that ends by itself, or any queue a limit.
 CREATE FUNCTION has_limits() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4));
+    OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4))
+    OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
 END $$;
 
 -- When the next of them opens, or the next queue with a pace.

@@ -238,3 +238,9 @@ CREATE FUNCTION is_probed(p_lane bigint) RETURNS boolean LANGUAGE plpgsql STABLE
 BEGIN
   RETURN EXISTS (SELECT 1 FROM lanes a JOIN source_states s ON s.name = a.source WHERE a.id = p_lane AND s.is_probing);
 END $$;
+
+-- The queue of a class.
+CREATE FUNCTION queue_of(p_class integer) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT queue FROM classes WHERE id = p_class);
+END $$;

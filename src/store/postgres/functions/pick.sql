@@ -1,0 +1,92 @@
+-- How a claim finds the next tasks of a queue. This text makes two functions, which differ in how the tasks of the lanes are read: `pick`,
+-- where no source is limited (pick-any.sql), and `pick_limited` (pick-limited.sql). In one function the plan of the second would
+-- be set up at each claim.
+
+-- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects: the first that are met. Null:
+-- there are no lanes. Where the lanes that were read do not prove the order, more lanes are read, and more tasks of each. Empty lanes are
+-- put to rest; after many of them it ends without a task, so that no transaction gets long.
+CREATE FUNCTION {name}(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
+  p_without text[], p_now bigint)
+RETURNS picked LANGUAGE plpgsql AS $$
+DECLARE
+  found picked;
+  is_exact boolean;
+  lowest double precision;
+  lanes_read integer;
+  lane_blocks bigint := blocks_read('lanes', 'lanes_active');
+  task_blocks bigint := blocks_read('live', 'live_ready');
+  lanes_most integer := 2 * p_most + cardinality(p_except) + 8;
+  tasks_most integer;
+  turn_length integer := 1;
+  rested integer;
+  rested_in_all integer := 0;
+BEGIN
+  -- A turn has pages of its own, so where many lanes wait a source gives some tasks at once.
+  IF p_queue.fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_queue.classes) AND l.track IN (0, 2)
+    AND l.active AND l.rank >= p_queue.low_rank LIMIT 1000) many) >= 1000 THEN
+    turn_length := 4;
+  END IF;
+  LOOP
+    WITH lane AS MATERIALIZED (
+      SELECT x.*, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n,
+        -- A source that has no turn yet comes first, and so gets one.
+        CASE WHEN p_queue.fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = p_queue.queue AND u.source = x.source),
+          0) END AS turn
+      FROM unnest(p_queue.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
+        SELECT l.id, l.track, l.source, l.rank, l.rank_seq,
+          CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END AS low_key
+        FROM lanes l WHERE l.class = c.id AND l.track = t.track AND l.active AND l.rank >= p_queue.low_rank
+          AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
+        ORDER BY l.rank, l.rank_seq LIMIT lanes_most + 1) x),
+    deep AS MATERIALIZED (
+      SELECT coalesce(tasks_most, least(p_most, 2 * p_most / greatest(count(*), 1) + turn_length + 1)) AS most FROM lane),
+{tasks}    met AS MATERIALIZED (
+      SELECT id FROM (SELECT t.*, (row_number() OVER (PARTITION BY source ORDER BY order_key, seq, nth_of_source) - 1) / turn_length AS round
+        FROM task t WHERE EXISTS (SELECT 1 FROM lane WHERE lane.track IN (2, 3))) t
+      WHERE is_suspect ORDER BY CASE WHEN p_queue.fair THEN round END, turn, order_key, seq, nth_of_source LIMIT p_suspects),
+    placed AS (
+      SELECT t.id, t.lane, t.order_key, t.seq, t.nth, t.turn, t.nth_of_source, CASE WHEN p_queue.fair
+        THEN (row_number() OVER (PARTITION BY t.source ORDER BY t.order_key, t.seq, t.nth_of_source) - 1) / turn_length END AS round
+      FROM task t WHERE NOT t.is_suspect OR t.id IN (SELECT id FROM met)),
+    given AS MATERIALIZED (
+      SELECT p.*, row_number() OVER (ORDER BY round, turn, order_key, seq, nth_of_source) AS n FROM placed p
+      ORDER BY n LIMIT p_most),
+    last AS MATERIALIZED (SELECT * FROM given ORDER BY n DESC LIMIT 1),
+    next AS MATERIALIZED (
+      -- Where each lane goes on: at its first task that is not given, or not before the last one that was read.
+      SELECT t.lane, min(t.order_key) AS key, min(t.seq) AS seq FROM task t, deep
+      WHERE t.nth = deep.most OR t.id NOT IN (SELECT id FROM given) GROUP BY t.lane)
+    SELECT (SELECT array_agg(id ORDER BY n) FROM given),
+      (SELECT array_agg(lane) FROM next), (SELECT array_agg(key) FROM next), (SELECT array_agg(seq) FROM next),
+      (SELECT array_agg(id) FROM lane WHERE n <= lanes_most AND id NOT IN (SELECT lane FROM next)),
+      (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL, NULL,
+      -- No lane that was not read, and no lane of which only the first tasks were read, can have a task before the last one.
+      NOT EXISTS (SELECT 1 FROM lane l WHERE l.n > lanes_most AND (l.track NOT IN (2, 3) OR (SELECT count(*) FROM met) < p_suspects)
+          AND NOT coalesce((SELECT n = p_most AND CASE WHEN p_queue.fair THEN round = 0 AND turn < l.rank
+            ELSE (order_key, seq) < (l.rank, l.rank_seq) END FROM last), false))
+        AND NOT EXISTS (SELECT 1 FROM given g, deep WHERE g.nth = deep.most AND g.nth < p_most
+          AND g.n < greatest(p_most, (SELECT n FROM last))),
+      (SELECT min(rank) FROM lane), (SELECT count(*) FROM lane)
+    INTO found.ids, found.going_on, found.next_keys, found.next_seqs, found.drained, found.has_more, found.suspects, found.blocks, found.is_blocked,
+      is_exact, lowest, lanes_read;
+    EXIT WHEN is_exact OR lanes_read = 0;
+    rested := rest_lanes(found.drained, p_now);
+    rested_in_all := rested_in_all + rested;
+    IF rested_in_all >= 500 THEN
+      -- None of what was found is given, so no rank may be raised past it.
+      found := NULL;
+      found.has_more := true;
+      EXIT;
+    END IF;
+    lanes_most := CASE WHEN rested > 0 THEN least(4 * lanes_most, greatest(lanes_most, 500)) ELSE 4 * lanes_most END;
+    tasks_most := p_most;
+  END LOOP;
+  lane_blocks := blocks_read('lanes', 'lanes_active') - lane_blocks;
+  IF lane_blocks > 500 + 4 * lanes_read THEN
+    PERFORM raise_floor('lanes ' || p_queue.queue, coalesce(lowest, 'infinity'), lane_blocks, p_now);
+  END IF;
+  IF lanes_read = 0 THEN RETURN NULL; END IF;
+  task_blocks := blocks_read('live', 'live_ready') - task_blocks;
+  IF task_blocks > 500 + 8 * (lanes_read + p_most) THEN found.blocks := task_blocks; END IF;
+  RETURN found;
+END $$;

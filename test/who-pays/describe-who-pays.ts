@@ -5,12 +5,14 @@ import { FAILURES } from './situations/failures.ts';
 import { FREEZES } from './situations/freezes.ts';
 import { LOSSES } from './situations/losses.ts';
 import { OUT_OF_SIGHT } from './situations/out-of-sight.ts';
+import { SOURCES } from './situations/sources.ts';
 import { STOPS } from './situations/stops.ts';
 import { STRAYS } from './situations/strays.ts';
 import { WORKER_FAULTS } from './situations/worker-faults.ts';
 
 const TABLE: Readonly<Record<string, readonly Situation[]>> = {
   'a failure that a handler reports': FAILURES,
+  'what a source is at fault for': SOURCES,
   'a worker that is lost': LOSSES,
   'a worker that is out of sight': OUT_OF_SIGHT,
   'a process that is frozen': FREEZES,
@@ -44,6 +46,8 @@ export function describeWhoPays(kind: StoreKind): void {
 function wordsOf(payer: Payer): string {
   if (payer === 'nobody') return 'nobody is charged';
   if (payer === 'a deferral') return 'it is a deferral';
+  if (payer === 'the source') return 'its source is charged';
+  if (payer === 'a charge that was refunded') return 'the charge is taken back';
   if ('recoveries' in payer) return `the task is charged ${payer.recoveries} recoveries`;
   return `the task is charged an attempt for ${payer.attempt}`;
 }

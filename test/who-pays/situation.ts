@@ -9,6 +9,10 @@ export type Payer =
   | { readonly recoveries: number }
   /** The task is put off; none of its attempts is spent. */
   | 'a deferral'
+  /** The task, until its source turned out to be down. */
+  | 'a charge that was refunded'
+  /** The source alone: it is known to be at fault. */
+  | 'the source'
   | 'nobody';
 
 /** One row of the table: what happens, who is charged, and what people are told of it. */
@@ -43,8 +47,10 @@ export function chargedOf(task: Task, executions: readonly ExecutionEntry[]) {
 
 /** What must be counted where this one pays. */
 export function chargeOf(payer: Payer): ReturnType<typeof chargedOf> {
-  const none = { attempts: 0, byReason: {}, deferrals: 0, recoveries: 0, charges: [] };
+  const none: ReturnType<typeof chargedOf> = { attempts: 0, byReason: {}, deferrals: 0, recoveries: 0, charges: [] };
   if (payer === 'nobody') return none;
+  if (payer === 'a charge that was refunded') return { ...none, charges: ['refunded'] };
+  if (payer === 'the source') return { ...none, charges: ['source'] };
   if (payer === 'a deferral') return { ...none, deferrals: 1, charges: ['deferrals'] };
   if ('recoveries' in payer) {
     const { recoveries } = payer;

@@ -2,11 +2,13 @@
 import { createServer } from 'node:http';
 
 let orders = 0;
+let isUp = false;
 
 const server = createServer((request, response) => {
   request.resume().on('end', () => {
     // The money may be on its way; nobody will know.
     if (request.url === '/payments') return request.socket.destroy();
+    if (request.url.startsWith('/hooks/')) return response.writeHead(isUp ? 204 : 503).end();
     orders += 1;
     if (orders === 1) return response.writeHead(429, { 'retry-after': '1' }).end('not so fast\n');
     if (orders === 2) return response.writeHead(503).end('being restarted\n');
@@ -14,4 +16,7 @@ const server = createServer((request, response) => {
   });
 });
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
+process.once('message', () => {
+  isUp = true;
+});
 process.once('disconnect', () => process.exit());

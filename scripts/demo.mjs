@@ -2,11 +2,12 @@
 // for real, then says what needs a person. Nothing is faked: the collision, the forbidden file and the busy folder are the
 // system's own, and the requests go to a server on this machine that answers as servers do on a bad day.
 //   npm run demo
-import { fork, spawnSync } from 'node:child_process';
+import { fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const cli = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
@@ -32,9 +33,32 @@ function holdfast(args, wrap = (command) => command) {
   return spawnSync(program, rest, {
     cwd: folder,
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, HOLDFAST_STORE: at('demo.db') },
-    ...(isRoot && rest[0] !== '-m' && { uid: NOBODY, gid: NOBODY }),
+    env: environment,
+    ...(rest[0] !== '-m' && user),
   });
+}
+
+const environment = { ...process.env, HOLDFAST_STORE: at('demo.db') };
+const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+
+/** What a command prints as JSON, unseen. */
+function json(args) {
+  const options = { cwd: folder, env: environment, encoding: 'utf8', ...user };
+  return JSON.parse(spawnSync(process.execPath, [cli, ...args, '--json'], options).stdout);
+}
+
+function newestTask() {
+  return json(['list', '--limit', '1']).items[0].id;
+}
+
+/** Runs a command beside what follows. */
+function start(args) {
+  process.stdout.write(`$ holdfast ${shown(args)} &\n`);
+  return spawn(process.execPath, [cli, ...args], { cwd: folder, env: environment, stdio: 'ignore', ...user });
+}
+
+async function untilTrue(isTrue) {
+  while (!isTrue()) await setTimeout(200);
 }
 
 function prepare() {
@@ -98,6 +122,34 @@ say(
   'A webhook. The server says "not so fast, in a second", then fails, then takes it. Being told to wait costs no attempt.',
 );
 holdfast(['http', 'POST', `${url}/orders`, '-d', '{"order":1009}', '--idempotency-header', ...local]);
+
+say(
+  'Three webhooks for a host that is down. A second failure shows that it is not the task: all of them wait, and pay nothing.',
+);
+const hooks = [1, 2, 3].map((hook) => {
+  holdfast([
+    'http',
+    'POST',
+    `${url}/hooks/${hook}`,
+    '-d',
+    '{}',
+    '--idempotency-header',
+    '--detach',
+    '--quiet',
+    ...local,
+  ]);
+  return String(newestTask());
+});
+const worker = start(['worker', '--quiet']);
+await untilTrue(() => json(['sources']).items.some(({ state }) => state === 'shut'));
+holdfast(['sources']);
+
+say('The host comes back. The next request that is let through to test it finds out, and the others follow.');
+server.send('up');
+holdfast(['wait', ...hooks]);
+holdfast(['show', hooks[0]]);
+worker.kill();
+await once(worker, 'exit');
 
 say('A payment, whose answer is lost. It may have happened, and a second one does harm: so a person is asked.');
 holdfast(['http', 'POST', `${url}/payments`, '-d', '{"amount":"42.10"}', ...local]);

@@ -26,8 +26,8 @@ export function parseLimits({ pace, concurrency }: GivenLimits, what: string): L
   };
 }
 
-/** The limits of one source. @throws InvalidInputError, also where there is none. */
-export function limitsOfSource(options: LimitOptions, what: string): Limits {
+/** The limits of one source or queue. @throws InvalidInputError, also where there is none. */
+export function limitsGiven(options: LimitOptions, what: string): Limits {
   refuseUnknown(options, LIMIT_OPTIONS, what);
   const limits = parseLimits(options, what);
   if (Object.keys(limits).length > 0) return limits;

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
+import { type LimitOptions, limitsGiven } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { oneOf, refuseUnknown } from '../options.ts';
 import type { RedriveRecord } from '../store/redrives.ts';
@@ -320,6 +321,14 @@ export class Holdfast implements AsyncDisposable {
    */
   async setQueueFair(queue: string, fair: boolean): Promise<void> {
     await this.#operator.setUpQueue(queue, { fair: oneOf(fair, [true, false], 'Whether a queue is fair') });
+  }
+
+  /**
+   * Limits a queue for all workers: how often its tasks may start (`pace`), and how many may run at the same time (`concurrency`). What
+   * is left out stays; null removes a limit.
+   */
+  async limitQueue(queue: string, limits: LimitOptions): Promise<void> {
+    await this.#operator.setUpQueue(queue, limitsGiven(limits, 'limitQueue'));
   }
 
   /** The queues that were ever used, and how they are set up. */

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
 import { InvalidInputError } from '../errors.ts';
 import { DEFAULT_SIZE_LIMIT } from '../json.ts';
-import { LIMIT_OPTIONS, type LimitOptions, limitsOfSource, parseLimits } from '../limits.ts';
+import { LIMIT_OPTIONS, type LimitOptions, limitsGiven, parseLimits } from '../limits.ts';
 import { type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
 import type { Limits } from '../pace.ts';
@@ -112,7 +112,7 @@ function queueSettings(given: Readonly<Record<string, QueueOptions>>) {
 function sourceLimits(given: Readonly<Record<string, LimitOptions>>): readonly (readonly [string, Limits])[] {
   refuseUnknown(given, Object.keys(Object(given)), 'sources');
   return Object.entries(given).map(([source, options]) => {
-    return [name(source, 'source'), limitsOfSource(options, `The source '${source}'`)] as const;
+    return [name(source, 'source'), limitsGiven(options, `The source '${source}'`)] as const;
   });
 }
 

@@ -1,6 +1,6 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError, StoreError } from '../errors.ts';
-import { LIMIT_OPTIONS, type LimitOptions, limitsOfSource } from '../limits.ts';
+import { LIMIT_OPTIONS, type LimitOptions, limitsGiven } from '../limits.ts';
 import { moment, name, refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
 import { aged, isNormal } from '../source/memory.ts';
@@ -72,7 +72,7 @@ export class Sources {
     refuseUnknown(options, [...LIMIT_OPTIONS, ...ACTION_OPTIONS], 'sources.limit');
     const { pace, concurrency, ...whose } = options;
     const given = { ...(pace !== undefined && { pace }), ...(concurrency !== undefined && { concurrency }) };
-    const limits = limitsOfSource(given, 'sources.limit');
+    const limits = limitsGiven(given, 'sources.limit');
     const whom = by(whose, 'sources.limit');
     await this.#store.sources.limit(name(source, 'source'), limits, { ...whom, origin: 'person' });
   }

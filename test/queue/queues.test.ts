@@ -41,3 +41,15 @@ test('leaves of a queue what it is not told', async () => {
     { name: 'mail', order: 'lifo', fair: true },
   ]);
 });
+
+test('limits a queue for all workers, and says so', async () => {
+  await using holdfast = await open();
+  for (const source of ['A', 'b']) await holdfast.enqueue('mail', {}, { source });
+
+  await holdfast.limitQueue('default', { concurrency: 1, pace: '1000/s' });
+  expect(await holdfast.queues()).toMatchObject([{ concurrency: 1, pace: { perSecond: 1_000, burst: 100 } }]);
+  expect(await given(holdfast, 2)).toBe('A-');
+  await holdfast.limitQueue('default', { concurrency: null });
+  expect(await given(holdfast, 1)).toBe('b');
+  await expect(holdfast.limitQueue('default', {})).rejects.toThrow(/limitQueue has no limits/);
+});

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Limits } from '../../pace.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { QueueCounts } from '../../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../../task.ts';
@@ -6,9 +7,12 @@ import { type DoneBy, doneByJson, doneByWords } from '../../views/done-by.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
+import { limitsJson } from '../../views/source-list.ts';
+import { limitWords } from '../../views/source-state.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { declareLimits, type LimitFlags, limitsFrom } from '../flags/limit-flags.ts';
 import { hintAtWorkersFor } from '../flags/record-flags.ts';
 import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -20,14 +24,14 @@ import { table } from '../terminal/table.ts';
 /** So many scheduled tasks are looked at to tell their queues, the ones that fall due next. */
 const MOST_SCHEDULED = 20_000;
 
-interface Flags {
+interface Flags extends LimitFlags {
   readonly note?: string;
   readonly fair?: boolean;
   readonly exact?: boolean;
 }
 
 /** A queue as this command shows it. */
-interface Queue extends QueueCounts {
+interface Queue extends QueueCounts, Limits {
   readonly order: QueueOrder;
   readonly fair: boolean;
   readonly paused?: DoneBy;
@@ -65,10 +69,18 @@ export function declare(command: Command): void {
           .addHelpText('after', ORDERS),
       action: (cli, [name, order], flags) => reorder(cli, name as string, orderFrom(order as string), fairFrom(flags)),
     },
+    {
+      name: 'limit',
+      arguments: 'NAME [--pace 10/s] [--concurrency 4] | --none',
+      summary: 'limit how often the tasks of a queue start, and how many run at the same time',
+      alsoCalled: ['throttle', 'limits', 'pace', 'rate'],
+      declare: declareLimits,
+      action: (cli, [name], flags) => limit(cli, name as string, flags),
+    },
   ]);
   command.addHelpText(
     'after',
-    '\nLists the queues that were ever used: their order, what is in them, and who paused them.',
+    '\nLists the queues that were ever used: their order and limits, what is in them, and who paused them.',
   );
 }
 
@@ -106,13 +118,14 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
     terminal.note('No queue was ever used.');
     return;
   }
-  const rows = queues.map(({ name, order, fair, ready, running, scheduled, exact, paused }) => [
+  const rows = queues.map(({ name, order, fair, ready, running, scheduled, exact, paused, ...limits }) => [
     { text: paused ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
     { text: visible(name) },
     { text: wordsOf(order, fair) },
     { text: String(ready) },
     { text: String(running) },
     { text: exact ? String(scheduled) : `${scheduled}+` },
+    { text: limitWords(limits) },
     { text: paused ? doneByWords(paused, now) : '' },
   ]);
   const columns = [
@@ -122,6 +135,7 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
     { title: 'READY' },
     { title: 'RUNNING' },
     { title: 'SCHEDULED' },
+    { title: 'AT MOST' },
     { title: 'PAUSED', least: 12 },
   ];
   for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
@@ -129,8 +143,18 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
   if (first) terminal.note(`Resume one: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
 }
 
-function queueJson({ name, order, fair, paused, ready, running, scheduled, exact }: Queue): object {
-  return { name, order, fair, paused: doneByJson(paused), ready, running, scheduled: { value: scheduled, exact } };
+function queueJson(queue: Queue): object {
+  const { name, order, fair, paused, ready, running, scheduled, exact } = queue;
+  return {
+    name,
+    order,
+    fair,
+    limits: limitsJson(queue),
+    paused: doneByJson(paused),
+    ready,
+    running,
+    scheduled: { value: scheduled, exact },
+  };
 }
 
 // ── Change ──
@@ -184,6 +208,23 @@ async function reorder(cli: Cli, name: string, order: QueueOrder, asked: boolean
       changed,
       glyph: cli.terminal.out.paint('ok', GLYPHS.succeeded),
       words: changed ? `is ${is} from now on${was ? `, and was ${was}` : ''}` : `was ${is} already`,
+    });
+    return EXIT.done;
+  });
+}
+
+async function limit(cli: Cli, name: string, flags: Flags): Promise<number> {
+  const limits = limitsFrom(flags, cli.command('queues limit'));
+  return withStore(cli, {}, async (holdfast) => {
+    const before = await queueNamed(holdfast, name);
+    if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'limit'))) return EXIT.failed;
+    await holdfast.limitQueue(name, limits);
+    const queue = await queueNamed(holdfast, name);
+    const is = limitWords(queue ?? {});
+    tell(cli, 'limit', queue, {
+      changed: is !== limitWords(before ?? {}),
+      glyph: cli.terminal.out.paint('ok', GLYPHS.succeeded),
+      words: is === '' ? 'has no limits' : `starts at most ${is}`,
     });
     return EXIT.done;
   });

@@ -1,55 +1,91 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { SourceCounts } from '../../store/store.ts';
-import { type DoneBy, doneByJson, doneByWords } from '../../views/done-by.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
+import { type ListedSource, listedSource, sourceJson } from '../../views/source-list.ts';
+import { seenSource } from '../../views/source-state.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { declareLimits, type LimitFlags, limitsFrom } from '../flags/limit-flags.ts';
+import { parseMoment, span } from '../flags/moment.ts';
 import { hintAtWorkersFor } from '../flags/record-flags.ts';
 import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
 import { withStore } from '../opening/open-store.ts';
+import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { table } from '../terminal/table.ts';
 
-/** How many sources are listed that are not held: those with the most tasks. */
+/** How many sources are listed that are in their normal state: those with the most tasks. */
 const MOST_OTHERS = 50;
 
-interface Flags {
+interface Flags extends LimitFlags {
   readonly note?: string;
-}
-
-/** A source as this command shows it. */
-interface Source extends SourceCounts {
-  readonly held?: DoneBy;
+  readonly until?: string;
+  readonly for?: string;
 }
 
 export function declare(command: Command): void {
+  const note = ['--note <text>', 'a note about why'] as const;
   declareSubcommands<Flags>(command, list, [
     {
       name: 'hold',
-      arguments: 'NAME [--note TEXT]',
+      arguments: 'NAME [--for 2h|--until 14:30] [--note TEXT]',
       summary: 'hold a source: none of its tasks starts; running tasks go on',
       alsoCalled: ['shut', 'close', 'pause', 'stop'],
-      declare: (hold) => hold.argument('<name>').option('--note <text>', 'a note about why'),
+      declare: (hold) =>
+        hold
+          .argument('<name>')
+          .option('--for <time>', 'the hold ends by itself after so long, such as 2h')
+          .option('--until <time>', "the hold ends by itself then: 14:30, 'tomorrow 9:00', +2h, 2026-01-31T09:00:00Z")
+          .option(...note),
       action: (cli, [name], flags) => hold(cli, name as string, flags),
     },
     {
       name: 'release',
       arguments: 'NAME',
-      summary: 'release a source: its tasks go on, in the order of their queues',
+      summary: 'release a source that is held, is shut or needs a person: its tasks go on',
       alsoCalled: ['open', 'resume', 'unhold'],
-      declare: (release) => release.argument('<name>'),
+      declare: (release) =>
+        release
+          .argument('<name>')
+          .addHelpText(
+            'after',
+            '\nThe tasks of a held source go on in the order of their queues. Those of one that was shut are released slowly, and one that\nneeded a person is tested first, with one task at a time.',
+          ),
       action: (cli, [name]) => release(cli, name as string),
+    },
+    {
+      name: 'probe',
+      arguments: 'NAME',
+      summary: 'test a source that is down with its next task, now',
+      alsoCalled: ['test', 'check', 'try'],
+      declare: (probe) => probe.argument('<name>'),
+      action: (cli, [name]) => probe(cli, name as string),
+    },
+    {
+      name: 'limit',
+      arguments: 'NAME [--pace 10/s] [--concurrency 4] | --none',
+      summary: 'limit how often the tasks of a source start, and how many run at the same time',
+      alsoCalled: ['throttle', 'limits', 'pace', 'rate'],
+      declare: (limit) => declareLimits(limit).option(...note),
+      action: (cli, [name], flags) => limit(cli, name as string, flags),
     },
   ]);
   command.addHelpText(
     'after',
     `
-Lists the held sources: since when, by whom, and how many ready tasks wait for each. Then the ${MOST_OTHERS} other sources with the most
-ready or running tasks.
+Lists the sources that are not in their normal state: why, since when, how many ready tasks wait, and what happens next. Then the
+${MOST_OTHERS} other sources with the most ready or running tasks.
+
+  held            an operator holds it          needs a person  only \`sources release\` opens it again
+  shut            it is down, or asked to wait  probing         one task at a time tests it
+  ramping         it works again, and its tasks are released slowly
+  limited         a person, the code or holdfast.yaml set a limit
+  watched         it failed lately; a failure of another task may shut it
+
 A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast list source:NAME\` lists its tasks.`,
   );
 }
@@ -59,116 +95,178 @@ A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast lis
 async function list(cli: Cli): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const all = await sourcesOf(holdfast, MOST_OTHERS + 1);
-    const held = all.filter((source) => source.held);
-    const others = all.filter((source) => !source.held);
-    const shown = [...held, ...others.slice(0, MOST_OTHERS)];
+    const special = all.filter(({ state }) => state !== 'normal');
+    const others = all.filter(({ state }) => state === 'normal');
+    const shown = [...special, ...others.slice(0, MOST_OTHERS)];
     const more = others.length > MOST_OTHERS;
-    if (cli.terminal.json) cli.terminal.document(documentOf('sources', { items: shown.map(sourceJson), more }));
-    else print(cli, shown, more, holdfast.now());
+    const now = holdfast.now();
+    if (cli.terminal.json) {
+      cli.terminal.document(documentOf('sources', { items: shown.map((source) => sourceJson(source, now)), more }));
+    } else print(cli, shown, more);
     return EXIT.done;
   });
 }
 
-async function sourcesOf(holdfast: Holdfast, mostOthers: number): Promise<Source[]> {
-  const held = await heldSources(holdfast);
-  return (await holdfast.administration.countsBySource(mostOthers)).map((counts) => {
-    const by = held.get(counts.name);
-    return { ...counts, ...(by && { held: by }) };
+/** Those that are not in their normal state, and at most so many others. */
+async function sourcesOf(holdfast: Holdfast, mostOthers: number): Promise<ListedSource[]> {
+  const now = holdfast.now();
+  const records = new Map((await holdfast.sources.list()).map((record) => [record.name, record]));
+  const counts = await holdfast.administration.countsBySource(mostOthers + records.size);
+  const counted = new Map<string, SourceCounts>(counts.map((count) => [count.name, count]));
+  const names = [...new Set([...records.keys(), ...counted.keys()])];
+  return names.map((name) => {
+    const { ready = 0, running = records.get(name)?.running ?? 0 } = counted.get(name) ?? {};
+    return listedSource(seenSource(records.get(name) ?? { name }), { name, ready, running }, now);
   });
 }
 
-function print(cli: Cli, sources: readonly Source[], more: boolean, now: number): void {
+function print(cli: Cli, sources: readonly ListedSource[], more: boolean): void {
   const { terminal } = cli;
   if (sources.length === 0) {
-    terminal.note('No source is held, and none has ready or running tasks.');
+    terminal.note('Every source is in its normal state, and none has ready or running tasks.');
     return;
   }
-  const rows = sources.map(({ name, ready, running, held }) => [
-    { text: held ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
+  const rows = sources.map(({ name, state, glyph, style, words, ready, running, budget, next, cause }) => [
+    { text: glyph, paint: (text: string) => terminal.out.paint(style, text) },
     { text: visible(name) },
+    { text: state === 'normal' ? '' : words },
     { text: String(ready) },
     { text: String(running) },
-    { text: held ? doneByWords(held, now) : '' },
+    { text: budget },
+    { text: next },
+    { text: visible(cause) },
   ]);
   const columns = [
     { title: '' },
     { title: 'SOURCE', least: 12 },
+    { title: 'STATE' },
     { title: 'READY' },
     { title: 'RUNNING' },
-    { title: 'HELD', least: 12 },
+    { title: 'BUDGET' },
+    { title: 'NEXT', least: 16 },
+    { title: 'WHY', least: 16 },
   ];
   for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
   if (more) terminal.note(`Of the other sources, the ${MOST_OTHERS} with the most tasks are shown.`);
-  const first = sources.find(({ held }) => held);
+  const first = sources.find(({ state }) => state === 'needs_person' || state === 'held');
   if (first) terminal.note(`Release one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
+  const down = sources.find(({ state }) => state === 'shut');
+  if (down) terminal.note(`Test one now: ${cli.command(`sources probe ${quoted(down.name)}`)}`);
 }
 
-function sourceJson({ name, ready, running, held }: Source): object {
-  return { name, held: doneByJson(held), ready, running };
-}
+// ── Hold, release, probe, limit ──
 
-// ── Hold and release ──
-
-async function hold(cli: Cli, name: string, { note }: Flags): Promise<number> {
+async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): Promise<number> {
+  if (until !== undefined && time !== undefined) throw usage('--for and --until contradict each other');
+  const length = time === undefined ? undefined : span(time, '--for');
   return withStore(cli, {}, async (holdfast) => {
-    const before = (await heldSources(holdfast)).get(name);
-    if (!before) {
+    const end = until === undefined ? undefined : parseMoment(until, new Date(holdfast.now()), '--until');
+    const before = await sourceOf(holdfast, name);
+    if (before.state === 'normal') {
       const known = await holdfast.administration.sourceNames();
       if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'hold'))) return EXIT.failed;
     }
-    await holdfast.sources.hold(name, { actor: cli.actor, ...(note !== undefined && { note }) });
+    await holdfast.sources.hold(name, {
+      actor: cli.actor,
+      ...(note !== undefined && { note }),
+      ...(length !== undefined && { for: length }),
+      ...(end !== undefined && { until: end }),
+    });
     const source = await sourceOf(holdfast, name);
-    const { terminal } = cli;
-    if (terminal.json) {
-      terminal.document(documentOf('sources.hold', { exit: EXIT.done, changed: !before, source: sourceJson(source) }));
-      return EXIT.done;
-    }
-    const glyph = terminal.out.paint('waiting', GLYPHS.held);
-    const words = before ? `was held already: ${doneByWords(before, holdfast.now())}` : 'is held';
-    terminal.result(
-      `${glyph} ${visible(name)} ${words}, ${plural(source.ready, 'ready task waits', 'ready tasks wait')}`,
-    );
+    const held = before.state === 'held';
+    const changed = !held || before.next !== source.next;
+    const words = held ? `was held already: ${visible(before.cause)}` : 'is held';
+    const waits = plural(source.ready, 'ready task waits', 'ready tasks wait');
+    const ends = source.record.hold?.until === undefined ? '' : `, ${source.next}`;
+    tell(cli, holdfast, 'hold', source, { changed, words: `${words}${ends}, ${waits}` });
     const goesOn =
       source.running > 0 ? `${plural(source.running, 'running task goes on', 'running tasks go on')}. ` : '';
-    terminal.note(`${goesOn}Release it: ${cli.command(`sources release ${quoted(name)}`)}`);
+    cli.terminal.note(`${goesOn}Release it: ${cli.command(`sources release ${quoted(name)}`)}`);
     return EXIT.done;
   });
 }
 
 async function release(cli: Cli, name: string): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
-    const before = (await heldSources(holdfast)).get(name);
-    if (!before) await refuseUnknown(cli, holdfast, name);
+    const before = await knownSource(cli, holdfast, name);
     await holdfast.sources.release(name);
     const source = await sourceOf(holdfast, name);
-    const { terminal } = cli;
-    if (terminal.json) {
-      const content = { exit: EXIT.done, changed: before !== undefined, source: sourceJson(source) };
-      terminal.document(documentOf('sources.release', content));
-      return EXIT.done;
+    const words = before.holdsTasks ? `is released${afterRelease(source)}` : 'was not held';
+    tell(cli, holdfast, 'release', source, { changed: before.holdsTasks, words });
+    if (before.holdsTasks && source.ready > 0 && !cli.terminal.json) {
+      await hintAtWorkersFor(cli, holdfast, { sources: [name] });
     }
-    const goesOn = source.ready > 0 ? `: ${plural(source.ready, 'ready task goes', 'ready tasks go')} on` : '';
-    const words = before ? `is released${goesOn}` : 'was not held';
-    terminal.result(`${terminal.out.paint('idle', GLYPHS.ready)} ${visible(name)} ${words}`);
-    if (before && source.ready > 0) await hintAtWorkersFor(cli, holdfast, { sources: [name] });
     return EXIT.done;
   });
 }
 
-/** A name without a held source may be a slip for one that is held, which would stay held. */
-async function refuseUnknown(cli: Cli, holdfast: Holdfast, name: string): Promise<void> {
-  const held = [...(await heldSources(holdfast)).keys()];
-  const known = [...new Set([...held, ...(await holdfast.administration.sourceNames())])];
+function afterRelease({ state, ready }: ListedSource): string {
+  if (state === 'probing') return ': it is tested first, with one task at a time';
+  const slowly = state === 'ramping' ? ', slowly at first' : '';
+  return ready > 0 ? `: ${plural(ready, 'ready task goes', 'ready tasks go')} on${slowly}` : '';
+}
+
+async function probe(cli: Cli, name: string): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const before = await knownSource(cli, holdfast, name);
+    const changed = await holdfast.sources.probe(name);
+    const source = await sourceOf(holdfast, name);
+    const words = changed
+      ? source.ready > 0
+        ? 'is tested with its next task'
+        : 'is tested with the next task that is due; none is ready now'
+      : `is not tested: ${before.state === 'normal' ? 'it is in its normal state' : `it is ${before.words}`}`;
+    tell(cli, holdfast, 'probe', source, { changed, words });
+    if (changed && source.ready > 0 && !cli.terminal.json) await hintAtWorkersFor(cli, holdfast, { sources: [name] });
+    return EXIT.done;
+  });
+}
+
+async function limit(cli: Cli, name: string, { note, ...flags }: Flags): Promise<number> {
+  const limits = limitsFrom(flags, cli.command('sources limit'));
+  return withStore(cli, {}, async (holdfast) => {
+    const before = await sourceOf(holdfast, name);
+    if (before.state === 'normal') {
+      const known = await holdfast.administration.sourceNames();
+      if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'limit'))) return EXIT.failed;
+    }
+    await holdfast.sources.limit(name, { ...limits, actor: cli.actor, ...(note !== undefined && { note }) });
+    const source = await sourceOf(holdfast, name);
+    const words = source.limits === '' ? 'has no limits' : `starts at most ${source.limits}`;
+    tell(cli, holdfast, 'limit', source, { changed: before.limits !== source.limits, words });
+    return EXIT.done;
+  });
+}
+
+interface Done {
+  readonly changed: boolean;
+  readonly words: string;
+}
+
+function tell(cli: Cli, holdfast: Holdfast, verb: string, source: ListedSource, { changed, words }: Done): void {
+  const { terminal } = cli;
+  if (terminal.json) {
+    const content = { exit: EXIT.done, changed, source: sourceJson(source, holdfast.now()) };
+    terminal.document(documentOf(`sources.${verb}`, content));
+    return;
+  }
+  const glyph = source.glyph === '' ? GLYPHS.ready : source.glyph;
+  terminal.result(`${terminal.out.paint(source.style, glyph)} ${visible(source.name)} ${words}`);
+}
+
+/** @throws Problem for a name that may be a slip for a source that is held, which would stay held. */
+async function knownSource(cli: Cli, holdfast: Holdfast, name: string): Promise<ListedSource> {
+  const source = await sourceOf(holdfast, name);
+  if (source.state !== 'normal') return source;
+  const special = (await holdfast.sources.list()).map((record) => record.name);
+  const known = [...new Set([...special, ...(await holdfast.administration.sourceNames())])];
   if (!known.includes(name)) throw unknownName(cli, { kind: 'source', name, known });
+  return source;
 }
 
-async function heldSources(holdfast: Holdfast): Promise<ReadonlyMap<string, DoneBy>> {
-  const sources = await holdfast.sources.list();
-  return new Map(sources.flatMap(({ name, hold }) => (hold ? [[name, hold]] : [])));
-}
-
-/** Whatever it holds: one that is open may not be among the fullest. */
-async function sourceOf(holdfast: Holdfast, name: string): Promise<Source> {
+/** Whatever its state: one in its normal state may not be among the fullest. */
+async function sourceOf(holdfast: Holdfast, name: string): Promise<ListedSource> {
   const all = await sourcesOf(holdfast, Number.MAX_SAFE_INTEGER);
-  return all.find((source) => source.name === name) ?? { name, ready: 0, running: 0 };
+  const found = all.find((source) => source.name === name);
+  return found ?? listedSource(seenSource({ name }), { name, ready: 0, running: 0 }, holdfast.now());
 }

@@ -1,5 +1,6 @@
+import type { Command } from 'commander';
 import { InvalidInputError } from '../../errors.ts';
-import { type Limits, parsePace } from '../../pace.ts';
+import { parsePace } from '../../pace.ts';
 import { usage } from '../problem.ts';
 import { wholeNumberFlag } from './policy-flags.ts';
 
@@ -9,8 +10,23 @@ export interface LimitFlags {
   readonly none?: boolean;
 }
 
-/** The limits that a person typed. What is left out stays as it is. @throws Problem. */
-export function limitsFrom({ pace, concurrency, none }: LimitFlags, command: string): Limits {
+/** As code says them. */
+interface LimitsTyped {
+  readonly pace?: string | null;
+  readonly concurrency?: number | null;
+}
+
+/** Gives a command a name and the flags of its limits. */
+export function declareLimits(command: Command): Command {
+  return command
+    .argument('<name>')
+    .option('--pace <rate>', 'how often: 10/s, 100/m, 5000/h, 3/10s; none removes this limit')
+    .option('--concurrency <number>', 'how many at the same time; none removes this limit')
+    .option('--none', 'remove both limits');
+}
+
+/** The limits that a person typed, checked. What is left out stays as it is. @throws Problem. */
+export function limitsFrom({ pace, concurrency, none }: LimitFlags, command: string): LimitsTyped {
   if (none && (pace !== undefined || concurrency !== undefined)) {
     throw usage('--none removes both limits: it takes no --pace and no --concurrency');
   }
@@ -28,9 +44,10 @@ export function limitsFrom({ pace, concurrency, none }: LimitFlags, command: str
   };
 }
 
-function paceFrom(text: string) {
+function paceFrom(text: string): string {
   try {
-    return parsePace(text, '--pace');
+    parsePace(text, '--pace');
+    return text;
   } catch (error) {
     if (error instanceof InvalidInputError) throw usage(error.message, { cause: error });
     throw error;

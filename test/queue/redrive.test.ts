@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { defineTask, PermanentFailure, RedriveConflictError } from '../../src/index.ts';
+import { defineTask, NeedsManual, PermanentFailure, RedriveConflictError } from '../../src/index.ts';
 import type { RedriveFilterOptions, RedriveOptions } from '../../src/queue/redrives.ts';
 import { type Kit, useKits } from '../worker/scene.ts';
 
@@ -211,6 +211,33 @@ describe('a redrive', () => {
     await kit.holdfast.redrives.cancel(id);
     expect((await kit.holdfast.explain(2)).text).not.toMatch('edrive');
   });
+});
+
+test('a task that needs a person says which redrive it waits in, and a task that was skipped says why', async () => {
+  const ask = defineTask('ask', {
+    idempotent: (input: string) => input !== 'charge',
+    run(input) {
+      if (input === 'charge') throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+      throw new NeedsManual('Look at it.');
+    },
+  });
+  const kit = await open({ tasks: [ask] });
+  const { holdfast } = kit;
+  await holdfast.enqueueAll(ask, ['charge', 'look', 'look']);
+  await kit.drain();
+  const filter = { states: ['needs_manual'] } as const;
+  expect(await holdfast.redrives.preview({ filter })).toMatchObject({ matches: 3, mayRunTwice: 1, mustNotRunTwice: 1 });
+  await holdfast.sources.hold('ask');
+  const { id } = await holdfast.redrive({ filter, note: 'all seen' });
+
+  expect((await holdfast.explain(3)).next).toMatch(`Redrive ${id} puts it back in its turn. It waits for an answer`);
+  expect(await holdfast.redrives.skips(id)).toEqual({ may_have_happened: 1 });
+  expect(await holdfast.get(1)).toMatchObject({ state: 'needs_manual', executions: 1 });
+  expect((await holdfast.explain(1)).text).toMatch(
+    /redrive redrive 1 \(by api .*: all seen\) skipped it: it must not run twice, and its last execution may have had its effect/,
+  );
+  expect(await holdfast.redrives.ofTask(1)).toMatchObject({ is: 'skipped', why: 'may_have_happened' });
+  expect(await holdfast.redrives.ofTask(2)).toMatchObject({ is: 'put_back', redrive: { id } });
 });
 
 describe('is refused', () => {

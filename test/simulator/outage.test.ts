@@ -17,6 +17,21 @@ function simulate(name: string, seed = 1) {
 }
 
 test(
+  'Holdfast hardly calls a server that is down, charges nobody, and lets work return as fast as the server takes it',
+  LONG,
+  async () => {
+    const { result, samples } = await simulate('holdfast');
+    expect(result).toMatchObject({ dead: 0, attempts_charged: 0 });
+    expect(result.useless_calls).toBeLessThanOrEqual(12);
+    expect(result.throttled_after).toBeLessThanOrEqual(SHORT.capacity * 2);
+    // The time until the next probe counts as well: a short outage is drained in more than the shortest time.
+    expect(result.drain_ratio).toBeLessThan(3);
+    const conditions = samples.map(({ condition }) => condition);
+    for (const condition of ['normal', 'down', 'ramping'] as const) expect(conditions).toContain(condition);
+  },
+);
+
+test(
   'a queue that knows nothing of sources calls a server that is down again and again, and charges each of these calls',
   LONG,
   async () => {

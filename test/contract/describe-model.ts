@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { tokensAfter } from '../../src/budget.ts';
 import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type {
@@ -11,6 +12,7 @@ import type {
   NewTask,
   Receipt,
   Recovered,
+  Restriction,
   Settlement,
   SourceCounts,
   Store,
@@ -18,6 +20,7 @@ import type {
 } from '../../src/store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder, TASK_STATES } from '../../src/task.ts';
 import { factsOf, hasExpired, isDue, isWaiting, Model, type ModelTask } from './model.ts';
+import { PACES } from './model-sources.ts';
 import {
   because,
   cancelled,
@@ -35,6 +38,7 @@ import {
   succeeded,
   type Verb,
 } from './scene.ts';
+import { asNew, from, lastStraw, retryWithToken } from './source-scene.ts';
 import { type VirtualWorld, virtualWorld } from './virtual-world.ts';
 
 export interface ModelOptions {
@@ -366,12 +370,19 @@ const claim = fc
           expect(idsOf(late).toSorted((a, b) => a - b)).toEqual(expired.map(({ id }) => id));
           for (const each of late) takeOver(model, real, each, worker, now);
           expect(model.objectionsTo(idsOf(tasks), request, now)).toEqual([]);
+          model.started(idsOf(tasks), now);
           for (const claimed of tasks) {
             expect(comparable(claimed)).toEqual(comparable(model.claim(claimed, worker, now)));
             hold(real, claimed, worker);
           }
+          for (const { source, sourceState, drained } of tasks) {
+            const left = model.tasks.some((task) => task.given.source === source && isDue(task, now));
+            expect(drained ?? false, `whether ${source} is drained`).toBe(sourceState !== undefined && !left);
+          }
           const { all, fitting } = model.nextDueIn(request, now);
-          expect([all, fitting]).toContain(nextDueIn);
+          const { times, least } = model.openings(request, now);
+          expect([all, fitting, ...times]).toContain(nextDueIn);
+          if (Number.isFinite(least)) expect(nextDueIn).toBeLessThanOrEqual(least);
         },
         hasWorkers,
       ),
@@ -387,7 +398,7 @@ function isSame(one: Lease, other: Lease): boolean {
 }
 
 /** Without what only some stores tell, or tell in an order of their own. */
-function comparable({ lastError: _, facts, ...claimed }: Claimed): unknown {
+function comparable({ lastError: _, drained: __, facts, ...claimed }: Claimed): unknown {
   return { ...claimed, facts: comparableFacts(facts) };
 }
 
@@ -408,6 +419,8 @@ const decisions: fc.Arbitrary<Decision> = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(delays, reasons).map(([after, reason]) => retryIn(after, reason)) },
   { weight: 2, arbitrary: delays.map((after) => deferredFor(after)) },
   { weight: 1, arbitrary: fc.constant(handedBack()) },
+  { weight: 2, arbitrary: delays.map((after) => retryWithToken(after)) },
+  { weight: 1, arbitrary: delays.map((after) => lastStraw(after)) },
   { weight: 2, arbitrary: fc.constantFrom(lost('free'), lost('charged')) },
   {
     weight: 3,
@@ -420,6 +433,103 @@ const decisions: fc.Arbitrary<Decision> = fc.oneof(
   },
 );
 
+// ── Sources ──
+
+const SOURCES = ['s', 't', 'u'] as const;
+
+const restrictions: fc.Arbitrary<Restriction | undefined> = fc.oneof(
+  { weight: 2, arbitrary: fc.constant(undefined) },
+  { weight: 1, arbitrary: spans.map((shutFor): Restriction => ({ cause: 'rate_limit', shutFor })) },
+  { weight: 1, arbitrary: spans.map((shutFor): Restriction => ({ cause: 'breaker', shutFor, probing: true })) },
+  { weight: 1, arbitrary: fc.constant<Restriction>({ cause: 'breaker', probing: true }) },
+  { weight: 1, arbitrary: fc.constant<Restriction>({ cause: 'needs_person', shutFor: 'released' }) },
+  { weight: 1, arbitrary: fc.constantFrom(...PACES).map((pace): Restriction => ({ cause: 'breaker', pace })) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(...PACES).map((pace): Restriction => ({ cause: 'breaker', pace, ramping: true })),
+  },
+);
+
+const changes = fc.record({
+  asNew: fc.constantFrom(true, false, false),
+  memory: fc.constantFrom('1', '{"failures":2}'),
+  restriction: restrictions,
+  tokens: fc.constantFrom(0, 0, 0.1, 3),
+  /** Tasks, and which of their executions. */
+  refunds: fc.array(fc.tuple(numbers, fc.nat({ max: 2 })), { maxLength: 3 }),
+});
+type ChangePlan = typeof changes extends fc.Arbitrary<infer Plan> ? Plan : never;
+
+function changeFrom(model: Model, { asNew: isNew, refunds, ...plan }: ChangePlan, revision: number) {
+  const named =
+    model.tasks.length === 0 ? [] : refunds.map(([which, back]) => ({ task: pick(model.tasks, which), back }));
+  const given = {
+    memory: plan.memory,
+    tokens: plan.tokens,
+    refunds: named.map(({ task: { id, executions }, back }) => ({ task: id, execution: executions - back })),
+    ...(plan.restriction && { restriction: plan.restriction }),
+  };
+  if (!isNew) return from(revision, given);
+  return { revision, change: { ...asNew(revision, plan.tokens).change, refunds: given.refunds } } as ReturnType<
+    typeof from
+  >;
+}
+
+const change = fc.tuple(fc.constantFrom(...SOURCES), changes, oneIn(6, fc.constantFrom(-1, 1))).map(
+  ([name, plan, off = 0]) =>
+    new Act(`change(${name}, ${short(plan)}, ${off})`, async (model, { store }) => {
+      const revision = model.sources.revisionOf(name);
+      const sent = changeFrom(model, plan, revision + off);
+      const now = store.upkeep.now();
+      expect(await store.sources.change(name, sent)).toBe(off === 0);
+      if (off === 0) model.changeSource(name, sent.change, now);
+      await learnSources(model, store);
+    }),
+);
+
+/** The store chooses the numbers of new states. */
+async function learnSources(model: Model, store: Store): Promise<void> {
+  for (const name of SOURCES) {
+    const state = await store.sources.state(name);
+    expect(model.sources.learn(name, state?.revision)).toEqual([]);
+    expect(state?.memory).toBe(model.sources.of(name).state?.memory);
+  }
+}
+
+const holdSource = fc.tuple(fc.constantFrom(...SOURCES), oneIn(2, spans)).map(
+  ([name, forMs]) =>
+    new Act(`hold(${name}, ${forMs})`, async (model, { store }) => {
+      const now = store.upkeep.now();
+      await store.sources.hold(name, { actor: 'maria' }, forMs);
+      model.sources.hold(name, forMs, now);
+    }),
+);
+
+const releaseSource = fc.constantFrom(...SOURCES).map(
+  (name) =>
+    new Act(`release(${name})`, async (model, { store }) => {
+      await store.sources.release(name);
+      model.sources.release(name);
+    }),
+);
+
+const limits = fc.record(
+  {
+    pace: fc.constantFrom(null, ...PACES),
+    concurrency: fc.constantFrom(null, 1, 3),
+  },
+  { requiredKeys: [] },
+);
+
+const limitSource = fc.tuple(fc.constantFrom(...SOURCES), limits, fc.constantFrom('person', 'config')).map(
+  ([name, given, origin]) =>
+    new Act(`limit(${name}, ${short(given)}, ${origin})`, async (model, { store }) => {
+      const now = store.upkeep.now();
+      await store.sources.limit(name, given, { actor: 'maria', origin });
+      model.sources.limit(name, given, origin, now);
+    }),
+);
+
 const settle = fc
   .array(
     fc.record({
@@ -429,6 +539,8 @@ const settle = fc
       forge: fc.constantFrom(true, ...Array<boolean>(19).fill(false)),
       decision: decisions,
       result: fc.constantFrom('1', '{"a":[]}'),
+      says: fc.constantFrom('any', 'any', 'present', 'present', 'present', 'change', 'change', 'none', 'wrong'),
+      change: changes,
     }),
     { minLength: 1, maxLength: 7 },
   )
@@ -438,6 +550,8 @@ const settle = fc
         `settle(${batch.map(({ decision, ...plan }) => short({ ...plan, ...brief(decision) })).join(', ')})`,
         async (model, real) => {
           const live = real.held.filter(({ lease }) => model.task(lease.task)?.lease?.token === lease.token);
+          const revisions = new Map<string, number>();
+          const told = new Set<number>();
           const settlements = batch.flatMap((plan) => {
             const from = plan.live ? live : real.held;
             if (from.length === 0) return [];
@@ -447,7 +561,20 @@ const settle = fc
             const why = model.task(lease.task)?.lease?.why;
             const report = { ranFor: 5, outcome: why ?? 'interruption' };
             const more = decision.next === 'succeeded' ? { result: plan.result } : why && { report };
-            return [settlement({ lease, revision: held.revision }, decision, more)];
+            const source = model.task(lease.task)?.given.source ?? '';
+            // Of several words about one task only the first says something of its source.
+            const says = told.has(lease.task) ? 'any' : plan.says;
+            told.add(lease.task);
+            const revision = revisions.get(source) ?? model.sources.revisionOf(source);
+            if (says === 'change') revisions.set(source, revision + 1);
+            const said = {
+              any: { source: 'any' as const },
+              present: { source: { revision } },
+              change: { source: changeFrom(model, plan.change, revision) },
+              none: {},
+              wrong: { source: { revision: revision + 1 } },
+            }[says];
+            return [settlement({ lease, revision: held.revision }, decision, { ...more, ...said })];
           });
           await settleBoth(model, real, settlements);
         },
@@ -481,6 +608,7 @@ const repeat = fc.array(numbers, { minLength: 1, maxLength: 3 }).map(
 async function settleBoth(model: Model, real: Real, settlements: readonly Settlement[]): Promise<void> {
   const now = real.store.upkeep.now();
   const answers = await real.store.tasks.settle(settlements);
+  model.beginSettling();
   expect(answers).toHaveLength(settlements.length);
   for (const [n, sent] of settlements.entries()) {
     const answer = answers[n] as (typeof answers)[number];
@@ -493,10 +621,12 @@ async function settleBoth(model: Model, real: Real, settlements: readonly Settle
     }
     if (answer.answer === 'changed') {
       expect(comparableFacts(answer.facts)).toEqual(comparableFacts(expected.facts as Facts));
+      expect(answer.sourceState?.memory).toBe(expected.memory);
       if (task?.lease) task.lease.revision = answer.revision;
       for (const held of real.held) if (isSame(held.lease, sent.lease)) held.revision = answer.revision;
     }
   }
+  await learnSources(model, real.store);
 }
 
 // ── Checkpoints ──
@@ -615,7 +745,15 @@ const move = fc.tuple(fc.array(numbers, { minLength: 1, maxLength: 4 }), verbs, 
 const setUp = fc
   .tuple(
     fc.constantFrom('q', 'r'),
-    fc.record({ order: fc.constantFrom<QueueOrder>(...QUEUE_ORDERS), fair: fc.boolean() }, { requiredKeys: [] }),
+    fc.record(
+      {
+        order: fc.constantFrom<QueueOrder>(...QUEUE_ORDERS),
+        fair: fc.boolean(),
+        pace: fc.constantFrom(null, null, ...PACES),
+        concurrency: fc.constantFrom(null, null, 1, 4),
+      },
+      { requiredKeys: [] },
+    ),
   )
   .map(
     ([queue, settings]) =>
@@ -658,6 +796,7 @@ async function compareAll(model: Model, { store }: Real): Promise<void> {
   await compareCounts(model, store, now);
   await compareLoads(model, store, now);
   await compareWorkers(model, store);
+  await compareSources(model, store, now);
   for (const task of model.tasks.slice(-8)) {
     await compareHistory(store, task);
     await compareFacts(store, task, now);
@@ -762,6 +901,26 @@ async function compareWorkers(model: Model, store: Store): Promise<void> {
   }
 }
 
+async function compareSources(model: Model, store: Store, now: number): Promise<void> {
+  const records = new Map((await store.records.sources()).map((record) => [record.name, record]));
+  for (const name of SOURCES) {
+    const { hold, state, pace, concurrency, tokens } = model.sources.of(name);
+    const record = records.get(name);
+    const isHeld = hold !== undefined && (hold.until ?? Number.POSITIVE_INFINITY) > now;
+    expect(record?.hold !== undefined, `whether ${name} is held`).toBe(isHeld);
+    expect(record?.state?.revision, `the state of ${name}`).toBe(state?.revision);
+    expect(record?.state?.age, `the age of the state of ${name}`).toBe(state && now - state.writtenAt);
+    expect([record?.limits?.pace, record?.limits?.concurrency], `limits of ${name}`).toEqual([
+      pace?.pace,
+      concurrency?.most,
+    ]);
+    if (!tokens) expect(record?.tokens, `tokens of ${name}`).toBeUndefined();
+    if (record?.tokens !== undefined && tokens) {
+      expect(record.tokens).toBeCloseTo(tokensAfter(tokens.count, now - tokens.at), 6);
+    }
+  }
+}
+
 async function compareHistory(store: Store, task: ModelTask): Promise<void> {
   const history = await store.records.history(task.id);
   const executions = history.filter((entry) => entry.kind === 'execution');
@@ -805,6 +964,7 @@ const histories = fc.commands<Model, Real, false>(
     ...[recover, recover, silence],
     ...[advance, advance, advance, jump],
     ...[repeat, renew, saveCheckpoint, saveCheckpoint, join, leave, setUp, setUp, inspect],
+    ...[change, change, holdSource, releaseSource, releaseSource, limitSource],
   ],
   { maxCommands: 60, size: 'max' },
 );

@@ -14,9 +14,11 @@ import type {
   Recovered,
   Settled,
   Settlement,
+  SourceChange,
 } from '../../src/store/store.ts';
 import { hasEnded, meets, type QueueOrder, type TaskState, type UniqueScope } from '../../src/task.ts';
-import { ModelLine } from './model-line.ts';
+import { type ClaimCaps, type InLine, ModelLine } from './model-line.ts';
+import { ModelLimits, type ModelRoom, ModelSources } from './model-sources.ts';
 
 /**
  * What a store means, in arrays and with no cleverness. Where a store may choose (ids, tokens, revisions, whose turn it is
@@ -27,6 +29,9 @@ import { ModelLine } from './model-line.ts';
 export class Model {
   readonly tasks: ModelTask[] = [];
   readonly workers = new Map<number, ModelWorker>();
+  readonly sources = new ModelSources();
+  /** The sources that settlements of the present call have changed or were refused for. */
+  readonly #chains = new Map<string, { readonly from: number; changes: number; refused: boolean }>();
   readonly #queues = new Map<string, ModelQueue>();
   readonly #names = new Map([[NOBODY, 'a worker that left']]);
   readonly #published = new Map<string, string>();
@@ -189,17 +194,37 @@ export class Model {
     const beside = open.length - suspects.length - apart.length + Math.min(request.suspects, suspects.length);
     const most = alone || (beside === 0 && request.alone && apart.length > 0) ? 1 : beside;
     const objections: string[] = [];
+    const rooms = new Rooms(open, claimed, (source) => this.roomOf(source, now));
+    const queueRooms = new Map(open.map(({ given: { queue } }) => [queue, this.#queueRoomOf(queue, now)]));
+    const isBound = rooms.areBound || [...queueRooms.values()].some(Number.isFinite);
 
     for (const id of claimed) if (!open.some((task) => task.id === id)) objections.push(`#${id} was not to be claimed`);
     if (taken.length > request.suspects) objections.push(`${taken.length} suspects were claimed`);
     if (alone && !request.alone) objections.push('One that must run alone was claimed');
-    if (claimed.length !== Math.min(request.limit, most)) {
+    objections.push(...rooms.objections());
+    for (const [queue, room] of queueRooms) {
+      const started = open.filter(({ id, given }) => given.queue === queue && claimed.includes(id)).length;
+      if (started > room) objections.push(`${started} of ${queue} were claimed, of ${room} that its limits allow`);
+    }
+    if (isBound && !alone && claimed.length < request.limit) {
+      for (const { id, lostInARow, given, needsToken } of open) {
+        const left = (queueRooms.get(given.queue) as number) - countIn(open, claimed, given.queue);
+        if (lostInARow > 0 || claimed.includes(id) || left < 1 || !rooms.mustHaveRoom(given.source, needsToken))
+          continue;
+        objections.push(`#${id} was not claimed, and nothing holds it`);
+      }
+    }
+    if (!isBound && claimed.length !== Math.min(request.limit, most)) {
       objections.push(`${claimed.length} were claimed, of ${most} that could be and ${request.limit} asked for`);
     }
     const due = this.tasks.filter((task) => isDue(task, now));
     const { only, except } = request;
     // Whom others may hide from the line for the length of this claim takes a place there before it or after it.
-    this.#see(due.filter(({ id }) => !except.includes(id) && !only?.includes(id)));
+    const inReach = due.filter(({ given, needsToken }) => {
+      const { starts, tokens } = this.roomOf(given.source, now);
+      return starts > 0 && (!needsToken || tokens.least > 0);
+    });
+    this.#see(inReach.filter(({ id }) => !except.includes(id) && !only?.includes(id)));
     for (const { given } of due) this.#queues.get(given.queue)?.line?.maySee(given.source);
     // Which of several go first is free when they were named, and is nobody's turn.
     const inOrder = only ? [] : open;
@@ -210,7 +235,8 @@ export class Model {
       const elsewhere = taken.filter(({ given }) => given.queue !== queue).length;
       const most = { suspects: request.suspects - elsewhere, alone };
       const got = claimed.filter((id) => inLine.some((task) => task.id === id));
-      if (line) objections.push(...line.objectionsTo(got, inLine, most, compare !== undefined));
+      const caps = rooms.capsOf(inLine);
+      if (line) objections.push(...line.objectionsTo(got, inLine, most, compare !== undefined, caps));
       // By chance it is no order that a model could check.
       if (line || !compare) continue;
       const first = inLine.filter(({ lostInARow }) => lostInARow === 1).slice(0, Math.max(0, most.suspects));
@@ -220,11 +246,39 @@ export class Model {
         (task) =>
           task.lostInARow === 0 || first.includes(task) || (mayBeApart && task === inLine[0] && apart.includes(task)),
       );
-      const right = expected.slice(0, got.length).map(({ id }) => id);
-      if (got.join() !== right.join()) objections.push(`${queue} (${order}) gave ${got} instead of ${right}`);
+      const ordered = got.filter((id) => !rooms.isRamping((this.task(id) as ModelTask).given.source));
+      const right = expected
+        .filter((task) => !rooms.isRamping(task.given.source) && caps.take(task))
+        .slice(0, ordered.length)
+        .map(({ id }) => id);
+      if (ordered.join() !== right.join()) objections.push(`${queue} (${order}) gave ${ordered} instead of ${right}`);
     }
-    this.#see(due.filter(({ id }) => !claimed.includes(id)));
+    this.#see(inReach.filter(({ id }) => !claimed.includes(id)));
     return objections;
+  }
+
+  /** What may be started of a source now. */
+  roomOf(source: string, now: number): ModelRoom {
+    const running = this.tasks.filter(({ given, lease }) => given.source === source && lease && lease.why !== 'expiry');
+    const probes = running.filter(({ lease }) => lease?.probe);
+    return this.sources.roomOf(source, { running: running.length, probes: probes.length }, now);
+  }
+
+  #queueRoomOf(queue: string, now: number): number {
+    const running = this.tasks.filter(({ given, lease }) => given.queue === queue && lease && lease.why !== 'expiry');
+    return this.#queue(queue).limits.roomFor(running.length, now);
+  }
+
+  /** A claim has leased these tasks: what it counts against the limits of their sources and queues. */
+  started(claimed: readonly number[], now: number): void {
+    const tasks = claimed.map((id) => this.task(id) as ModelTask);
+    for (const source of new Set(tasks.map(({ given }) => given.source))) {
+      const own = tasks.filter(({ given }) => given.source === source);
+      this.sources.started(source, own.length, own.filter(({ needsToken }) => needsToken).length, now);
+    }
+    for (const queue of new Set(tasks.map(({ given }) => given.queue))) {
+      this.#queue(queue).limits.started(tasks.filter(({ given }) => given.queue === queue).length, now);
+    }
   }
 
   // ── Queues ──
@@ -232,6 +286,7 @@ export class Model {
   setUp(queue: string, settings: Partial<QueueSettings>, now: number): void {
     const known = this.#queue(queue);
     known.order = settings.order ?? known.order;
+    known.limits.set(settings);
     if (settings.fair === false) delete known.line;
     if (!settings.fair || known.line) return;
     const { line } = Object.assign(known, { line: new ModelLine() });
@@ -243,13 +298,17 @@ export class Model {
   }
 
   #queue(name: string): ModelQueue {
-    const queue = this.#queues.get(name) ?? { order: 'fifo' };
+    const queue = this.#queues.get(name) ?? { order: 'fifo', limits: new ModelLimits() };
     this.#queues.set(name, queue);
     return queue;
   }
 
   #seeReady(): void {
-    this.#see(this.tasks.filter(({ state }) => state === 'ready'));
+    const ready = this.tasks.filter(({ state }) => state === 'ready');
+    const isPlain = ({ given }: ModelTask) => !this.sources.isRestricted(given.source);
+    this.#see(ready.filter(isPlain));
+    // One that is out of reach may stand in line only from when it is not.
+    for (const { given } of ready) this.#queues.get(given.queue)?.line?.maySee(given.source);
   }
 
   /** A source takes its place in a fair queue's line when it first has a ready task there. */
@@ -264,8 +323,16 @@ export class Model {
     task.firstStart ??= now;
     task.state = 'running';
     delete task.settledBy;
-    task.lease = { token: lease.token, worker, revision, cancelRequested: false, since: now, startedAt: now };
-    return this.#claimed(task, now);
+    const state = this.sources.of(task.given.source).state;
+    const probe = state?.restriction?.probing === true;
+    task.lease = { token: lease.token, worker, revision, cancelRequested: false, since: now, startedAt: now, probe };
+    return {
+      ...this.#claimed(task, now),
+      ...(state && {
+        sourceState: { revision: state.revision, memory: state.memory, age: now - state.writtenAt },
+      }),
+      ...(probe && { probe: true as const }),
+    };
   }
 
   /** How long until the next waiting task falls due or meets its deadline: of all, and of those that fit. */
@@ -280,9 +347,32 @@ export class Model {
     return { all: least(waiting), fitting: least(waiting.filter((task) => fits(task, { ...request, except: [] }))) };
   }
 
+  /**
+   * The times at which sources and queues may start something that they may not start now, and how soon at the latest a worker must
+   * ask again for what is held for a while and would be its.
+   */
+  openings(
+    request: ClaimRequest,
+    now: number,
+  ): { readonly times: readonly Milliseconds[]; readonly least: Milliseconds } {
+    const ofQueues = [...this.#queues.values()].map(({ limits }) => Math.ceil(limits.nextStart ?? 0));
+    const times = [...ofQueues, ...this.sources.names.flatMap((name) => this.sources.timesOf(name, now))];
+    const held = this.tasks.filter(
+      (task) => isDue(task, now) && fits(task, request) && this.sources.opensAt(task.given.source, now) > now,
+    );
+    const least = Math.min(...held.map(({ given }) => this.sources.opensAt(given.source, now)));
+    return { times: times.map((time) => time - now), least: least - now };
+  }
+
   // ── Settle ──
 
-  settle({ lease, revision, decision, result }: Settlement, now: number): ExpectedSettlement {
+  /** A call of `settle` begins. */
+  beginSettling(): void {
+    this.#chains.clear();
+  }
+
+  settle(settlement: Settlement, now: number): ExpectedSettlement {
+    const { lease, revision, decision, result, source = { revision: 0 } } = settlement;
     const task = this.task(lease.task);
     const held = this.#held(lease);
     if (!task || !held) {
@@ -291,11 +381,17 @@ export class Model {
       }
       return { answers: this.#lateAnswers(lease, decision, task) };
     }
+    const sourceName = task.given.source;
+    if (source !== 'any' && !this.#acceptsSource(sourceName, source.revision)) {
+      return { answers: ['changed'], facts: factsOf(task, now), memory: this.sources.of(sourceName).state?.memory };
+    }
     if (decision.next !== 'succeeded' && held.revision !== revision) {
-      return { answers: ['changed'], facts: factsOf(task, now) };
+      return { answers: ['changed'], facts: factsOf(task, now), memory: this.sources.of(sourceName).state?.memory };
     }
     if (task.lost) task.lost.isLast = held.why === 'loss';
     this.#charge(task, decision, now);
+    task.needsToken = decision.next === 'scheduled' && decision.needsToken === true;
+    task.verdict = decision.next === 'scheduled' ? decision.verdict : undefined;
     task.state = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
     task.lostInARow = decision.next === 'scheduled' ? decision.lostInARow : 0;
     if (decision.next === 'scheduled') task.dueAt = now + decision.after;
@@ -308,8 +404,46 @@ export class Model {
     if (decision.next !== 'succeeded') task.eventful += 1;
     task.settledBy = lease.token;
     task.written.set(lease.token, JSON.stringify(decision));
+    const { state } = task;
+    if (source !== 'any') this.#settleSource(sourceName, source.change, decision, now);
     this.#seeReady();
-    return { answers: ['settled'], state: task.state };
+    return { answers: ['settled'], state };
+  }
+
+  #acceptsSource(name: string, revision: number): boolean {
+    const known = this.#chains.get(name) ?? { from: this.sources.revisionOf(name), changes: 0, refused: false };
+    this.#chains.set(name, known);
+    if (revision !== known.from + known.changes) known.refused = true;
+    return !known.refused;
+  }
+
+  #settleSource(
+    name: string,
+    change: NonNullable<SourceChange['change']> | undefined,
+    decision: Decision,
+    now: number,
+  ): void {
+    if (!change) {
+      if (decision.next === 'succeeded') this.sources.success(name, now);
+      return;
+    }
+    (this.#chains.get(name) as { changes: number }).changes += 1;
+    this.changeSource(name, change, now);
+  }
+
+  changeSource(name: string, change: NonNullable<SourceChange['change']>, now: number): void {
+    this.sources.change(name, change, now);
+    for (const { task: id, execution } of change.refunds) {
+      const task = this.task(id);
+      const charge = task?.charges.get(execution);
+      if (!task || !charge || hasEnded(task.state)) continue;
+      task.charges.delete(execution);
+      const { kind, count } = task.charged.get(charge) as { kind: FailureKind; count: number };
+      if (count > 1) task.charged.set(charge, { kind, count: count - 1 });
+      else task.charged.delete(charge);
+      task.verdict = undefined;
+      if (task.lease) task.lease.revision = undefined;
+    }
   }
 
   #succeedLate(
@@ -346,6 +480,7 @@ export class Model {
       case 'task': {
         const { kind, count } = task.charged.get(charge.reason) ?? { kind: charge.kind, count: 0 };
         task.charged.set(charge.reason, { kind, count: count + 1 });
+        if (!task.lease?.why) task.charges.set(task.executions, charge.reason);
         task.inARow = 0;
         return;
       }
@@ -410,12 +545,13 @@ export class Model {
 
   recover({ lease, revision, why }: Recovered, taker: number, now: number): Omit<Recovered, 'lostBy' | 'how'> {
     const task = this.task(lease.task) as ModelTask;
-    const { cancelRequested = false, startedAt = now } = task.lease ?? {};
+    const { cancelRequested = false, startedAt = now, probe = false } = task.lease ?? {};
     if (task.lease) this.#lose(task, taker, now);
     const lostBy = task.lease?.lostBy;
     task.state = 'running';
     delete task.settledBy;
-    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why, lostBy, since: now, startedAt };
+    const since = now;
+    task.lease = { token: lease.token, worker: taker, revision, cancelRequested, why, lostBy, since, startedAt, probe };
     const published = this.#published.get(task.given.type);
     return { ...this.#claimed(task, now), why, ...(published !== undefined && { published }) };
   }
@@ -514,6 +650,7 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
 
 interface ModelQueue {
   order: QueueOrder;
+  readonly limits: ModelLimits;
   /** Only where it is fair. */
   line?: ModelLine;
 }
@@ -531,6 +668,8 @@ interface ModelLease {
   /** Unknown from a change of the facts until the store tells it. */
   revision: number | undefined;
   cancelRequested: boolean;
+  /** It is the probe of its source. */
+  readonly probe: boolean;
 }
 
 interface ModelWorker {
@@ -543,6 +682,8 @@ export interface ExpectedSettlement {
   readonly answers: readonly Settled['answer'][];
   readonly state?: TaskState;
   readonly facts?: Facts;
+  /** Of the state of its source, with `changed`. */
+  readonly memory?: string | undefined;
 }
 
 /** `lostBy` is left open for what was lost more than once: by whom, nobody promised. */
@@ -576,6 +717,10 @@ function newRound(executionsBefore: number) {
     recoveries: [] as number[],
     lostInARow: 0,
     ranAt: undefined as number | undefined,
+    /** The reasons that executions were charged under, and not refunded. */
+    charges: new Map<number, string>(),
+    needsToken: false,
+    verdict: undefined as string | undefined,
   };
 }
 
@@ -600,7 +745,89 @@ export function factsOf(task: ModelTask, now: number): Facts {
     cancelRequested: task.lease?.cancelRequested ?? false,
     sinceFirstStartMs: task.firstStart === undefined ? 0 : now - task.firstStart,
     ...(deadline !== undefined && { untilDeadlineMs: deadline - now }),
+    ...(task.verdict !== undefined && { verdict: task.verdict }),
   };
+}
+
+function countIn(open: readonly ModelTask[], claimed: readonly number[], queue: string): number {
+  return open.filter(({ id, given }) => given.queue === queue && claimed.includes(id)).length;
+}
+
+/** What the sources of a claim let start, and what of that it has taken. */
+class Rooms {
+  readonly #open: readonly ModelTask[];
+  readonly #claimed: readonly number[];
+  readonly #rooms: ReadonlyMap<string, ModelRoom>;
+
+  constructor(open: readonly ModelTask[], claimed: readonly number[], roomOf: (source: string) => ModelRoom) {
+    this.#open = open;
+    this.#claimed = claimed;
+    this.#rooms = new Map(open.map(({ given: { source } }) => [source, roomOf(source)]));
+  }
+
+  /** Whether any source may let fewer start than there are. */
+  get areBound(): boolean {
+    return [...this.#rooms].some(([source, { starts, tokens }]) => {
+      const needing = this.#open.filter(({ given, needsToken }) => given.source === source && needsToken);
+      return Number.isFinite(starts) || tokens.least < needing.length;
+    });
+  }
+
+  isRamping(source: string): boolean {
+    return this.#rooms.get(source)?.ramping === true;
+  }
+
+  objections(): string[] {
+    return [...this.#rooms].flatMap(([source, { starts, tokens }]) => {
+      const { all, needing } = this.#taken(source);
+      return [
+        ...(all > starts ? [`${all} of ${source} were claimed, which lets ${starts} start`] : []),
+        ...(needing > tokens.most ? [`${needing} of ${source} took a token, of ${tokens.most}`] : []),
+      ];
+    });
+  }
+
+  /** Whether one more task of a source could surely have been taken. */
+  mustHaveRoom(source: string, needsToken: boolean): boolean {
+    const { starts, tokens } = this.#rooms.get(source) as ModelRoom;
+    const { all, needing } = this.#taken(source);
+    return all < starts && (!needsToken || needing < tokens.least);
+  }
+
+  /** What may be taken of the tasks of one queue. Of what is used up, other queues had the rest. */
+  capsOf(line: readonly ModelTask[]): ClaimCaps {
+    const left = new Map(
+      [...this.#rooms].map(([source, { starts, tokens }]) => {
+        const { all, needing } = this.#taken(source);
+        const here = line.filter(({ id, given }) => given.source === source && this.#claimed.includes(id));
+        const hereNeeding = here.filter(({ needsToken }) => needsToken).length;
+        return [
+          source,
+          {
+            starts: all >= starts ? here.length : starts,
+            tokens: needing >= tokens.least ? hereNeeding : tokens.least,
+          },
+        ];
+      }),
+    );
+    const leftOf = (task: InLine) => left.get(task.given.source) as { starts: number; tokens: number };
+    const mayTake = (task: InLine) => leftOf(task).starts > 0 && (!task.needsToken || leftOf(task).tokens > 0);
+    return {
+      mayTake,
+      take(task) {
+        if (!mayTake(task)) return false;
+        leftOf(task).starts -= 1;
+        if (task.needsToken) leftOf(task).tokens -= 1;
+        return true;
+      },
+      isRamping: (source) => this.isRamping(source),
+    };
+  }
+
+  #taken(source: string): { readonly all: number; readonly needing: number } {
+    const taken = this.#open.filter(({ id, given }) => given.source === source && this.#claimed.includes(id));
+    return { all: taken.length, needing: taken.filter(({ needsToken }) => needsToken).length };
+  }
 }
 
 /** The states in which a task has its unique key to itself. */

@@ -1,6 +1,6 @@
 import type { Decision } from '../../src/failure/decide.ts';
 import type { Restriction, SourceChange, SourceStore } from '../../src/store/store.ts';
-import { because, failure, type Scene } from './scene.ts';
+import { because, type Scene } from './scene.ts';
 
 /** The part of a store that keeps states of sources. */
 export function sourcesOf(scene: Scene): SourceStore {
@@ -53,6 +53,3 @@ export function lastStraw(after = 60_000): Decision {
     because: because(),
   };
 }
-
-/** A failure at the fault of the source, as it is reported. */
-export const down = { ...failure('http.503'), fault: 'source' as const };

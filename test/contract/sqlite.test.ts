@@ -21,5 +21,5 @@ describeStore('sqlite, in a file', {
 describeModel(
   'sqlite, in memory',
   { open: (world) => sqlite(':memory:').open(world), close: async () => {} },
-  { runs: 200 },
+  { runs: 150 },
 );

@@ -44,7 +44,7 @@ export function settleValues(round: Round): readonly unknown[] {
     JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
     list(others.map(({ settlement }) => settlement.lease.task)),
     others.length > 0 ? saidJson(others.map(({ settlement, i }) => item(settlement, i))) : null,
-    others.some(({ settlement: { source } }) => typeof source === 'object' && source.change !== undefined),
+    others.some(({ settlement }) => settlement.source !== 'any' && !leavesSource(settlement)),
   ];
 }
 

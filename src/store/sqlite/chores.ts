@@ -4,6 +4,7 @@ import type { ActionTaken } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
+import type { Restricted } from './restricted.ts';
 import type { Writer } from './writer.ts';
 
 /** So many lanes and turns that hold nothing are kept: making them anew costs more than they do. */
@@ -17,6 +18,15 @@ const NEWS_FOR_MS = 24 * 3_600_000;
 
 type ActionRow = Omit<ActionTaken, 'note'> & { readonly act: number; readonly note: string | null };
 
+export interface ChoreParts {
+  readonly sql: Sql;
+  readonly writer: Writer;
+  readonly catalogue: Catalogue;
+  readonly restricted: Restricted;
+  readonly read: Read;
+  readonly now: () => number;
+}
+
 /** What is done for all processes by one of them. */
 export class Chores {
   readonly #sql: Sql;
@@ -24,11 +34,13 @@ export class Chores {
   readonly #catalogue: Catalogue;
   readonly #read: Read;
   readonly #now: () => number;
+  readonly #restricted: Restricted;
 
-  constructor(sql: Sql, writer: Writer, catalogue: Catalogue, read: Read, now: () => number) {
+  constructor({ sql, writer, catalogue, restricted, read, now }: ChoreParts) {
     this.#sql = sql;
     this.#writer = writer;
     this.#catalogue = catalogue;
+    this.#restricted = restricted;
     this.#read = read;
     this.#now = now;
   }
@@ -85,10 +97,8 @@ export class Chores {
 
   tidy(): Promise<number> {
     return this.#writer.write((now) => {
-      const lanes = this.#forgetLanes();
-      if (lanes > 0) return lanes;
-      const turns = this.#forgetTurns();
-      return turns > 0 ? turns : this.#forgetRedrives(now);
+      const names = this.#forgetLanes() || this.#forgetTurns();
+      return names || this.#forgetRedrives(now) || this.#restricted.forgetFullBudgets(AT_ONCE, now);
     });
   }
 

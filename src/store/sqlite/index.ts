@@ -163,7 +163,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const notify = (news: News) => wake.call(news);
   const tasks = new SqliteTasks(parts, notify);
   const pruning = new Pruning(sql, writer, read, clock);
-  const chores = new Chores(sql, writer, catalogue, read, now);
+  const chores = new Chores(parts);
   const within = new Within({ sql, path, files, clock, random: world.random, isClosed: () => closed });
 
   return {

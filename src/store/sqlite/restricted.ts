@@ -1,4 +1,4 @@
-import { FULL, PER_SUCCESS, tokensAfter, untilToken } from '../../budget.ts';
+import { FULL, PER_SUCCESS, REFILL_EVERY, tokensAfter, untilToken } from '../../budget.ts';
 import type { Pace } from '../../pace.ts';
 import { nextStartAfter, startsAllowed, stricter, underPace } from '../../starts.ts';
 import type { HeldBy, RestrictionCause } from '../store.ts';
@@ -55,7 +55,7 @@ interface Started {
 }
 
 /** How many sources one claim opens, so that very many that open at once stall nobody. */
-export const MOST_OPENED = 200;
+const MOST_OPENED = 200;
 
 const NOT_ENDING = Number.MAX_SAFE_INTEGER;
 
@@ -251,6 +251,24 @@ export class Restricted {
       source,
     );
     if (row) this.#setTokens(source, tokensAfter(row[0], Math.max(0, now - row[1])) + tokens, now);
+  }
+
+  /** Forgets budgets that have filled up again, so many at most, and answers how many they were. */
+  forgetFullBudgets(most: number, now: number): number {
+    const before = this.#countBudgets();
+    const full = this.#sql.column<string>(
+      'SELECT source FROM hf_budgets WHERE tokens + (? - counted_at) * 1.0 / ? >= ? LIMIT ?',
+      now,
+      REFILL_EVERY,
+      FULL,
+      most,
+    );
+    for (const source of full) this.#refresh(source, now);
+    return before - this.#countBudgets();
+  }
+
+  #countBudgets(): number {
+    return this.#sql.column<number>('SELECT count(*) FROM hf_budgets')[0] as number;
   }
 
   #setTokens(source: string, tokens: number, now: number): void {

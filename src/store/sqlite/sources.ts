@@ -88,7 +88,7 @@ export class SqliteSources implements SourceStore, SourceStatesOfStore {
       if (typeof concurrency === 'number') {
         sql.run(
           `UPDATE hf_running SET limited_source = :source WHERE limited_source IS NULL AND id IN (
-             SELECT r.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.source = :source)`,
+             SELECT r.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.source = :source AND r.why IS NOT 'expiry')`,
           { source },
         );
       }

@@ -205,8 +205,8 @@ END $$;
 
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named. Fails as a whole, with lock_not_available, where an open transaction holds the
--- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds. `p_changes`: some items change their source.
--- `p_unchecked`: plain successes that say nothing of their source.
+-- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds. `p_changes`: some items change their source
+-- or name a state of it. `p_unchecked`: plain successes that say nothing of their source.
 CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_unchecked bigint[], p_results json, p_plain json, p_item_ids bigint[],
   p_items json, p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE

@@ -52,6 +52,11 @@ export class Ahead {
     this.#stopWatching ??= this.#options.clock.after(LONGEST_WAIT, () => this.#look());
   }
 
+  /** The source of the next one to begin. */
+  get nextSource(): string | undefined {
+    return this.#waiting[this.#next]?.source;
+  }
+
   /** The next one to begin. */
   take(): Claimed | undefined {
     const first = this.#waiting[this.#next];

@@ -6,6 +6,7 @@ import { Ahead } from './ahead.ts';
 import type { Asking } from './asking.ts';
 import type { AnyTask } from './define-task.ts';
 import { Foresight } from './foresight.ts';
+import type { KnownSources } from './known-sources.ts';
 import type { Held, Membership } from './membership.ts';
 import type { OwnHandlers } from './own-handlers.ts';
 import { type Pipeline, SHUT_DOWN } from './pipeline.ts';
@@ -41,9 +42,10 @@ export interface ClaimerOptions {
   readonly policyFor: (claimed: Claimed) => Policy;
   readonly isStopping: () => boolean;
   readonly ownHandlers: OwnHandlers;
+  readonly knownSources: KnownSources;
   /** Called with tasks that came with a claim because their deadline has passed. */
   readonly onExpired: (expired: readonly Recovered[]) => void;
-  /** Called when the lease has been renewed after it may have run out. */
+  /** Called when what waited here may begin: the lease was renewed after it may have run out, or a source's state is known again. */
   readonly onRefreshed: () => void;
   readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
 }
@@ -118,7 +120,15 @@ export class Claimer {
       void inBackground(membership.refresh()).then(onRefreshed);
       return;
     }
-    while (this.#ahead.size > 0 && this.freeSlots > 0) pipeline.execute(this.#ahead.take() as Claimed);
+    while (this.#ahead.size > 0 && this.freeSlots > 0 && !this.#awaitsSource()) {
+      pipeline.execute(this.#ahead.take() as Claimed);
+    }
+  }
+
+  /** While a change of its source is on its way to the store, the next one waits: another outcome may be about to shut the source. */
+  #awaitsSource(): boolean {
+    const { knownSources, onRefreshed } = this.#options;
+    return knownSources.awaitsChange(this.#ahead.nextSource as string, () => queueMicrotask(onRefreshed));
   }
 
   /** What takes longer than it was thought to is not left to wait here. */

@@ -103,7 +103,9 @@ export class Pipeline implements WorkerHandlers {
         this.#leave(execution, ended);
         onEnded(ended);
       });
-      this.#options.onRoom();
+      // What failed may shut its source, and the settler finds that out at the end of this turn: nothing begins before that.
+      if (judged.outcome.kind === 'success') this.#options.onRoom();
+      else queueMicrotask(() => this.#options.onRoom());
     });
   }
 

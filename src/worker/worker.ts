@@ -218,6 +218,7 @@ export class Worker implements AsyncDisposable {
       policyFor,
       isStopping,
       ownHandlers,
+      knownSources,
       onExpired: (expired) => this.#recoveries.endExpired(expired),
       onRefreshed: () => this.#wakeup.call(),
       inBackground,

@@ -10,13 +10,14 @@ async function busy(options: { readonly idempotent?: boolean; readonly leaseFor?
   const begun: number[] = [];
   const quick = defineTask('quick', {
     ...(options.idempotent !== undefined && { idempotent: options.idempotent }),
-    async run(input: { wait?: string }, task) {
+    async run(input: { wait?: string; fail?: object }, task) {
       begun.push(task.id);
       if (input.wait === 'open') {
         await new Promise<void>((resolve) => {
           release = resolve;
         });
       } else if (input.wait) await kit.clock.sleep(input.wait, task.signal);
+      if (input.fail) throw Object.assign(new Error('It failed.'), input.fail);
     },
   });
   const long = defineTask('long', { run: () => kit.clock.sleep('1h') });
@@ -156,6 +157,20 @@ describe('what is claimed ahead', () => {
     await kit.drain();
     expect(begun).toHaveLength(1);
   });
+
+  test.each([
+    ['is down', Array(3).fill({ wait: '1ms', fail: { code: 'ECONNREFUSED' } })],
+    ['asked to wait', [{ wait: '1ms', fail: { status: 429, headers: { 'retry-after': '60' } } }]],
+  ] as const)(
+    'is handed back, and does not begin, where an outcome before it shows that its source %s',
+    async (_, bad) => {
+      const { kit, quick, begun } = await busy();
+      await kit.holdfast.enqueueAll(quick, [...bad, {}, {}, {}, {}]);
+      await kit.advance('500ms');
+      expect(begun).toHaveLength(bad.length);
+      expect(await states(kit)).toEqual({ running: 0, ready: 4, succeeded: 40 });
+    },
+  );
 
   test('is cancelled before it begins, at once', async () => {
     const { kit, quick, begun, release } = await busy({ leaseFor: '1500ms' });

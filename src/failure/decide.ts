@@ -185,6 +185,11 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
   }
   if (outcome.started && neverAgain(open)) return noSecondExecution(open, 'It was interrupted while running', nobody);
 
+  // A check of the source's health failed before the task began. In a long outage that happens more often than maxExecutions.
+  if (!outcome.started && open.policy.source.breaker && (open.facts.source?.standing ?? 'open') !== 'open') {
+    const held = again(open, 0, nobody, 'interrupted', `${outcome.message} Nothing is charged.`);
+    return { ...held, lostInARow: open.facts.lostInARow };
+  }
   const text = `${outcome.message} Nothing is charged, and it is ready again at once.`;
   // A suspect that was handed back before its handler began has reported nothing.
   const lostInARow = outcome.started ? 0 : open.facts.lostInARow;

@@ -177,6 +177,18 @@ describe('a Retry-After', () => {
   });
 });
 
+test('a check of the source’s health that fails ends no task, however often it fails', () => {
+  const outcome = { kind: 'interruption', started: false, message: 'The health check of x failed.' } as const;
+  const known = { executions: 5_000, lostInARow: 1 };
+  expect(decide(facts({ ...known, source: DOWN }), outcome, presets.standard, 0.5)).toMatchObject({
+    next: 'scheduled',
+    after: 0,
+    charge: { to: 'nobody' },
+    lostInARow: 1,
+  });
+  expect(decide(facts(known), outcome, presets.standard, 0.5)).toMatchObject({ because: { step: 'max_executions' } });
+});
+
 test('the memory of sources changes tasks of standard and http_delivery only', () => {
   const on = Object.entries(presets).filter(([, { source }]) => source.gate || source.breaker || source.budget);
   expect(on.map(([name]) => name)).toEqual(['standard', 'httpDelivery']);

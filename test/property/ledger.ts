@@ -136,7 +136,11 @@ export function judge(story: Story, policy: Policy, most = 60): Judged[] {
     // What waits for a verdict is not started again.
     const outcome = verdict === undefined ? execution.outcome : { kind: 'verdict' as const, reason: verdict };
     ledger = executed(ledger, took);
-    const facts = { ...factsOf(ledger), ...(source && { source }), ...(verdict !== undefined && { verdict }) };
+    const facts = {
+      ...factsOf(ledger),
+      ...(source && outcome.kind === 'failure' && { source }),
+      ...(verdict !== undefined && { verdict }),
+    };
     const decision = decide(facts, outcome, policy, roll);
     judged.push({ facts, outcome, decision });
     if (decision.next !== 'scheduled') break;

@@ -34,12 +34,13 @@ export function roundOfNumbered(settlements: readonly Numbered[]): {
 /** What the function `settle` takes: by id, so that no two statements wait for each other. */
 export function settleValues(round: Round): readonly unknown[] {
   const sorted = [...round.values()].sort((a, b) => a.settlement.lease.task - b.settlement.lease.task);
-  const plain = sorted.map(({ settlement }) => settlement).filter(isBare);
+  const bare = sorted.filter(({ settlement }) => isBare(settlement));
+  const plain = bare.map(({ settlement }) => settlement);
   const others = sorted.filter(({ settlement }) => !isBare(settlement));
   return [
     list(plain.map(({ lease }) => lease.task)),
     list(plain.map(tokenOfSettlement)),
-    list(plain.filter(({ source }) => source === 'any').map(({ lease }) => lease.task)),
+    list(bare.map(({ settlement, i }) => (settlement.source === 'any' ? SAYS_NOTHING : i))),
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
     JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
     list(others.map(({ settlement }) => settlement.lease.task)),
@@ -47,6 +48,9 @@ export function settleValues(round: Round): readonly unknown[] {
     others.some(({ settlement }) => settlement.source !== 'any' && !leavesSource(settlement)),
   ];
 }
+
+/** Instead of its place in the call: it says nothing of its source. */
+const SAYS_NOTHING = -1;
 
 /** Whether it says nothing but that a first execution succeeded, and, unless it is `any`, that its source had no state. */
 function isBare(settlement: Settlement): boolean {

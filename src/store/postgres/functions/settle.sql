@@ -206,8 +206,8 @@ END $$;
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
 -- plain successes that were written are not named. Fails as a whole, with lock_not_available, where an open transaction holds the
 -- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds. `p_changes`: some items change their source
--- or name a state of it. `p_unchecked`: plain successes that say nothing of their source.
-CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_unchecked bigint[], p_results json, p_plain json, p_item_ids bigint[],
+-- or name a state of it. `p_places`: the places of plain successes among all, -1 for those that say nothing of their source.
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_results json, p_plain json, p_item_ids bigint[],
   p_items json, p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -231,7 +231,7 @@ BEGIN
     PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
   END IF;
   IF has_states THEN
-    sources_ := settle_sources(p_ids, p_tokens, p_unchecked, p_items, now_);
+    sources_ := settle_sources(p_ids, p_tokens, p_places, p_items, now_);
     differing := sources_.differing;
   END IF;
   IF cardinality(p_ids) > 0 THEN

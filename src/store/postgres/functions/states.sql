@@ -110,8 +110,8 @@ CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, c
 
 -- Checks and changes the states of the sources of a batch of settlements. Answers which of these are to be answered `changed`, the
 -- refunds to be made, and what may have happened: something may start now (`opens`) or was shut (`shuts`). All these tasks are locked.
--- `p_ids` are plain successes, which were made where there was no state, but for those that say nothing (`p_unchecked`).
-CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_unchecked bigint[], p_items json, p_now bigint,
+-- `p_ids` are plain successes, which were made where there was no state, but for those that say nothing: their place is -1.
+CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_places integer[], p_items json, p_now bigint,
   OUT differing bigint[], OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
 DECLARE
   word record;
@@ -130,11 +130,11 @@ BEGIN
   shuts := false;
   -- A lease that is over, or a decision made from other facts, changes nothing. A loss or hand-back says nothing.
   words := ARRAY(
-    SELECT (b.source, l.id, g.n, 0, NULL, true)::source_word FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n)
+    SELECT (b.source, l.id, g.place, 0, NULL, true)::source_word FROM unnest(p_ids, p_tokens, p_places) g(id, token, place)
       JOIN live l ON l.id = g.id AND l.token = g.token AND l.executions = 1 JOIN bodies b ON b.id = l.id
-      WHERE l.id <> ALL(p_unchecked)
+      WHERE g.place >= 0
     UNION ALL
-    SELECT (b.source, l.id, 1000000 + i.so, i.sr, i.sc, i.n = 'succeeded')::source_word
+    SELECT (b.source, l.id, i.so, i.sr, i.sc, i.n = 'succeeded')::source_word
       FROM json_populate_recordset(NULL::settlement, p_items) i
       JOIN live l ON l.id = i.id AND l.executions = i.x AND l.token = i.t JOIN bodies b ON b.id = l.id
       WHERE i.sr IS NOT NULL AND (i.n = 'succeeded' OR l.revision = i.r));

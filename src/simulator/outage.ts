@@ -1,9 +1,9 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import { openWith } from '../queue/open.ts';
-import { troubleOf } from '../source/trouble.ts';
 import { aged } from '../source/memory.ts';
 import { readMemory } from '../source/stored.ts';
+import { troubleOf } from '../source/trouble.ts';
 import type { StoreOpener } from '../store/store.ts';
 import { dice } from '../testing/dice.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';

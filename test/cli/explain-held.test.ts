@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
 import { UNTRIED } from '../../src/failure/foresee.ts';
 import type { Task } from '../../src/queue/task-view.ts';
+import type { Trouble } from '../../src/source/trouble.ts';
 import type { Restriction, SourceRecord } from '../../src/store/store.ts';
 import { type Explanation, explain } from '../../src/views/explain.ts';
 import type { Known } from '../../src/views/readiness.ts';
-import type { Trouble } from '../../src/source/trouble.ts';
 
 const NOW = 10_000_000;
 const by = { actor: 'eva', at: NOW - 60_000 };

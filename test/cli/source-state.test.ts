@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { aged } from '../../src/source/memory.ts';
 import { observe } from '../../src/source/observe.ts';
 import { restrictionOf } from '../../src/source/restriction.ts';
+import type { Trouble } from '../../src/source/trouble.ts';
 import type { Restriction, SourceRecord } from '../../src/store/store.ts';
 import { listedSource, sourceJson } from '../../src/views/source-list.ts';
-import type { Trouble } from '../../src/source/trouble.ts';
 import { seenSource, shownSourceState, sourceCause } from '../../src/views/source-state.ts';
 
 const NOW = 10_000_000;

@@ -56,16 +56,18 @@ export {
   RetryLater,
   type SignalOptions,
 } from './failure/signals.ts';
+export type { LimitOptions } from './limits.ts';
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
+export type { Pace, PaceInput } from './pace.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { ListOptions, PolicyQuestion } from './queue/inspect.ts';
-export { type HoldfastOptions, openHoldfast } from './queue/open.ts';
+export { type HoldfastOptions, openHoldfast, type QueueOptions } from './queue/open.ts';
 export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
 export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
-export type { Sources } from './queue/sources.ts';
+export type { HoldSourceOptions, Sources } from './queue/sources.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type { RedriveFilter, RedriveOfTask, RedriveRecord } from './store/redrives.ts';
@@ -111,6 +113,7 @@ export type { Check, Holder } from './views/readiness.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';
 export {
   defineTask,
+  type HealthCheck,
   type LostExecution,
   type RunningTask,
   type TaskDefinition,

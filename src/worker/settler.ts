@@ -142,7 +142,7 @@ export class Settler {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
         const answers = await this.#asking.ask((tasks) => tasks.settle(settlements));
-        chains.taken(sourcesNotTaken(round, answers));
+        if (changing.length > 0) chains.taken(sourcesNotTaken(round, answers));
         const changed = round.filter((pending, i) => this.#take(pending, answers[i] as Settled) === 'changed');
         this.#sources.endChange(changing);
         return this.#writeAgain(changed);

@@ -228,6 +228,78 @@ describe('a Retry-After', () => {
   });
 });
 
+describe('what a handler says of the limit of its source', () => {
+  test('spaces its tasks until the limit is there again', async () => {
+    const starts: number[] = [];
+    const call = defineTask('call', {
+      source: 'api',
+      run(_, task) {
+        starts.push(kit.clock.now());
+        if (starts.length === 1) task.rateLimit({ remaining: 9, resetsIn: '90s' });
+      },
+    });
+    const kit = await openKit({ tasks: [call], worker: { concurrency: 1 } });
+    await kit.holdfast.enqueueAll(call, Array(30).fill({}));
+    await kit.advance('85s');
+    // 0.9 · 9 calls in 90 s.
+    expect(starts.length).toBeGreaterThan(5);
+    expect(starts.length).toBeLessThanOrEqual(10);
+    await kit.advance('10m');
+    expect(starts).toHaveLength(30);
+  });
+
+  test('is ignored where it is no limit, and changes nothing of what became of the task', async () => {
+    const call = defineTask('call', {
+      source: 'api',
+      run(_, task) {
+        for (const remaining of [Number.NaN, -1, '3'] as number[]) task.rateLimit({ remaining, resetsIn: '1h' });
+        task.rateLimit({ remaining: 0, resetsIn: 'soon' });
+      },
+    });
+    const kit = await openKit({ tasks: [call] });
+    await kit.holdfast.enqueueAll(call, Array(3).fill({}));
+    await kit.drain();
+    expect(await all(kit.holdfast)).toMatchObject(Array(3).fill({ state: 'succeeded' }));
+    expect(await kit.holdfast.sources.list()).toEqual([]);
+  });
+});
+
+describe('a person', () => {
+  async function down() {
+    const staged = await stage();
+    staged.api.failure = refused;
+    await staged.enqueue(1);
+    await staged.kit.advance('500ms');
+    await staged.enqueue(4);
+    await staged.kit.advance('10m');
+    return staged;
+  }
+
+  test('has a source probed that is down, before its next probe is due', async () => {
+    const { api, kit } = await down();
+    await kit.advance('50s');
+    const before = api.calls.length;
+    expect(await kit.holdfast.sources.probe('api')).toBe(true);
+    await kit.drain();
+    expect(api.calls.length - before).toBeLessThanOrEqual(1);
+    await kit.advance('2m');
+    expect(api.calls.length).toBeGreaterThan(before);
+    expect(await kit.holdfast.sources.probe('other')).toBe(false);
+  });
+
+  test('releases a source that is down, and its tasks go on', async () => {
+    const { api, kit } = await down();
+    api.failure = undefined;
+    const before = api.calls.length;
+    await kit.holdfast.sources.release('api');
+    await kit.drain();
+    expect(api.calls.length).toBeGreaterThan(before);
+    // Those that probed it last wait for their own retries.
+    await kit.advance('3m');
+    expect(await all(kit.holdfast)).toMatchObject(Array(5).fill({ state: 'succeeded', attempts: 0 }));
+  });
+});
+
 describe('the health of a source', () => {
   test('is asked before each probe, and costs no task', async () => {
     let healthy = false;

@@ -2,7 +2,7 @@ import { formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
 import type { Writable } from '../writable.ts';
 import { ceiling, describeBackoff } from './backoff.ts';
 import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './jitter.ts';
-import type { End, Failure, FailureKind, Loss, Outcome } from './outcome.ts';
+import { type End, type Failure, type FailureKind, hadNoAnswer, type Loss, type Outcome } from './outcome.ts';
 import { type Answer, answerFor, type Policy } from './policy.ts';
 
 /** How many failures were charged to a task under one reason, in its present round. */
@@ -235,10 +235,11 @@ function judgeFailure(open: Case, failure: Failure): Decision {
 }
 
 /** The source that pays for a failure instead of its task: it is known to be down, or this failure shows that it needs a person. */
-function blamedSource({ facts, policy }: Case, { fault, kind, retryAfterMs }: Failure): SourceFacts | undefined {
+function blamedSource({ facts, policy }: Case, failure: Failure): SourceFacts | undefined {
+  const { fault, kind, retryAfterMs } = failure;
   const { source } = facts;
   if (source === undefined || source.standing === 'open') return undefined;
-  if (fault === 'source' && policy.source.breaker) return source;
+  if ((fault === 'source' || hadNoAnswer(failure)) && policy.source.breaker) return source;
   const limited = kind === 'rate_limited' || fault === 'quota' || fault === 'source';
   const tooLong = retryAfterMs !== undefined && retryAfterMs > policy.maxRetryAfter;
   return limited && tooLong && policy.source.gate && source.standing === 'needs_person' ? source : undefined;

@@ -60,6 +60,14 @@ export interface Failure {
 }
 
 /**
+ * Whether no answer came in time. Then it is open whether the task took too long or its source hangs: the task is charged, but the
+ * source has not shown that it works either.
+ */
+export function hadNoAnswer({ fault, reason }: Failure): boolean {
+  return fault === 'task' && (reason === 'timeout' || reason === 'abort');
+}
+
+/**
  * How a task was lost: it was the only one that ran in its process, or others ran beside it, or its worker had been told to
  * stop.
  */

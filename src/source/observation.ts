@@ -1,11 +1,12 @@
 import type { Milliseconds } from '../duration.ts';
 import type { RateLimit } from '../failure/classify/quotas.ts';
-import type { Failure, Outcome } from '../failure/outcome.ts';
+import { type Failure, hadNoAnswer, type Outcome } from '../failure/outcome.ts';
 import type { Policy, SourceSwitches } from '../failure/policy.ts';
 
 /**
  * What an execution tells of its source. `success` and `task_failure`: it answered. `rate_limited`: it answered that there is too much
- * work. `inconclusive`: it tells nothing, because the failure is unknown or the worker's, or the handler asked to run later.
+ * work. `no_answer`: it took too long, so a probe has failed, and any other execution tells nothing. `inconclusive`: it tells nothing,
+ * because the failure is unknown or the worker's, or the handler asked to run later.
  */
 export const OBSERVED = [
   'success',
@@ -13,6 +14,7 @@ export const OBSERVED = [
   'rate_limited',
   'source_failure',
   'permanent_source_failure',
+  'no_answer',
   'inconclusive',
 ] as const;
 export type Observed = (typeof OBSERVED)[number];
@@ -65,10 +67,12 @@ export function observationOf(outcome: Outcome, policy: Policy, about: About): O
   }
 }
 
-function kindOf({ kind, fault, word }: Failure): Observed {
+function kindOf(failure: Failure): Observed {
+  const { kind, fault, word } = failure;
   if (word === 'needs_manual' || fault === 'worker') return 'inconclusive';
   if (kind === 'rate_limited' || fault === 'quota') return 'rate_limited';
   if (fault === 'source') return kind === 'permanent' ? 'permanent_source_failure' : 'source_failure';
+  if (hadNoAnswer(failure)) return 'no_answer';
   return kind === 'unknown' ? 'inconclusive' : 'task_failure';
 }
 

@@ -69,6 +69,7 @@ function react(before: Memory, seen: Observation, roll: Roll): Reaction {
       return failed(before, seen, roll);
     case 'permanent_source_failure':
       return failedForGood(before, seen, roll);
+    case 'no_answer':
     case 'inconclusive':
       return quietly(isProbe(before, seen) ? nextProbe(before, before.phase, seen, 0, roll) : before);
   }

@@ -97,5 +97,5 @@ export class SourceChains {
 /** Of a source in its normal state, such an outcome leaves nothing to remember. */
 function changesNothing({ kind, rateLimit }: Observation): boolean {
   if (rateLimit) return false;
-  return kind === 'success' || kind === 'task_failure' || kind === 'inconclusive';
+  return kind === 'success' || kind === 'task_failure' || kind === 'no_answer' || kind === 'inconclusive';
 }

@@ -38,6 +38,14 @@ describe('a failure at the source’s fault', () => {
     );
   });
 
+  test('is what a probe that gets no answer in time has too, though a task that takes too long is charged otherwise', () => {
+    for (const reason of ['timeout', 'abort']) {
+      expect(fate(OPEN, { reason, fault: 'task' })).toMatchObject({ charge: { to: 'task', reason } });
+      expect(fate(DOWN, { reason, fault: 'task' })).toMatchObject({ charge: { to: 'source' } });
+    }
+    expect(fate(DOWN, { reason: 'http.4xx', fault: 'task' })).toMatchObject({ charge: { to: 'task' } });
+  });
+
   test('makes the task wait until after the next probe, so that another task is probed next', () => {
     expect(fate(DOWN)).toMatchObject({ after: 80 * SECOND });
     expect(fate({ ...DOWN, shutFor: 0 })).toMatchObject({ after: 9 * SECOND });

@@ -40,6 +40,7 @@ describe('a source counts as down', () => {
     const source = new Told();
     source.after(0, 'source_failure', { task: 1 });
     source.after(SECOND, 'inconclusive', { task: 2 });
+    source.after(SECOND, 'no_answer', { task: 2 });
     source.after(SECOND, 'source_failure', { task: 3 });
     expect(source.phase).toBe('probing');
   });
@@ -154,6 +155,13 @@ describe('a probe', () => {
     source.after(0, 'source_failure', { probe: true });
     source.after(MINUTE, 'success', { probe: true });
     expect(source.phase).toBe('probing');
+  });
+
+  test('that gets no answer in time has failed', () => {
+    const source = down();
+    source.after(5 * SECOND, 'success', { probe: true });
+    source.after(0, 'no_answer', { probe: true, startedAgo: MINUTE });
+    expect(source.probing).toMatchObject({ failedProbes: 1, answeredProbes: 0, shutFor: 7_500 });
   });
 
   test('that tells nothing is followed by another after the same wait', () => {

@@ -27,6 +27,13 @@ describe('what an outcome tells of its source', () => {
     expect(kindOf({ fault: 'source', kind: 'rate_limited' })).toBe('rate_limited');
   });
 
+  test('is that no answer came where the task or a signal of its own ended it because it took too long', () => {
+    for (const reason of ['timeout', 'abort']) {
+      expect(kindOf({ reason, fault: 'task' })).toBe('no_answer');
+      expect(kindOf({ reason, fault: 'source' })).toBe('source_failure');
+    }
+  });
+
   test('is nothing where the failure is unknown or the worker’s, or the handler spoke for itself', () => {
     expect(kindOf({ kind: 'unknown' })).toBe('inconclusive');
     expect(kindOf({ fault: 'worker' })).toBe('inconclusive');

@@ -40,9 +40,8 @@ export interface Simulation {
   readonly store: StoreOpener;
   /** The same seed gives the same numbers. */
   readonly seed: number;
+  /** Default 1. */
   readonly workers?: number;
-  /** How many tasks a worker runs at a time. Calls take no time, so this is how many it claims at once. Default 100. */
-  readonly concurrency?: number;
 }
 
 /** What a policy did to the server and to the tasks. */
@@ -76,6 +75,9 @@ const SOURCE = 'api.example.com';
 
 const SECOND: Milliseconds = 1_000;
 
+/** How many tasks a worker runs at a time. Calls take no time, so this is how many it claims at once. */
+const CONCURRENCY = 100;
+
 /** The clock moves in steps of this length. What falls due between two steps happens at the second one. */
 const STEP: Milliseconds = 50;
 
@@ -84,7 +86,7 @@ const INTERVALS = 360;
 
 /** Runs the scenario on a clock of its own, through a worker, a store and `decide` as they are. */
 export async function simulateOutage(simulation: Simulation): Promise<SimulatedOutage> {
-  const { scenario, store, seed, policy, workers = 1, concurrency = 100 } = simulation;
+  const { scenario, store, seed, policy, workers = 1 } = simulation;
   const clock = new VirtualClock(new Date('2026-01-01T00:00:00Z'));
   const start = clock.now();
   const downFrom = start + scenario.before;
@@ -108,7 +110,7 @@ export async function simulateOutage(simulation: Simulation): Promise<SimulatedO
     for (let n = 1; n <= workers; n++) {
       holdfast.work({
         name: `worker ${n}`,
-        concurrency,
+        concurrency: CONCURRENCY,
         leaseFor: '7d',
         pollInterval: '7d',
         claimAhead: false,
@@ -125,10 +127,11 @@ export async function simulateOutage(simulation: Simulation): Promise<SimulatedO
     let sampleAt = start + interval;
     while (clock.now() < Math.min(latest, tally.drainedAt + scenario.before)) {
       clock.moveTo(nextStep(clock, Math.min(arrivals.next, sampleAt)));
-      while (arrivals.next <= clock.now()) {
-        void holdfast.enqueue(call, tally.arrived(clock.now()));
-        arrivals.draw();
+      const enqueued: Promise<unknown>[] = [];
+      for (; arrivals.next <= clock.now(); arrivals.draw()) {
+        enqueued.push(holdfast.enqueue(call, tally.arrived(clock.now())));
       }
+      await Promise.all(enqueued);
       await untilQuiet(holdfast);
       if (sampleAt > clock.now()) continue;
       tally.sample(clock.now(), policy.remembers && (await conditionOf(SOURCE, holdfast)));

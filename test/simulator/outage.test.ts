@@ -11,16 +11,16 @@ const SHORT: Scenario = { ...HOUR_OUTAGE, arrivals: 2, capacity: 5, before: 10_0
 
 const OUTAGE_SECONDS = SHORT.outage / 1_000;
 
-function simulate(name: string, seed = 1) {
+function simulate(name: string, seed = 1, workers = 1) {
   const policy = POLICIES.find((each) => each.name === name) as SimulatedPolicy;
-  return simulateOutage({ policy, scenario: SHORT, store: sqlite(':memory:'), seed });
+  return simulateOutage({ policy, scenario: SHORT, store: sqlite(':memory:'), seed, workers });
 }
 
 test(
   'Holdfast hardly calls a server that is down, charges nobody, and lets work return as fast as the server takes it',
   LONG,
   async () => {
-    const { result, samples } = await simulate('holdfast');
+    const { result, samples } = await simulate('holdfast', 1, 2);
     expect(result).toMatchObject({ dead: 0, attempts_charged: 0 });
     expect(result.useless_calls).toBeLessThanOrEqual(12);
     expect(result.throttled_after).toBeLessThanOrEqual(SHORT.capacity * 2);

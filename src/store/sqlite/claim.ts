@@ -133,7 +133,7 @@ export class Claiming {
       waiting.due <= now ||
       late.length > 0 ||
       this.#countedByQueue ||
-      this.#restricted.any ||
+      this.#restricted.touched ||
       tasks.some(({ deadline }) => deadline !== undefined);
     const next = answer(tasks, changed ? this.#waiting(now) : waiting, now);
     const expired = late.length > 0 ? this.#recovered(late, now) : [];

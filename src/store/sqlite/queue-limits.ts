@@ -36,16 +36,6 @@ export class QueueLimits {
     }
   }
 
-  /** Whether any of these running tasks is counted by the limit of its queue; `ids` is JSON. */
-  countAny(ids: string): boolean {
-    return (
-      this.#sql.get(
-        'SELECT 1 FROM hf_running WHERE limited_queue IS NOT NULL AND id IN (SELECT value FROM json_each(?)) LIMIT 1',
-        ids,
-      ) !== undefined
-    );
-  }
-
   #nextStartOf(queue: number): number | null {
     return this.#sql.column<number | null>('SELECT next_start FROM hf_queues WHERE id = ?', queue)[0] ?? null;
   }

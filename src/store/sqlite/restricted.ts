@@ -69,8 +69,8 @@ export class Restricted {
   readonly #sql: Sql;
   readonly #lanes: Lanes;
   readonly #catalogue: Catalogue;
-  /** Whether any source is restricted, as the present claim found it. */
-  #any = false;
+  /** Whether the present claim has opened a restricted source, or started something of one. */
+  #touched = false;
   /** What the present claim looked up; undefined where the source is not restricted. */
   readonly #rooms = new Map<string, Room | undefined>();
   #now = 0;
@@ -88,6 +88,11 @@ export class Restricted {
     return this.#catalogue.restrictions;
   }
 
+  /** Whether the present claim may have changed when a source opens. */
+  get touched(): boolean {
+    return this.#touched;
+  }
+
   /** Before a read outside of a transaction: other processes may have restricted something. */
   look(): void {
     this.#catalogue.lookForRestrictions();
@@ -99,20 +104,21 @@ export class Restricted {
   begin(now: number): { readonly more: boolean } {
     this.#rooms.clear();
     this.#now = now;
-    this.#any = this.#catalogue.restrictions && this.#sql.get('SELECT 1 FROM hf_restricted LIMIT 1') !== undefined;
-    if (!this.#any) return { more: false };
+    this.#touched = false;
+    if (!this.#catalogue.restrictions) return { more: false };
     const due = this.#sql.column<string>(
       'SELECT source FROM hf_restricted WHERE opens_at <= ? ORDER BY opens_at LIMIT ?',
       now,
       MOST_OPENED,
     );
     for (const source of due) this.#refresh(source, now);
+    this.#touched = due.length > 0;
     return { more: due.length === MOST_OPENED };
   }
 
   /** What may still be taken of a source, if anything bounds that. */
   roomOf(source: string, track: number): Room | undefined {
-    if (!this.#any && track !== TRACK.token) return undefined;
+    if (!this.#catalogue.restrictions && track !== TRACK.token) return undefined;
     if (this.#rooms.has(source)) {
       const known = this.#rooms.get(source);
       if (known || track !== TRACK.token) return known;
@@ -159,6 +165,7 @@ export class Restricted {
       else if (task.needsToken) bySource.set(task.source, [task]);
     }
     const probes = new Set<number>();
+    this.#touched ||= bySource.size > 0;
     for (const [source, started] of bySource) {
       for (const id of this.#count(source, started, now)) probes.add(id);
       this.#refresh(source, now);
@@ -195,8 +202,9 @@ export class Restricted {
   }
 
   #lookUp(source: string, track: number): Room | undefined {
+    const isRestricted = this.#sql.get('SELECT 1 FROM hf_restricted WHERE source = ?', source) !== undefined;
+    if (!isRestricted && track !== TRACK.token) return undefined;
     const rules = this.#rulesOf(source);
-    if (!isRestricted(rules) && track !== TRACK.token) return undefined;
     const tokens = Math.floor(tokensOf(rules, this.#now));
     return {
       source,
@@ -220,14 +228,20 @@ export class Restricted {
 
   // ── Settlements ──
 
-  /** The sources whose limits count any of these running tasks: once the tasks have ended, they may start others. */
-  countedBy(ids: string): readonly string[] {
-    if (!this.#catalogue.restrictions) return [];
-    return this.#sql.column<string>(
-      `SELECT DISTINCT limited_source FROM hf_running
-       WHERE id IN (SELECT value FROM json_each(?)) AND limited_source IS NOT NULL`,
+  /**
+   * The sources whose limits count any of these running tasks, and whether the limits of queues do: once the tasks have ended, they may
+   * start others. `ids` is JSON.
+   */
+  countedBy(ids: string): { readonly sources: ReadonlySet<string>; readonly queues: boolean } {
+    const rows = this.#sql.rows<[source: string | null, queue: number | null]>(
+      `SELECT limited_source, limited_queue FROM hf_running
+       WHERE id IN (SELECT value FROM json_each(?)) AND (limited_source IS NOT NULL OR limited_queue IS NOT NULL)`,
       ids,
     );
+    return {
+      sources: new Set(rows.flatMap(([source]) => source ?? [])),
+      queues: rows.some(([, queue]) => queue !== null),
+    };
   }
 
   /** Adds what successes bring to the budgets of their sources; `ids` is JSON. */

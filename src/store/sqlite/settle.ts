@@ -12,7 +12,6 @@ import type { Place } from './lanes.ts';
 import { LateSuccesses } from './late-success.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { mustBeLegal, type Places, pastOf } from './places.ts';
-import type { QueueLimits } from './queue-limits.ts';
 import type { Restricted } from './restricted.ts';
 import { SourceChanges } from './source-changes.ts';
 import type { SourceStates } from './source-states.ts';
@@ -60,7 +59,6 @@ export class Settling {
   readonly #leaseCache: LeaseCache;
   readonly #late: LateSuccesses;
   readonly #restricted: Restricted;
-  readonly #queueLimits: QueueLimits;
   readonly #sourceStates: SourceStates;
   /** Whether a running task ended that a limit of its queue counted. */
   #queueHasRoom = false;
@@ -68,7 +66,6 @@ export class Settling {
   constructor(parts: ClaimingParts, claiming: Claiming) {
     const { sql, places, facts, uniques, leaseCache } = parts;
     this.#restricted = parts.restricted;
-    this.#queueLimits = parts.queueLimits;
     this.#sourceStates = parts.sourceStates;
     this.#sql = sql;
     this.#leaseCache = leaseCache;
@@ -96,11 +93,11 @@ export class Settling {
   }
 
   /** The sources whose limits count the tasks of these settlements. */
-  #limitedBy(settlements: readonly Settlement[]): readonly string[] {
+  #limitedBy(settlements: readonly Settlement[]): Iterable<string> {
     if (!this.#restricted.any) return [];
-    const ids = JSON.stringify(settlements.map(({ lease }) => lease.task));
-    if (this.#queueLimits.countAny(ids)) this.#queueHasRoom = true;
-    return this.#restricted.countedBy(ids);
+    const { sources, queues } = this.#restricted.countedBy(JSON.stringify(settlements.map(({ lease }) => lease.task)));
+    if (queues) this.#queueHasRoom = true;
+    return sources;
   }
 
   #settle(settlements: readonly Settlement[], answers: Settled[], now: number): readonly Settled[] {

@@ -94,7 +94,7 @@ const LITTLE_LEFT = 20;
 const CAUTION = 0.9;
 
 /** The reason for which a source waits after a success that used up its limit. */
-const USED_UP = 'limit.used_up';
+const USED_UP = 'source.limit_used_up';
 
 /** Where a source says that little of its limit is left, the rest is spread over the time until it resets. */
 function withQuota(memory: Memory, seen: Observation): Memory {

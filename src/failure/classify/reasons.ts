@@ -336,6 +336,8 @@ export const ENGINE_REASONS = {
   'worker.interrupted': { answered: true, meaning: 'Its worker stopped and handed it back.' },
   'deadline.passed': { answered: true, meaning: 'Its deadline passed while it waited.' },
   'worker.crash_loop': { answered: false, meaning: 'It was lost with its worker too often. A person must look.' },
+  'source.unhealthy': { answered: false, meaning: 'A check of the health of its source failed before it began.' },
+  'source.limit_used_up': { answered: false, meaning: 'Its source said that its limit is used up until it resets.' },
   cancelled: { answered: false, meaning: 'Somebody cancelled it.' },
   'unique.superseded': { answered: false, meaning: 'A newer task with the same unique key took its place.' },
 } as const satisfies Readonly<Record<string, EngineReasonInfo>>;

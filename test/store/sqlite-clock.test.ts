@@ -225,3 +225,28 @@ test('is not held up where the system does not tell how long it has run', async 
   world.clock.jumpWall(40 * DAY);
   expect(store.upkeep.now()).toBe(world.clock.now());
 });
+
+test('a reset brings back what sources wait for: they open after the same time as without the wrong clock', async () => {
+  const store = await openStore();
+  world.clock.jumpWall(40 * DAY);
+  await store.upkeep.resetClock();
+  const shut = { cause: 'breaker', shutFor: 60_000 } as const;
+  await store.sources.change('shut', {
+    revision: 0,
+    change: { memory: 'm', restriction: shut, tokens: 0, refunds: [] },
+  });
+  await store.sources.limit('paced', { pace: { perSecond: 0.1, burst: 1 } }, { actor: 'eva', origin: 'person' });
+  await store.sources.hold('held', { actor: 'eva' }, 60_000);
+  await store.tasks.enqueue(['shut', 'paced', 'paced', 'held'].map((source) => newTask({ source })));
+  expect((await store.tasks.claim(claimRequest(await joined(store)))).tasks).toHaveLength(1);
+
+  world.clock.jumpWall(-40 * DAY);
+  await store.upkeep.resetClock();
+  const worker = await joined(store);
+  expect(await store.tasks.claim(claimRequest(worker))).toMatchObject({ tasks: [], nextDueIn: 10_000 });
+  world.clock.advance(10_000);
+  expect((await store.tasks.claim(claimRequest(worker))).tasks.map(({ source }) => source)).toEqual(['paced']);
+  world.clock.advance(50_000);
+  expect((await store.tasks.claim(claimRequest(worker))).tasks.map(({ source }) => source)).toEqual(['shut', 'held']);
+  expect(await store.upkeep.verify()).toEqual([]);
+});

@@ -25,10 +25,11 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
     these,
   );
   sql.run('UPDATE hf_facts SET run_at = run_at - :ahead WHERE task IN (SELECT value FROM json_each(:retries))', these);
+  // Before the times by which it is known that they were written ahead.
+  bringSourcesBack(sql, values);
   for (const [table, column] of COUNTED_FROM) {
     sql.run(`UPDATE ${table} SET ${column} = ${column} - :ahead WHERE ${column} > :now`, values);
   }
-  bringSourcesBack(sql, values);
   // In a damaged row nothing can be brought back.
   sql.run(
     `UPDATE hf_facts SET recoveries =

@@ -85,7 +85,7 @@ export interface Ramping extends Shut {
 }
 
 /** Nothing starts until a person releases it. */
-export interface NeedsPerson {
+interface NeedsPerson {
   readonly name: 'needs_person';
   readonly why: WhyAPerson;
   readonly sinceAgo: Milliseconds;
@@ -104,7 +104,7 @@ export interface Memory {
   readonly quota?: Quota;
 }
 
-export interface Quota {
+interface Quota {
   readonly perSecond: number;
   readonly resetsIn: Milliseconds;
 }

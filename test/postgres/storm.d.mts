@@ -1,7 +1,7 @@
 import type { Store } from '../../src/index.ts';
 
 export interface Storm {
-  /** One actor each: at least 7 on the same database, for all kinds of them to be there. */
+  /** One actor each: at least 8 on the same database, for all kinds of them to be there. */
   readonly stores: readonly Store[];
   /** Of each actor. */
   readonly rounds: number;

@@ -15,7 +15,7 @@ const RETENTION = { succeeded: { default: 50 }, dead: { default: 50 }, cancelled
 const IDLE_PASSES = 500;
 
 /**
- * Lets `rounds` acts of each actor pass, one actor for each of `stores` (at least 7), and answers what went wrong: nothing, as sentences.
+ * Lets `rounds` acts of each actor pass, one actor for each of `stores` (at least 8), and answers what went wrong: nothing, as sentences.
  * `random` draws what is done; what meets what is the database's affair.
  */
 export async function storm({ stores, rounds, random, reorders }) {
@@ -111,6 +111,8 @@ function decided(random) {
     charge: { to: 'task', reason: 'fs.locked', kind: 'transient' },
   };
   if (roll < 0.55) return { next: 'succeeded', because: BECAUSE };
+  if (roll < 0.6)
+    return { next: 'scheduled', after: Math.floor(random() * 20), lostInARow: 0, needsToken: true, ...failed };
   if (roll < 0.7) return { next: 'scheduled', after: Math.floor(random() * 20), lostInARow: 0, ...failed };
   if (roll < 0.8) return { next: 'scheduled', after: 0, lostInARow: 1, ...failed, charge: { to: 'nobody' } };
   if (roll < 0.9) return { next: 'needs_manual', ...failed };
@@ -118,26 +120,52 @@ function decided(random) {
 }
 
 const SUCCESS = { next: 'succeeded', because: BECAUSE };
+const FAILURE = {
+  ...{ kind: 'transient', reason: 'fs.locked', fault: 'source', ambiguous: false, name: 'Error', message: 'No.' },
+  evidence: { rule: 'code', field: 'code' },
+};
 
-async function settle(store, claimed, decide, watch) {
+/** A change of a source, and charges of these tasks to take back. */
+function changed(random, refunded = []) {
+  const roll = random();
+  const refunds = refunded.map(({ lease: { task, execution } }) => ({ task, execution: Math.max(1, execution - 1) }));
+  const change = { tokens: random(), refunds };
+  if (roll < 0.3) return change;
+  const memory = '{}';
+  if (roll < 0.4) return { ...change, memory };
+  const restriction = pick(random, [
+    { cause: 'breaker', shutFor: Math.floor(random() * 50) },
+    { cause: 'breaker', probing: true },
+    { cause: 'breaker', ramping: true, pace: { perSecond: 200, burst: 3 } },
+    { cause: 'rate_limit', pace: { perSecond: 100, burst: 1 } },
+  ]);
+  return { ...change, memory, restriction };
+}
+
+async function settle(store, claimed, decide, watch, random) {
   for (const one of claimed) watch.letsGo(one);
-  const settlements = claimed.map(({ lease, revision }) => {
+  const chained = new Map();
+  const settlements = claimed.map(({ lease, revision, source, sourceState }) => {
     const decision = decide();
-    return {
-      lease,
-      revision,
-      decision,
-      report: { ranFor: 1, outcome: decision.next === 'succeeded' ? 'success' : 'loss' },
-    };
+    const report =
+      decision.next === 'succeeded'
+        ? { ranFor: 1, outcome: 'success' }
+        : { ranFor: 1, outcome: 'failure', failure: FAILURE };
+    const from = chained.get(source) ?? sourceState?.revision ?? 0;
+    const change = random?.() < 0.2 ? changed(random, claimed.slice(0, 3)) : undefined;
+    chained.set(source, from + (change ? 1 : 0));
+    return { lease, revision, decision, report, source: { revision: from, change } };
   });
   const answers = await store.tasks.settle(settlements);
-  const changed = claimed.flatMap((one, i) =>
-    answers[i].answer === 'changed' ? [{ ...one, revision: answers[i].revision }] : [],
+  const again = claimed.flatMap((one, i) =>
+    answers[i].answer === 'changed'
+      ? [{ ...one, revision: answers[i].revision, sourceState: answers[i].sourceState }]
+      : [],
   );
   answers.forEach(({ answer }, i) => {
     if (answer === 'stale' || answer === 'already') watch.wrong.push(`Task #${claimed[i].lease.task} was ${answer}.`);
   });
-  if (changed.length > 0) await settle(store, changed, () => SUCCESS, watch);
+  if (again.length > 0) await settle(store, again, () => SUCCESS, watch);
 }
 
 function worker(store, random, watch) {
@@ -152,11 +180,11 @@ function worker(store, random, watch) {
         tasks.map(({ lease }) => lease),
       );
     // Settling and claiming anew meet in one statement.
-    const settling = settle(store, tasks, () => decided(random), watch);
+    const settling = settle(store, tasks, () => decided(random), watch, random);
     const more = random() < 0.5 ? await store.tasks.claim(requestOf(id, 3)) : { tasks: [] };
     for (const task of more.tasks) watch.took(task);
     await settling;
-    await settle(store, more.tasks, () => decided(random), watch);
+    await settle(store, more.tasks, () => decided(random), watch, random);
   };
 }
 
@@ -168,7 +196,7 @@ function quitter(store, random, watch) {
     for (const task of tasks) watch.took(task);
     const { tasks: lost } = await store.tasks.recover(id, 10);
     for (const task of lost) watch.took(task);
-    await settle(store, lost, () => decided(random), watch);
+    await settle(store, lost, () => decided(random), watch, random);
     for (const task of tasks) watch.letsGo(task);
     await store.tasks.leave(id);
   };
@@ -200,12 +228,37 @@ function keeper(store, random, { reorders }) {
   };
 }
 
-const ACTORS = [worker, producer, operator, keeper, quitter, worker, producer];
+/** Changes states and limits of sources, and limits of queues. */
+function engine(store, random) {
+  return async () => {
+    const source = pick(random, SOURCES);
+    const roll = random();
+    const pace = random() < 0.5 ? null : { perSecond: 200, burst: 2 };
+    const concurrency = random() < 0.5 ? null : 1 + Math.floor(random() * 3);
+    if (roll < 0.5) {
+      const state = await store.sources.state(source);
+      await store.sources.change(source, { revision: state?.revision ?? 0, change: changed(random) });
+    } else if (roll < 0.7) await store.sources.limit(source, { pace, concurrency }, { ...BY, origin: 'person' });
+    else if (roll < 0.8) await store.sources.hold(source, BY, Math.floor(random() * 20));
+    else if (roll < 0.9) await store.sources.setUp(pick(random, QUEUES), { pace, concurrency });
+    else await store.records.sources();
+  };
+}
 
-/** Nothing is held, paused or shut any more. */
+const ACTORS = [worker, producer, operator, engine, keeper, quitter, worker, producer];
+
+/** Nothing is held, paused, shut or limited any more. */
 async function calm(store) {
-  for (const source of SOURCES) await store.sources.release(source);
-  for (const queue of QUEUES) await store.sources.resume(queue);
+  for (const source of SOURCES) {
+    await store.sources.release(source);
+    await store.sources.limit(source, { pace: null, concurrency: null }, { ...BY, origin: 'person' });
+    const state = await store.sources.state(source);
+    await store.sources.change(source, { revision: state?.revision ?? 0, change: { tokens: 20, refunds: [] } });
+  }
+  for (const queue of QUEUES) {
+    await store.sources.resume(queue);
+    await store.sources.setUp(queue, { pace: null, concurrency: null });
+  }
   const held = await store.records.list({ states: ['held'], limit: 10_000 });
   await store.tasks.move(
     held.map(({ id }) => id),

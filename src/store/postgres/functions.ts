@@ -144,8 +144,17 @@ const DEFINITION = /FUNCTION (\w+)\((?:(?!LANGUAGE)[\s\S])*LANGUAGE plpgsql(?: S
 /** The two functions of pick.sql. */
 function pickFunctions(): string {
   const text = sqlFile('functions/pick');
-  return Object.entries({ pick: 'pick-any', pick_limited: 'pick-limited' })
-    .map(([name, tasks]) => text.replace('{name}', name).replace('{tasks}', () => sqlFile(`functions/${tasks}`)))
+  const isLimited = '(SELECT bool_or(is_limited) FROM task WHERE id IN (SELECT id FROM given))';
+  return [
+    { name: 'pick', tasks: 'pick-any', isLimited: 'false' },
+    { name: 'pick_limited', tasks: 'pick-limited', isLimited },
+  ]
+    .map(({ name, tasks, isLimited }) =>
+      text
+        .replace('{name}', name)
+        .replace('{tasks}', () => sqlFile(`functions/${tasks}`))
+        .replace('{is_limited}', isLimited),
+    )
     .join('\n');
 }
 

@@ -9,14 +9,15 @@
 CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision, is_limited boolean);
 
 -- What a claim took. `is_unfinished`: it ended early, to keep its transaction short, or because limits were set meanwhile.
--- `is_blocked`: the row of a source or queue was locked.
-CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_blocked boolean);
+-- `is_blocked`: the row of a source or queue was locked. `is_limited`: as of `picked`.
+CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_blocked boolean, is_limited boolean);
 
 -- What was found in a queue: the next tasks in order; the lanes that have tasks behind these, with the place of the next one (its key
 -- and seq, or lower); the lanes that have none; whether there are more lanes than were read; how many of the tasks are suspects;
--- how many blocks of dead entries were read, if many; and whether a source was left out because somebody has its row locked.
+-- how many blocks of dead entries were read, if many; whether a source was left out because somebody has its row
+-- locked; and whether any of the tasks needs a token, or is of a source that has a state, a limit or a budget that is not full.
 CREATE TYPE picked AS (ids bigint[], going_on bigint[], next_keys double precision[], next_seqs bigint[], drained bigint[],
-  has_more boolean, suspects integer, blocks bigint, is_blocked boolean);
+  has_more boolean, suspects integer, blocks bigint, is_blocked boolean, is_limited boolean);
 
 -- Leases the next ready tasks to a worker. Answers them, and when the next task is due. `expired`: some tasks met their deadline, and
 -- the worker must recover them first. `unfinished`: the claim ended early, to keep its transaction short, and is to be made again.
@@ -78,7 +79,7 @@ BEGIN
     due := least(due, next_opening(now_));
   END IF;
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
-    'sources', CASE WHEN is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
+    'sources', CASE WHEN took.is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND took.is_unfinished);
 END $$;
 
@@ -96,7 +97,7 @@ END $$;
 -- tasks ahead of need. Claims of one queue wait for each other here, so that each finds the exact order of what is left.
 CREATE FUNCTION take_next(p_request json, p_limited boolean, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
-  done taken := ROW('{}'::bigint[], false, false);
+  done taken := ROW('{}'::bigint[], false, false, false);
   queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, true, p_limited, p_now) c);
   count_ integer := cardinality(queues_);
   most integer := (p_request ->> 'limit')::integer;
@@ -121,6 +122,7 @@ BEGIN
       done.taken := done.taken || got.taken;
       done.is_unfinished := done.is_unfinished OR got.is_unfinished;
       done.is_blocked := done.is_blocked OR got.is_blocked;
+      done.is_limited := done.is_limited OR got.is_limited;
       IF got.is_alone THEN RETURN done; END IF;
       suspects := suspects - got.suspects;
       EXIT WHEN cardinality(done.taken) >= CASE pass WHEN 3 THEN most + most_ahead ELSE most END;
@@ -176,7 +178,7 @@ END $$;
 -- many tasks is bounded by the size of their payloads too. What a source or the queue does not let start is passed over.
 CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
   p_limited boolean, p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean,
-  OUT is_blocked boolean)
+  OUT is_blocked boolean, OUT is_limited boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
   queue_permits integer;
@@ -196,6 +198,7 @@ BEGIN
   is_unfinished := false;
   is_alone := false;
   is_blocked := false;
+  is_limited := false;
   IF p_queue.is_limited THEN
     SELECT q.permits, q.is_locked INTO queue_permits, is_blocked FROM queue_room(p_queue.queue, p_now) q;
     most := least(most, queue_permits);
@@ -241,12 +244,13 @@ BEGIN
     END IF;
     fit := wanted;
     IF wanted <> '{}' AND is_large THEN fit := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
+    is_limited := is_limited OR coalesce(found.is_limited, false);
     got := lease(fit, p_request, p_token, p_limited, p_queue.is_limited, p_now);
     IF got IS NULL THEN
       is_unfinished := true;
       RETURN;
     END IF;
-    IF got <> '{}' AND p_limited THEN PERFORM note_starts(got, p_now); END IF;
+    IF got <> '{}' AND found.is_limited THEN PERFORM note_starts(got, p_now); END IF;
     IF got <> '{}' AND p_queue.is_limited THEN PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now); END IF;
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
     IF reach IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
@@ -274,9 +278,16 @@ DECLARE
   without text[] := '{}';
   is_blocked boolean := false;
 BEGIN
+  -- Mostly the lanes that are read first are of other sources.
+  found := pick(p_queue, p_tracks, p_most, p_suspects, p_except, '{}', p_now);
+  IF NOT EXISTS (SELECT 1 FROM lanes a WHERE a.id = ANY(found.going_on || found.drained)
+    AND (a.track = 1 OR EXISTS (SELECT 1 FROM source_states s WHERE s.name = a.source)))
+  THEN
+    RETURN found;
+  END IF;
   FOR attempt IN 1..4 LOOP
     found := pick_limited(p_queue, p_tracks, p_most, p_suspects, p_except, without, p_now);
-    EXIT WHEN found.ids IS NULL;
+    EXIT WHEN found.ids IS NULL OR NOT found.is_limited;
     passed := admitted(found.ids, p_now);
     is_blocked := is_blocked OR passed.missed <> '{}';
     IF cardinality(passed.ids) = cardinality(found.ids) THEN EXIT; END IF;
@@ -422,7 +433,7 @@ END $$;
 -- Leases the tasks that were asked for by id, as far as the worker may have them.
 CREATE FUNCTION take_only(p_request json, p_limited boolean, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
-  done taken := ROW('{}'::bigint[], false, false);
+  done taken := ROW('{}'::bigint[], false, false, p_limited);
   queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, false, p_limited, p_now) c);
   queue_ claimable;
   passed record;

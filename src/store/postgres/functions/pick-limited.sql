@@ -22,5 +22,5 @@
       WINDOW its_source AS (PARTITION BY source ORDER BY pair, is_second, order_key, seq ROWS UNBOUNDED PRECEDING)),
     task AS MATERIALIZED (
       SELECT t.id, t.place[1] AS order_key, t.place[2]::bigint AS seq, t.nth, t.lane, t.track IN (2, 3) AS is_suspect, t.turn,
-        CASE WHEN p_queue.fair THEN t.source END AS source, t.nth_of_source
+        CASE WHEN p_queue.fair THEN t.source END AS source, t.nth_of_source, (t.room).is_known OR t.track = 1 AS is_limited
       FROM ordered t WHERE coalesce(nth_of_source <= (room).permits, true) AND (track <> 1 OR nth_with_token <= (room).tokens)),

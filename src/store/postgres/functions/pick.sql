@@ -59,7 +59,7 @@ BEGIN
     SELECT (SELECT array_agg(id ORDER BY n) FROM given),
       (SELECT array_agg(lane) FROM next), (SELECT array_agg(key) FROM next), (SELECT array_agg(seq) FROM next),
       (SELECT array_agg(id) FROM lane WHERE n <= lanes_most AND id NOT IN (SELECT lane FROM next)),
-      (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL, NULL,
+      (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL, NULL, {is_limited},
       -- No lane that was not read, and no lane of which only the first tasks were read, can have a task before the last one.
       NOT EXISTS (SELECT 1 FROM lane l WHERE l.n > lanes_most AND (l.track NOT IN (2, 3) OR (SELECT count(*) FROM met) < p_suspects)
           AND NOT coalesce((SELECT n = p_most AND CASE WHEN p_queue.fair THEN round = 0 AND turn < l.rank
@@ -68,7 +68,7 @@ BEGIN
           AND g.n < greatest(p_most, (SELECT n FROM last))),
       (SELECT min(rank) FROM lane), (SELECT count(*) FROM lane)
     INTO found.ids, found.going_on, found.next_keys, found.next_seqs, found.drained, found.has_more, found.suspects, found.blocks, found.is_blocked,
-      is_exact, lowest, lanes_read;
+      found.is_limited, is_exact, lowest, lanes_read;
     EXIT WHEN is_exact OR lanes_read = 0;
     rested := rest_lanes(found.drained, p_now);
     rested_in_all := rested_in_all + rested;

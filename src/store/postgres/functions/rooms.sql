@@ -3,8 +3,9 @@
 -- nobody while it has the lock of a queue.
 
 -- How many tasks of a source may start now, and how many that need a token; null: any number. Where none may start, why, and when that
--- ends, if it is known.
-CREATE TYPE room AS (permits integer, tokens integer, is_ramping boolean, backlog_is_next boolean, closed_by text, opens_at bigint);
+-- ends, if it is known. `is_known`: there is a row of the source.
+CREATE TYPE room AS (permits integer, tokens integer, is_ramping boolean, backlog_is_next boolean, closed_by text, opens_at bigint,
+  is_known boolean);
 
 -- How many starts a pace admits now; null: any number. As in `src/starts.ts`.
 CREATE FUNCTION starts_at_pace(p_per_second double precision, p_burst double precision, p_next_start double precision, p_now bigint)
@@ -83,7 +84,14 @@ DECLARE
   found room;
 BEGIN
   SELECT * INTO s FROM source_states WHERE name = p_source;
+  IF s.name IS NULL THEN
+    found.tokens := budget_full();
+    found.is_known := false;
+    IF p_source = ANY(p_without) THEN found.permits := 0; END IF;
+    RETURN found;
+  END IF;
   found := room_of(s, p_now);
+  found.is_known := true;
   IF s.closed_by IS NOT NULL OR p_source = ANY(p_without) THEN found.permits := 0; END IF;
   IF s.budget_opens_at IS NOT NULL THEN found.tokens := 0; END IF;
   RETURN found;

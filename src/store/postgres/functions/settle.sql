@@ -217,11 +217,16 @@ DECLARE
   written json;
   named bigint[];
   item settlement;
+  -- Whether any of their sources has a row, or may get one.
   has_states boolean := EXISTS (SELECT 1 FROM source_states) OR p_changes;
   sources_ record;
   differing bigint[] := '{}';
   refunded bigint[];
 BEGIN
+  IF has_states AND NOT p_changes THEN
+    has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(p_ids || p_item_ids)) t
+      JOIN lanes a ON a.id = t.lane JOIN source_states s ON s.name = a.source);
+  END IF;
   IF has_states OR p_items IS NOT NULL AND (cardinality(p_ids) > 0
       OR EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL)) THEN
     -- Where several statements lock them, in one order over all of them before, so that nobody who locks several can wait for

@@ -13,17 +13,15 @@ import { plural } from './plural.ts';
  * `probing`: one task at a time tests it. `ramping`: it works again, and its tasks are released slowly. `limited`: somebody set a
  * limit, or little is left of its own. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
  */
-export const SHOWN_SOURCE_STATES = [
-  'held',
-  'needs_person',
-  'shut',
-  'probing',
-  'ramping',
-  'limited',
-  'watched',
-  'normal',
-] as const;
-export type ShownSourceState = (typeof SHOWN_SOURCE_STATES)[number];
+export type ShownSourceState =
+  | 'held'
+  | 'needs_person'
+  | 'shut'
+  | 'probing'
+  | 'ramping'
+  | 'limited'
+  | 'watched'
+  | 'normal';
 
 /** A source with what its memory says, if it has one that can be read. */
 export interface SourceSeen {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect } from 'vitest';
 import { PRESET_NAMES } from '../../src/failure/presets.ts';
+import type { HeldBy } from '../../src/store/store.ts';
 import { test } from '../process/cli-process.ts';
 
 async function blocks(page: string, language: string): Promise<readonly string[]> {
@@ -40,6 +41,33 @@ describe('docs/policies.md', () => {
         .slice(1);
       expect([line, (await project.run(...words)).exit]).toEqual([line, 0]);
     }
+  });
+});
+
+describe('docs/sources.md', () => {
+  test('has configurations that are good', async ({ project }) => {
+    const configurations = await blocks('docs/sources.md', 'yaml');
+    expect(configurations.length).toBeGreaterThan(1);
+    for (const [i, text] of configurations.entries()) {
+      const file = project.write(`sources-${i}.yaml`, text);
+      expect(await project.run('policies', 'validate', file)).toMatchObject({ exit: 0 });
+    }
+  });
+
+  test('names everything that holds a task', async () => {
+    const text = await readFile('docs/sources.md', 'utf8');
+    const causes: Readonly<Record<HeldBy, true>> = {
+      breaker: true,
+      rate_limit: true,
+      needs_person: true,
+      budget: true,
+      pace: true,
+      concurrency: true,
+      source_held: true,
+      queue_paused: true,
+      no_worker: true,
+    };
+    expect(Object.keys(causes).filter((cause) => !text.includes(`| \`${cause}\``))).toEqual([]);
   });
 });
 

@@ -100,6 +100,14 @@ export function promisesOfLimits(factory: StoreFactory): void {
       }
     });
 
+    test('a claim by id passes over what a limit holds and goes on to the next', async () => {
+      const worker = await scene.join();
+      await sources().limit(S, { concurrency: 1 }, person);
+      await scene.start(worker);
+      const [held, free] = await scene.enqueue({}, { source: 'b' });
+      expect(idsOf(await scene.claim(worker, { only: [held as number, free as number], limit: 1 }))).toEqual([free]);
+    });
+
     test('a limit is changed and removed while tasks wait', async () => {
       const worker = await scene.join();
       await scene.enqueue(...many(9));

@@ -436,6 +436,7 @@ DECLARE
   done taken := ROW('{}'::bigint[], false, false, p_limited);
   queues_ claimable[] := ARRAY(SELECT c FROM claimable_queues(p_request, false, p_limited, p_now) c);
   queue_ claimable;
+  most integer := (p_request ->> 'limit')::integer;
   passed record;
   picked bigint[];
   of_queue bigint[];
@@ -443,9 +444,14 @@ BEGIN
   -- As for other claims: who sets a limit waits for this one.
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
   IF p_limited THEN queues_ := with_limits(queues_); END IF;
-  picked := pick_only(p_request, queues_);
+  -- What is not admitted makes room for others.
+  picked := pick_only(p_request, queues_, CASE WHEN p_limited THEN json_array_length(p_request -> 'only') ELSE most END,
+    (p_request ->> 'alone')::boolean);
   IF p_limited THEN
     passed := admitted(picked, p_now);
+    IF passed.ids = '{}' AND (p_request ->> 'alone')::boolean THEN
+      passed := admitted(pick_only(p_request, queues_, json_array_length(p_request -> 'only'), false), p_now);
+    END IF;
     picked := passed.ids;
     done.is_blocked := passed.missed <> '{}';
   END IF;
@@ -457,6 +463,7 @@ BEGIN
     of_queue := of_queue[1 + coalesce((SELECT permits FROM queue_room(queue_.queue, p_now)), cardinality(of_queue)) :];
     picked := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) WHERE t.id <> ALL(of_queue) ORDER BY t.n);
   END LOOP;
+  picked := picked[1 : most];
   done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, p_limited,
     EXISTS (SELECT 1 FROM unnest(queues_) q WHERE q.is_limited), p_now);
   IF done.taken IS NULL THEN
@@ -474,8 +481,8 @@ BEGIN
   RETURN done;
 END $$;
 
--- The tasks that were asked for by id, as far as the worker may have them, locked.
-CREATE FUNCTION pick_only(p_request json, p_queues claimable[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- The tasks that were asked for by id, as far as the worker may have them, locked: at most so many.
+CREATE FUNCTION pick_only(p_request json, p_queues claimable[], p_most integer, p_alone boolean) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   classes_ integer[];
@@ -491,9 +498,9 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = a.source)
     ORDER BY o.n FOR UPDATE OF l SKIP LOCKED
   LOOP
-    EXIT WHEN cardinality(picked) = (p_request ->> 'limit')::integer;
+    EXIT WHEN cardinality(picked) = p_most;
     IF task.lost > 1 THEN
-      CONTINUE WHEN picked <> '{}' OR NOT (p_request ->> 'alone')::boolean;
+      CONTINUE WHEN picked <> '{}' OR NOT p_alone;
       RETURN ARRAY[task.id];
     END IF;
     CONTINUE WHEN task.lost = 1 AND suspects <= 0;

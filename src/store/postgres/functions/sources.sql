@@ -86,7 +86,7 @@ END $$;
 CREATE FUNCTION running_of_queue(p_queue integer) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN QUERY SELECT l.id FROM live l JOIN classes c ON c.id = l.class
-    WHERE l.state = 'running' AND l.worker IS NOT NULL AND c.queue = p_queue;
+    WHERE l.state = 'running' AND l.worker IS NOT NULL AND l.why IS DISTINCT FROM 'expiry' AND c.queue = p_queue;
 END $$;
 
 -- Puts the waiting tasks of a queue into its new order, and its lanes into their line; sets its limits.

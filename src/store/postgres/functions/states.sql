@@ -254,6 +254,7 @@ END $$;
 CREATE FUNCTION running_of_source(p_source text) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN ARRAY(SELECT l.id FROM live l JOIN lanes a ON a.id = l.lane WHERE l.state = 'running' AND l.worker IS NOT NULL
+    AND l.why IS DISTINCT FROM 'expiry'
     AND a.source = p_source ORDER BY l.id);
 END $$;
 

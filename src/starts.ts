@@ -5,6 +5,12 @@ import type { Pace } from './pace.ts';
  * How a pace is kept: as the time at which the next start is allowed. Who comes late catches up by the burst, and by no more.
  */
 
+/**
+ * A source is probed by one task at a time. A probe that has not ended after so long does not hold up the next one any more: it may hang, or
+ * its process may be stopped.
+ */
+export const PROBE_HOLDS_FOR: Milliseconds = 60_000;
+
 /** How many tasks may start now. `nextStart`: as it was kept; null where nothing started yet. */
 export function startsAllowed({ perSecond, burst }: Pace, nextStart: number | null, now: number): number {
   const next = nextStart ?? now;

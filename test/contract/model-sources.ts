@@ -115,7 +115,7 @@ export class ModelSources {
     if (source.tokens) this.#setTokens(source, this.#tokensOf(source, now) + PER_SUCCESS, now);
   }
 
-  /** What may be started now, where so many of its tasks run and so many of them are probes. */
+  /** What may be started now, where so many of its tasks run and so many of them are probes that hold up others. */
   roomOf(
     name: string,
     { running, probes }: { readonly running: number; readonly probes: number },

@@ -1,6 +1,7 @@
 import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type { FailureKind } from '../../src/failure/outcome.ts';
+import { PROBE_HOLDS_FOR } from '../../src/starts.ts';
 import type {
   Claimed,
   ClaimRequest,
@@ -260,7 +261,7 @@ export class Model {
   /** What may be started of a source now. */
   roomOf(source: string, now: number): ModelRoom {
     const running = this.tasks.filter(({ given, lease }) => given.source === source && lease && lease.why !== 'expiry');
-    const probes = running.filter(({ lease }) => lease?.probe);
+    const probes = running.filter(({ lease }) => lease?.probe && lease.startedAt + PROBE_HOLDS_FOR > now);
     return this.sources.roomOf(source, { running: running.length, probes: probes.length }, now);
   }
 
@@ -356,7 +357,8 @@ export class Model {
     now: number,
   ): { readonly times: readonly Milliseconds[]; readonly least: Milliseconds } {
     const ofQueues = [...this.#queues.values()].map(({ limits }) => Math.ceil(limits.nextStart ?? 0));
-    const times = [...ofQueues, ...this.sources.names.flatMap((name) => this.sources.timesOf(name, now))];
+    const ofProbes = this.tasks.flatMap(({ lease }) => (lease?.probe ? [lease.startedAt + PROBE_HOLDS_FOR] : []));
+    const times = [...ofQueues, ...ofProbes, ...this.sources.names.flatMap((name) => this.sources.timesOf(name, now))];
     const held = this.tasks.filter(
       (task) => isDue(task, now) && fits(task, request) && this.sources.opensAt(task.given.source, now) > now,
     );

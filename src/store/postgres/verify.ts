@@ -1,3 +1,4 @@
+import { PROBE_HOLDS_FOR } from '../../starts.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
 /** Each query finds rows that break an invariant; the sentence says which. $ stands for the schema. */
@@ -22,9 +23,9 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       AND l.looked_at < $.now_ms() - 5000`,
   'is leased to a worker that is not there': `
     SELECT id FROM $.live WHERE state = 'running' AND worker <> 0 AND worker NOT IN (SELECT id FROM $.workers)`,
-  'is a probe beside another one of its source': `
-    SELECT t.id FROM $.live t JOIN $.live o ON o.counted = t.counted AND o.is_probe AND o.state = 'running' AND o.id < t.id
-    WHERE t.is_probe AND t.state = 'running'`,
+  'is a probe that began too soon after another one of its source': `
+    SELECT t.id FROM $.live t JOIN $.live o ON o.counted = t.counted AND o.is_probe AND o.state = 'running' AND o.id <> t.id
+    WHERE t.is_probe AND t.state = 'running' AND t.since >= o.since AND t.since < o.since + ${PROBE_HOLDS_FOR}`,
   'was removed and left a lost lease behind': `
     SELECT task AS id FROM $.lost WHERE task NOT IN (SELECT id FROM $.live UNION ALL SELECT id FROM $.ended
       UNION ALL SELECT id FROM $.succeeded)`,

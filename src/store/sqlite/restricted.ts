@@ -1,6 +1,6 @@
 import { FULL, PER_SUCCESS, REFILL_EVERY, tokensAfter, untilToken } from '../../budget.ts';
 import type { Pace } from '../../pace.ts';
-import { nextStartAfter, startsAllowed, stricter, underPace } from '../../starts.ts';
+import { nextStartAfter, PROBE_HOLDS_FOR, startsAllowed, stricter, underPace } from '../../starts.ts';
 import type { HeldBy, RestrictionCause } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
@@ -376,7 +376,8 @@ export class Restricted {
     if (rules.cause !== null) {
       if (rules.until_released === 1) return held(rules.cause, null);
       if (rules.shut_until !== null && rules.shut_until > now) return held(rules.cause, rules.shut_until);
-      if (rules.probing === 1 && this.#probesOf(source) > 0) return held(rules.cause, null);
+      const nextProbe = rules.probing === 1 ? this.#nextProbeOf(source) : now;
+      if (nextProbe > now) return held(rules.cause, nextProbe);
     }
     const pace = paceOf(rules);
     if (pace && rules.next_start !== null) {
@@ -389,11 +390,13 @@ export class Restricted {
     return { heldBy: null, noToken: tokens < 1, opensAt: tokens < 1 ? now + untilToken(tokens) : null };
   }
 
-  #probesOf(source: string): number {
-    return this.#sql.column<number>(
-      'SELECT count(*) FROM hf_running WHERE limited_source = ? AND probe = 1',
+  /** When the probe that runs holds up no other any more; 0 where none runs. */
+  #nextProbeOf(source: string): number {
+    const [last] = this.#sql.column<number | null>(
+      'SELECT max(started_at) FROM hf_running WHERE limited_source = ? AND probe = 1',
       source,
-    )[0] as number;
+    );
+    return last == null ? 0 : last + PROBE_HOLDS_FOR;
   }
 
   #runningOf(source: string): number {

@@ -1,4 +1,5 @@
 import { FULL } from '../../budget.ts';
+import { PROBE_HOLDS_FOR } from '../../starts.ts';
 import type { Sql } from './driver.ts';
 
 /** Each query finds rows that break an invariant; the sentence says which. */
@@ -87,10 +88,11 @@ const INVARIANTS_OF_SOURCES: Readonly<Record<string, string>> = {
       OR held_by = 'pace' OR no_token)`,
   'lets nothing start although none of its tasks runs': `
     SELECT r.source FROM hf_restricted r LEFT JOIN hf_source_states s ON s.source = r.source
-    WHERE (r.held_by = 'concurrency' OR s.probing AND r.held_by = s.cause AND r.opens_at IS NULL AND NOT s.until_released)
+    WHERE (r.held_by = 'concurrency' OR s.probing AND r.held_by = s.cause AND r.opens_at IS NOT s.shut_until AND NOT s.until_released)
       AND NOT EXISTS (SELECT 1 FROM hf_running t WHERE t.limited_source = r.source)`,
-  'has more than one probe': `
-    SELECT limited_source AS source FROM hf_running WHERE probe = 1 GROUP BY 1 HAVING count(*) > 1`,
+  'has a probe that began too soon after another one': `
+    SELECT t.limited_source AS source FROM hf_running t JOIN hf_running o ON o.limited_source = t.limited_source AND o.id <> t.id
+    WHERE t.probe = 1 AND o.probe = 1 AND t.started_at >= o.started_at AND t.started_at < o.started_at + ${PROBE_HOLDS_FOR}`,
   'has a budget beyond its bounds': `
     SELECT source FROM hf_budgets WHERE tokens < 0 OR tokens > ${FULL}`,
 };

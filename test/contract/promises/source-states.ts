@@ -444,6 +444,25 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.claim(worker)).toMatchObject([{ probe: true }]);
     });
 
+    test('a probe that hangs holds up the next one for a minute', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      await restrict(scene, S, { cause: 'breaker', probing: true });
+      const [first, second, third] = await scene.enqueue({}, {}, {});
+      const [hanging] = (await scene.claim(alice)) as [Claimed];
+      scene.advance(59_999);
+      expect(await scene.claim(bob)).toEqual([]);
+      expect((await scene.find(second as number)).heldFor).toBe(1);
+      scene.advance(1);
+      const [next] = (await scene.claim(bob, { limit: 5 })) as [Claimed];
+      expect([hanging, next]).toMatchObject([
+        { lease: { task: first }, probe: true },
+        { lease: { task: second }, probe: true },
+      ]);
+      expect(await scene.claim(bob)).toEqual([]);
+      await done(next);
+      expect(idsOf(await scene.claim(bob))).toEqual([third]);
+    });
+
     test('a probe whose worker is lost stops nothing: once it is recovered, there is another', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       await restrict(scene, S, { cause: 'breaker', probing: true });

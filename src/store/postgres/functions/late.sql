@@ -53,7 +53,7 @@ BEGIN
   DELETE FROM uniques WHERE task = p_item.id;
   -- Where it was counted for its source, the next claim looks anew whether something may start.
   UPDATE source_states s SET opens_at = p_now FROM live l WHERE l.id = p_item.id AND s.name = l.counted AND s.closed_by IS NOT NULL
-    AND s.opens_at IS NULL AND coalesce(s.shut_until, 0) <= p_now;
+    AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now;
   IF found_.state = 'needs_manual' THEN
     WITH gone AS (DELETE FROM ended WHERE id = p_item.id RETURNING *) INSERT INTO succeeded SELECT * FROM gone;
   ELSE

@@ -44,6 +44,7 @@ CREATE FUNCTION room_of(s source_states, p_now bigint) RETURNS room LANGUAGE plp
 DECLARE
   found room;
   starts integer;
+  next_probe bigint;
 BEGIN
   found.tokens := floor(tokens_of(s, p_now) + 1e-9);
   found.is_ramping := s.is_ramping;
@@ -56,9 +57,11 @@ BEGIN
   END IF;
   IF s.is_probing THEN
     found.permits := 1;
-    IF EXISTS (SELECT 1 FROM live WHERE counted = s.name AND state = 'running' AND is_probe) THEN
+    next_probe := (SELECT max(since) + probe_holds_for() FROM live WHERE counted = s.name AND state = 'running' AND is_probe);
+    IF next_probe > p_now THEN
       found.permits := 0;
       found.closed_by := s.cause;
+      found.opens_at := next_probe;
       RETURN found;
     END IF;
   END IF;

@@ -173,7 +173,7 @@ BEGIN
     CONTINUE WHEN NOT is_changed AND NOT frees OR s.name IS NULL;
     s := with_gates(s, p_now);
     -- What is settled here still runs, so the next claim looks anew whether something may start.
-    IF frees AND s.closed_by IS NOT NULL AND s.opens_at IS NULL AND coalesce(s.shut_until, 0) <= p_now THEN s.opens_at := p_now; END IF;
+    IF frees AND s.closed_by IS NOT NULL AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now THEN s.opens_at := p_now; END IF;
     PERFORM save_source(s);
     opens := opens OR s.closed_by IS NULL OR s.opens_at <= p_now;
     shuts := shuts OR is_changed AND (s.shut_until > p_now OR s.is_probing);

@@ -194,6 +194,17 @@ export function promisesOfLimits(factory: StoreFactory): void {
       expect(await claim(worker)).toMatchObject({ count: 2 });
     });
 
+    test('another pace counts from when it is set: a slow one of before holds nothing back', async () => {
+      const worker = await scene.join();
+      await setUp({ pace: { perSecond: 0.01, burst: 1 } });
+      await scene.enqueue(...many(3));
+      expect(await claim(worker)).toMatchObject({ count: 1, nextDueIn: 100_000 });
+      await setUp({ pace: { perSecond: 0.01, burst: 1 } });
+      expect(await claim(worker)).toMatchObject({ count: 0, nextDueIn: 100_000 });
+      await setUp({ pace: { perSecond: 10, burst: 1 } });
+      expect(await claim(worker)).toMatchObject({ count: 1, nextDueIn: 100 });
+    });
+
     test('concurrency counts its leases, of all sources', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       const running = await scene.start(alice);

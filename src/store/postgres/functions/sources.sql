@@ -70,9 +70,11 @@ END $$;
 CREATE FUNCTION limit_queue(p_queue integer, p_limits jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF p_limits ? 'pace' THEN
+    -- Another pace counts from now on: what a slow one of before held back may start.
     UPDATE queues SET per_second = (p_limits #>> '{pace,perSecond}')::double precision,
-      burst = (p_limits #>> '{pace,burst}')::double precision WHERE id = p_queue;
-    UPDATE queues SET next_start = NULL WHERE id = p_queue AND per_second IS NULL;
+      burst = (p_limits #>> '{pace,burst}')::double precision, next_start = NULL
+      WHERE id = p_queue AND (per_second, burst) IS DISTINCT FROM
+        ((p_limits #>> '{pace,perSecond}')::double precision, (p_limits #>> '{pace,burst}')::double precision);
   END IF;
   IF p_limits ? 'concurrency' THEN
     UPDATE queues SET concurrency = (p_limits ->> 'concurrency')::integer WHERE id = p_queue;

@@ -48,9 +48,9 @@ export function parsePace(input: unknown, what = 'pace'): Pace {
     : { perSecond, burst: wholeNumber(burst, `${what}.burst`, 1, MOST_AT_ONCE) };
 }
 
-/** A pace at this rate with the burst that it has unless said otherwise. */
-export function paced(perSecond: number): Pace {
-  return { perSecond, burst: Math.max(1, Math.ceil(perSecond / 10)) };
+/** A pace at this rate with the burst that it has unless said otherwise, or a larger least one. */
+export function paced(perSecond: number, leastBurst = 1): Pace {
+  return { perSecond, burst: Math.max(leastBurst, Math.ceil(perSecond / 10)) };
 }
 
 /** Writes a rate the way `parsePace` reads it, in whole numbers where a unit allows it: `10/s`, `90/m`, `5000/h`, `1/7d`. */

@@ -21,14 +21,18 @@ export function restrictionOf({ phase, quota }: Memory): Restriction | undefined
       return { cause: 'breaker', probing: true, ...shut(phase.shutFor) };
     case 'ramping': {
       const { cause, ramp } = phase;
-      const rate = Math.min(
-        ramp.free ? Number.POSITIVE_INFINITY : ramp.rate,
-        quota?.perSecond ?? Number.POSITIVE_INFINITY,
-      );
-      return { cause, ramping: true, ...(Number.isFinite(rate) && { pace: paced(rate) }), ...shut(phase.shutFor) };
+      const released = ramp.free ? undefined : paced(ramp.rate, Math.min(LATE_BURST, Math.ceil(ramp.rate)));
+      const pace =
+        quota && quota.perSecond < (released?.perSecond ?? Number.POSITIVE_INFINITY)
+          ? paced(quota.perSecond)
+          : released;
+      return { cause, ramping: true, ...(pace && { pace }), ...shut(phase.shutFor) };
     }
   }
 }
+
+/** A worker comes a little late to each start. With a burst of 1 each would delay the next one, and a rate of some starts a second were never reached. */
+const LATE_BURST = 2;
 
 function shut(shutFor: number): Pick<Restriction, 'shutFor'> {
   return shutFor > 0 ? { shutFor } : {};

@@ -163,7 +163,10 @@ BEGIN
         s := with_change(s, word.change, p_now);
         expected := expected + 1;
         is_changed := true;
-        refunds_ := refunds_ || ARRAY(SELECT json_array_elements(word.change -> 'refunds'));
+        -- What a later settlement of this call charges is not there yet.
+        refunds_ := refunds_ || ARRAY(SELECT given FROM json_array_elements(word.change -> 'refunds') given WHERE NOT EXISTS (
+          SELECT 1 FROM json_populate_recordset(NULL::settlement, p_items) i
+          WHERE i.id = (given ->> 'task')::bigint AND i.x = (given ->> 'execution')::integer AND i.so > word.p));
       END IF;
     END LOOP;
     IF NOT is_broken AND NOT is_changed AND s.tokens IS NOT NULL THEN

@@ -6,7 +6,7 @@ import { provesNeedOfPerson, provesOutage, untilProbe, withFailure } from './bre
 import type { Change, Refund } from './change.ts';
 import { type Cause, isNormal, type Memory, NORMAL, type Probing, type Ramping, type WhyAPerson } from './memory.ts';
 import type { Observation } from './observation.ts';
-import { afterAnswer, afterThrottle, firstRamp } from './ramp.ts';
+import { afterAnswer, afterPause, afterThrottle, firstRamp } from './ramp.ts';
 import { changeTo } from './restriction.ts';
 
 /** What one observation comes to. */
@@ -180,7 +180,7 @@ function gate(before: Memory, seen: Observation, asked: Milliseconds): Memory {
   if (asked > seen.maxRetryAfter) return needsPerson(before, 'long_retry_after', last);
   const was: Omit<Ramping, 'last'> =
     phase.name === 'ramping'
-      ? { ...phase, ramp: afterThrottle(phase.ramp, seen.startedAgo) }
+      ? { ...phase, ramp: afterPause(phase.ramp, seen.startedAgo) }
       : phase.name === 'probing'
         ? rampFrom(phase, 'rate_limit')
         : {

@@ -72,6 +72,15 @@ export function afterThrottle(ramp: Ramp, startedAgo: Milliseconds): Ramp {
   };
 }
 
+/**
+ * After the source asked for a pause, which it gets. The pause spaces the starts by itself, so the rate does not go below that of a ramp
+ * that begins: otherwise a few short pauses in a row would slow the source down for a long time.
+ */
+export function afterPause(ramp: Ramp, startedAgo: Milliseconds): Ramp {
+  const after = afterThrottle(ramp, startedAgo);
+  return { ...after, rate: Math.max(after.rate, Math.min(ramp.rate, FIRST_RATE)) };
+}
+
 /** The average of a few answers at least, and of two seconds at least. In seconds. */
 function measuredOver(rate: number): number {
   return Math.max(2, 5 / rate);

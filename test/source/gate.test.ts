@@ -129,3 +129,9 @@ describe('a limit that a source names in its answers', () => {
     expect(source.phase).toBe('probing');
   });
 });
+
+test('a source that asks for short pauses again and again is not slowed down beyond those', () => {
+  const source = new Told();
+  for (let task = 1; task <= 20; task++) source.after(3_000, 'rate_limited', { task, retryAfter: 3_000 });
+  expect(source.ramping).toMatchObject({ shutFor: 3_000, ramp: { rate: 1 } });
+});

@@ -15,8 +15,9 @@ const GROWTH = 0.5;
 /** What is left of the rate when the source refuses work for the first time, or soon after the last time, and otherwise. */
 const SHARP = 0.7;
 const GENTLE = 0.95;
-/** How long it takes to grow back to the rate at which the source refused work. */
+/** How long it takes to grow back to the rate at which the source refused work: longer where that rate was slow, up to the longest. */
 const GROW_BACK: Milliseconds = 15_000;
+const LONGEST_GROW_BACK: Milliseconds = 60_000;
 /** Above this the rate is at most so many times what the source really answers: more would release everything at once some day. */
 const UNCHECKED = 10;
 const MOST_ABOVE_MEASURED = 2.5;
@@ -50,7 +51,7 @@ function grown({ rate, throttle }: Ramp, startedAgo: Milliseconds): number {
   // An execution that takes long tells late, so the rate must not grow by more while it runs.
   if (throttle === undefined) return rate + GROWTH / Math.max(1, startedAgo / 1_000);
   const { ago, ceiling, floor } = throttle;
-  const part = ago / Math.max(GROW_BACK, 20_000 / ceiling) - 1;
+  const part = ago / Math.min(LONGEST_GROW_BACK, Math.max(GROW_BACK, 20_000 / ceiling)) - 1;
   return ceiling + (ceiling - floor) * part ** 3;
 }
 

@@ -5,6 +5,7 @@ import type { RemovableState, Retention } from '../retention.ts';
 import type { PrunedTask, Store } from '../store/store.ts';
 import type { Announcer } from './announcer.ts';
 import { clockTrouble } from './clock-trouble.ts';
+import { forgetNormalSources } from './forget-sources.ts';
 import type { RedriveDriver } from './redrive-driver.ts';
 
 /** So often one of all workers removes what is old. */
@@ -16,7 +17,7 @@ const SHORTEST_PAUSE: Milliseconds = 5;
 const ACTIONS_AT_ONCE = 100;
 
 export interface ChoresOptions {
-  readonly upkeep: Store['upkeep'];
+  readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
   readonly announcer: Announcer;
@@ -84,8 +85,8 @@ export class Chores {
 
   /** Says once that the clock jumped, and once more if it jumps again later. */
   async #lookAtClock(): Promise<void> {
-    const { upkeep, log, worker } = this.#options;
-    const clock = await upkeep.clock();
+    const { store, log, worker } = this.#options;
+    const clock = await store.upkeep.clock();
     const trouble = clockTrouble(clock);
     if (trouble !== undefined && !this.#doubted) log.warn({ ...clock, worker }, trouble);
     this.#doubted = trouble !== undefined;
@@ -93,17 +94,19 @@ export class Chores {
 
   /** A log that takes no such lines leaves them to the log of another worker. */
   async #logActions(): Promise<void> {
-    const { upkeep, log, announcer } = this.#options;
+    const { store, log, announcer } = this.#options;
     while (isEnabled(log, 'info') && !this.#resting) {
-      const actions = await upkeep.takeActions(ACTIONS_AT_ONCE);
+      const actions = await store.upkeep.takeActions(ACTIONS_AT_ONCE);
       for (const action of actions) announcer.log({ kind: 'action', action });
       if (actions.length < ACTIONS_AT_ONCE) return;
     }
   }
 
   async #prune(): Promise<void> {
-    const { upkeep, clock, announcer, retention, onRemoved } = this.#options;
+    const { store, clock, announcer, retention, onRemoved } = this.#options;
+    const { upkeep } = store;
     if (!(await upkeep.takeTurn('retention', EVERY))) return;
+    await forgetNormalSources(store);
     const counts: Partial<Record<RemovableState, number>> = {};
     let after: number | undefined;
     // Who took the turn removes something, however soon it is told to rest.

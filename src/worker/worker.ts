@@ -249,7 +249,7 @@ export class Worker implements AsyncDisposable {
       handBack: (held) => this.#claimer.handBack(held, HELD),
     });
     this.#chores = new Chores({
-      upkeep: store.upkeep,
+      store,
       clock: world.clock,
       log: this.#log,
       announcer: this.#announcer,

@@ -323,4 +323,17 @@ describe('the health of a source', () => {
     await kit.advance('10m');
     for (const task of await all(kit.holdfast)) expect(task).toMatchObject({ state: 'succeeded', attempts: 0 });
   });
+
+  test('of which one failure was seen, and no task since, is forgotten', async () => {
+    const { api, kit, enqueue } = await stage();
+    api.failure = refused;
+    const [only] = await enqueue(1);
+    await kit.drain();
+    expect(await kit.holdfast.sources.list()).toMatchObject([{ name: 'api' }]);
+    await kit.holdfast.cancel(only as number);
+
+    await kit.advance('2d');
+
+    expect(await kit.holdfast.sources.list()).toEqual([]);
+  });
 });

@@ -6,14 +6,17 @@ const SLOW = [
   'test/process/**/*.test.ts',
   'test/docs/**/*.test.ts',
   'test/postgres/cluster.test.ts',
-  'test/store/postgres-{connections,opening,lost-answers}.test.ts',
+  'test/store/postgres-{connections,opening,lost-answers,open-transactions,sizes,storm,wake}.test.ts',
 ];
 
 /** Who is charged for what, asked of real processes: `npm run test:who-pays`. */
 const WHO_PAYS = ['test/who-pays/**/*.test.ts'];
 
+/** Real processes that mostly wait: for a server that is down, and for claims that run out. A part of `npm run test:processes`. */
+const WAITING = ['test/process/{outage,redrive}.test.ts'];
+
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
-const SLICE = ['test/docs/**/*.test.ts', 'test/process/{cli-run,durability,many,worker}.test.ts'];
+const SLICE = ['test/docs/**/*.test.ts', 'test/process/{durability,worker}.test.ts'];
 
 /** What `npm run check:fast` runs: rules and text, without a store, and nothing that takes a second by itself. */
 const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architecture.test.ts'];
@@ -86,11 +89,23 @@ export default defineConfig({
           setupFiles,
           retry,
           include: SLOW,
-          exclude: [...SLICE, '**/node_modules/**'],
+          exclude: [...SLICE, ...WAITING, '**/node_modules/**'],
           globalSetup: ['test/build-dist.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // After the fast ones, so that what measures time in real processes does not share the processor with them.
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'waiting',
+          setupFiles,
+          retry,
+          include: WAITING,
+          globalSetup: ['test/build-dist.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
       },

@@ -32,4 +32,4 @@ const factory = {
 } as const;
 
 describeStore('postgres', factory);
-describeModel('postgres', factory, { runs: 60 });
+describeModel('postgres', factory, { runs: 40 });

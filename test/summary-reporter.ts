@@ -1,4 +1,4 @@
-import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node';
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
 /**
  * Ends a run with lines that a machine can read, after everything else was printed: one for each test that failed
@@ -7,8 +7,11 @@ import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 
 export class SummaryReporter implements Reporter {
   private counts = { passed: 0, failed: 0, skipped: 0 };
   private notes: string[] = [];
+  /** Only tests whose names fit a pattern were asked for: the others are not counted as skipped. */
+  private isSelection = false;
 
-  onInit(): void {
+  onInit({ config }: Vitest): void {
+    this.isSelection = config.testNamePattern !== undefined;
     process.on('exit', (code) => {
       const { passed, failed, skipped } = this.counts;
       // A run that broke outside its tests (no test found, a build, a teardown) has not passed either.
@@ -24,7 +27,8 @@ export class SummaryReporter implements Reporter {
     // What is neither passed nor skipped failed or never ended. A group's own errors are those of its imports and hooks.
     const failed = tests.filter((test) => !['passed', 'skipped'].includes(test.result().state));
     const brokenGroups = groups.filter((group) => group.errors().length > 0);
-    const skipped = tests.filter((test) => test.result().state === 'skipped').length;
+    const unasked = tests.filter((test) => test.result().state === 'skipped').length;
+    const skipped = this.isSelection ? 0 : unasked;
     const flaky = tests.filter((test) => test.diagnostic()?.flaky === true);
     this.notes = [
       ...flaky.map((test) => line('passed at the second try', place(test), test.result().errors?.[0])),
@@ -32,7 +36,7 @@ export class SummaryReporter implements Reporter {
       ...brokenGroups.map((group) => line('failed test', place(group), group.errors()[0])),
       ...unhandled.map((error) => line('failed test', 'outside of the tests', error)),
     ];
-    const passed = tests.length - failed.length - skipped;
+    const passed = tests.length - failed.length - unasked;
     this.counts = { passed, skipped, failed: failed.length + brokenGroups.length + unhandled.length };
   }
 }

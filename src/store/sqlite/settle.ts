@@ -112,8 +112,8 @@ export class Settling {
 
   /**
    * First executions that succeeded, which is what most settlements are: they need nothing but their lease, and leave
-   * nothing but that they succeeded. Left unanswered are those whose lease is not there, those that have a unique key to free, and
-   * those whose source has a state.
+   * nothing but that they succeeded. Left unanswered are those whose lease is not there, those that have a unique key to free, those
+   * whose source has a state, and those behind a settlement that may change what is known of their source.
    */
   #settlePlain(settlements: readonly Settlement[], answers: Settled[], now: number): void {
     mustBeLegal('running', 'succeeded');
@@ -123,10 +123,12 @@ export class Settling {
       const ids = JSON.stringify(settlements.filter((one) => one.source !== 'any').map(({ lease }) => lease.task));
       for (const id of this.#sourceStates.tasksWith(ids)) eventful.add(id);
     }
+    const firstOfSource = settlements.findIndex((one) => one.source !== 'any' && !leavesSource(one));
+    const isBehind = ({ source }: Settlement, i: number) => firstOfSource >= 0 && i > firstOfSource && source !== 'any';
     const byToken = new Map<string, Map<number, number>>();
     settlements.forEach((settlement, i) => {
       const { token, task } = settlement.lease;
-      if (!isBare(settlement) || eventful.has(task)) return;
+      if (!isBare(settlement) || eventful.has(task) || isBehind(settlement, i)) return;
       const group = byToken.get(token);
       if (!group) byToken.set(token, new Map([[task, i]]));
       else if (!group.has(task)) group.set(task, i);

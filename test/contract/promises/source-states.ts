@@ -190,6 +190,23 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(answers[2]).toMatchObject({ sourceState: { memory: 'kept', revision: await revisionOf() } });
     });
 
+    test.each([
+      ['changes', from(0)],
+      ['was made from a wrong state of', { revision: 1 }],
+    ])(
+      'a plain success after one that %s its source in the same call is refused too, and one before it is not',
+      async (_, source) => {
+        const worker = await scene.join();
+        const [before, one, after] = (await startAll(worker, 3)) as [Claimed, Claimed, Claimed];
+        const answers = await scene.store.tasks.settle([
+          settlement(before, succeeded()),
+          settlement(one, retryIn(60_000), { source }),
+          settlement(after, succeeded()),
+        ]);
+        expect([answers[0]?.answer, answers[2]?.answer]).toEqual(['settled', 'changed']);
+      },
+    );
+
     test('of two calls at once that were made from the same state, one is refused as a whole', async () => {
       const worker = await scene.join();
       const claimed = await startAll(worker, 4);

@@ -43,7 +43,7 @@ afterEach(async () => {
 async function enqueueSlowly(queue: string, source: string): Promise<() => Promise<number>> {
   await enqueuer.query('BEGIN');
   const { rows } = await enqueuer.query(
-    `SELECT (${functions}.enqueue_tasks(gen_random_uuid(), $1, '[{"g": 0, "p": 0, "b": "{}", "d": 0}]', false, true, NULL) -> 0 ->> 0)::int AS id`,
+    `SELECT (${functions}.enqueue_tasks(gen_random_uuid(), $1, '[{"g": 0, "p": 0, "b": "{}", "d": 0}]', false, true, NULL) -> 'receipts' -> 0 ->> 0)::int AS id`,
     [JSON.stringify([[queue, 'mail', '', '{}', source]])],
   );
   return async () => {

@@ -9,7 +9,6 @@ const refused = new StoreError('store_unavailable', 'It refused a statement.');
 function callThree(write: (items: readonly string[]) => Promise<readonly string[]>) {
   const gathering = new Gathering<string, string>({
     write,
-    onWritten: () => {},
     locksOf: () => [],
     mayBeBlocked: () => false,
     areIndependent: false,
@@ -58,7 +57,6 @@ test('of many calls that wait for one key, one is made again each time, and a ca
       if (items.includes('other')) isHeld = false;
       return items;
     },
-    onWritten: () => {},
     locksOf: (item) => [item.split(' ')[0] as string],
     mayBeBlocked: () => true,
     areIndependent: false,
@@ -93,7 +91,6 @@ test('where many calls are blocked, each is tried for a short time, so that anot
       if (items.includes('free')) areHeld = false;
       return items;
     },
-    onWritten: () => {},
     locksOf: (item) => [item],
     mayBeBlocked: () => true,
     areIndependent: false,

@@ -19,7 +19,6 @@ export interface BlockedCallsOptions<Item, Answer> {
   readonly write: (items: readonly Item[], patience: Milliseconds) => Promise<readonly Answer[]>;
   /** How long the statement of a single call waits for a lock where no other call is blocked. */
   readonly singlePatience: Milliseconds;
-  readonly onWritten: (answers: readonly Answer[]) => void;
   /** What an item locks, where that is known before it is written: a key of a task. */
   readonly locksOf: (item: Item) => readonly string[];
   /** How long a call is made again before its caller hears what blocks it. */
@@ -99,12 +98,11 @@ export class BlockedCalls<Item, Answer> {
 
   /** False where it is still blocked. */
   async #try(call: Blocked<Item, Answer>): Promise<boolean> {
-    const { write, onWritten, locksOf, singlePatience, patience, explain } = this.#options;
+    const { write, locksOf, singlePatience, patience, explain } = this.#options;
     // Where many are blocked they share the time, so that no call waits long until it is tried.
     const share = Math.floor(singlePatience / (1 + this.#fresh.length + this.#calls.size));
     try {
       const answers = await write(call.items, Math.max(LEAST_PATIENCE_MS, share));
-      onWritten(answers);
       call.resolve(answers);
     } catch (error) {
       if (isBlocked(error) && performance.now() - call.since < patience) {

@@ -192,7 +192,7 @@ function build(
   schema: string,
 ): Store {
   const wake = new Wake(database, connect, channelOf(schema), world.clock);
-  const notify = (news: News) => wake.call(news);
+  const notify = (news: News, isUrgent?: boolean) => wake.call(news, isUrgent);
   const classes = new Classes(database);
   const lostLeases = new LostLeases(database, world.clock);
   const pendingLeaves = new PendingLeaves(async (worker) => {

@@ -52,7 +52,7 @@ interface Parts {
   readonly lostLeases: LostLeases;
   readonly pendingLeaves: PendingLeaves;
   /** Tells workers of news, here and elsewhere. */
-  readonly notify: (news: News) => void;
+  readonly notify: (news: News, isUrgent?: boolean) => void;
   /** Tells them elsewhere only. */
   readonly tellOthers: (news: News) => void;
 }
@@ -86,6 +86,12 @@ interface SettleAnswer {
 
 type ReceiptRow = [id: number, created: boolean, replaced?: number];
 
+interface EnqueueAnswer {
+  readonly receipts: readonly ReceiptRow[];
+  /** Whether a lane was at rest before, so that workers may be idle. */
+  readonly woke: boolean;
+}
+
 /** The verbs over tasks: each one a call of one function in the database. */
 export class PostgresTasks implements TaskStore {
   readonly #parts: Parts;
@@ -108,7 +114,6 @@ export class PostgresTasks implements TaskStore {
     this.#enqueues = new Gathering({
       ...blocked,
       write: (tasks, patience) => this.#enqueue(tasks, patience),
-      onWritten: () => parts.notify('work'),
       locksOf,
       mayBeBlocked: (task) => locksOf(task).length > 0,
       areIndependent: false,
@@ -116,9 +121,6 @@ export class PostgresTasks implements TaskStore {
     this.#settles = new Gathering({
       ...blocked,
       write: (settlements, patience) => this.#settle(settlements, patience),
-      onWritten: (answers) => {
-        if (answers.some((one) => one.answer === 'settled' && isWaiting(one.state))) parts.notify('work');
-      },
       // The key of a task that is to wait again is known to the database only.
       locksOf: () => [],
       mayBeBlocked: ({ decision }) => decision.next === 'scheduled',
@@ -396,12 +398,13 @@ export class PostgresTasks implements TaskStore {
   async #enqueue(tasks: readonly NewTask[], patience: Milliseconds): Promise<readonly Receipt[]> {
     const { groups, tasks: rows, keyed } = enqueued(tasks);
     try {
-      const answer = await this.#parts.database.call<readonly ReceiptRow[]>(
+      const { receipts, woke } = await this.#parts.database.call<EnqueueAnswer>(
         'enqueue_tasks',
         [randomUUID(), groups, rows, keyed, true, patience],
         { failsBlocked: true },
       );
-      return answer.map(receipt);
+      this.#parts.notify('work', woke);
+      return receipts.map(receipt);
     } catch (error) {
       throw uniqueConflict(error) ?? error;
     }
@@ -430,7 +433,8 @@ export class PostgresTasks implements TaskStore {
     this.#parts.time.learn(now);
     const answers = new Array<Settled>(count);
     for (const { i } of round.values()) answers[i] = SUCCEEDED;
-    if (opens) this.#parts.notify('work');
+    const isWaitingAgain = told?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
+    if (opens || isWaitingAgain) this.#parts.notify('work');
     if (shuts) this.#parts.notify('recall');
     for (const [id, answer, more, state] of told ?? []) {
       const { i, settlement } = round.get(id) as Numbered;

@@ -5,8 +5,12 @@ import type { News } from '../store.ts';
 import type { PgClient } from './client.ts';
 import type { Database } from './database.ts';
 
-/** Other processes are told at most this often: a NOTIFY takes a lock that all of the server's commits share. */
+/**
+ * Other processes are told at most this often, and at most this often of urgent news: each NOTIFY wakes every worker, and takes a
+ * lock that all transactions with a NOTIFY share while they commit.
+ */
 const TOLD_EVERY_MS: Milliseconds = 100;
+const TOLD_URGENTLY_EVERY_MS: Milliseconds = 10;
 
 /** How long the test of a new listener waits to hear of itself. */
 const HEARD_WITHIN_MS: Milliseconds = 2_000;
@@ -39,7 +43,7 @@ export class Wake {
   /** Listens, or is about to. */
   #ear: Ear | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
-  #telling: NodeJS.Timeout | undefined;
+  #telling: { readonly at: Milliseconds; readonly timer: NodeJS.Timeout } | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** Ends the tests of the listener. */
   #endTests = () => {};
@@ -63,23 +67,25 @@ export class Wake {
     };
   }
 
-  /** Tells everyone who listens in this process, and, now and then, those in others. */
-  call(news: News): void {
+  /** Tells everyone who listens in this process, and, now and then, those in others. `isUrgent`: workers may be idle. */
+  call(news: News, isUrgent = false): void {
     this.#wake(news);
-    this.tellOthers(news);
+    this.tellOthers(news, isUrgent);
   }
 
-  tellOthers(news: News): void {
+  tellOthers(news: News, isUrgent = false): void {
     this.#untold.add(news);
-    if (this.#closed || this.#telling) return;
-    const wait = this.#toldAt + TOLD_EVERY_MS - performance.now();
+    const at = this.#toldAt + (isUrgent ? TOLD_URGENTLY_EVERY_MS : TOLD_EVERY_MS);
+    if (this.#closed || (this.#telling && this.#telling.at <= at)) return;
+    clearTimeout(this.#telling?.timer);
+    const wait = at - performance.now();
     if (wait <= 0) this.#tell();
-    else this.#telling = setTimeout(() => this.#tell(), wait);
+    else this.#telling = { at, timer: setTimeout(() => this.#tell(), wait) };
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#telling);
+    clearTimeout(this.#telling?.timer);
     this.#listeners.clear();
     this.#stop();
   }

@@ -81,7 +81,6 @@ export class Gathering<Item, Answer> {
         batches.flatMap(({ items }) => items),
         this.#options.groupPatience,
       );
-      this.#options.onWritten(answers);
       let from = 0;
       for (const { items, resolve } of batches) {
         resolve(answers.slice(from, from + items.length));

@@ -62,7 +62,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Records tasks that have neither key nor unique key: one statement for all. Answers their ids in order.
+-- Records tasks that have neither key nor unique key: one statement for all. Answers as `enqueue_tasks`.
 CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -85,7 +85,7 @@ BEGIN
   last_keys_ := place.last_keys;
   sources_ := place.sources;
   WITH given AS MATERIALIZED (
-    SELECT nextval(pg_get_serial_sequence('bodies', 'id')) AS id, t.n, t.g, t.p, t.b, t.i, t.dl, t.po,
+    SELECT nextval('bodies_id_seq') AS id, t.n, t.g, t.p, t.b, t.i, t.dl, t.po,
       coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
       t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
@@ -105,8 +105,7 @@ BEGIN
   SELECT (SELECT json_agg(json_build_array(id, true) ORDER BY n) FROM given),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
   INTO ids, woken, keys, seqs;
-  PERFORM wake_lanes(woken, keys, seqs);
-  RETURN coalesce(ids, '[]');
+  RETURN json_build_object('receipts', coalesce(ids, '[]'), 'woke', wake_lanes(woken, keys, seqs));
 END $$;
 
 -- Takes the keys and unique keys of these tasks, where nobody has them, for the ids that are answered in the order of the tasks. A
@@ -125,7 +124,7 @@ BEGIN
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
       t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
   given AS MATERIALIZED (
-    SELECT n, k, type, is_first, CASE WHEN is_free THEN nextval(pg_get_serial_sequence('bodies', 'id')) END AS id
+    SELECT n, k, type, is_first, CASE WHEN is_free THEN nextval('bodies_id_seq') END AS id
     FROM (SELECT * FROM wanted ORDER BY n) w),
   taken AS (
     INSERT INTO keys (type, key, task) SELECT type, k, id FROM given WHERE k IS NOT NULL AND id IS NOT NULL AND is_first
@@ -168,6 +167,7 @@ DECLARE
   stands text;
   is_held boolean;
   entered bigint[] := '{}';
+  woke boolean;
 BEGIN
   SELECT * INTO place FROM places_of(p_groups, p_lanes, p_patience);
   classes_ := place.classes;
@@ -197,7 +197,7 @@ BEGIN
       SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
       IF NOT FOUND THEN
         -- It was taken, and its task was not recorded or is removed by now.
-        ids[task.n] := coalesce(ids[task.n], nextval(pg_get_serial_sequence('bodies', 'id')));
+        ids[task.n] := coalesce(ids[task.n], nextval('bodies_id_seq'));
         INSERT INTO keys (type, key, task) VALUES (task_type, task.k, ids[task.n]) ON CONFLICT DO NOTHING;
         SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
       END IF;
@@ -261,13 +261,14 @@ BEGIN
   END LOOP;
   PERFORM set_config('lock_timeout', before, true);
   -- One that was replaced in this very call is there no more.
-  PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
+  SELECT wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) INTO woke FROM (
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(entered) AND state IS NOT DISTINCT FROM 'ready'
     ORDER BY lane, order_key, seq) ready;
-  RETURN array_to_json(receipts);
+  RETURN json_build_object('receipts', array_to_json(receipts), 'woke', woke);
 END $$;
 
--- Records tasks, once for each call however often it is made.
+-- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether a lane was at rest
+-- that has a task now: then workers may be idle.
 CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer)
   RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -289,7 +290,7 @@ DECLARE
 BEGIN
   IF (p_call ->> 'epoch')::uuid <> (SELECT epoch FROM meta) THEN RETURN '{"elsewhere":true}'; END IF;
   RETURN json_build_object('receipts',
-    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false, NULL));
+    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false, NULL) -> 'receipts');
 EXCEPTION WHEN SQLSTATE 'HF001' THEN
   GET STACKED DIAGNOSTICS conflict = PG_EXCEPTION_DETAIL;
   RETURN json_build_object('conflict', conflict::json);

@@ -76,17 +76,18 @@ END $$;
 -- Called when ready tasks were put into lanes, with the least key and seq of those of each. Until this transaction ends, it prevents
 -- two things, because others cannot see its tasks: the shared locks of buckets keep claims from putting these lanes to rest, and the
 -- locks of the lanes' rows keep claims from raising their ranks. What claims did before is seen here. Enqueues do not wait for each
--- other.
-CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+-- other. Answers whether any of the lanes was at rest.
+CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   changing bigint[];
   held bigint[];
+  was_resting boolean;
 BEGIN
-  IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN; END IF;
+  IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN false; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
-  SELECT array_agg(l.id ORDER BY l.id) INTO changing
+  SELECT array_agg(l.id ORDER BY l.id), bool_or(NOT l.active) INTO changing, was_resting
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
   -- What opens a source makes all of its lanes active that it sees. Only a lane that was never active may be one that it does not see: that
   -- is made active here, and a claim puts it to rest while the source is closed.
@@ -95,7 +96,7 @@ BEGIN
       SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
     -- `wake_all` makes lanes active that never had a ready task: their sources have no turn yet.
     OR l.low_key = '-infinity' AND NOT has_turn(l.class, l.source));
-  IF changing IS NULL THEN RETURN; END IF;
+  IF changing IS NULL THEN RETURN false; END IF;
   -- A release does not see lanes that are not committed. So it waits until the lanes of its source are; or this waits for the release.
   held := ARRAY(SELECT l.id FROM (SELECT id, source FROM lanes WHERE id = ANY(changing) ORDER BY source) l
     CROSS JOIN LATERAL (SELECT 1 FROM sources s WHERE s.name = l.source FOR KEY SHARE) s);
@@ -113,6 +114,7 @@ BEGIN
     CROSS JOIN LATERAL (SELECT (o.rank, o.rank_seq) < (g.key, g.seq) AS is_before) x
   WHERE l.id = g.id AND g.id = ANY(changing);
   IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;
+  RETURN was_resting;
 END $$;
 
 -- The rank of a lane whose next task has this key and seq.

@@ -54,7 +54,7 @@ BEGIN
     json_build_array(json_build_object('g', 0, 'p', coalesce(priority, 0), 'b', payload::text, 'k', key,
       'd', coalesce(floor(extract(epoch FROM delay) * 1000)::bigint, 0), 'dl', floor(extract(epoch
         FROM deadline) * 1000)::bigint)),
-    key IS NOT NULL, false, NULL) -> 0 ->> 0;
+    key IS NOT NULL, false, NULL) -> 'receipts' -> 0 ->> 0;
 END $$;
 
 -- Those who could insert tasks before that may go on; others have to be granted it.

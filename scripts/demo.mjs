@@ -141,7 +141,7 @@ const hooks = [1, 2, 3].map((hook) => {
   return String(newestTask());
 });
 const worker = start(['worker', '--quiet']);
-await untilTrue(() => json(['sources']).items.some(({ state }) => state === 'shut'));
+await untilTrue(() => json(['sources']).items.some(({ state }) => state === 'down'));
 holdfast(['sources']);
 
 say('The host comes back. The next request that is let through to test it finds out, and the others follow.');

@@ -26,7 +26,7 @@ export const programs = {
   },
 
   /**
-   * A million scheduled, a million ended, a million ready behind a shut source, and 100,000 shut sources with a ready task
+   * A million scheduled, a million ended, a million ready behind a held source, and 100,000 held sources with a ready task
    * each: all of the same type and queue as what is drained, all older, and all made by the calls that a program would use.
    */
   async 'build deep'({ address, size }) {
@@ -35,9 +35,9 @@ export const programs = {
     await withHoldfast({ address, tasks: [task], durability: 'process' }, async (holdfast) => {
       await fill(holdfast, task, size);
       await holdfast.worker({ concurrency: CONCURRENCY }).drain();
-      await holdfast.sources.hold('shut');
-      await fill(holdfast, task, size, { source: 'shut' });
-      const sources = Array.from({ length: Math.ceil(size / 10) }, (_, i) => `shut:${i}`);
+      await holdfast.sources.hold('held');
+      await fill(holdfast, task, size, { source: 'held' });
+      const sources = Array.from({ length: Math.ceil(size / 10) }, (_, i) => `held:${i}`);
       await Promise.all(sources.map((source) => holdfast.sources.hold(source)));
       await fill(holdfast, task, sources.length, ({ n }) => ({ source: sources[n] }));
       await fill(holdfast, task, size, ({ n }) => ({ delay: DAY_MS + n }));

@@ -48,7 +48,7 @@ export type EngineEvent =
       /** Of the failure. */
       readonly reason?: string;
       /** How long none of its tasks starts. */
-      readonly shutForMs?: Milliseconds;
+      readonly heldForMs?: Milliseconds;
       /** How many attempts of its tasks were given back. */
       readonly refunded: number;
     }

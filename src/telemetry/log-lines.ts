@@ -147,14 +147,14 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
       };
     }
     case 'source': {
-      const { source, change, reason, shutForMs, refunded } = event;
+      const { source, change, reason, heldForMs, refunded } = event;
       return {
         fields: {
           event: `source.${change}`,
           source,
           worker,
           ...(reason !== undefined && { reason }),
-          ...(shutForMs !== undefined && { shutForMs: Math.round(shutForMs) }),
+          ...(heldForMs !== undefined && { heldForMs: Math.round(heldForMs) }),
           ...(refunded > 0 && { refunded }),
         },
         message: OF_SOURCES[change].message,

@@ -52,7 +52,8 @@ export function listedSource(seen: SourceSeen, counts: SourceCounts, now: number
 const SIGNS: Readonly<Record<ShownSourceState, { readonly glyph: string; readonly style: Style }>> = {
   held: { glyph: GLYPHS.held, style: 'waiting' },
   needs_person: { glyph: GLYPHS.needs_manual, style: 'human' },
-  shut: { glyph: GLYPHS.held, style: 'waiting' },
+  down: { glyph: GLYPHS.held, style: 'waiting' },
+  asked_to_wait: { glyph: GLYPHS.held, style: 'waiting' },
   probing: { glyph: GLYPHS.retrying, style: 'waiting' },
   ramping: { glyph: GLYPHS.retrying, style: 'active' },
   limited: { glyph: '', style: 'idle' },

@@ -9,14 +9,16 @@ import { doneBy } from './done-by.ts';
 import { plural } from './plural.ts';
 
 /**
- * How a source is shown. `held`: by an operator. `needs_person`: until somebody releases it. `shut`: it is down, or asked for a pause.
- * `probing`: one task at a time tests it. `ramping`: it works again, and its tasks are released slowly. `limited`: somebody set a
- * limit, or little is left of its own. `watched`: it failed lately, and nothing follows from that yet. If several apply, the first one is shown.
+ * How a source is shown. `held`: by an operator. `needs_person`: until somebody releases it. `down`: until the next probe.
+ * `asked_to_wait`: until its Retry-After is over. `probing`: it is down, and one task at a time tests it. `ramping`: it works again, and
+ * its tasks are released slowly. `limited`: somebody set a limit, or it said that little of its own limit is left. `watched`: it failed
+ * lately, but it is not known to be down. If several apply, the first one is shown.
  */
 export type ShownSourceState =
   | 'held'
   | 'needs_person'
-  | 'shut'
+  | 'down'
+  | 'asked_to_wait'
   | 'probing'
   | 'ramping'
   | 'limited'
@@ -43,12 +45,12 @@ export function shownSourceState({ hold, state, limits, tokens }: SourceRecord):
   if (hold) return 'held';
   if (!restriction) return limits ? 'limited' : state || tokens !== undefined ? 'watched' : 'normal';
   if (restriction.cause === 'needs_person') return 'needs_person';
-  if (state.opensIn !== 0) return 'shut';
+  if (state.opensIn !== 0) return restriction.probing ? 'down' : 'asked_to_wait';
   return restriction.probing ? 'probing' : restriction.ramping ? 'ramping' : 'limited';
 }
 
 export function sourceStateWords(state: ShownSourceState): string {
-  return state === 'needs_person' ? 'needs a person' : state;
+  return state === 'needs_person' ? 'needs a person' : state.replaceAll('_', ' ');
 }
 
 /** What a failure of one of its tasks would be decided with, as far as the record tells. */
@@ -65,7 +67,7 @@ function withoutHold({ hold: _, ...record }: SourceRecord): SourceRecord {
 
 /** Whether none of its tasks starts at present, but for a probe. */
 export function holdsTasks(state: ShownSourceState): boolean {
-  return state === 'held' || state === 'needs_person' || state === 'shut' || state === 'probing';
+  return ['held', 'needs_person', 'down', 'asked_to_wait', 'probing'].includes(state);
 }
 
 /** Why it is in this state: `by eva 31m ago: NAS is moved`, `down for 31m: net.refused, 4 probes failed`. */
@@ -76,9 +78,11 @@ export function sourceCause({ record, trouble }: SourceSeen, now: number): strin
       return hold ? doneBy(hold, hold.at, now) : '';
     case 'needs_person':
       return needWords(trouble);
-    case 'shut':
+    case 'down':
     case 'probing':
-      return state?.restriction?.cause === 'rate_limit' ? `asked to wait${reasonWords(trouble)}` : downWords(trouble);
+      return downWords(trouble);
+    case 'asked_to_wait':
+      return `asked to wait${reasonWords(trouble)}`;
     case 'ramping':
       return state?.restriction?.cause === 'rate_limit' ? 'the wait that it asked for is over' : 'works again';
     case 'limited':
@@ -100,7 +104,8 @@ export function sourceNext(record: SourceRecord, ready: number, now: number): st
       return hold?.until === undefined ? 'until it is released' : `goes on ${inTime(hold.until - now)}`;
     case 'needs_person':
       return 'until it is released';
-    case 'shut': {
+    case 'down':
+    case 'asked_to_wait': {
       const opensIn = state?.opensIn;
       if (opensIn === undefined) return 'until it is released';
       return `${restriction?.probing ? 'probe' : 'opens'} ${inTime(opensIn)}`;
@@ -150,13 +155,12 @@ export function sourceSentence({ record, trouble }: SourceSeen, now: number): st
     }
     case 'needs_person':
       return trouble ? `${name} has needed a person ${needWords(trouble)}` : `${name} needs a person`;
-    case 'shut': {
-      if (cause === 'rate_limit') {
-        const reason = trouble?.reason === undefined ? '' : ` (${trouble.reason})`;
-        return `${name} asked to wait${reason}${opensIn === undefined ? '' : `: none of its tasks starts for ${inFull(opensIn)}`}`;
-      }
-      return `${name} is ${downWords(trouble)}${opensIn === undefined ? '' : `. The next probe is ${inTime(opensIn)}`}`;
+    case 'asked_to_wait': {
+      const reason = trouble?.reason === undefined ? '' : ` (${trouble.reason})`;
+      return `${name} asked to wait${reason}${opensIn === undefined ? '' : `: none of its tasks starts for ${inFull(opensIn)}`}`;
     }
+    case 'down':
+      return `${name} is ${downWords(trouble)}${opensIn === undefined ? '' : `. The next probe is ${inTime(opensIn)}`}`;
     case 'probing':
       return `${name} is ${downWords(trouble)}. ${running > 0 ? 'A probe runs' : 'The next task is a probe'}`;
     case 'ramping': {
@@ -201,7 +205,7 @@ function needWords(trouble: Trouble | undefined): string {
   const since = `for ${formatDuration(sinceMs)}`;
   const after = reason === '' ? '' : ` (${reason})`;
   if (why === 'long_retry_after') return `${since}: it asked for a longer wait than maxRetryAfter allows${after}`;
-  if (why === 'held_too_long') return `${since}: it was shut for 7 days${after}`;
+  if (why === 'held_too_long') return `${since}: it has not answered for 7 days${after}`;
   return `${since}${reasonWords(trouble)}`;
 }
 

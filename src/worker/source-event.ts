@@ -18,7 +18,7 @@ export function sourceEvent(
     change,
     refunded: refunds.length,
     ...('last' in phase && { reason: phase.last.reason }),
-    ...('shutFor' in phase && phase.shutFor > 0 && { shutForMs: phase.shutFor }),
+    ...('shutFor' in phase && phase.shutFor > 0 && { heldForMs: phase.shutFor }),
   };
 }
 

@@ -31,7 +31,7 @@ describe('a source in a list', () => {
     [{ hold: { ...by, until: NOW + 7_200_000 } }, 'held', 'by eva 1m ago', 'goes on in 2h'],
     [
       { state: state({ cause: 'breaker', shutFor: 60_000, probing: true }, 22_000) },
-      'shut',
+      'down',
       'down for 31m: net.refused, 14 probes failed',
       'probe in 22s',
     ],
@@ -50,7 +50,13 @@ describe('a source in a list', () => {
     [{ state: state(ramp, 0) }, 'ramping', 'works again', '5/s now, backlog gone in 1m or more'],
     [
       { state: state({ cause: 'rate_limit', shutFor: 60_000, ramping: true }, 500) },
-      'shut',
+      'asked_to_wait',
+      'asked to wait: net.refused',
+      'opens in 500ms',
+    ],
+    [
+      { state: state({ ...ramp, shutFor: 60_000 }, 500) },
+      'asked_to_wait',
       'asked to wait: net.refused',
       'opens in 500ms',
     ],
@@ -129,7 +135,7 @@ describe('what is remembered of a source', () => {
     switches: { gate: true, breaker: true, budget: true },
   } as const;
 
-  test('is shown with the failure that shut it, and for how long', () => {
+  test('is shown with its last failure, and for how long', () => {
     const first = observe(undefined, { ...failure, task: 1 }, 0.5);
     const { memory, change } = observe(aged(first.memory, 1_000), { ...failure, task: 2 }, 0.5);
     const restriction = restrictionOf(memory) as Restriction;
@@ -137,7 +143,7 @@ describe('what is remembered of a source', () => {
       name: 'api',
       state: { revision: 3, memory: change?.memory ?? '', age: 3_000, restriction, opensIn: 2_000 },
     });
-    expect(shownSourceState(seen.record)).toBe('shut');
+    expect(shownSourceState(seen.record)).toBe('down');
     expect(sourceCause(seen, NOW)).toBe('down for 3s: net.refused (connect ECONNREFUSED)');
   });
 
@@ -155,6 +161,6 @@ describe('what is remembered of a source', () => {
       name: 'api',
       state: { revision: 3, memory: '{', age: 0, restriction: { cause: 'breaker', probing: true }, opensIn: 9_000 },
     });
-    expect([shownSourceState(seen.record), sourceCause(seen, NOW)]).toEqual(['shut', 'down']);
+    expect([shownSourceState(seen.record), sourceCause(seen, NOW)]).toEqual(['down', 'down']);
   });
 });

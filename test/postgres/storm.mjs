@@ -247,7 +247,7 @@ function engine(store, random) {
 
 const ACTORS = [worker, producer, operator, engine, keeper, quitter, worker, producer];
 
-/** Nothing is held, paused, shut or limited any more. */
+/** Nothing is held, paused or limited any more. */
 async function calm(store) {
   for (const source of SOURCES) {
     await store.sources.release(source);

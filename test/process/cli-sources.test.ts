@@ -121,9 +121,9 @@ describe('holdfast sources, of what fails', () => {
     await project.run('worker', '--drain', '--concurrency', '1');
 
     // On a slow machine the time for the first probe may have come.
-    const down = { name: source, state: expect.stringMatching(/^(shut|probing)$/), reason: 'http.5xx', ready: 1 };
+    const down = { name: source, state: expect.stringMatching(/^(down|probing)$/), reason: 'http.5xx', ready: 1 };
     expect((await project.json('sources')).document).toMatchObject({ items: [down] });
-    expect((await project.run('sources')).stdout).toMatch(/(shut|probing) +1 +0 .* down for .*: http.5xx \(503/);
+    expect((await project.run('sources')).stdout).toMatch(/(down|probing) +1 +0 .* down for .*: http.5xx \(503/);
     expect((await project.json('explain', '3')).document).toMatchObject({
       held_by: ['breaker', 'no_worker'],
       headline: expect.stringContaining(`${source} is down for `),
@@ -150,7 +150,7 @@ describe('holdfast sources, of what fails', () => {
     }
     await project.run('worker', '--drain', '--concurrency', '1');
     expect((await project.json('sources')).document).toMatchObject({
-      items: [{ name: source, state: 'shut', ready: 1 }],
+      items: [{ name: source, state: 'asked_to_wait', ready: 1 }],
     });
     expect((await project.run('sources')).stdout).toMatch(/opens in (1h|59m\d+s) +asked to wait: http.429/);
     expect((await project.run('list', '--held')).stdout).toMatch(/^○ +2 .* held: rate limit\n$/m);

@@ -212,7 +212,7 @@ function workOff(world: SmallWorld): void {
 }
 
 describe('whatever three workers do at the same time', () => {
-  test('the ledgers add up, there is one probe at most, and no source is shut for ever', () => {
+  test('the ledgers add up, there is one probe at most, and no source is held for ever', () => {
     fc.assert(
       fc.property(fc.array(steps, { minLength: 50, maxLength: 200 }), fc.nat(), (history, seed) => {
         const world = new SmallWorld(POLICY, dice(seed));

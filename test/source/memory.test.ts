@@ -109,7 +109,7 @@ describe('a person', () => {
   });
 });
 
-test('what there is to say of a source are the failure that shut it, since when it is so, and failed probes', () => {
+test('says of a source its last failure, since when it is down, and how many probes failed', () => {
   const source = new Told();
   const told = () => troubleOf(source.memory ?? NORMAL);
   expect(told()).toBeUndefined();

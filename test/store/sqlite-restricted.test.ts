@@ -48,7 +48,7 @@ function pagesOf(run: () => Promise<unknown>): Promise<number> {
     .finally(() => own.close());
 }
 
-test('a claim looks at no lane of a source that is shut, however many there are', async () => {
+test('a claim reads no lane of a held source, even if there are many', async () => {
   expect(count('hf_ready')).toBe(SOURCES * TASKS_OF_EACH);
   expect(count('hf_active')).toBe(0);
   await store.tasks.enqueue([newTask({ source: 'up' })]);

@@ -118,7 +118,7 @@ describe('a claim by hand', () => {
     expect(claims.map((claim) => claim?.input)).toEqual([1, 2, 3, undefined, undefined]);
   });
 
-  test('takes nothing of a source that is shut, nor of a queue that is paused', async () => {
+  test('takes nothing of a source that is held, nor of a queue that is paused', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('work', null, { source: 's', queue: 'q' });
     await kit.holdfast.sources.hold('s');

@@ -42,7 +42,7 @@ test('an outage is told when it begins, when the source works again, and when it
       seen('success', 6, { drained: true }),
     ),
   ).toEqual([
-    { kind: 'source', source: 'api', change: 'down', reason: 'net.refused', refunded: 1, shutForMs: 5_000 },
+    { kind: 'source', source: 'api', change: 'down', reason: 'net.refused', refunded: 1, heldForMs: 5_000 },
     { kind: 'source', source: 'api', change: 'ramping', reason: 'net.refused', refunded: 0 },
     { kind: 'source', source: 'api', change: 'normal', refunded: 0 },
   ]);
@@ -51,7 +51,7 @@ test('an outage is told when it begins, when the source works again, and when it
 test('a wait that the source asked for is told once, with its length', () => {
   const asked = { reason: 'http.429', retryAfter: 120_000 };
   expect(eventsOf(seen('rate_limited', 1, asked), seen('rate_limited', 2, asked))).toEqual([
-    { kind: 'source', source: 'api', change: 'waits', reason: 'http.429', refunded: 0, shutForMs: expect.any(Number) },
+    { kind: 'source', source: 'api', change: 'waits', reason: 'http.429', refunded: 0, heldForMs: expect.any(Number) },
   ]);
 });
 

@@ -18,7 +18,7 @@ test('a ready task that no worker takes says so, until one does', async () => {
   await kit.close();
 });
 
-test('a shut source and a paused queue hold ready tasks, and say so', async () => {
+test('a ready task says that its source is held, or its queue is paused', async () => {
   const task = defineTask('here', { source: (input: string) => input, run: () => 'done' });
   const kit = await openTestHoldfast({ store: aStore(), tasks: [task] });
   await kit.holdfast.sources.hold('imap:A', { actor: 'eva', note: 'moving house' });

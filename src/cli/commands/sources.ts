@@ -46,14 +46,14 @@ export function declare(command: Command): void {
     {
       name: 'release',
       arguments: 'NAME',
-      summary: 'release a source that is held, is shut or needs a person: its tasks go on',
+      summary: 'release a source that is held, down, asked to wait or needs a person',
       alsoCalled: ['open', 'resume', 'unhold'],
       declare: (release) =>
         release
           .argument('<name>')
           .addHelpText(
             'after',
-            '\nThe tasks of a held source go on in the order of their queues. Those of one that was shut are released slowly, and one that\nneeded a person is tested first, with one task at a time.',
+            '\nThe tasks of a held source go on in the order of their queues. Those of one that was down are released slowly, and one that\nneeded a person is tested first, with one task at a time.',
           ),
       action: (cli, [name]) => release(cli, name as string),
     },
@@ -81,10 +81,10 @@ Lists the sources that are not in their normal state: why, since when, how many 
 ${MOST_OTHERS} other sources with the most ready or running tasks.
 
   held            an operator holds it          needs a person  only \`sources release\` opens it again
-  shut            it is down, or asked to wait  probing         one task at a time tests it
-  ramping         it works again, and its tasks are released slowly
+  down            tasks of it failed            asked to wait   it sent a Retry-After
+  probing         one task at a time tests it   ramping         it works again, and its tasks are released slowly
   limited         a person, the code or holdfast.yaml set a limit
-  watched         it failed lately; a failure of another task may shut it
+  watched         it failed lately; it counts as down if another task fails too
 
 A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast list source:NAME\` lists its tasks.`,
   );
@@ -150,7 +150,7 @@ function print(cli: Cli, sources: readonly ListedSource[], more: boolean): void 
   if (more) terminal.note(`Of the other sources, the ${MOST_OTHERS} with the most tasks are shown.`);
   const first = sources.find(({ state }) => state === 'needs_person' || state === 'held');
   if (first) terminal.note(`Release one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
-  const down = sources.find(({ state }) => state === 'shut');
+  const down = sources.find(({ state }) => state === 'down');
   if (down) terminal.note(`Test one now: ${cli.command(`sources probe ${quoted(down.name)}`)}`);
 }
 

@@ -271,7 +271,7 @@ function sourceAttention(cli: Cli, record: SourceRecord, count: number, now: num
     const text = `the source ${shown} needs a person ${cause}. ${capital(waits)}, and no attempt is charged. Mend it, then release it.`;
     return [{ kind: 'source_needs_person', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
   }
-  if ((state === 'shut' || state === 'probing') && record.state?.restriction?.cause === 'breaker') {
+  if (state === 'down' || state === 'probing') {
     const text = `the source ${shown} is ${cause}. ${capital(waits)}, and no attempt is charged; ${sourceNext(record, count, now)}.`;
     return [{ kind: 'source_down', count, text, command: cli.command('sources') }];
   }

@@ -382,7 +382,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
     };
     const done = (one: Claimed) => scene.settle(one, succeeded(), { source: 'any' });
 
-    test('a source that is shut for a time opens by itself, in the order of its queue, and a claim says when', async () => {
+    test('a source that is held for a time opens by itself, its tasks start in the order of the queue, and a claim says when', async () => {
       const worker = await scene.join();
       await restrict(scene, 'a', { cause: 'rate_limit', shutFor: 5_000 });
       const ids = await scene.enqueue({ source: 'a' }, { source: 'b' }, { source: 'a', priority: 1 }, { source: 'b' });
@@ -395,7 +395,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await claimOnce(worker)).toMatchObject({ ids: [ids[0], ids[2]] });
     });
 
-    test('a source that needs a person stays shut until its state says otherwise', async () => {
+    test('a source that needs a person stays held until its state says otherwise', async () => {
       const worker = await scene.join();
       await restrict(scene, S, { cause: 'needs_person', shutFor: 'released' });
       const id = await scene.enqueueOne();
@@ -437,7 +437,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.claim(alice)).toEqual([]);
     });
 
-    test('what ran already when its source was shut is no probe, and holds none up', async () => {
+    test('a task that ran already when its source went down is no probe, and delays none', async () => {
       const worker = await scene.join();
       const running = await scene.start(worker);
       await restrict(scene, S, { cause: 'breaker', probing: true });
@@ -636,7 +636,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
     });
 
     test.each([
-      ['is shut for a time', { cause: 'rate_limit', shutFor: 5_000 }, true],
+      ['is held for a time', { cause: 'rate_limit', shutFor: 5_000 }, true],
       ['needs a person', { cause: 'needs_person', shutFor: 'released' }, true],
       ['is probed', { cause: 'breaker', probing: true }, true],
       ['is only paced', { cause: 'breaker', pace: { perSecond: 0.001, burst: 1 } }, false],

@@ -7,16 +7,16 @@ const eva = { actor: 'eva', note: 'the host is down' };
 export function promisesOfSources(factory: StoreFactory): void {
   const scene = useScene(factory);
 
-  test('claims nothing of a source that is shut, and everything of others', async () => {
+  test('claims nothing of a source that is held, and everything of others', async () => {
     const worker = await scene.join();
-    const [shut, open] = await scene.enqueue({ source: 'imap:A' }, { source: 'imap:B' });
+    const [held, open] = await scene.enqueue({ source: 'imap:A' }, { source: 'imap:B' });
     await scene.store.sources.hold('imap:A', eva);
     const [late] = await scene.enqueue({ source: 'imap:A' });
 
     expect(idsOf(await scene.claim(worker))).toEqual([open]);
-    expect(await scene.claim(worker, { only: [shut as number] })).toEqual([]);
+    expect(await scene.claim(worker, { only: [held as number] })).toEqual([]);
     await scene.store.sources.release('imap:A');
-    expect(idsOf(await scene.claim(worker))).toEqual([shut, late]);
+    expect(idsOf(await scene.claim(worker))).toEqual([held, late]);
   });
 
   test('keeps the queue’s order through a shutting', async () => {
@@ -28,7 +28,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker))).toEqual(ids);
   });
 
-  test('lets what runs go on, and puts its retry behind the shut source', async () => {
+  test('lets running tasks of a held source go on, and holds their retries', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);
     await scene.store.sources.hold(claimed.source, eva);
@@ -39,7 +39,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker))).toEqual([claimed.lease.task]);
   });
 
-  test('takes tasks out of a shut source one by one, by an operator’s hand', async () => {
+  test('lets an operator cancel a task of a held source', async () => {
     const worker = await scene.join();
     const [one, two] = (await scene.enqueue({ source: 'a' }, { source: 'a' })) as [number, number];
     await scene.store.sources.hold('a', eva);
@@ -49,7 +49,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker))).toEqual([two]);
   });
 
-  test('says since when, by whom and why a source is shut, and forgets it when it is released', async () => {
+  test('says since when, by whom and why a source is held, and forgets it when it is released', async () => {
     await scene.store.sources.hold('a', eva);
     const since = scene.now();
     scene.advance(1_000);
@@ -57,7 +57,7 @@ export function promisesOfSources(factory: StoreFactory): void {
 
     expect(await scene.store.records.sources()).toMatchObject([{ name: 'a', hold: { at: since, ...eva } }]);
     await scene.store.sources.release('a');
-    await scene.store.sources.release('never shut');
+    await scene.store.sources.release('never held');
     expect(await scene.store.records.sources()).toEqual([]);
   });
 
@@ -123,25 +123,25 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(await heldBy()).toBe('no_worker');
   });
 
-  test('counts what is ready and runs of every source that is shut, and of so many others, the fullest first', async () => {
+  test('counts the ready and running tasks of every held source, and of so many others, the fullest first', async () => {
     const worker = await scene.join();
     const { records } = scene.store;
     expect([await records.countsBySource(10), await records.sourceNames()]).toEqual([[], []]);
-    await scene.enqueue({ source: 'one' }, { source: 'two' }, { source: 'two', queue: 'mail' }, { source: 'shut' });
+    await scene.enqueue({ source: 'one' }, { source: 'two' }, { source: 'two', queue: 'mail' }, { source: 'held' });
     await scene.enqueue({ source: 'later', delay: 1_000 });
     await scene.start(worker, { source: 'runs' });
-    await scene.store.sources.hold('shut', eva);
+    await scene.store.sources.hold('held', eva);
     await scene.store.sources.hold('empty', eva);
 
-    const shut = [
-      { name: 'shut', ready: 1, running: 0 },
+    const held = [
+      { name: 'held', ready: 1, running: 0 },
       { name: 'empty', ready: 0, running: 0 },
     ];
     const two = { name: 'two', ready: 2, running: 0 };
     const others = [two, { name: 'one', ready: 1, running: 0 }, { name: 'runs', ready: 0, running: 1 }];
-    expect(await records.countsBySource(10)).toEqual([...shut, ...others]);
-    expect(await records.countsBySource(1)).toEqual([...shut, two]);
-    expect(await records.sourceNames()).toEqual(['one', 'runs', 'shut', 'two']);
+    expect(await records.countsBySource(10)).toEqual([...held, ...others]);
+    expect(await records.countsBySource(1)).toEqual([...held, two]);
+    expect(await records.sourceNames()).toEqual(['held', 'one', 'runs', 'two']);
   });
 
   test('counts what is ready, runs and is scheduled of every queue, and says when it did not look at all of it', async () => {

@@ -4,24 +4,24 @@ import type { Claimed } from '../store/store.ts';
 import type { AbortCause } from './execution.ts';
 import type { Held } from './membership.ts';
 
-/** Where no slot becomes free for so long, what waits was claimed in error: others may have the room that is missing here. */
+/** If no slot becomes free for this long, the tasks claimed ahead are handed back: other workers may have free slots. */
 const LONGEST_WAIT: Milliseconds = 1_000;
 
 export interface AheadOptions {
   readonly clock: Clock;
-  /** Gives a task back that cannot begin here soon, or that was cancelled meanwhile. */
+  /** Hands back a task that cannot begin here soon, or that was cancelled meanwhile. */
   readonly handBack: (claimed: Claimed, why: string) => void;
-  /** Called after everything was given back because it waited too long. */
+  /** Called after all tasks were handed back because they waited too long. */
   readonly onStuck: () => void;
 }
 
-/** The tasks that were claimed before there was room for them, in the order in which they begin. */
+/** The tasks that were claimed before a slot was free for them, in the order in which they begin. */
 export class Ahead {
   readonly #options: AheadOptions;
-  /** The first is at `#next`: an array that is read from its front, and emptied now and then. */
+  /** The first task is at `#next`. The tasks before it are removed now and then, because removing each one at once is slow. */
   #waiting: Claimed[] = [];
   #next = 0;
-  /** When something came, or was last begun. */
+  /** When a task was last added or begun. */
   #movedAt: Milliseconds = 0;
   #stopWatching: (() => void) | undefined;
 
@@ -33,7 +33,7 @@ export class Ahead {
     return this.#waiting.length - this.#next;
   }
 
-  /** Their leases are the worker's, like those of what runs. */
+  /** Their leases are renewed with the worker's, like those of running tasks. */
   get held(): readonly Held[] {
     const abort = (claimed: Claimed) => (cause: AbortCause) => this.#drop(claimed, cause);
     return this.#waiting.slice(this.#next).map((claimed) => ({ claimed, abort: abort(claimed) }));
@@ -66,18 +66,18 @@ export class Ahead {
     return first;
   }
 
-  /** Gives everything back, and leaves no timer. */
+  /** Hands all tasks back, and clears the timer. */
   handBackAll(why: string): void {
     for (let claimed = this.take(); claimed; claimed = this.take()) this.#options.handBack(claimed, why);
     this.rest();
   }
 
-  /** Gives these back. */
+  /** Hands these tasks back. */
   handBack(some: readonly Held[], why: string): void {
     for (const { claimed } of some) if (this.#remove(claimed)) this.#options.handBack(claimed, why);
   }
 
-  /** Leaves no timer where nothing waits. */
+  /** Clears the timer if no task waits. */
   rest(): void {
     if (this.size > 0) return;
     this.#waiting = [];
@@ -90,7 +90,7 @@ export class Ahead {
     if (this.#remove(claimed) && cause !== 'lost') this.#options.handBack(claimed, 'It was cancelled before it began.');
   }
 
-  /** False where it has begun, or was given back. */
+  /** False if the task has begun, or was handed back. */
   #remove(claimed: Claimed): boolean {
     const at = this.#waiting.indexOf(claimed);
     if (at < this.#next) return false;

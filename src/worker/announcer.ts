@@ -24,7 +24,7 @@ export class Announcer {
     this.log(event);
     const report = (error: unknown) => this.#log.error({ err: error, worker: this.#worker }, 'onEvent threw');
     try {
-      // Its type says that it answers nothing, which an async function satisfies; its rejection would end the process.
+      // An async function fits its type too. Without this, its rejection would end the process.
       const answer = this.#onEvent?.(event);
       if (answer instanceof Promise) answer.catch(report);
     } catch (error) {

@@ -29,8 +29,8 @@ export class Checkpoint {
 
   /**
    * Resolves when the value is durable.
-   * @throws PayloadError for what is no JSON, or is over 64 KiB; LeaseLostError where the lease is over; StoreError where it could
-   * not be written.
+   * @throws PayloadError if the value is not JSON or larger than 64 KiB; LeaseLostError if the lease is lost; StoreError if it
+   * could not be written.
    */
   async save(value: unknown): Promise<void> {
     const text = encodeJson(value, 'checkpoint', SIZE_LIMIT);

@@ -8,10 +8,10 @@ import { clockTrouble } from './clock-trouble.ts';
 import { forgetNormalSources } from './forget-sources.ts';
 import type { RedriveDriver } from './redrive-driver.ts';
 
-/** So often one of all workers removes what is old. */
+/** How often old tasks are removed, by exactly one of all workers. */
 const EVERY: Milliseconds = 3_600_000;
 
-/** How long others have the store to themselves at least, between two batches. */
+/** The least pause between two batches, so that others can use the store. */
 const SHORTEST_PAUSE: Milliseconds = 5;
 
 const ACTIONS_AT_ONCE = 100;
@@ -22,7 +22,7 @@ export interface ChoresOptions {
   readonly log: Logger;
   readonly announcer: Announcer;
   readonly worker: string;
-  /** What is to be kept today. */
+  /** The retention that applies now. */
   readonly retention: () => Retention;
   readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
   readonly redrives: RedriveDriver;
@@ -30,30 +30,30 @@ export interface ChoresOptions {
 
 interface Chore {
   readonly run: () => Promise<void>;
-  /** What is logged where it failed. It is tried again at the next look. */
+  /** What is logged if it fails. It is tried again at the next beat. */
   readonly failed: string;
 }
 
-/** What one worker does for all that share the store. Nothing waits for it. */
+/** The chores that one worker does for all workers of the store. Nothing waits for them. */
 export class Chores {
   readonly #options: ChoresOptions;
   readonly #all: readonly Chore[] = [
-    { run: () => this.#logActions(), failed: 'What operators did could not be read; trying again' },
+    { run: () => this.#logActions(), failed: 'The actions of operators could not be read for the log; trying again' },
     { run: () => this.#lookAtClock(), failed: 'The clock of the store could not be read; trying again' },
     { run: () => this.#prune(), failed: 'Old tasks could not be removed; trying again' },
-    { run: () => this.#redrive(), failed: 'A redrive could not go on; trying again' },
+    { run: () => this.#redrive(), failed: 'A redrive could not continue; trying again' },
   ];
   readonly #underWay = new Map<Chore, Promise<void>>();
   #doubted = false;
   #resting = true;
-  /** What ends the pauses of chores that are under way and wait for the clock. */
+  /** Functions that end the pauses of running chores. */
   readonly #endPauses = new Set<() => void>();
 
   constructor(options: ChoresOptions) {
     this.#options = options;
   }
 
-  /** Begins each chore that is not under way. */
+  /** Begins each chore that is not running. */
   look(): void {
     this.#resting = false;
     for (const chore of this.#all) {
@@ -61,12 +61,12 @@ export class Chores {
     }
   }
 
-  /** Whether it does nothing, or waits for the clock. */
+  /** Whether no chore runs, or all that run wait for the clock. */
   get resting(): boolean {
     return this.#underWay.size === this.#endPauses.size;
   }
 
-  /** Ends with the batch that is under way. */
+  /** Stops after the current batch. */
   async rest(): Promise<void> {
     this.#resting = true;
     for (const end of this.#endPauses) end();
@@ -92,7 +92,7 @@ export class Chores {
     this.#doubted = trouble !== undefined;
   }
 
-  /** A log that takes no such lines leaves them to the log of another worker. */
+  /** If this log does not write lines of this level, another worker's log gets them. */
   async #logActions(): Promise<void> {
     const { store, log, announcer } = this.#options;
     while (isEnabled(log, 'info') && !this.#resting) {
@@ -109,14 +109,14 @@ export class Chores {
     await forgetNormalSources(store);
     const counts: Partial<Record<RemovableState, number>> = {};
     let after: number | undefined;
-    // Who took the turn removes something, however soon it is told to rest.
+    // A worker that took the turn removes at least one batch, even if it is stopped meanwhile.
     do {
       const began = clock.monotonic();
       const { removed, next } = await upkeep.prune(retention(), after);
       for (const { state } of removed) counts[state] = (counts[state] ?? 0) + 1;
       if (removed.length > 0) onRemoved(removed);
       after = next;
-      // As long as it was taken from them.
+      // The pause is at least as long as the batch took.
       if (next !== undefined) await this.#pause(clock.monotonic() - began);
     } while (after !== undefined && !this.#resting);
     while (!this.#resting && (await upkeep.tidy()) > 0) await this.#pause(SHORTEST_PAUSE);
@@ -124,7 +124,7 @@ export class Chores {
     announcer.log({ kind: 'pruned', removed: counts });
   }
 
-  /** Until no redrive is left that runs, or others drive them all. */
+  /** Until no redrive runs, or other processes drive all of them. */
   async #redrive(): Promise<void> {
     const { redrives } = this.#options;
     try {
@@ -138,7 +138,7 @@ export class Chores {
     }
   }
 
-  /** Others have the store for at least so long. */
+  /** The least pause, so that others can use the store. */
   async #pause(time: Milliseconds): Promise<void> {
     if (this.#resting) return;
     await new Promise<void>((resolve) => {

@@ -4,13 +4,13 @@ import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { Trouble } from '../store/store.ts';
 import type { Announcer } from './announcer.ts';
 
-/** So many failures at the worker's fault, and nothing else between them, are taken for the state of the worker. */
+/** After this many failures in a row at the worker's fault, the worker itself is taken to be at fault. */
 const ENOUGH = 2;
 
-/** At the worker's fault too, but of one task's own program or folder: they say nothing of the other tasks. */
+/** These are also at the worker's fault, but concern one task's own program or folder. They say nothing about other tasks. */
 const OF_ONE_TASK: readonly string[] = ['process.not_found', 'process.cwd_missing'];
 
-/** The worker claims nothing for 1 s, doubling up to this, each time that a task fails that it tried. */
+/** The worker claims nothing for 1 s. This doubles up to this limit, each time that a trial task fails. */
 const SHORTEST: Milliseconds = 1_000;
 const LONGEST: Milliseconds = 60_000;
 
@@ -22,8 +22,8 @@ export interface ClaimPauseOptions {
 }
 
 /**
- * Whether a worker claims, by what became of its own executions. What it lacks itself, such as room on its disk, would fail one
- * task after the other; so it waits, tries one, and goes on as soon as anything ends without such a failure.
+ * Decides whether a worker claims tasks, by the outcomes of its executions. If the worker lacks something, such as free disk
+ * space, every task would fail. So it waits, tries one task, and continues as soon as a task ends without such a failure.
  *
  * ```
  * working ──(2 failures in a row at its fault)──► waiting ──(1 s, doubling ≤ 60 s)──► probing, with one task
@@ -35,10 +35,10 @@ export interface ClaimPauseOptions {
 export class ClaimPause {
   readonly #options: ClaimPauseOptions;
   #inARow = 0;
-  /** Undefined while it works. */
+  /** Undefined while it claims as usual. */
   #wait: Milliseconds | undefined;
   #waitsUntil: Milliseconds = 0;
-  /** The executions that were begun to see whether the trouble is over, since it last failed. */
+  /** The trial executions since the last failure. */
   readonly #probes = new Set<object>();
 
   constructor(options: ClaimPauseOptions) {
@@ -51,12 +51,12 @@ export class ClaimPause {
     return this.waitsFor > 0 ? 0 : 1;
   }
 
-  /** How long until it may try a task, or one more beside those that it tries; 0 where it works. */
+  /** How long until the next trial task may start; 0 while it claims as usual. */
   get waitsFor(): Milliseconds {
     return this.#wait === undefined ? 0 : Math.max(0, this.#waitsUntil - this.#now);
   }
 
-  /** An execution begins. While it waits that is one which was claimed before the pause. */
+  /** An execution begins. During a pause this is one that was claimed before the pause. */
   begun(execution: object): void {
     if (this.#wait === undefined || this.waitsFor > 0) return;
     this.#probes.add(execution);
@@ -74,7 +74,7 @@ export class ClaimPause {
     return this.#options.clock.monotonic();
   }
 
-  /** Where nothing else is tried, the next one may be tried at once. */
+  /** If no other trial runs, the next one may start at once. */
   #forget(execution: object): void {
     if (this.#probes.delete(execution) && this.#probes.size === 0) this.#waitsUntil = this.#now;
   }
@@ -88,7 +88,7 @@ export class ClaimPause {
       announcer.log({ kind: 'worker_paused', reason, message });
       report({ reason, message });
     } else if (this.#probes.has(execution)) this.#wait = Math.min(this.#wait * 2, LONGEST);
-    // It was begun before the pause, or before another one failed.
+    // It began before the pause, or before another trial failed.
     else return;
     this.#probes.clear();
     this.#waitsUntil = this.#now + this.#wait;
@@ -105,7 +105,7 @@ export class ClaimPause {
   }
 }
 
-/** What was cut off or handed back, or found no program to start. */
+/** Executions that were cut off or handed back, or whose program was not found. */
 function provesNothing(outcome: Outcome): boolean {
   if (outcome.kind !== 'failure') return outcome.kind === 'interruption';
   return outcome.failure.fault === 'worker' && OF_ONE_TASK.includes(outcome.failure.reason);

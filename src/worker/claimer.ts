@@ -17,11 +17,11 @@ import type { WorkerSettings } from './worker-options.ts';
 /** Why a paused worker hands back what it claimed ahead. */
 export const PAUSED = 'Its worker claims no tasks at present.';
 
-/** What a claim came to. */
+/** The result of a claim. */
 export interface ClaimResult {
-  /** How many slots it was made for. */
+  /** How many slots were free when it was made. */
   readonly asked: number;
-  /** What it was given for them. */
+  /** The tasks that it got for these slots. */
   readonly given: readonly Claimed[];
   readonly nextDueIn?: Milliseconds;
 }
@@ -34,7 +34,7 @@ export interface ClaimerOptions {
   readonly suspects: Suspects;
   readonly settings: WorkerSettings;
   readonly takes: Takes;
-  /** Nothing but these tasks. They become fewer as they end. */
+  /** If set, only these tasks are claimed. Tasks that have ended are removed from the set. */
   readonly only: ReadonlySet<number> | undefined;
   /** The types whose definitions say that they must not run twice, whatever their input. */
   readonly notIdempotent: readonly string[];
@@ -43,20 +43,23 @@ export interface ClaimerOptions {
   readonly isStopping: () => boolean;
   readonly ownHandlers: OwnHandlers;
   readonly knownSources: KnownSources;
-  /** Called with tasks that came with a claim because their deadline has passed. */
+  /** Called with tasks of a claim whose deadline has passed. */
   readonly onExpired: (expired: readonly Recovered[]) => void;
-  /** Called when what waited here may begin: the lease was renewed after it may have run out, or a source's state is known again. */
+  /**
+   * Called when tasks that waited here may begin: the lease was renewed after it may have run out, or the state of a source is
+   * known again.
+   */
   readonly onRefreshed: () => void;
   readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
 }
 
-/** Claims tasks for the free slots of a worker, and ahead of them where they are measured to be short. */
+/** Claims tasks for the free slots of a worker, and more tasks ahead if they were measured to be short. */
 export class Claimer {
   readonly #options: ClaimerOptions;
   readonly #foresight: Foresight;
   readonly #ahead: Ahead;
   #claiming: Promise<unknown> = Promise.resolve();
-  /** When each claim began that has no answer, or whose answer is still being taken up. */
+  /** When each claim began that has no answer yet, or whose tasks have not begun yet. */
   readonly #underWaySince: Milliseconds[] = [];
 
   constructor(options: ClaimerOptions) {
@@ -71,9 +74,9 @@ export class Claimer {
   }
 
   /**
-   * One claim at a time: two at once would fill the same slots, and each bring a suspect. `limit` says how many tasks may begin: it is
-   * asked when the claim is made, and again when it is answered, because what ends meanwhile may pause the worker. Tasks are claimed
-   * ahead only where it is Infinity.
+   * One claim at a time: two at once would fill the same slots, and each could return a suspect. `limit` says how many tasks may
+   * begin. It is called before the claim and again after it, because a task that ends meanwhile may pause the worker. Tasks are
+   * claimed ahead only if it returns Infinity.
    */
   claim(limit: () => number): Promise<ClaimResult> {
     const claim = this.#claiming.then(() => {
@@ -81,19 +84,22 @@ export class Claimer {
       return this.#claimNow(limit);
     });
     this.#claiming = claim.catch(() => {});
-    // Whoever asked for it begins what was given in the same turn of the event loop.
+    // The caller begins these tasks in the same turn of the event loop.
     const ended = () => void setImmediate(() => this.#underWaySince.shift());
     claim.then(ended, ended);
     return claim;
   }
 
-  /** For how long the store may have leased tasks to this worker that have neither begun nor wait here yet. */
+  /**
+   * How long ago the oldest claim without an answer began: since then, the store may have leased tasks to this worker that it
+   * does not know yet.
+   */
   get claimingFor(): Milliseconds {
     const [since] = this.#underWaySince;
     return since === undefined ? 0 : this.#options.clock.monotonic() - since;
   }
 
-  /** Resolves when no claim is under way. Never rejects. */
+  /** Resolves when no claim is running. Never rejects. */
   async settled(): Promise<void> {
     await this.#claiming;
   }
@@ -108,12 +114,12 @@ export class Claimer {
     return this.freeSlots > 0 || this.#foreseen() !== undefined;
   }
 
-  /** What was claimed ahead: its leases are the worker's, like those of what runs. */
+  /** The tasks claimed ahead. Their leases are renewed with the worker's, like those of running tasks. */
   get held(): readonly Held[] {
     return this.#ahead.held;
   }
 
-  /** Fills the free slots with what was claimed ahead, unless its leases may have run out while this process was asleep. */
+  /** Fills the free slots with tasks claimed ahead, unless their leases may have run out while this process was asleep. */
   beginAhead(): void {
     const { membership, pipeline, inBackground, onRefreshed } = this.#options;
     if (this.#ahead.size > 0 && membership.mayHaveLapsed) {
@@ -125,24 +131,24 @@ export class Claimer {
     }
   }
 
-  /** While a change of its source is on its way to the store, the next one waits: another outcome may be about to shut the source. */
+  /** While a change of its source is being written, the next task waits: the change may hold the source. */
   #awaitsSource(): boolean {
     const { knownSources, onRefreshed } = this.#options;
     return knownSources.awaitsChange(this.#ahead.nextSource as string, () => queueMicrotask(onRefreshed));
   }
 
-  /** What takes longer than it was thought to is not left to wait here. */
+  /** If tasks of a type take longer than expected, those that wait here are handed back. */
   measure(type: string, elapsed: Milliseconds): void {
     this.#foresight.note(type, elapsed);
     if (this.#ahead.size === 0 || !this.#foresight.isLong(type) || !this.#ahead.holds(type)) return;
-    this.#ahead.handBackAll('It was claimed ahead, and those before it take longer than they did.');
+    this.#ahead.handBackAll('It was claimed ahead, and the tasks before it take longer than expected.');
   }
 
   handBack(held: readonly Held[], why: string): void {
     this.#ahead.handBack(held, why);
   }
 
-  /** What waits here of this source. */
+  /** The tasks of this source that wait here. */
   handBackOf(source: string, why: string): void {
     if (this.#ahead.size === 0) return;
     this.#ahead.handBack(
@@ -155,7 +161,7 @@ export class Claimer {
     this.#ahead.handBackAll(why);
   }
 
-  /** Leaves no timer. */
+  /** Clears the timer. */
   rest(): void {
     this.#ahead.rest();
   }
@@ -208,14 +214,14 @@ export class Claimer {
       worker,
       limit,
       suspects: allowed.suspects,
-      // What was claimed ahead begins first. A claim without a free slot is given no such task, and claims nothing ahead behind one.
+      // Tasks claimed ahead begin first. A claim without a free slot gets no task that must run alone, and no task behind one.
       alone: allowed.alone && (limit === 0 || this.#ahead.size === 0),
       ...(notIdempotent.length > 0 && { notIdempotent }),
       except: ownHandlers.withoutLease,
     };
   }
 
-  /** What was claimed, as its definitions see it; what only they say is stored before anything begins. */
+  /** The claimed tasks, with `idempotent` as their definitions say. It is stored before any of them begins. */
   async #asDefined(taken: readonly Claimed[]): Promise<readonly Claimed[]> {
     const { asking, pipeline, definitionOf } = this.#options;
     const tasks = taken.map((claimed) => claimedUnder(definitionOf(claimed.type), claimed));
@@ -229,17 +235,17 @@ export class Claimer {
     }
   }
 
-  /** How many to claim before there is room for them, if any; only where the worker takes what comes, without end. */
+  /** How many tasks to claim before a slot is free for them, if any. Only for workers without `only` and `maxTasks`. */
   #foreseen(): ClaimRequest['ahead'] {
     const { settings, only, pipeline, isStopping } = this.#options;
     const { claimAhead, maxTasks } = settings;
     if (!claimAhead || only || isStopping() || maxTasks !== Number.POSITIVE_INFINITY) return undefined;
     const request = this.#foresight.request(this.#ahead.size);
-    // What waits behind a long one would wait long.
+    // A task that waits behind a long execution would wait long.
     return request && pipeline.runsOther(request.types) ? undefined : request;
   }
 
-  /** Whether a type's tasks may wait here with a lease: each of them must be one that may run twice, for the worker may die. */
+  /** Whether tasks of a type may wait here with a lease. They must be tasks that may run twice, because the worker may die. */
   #mayClaimAhead(type: string): boolean {
     const { idempotent = true } = this.#options.definitionOf(type) ?? {};
     return idempotent === true;

@@ -3,7 +3,10 @@ import { type Logger, withFields } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
 import { type AnyTask, parseInput } from './define-task.ts';
 
-/** Lets the definition of a task that has ended clear up after an execution that was lost with its worker. Never rejects. */
+/**
+ * Calls `cleanUp` of the definition of a task that has ended: it clears up after an execution that was lost with its worker.
+ * Never rejects.
+ */
 export async function cleanUp(definition: AnyTask, lost: Claimed, log: Logger): Promise<void> {
   const { type } = lost;
   const { task: id, execution } = lost.lease;
@@ -18,6 +21,6 @@ export async function cleanUp(definition: AnyTask, lost: Claimed, log: Logger): 
       log: withFields(log, { task: id, type, execution }),
     });
   } catch (error) {
-    log.error({ err: error, task: id }, 'What a lost execution left behind could not be cleared up');
+    log.error({ err: error, task: id }, 'The clean-up after a lost execution failed');
   }
 }

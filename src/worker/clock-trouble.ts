@@ -1,10 +1,10 @@
 import { formatDuration } from '../duration.ts';
 import type { ClockRecord } from '../store/store.ts';
 
-/** A store's clock that is so much ahead of the wall clock is worth a word. */
+/** If the store's clock is this far ahead of the wall clock, it is reported. */
 const AHEAD_MS = 5 * 60_000;
 
-/** What is wrong with the clocks, in words; undefined where nothing is. */
+/** A sentence that says what is wrong with the clocks; undefined if nothing is wrong. */
 export function clockTrouble({ now, wall, believedIn, leapt, removesIn }: ClockRecord): string | undefined {
   const about = (ms: number) => formatDuration(Math.round(ms / 1_000) * 1_000);
   if (believedIn !== undefined) {

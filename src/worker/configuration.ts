@@ -5,30 +5,30 @@ import type { Limits } from '../pace.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
-/** What a task is called, as far as policies ask. */
+/** The properties of a task by which policies are found. */
 export interface TaskNames {
   readonly type: string;
   readonly queue: string;
   readonly source: string;
 }
 
-/** What is said today beside the code, and may be said otherwise tomorrow. `Registry` of `holdfast/config` is one. */
+/** A configuration outside of the code, which may change while the program runs. `Registry` of `holdfast/config` is one. */
 export interface Configuration {
-  /** What is said of the policies of such tasks. The same object for as long as nothing changes. */
+  /** The policy layers of such tasks. It is the same object until something changes. */
   said(task: TaskNames): Said;
-  /** The application's rules about errors, if there are any. */
+  /** The rules by which this application classifies errors, if it has any. */
   readonly classifier: Classifier | undefined;
   /** How queues are set up. */
   readonly queues: ReadonlyMap<string, Partial<QueueSettings> & Limits>;
   /** The limits of sources, by name. */
   readonly limits: ReadonlyMap<string, Limits>;
-  /** For workers that are not told otherwise. */
+  /** The defaults of workers. */
   readonly worker: WorkerOptions;
   /** Calls after each change. Returns how to stop that. */
   onChange(listener: () => void): () => void;
 }
 
-/** Where there is none. */
+/** Used if there is no configuration. */
 export const UNCONFIGURED: Configuration = {
   said: () => UNSAID,
   classifier: undefined,
@@ -38,7 +38,7 @@ export const UNCONFIGURED: Configuration = {
   onChange: () => () => {},
 };
 
-/** What a thrown value is, by the rules that there are when it is thrown. */
+/** Classifies a thrown value by the rules at the time when it is thrown. */
 export function outcomeBy(configuration: Configuration): Classifier['outcomeOf'] {
   return (thrown, context) => (configuration.classifier?.outcomeOf ?? outcomeOf)(thrown, context);
 }

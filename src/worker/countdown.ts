@@ -4,17 +4,17 @@ import type { Milliseconds } from '../duration.ts';
 /** At a shutdown handlers are left alone for this part of the grace; then their signals abort. */
 const UNDISTURBED = 5 / 6;
 
-/** After the grace so much is left for writing what has become of the tasks, and for signing off. */
+/** The time after the grace for writing the last outcomes and for signing off. */
 const LAST_WRITES: Milliseconds = 800;
 
 /**
- * The time that a shutdown leaves: a part undisturbed, a warning, and an end; then a moment for the last writes. It can be
- * shortened, never prolonged.
+ * The time limits of a shutdown: first handlers run undisturbed, then their signals abort, then the grace ends, and then there is
+ * a moment for the last writes. They can be shortened, but not extended.
  */
 export class Countdown {
   readonly warned: Promise<void>;
   readonly over: Promise<void>;
-  /** What is not written by now is not waited for. */
+  /** From now on, nothing waits for outcomes that are not written. */
   readonly final: Promise<void>;
   readonly #clock: Clock;
   #warn: () => void = () => {};
@@ -51,7 +51,7 @@ export class Countdown {
     this.#end();
   }
 
-  /** Lets go of its timers. */
+  /** Clears its timers. */
   cancel(): void {
     for (const stop of this.#timers.splice(0)) stop();
   }

@@ -11,7 +11,7 @@ import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
 
-/** What a handler is told about the execution that it is. */
+/** What a handler knows about its execution. */
 export interface RunningTask {
   readonly id: number;
   readonly type: string;
@@ -20,38 +20,41 @@ export interface RunningTask {
   readonly key?: string;
   /** Charged failures so far, plus one. */
   readonly attempt: number;
-  /** Which start of a handler this is, of all rounds. A retry that charged nothing raises this one only. */
+  /** The number of this start, over all rounds. It also grows with starts after which nothing was charged. */
   readonly execution: number;
   readonly maxAttempts: number;
-  /** An earlier execution of it took its worker down, or went down with it. */
+  /** An earlier execution was lost with its worker; perhaps it killed the worker. */
   readonly recovered: boolean;
   readonly submittedAt: Date;
   readonly deadline?: Date;
   /** The message of the failure before this execution. */
   readonly lastError?: string;
-  /** What this execution or an earlier one saved last. Undefined where nothing was saved. */
+  /** What this execution or an earlier one saved last. Undefined if nothing was saved. */
   readonly checkpoint: Json | undefined;
-  /** Aborts on time-out, cancel, shutdown, or when the lease is lost. What is thrown after that is not judged. */
+  /** Aborts on a timeout, a cancel, a shutdown, or a lost lease. Errors thrown after that do not decide the outcome. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /**
    * Saves one JSON value of at most 64 KiB, which later executions read as `checkpoint`: after a retry, a crash, a new round. It
-   * resolves when the value is durable, and costs a commit.
-   * @throws PayloadError for what is no JSON or too large; LeaseLostError where the lease is over: nothing was saved.
+   * resolves when the value is durable. Each call is a commit.
+   * @throws PayloadError if the value is not JSON or too large; LeaseLostError if the lease is lost. Then nothing was saved.
    */
   saveCheckpoint(value: unknown): Promise<void>;
-  /** Tells that work goes on: the time limit counts anew from here. */
+  /** Reports that the work continues. The time limit starts anew. */
   heartbeat(): void;
   /**
-   * Tells how many more calls the source takes until it counts anew, as RateLimit headers say. Where few are left, its tasks are spaced
-   * so that they last. The last word of an execution counts; what is no number is ignored.
+   * Reports how many more calls the source accepts until its limit resets, as in RateLimit headers. If few are left, its tasks
+   * are spaced so that the calls last until then. The last call in an execution counts; a value that is not a number is ignored.
    */
   rateLimit(limit: { readonly remaining: number; readonly resetsIn: DurationInput }): void;
 }
 
-/** `pace` and `concurrency` limit the source, as long as it is the same for all tasks of the type. */
+/** `pace` and `concurrency` limit the source. They need a `source` that is the same for all tasks of the type. */
 export interface TaskOptions<Input, Result> extends LimitOptions {
-  /** The policy for its failures: a preset, or options laid over `standard`. Default: the preset of its name, else `standard`. */
+  /**
+   * The policy for its failures: a preset, or options that change `standard`. Default: the preset with the name of the type, else
+   * `standard`.
+   */
   readonly retry?: Policy | PolicyOptions;
   /** Default `default`. */
   readonly queue?: string;
@@ -61,33 +64,36 @@ export interface TaskOptions<Input, Result> extends LimitOptions {
   readonly needs?: Needs;
   /** The failure domain that it touches, such as `imap:INBOX`. Default: the task's type. */
   readonly source?: string | ((input: Input) => string);
-  /** Whether running it twice does no harm. Default true; `false` sends every ambiguous end to a person. */
+  /**
+   * Whether the task may run twice. Default true. With `false`, a person is asked whenever it is not known whether the effect
+   * happened.
+   */
   readonly idempotent?: boolean | ((input: Input) => boolean);
   /** Any Standard Schema (zod, valibot, arktype): checked when enqueued, and again before it runs. */
   readonly input?: StandardSchemaV1<unknown, Input>;
   /**
-   * Does the work. Its end is that of the promise it returns: one that it neither returns nor awaits is not watched, and
-   * if that rejects, it ends the process as it would without Holdfast.
+   * Does the work. The execution ends when the returned promise settles. `unhandledRejections` of the worker says what happens if another
+   * promise, which the handler neither returned nor awaited, rejects.
    */
   run(input: Input, task: RunningTask): Result | Promise<Result>;
   /**
-   * Says whether a source works, at no task's cost. Where a source was down, one task after the other is run to see whether it works
-   * again; with this, each of them starts only if this does not throw and does not answer false. It may take as long as the
-   * type's `timeout`. Not called for claims by hand.
+   * Checks cheaply whether a source works. If a source is down, one task at a time tests it. With this function, such a task
+   * starts only if the function does not throw and does not return false. It may take as long as the `timeout` of the type. It is
+   * not called for claims by hand.
    */
   health?(source: string, check: HealthCheck): unknown;
   /**
-   * Clears up what a lost execution left behind, such as its processes, where the task ends with that loss (it was cancelled, or is
-   * dead) and so no later execution will. Called once, after the task has ended, by the worker or claim that recovers it and has a
-   * definition of its type, or `'*'`; what it throws is logged. Not called where the task was recovered, waited or needed a person,
-   * and was cancelled, resolved or expired only then; nor where the process that recovered it is killed before it is done.
+   * Cleans up what a lost execution left behind, such as its processes, if the task ends with this loss (it was cancelled, or is
+   * dead), because then no later execution can. Called once, after the task has ended, by the worker or claim that recovers it
+   * and has a definition of its type, or `'*'`. Errors that it throws are logged. Not called if the task was recovered first,
+   * waited or needed a person, and ended later; nor if the process that recovers it is killed before this is done.
    */
   cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
 }
 
-/** One question whether a source works. */
+/** The arguments of a health check. */
 export interface HealthCheck {
-  /** Aborts on time-out, cancel, shutdown, or when the lease is lost. */
+  /** Aborts on a timeout, a cancel, a shutdown, or a lost lease. */
   readonly signal: AbortSignal;
 }
 
@@ -95,10 +101,10 @@ export interface HealthCheck {
 export interface LostExecution {
   readonly id: number;
   readonly type: string;
-  /** Which start of a handler it was. */
+  /** The number of its start, over all rounds. */
   readonly execution: number;
   readonly submittedAt: Date;
-  /** What executions of the task saved last. */
+  /** What executions of the task saved last, if anything. */
   readonly checkpoint: Json | undefined;
   readonly log: Logger;
 }
@@ -107,13 +113,13 @@ export interface LostExecution {
 export interface TaskDefinition<Input, Result>
   extends Omit<TaskOptions<Input, Result>, 'retry' | 'queue' | 'priority' | 'pace' | 'concurrency'> {
   readonly type: string;
-  /** The policy for its failures, as long as no configuration says otherwise. */
+  /** The policy for its failures, unless a configuration sets another one. */
   readonly policy: Policy;
-  /** What was said of it here; a configuration goes over it. */
+  /** The policy options of this definition. A configuration can override them. */
   readonly retry?: Policy | PolicyOptions;
   readonly queue: string;
   readonly priority: number;
-  /** Of its source, which is the same for all of its tasks. */
+  /** The limits of its source, which is the same for all of its tasks. */
   readonly limits?: Limits;
 }
 
@@ -140,7 +146,7 @@ const OPTIONS = [
  * Defines a type of task. The type `'*'` runs whatever no other definition of the worker runs.
  * @throws InvalidInputError naming the option and value that is refused.
  */
-// biome-ignore lint/suspicious/noExplicitAny: an input that nobody declared is the handler's to know
+// biome-ignore lint/suspicious/noExplicitAny: an input without a schema has any type
 export function defineTask<Input = any, Result = unknown>(
   type: string,
   options: TaskOptions<Input, Result>,
@@ -171,7 +177,7 @@ export function defineTask<Input = any, Result = unknown>(
     ...rest,
     type,
     ...(isLimited && { limits }),
-    // A policy that was spread and changed still carries its old version, so it is read anew.
+    // A copy of a policy with changed options still has the old version, so it is read anew.
     policy: retry === undefined ? presetFor(type) : definePolicy(retry),
     ...(retry !== undefined && { retry }),
     queue: name(queue, 'queue'),
@@ -188,13 +194,13 @@ export function checkTask(task: unknown, what: string): AnyTask {
   throw new InvalidInputError(`${what} takes what defineTask returns, got ${show(task)}.`);
 }
 
-/** A yes or no, as somebody said it. */
+/** Reads a boolean option. */
 export function trueOrFalse(value: unknown, what = 'idempotent'): boolean {
   if (typeof value === 'boolean') return value;
   throw new InvalidInputError(`${what} must be true or false, got ${show(value)}.`);
 }
 
-/** More would be no description of a machine, and every claim looks at them. */
+/** The most capabilities of a worker. Every claim compares all of them. */
 const MOST_NEEDS = 64;
 
 /** @throws InvalidInputError for a capability that is neither a finite number, a text nor true or false. */
@@ -214,8 +220,8 @@ export function checkNeeds(needs: unknown, what = 'needs'): Needs {
 }
 
 /**
- * Reads an input by the definition's schema, if it has one. A refusal is a permanent failure of the task, `validation`.
- * Answers a promise only where the schema does.
+ * Reads an input by the definition's schema, if it has one. A refused input is a permanent failure of the task, `validation`.
+ * Returns a promise only if the schema does.
  */
 export function parseInput(definition: AnyTask, input: Json | undefined): unknown {
   if (!definition.input) return input;

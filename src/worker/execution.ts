@@ -20,21 +20,23 @@ import type { Limited } from './time-limits.ts';
 /** Why a handler's signal aborted. */
 export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lost';
 
-/** What is known of an execution after it has ended. */
+/** The facts about an execution that has ended. */
 export type StrayOwner = Pick<Claimed, 'lease' | 'type' | 'queue' | 'source'>;
 
-/** What a worker gives to all of its executions. */
+/** What all executions of a worker share. */
 export interface Host {
   readonly clock: Clock;
   readonly log: Logger;
-  /** What a thrown value is, by the rules of the moment. */
+  /** Classifies a thrown value by the rules at this moment. */
   readonly outcomeOf: Classifier['outcomeOf'];
-  /** How long a handler has after its signal aborted before the execution is judged without it. */
+  /** How long a handler may run after its signal aborted. After that, the outcome is decided without it. */
   readonly grace: Milliseconds;
   readonly saveCheckpoint: TaskStore['saveCheckpoint'];
-  /** Called with what a handler left behind, and what failed where nobody waited for it; perhaps long after its end. */
+  /**
+   * Called with an error of a promise, timer or listener that a handler left behind; perhaps long after the end of the handler.
+   */
   readonly onStray: (of: StrayOwner, thrown: unknown) => void;
-  /** Called when the handler of an execution that was judged without it has ended after all. */
+  /** Called when a handler ends whose outcome was decided without it. */
   readonly onOver: (execution: Execution) => void;
 }
 
@@ -58,7 +60,7 @@ export interface Judged {
 export class Execution implements Limited {
   readonly claimed: Claimed;
   readonly policy: Policy;
-  /** Where it stands among its worker's executions, and whether it is settled: theirs to write. */
+  /** Its place in `Executions` of the worker, and whether it is settled. Only `Executions` writes these. */
   at = 0;
   left = false;
   readonly #definition: AnyTask;
@@ -74,11 +76,11 @@ export class Execution implements Limited {
   #judged = false;
   #lastBeat: Milliseconds;
   #frozenFor: Milliseconds = 0;
-  /** How much longer it may run since its last beat because the event loop was blocked. */
+  /** How much longer than its limit it may run, because the event loop was blocked since its last heartbeat. */
   #addedByBlocking: Milliseconds = 0;
   #stopGrace: (() => void) | undefined;
   #onJudged: (judged: Judged) => void = () => {};
-  /** Made when it is first asked for. */
+  /** Made at first use. */
   #checkpoint: Checkpoint | undefined;
   #limit: { readonly remaining: number; readonly until: Milliseconds } | undefined;
 
@@ -91,7 +93,10 @@ export class Execution implements Limited {
     this.#lastBeat = this.#startedAt;
   }
 
-  /** Calls the handler, in a turn of its own. `onJudged` is called once: when it has ended, or the grace after its abort is over. */
+  /**
+   * Calls the handler in a separate turn of the event loop. `onJudged` is called once: when the handler has ended, or when the
+   * grace after its abort is over.
+   */
   run(onJudged: (judged: Judged) => void): void {
     this.#onJudged = onJudged;
     void this.#call();
@@ -102,7 +107,7 @@ export class Execution implements Limited {
     return this.#ended;
   }
 
-  /** Whether it was told to stop: its handler may run on without a lease, from now on or once its grace is over. */
+  /** Whether its signal has aborted. Its handler may then run without a lease, now or after its grace. */
   get isAborted(): boolean {
     return this.#aborted !== undefined;
   }
@@ -117,7 +122,7 @@ export class Execution implements Limited {
     return this.#frozenFor;
   }
 
-  /** When it has run too long: so much after its start, or its last heartbeat. */
+  /** When its time limit ends, counted from its start or its last heartbeat. */
   get limitAt(): Milliseconds {
     const { timeout } = this.policy;
     return timeout === 'none' || this.#aborted ? Number.POSITIVE_INFINITY : this.#lastBeat + timeout;
@@ -128,8 +133,8 @@ export class Execution implements Limited {
   }
 
   /**
-   * The time in which the process was frozen does not count against its limit. Where the event loop was blocked, perhaps by this
-   * very handler, it gains at most its limit once more, so that one that blocks again and again still ends.
+   * The time in which the process was frozen does not count against its limit. For time in which the event loop was blocked,
+   * perhaps by this handler, it gets at most its limit once more, so that a handler that always blocks still ends.
    */
   discount({ since, until, blocked }: Freeze): void {
     const { timeout } = this.policy;
@@ -140,12 +145,12 @@ export class Execution implements Limited {
     this.#lastBeat += added;
   }
 
-  /** Tells the handler to stop, once. It has the grace to do so. */
+  /** Aborts the signal of the handler, once. The handler has the grace to end. */
   abort(cause: AbortCause): void {
-    // Who has ended already is judged by its end.
+    // If the handler has already ended, its own end is the outcome.
     if (this.#aborted || this.#ended || this.#judged) return;
     this.#aborted = cause;
-    // What has ended by then, and is not read yet, is read first.
+    // Read events that have already arrived first: the handler may have ended by then.
     this.#stopGrace = this.#host.clock.after(this.#host.grace, () => setImmediate(() => this.abandon()));
     this.#controller?.abort(this.#abortReason(cause));
   }
@@ -165,12 +170,12 @@ export class Execution implements Limited {
       const until = this.#host.clock.monotonic() + duration(resetsIn);
       if (remaining >= 0 && Number.isFinite(remaining)) this.#limit = { remaining, until };
     } catch (error) {
-      // A handler that did its work must not fail because of a header that cannot be read.
+      // A handler that did its work must not fail because of an unreadable header.
       if (!(error instanceof InvalidInputError)) throw error;
     }
   }
 
-  /** How many more calls its source takes, as the handler said last. */
+  /** The rate limit of its source that the handler reported last. */
   get limit(): RateLimit | undefined {
     const resetsIn = this.#limit ? this.#limit.until - this.#host.clock.monotonic() : 0;
     return this.#limit && resetsIn > 0 ? { remaining: this.#limit.remaining, resetsIn } : undefined;
@@ -201,7 +206,7 @@ export class Execution implements Limited {
   }
 
   async #call(): Promise<void> {
-    // Whoever made it gets to know it before anything of it happens.
+    // The caller must have the execution before the handler starts.
     await undefined;
     let judged: Judged;
     try {
@@ -211,7 +216,7 @@ export class Execution implements Limited {
       if (trouble === undefined) {
         const parsed = ownedBy(owner, () => parseInput(this.#definition, intactPayload(this.claimed)));
         const input = isThenable(parsed) ? await parsed : parsed;
-        // What was told to end before it began must not begin: by now its lease may be somebody else's.
+        // An execution that was aborted before it began must not begin: another worker may have its task by now.
         if (this.#aborted) throw this.#abortReason(this.#aborted);
         this.#begun = true;
         const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
@@ -227,7 +232,7 @@ export class Execution implements Limited {
     else this.#judge(judged);
   }
 
-  /** Why its source does not work, as its type's `health` says; undefined where it does. */
+  /** Why its source does not work, from the `health` check of its type; undefined if it works. */
   async #troubleOfSource(owner: Owner): Promise<string | undefined> {
     this.#askingHealth = true;
     const { signal } = this;
@@ -239,10 +244,10 @@ export class Execution implements Limited {
       return outcome.kind === 'failure' ? outcome.failure.message : 'it threw';
     }
     if (answer === false) return 'it answered false';
-    // An answer that comes after the time limit is none.
+    // A result after the time limit does not count.
     if (this.#aborted) throw this.#abortReason(this.#aborted);
     this.#askingHealth = false;
-    // Its time does not count as the handler's.
+    // The time of the check does not count as the handler's time.
     this.heartbeat();
     return undefined;
   }
@@ -253,7 +258,7 @@ export class Execution implements Limited {
     return { outcome: { kind: 'interruption', started: false, message }, unhealthy: true };
   }
 
-  /** Kept by whatever the handler begins, so it keeps neither the execution nor its payload. */
+  /** Everything that the handler starts keeps this object, so it references neither the execution nor its payload. */
   #owner(): Owner {
     const { lease, type, queue, source } = this.claimed;
     const { onStray } = this.#host;

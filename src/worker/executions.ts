@@ -1,8 +1,8 @@
 import type { Execution } from './execution.ts';
 
 /**
- * The executions of a worker: each until its handler has ended and it is settled too, whichever comes last. They stand in an
- * array, out of which the last one fills gaps: a Map or Set through which thousands pass keeps garbage alive and memory high.
+ * The executions of a worker. Each one stays here until its handler has ended and it is settled. They are in an array whose gaps
+ * are filled with the last element: a Map or Set that thousands pass through keeps garbage alive and uses more memory.
  */
 export class Executions {
   readonly #all: Execution[] = [];
@@ -18,7 +18,7 @@ export class Executions {
     return this.#running;
   }
 
-  /** How many have a lease of this worker's, until what they ended with is written. */
+  /** How many are not settled yet; their leases are this worker's. */
   get unsettled(): number {
     return this.#unsettled;
   }
@@ -35,7 +35,7 @@ export class Executions {
     this.#drop(execution);
   }
 
-  /** It is settled, or never will be from here. */
+  /** It is settled, or this process will not settle it. */
   leave(execution: Execution): void {
     execution.left = true;
     this.#unsettled -= 1;

@@ -2,26 +2,29 @@ import type { Milliseconds } from '../duration.ts';
 
 /** A type whose executions take longer than this on average is not claimed ahead. */
 const LONGEST: Milliseconds = 10;
-/** And one whose executions take longer than this does not keep what was claimed ahead: giving back costs an execution each. */
+/**
+ * If executions of a type take longer than this, its tasks that were claimed ahead are handed back. Handing back costs an
+ * execution each.
+ */
 const FAR_TOO_LONG: Milliseconds = 50;
-/** What is claimed ahead is at most so much work for each slot, as far as was measured. */
+/** At most this much work is claimed ahead for each slot, as far as it was measured. */
 const MOST_WORK: Milliseconds = 50;
-/** And at most so many tasks. */
+/** The most tasks that are claimed ahead. */
 const MOST_TASKS = 500;
-/** So many executions of a type are measured before anything is concluded. */
+/** How many executions of a type are measured before its tasks may be claimed ahead. */
 const ENOUGH = 20;
-/** No execution is taken for shorter than this. */
+/** The shortest time that is assumed for an execution. */
 const SHORTEST: Milliseconds = 0.1;
 
-/** An average follows what is slower than itself at once, and what is faster in its time. */
+/** An average follows slower executions at once, and faster ones slowly. */
 const UP = 1 / 4;
 const DOWN = 1 / 32;
 
-/** How much one execution counts in the share of those that were far too long. */
+/** The weight of one execution in the share of those that were far too long. */
 const ONE_OF_MANY = 1 / 256;
 /**
- * Each execution that is far too long has all that waits handed back, and each task that is handed back costs an execution. So
- * many fewer are claimed ahead, the more often that happens, that about this share of executions is repeated at most.
+ * If an execution is far too long, all tasks that were claimed ahead are handed back, and each of them costs an execution. The
+ * more often this happens, the fewer tasks are claimed ahead, so that at most about this share of executions is repeated.
  */
 const MOST_REPEATED = 1 / 50;
 
@@ -32,7 +35,7 @@ interface Measured {
   seen: number;
 }
 
-/** Measures how long the executions of each type take, and says how many tasks are worth claiming before there is room. */
+/** Measures how long the executions of each type take, and decides how many tasks to claim before a slot is free. */
 export class Foresight {
   readonly #slots: number;
   readonly #permits: (type: string) => boolean;
@@ -56,24 +59,27 @@ export class Foresight {
     known.average += (ranFor - known.average) * (ranFor > known.average ? UP : DOWN);
   }
 
-  /** Whether executions of this type were measured, and take so little time that more may be claimed ahead. */
+  /** Whether executions of this type were measured, and are short enough to claim more tasks ahead. */
   isShort(type: string): boolean {
     const known = this.#measured.get(type);
     return known !== undefined && known.seen >= ENOUGH && known.average <= LONGEST;
   }
 
-  /** Whether executions of this type take so long that what waits for its turn is better claimed by somebody else. */
+  /** Whether executions of this type take so long that another worker should claim the waiting tasks. */
   isLong(type: string): boolean {
     const known = this.#measured.get(type);
     return known !== undefined && known.average > FAR_TOO_LONG;
   }
 
-  /** What was measured holds no longer: what was claimed ahead had to wait. */
+  /** Forgets the measurements: tasks that were claimed ahead had to wait. */
   doubt(): void {
     this.#measured.clear();
   }
 
-  /** What to claim ahead where so many wait already; undefined while there are plenty, or nothing is known to be short. */
+  /**
+   * How many tasks of which types to claim ahead if this many wait already; undefined if enough wait, or no type is known to be
+   * short.
+   */
   request(waiting: number): { readonly limit: number; readonly types: readonly string[] } | undefined {
     const short = [...this.#measured].filter(([type]) => this.isShort(type) && this.#permits(type));
     if (short.length === 0) return undefined;

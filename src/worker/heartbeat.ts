@@ -22,7 +22,7 @@ export class Heartbeat {
   }
 
   start(): void {
-    // Armed before the beat and not after it: a recovery that takes long must not put off the next renewal.
+    // The timer is set before the beat, not after it: a recovery that takes long must not delay the next renewal.
     this.#cancel ??= this.#clock.after(this.#interval, () => {
       this.#cancel = undefined;
       this.start();

@@ -5,7 +5,7 @@ import type { Json } from '../task.ts';
 
 /**
  * The payload of a claimed task, unless its row is damaged.
- * @throws NeedsManual with the reason `task.corrupt` where what is recorded of it holds no JSON: no handler may see such a task.
+ * @throws NeedsManual with the reason `task.corrupt` if a stored column is not JSON. No handler may see such a task.
  */
 export function intactPayload({ payload, policy, unreadable: counters = [] }: Claimed): Json {
   const unreadable = [...counters];

@@ -4,7 +4,7 @@ import { aged, type Memory } from '../source/memory.ts';
 import { readMemory } from '../source/stored.ts';
 import type { SourceState } from '../store/store.ts';
 
-/** Of more sources than this, what is known longest is forgotten. */
+/** The most sources that are kept. Beyond that, the oldest is forgotten. */
 const MOST_KNOWN = 1_000;
 
 /** The state of a source at this moment, and its revision: undefined and 0 where it is in its normal state. */
@@ -14,21 +14,21 @@ export interface KnownState {
 }
 
 interface Entry extends KnownState {
-  /** The highest revision that the source is known to have had. What is told with a lower one is older. */
+  /** The highest known revision of the source. A state with a lower revision is older. */
   readonly highest: number;
-  /** When the memory was as it is here. */
+  /** The time from which the memory counts its durations. */
   readonly at: Milliseconds;
 }
 
 /**
- * What a process knows of the states of sources: from its claims, from the answers of the store, and by what it wrote itself. With
- * it, outcomes that follow one another are decided without asking the store in between. It need not be right: the store refuses what was
- * made from another state than its own, and says which that is.
+ * The states of sources that this process knows: from its claims, from answers of the store, and from its own writes. With them,
+ * several outcomes in a row are decided without a read in between. A known state may be out of date: then the store refuses the
+ * change and returns its own state.
  */
 export class KnownSources {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
-  /** The sources of which a change is on its way to the store, and what waits for its end. */
+  /** The sources whose change is being written, and the callbacks that wait for the end of the write. */
   readonly #changing = new Map<string, (() => void)[]>();
   readonly #listeners = new Set<(source: string) => void>();
 
@@ -41,7 +41,7 @@ export class KnownSources {
     return this.#entries.size === 0 && this.#changing.size === 0;
   }
 
-  /** The newest known state of a source. `told` came with a claim, so long ago. */
+  /** The newest known state of a source. `told` came with a claim, this long ago. */
   stateOf(source: string, told: SourceState | undefined, toldAgo: Milliseconds): KnownState {
     let entry = this.#entries.get(source);
     if (told && !(entry && entry.highest >= told.revision)) entry = this.#keep(source, told, toldAgo);
@@ -50,34 +50,34 @@ export class KnownSources {
     return { revision, memory: memory && aged(memory, this.#clock.monotonic() - entry.at) };
   }
 
-  /** The store said what the state is now: none if that is left out. `before` is a revision that the source had earlier. */
+  /** The store returned its present state, or none. `before` is an earlier revision of the source. */
   heard(source: string, state: SourceState | undefined, before: number): void {
     if (state) this.#keep(source, state, 0);
     else this.wroteNormal(source, before);
   }
 
-  /** The store took this state. */
+  /** The store has written this state. */
   wrote(source: string, memory: Memory | undefined, revision: number): void {
     this.#set(source, { revision, memory, highest: revision, at: this.#clock.monotonic() });
   }
 
-  /** The store ended the state of a source, which had this revision before. */
+  /** The store has removed the state of a source. It had this revision before. */
   wroteNormal(source: string, before: number): void {
     const highest = Math.max(before, this.#entries.get(source)?.highest ?? 0);
     this.#set(source, { revision: 0, memory: undefined, highest, at: this.#clock.monotonic() });
   }
 
-  /** It is not known what the store has of a source now. */
+  /** Forgets a source, because it is not known what the store has now. */
   forget(source: string): void {
     this.#entries.delete(source);
   }
 
-  /** A change of these sources goes to the store. */
+  /** A change of these sources is being written from now on. */
   beginChange(sources: Iterable<string>): void {
     for (const source of sources) if (!this.#changing.has(source)) this.#changing.set(source, []);
   }
 
-  /** The store took the change, or not. */
+  /** The write has ended, successfully or not. */
   endChange(sources: Iterable<string>): void {
     for (const source of sources) {
       const waiting = this.#changing.get(source) ?? [];
@@ -87,8 +87,8 @@ export class KnownSources {
   }
 
   /**
-   * Calls back when the change of a source that is under way has ended. Answers false where there is none. Until then any outcome would be
-   * decided by a state that is old.
+   * Calls back when the change of a source that is being written has ended. Returns false if none is being written. Until then,
+   * an outcome would be decided by an old state.
    */
   awaitsChange(source: string, goOn: () => void): boolean {
     const waiting = this.#changing.get(source);
@@ -96,13 +96,16 @@ export class KnownSources {
     return waiting !== undefined;
   }
 
-  /** Calls back, in the same turn, when an outcome of this process restricts what may start of a source. Returns how to end that. */
+  /**
+   * Calls back, in the same turn of the event loop, when an outcome of this process restricts the starts of a source. Returns a
+   * function that ends this.
+   */
   onRestricted(listener: (source: string) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** An outcome restricts what may start of a source. */
+  /** An outcome restricts the starts of a source. */
   restricted(source: string): void {
     for (const listener of this.#listeners) listener(source);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 
-/** A timer that fires so much too late tells of a freeze. */
+/** If a timer fires this much too late, the process was frozen. */
 const LATE: Milliseconds = 100;
 
 export interface LeaseEndOptions {
@@ -9,15 +9,17 @@ export interface LeaseEndOptions {
   readonly leaseFor: Milliseconds;
   /** How long one last renewal may take, after the process was frozen. */
   readonly patience: Milliseconds;
-  /** When the first renewal was asked for that has failed or is without an answer, since the last one that succeeded. */
+  /**
+   * When the first renewal after the last successful one was requested; undefined if there is none without an answer or failed.
+   */
   readonly failingSince: () => Milliseconds | undefined;
   readonly renew: () => Promise<void>;
-  /** Called when the lease has ended, and others may take over what stood on it. */
+  /** Called when the lease has ended. Others may take over its tasks from then on. */
   readonly onEnd: () => void;
 }
 
 /**
- * Watches the end of a worker's own lease, by the monotonic clock. Where renewals failed until then, it is over. Where none was
+ * Watches the end of a worker's own lease on the monotonic clock. If renewals failed until then, the lease has ended. If none was
  * tried in time, because the process was frozen, one is tried first.
  */
 export class LeaseEnd {
@@ -36,7 +38,7 @@ export class LeaseEnd {
     this.#stop = clock.after(dueAt - clock.monotonic(), () => this.#over(dueAt));
   }
 
-  /** Watches no more, and leaves no timer. */
+  /** Stops watching, and clears the timer. */
   rest(): void {
     this.#stop?.();
     this.#stop = undefined;
@@ -46,7 +48,8 @@ export class LeaseEnd {
     const { clock, patience, failingSince, renew, onEnd } = this.#options;
     this.#stop = undefined;
     const now = clock.monotonic();
-    // After a freeze the answer to a renewal may wait to be read, or a renewal may have been asked for just before this.
+    // After a freeze, the answer to a renewal may have arrived but not been read, or a renewal may have been requested just
+    // before.
     const wasFrozen = now - dueAt >= LATE;
     const failedInTime = now - (failingSince() ?? now) >= patience;
     if (failedInTime && !wasFrozen) {
@@ -58,7 +61,7 @@ export class LeaseEnd {
       onEnd();
     });
     this.#stop = end;
-    // A renewal that succeeds sets the next end.
+    // A successful renewal sets the next end.
     void renew();
   }
 }

@@ -8,7 +8,7 @@ import type { AbortCause } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { LeaseEnd } from './lease-end.ts';
 
-/** A claim whose lease stands on the worker's row. */
+/** A claim whose lease is stored in the worker's row. */
 export interface Held {
   readonly claimed: Claimed;
   abort(cause: AbortCause): void;
@@ -20,42 +20,44 @@ export interface MembershipOptions {
   readonly log: Logger;
   readonly name: string;
   readonly leaseFor: Milliseconds;
-  /** What it claims of its own accord. */
+  /** What the worker may claim. */
   readonly takes: Takes;
   /** How long a handler may go on after the last renewal. */
   readonly mayRunFor: () => NonNullable<NewWorker['mayRunFor']>;
-  /** What recovery elsewhere must know of the worker's types today. */
+  /** What another process needs to know about the worker's types to recover their tasks. */
   readonly publishes: () => Readonly<Record<string, string>>;
-  /** The claims whose leases are this worker's, as far as it knows. */
+  /** The claims whose leases this worker has, as far as it knows. */
   readonly held: () => readonly Held[];
-  /** For how long the store may have given it leases that are not among those yet. */
+  /** For how long the store may have given it leases that are not in this list yet. */
   readonly claimingFor: () => Milliseconds;
-  /** Runs a beat, so that whoever stops or drains can wait for it. */
+  /** Runs a beat so that a stop or drain can wait for it. */
   readonly inBackground: (beat: Promise<void>) => Promise<void>;
-  /** Whether others may take its tasks over while this process cannot reach the store. */
+  /** Whether other workers may take over its tasks while this process cannot reach the store. */
   readonly mayBeCutOff: boolean;
   /** Called after each renewal, whether it succeeded or not. */
   readonly afterBeat: () => void;
 }
 
 /**
- * A worker's row in the store, on which all of its leases stand. It is made when it is first needed, renewed three times in
- * its length while the worker works or holds anything, made anew where the store has forgotten it, and removed at the end.
+ * A worker's row in the store, which has the lease of all its tasks. It is made when it is first needed, renewed three times per
+ * lease length while the worker works or holds tasks, made again if the store has removed it, and removed at the end.
  */
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #interval: Milliseconds;
   readonly #heartbeat: Heartbeat;
   #id: number | undefined;
-  /** The row that is being removed. */
+  /** The id of the row that is being removed. */
   #leaving: number | undefined;
-  /** It is left to the store to remove the row. */
+  /** The store removes the row as soon as it can be reached. */
   #ended = false;
   #joining: Promise<number> | undefined;
   #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
   readonly #end: LeaseEnd | undefined;
-  /** When the first renewal was asked for that has no answer or has failed, since the last one that succeeded. */
+  /**
+   * When the first renewal after the last successful one was requested; undefined if there is none without an answer or failed.
+   */
   #failingSince: Milliseconds | undefined;
   #trouble: Trouble | undefined;
 
@@ -86,13 +88,13 @@ export class Membership {
     this.#heartbeat.start();
   }
 
-  /** Renews no more, and leaves no timer. */
+  /** Stops renewing, and clears the timer. */
   rest(): void {
     this.#heartbeat.stop();
     this.#end?.rest();
   }
 
-  /** The worker's id, under a lease that has not begun to run out. */
+  /** The worker's id, with a lease that is fresh. */
   async join(): Promise<number> {
     const sinceRenewal = this.#options.clock.monotonic() - this.#renewedAt;
     if (this.#id !== undefined && !this.#heartbeat.going && sinceRenewal >= this.#interval) await this.#renew();
@@ -109,7 +111,7 @@ export class Membership {
     return clock.monotonic() - this.#renewedAt >= leaseFor;
   }
 
-  /** Renews now, and hears what was lost. Does not reject: what could not be renewed is tried again at the next beat. */
+  /** Renews now, and aborts the handlers of lost leases. Does not reject: a failed renewal is tried again at the next beat. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#beat().finally(() => {
       this.#refreshing = undefined;
@@ -117,12 +119,12 @@ export class Membership {
     return this.#refreshing;
   }
 
-  /** The store does not know this id any more. Meanwhile the worker may have joined anew. */
+  /** The store does not know this id any more. The worker may have joined anew meanwhile. */
   forget(id: number): void {
     if (this.#id === id) this.#id = undefined;
   }
 
-  /** Has the store say why the worker claims nothing, or that it goes on. Does not reject: it is news for people only. */
+  /** Stores why the worker claims nothing, or that it claims again. Does not reject: only people read this. */
   async reportTrouble(trouble: Trouble | undefined): Promise<void> {
     this.#trouble = trouble;
     if (this.#id !== undefined) await this.#sayTrouble(this.#id);
@@ -143,7 +145,7 @@ export class Membership {
     }
   }
 
-  /** Has a row that is still there removed as soon as the store can be reached, and waits for nothing. */
+  /** Lets the store remove a remaining row as soon as it can be reached, without waiting for this. */
   leaveLater(): void {
     const id = this.#id ?? this.#leaving;
     if (id !== undefined && !this.#ended) this.#options.asking.tasks.leaveLater(id);
@@ -161,7 +163,7 @@ export class Membership {
     }
     this.#noteRenewal(askedAt);
     if (this.#trouble) await this.#sayTrouble(this.#id);
-    // What stood on an earlier row is lost, and must not be claimed anew while its handler still runs.
+    // Leases of an earlier row are lost. Their tasks must not be claimed again while their handlers still run here.
     if (this.#options.held().length > 0) await this.#renew();
     return this.#id ?? this.#announce();
   }
@@ -171,7 +173,7 @@ export class Membership {
     try {
       await asking.ask((tasks) => tasks.reportTrouble(id, this.#trouble));
     } catch (error) {
-      log.warn({ err: error, worker: name }, 'The store could not be told whether the worker claims tasks');
+      log.warn({ err: error, worker: name }, 'The store could not record whether the worker claims tasks');
     }
   }
 
@@ -179,7 +181,7 @@ export class Membership {
     const { log, name, afterBeat } = this.#options;
     try {
       await this.#renew();
-      // Under a new id the store tells which of the old one's leases are gone.
+      // Renewing under the new id shows which leases of the old id are gone.
       if (this.#id === undefined && !this.#ended) await this.join();
     } catch (error) {
       log.error({ err: error, worker: name }, 'The lease could not be renewed; trying again');
@@ -187,19 +189,20 @@ export class Membership {
     afterBeat();
   }
 
-  /** The lease counts from the moment at which the renewal was asked for: the store may have had it at once. */
+  /** The lease counts from the moment when the renewal was requested, because the store may have written it at once. */
   #noteRenewal(askedAt: Milliseconds): void {
     this.#renewedAt = askedAt;
     this.#failingSince = undefined;
     if (this.#heartbeat.going) this.#end?.renewedAt(askedAt);
   }
 
-  /** The lease has ended, and the store cannot be reached: others that reach it may have the tasks by now. */
+  /** The lease has ended, and the store cannot be reached. Other workers may have the tasks by now. */
   #giveUp(): void {
     const { log, name, held } = this.#options;
     const claims = held();
     if (claims.length === 0) return;
-    const text = 'The lease has ended without a renewal, so others may take its tasks over; handlers are told to stop';
+    const text =
+      'The lease has ended without a renewal, so other workers may take over its tasks; its handlers are aborted';
     log.error({ worker: name, tasks: claims.length }, text);
     for (const claim of claims) claim.abort('lost');
   }
@@ -220,7 +223,7 @@ export class Membership {
   }
 }
 
-/** The claims of these leases. A task is not enough: it may have been claimed again since these leases were sent. */
+/** The claims of these leases. The id of the task is not enough: it may have been claimed again since. */
 export function among(claims: readonly Held[], leases: readonly Lease[]): readonly Held[] {
   const named = new Set(leases.map(textOf));
   return claims.filter(({ claimed }) => named.has(textOf(claimed.lease)));

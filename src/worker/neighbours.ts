@@ -1,14 +1,14 @@
 import { livenessOf, type ProcessIdentity } from '../store/liveness.ts';
 
-/** How many are looked at in one pulse: each costs a look into /proc. */
+/** How many processes are checked in one pulse: each check reads /proc. */
 const MOST_AT_ONCE = 20;
 
-/** The processes of this host in which other workers of the store are, so that the death of one is noticed within seconds. */
+/** The other processes of this host that have workers of the store. The death of one is noticed within seconds. */
 export class Neighbours {
   #processes: readonly ProcessIdentity[] = [];
   #next = 0;
 
-  /** Who they are, as recovery has just found them. */
+  /** Sets the processes that a recovery has just found. */
   set(processes: readonly ProcessIdentity[]): void {
     this.#processes = processes;
   }
@@ -17,7 +17,7 @@ export class Neighbours {
     return this.#processes.length > 0;
   }
 
-  /** Whether one of those that it looks at this time has died. */
+  /** Whether one of the processes that it checks this time has died. */
   hasLost(): boolean {
     const all = this.#processes;
     for (let n = 0; n < Math.min(all.length, MOST_AT_ONCE); n += 1) {

@@ -2,16 +2,13 @@ import type { Lease } from '../store/store.ts';
 
 /** The handlers of one worker. */
 export interface WorkerHandlers {
-  /** The tasks whose handler runs without a lease, or may soon. */
+  /** The tasks whose handler runs without a lease, or soon may. */
   readonly withoutLease: readonly number[];
-  /** Tells the handler of an earlier execution of a task that its lease was lost. Answers whether one runs. */
+  /** Aborts the handler of an earlier execution of a task, because its lease was lost. Returns whether there is one. */
   abortEarlier(task: number): boolean;
 }
 
-/**
- * The handlers of all workers of this process, until each worker has ended. A task whose handler still runs here is not started here
- * again beside it.
- */
+/** The handlers of all workers of this process. A task whose handler still runs here is not started a second time here. */
 export class OwnHandlers {
   readonly #workers = new Set<WorkerHandlers>();
 
@@ -23,22 +20,22 @@ export class OwnHandlers {
     this.#workers.delete(handlers);
   }
 
-  /** The tasks that no claim of this process may bring. */
+  /** The tasks that no claim of this process may return. */
   get withoutLease(): readonly number[] {
     return [...this.#workers].flatMap(({ withoutLease }) => withoutLease);
   }
 
   /**
-   * Whether a handler of what was just claimed still runs here. The store gives nobody what is leased, so that one's lease was lost,
-   * and it has not heard yet: it is told now.
+   * Whether an earlier handler of a task that was just claimed still runs here. The store does not hand out leased tasks, so the
+   * lease of that handler was lost, and its worker does not know yet. The handler is aborted now.
    */
   abortEarlier({ task, execution }: Lease): boolean {
-    // Of most tasks this is the first execution.
+    // For most tasks this is the first execution.
     return execution > 1 && [...this.#workers].some((handlers) => handlers.abortEarlier(task));
   }
 }
 
-/** A claim that met such a handler is handed back. */
+/** Why such a claim is handed back. */
 export const STILL_RUNS = {
   kind: 'interruption',
   started: false,

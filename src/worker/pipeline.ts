@@ -19,7 +19,9 @@ import { listenForStrays, stopListeningForStrays } from './strays.ts';
 import type { Suspects } from './suspects.ts';
 import { TimeLimits } from './time-limits.ts';
 
-/** What a claim came to; an error where its worker gave up before the store took it: then the lease is left to be taken over. */
+/**
+ * The result of a claim. An error if the worker gave up before the outcome was written: then another worker takes the task over.
+ */
 export type Ended = { readonly finished: Finished } | { readonly error: unknown };
 
 export interface PipelineOptions {
@@ -30,25 +32,28 @@ export interface PipelineOptions {
   readonly pause: ClaimPause;
   readonly pulse: Pulse;
   readonly ownHandlers: OwnHandlers;
-  /** The largest result that is kept, in bytes. */
+  /** The largest result that is stored, in bytes. */
   readonly sizeLimit: number;
   readonly host: Omit<Host, 'clock' | 'onOver'>;
   readonly definitionOf: (type: string) => AnyTask | undefined;
-  /** By the configuration of this moment. */
+  /** With the configuration of this moment. */
   readonly policyFor: (claimed: Claimed) => Policy;
   /** Whether the worker was told to stop, so that nothing begins any more. */
   readonly isStopping: () => boolean;
   /** Called when a handler is about to be called. */
   readonly onStart: () => void;
-  /** Called with how long a handler ran, while its process was not frozen. */
+  /** Called with how long a handler ran, without the time in which its process was frozen. */
   readonly onRan: (type: string, time: Milliseconds) => void;
   /** Called when a slot may be free, in the same turn as the settlement: the claim that follows shares its transaction. */
   readonly onRoom: () => void;
-  /** Called when the handler of an execution that was judged without it has ended after all. */
+  /** Called when a handler ends whose outcome was decided without it. */
   readonly onOver: () => void;
-  /** Called when an execution is settled, or never will be from here. `heldSlot`: it kept its slot because it could not be written. */
+  /**
+   * Called when an execution is settled, or this process will not settle it. `heldSlot`: it kept its slot because its outcome
+   * could not be written.
+   */
   readonly onLeft: (claimed: Claimed, ended: Ended, heldSlot: boolean) => void;
-  /** Has a stop and a drain wait for this. */
+  /** Makes a stop and a drain wait for this. */
   readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
 }
 
@@ -60,9 +65,12 @@ export class Pipeline implements WorkerHandlers {
   readonly #host: Host;
   readonly #executions = new Executions();
   readonly #limits: TimeLimits;
-  /** Those that ended and could not be written at once: they keep their slots, so that no more is begun than can be written. */
+  /**
+   * Executions whose outcome could not be written at once. They keep their slots, so that a worker does not run more tasks than
+   * it can write.
+   */
   readonly #unwritten = new Set<Execution>();
-  /** Claims that are settled without a start, until that is written. */
+  /** Claims that are being settled without a start. */
   readonly #unbegun = new Set<Claimed>();
   #begun = 0;
 
@@ -79,8 +87,8 @@ export class Pipeline implements WorkerHandlers {
   }
 
   /**
-   * Runs the handler of what was claimed, unless it is to end without a start or be handed back, and settles what it ends with. With callbacks and
-   * not with promises: where handlers are told apart by `AsyncLocalStorage`, each promise of an execution costs about a microsecond.
+   * Runs the handler of a claimed task, and settles the outcome. Some claims end or are handed back without a start. It uses
+   * callbacks and not promises, because each promise costs about a microsecond where handlers run in `AsyncLocalStorage`.
    */
   execute(claimed: Claimed, onEnded: (ended: Ended) => void = () => {}): void {
     const { verdict } = claimed.facts;
@@ -103,13 +111,13 @@ export class Pipeline implements WorkerHandlers {
         this.#leave(execution, ended);
         onEnded(ended);
       });
-      // What failed may shut its source, and the settler finds that out at the end of this turn: nothing begins before that.
+      // A failure may hold its source. The settler decides this at the end of this turn, and no task begins before that.
       if (judged.outcome.kind === 'success') this.#options.onRoom();
       else queueMicrotask(() => this.#options.onRoom());
     });
   }
 
-  /** Settles a claim whose handler was not called: uncharged, to be run again. Never rejects. */
+  /** Settles a claim whose handler was not called: nothing is charged, and the task runs again. Never rejects. */
   handBack(claimed: Claimed, message: string): Promise<Ended> {
     return this.#settleUnbegun(claimed, { kind: 'interruption', started: false, message });
   }
@@ -119,7 +127,7 @@ export class Pipeline implements WorkerHandlers {
     return this.#begun;
   }
 
-  /** How many slots are taken: by handlers that have not ended, and by what could not be written. */
+  /** How many slots are taken: by handlers that have not ended, and by outcomes that could not be written. */
   get slotsTaken(): number {
     let unwritten = 0;
     for (const { ended } of this.#unwritten) if (ended) unwritten += 1;
@@ -131,24 +139,24 @@ export class Pipeline implements WorkerHandlers {
     return this.#executions.running > 0;
   }
 
-  /** How many have a lease of this worker's, until what they ended with is written. */
+  /** How many are not settled yet; their leases are this worker's. */
   get unsettled(): number {
     return this.#executions.unsettled;
   }
 
-  /** Those whose lease is this worker's, until what they ended with is written. */
+  /** The executions that are not settled yet; their leases are this worker's. */
   get leased(): readonly Execution[] {
     return this.#executions.all.filter(({ left }) => !left);
   }
 
-  /** What is settled without a start, until that is written. There is no handler to abort. */
+  /** Claims that are being settled without a start. They have no handler to abort. */
   get unbegun(): readonly Held[] {
     return [...this.#unbegun].map((claimed) => ({ claimed, abort() {} }));
   }
 
   /**
-   * The tasks whose handler runs without a lease, or may soon. Each is named from its abort on, for a claim that is made before its
-   * grace is over may reach the store together with its settlement, or after that.
+   * The tasks whose handler runs without a lease, or soon may. Each is listed from its abort on, because a claim made during its
+   * grace may reach the store together with its settlement, or later.
    */
   get withoutLease(): readonly number[] {
     return this.#executions.all
@@ -162,34 +170,34 @@ export class Pipeline implements WorkerHandlers {
     return earlier !== undefined;
   }
 
-  /** What the store has not taken yet. */
+  /** The claims whose outcome is not written yet. */
   get unsaved(): readonly Claimed[] {
     return [...this.leased.map(({ claimed }) => claimed), ...this.#unbegun];
   }
 
-  /** Whether a handler runs of another type than these. */
+  /** Whether a handler of another type than these runs. */
   runsOther(types: readonly string[]): boolean {
     return this.#executions.all.some(({ ended, claimed }) => !ended && !types.includes(claimed.type));
   }
 
-  /** All whose handler has not ended, or that are not settled. */
+  /** The executions whose handler has not ended, or that are not settled. */
   get all(): readonly Execution[] {
     return this.#executions.all;
   }
 
-  /** Leaves no timer. */
+  /** Clears the timer. */
   rest(): void {
     this.#limits.rest();
   }
 
-  /** No handler of this worker is left whose stray errors it would record. */
+  /** Stops listening for stray errors: no handler of this worker is left. */
   stop(): void {
     this.rest();
     stopListeningForStrays(this);
     this.#options.ownHandlers.delete(this);
   }
 
-  /** Why what was claimed is handed back at once; undefined where it is to run. */
+  /** Why a claim is handed back at once; undefined if it may run. */
   #refusal({ lease }: Claimed): string | undefined {
     if (this.#options.ownHandlers.abortEarlier(lease)) return STILL_RUNS.message;
     return this.#options.isStopping() ? SHUT_DOWN : undefined;
@@ -234,7 +242,7 @@ export class Pipeline implements WorkerHandlers {
   #settle(execution: Execution, { outcome, returned, unhealthy }: Judged, onEnded: (ended: Ended) => void): void {
     const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
     const { claimed, elapsed, frozenFor } = execution;
-    // A failure is answered by the policy of this moment, which may have changed while it ran.
+    // A failure is decided by the policy of this moment, which may have changed during the execution.
     const policy = outcome.kind === 'success' ? execution.policy : policyFor(claimed);
     if (unhealthy) this.#begun -= 1;
     else onRan(claimed.type, elapsed - frozenFor);

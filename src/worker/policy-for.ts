@@ -14,20 +14,20 @@ import type { Claimed, Recovered } from '../store/store.ts';
 import { type Configuration, type TaskNames, UNCONFIGURED } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
 
-/** The policy that answers a task's failures today: its own layer over its source's, its type's, its queue's and the default. */
+/** The policy that decides a task's failures now. Its layers, the most specific first: task, source, type, queue, default. */
 export function policyFor(
   claimed: Claimed,
   definition: AnyTask | undefined,
   configuration: Configuration = UNCONFIGURED,
   published?: string,
 ): Policy {
-  // A catch-all that was given no policy has the preset of the type that it runs.
+  // A definition for all types (`'*'`) without a policy uses the preset of the task's type.
   const code = definition ? definition.retry : read(published, presetFor(claimed.type));
   const ofType = policyUnder(configuration.said(claimed), claimed.type, code);
   return read(claimed.policy, ofType) ?? ofType;
 }
 
-/** As `policyFor`, of a task that need not exist, with who said what. */
+/** Like `policyFor`, for a task that need not exist, and with the origin of each value. */
 export function explainedPolicyFor(
   task: TaskNames & { readonly retry?: PolicyOptions },
   definition: AnyTask | undefined,
@@ -39,7 +39,10 @@ export function explainedPolicyFor(
   return explainPolicy(task.retry === undefined ? layers : [...layers, ownLayer(task.retry)]);
 }
 
-/** What layers came to, for as long as they are the same objects: by what the code says, or by type where it says nothing. */
+/**
+ * A cache of policies by their layers, valid while these are the same objects. The key is the definition's options, or the type
+ * if it has none.
+ */
 const known = new WeakMap<Said, { readonly byCode: WeakMap<object, Policy>; readonly byType: Map<string, Policy> }>();
 const MOST_TYPES_KNOWN = 1_000;
 
@@ -58,8 +61,8 @@ function policyUnder(said: Said, type: string, code: Code | undefined): Policy {
 }
 
 /**
- * The policy of a task that this process need not have a definition of: one that is recovered, or claimed by hand. What its
- * own worker published of it goes before a catch-all of this process.
+ * The policy of a task that is recovered or claimed by hand. This process may have no definition of its type. Then what a worker
+ * published wins over a definition for all types here.
  */
 export function policyForRecovered(
   taken: Pick<Recovered, 'published'> & Claimed,
@@ -69,7 +72,7 @@ export function policyForRecovered(
   return policyFor(taken, definitionForRecovered(taken, definitions), configuration, taken.published);
 }
 
-/** The definition of this process by which such a task is run, if it has one. */
+/** The definition of this process that runs such a task, if it has one. */
 export function definitionForRecovered(
   { type, published }: { readonly type: string; readonly published?: string | undefined },
   definitions: ReadonlyMap<string, AnyTask>,
@@ -78,8 +81,8 @@ export function definitionForRecovered(
 }
 
 /**
- * What recovery elsewhere must know of each type, as text for the store: its policy with today's configuration, and with it whether
- * its tasks must not run twice.
+ * What other processes need to recover tasks of each type, as text for the store: its policy with the present configuration, and
+ * whether its tasks must not run twice.
  */
 export function publications(
   definitions: Iterable<AnyTask>,
@@ -102,7 +105,7 @@ function policiesOf(definitions: Iterable<AnyTask>, configuration: Configuration
   });
 }
 
-/** The longest that an execution of these types may take without a heartbeat, with today's configuration. */
+/** The longest that an execution of these types may take without a heartbeat, with the present configuration. */
 export function longestTimeout(
   definitions: Iterable<AnyTask>,
   configuration: Configuration = UNCONFIGURED,
@@ -116,8 +119,8 @@ export function longestTimeout(
 }
 
 /**
- * A policy that was stored as text, over another. Undefined where it cannot be read: a function in it does not survive, and
- * a newer version may have written options that this one does not know; a task must get its next moment all the same.
+ * A policy that was stored as text, over another one. Undefined if it cannot be read: functions are not stored, and a newer
+ * version may have written unknown options. Its task must be decided all the same.
  */
 function read(text: string | undefined, over: Policy): Policy | undefined {
   if (text === undefined) return undefined;

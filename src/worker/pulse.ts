@@ -3,32 +3,35 @@ import type { Milliseconds } from '../duration.ts';
 
 const INTERVAL: Milliseconds = 1_000;
 
-/** A pulse that comes so much too late tells of a freeze; less may be a busy machine. */
+/** If a pulse comes this much too late, the process was frozen. A shorter delay may be a busy machine. */
 const LATE_PULSE: Milliseconds = 1_000;
-/** The same of a timer whose end would cost somebody something. */
+/** The same for a timer that would end a lease or an execution. */
 const LATE_TIMER: Milliseconds = 100;
 
-/** A process that used at least this part of a freeze computed, however many others shared the processor. */
+/** If a process used at least this part of a freeze as processor time, it computed, even on a busy machine. */
 const COMPUTING = 0.1;
 
-/** A span of the monotonic clock in which the event loop stood still: for all of it, or all but its first second. */
+/** A span of the monotonic clock in which the event loop did not run, except perhaps in its first second. */
 export interface Freeze {
   readonly since: Milliseconds;
   readonly until: Milliseconds;
-  /** The process computed meanwhile: something blocked its event loop. Else it was stopped, or waited without letting others run. */
+  /**
+   * Whether the process computed meanwhile: then something blocked its event loop. Otherwise it was stopped, or waited
+   * synchronously.
+   */
   readonly blocked: boolean;
 }
 
 export interface PulseListener {
-  /** Asked at each pulse: when nobody needs another one, the pulse ends until `begin` is called again. */
+  /** Whether this listener needs another pulse. If none does, the pulse ends until `begin` is called again. */
   isNeeded(): boolean;
   /** Called about once a second, and as soon as a freeze is over. */
   onPulse(freeze?: Freeze): void;
 }
 
 /**
- * One timer of a second for all that a worker looks after while something runs. It keeps no process alive. By how late it fires
- * it finds out that the process was frozen: stopped by a signal, or its event loop blocked.
+ * A timer of a second for everything that a worker checks while tasks run. It does not keep the process alive. If it fires late,
+ * the process was frozen: stopped by a signal, or its event loop was blocked.
  */
 export class Pulse {
   readonly #clock: Clock;
@@ -42,28 +45,28 @@ export class Pulse {
     this.#clock = clock;
   }
 
-  /** Returns what ends it. */
+  /** Returns a function that ends it. */
   listen(listener: PulseListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Beats from now on for as long as any listener needs it. Costs nothing where it does so already. */
+  /** Starts the pulse, which goes on while any listener needs it. Costs nothing if it already runs. */
   begin(): void {
     if (this.#stop) return;
     this.#noteAlive(this.#clock.monotonic());
     this.#stop = this.#clock.every(INTERVAL, (late) => this.#beat(late));
   }
 
-  /** Beats no more, and leaves no timer. */
+  /** Stops the pulse, and clears the timer. */
   rest(): void {
     this.#stop?.();
     this.#stop = undefined;
   }
 
   /**
-   * For a timer that was due then and fires now: where a freeze made it late, the listeners are told of the freeze before this
-   * returns, for the pulse that would tell them may come after that timer.
+   * For a timer that was due at `dueAt` and fires now. If a freeze made it late, the listeners are called before this returns,
+   * because the next pulse may come after that timer.
    */
   noticeLate(dueAt: Milliseconds): void {
     const now = this.#clock.monotonic();
@@ -83,7 +86,7 @@ export class Pulse {
     for (const listener of [...this.#listeners]) listener.onPulse(freeze);
   }
 
-  /** It may have begun at any moment since the loop was last seen running; whoever may have been frozen is believed. */
+  /** The freeze may have begun at any moment since the loop was last seen running. In doubt, the longer time counts. */
   #freezeUntil(now: Milliseconds): Freeze {
     const since = this.#aliveAt;
     const used = processorTime() - this.#usedBy;

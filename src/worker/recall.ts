@@ -4,36 +4,36 @@ import type { Lease, Recalls } from '../store/store.ts';
 import type { AbortCause } from './execution.ts';
 import { among, type Held } from './membership.ts';
 
-/** Between two looks there is at least this long, however many hints come. */
+/** The least time between two checks, even if many hints come. */
 const LEAST_PAUSE: Milliseconds = 200;
 
 export interface RecallOptions {
   readonly clock: Clock;
-  /** Asks the store; undefined where the worker has no row there. */
+  /** Asks the store; undefined if the worker has no row there. */
   readonly ask: (waiting: readonly Lease[]) => Promise<Recalls> | undefined;
-  /** What runs. */
+  /** The running claims. */
   readonly running: () => readonly Held[];
-  /** What was claimed ahead and has not begun. */
+  /** The claims made ahead that have not begun. */
   readonly waiting: () => readonly Held[];
-  /** Gives back what may not begin any more. */
+  /** Hands back claims that may not begin any more. */
   readonly handBack: (held: readonly Held[]) => void;
 }
 
 /**
- * Looks for what was taken back of a worker when it hears that there may be something: cancels of what runs, and holds of sources
- * and pauses of queues of which it has claimed tasks ahead. What it misses, the next renewal tells.
+ * After a hint, checks whether running tasks of the worker were cancelled, and whether sources or queues of tasks that it claimed
+ * ahead were held or paused. What it misses is found by the next renewal.
  */
 export class Recall {
   readonly #options: RecallOptions;
   #lookedAt: Milliseconds = Number.NEGATIVE_INFINITY;
-  /** Calls off the look that is to come. */
+  /** Cancels the next check. */
   #stop: (() => void) | undefined;
 
   constructor(options: RecallOptions) {
     this.#options = options;
   }
 
-  /** Something may have been taken back. */
+  /** A hint: something may have been cancelled, held or paused. */
   hint(): void {
     if (this.#stop || !this.#holdsAny) return;
     const { clock } = this.#options;
@@ -42,7 +42,7 @@ export class Recall {
     else this.#stop = clock.after(wait, () => this.#look());
   }
 
-  /** Leaves no timer. */
+  /** Clears the timer. */
   rest(): void {
     this.#stop?.();
     this.#stop = undefined;
@@ -64,7 +64,7 @@ export class Recall {
         const back = among(ahead, held);
         if (back.length > 0) handBack(back);
       },
-      // The next renewal tells it, and says why the store cannot be asked.
+      // The next renewal finds it, and logs why the store cannot be reached.
       () => {},
     );
   }

@@ -20,7 +20,9 @@ export interface RecoveriesOptions extends Omit<RecoveryOptions, 'onEnded' | 'is
   readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
 }
 
-/** Decides, for one worker, about tasks that others lost: when it starts, at each beat, and as soon as a lease can be taken over. */
+/**
+ * Recovers, for one worker, tasks that other workers lost: at its start, at each beat, and as soon as a lease can be taken over.
+ */
 export class Recoveries {
   readonly #options: RecoveriesOptions;
   readonly #recovery: Required<RecoveryOptions>;
@@ -39,22 +41,22 @@ export class Recoveries {
     };
   }
 
-  /** Whether there is a lease that has run out, and may soon be taken over. */
+  /** Whether a lease has run out and may soon be taken over. */
   get awaitsTakeover(): boolean {
     return this.#takeover.awaited;
   }
 
-  /** Whether the death of other processes is looked for. */
+  /** Whether it checks if other processes have died. */
   get hasNeighbours(): boolean {
     return this.#neighbours.any;
   }
 
-  /** Looks whether another process has died, about once a second. */
+  /** Checks about once a second whether another process has died. */
   lookAtNeighbours(): void {
     if (this.#neighbours.hasLost()) this.begin();
   }
 
-  /** Decides about tasks that others lost, and about those whose deadline passed while they waited. */
+  /** Recovers tasks that other workers lost, and ends those whose deadline passed while they waited. */
   run(): Promise<void> {
     this.#underWay ??= this.#options.inBackground(this.#run()).finally(() => {
       this.#underWay = undefined;
@@ -62,19 +64,18 @@ export class Recoveries {
     return this.#underWay;
   }
 
-  /** The same where nobody waits for it: it may take long, and must not put off the next renewal. */
+  /** The same, without waiting: it may take long, and must not delay the next renewal. */
   begin(): void {
-    if (!this.#options.isStopping())
-      this.#logFailure(this.run(), 'What others lost could not be recovered; trying again');
+    if (!this.#options.isStopping()) this.#logFailure(this.run(), 'Lost tasks could not be recovered; trying again');
   }
 
-  /** Nobody waits for it: what has not expired is worked meanwhile. */
+  /** Nothing waits for this: other tasks run meanwhile. */
   endExpired(expired: readonly Recovered[]): void {
     const settled = this.#options.inBackground(settleRecovered(expired, this.#recovery));
     this.#logFailure(settled, 'Tasks whose deadline has passed could not be ended; trying again');
   }
 
-  /** Looks for nobody's death, and leaves no timer. */
+  /** Stops checking other processes, and clears the timer. */
   rest(): void {
     this.#neighbours.set([]);
     this.#takeover.expectIn(undefined);

@@ -19,23 +19,23 @@ export interface RecoveryOptions {
   readonly definitions: ReadonlyMap<string, AnyTask>;
   readonly configuration: Configuration;
   readonly suspects: Suspects;
-  /** Called for what was lost and has ended with that, so that nothing of it will run again. */
+  /** Called for a lost task that ended with its loss and will not run again. */
   readonly onEnded: (definition: AnyTask, lost: Recovered) => void;
-  /** Whether to leave the rest to others. */
+  /** Whether to stop and leave the rest to other workers. */
   readonly isOver?: () => boolean;
 }
 
 export interface Found {
   /** How many tasks were decided about. */
   readonly count: number;
-  /** When a lease that has run out may be taken over, unless it is renewed. */
+  /** How long until a lease that has run out may be taken over, unless it is renewed. */
   readonly nextIn?: Milliseconds;
   readonly neighbours: readonly ProcessIdentity[];
 }
 
 /**
- * Decides, as a worker, about tasks that others lost, until there are no more, and about some of those whose deadline passed while
- * they waited: claims hand out the others.
+ * Recovers, as a worker, all tasks that others lost, and ends some of those whose deadline passed while they waited. Claims hand
+ * out the others.
  */
 export async function recover(worker: number, options: RecoveryOptions): Promise<Found> {
   const { asking, isOver = () => false } = options;
@@ -43,13 +43,13 @@ export async function recover(worker: number, options: RecoveryOptions): Promise
     const { tasks: recovered, nextIn, neighbours } = await asking.ask((tasks) => tasks.recover(worker, MOST_AT_ONCE));
     await settleRecovered(recovered, options);
     count += recovered.length;
-    // Lost ones come first, so there are no more of them where an expired one came.
+    // Lost tasks come first, so if an expired one came, no lost one is left.
     const areAll = recovered.length < MOST_AT_ONCE || recovered.at(-1)?.why === 'expiry';
     if (areAll || isOver()) return { count, neighbours, ...(nextIn !== undefined && { nextIn }) };
   }
 }
 
-/** Decides about tasks that others lost, or whose deadline passed while they waited. */
+/** Settles tasks that others lost, or whose deadline passed while they waited. */
 export async function settleRecovered(
   recovered: readonly Recovered[],
   { settler, definitions, configuration, suspects, onEnded }: Omit<RecoveryOptions, 'asking' | 'isOver'>,

@@ -3,13 +3,13 @@ import type { Milliseconds } from '../duration.ts';
 import { nextStep, type RedriveProgress, SHORTEST_PAUSE } from '../redrive.ts';
 import type { RedriveRecord, RedriveStore } from '../store/redrives.ts';
 
-/** How long a redrive stays this process's after its last step: when the process has died, another one goes on then. */
+/** How long this process keeps a redrive after its last step. If the process dies, another one continues it after this time. */
 const CLAIM_FOR: Milliseconds = 15_000;
 
-/** Where nothing happens, as while a source is held, it is looked so often. */
+/** The longest wait between two steps while nothing happens, for example while a source is held. */
 const LONGEST_PATIENCE: Milliseconds = 10_000;
 
-/** How a redrive ended by itself. */
+/** The ways in which a redrive ends by itself. */
 interface RedriveEnd {
   readonly redrive: RedriveRecord;
   readonly state: 'stopped' | 'done';
@@ -25,16 +25,19 @@ interface Options {
 export class RedriveDriver {
   readonly #options: Options;
   readonly #driver = randomUUID();
-  /** What was seen of each, and how long was waited then. */
+  /** For each redrive, its progress at the last step and the wait after it. */
   readonly #seen = new Map<number, { readonly seen: string; readonly patience: Milliseconds }>();
-  /** Whether it may have claimed any. */
+  /** Whether this process may have claimed a redrive. */
   #claimed = false;
 
   constructor(options: Options) {
     this.#options = options;
   }
 
-  /** Takes the next step of each. Answers how long to wait before the next steps, or undefined where there is nothing to drive. */
+  /**
+   * Takes the next step of each redrive. Returns how long to wait before the next step, or undefined if there is no redrive to
+   * drive.
+   */
   async drive(): Promise<Milliseconds | undefined> {
     let soonest: Milliseconds | undefined;
     for (const id of await this.#options.store.open(this.#driver)) {
@@ -58,7 +61,7 @@ export class RedriveDriver {
     const step = nextStep(progress, record.perSecond);
     switch (step.do) {
       case 'wait':
-        // Its claim must not end meanwhile.
+        // The claim of the redrive must not end meanwhile.
         return Math.min(Math.max(step.for, this.#patienceWith(id, progress)), CLAIM_FOR / 3);
       case 'put_back':
         await store.putBack(id, this.#driver, step);
@@ -71,7 +74,7 @@ export class RedriveDriver {
     }
   }
 
-  /** How long to wait at least: the longer, the longer nothing has happened. */
+  /** The least wait. It grows while nothing happens. */
   #patienceWith(id: number, { left, undecided }: RedriveProgress): Milliseconds {
     const seen = `${left} ${undecided}`;
     const before = this.#seen.get(id);
@@ -80,7 +83,7 @@ export class RedriveDriver {
     return patience;
   }
 
-  /** Leaves them to other processes at once. */
+  /** Gives the redrives up at once, so that other processes can continue them. */
   async release(): Promise<void> {
     if (!this.#claimed) return;
     this.#claimed = false;

@@ -6,15 +6,16 @@ import { refuseUnknown } from '../options.ts';
 import { type KeepFor, REMOVABLE_STATES, type RemovableState, type Retention } from '../retention.ts';
 import { show } from '../show.ts';
 
-/** How long, or `never` for what is not removed. */
+/** How long tasks are kept, or `never` to keep them. */
 export type KeepForInput = DurationInput | 'never';
 
 /**
- * When tasks that came to rest are removed, with everything that belongs to them: by state, and in a state by reason (`fs.locked`)
- * or family of reasons (`fs.*`), else by its `default`. What is left out stays as it is: 30 days, and `needs_manual` never.
+ * When tasks that ended or need a person are removed, with everything that belongs to them: by state, and within a state by
+ * reason (`fs.locked`) or family of reasons (`fs.*`), else by its `default`. What is left out has its default: 30 days, and
+ * `needs_manual` never.
  */
 export type RetentionOptions = {
-  /** What succeeded has no reason. */
+  /** Succeeded tasks have no reason. */
   readonly succeeded?: KeepForInput;
 } & {
   readonly [State in Exclude<RemovableState, 'succeeded'>]?: KeepForInput | Readonly<Record<string, KeepForInput>>;
@@ -22,7 +23,7 @@ export type RetentionOptions = {
 
 const THIRTY_DAYS = 30 * 86_400_000;
 
-/** What holds where nothing else is said. */
+/** The default retention. */
 const DEFAULT_RETENTION: Retention = {
   succeeded: { default: THIRTY_DAYS },
   dead: { default: THIRTY_DAYS },
@@ -44,8 +45,8 @@ export function parseRetention(given: RetentionOptions = {}): Retention {
 }
 
 /**
- * Refuses a retention that code gave, where it misspells a reason.
- * @throws InvalidInputError as `parseRetention`, and naming the reason that was meant.
+ * Refuses a retention in code that misspells a reason.
+ * @throws InvalidInputError like `parseRetention`, and with a suggestion for the reason.
  */
 export function refuseRetention(given: RetentionOptions | undefined): void {
   parseRetention(given);

@@ -4,7 +4,7 @@ import type { Json } from '../task.ts';
 import type { Writable } from '../writable.ts';
 import type { RunningTask } from './define-task.ts';
 
-/** What a handler may ask of its execution. */
+/** What a handler may call on its execution. */
 interface Behind {
   readonly signal: AbortSignal;
   readonly checkpoint: Json | undefined;
@@ -13,7 +13,7 @@ interface Behind {
   rateLimit: RunningTask['rateLimit'];
 }
 
-/** What a handler gets beside its input. Most handlers use neither signal nor log, so these are made at their first use. */
+/** The second argument of a handler. Most handlers use neither signal nor log, so these are made at their first use. */
 export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behind, log: Logger): RunningTask {
   const { lease, facts, type, key, deadline, lastError } = claimed;
   const { task: id, execution } = lease;

@@ -3,13 +3,13 @@ import type { Claimed } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { AnyTask } from './define-task.ts';
 
-/** A claim as its definition sees it: where nobody said whether the task may run twice, the definition does. */
+/** A claim with `idempotent` of the definition, if the enqueue did not say whether the task may run twice. */
 export function claimedUnder<Taken extends Claimed>(definition: AnyTask | undefined, claimed: Taken): Taken {
   if (!claimed.idempotenceUnsaid || !definition || mayRunTwice(definition, claimed.payload)) return claimed;
   return withoutSecondRun(claimed);
 }
 
-/** The same of a task whose definition this process need not have: then what was published of its type says it. */
+/** The same for a task whose definition this process may not have. Then the published policy of its type says it. */
 export function claimedAsPublished<Taken extends Claimed>(
   definition: AnyTask | undefined,
   published: string | undefined,
@@ -20,8 +20,8 @@ export function claimedAsPublished<Taken extends Claimed>(
 }
 
 /**
- * Stores of tasks that must not run twice by their definitions that it is so, before their handlers begin: whoever recovers them
- * may lack those definitions.
+ * Stores, before the handlers begin, which tasks must not run twice by their definitions. A process that recovers them may not
+ * have these definitions.
  */
 export async function storeIdempotence(asking: Asking, seen: readonly Claimed[]): Promise<void> {
   const leases = seen
@@ -39,7 +39,7 @@ function mayRunTwice({ idempotent = true }: AnyTask, payload: string): boolean {
   try {
     return idempotent(decodeJson(payload)) !== false;
   } catch {
-    // An input that the function cannot read: the handler will say so, and it has not run yet.
+    // The function failed, so it cannot read the input. The handler will report that; it has not run yet.
     return true;
   }
 }

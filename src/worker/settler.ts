@@ -18,27 +18,30 @@ import type { KnownSources } from './known-sources.ts';
 import { SourceChains, type SourceChanged, type SourceStep } from './source-chains.ts';
 import { sourceEvent } from './source-event.ts';
 
-/** How an execution ended, or what there is to be said of a task that had none. */
+/** How an execution ended, or the outcome of a task that did not run. */
 export interface Ending {
   readonly outcome: Outcome;
   readonly ranFor: Milliseconds;
-  /** For how much of that time its process was frozen. */
+  /** For how much of this time its process was frozen. */
   readonly frozenFor?: Milliseconds;
   /** As JSON. */
   readonly result?: string;
-  /** What is worth remembering of a success. */
+  /** A note about a success for the history. */
   readonly note?: string;
-  /** It did not begin, because its source does not work: as a failed probe, without a failure of the task. */
+  /**
+   * It did not begin, because the health check of its source failed. This counts as a failed probe, but not as a failure of the
+   * task.
+   */
   readonly unhealthy?: true;
-  /** How many more calls its source takes. */
+  /** The rate limit that its source reported. */
   readonly limit?: RateLimit;
 }
 
-/** A write that failed is tried again after 100 ms, doubling up to this. */
+/** A failed write is repeated after 100 ms, doubling up to this. */
 export const LONGEST_PAUSE: Milliseconds = 5_000;
 export const FIRST_PAUSE: Milliseconds = 100;
 
-/** Where other processes change the same source all the time: pauses between attempts, doubling up to the longest. */
+/** If other processes change the same source all the time, there are pauses between attempts, doubling up to the longest. */
 const FIRST_YIELD: Milliseconds = 5;
 const LONGEST_YIELD: Milliseconds = 200;
 
@@ -50,7 +53,7 @@ export interface SettlerOptions {
   readonly announcer: Announcer;
 }
 
-/** What is to be settled, as far as it is known: the facts change while somebody else touches the task. */
+/** An outcome that is not written yet. Its facts are replaced when somebody else has changed the task. */
 interface Pending {
   readonly claimed: Claimed;
   readonly policy: Policy;
@@ -60,21 +63,21 @@ interface Pending {
   readonly reject: (error: unknown) => void;
   facts: Facts;
   revision: number;
-  /** How much later than the facts it is now. */
+  /** How old the facts are. */
   elapsed: Milliseconds;
-  /** For how much of that its process was frozen. */
+  /** For how much of this time the process was frozen. */
   frozen: Milliseconds;
   /** When it ended. */
   readonly endedAt: Milliseconds;
-  /** How often it was decided anew in vain because its source had changed meanwhile. */
+  /** How many times in a row it was decided again because only its source had changed. */
   overtaken: number;
   decision?: Decision;
   step?: SourceStep;
 }
 
 /**
- * Decides about endings and writes the decisions, again and again until each is taken or refused. What ends in one turn is
- * written with one call.
+ * Decides about outcomes and writes the decisions, and repeats this until each is written or refused. Outcomes of one turn of the
+ * event loop are written with one call.
  */
 export class Settler {
   readonly #asking: Asking;
@@ -97,8 +100,8 @@ export class Settler {
   }
 
   /**
-   * Settles one claim; decides again where its facts changed meanwhile. `onTrouble` is called when a write has failed.
-   * Rejects only when the worker gives up, or its store is closed: then the lease is left to be taken over.
+   * Settles one claim, and decides again if its facts have changed meanwhile. `onTrouble` is called when a write has failed.
+   * Rejects only if the worker gives up, or its store is closed: then another worker takes the task over.
    */
   settle(claimed: Claimed, policy: Policy, ending: Ending, onTrouble = () => {}): Promise<Finished> {
     const { facts, revision } = claimed;
@@ -110,7 +113,7 @@ export class Settler {
     });
   }
 
-  /** From now on a write that fails is not tried again. */
+  /** From now on, a failed write is not repeated. */
   giveUp(): void {
     this.#gaveUp = true;
     for (const over of [...this.#pauses]) over();
@@ -126,14 +129,14 @@ export class Settler {
     });
   }
 
-  /** While a change of its source is on its way to the store, an outcome waits, and is written together with others that do. */
+  /** While a change of its source is being written, an outcome waits. It is then written together with the others that wait. */
   #mustWait(pending: Pending): boolean {
     const { claimed, ending } = pending;
     if (!saysSomething(ending.outcome)) return false;
     return this.#sources.awaitsChange(claimed.source, () => this.#add(pending));
   }
 
-  /** Our own writes are retried: finished work is never judged by a write that failed. */
+  /** A failed write is repeated. It never makes a failure of a finished task. */
   async #write(round: readonly Pending[]): Promise<void> {
     const chains = new SourceChains(this.#sources);
     const settlements = round.map((pending) => this.#decide(pending, chains));
@@ -147,13 +150,13 @@ export class Settler {
         this.#sources.endChange(changing);
         return this.#writeAgain(changed);
       } catch (error) {
-        // What waits for it must not wait for as long as this fails.
+        // Outcomes that wait for this write must not wait while it fails.
         for (const source of changing) this.#sources.forget(source);
         this.#sources.endChange(changing);
-        // What is no failure of the store would fail the same way for ever.
+        // An error that is not the store's would occur again each time.
         if (this.#gaveUp || !(error instanceof StoreError)) return this.#writeAlone(round, error);
         for (const { onTrouble } of round) onTrouble();
-        // A statement was refused or blocked, perhaps because of one of them: the others must not wait for that.
+        // A statement was refused or blocked, perhaps because of one outcome. The others must not wait for it.
         if (/^store_(?:unavailable|busy)$/.test(error.code) && round.length > 1) return this.#writeAlone(round, error);
         const [first, ...others] = round.map(({ claimed }) => claimed.lease.task);
         const fields = { err: error, task: first, ...(others.length > 0 && { others: others.length }) };
@@ -186,7 +189,7 @@ export class Settler {
     return settlement;
   }
 
-  /** What it tells of its source, after what was told before it. */
+  /** Applies the outcome to the state of its source, after the earlier outcomes of this round. */
   #observe({ claimed, policy, ending, endedAt }: Pending, chains: SourceChains): SourceStep {
     const { lease, probe = false, drained = false } = claimed;
     const endedAgo = this.#clock.monotonic() - endedAt;
@@ -206,7 +209,7 @@ export class Settler {
   }
 
   #factsOf({ ending, facts, elapsed, frozen }: Pending, step: SourceStep | undefined): Facts {
-    // A success is one whatever the facts.
+    // A success is decided without facts.
     if (ending.outcome.kind === 'success') return facts;
     const now = aged(facts, elapsed, frozen);
     return step?.facts ? { ...now, source: step.facts } : now;
@@ -218,7 +221,7 @@ export class Settler {
     if (settled.answer === 'changed') {
       pending.overtaken = settled.revision === pending.revision ? pending.overtaken + 1 : 0;
       pending.revision = settled.revision;
-      // What a definition said of the task holds, whatever else has changed.
+      // `idempotent: false` of the definition still applies.
       pending.facts = { ...settled.facts, idempotent: settled.facts.idempotent && claimed.facts.idempotent };
       pending.elapsed = 0;
       pending.frozen = 0;
@@ -243,8 +246,8 @@ export class Settler {
   }
 
   /**
-   * Decides again from what has changed. Where only the sources changed, and again and again, other workers are at them: each waits for
-   * a random time, so that all get on.
+   * Decides again with the new facts. If only the sources change, again and again, other workers change them too. Then each
+   * worker waits for a random time, so that all of them make progress.
    */
   async #writeAgain(changed: readonly Pending[]): Promise<void> {
     if (changed.length === 0) return;
@@ -257,7 +260,7 @@ export class Settler {
     for (const pending of changed) this.#add(pending);
   }
 
-  /** Waits, but no longer than until the worker gives up. */
+  /** Waits, or until the worker gives up. */
   async #pause(ms: Milliseconds): Promise<void> {
     await new Promise<void>((resolve) => {
       const over = () => {
@@ -271,7 +274,7 @@ export class Settler {
   }
 }
 
-/** The sources of outcomes that the store did not take. */
+/** The sources of outcomes that were not written. */
 function sourcesNotTaken(round: readonly Pending[], answers: readonly Settled[]): ReadonlySet<string> {
   const missing = round.filter((_, i) => answers[i]?.answer === 'changed' || answers[i]?.answer === 'stale');
   return new Set(missing.map(({ claimed }) => claimed.source));

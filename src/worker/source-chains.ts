@@ -9,7 +9,7 @@ import type { KnownSources } from './known-sources.ts';
 
 type Change = NonNullable<SourceChange['change']>;
 
-/** What one outcome does to its source. */
+/** The effect of one outcome on its source. */
 export interface SourceStep {
   /** For the settlement. */
   readonly source?: NonNullable<Settlement['source']>;
@@ -18,30 +18,30 @@ export interface SourceStep {
   readonly changed?: SourceChanged;
 }
 
-/** What was remembered of a source before an outcome, and after it. */
+/** The memory of a source before and after an outcome. */
 export interface SourceChanged {
   readonly before: Memory | undefined;
   readonly after: Memory;
   readonly change: Change;
 }
 
-/** The state of one source, after the outcomes that were looked at so far. */
+/** The state of one source after the outcomes of this round so far. */
 interface Chain {
-  /** Of the state before the first outcome; 0 where there was none. */
+  /** The revision of the state before the first outcome; 0 if there was none. */
   readonly begunAt: number;
-  /** How many outcomes changed it. In one call the store counts each of them as the next revision. */
+  /** How many outcomes changed it. In one call, the store gives each change the next revision. */
   changes: number;
   memory: Memory | undefined;
   /** Whether the store has a state now. */
   isStored: boolean;
-  /** Whether it had one at any time since. A new state is numbered by the store. */
+  /** Whether it had one at any time in this round. The store gives a new state its revision. */
   wasStored: boolean;
 }
 
 const NORMAL: SourceStep = {};
 const NOT_OBSERVED: SourceStep = { source: 'any' };
 
-/** The states of sources while one round of outcomes is decided: each outcome meets the state that the one before it left. */
+/** The states of sources while one round of outcomes is decided. Each outcome is applied to the state after the one before it. */
 export class SourceChains {
   readonly #known: KnownSources;
   #chains: Map<string, Chain> | undefined;
@@ -50,12 +50,12 @@ export class SourceChains {
     this.#known = known;
   }
 
-  /** Whether the source of a task is in its normal state, as far as is known, without a look at it. */
+  /** Whether the source of a task is surely in its normal state, as far as this process knows. */
   isSurelyNormal({ sourceState }: Claimed): boolean {
     return sourceState === undefined && this.#chains === undefined && this.#known.areNormal;
   }
 
-  /** Follows the next outcome of the round. Without an observation it says nothing of its source. */
+  /** Applies the next outcome of the round. An outcome without an observation does not change its source. */
   add(claimed: Claimed, claimedAgo: Milliseconds, observation: Observation | undefined, roll: () => Roll): SourceStep {
     if (!observation) return NOT_OBSERVED;
     const chain = this.#chains?.get(claimed.source) ?? this.#begin(claimed, claimedAgo);
@@ -73,12 +73,12 @@ export class SourceChains {
     return { source: { revision, change }, facts, changed: { before, after, change } };
   }
 
-  /** The sources that the round changes. */
+  /** The sources that this round changes. */
   get changed(): readonly string[] {
     return [...(this.#chains?.keys() ?? [])];
   }
 
-  /** The store took the round, but for outcomes of these sources. */
+  /** The store has written the round, except outcomes of these sources. */
   taken(but: ReadonlySet<string>): void {
     for (const [source, { begunAt, changes, memory, isStored, wasStored }] of this.#chains ?? []) {
       if (but.has(source)) this.#known.forget(source);
@@ -94,7 +94,7 @@ export class SourceChains {
   }
 }
 
-/** Of a source in its normal state, such an outcome leaves nothing to remember. */
+/** Such an outcome does not change a source in its normal state. */
 function changesNothing({ kind, rateLimit }: Observation): boolean {
   if (rateLimit) return false;
   return kind === 'success' || kind === 'task_failure' || kind === 'no_answer' || kind === 'inconclusive';

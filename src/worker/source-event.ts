@@ -2,7 +2,7 @@ import type { Change } from '../source/change.ts';
 import type { Memory, Phase } from '../source/memory.ts';
 import type { EngineEvent, SourceChange } from '../telemetry/events.ts';
 
-/** What there is to log of a source after an outcome; undefined where it stands as before. */
+/** The event of a source after an outcome; undefined if its condition is the same as before. */
 export function sourceEvent(
   source: string,
   before: Memory | undefined,

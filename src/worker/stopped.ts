@@ -1,10 +1,10 @@
 import type { Claimed } from '../store/store.ts';
 import type { ExecutionOf } from '../telemetry/events.ts';
 
-/** An execution whose outcome the store had not taken. Another worker takes its task over, so it may run once more. */
+/** An execution whose outcome was not written. Another worker takes its task over, so it may run once more. */
 export type Unwritten = ExecutionOf;
 
-/** What a stop or a close came to. Where the store can be reached, `unwritten` is empty. */
+/** The result of a stop or a close. `unwritten` is empty if the store can be reached. */
 export interface Stopped {
   readonly unwritten: readonly Unwritten[];
 }

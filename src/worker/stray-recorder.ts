@@ -8,7 +8,9 @@ import type { StrayOwner } from './execution.ts';
 import { leaveToNode } from './strays.ts';
 import type { UnhandledRejections } from './worker-options.ts';
 
-/** A timer that throws each time must not fill the history of its task: of one execution so many are recorded. */
+/**
+ * The most stray errors that are recorded for one execution: a timer that always throws must not fill the history of its task.
+ */
 const MOST_RECORDED = 10;
 
 export interface StrayRecorderOptions {
@@ -21,7 +23,7 @@ export interface StrayRecorderOptions {
   readonly classifier: () => Classifier | undefined;
 }
 
-/** Records what handlers left behind with the tasks whose it was, and logs it. */
+/** Logs errors that handlers left behind, and records each one in the history of its task. */
 export class StrayRecorder {
   readonly #options: StrayRecorderOptions;
   readonly #counts = new WeakMap<StrayOwner, number>();
@@ -30,7 +32,7 @@ export class StrayRecorder {
     this.#options = options;
   }
 
-  /** Resolves when it is recorded, or cannot be. Does not reject. */
+  /** Resolves when it is recorded, or could not be recorded. Does not reject. */
   async record(owner: StrayOwner, thrown: unknown): Promise<void> {
     const { asking, clock, log, announcer, worker, rule, classifier } = this.#options;
     const count = (this.#counts.get(owner) ?? 0) + 1;
@@ -44,7 +46,7 @@ export class StrayRecorder {
       try {
         await asking.ask((tasks) => tasks.recordStray({ task, execution, worker, failure }));
       } catch (error) {
-        log.error({ err: error, worker, task }, 'A failure that nobody waited for could not be recorded with its task');
+        log.error({ err: error, worker, task }, 'A stray error could not be recorded in the history of its task');
       }
     }
     if (rule === 'exit') leaveToNode(thrown);

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The execution whose code runs. Timers and promises that a handler leaves behind keep it for as long as they live. */
+/** The execution whose code runs. Timers and promises that a handler leaves behind keep this context. */
 export interface Owner {
-  /** Called with what was thrown or rejected where nobody waits for it. */
+  /** Called with an error that nobody waits for. */
   readonly onStray: (thrown: unknown) => void;
 }
 
@@ -14,14 +14,14 @@ export function ownedBy<T>(owner: Owner, run: () => T): T {
   return owners.run(owner, run);
 }
 
-/** Whether what goes on at present was begun by a handler. */
+/** Whether the present code was started by a handler. */
 export function isOwned(): boolean {
   return owners.getStore() !== undefined;
 }
 
 /**
- * Listens for rejections and exceptions that nobody waits for, for as long as anybody does. What belongs to no handler is left to
- * Node's own rules, or to others that listen.
+ * Listens for unhandled rejections and exceptions while any worker needs it. Errors that belong to no handler are left to Node's
+ * own rules, or to other listeners.
  */
 export function listenForStrays(listener: object): void {
   if (listening.size === 0) listen();
@@ -63,7 +63,7 @@ function onException(error: unknown): void {
   }
 }
 
-/** A listener is all that keeps Node from its own rules, so it happens once more while none of ours listens. */
+/** Node's own rules apply only if nobody listens, so the error is thrown again while our listeners are removed. */
 function leave(happen: () => unknown): void {
   stopListening();
   process.nextTick(happen);

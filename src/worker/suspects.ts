@@ -5,10 +5,10 @@ import type { Policy } from '../failure/policy.ts';
 import type { Claimed, ClaimRequest } from '../store/store.ts';
 import { mustRunAlone, probationOf } from '../suspects.ts';
 
-/** A process that did not ask for so long while it ran nothing ends what it runs, once a task is due that must run alone. */
+/** If a process was not empty for this long, and a task must run alone, the process claims nothing until it is empty. */
 const LONGEST_BUSY: Milliseconds = 60_000;
 
-/** Where it is not empty after so long, it takes that task beside others, so that none waits for ever. */
+/** If the process is still not empty after this long, it runs the task beside others, so that no task waits for ever. */
 const LONGEST_DRAIN: Milliseconds = 60_000;
 
 interface Suspect {
@@ -16,35 +16,41 @@ interface Suspect {
   readonly begunAt: Milliseconds;
 }
 
-/** What a task that must run alone is handed back with by a process that is busy. */
+/** The outcome with which a busy process hands back a task that must run alone. */
 export const AWAITS_EMPTY = {
   kind: 'interruption',
   started: false,
-  message: 'It must run alone, and its process first ends what it runs.',
+  message: 'It must run alone, and its process first finishes its other tasks.',
 } as const;
 
 /**
- * Which suspects this process may claim now; one for all of its workers and claims by hand. Those that may run beside others are
- * let go one at a time at first, and one more for each that reports anything; one that outlives its probation is counted no more. A
- * new loss begins anew with one. One that must run alone is for a process that runs nothing, and for its probation nothing else is
- * claimed; a busy process becomes empty for it.
+ * Decides which suspects this process may claim now, for all of its workers and claims by hand. Suspects that may run beside
+ * others start one at a time at first, and one more for each that reports anything. A suspect that runs longer than its probation
+ * is no longer counted. After a new loss, this starts with one again. A suspect that must run alone is claimed only by a process
+ * that runs nothing, and during its probation nothing else is claimed. A busy process stops claiming until it is empty, and then
+ * claims it.
  */
 export class Suspects {
   readonly #clock: Clock;
-  /** Every task that began here and has not ended, and whether its lease is held: a claim by hand that is forgotten lapses. */
+  /**
+   * Every task that began here and has not ended, and whether its lease is still held: a forgotten claim by hand loses its lease.
+   */
   readonly #begun = new Map<Claimed, () => boolean>();
   readonly #running = new Map<Claimed, Suspect>();
   #atOnce = 1;
-  /** When it last ran nothing and asked for what must run alone, or began such a task. */
+  /** When the process last was empty and asked for a task that must run alone, or began one. */
   #busySince: Milliseconds = 0;
-  /** When it last began to claim nothing until it is empty. */
+  /** When the process last stopped claiming to become empty. */
   #drainsSince: Milliseconds | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** What a claim may ask for; undefined while a task must run alone, or waits for that: then nothing is to be claimed. */
+  /**
+   * Which suspects a claim may ask for. Undefined if nothing may be claimed, because a task runs alone or waits for the process
+   * to become empty.
+   */
   get allowed(): Pick<ClaimRequest, 'suspects' | 'alone'> | undefined {
     const now = this.#clock.monotonic();
     const onProbation = [...this.#running]
@@ -59,7 +65,7 @@ export class Suspects {
     return { suspects: Math.max(0, this.#atOnce - onProbation.length), alone };
   }
 
-  /** A claim asks now for what must run alone. */
+  /** A claim asks now for a task that must run alone. */
   noteAsked(): void {
     if (!this.#isEmpty) return;
     this.#busySince = this.#clock.monotonic();
@@ -67,13 +73,14 @@ export class Suspects {
   }
 
   /**
-   * Whether what was just claimed may begin. One that must run alone may not while others run: it is to be handed back with
-   * `AWAITS_EMPTY`, and nothing is claimed until the process is empty, or was not for too long. One that would end by that begins.
+   * Whether a task that was just claimed may begin. One that must run alone may not begin while others run: it is handed back
+   * with `AWAITS_EMPTY`, and nothing is claimed until the process is empty, or the wait took too long. A task that would end if
+   * it were handed back may begin.
    */
   mayBegin({ facts }: Claimed, policy: Policy): boolean {
     if (!mustRunAlone(facts.lostInARow) || this.#isEmpty) return true;
     const now = this.#clock.monotonic();
-    // A slot is free at the end of the drain, so the task is claimed soon after it; an older drain was for another task.
+    // A slot is free when the process is empty, so the task is claimed soon after that. An older wait was for another task.
     if (this.#drainsSince !== undefined && now - this.#drainsSince < 2 * LONGEST_DRAIN) return true;
     if (decide(facts, AWAITS_EMPTY, policy, 0).next !== 'scheduled') return true;
     this.#drainsSince = now;
@@ -97,7 +104,7 @@ export class Suspects {
     this.#drainsSince = undefined;
   }
 
-  /** It has ended, or its lease is lost. `reported`: an execution of it said how it ended. */
+  /** The task has ended, or its lease is lost. `reported`: its execution had an outcome of its own. */
   end(claimed: Claimed, reported: boolean): void {
     this.#begun.delete(claimed);
     if (this.#running.delete(claimed) && reported) this.#atOnce += 1;

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 
-/** Looks again at the very moment when a lease that has run out may be taken over. */
+/** Looks again exactly when a lease that has run out may be taken over. */
 export class Takeover {
   readonly #clock: Clock;
   readonly #look: () => void;
@@ -17,7 +17,7 @@ export class Takeover {
     return this.#stop !== undefined;
   }
 
-  /** Sets the next look; undefined where there is nothing to look for. */
+  /** Sets the time of the next look; undefined if there is no such lease. */
   expectIn(wait: Milliseconds | undefined): void {
     this.#stop?.();
     this.#stop =

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 
-/** Something that may run until a moment of the monotonic clock. */
+/** Something that may run until a time of the monotonic clock. */
 export interface Limited {
-  /** Infinity where there is no limit. It may move away while one waits for it. */
+  /** Infinity if there is no limit. It may become later while the timer runs. */
   readonly limitAt: Milliseconds;
   overLimit(): void;
 }
@@ -11,11 +11,11 @@ export interface Limited {
 export interface TimeLimitsOptions {
   readonly clock: Clock;
   readonly running: () => Iterable<Limited>;
-  /** Called when the timer that was set for this moment fires, before any limit counts: it may move them away. */
+  /** Called when the timer that was set for this moment fires, before any limit is checked. It may make limits later. */
   readonly onTimer: (dueAt: Milliseconds) => void;
 }
 
-/** Watches the time limits of all that runs with one timer, set for the earliest of them. */
+/** Watches all time limits with one timer, which is set for the earliest of them. */
 export class TimeLimits {
   readonly #options: TimeLimitsOptions;
   #next: Milliseconds = Number.POSITIVE_INFINITY;
@@ -25,12 +25,12 @@ export class TimeLimits {
     this.#options = options;
   }
 
-  /** Somebody began to run. */
+  /** An execution has begun. */
   watch({ limitAt }: Limited): void {
     if (limitAt < this.#next) this.#wait(limitAt);
   }
 
-  /** Nothing runs: no timer is left behind. */
+  /** Nothing runs, so the timer is cleared. */
   rest(): void {
     this.#stop();
     this.#stop = () => {};
@@ -45,8 +45,8 @@ export class TimeLimits {
   }
 
   /**
-   * Timers fire before the event loop reads what has arrived. Where the process was frozen or busy, that may be the end of what
-   * is over its limit, so it is read first.
+   * Timers fire before the event loop reads what has arrived. If the process was frozen or busy, an execution over its limit may
+   * have ended, so that is read first.
    */
   #letOthersEnd(dueAt: Milliseconds): void {
     this.#options.onTimer(dueAt);

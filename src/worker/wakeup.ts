@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 
-/** One sleeper that anything may wake. A call that comes while nobody sleeps is kept for the next sleep. */
+/** A sleep that any call can end. A call while nothing sleeps ends the next sleep. */
 export class Wakeup {
   readonly #clock: Clock;
   #called = false;
@@ -11,12 +11,12 @@ export class Wakeup {
     this.#clock = clock;
   }
 
-  /** Whether the next sleep will be over at once. */
+  /** Whether the next sleep will end at once. */
   get pending(): boolean {
     return this.#called;
   }
 
-  /** Whether somebody sleeps whom nothing has woken yet. */
+  /** Whether a sleep goes on that no call has ended. */
   get asleep(): boolean {
     return this.#wake !== undefined && !this.#called;
   }

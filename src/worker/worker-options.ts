@@ -9,52 +9,56 @@ import { checkNeeds, trueOrFalse } from './define-task.ts';
 import { type RetentionOptions, refuseRetention } from './retention-options.ts';
 
 export interface WorkerOptions {
-  /** Shown to people. Default: `workerName` of the opener, `worker-PID` unless said. */
+  /** The name that people see. Default: the `workerName` with which Holdfast was opened, else `worker-PID`. */
   readonly name?: string;
-  /** How many executions at a time. Default 10. */
+  /** How many executions may run at the same time. Default 10. */
   readonly concurrency?: number;
   /** Only tasks of these queues, types or categories. Default: all queues and categories, and the types that have a definition. */
   readonly queues?: readonly string[];
   readonly types?: readonly string[];
   readonly categories?: readonly string[];
-  /** What it offers to tasks with needs. */
+  /** The capabilities of the worker, for tasks with `needs`. */
   readonly capabilities?: Needs;
-  /** How long a silent worker keeps its tasks; it renews three times in that time. Default 30 s, at least 1 s. */
+  /** How long a worker keeps its tasks without a renewal. It renews three times in this time. Default 30 s, at least 1 s. */
   readonly leaseFor?: DurationInput;
-  /** How often it looks for work that nothing told it of. Default 1 s, at least 1 ms. */
+  /** How often it looks for work about which it got no message. Default 1 s, at least 1 ms. */
   readonly pollInterval?: DurationInput;
   /** How long a handler has to end when its execution or the worker is stopped. Default 30 s. */
   readonly grace?: DurationInput;
   /** Starts this many executions, then finishes. Default: no end. */
   readonly maxTasks?: number;
-  /** Only these tasks, by id. */
+  /** Claim only these tasks, by id. */
   readonly only?: readonly number[];
   /**
-   * Whether tasks are claimed before there is room for them, so that many share a transaction: only of types whose executions
-   * were measured to be short (10 ms), while nothing else runs, and at most about 50 ms of work for each slot. So long may a task
-   * of higher priority wait, and what was claimed begins although its source or queue was shut meanwhile. What then takes longer
-   * than was measured is handed back when the first such execution ends, or after a second. What must not run twice, has a
-   * deadline, or was lost before is never claimed ahead. Default true.
+   * Whether tasks are claimed before a slot is free for them, so that many claims share a transaction. This is done only for
+   * types whose executions were measured to be short (10 ms), while no others run, and for at most about 50 ms of work per slot.
+   * A task of higher priority may wait for this long. If such tasks take longer than measured, the waiting ones are handed back
+   * when the first execution ends, or after a second. Tasks that must not run twice, have a deadline, or were lost before are
+   * never claimed ahead. Default true.
    */
   readonly claimAhead?: boolean;
   /**
-   * Told of what happens, in order; but of a settlement and the start that followed it in the same transaction, the start
-   * may be told first. What it throws is logged and goes no further.
+   * Called with each event, in order. But if a settlement and the next start share a transaction, the start may come first.
+   * Errors that it throws are logged and have no other effect.
    */
   readonly onEvent?: (event: WorkerEvent) => void;
   /**
-   * When tasks that came to rest are removed: `{ succeeded: '7d', dead: { default: '30d', 'fs.locked': '90d' } }`. Once an hour one
-   * of all workers does so, by what it is told, so tell all of them the same; one with `only` leaves it to others. Default:
-   * 30 days, and `needs_manual` never.
+   * When tasks that ended or need a person are removed: `{ succeeded: '7d', dead: { default: '30d', 'fs.locked': '90d' } }`. Once
+   * an hour exactly one of all workers removes them, by its own option, so give all workers the same value. A worker with `only`
+   * removes none. Default: 30 days, and `needs_manual` never.
    */
   readonly retention?: RetentionOptions;
   /**
-   * What follows when a handler leaves a promise behind that is rejected, or throws in a timer or a listener, where nobody waits for
-   * it. It is logged, and recorded in its task's history, also of a task that has ended. Then `continue`: the process goes on; or
-   * `exit`: Node's own rules apply, by which it ends. What belongs to no handler is always left to Node. Default `continue`.
+   * What happens after an error that nobody waits for: a handler left a promise behind that rejects, or a timer or listener that
+   * throws. The error is logged, and recorded in the history of the task, even if the task has ended. Then `continue`: the
+   * process continues; or `exit`: Node's own rules apply, and the process ends. Errors that belong to no handler are always left
+   * to Node. Default `continue`.
    */
   readonly unhandledRejections?: UnhandledRejections;
-  /** Told of what was removed because its time was up, some tasks at a time. What it throws is logged and goes no further. */
+  /**
+   * Called with the tasks that were removed by retention, one batch at a time. Errors that it throws are logged and have no other
+   * effect.
+   */
   readonly onRemoved?: (tasks: readonly PrunedTask[]) => void;
 }
 
@@ -90,7 +94,7 @@ export interface WorkerSettings {
   readonly leaseFor: Milliseconds;
   readonly pollInterval: Milliseconds;
   readonly grace: Milliseconds;
-  /** Infinity where there is no end. */
+  /** Infinity if there is no end. */
   readonly maxTasks: number;
   readonly unhandledRejections: UnhandledRejections;
   readonly onEvent?: (event: WorkerEvent) => void;
@@ -100,7 +104,7 @@ export interface WorkerSettings {
 const SHORTEST_LEASE: Milliseconds = 1_000;
 
 /**
- * Reads the options of a worker over those that hold where it is not told otherwise.
+ * Reads the options of a worker over the defaults.
  * @throws InvalidInputError naming the option and showing the value.
  */
 export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOptions = {}): WorkerSettings {

@@ -42,28 +42,29 @@ export interface WorkerContext {
   readonly sizeLimit: number;
   readonly log?: Logger;
   readonly configuration?: Configuration;
-  /** Called when the worker has ended for good. */
+  /** Called when the worker has ended. */
   readonly onEnd?: (worker: Worker) => void;
   /** The handlers of this process. Default: those of this worker. */
   readonly ownHandlers?: OwnHandlers;
   /** Which suspects this process may run. Default: as if this worker were its only one. */
   readonly suspects?: Suspects;
-  /** What this process knows of the states of sources. Default: what this worker knows. */
+  /** The states of sources that this process knows. Default: those that this worker knows. */
   readonly knownSources?: KnownSources;
 }
 
-/** Why what was claimed ahead is handed back. */
+/** Why tasks that were claimed ahead are handed back. */
 const HELD = 'Its source was held, or its queue paused, before it began.';
 
-/** Who waits until the worker is idle. */
+/** The callers that wait until the worker is idle. */
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Claims tasks, runs their handlers, and settles what they end with. One loop claims up to the free slots and sleeps; every
- * execution settles on its own and wakes the loop in the same turn, so that settling and claiming share a transaction.
+ * Claims tasks, runs their handlers, and settles the outcomes. One loop claims tasks for the free slots and sleeps. Each
+ * execution settles by itself and wakes the loop in the same turn of the event loop, so that settling and claiming share a
+ * transaction.
  */
 export class Worker implements AsyncDisposable {
   readonly name: string;
@@ -75,7 +76,7 @@ export class Worker implements AsyncDisposable {
   readonly #definitions: ReadonlyMap<string, AnyTask>;
   readonly #configuration: Configuration;
   readonly #takes: Takes;
-  /** Of the tasks that it is there for, those that have not ended under its eyes. */
+  /** The ids of `only` that have not ended yet. */
   readonly #only: Set<number> | undefined;
   readonly #wakeup: Wakeup;
   readonly #asking: Asking;
@@ -91,11 +92,11 @@ export class Worker implements AsyncDisposable {
   readonly #suspects: Suspects;
   readonly #recall: Recall;
   #stopListening: (() => void) | undefined;
-  /** Ends that it hears which sources outcomes of this process restrict. */
+  /** Stops listening for sources that outcomes of this process restrict. */
   readonly #stopObeying: () => void;
-  /** What else is under way that a stop and a drain wait for. */
+  /** Other work in the background that a stop and a drain wait for. */
   readonly #background = new Set<Promise<unknown>>();
-  /** Called when nothing runs and nothing is on its way to the store. */
+  /** Called when nothing runs and no write is pending. */
   #onQuiet: (() => void) | undefined;
   #started = false;
   #looping = false;
@@ -134,7 +135,7 @@ export class Worker implements AsyncDisposable {
       log: this.#log,
       name: this.name,
       leaseFor: this.#settings.leaseFor,
-      // A worker that is there for certain tasks takes nothing of its own accord.
+      // A worker with `only` takes no other tasks.
       takes: this.#settings.only ? { ...this.#takes, types: [] } : this.#takes,
       mayRunFor: () => this.#mayRunFor(),
       publishes: () => publications(tasks, this.#configuration),
@@ -266,12 +267,12 @@ export class Worker implements AsyncDisposable {
     });
   }
 
-  /** How long a stop lets handlers finish, unless it is told otherwise. */
+  /** How long a stop lets handlers finish by default. */
   get grace(): Milliseconds {
     return this.#settings.grace;
   }
 
-  /** Begins to work, until it is stopped or its `maxTasks` are done. */
+  /** Starts the worker. It works until it is stopped or its `maxTasks` are done. */
   start(): this {
     this.#refuseEnded();
     this.#started = true;
@@ -280,9 +281,9 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Works until nothing that it may take is ready and nothing of it is running. Tasks that wait for their time are left,
-   * and so are handlers that ignored their abort; while such handlers hold every slot, it waits for one of them to end.
-   * @throws StoreError if the store cannot be read; a worker that was started goes on instead.
+   * Works until no task that it may take is ready and none of its tasks is running. It does not wait for scheduled tasks, nor for
+   * handlers that ignored their abort; but if such handlers hold all slots, it waits for one of them to end.
+   * @throws StoreError if the store cannot be read. (A worker that was started tries again instead.)
    */
   async drain(): Promise<void> {
     this.#refuseEnded();
@@ -292,8 +293,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Runs the next task, if one is ready, and answers what came of it. Undefined where none is, or its `maxTasks` are done.
-   * @throws InvalidInputError if the worker was started, or runs as many as its concurrency allows.
+   * Runs the next task, if one is ready, and returns how it ended. Undefined if none is ready, or its `maxTasks` are done.
+   * @throws InvalidInputError if the worker was started, or already runs as many tasks as its concurrency allows.
    */
   async runOne(): Promise<Finished | undefined> {
     this.#refuseEnded();
@@ -312,11 +313,11 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Claims no more, lets what runs finish for the grace, aborts it shortly before the end, and hands back what is left,
-   * uncharged. A second call with a shorter grace hurries. Resolves when all is settled and the worker's row is gone, and at most
-   * a second after the grace: what the store has not taken by then is named in the answer and in the log. The process then goes on
-   * to tell the store that the worker has ended, also after a `close()`; others take the tasks over from then on, or when the
-   * process has ended.
+   * Stops claiming, lets running handlers finish during the grace, aborts them shortly before its end, and hands back the
+   * remaining tasks without a charge. A second call with a shorter grace shortens it. Resolves when all is settled and the
+   * worker's row is removed, at most a second after the grace. Outcomes that are not written by then are listed in the result and
+   * in the log. The process then continues to tell the store that the worker has ended, even after a `close()`. Other workers
+   * take the tasks over after that, or when the process has ended.
    */
   async stop(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
     refuseUnknown(options, ['grace'], 'stop');
@@ -330,7 +331,7 @@ export class Worker implements AsyncDisposable {
     await this.stop();
   }
 
-  /** @internal For the testing kit: whether it waits for nothing but its handlers, the clock and news. */
+  /** @internal For the testing kit: whether it waits only for its handlers, the clock and messages. */
   get resting(): boolean {
     return !this.#asking.underWay && this.#chores.resting && (!this.#looping || this.#wakeup.asleep);
   }
@@ -340,19 +341,19 @@ export class Worker implements AsyncDisposable {
     return this.#pipeline.leased.filter(({ ended }) => !ended).length;
   }
 
-  /** @internal Looks now for what is done for all, such as a redrive that was started, if it works by itself. */
+  /** @internal If it was started, does its chores now, such as a redrive that was just started. */
   lookForChores(): void {
     if (this.#looping) this.#lookForChores();
   }
 
-  /** @internal Looks for work that nothing told it of, if it works by itself. */
+  /** @internal If it was started, looks for work now. */
   look(): void {
     if (this.#looping) this.#wakeup.call();
   }
 
   // ── The loop ──
 
-  /** Sees to it that the one loop runs, and that it looks again. */
+  /** Starts the loop if it does not run, and makes it look for work. */
   #wake(): void {
     this.#wakeup.call();
     if (this.#looping) return;
@@ -360,14 +361,14 @@ export class Worker implements AsyncDisposable {
     this.#loop = this.#work();
   }
 
-  /** A worker that was started goes on until it is told to stop or its `maxTasks` are done; any other until it is idle. */
+  /** A started worker works until it is stopped or its `maxTasks` are done; any other one until it is idle. */
   async #work(): Promise<void> {
     this.#stopListening ??= this.#context.store.upkeep.onNews((news) => this.#hear(news));
     this.#membership.keep();
     let failed: { readonly error: unknown } | undefined;
     do {
       failed = await this.#rounds();
-      // Whoever called since the last round wants another one; whoever calls from here on starts a new loop.
+      // A call since the last round needs another round. A call from here on starts a new loop.
     } while (this.#wakeup.pending && !failed && !this.#isSpent() && !this.#stopping);
     this.#looping = false;
     if (this.#stopping) return;
@@ -382,7 +383,7 @@ export class Worker implements AsyncDisposable {
     if (news === 'workers') this.#recoveries.begin();
   }
 
-  /** Listens no more, and leaves no timer for what it would hear of. */
+  /** Stops listening, and clears the timers. */
   #listenNoMore(): void {
     this.#stopListening?.();
     this.#stopListening = undefined;
@@ -390,7 +391,7 @@ export class Worker implements AsyncDisposable {
     this.#recoveries.rest();
   }
 
-  /** Rounds until there is no more to do, or the store cannot be asked and somebody waits to hear of that. */
+  /** Repeats rounds until there is nothing to do, or the store cannot be reached and a caller waits for this error. */
   async #rounds(): Promise<{ readonly error: unknown } | undefined> {
     let pause = FIRST_PAUSE;
     let recovered = false;
@@ -405,7 +406,7 @@ export class Worker implements AsyncDisposable {
         pause = FIRST_PAUSE;
       } catch (error) {
         if (!this.#started || error instanceof ClosedError) return { error };
-        this.#log.error({ err: error, worker: this.name }, 'The store could not be asked for work; trying again');
+        this.#log.error({ err: error, worker: this.name }, 'The worker could not claim tasks; trying again');
         await this.#wakeup.sleep(pause);
         pause = Math.min(pause * 2, LONGEST_PAUSE);
       }
@@ -413,16 +414,16 @@ export class Worker implements AsyncDisposable {
     return undefined;
   }
 
-  /** Claims what fits, then sleeps until something may have changed. True when there is nothing left to do for good. */
+  /** Claims tasks for the free slots, then sleeps until something may have changed. True if the worker is done. */
   async #round(): Promise<boolean> {
     const { pollInterval } = this.#settings;
     const { asked, given, nextDueIn } = await this.#claimer.claim(() => this.#pause.limit);
     for (const claimed of given) this.#pipeline.execute(claimed);
     this.#claimer.beginAhead();
     if (this.#isSpent() && this.#pipeline.unsettled === 0) return true;
-    // More fell due than one claim makes ready.
+    // More tasks are due than one claim makes ready.
     if (nextDueIn === 0) return false;
-    // One that is there for certain tasks does not wait for what others lost.
+    // A worker with `only` does not wait for tasks that others lost.
     const awaitsTakeover = this.#recoveries.awaitsTakeover && !this.#only;
     if (given.length === 0 && this.#isIdle() && !awaitsTakeover && this.#suspects.allowed) {
       for (const { resolve } of this.#waiters.splice(0)) resolve();
@@ -460,13 +461,13 @@ export class Worker implements AsyncDisposable {
     await this.#recoveries.run();
   }
 
-  /** A slot may be free: for what was claimed ahead, else for a claim. */
+  /** A slot may be free: fills it with a task claimed ahead, or makes a claim. */
   #fillSlots(): void {
     this.#claimer.beginAhead();
     if (this.#claimer.hasRoom) this.#wakeup.call();
   }
 
-  /** An execution is settled, or never will be from here. */
+  /** An execution is settled, or this process will not settle it. */
   #left({ lease }: Claimed, ended: Ended, heldSlot: boolean): void {
     if ('finished' in ended && ended.finished.kind === 'settled' && !isWaiting(ended.finished.state)) {
       this.#only?.delete(lease.task);
@@ -477,13 +478,13 @@ export class Worker implements AsyncDisposable {
     if (this.#isQuiet) this.#onQuiet?.();
   }
 
-  /** How long a handler may go on while the worker cannot renew, as when it blocks the event loop. */
+  /** How long a handler may go on while the worker cannot renew, for example because it blocks the event loop. */
   #mayRunFor(): Milliseconds | 'none' {
     const timeout = longestTimeout(this.#context.tasks, this.#configuration);
     return timeout === 'none' ? timeout : timeout + this.#settings.grace;
   }
 
-  /** One that is there for certain tasks leaves to others what is done for all. */
+  /** A worker with `only` leaves the chores to others. */
   #lookForChores(): void {
     if (!this.#only && !this.#stopping) this.#chores.look();
   }
@@ -491,7 +492,7 @@ export class Worker implements AsyncDisposable {
   #tellRemoved(tasks: readonly PrunedTask[]): void {
     const report = (error: unknown) => this.#log.error({ err: error, worker: this.name }, 'onRemoved threw');
     try {
-      // It may be asynchronous, whatever its type says.
+      // It may be asynchronous, even if its type does not say so.
       const answer: unknown = this.#settings.onRemoved(tasks);
       if (answer instanceof Promise) answer.catch(report);
     } catch (error) {
@@ -499,7 +500,7 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** A worker that nobody started, and that holds nothing, does not keep its process alive. */
+  /** A worker that was not started, and has no tasks, does not keep its process alive. */
   #restIfIdle(): void {
     if (this.#looping || this.#pipeline.unsettled > 0) return;
     this.#membership.rest();
@@ -547,7 +548,7 @@ export class Worker implements AsyncDisposable {
     return { unwritten };
   }
 
-  /** Where the store does not answer, this goes on after the worker has ended. */
+  /** If the store does not answer, this continues after the worker has ended. */
   async #signOff(): Promise<void> {
     await this.#allQuiet();
     this.#restAll();
@@ -555,7 +556,7 @@ export class Worker implements AsyncDisposable {
     await this.#membership.leave();
   }
 
-  /** Leaves no timer. */
+  /** Clears the timers. */
   #restAll(): void {
     this.#membership.rest();
     this.#pulse.rest();
@@ -568,18 +569,18 @@ export class Worker implements AsyncDisposable {
     this.#announcer.log({ kind: 'unwritten', execution });
   }
 
-  /** Whoever kills the process from here on is to blame for what is lost with it, not its tasks. */
+  /** If the process is killed from here on, the kill is at fault for lost tasks, not the tasks. */
   async #sayStopping(): Promise<void> {
     const worker = this.#membership.id;
     if (worker === undefined || this.#pipeline.unsettled === 0) return;
     try {
       await this.#asking.ask((tasks) => tasks.stopping(worker));
     } catch (error) {
-      this.#log.warn({ err: error, worker: this.name }, 'The store could not be told that the worker is stopping');
+      this.#log.warn({ err: error, worker: this.name }, 'The store could not record that the worker is stopping');
     }
   }
 
-  /** Resolves when nothing runs and nothing is on its way to the store. */
+  /** Resolves when nothing runs and no write is pending. */
   async #allQuiet(): Promise<void> {
     await this.#loop;
     await this.#claimer.settled();
@@ -602,7 +603,7 @@ export class Worker implements AsyncDisposable {
     return this.#definitions.get(type) ?? this.#definitions.get('*');
   }
 
-  /** Without a list of types it takes those that it has a definition of, or with a catch-all any. */
+  /** Without a list of types it takes the types that it has a definition of, or any if it has a definition for `'*'`. */
   #takesOf(takes: Takes): Takes {
     const { types } = takes;
     const missing = types?.find((type) => !this.#definitionOf(type));

@@ -158,7 +158,7 @@ describe('while the store refuses', () => {
     const { id } = await kit.holdfast.enqueue(work, null);
     await kit.advance('1m');
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'ready' });
-    expect(logged).toContain('The store could not be asked for work; trying again');
+    expect(logged).toContain('The worker could not claim tasks; trying again');
     expect(logged.length).toBeLessThan(30);
 
     await relent();

@@ -13,10 +13,10 @@ import type {
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
-/** Between two steps of tidying, in which others can write to the store. */
+/** The pause between two steps of tidying, so that others can write to the store. */
 const TIDY_PAUSE_MS = 5;
 
-/** What the command line and a dashboard need of a store, and programs do not. */
+/** Operations of a store for the command line and a dashboard. Programs do not need them. */
 export class Administration {
   readonly #store: Store;
 
@@ -34,7 +34,7 @@ export class Administration {
     return this.#store.records.countsByQueue(most);
   }
 
-  /** The sources of which a task was ever due. */
+  /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]> {
     return this.#store.records.sourceNames();
   }
@@ -59,7 +59,7 @@ export class Administration {
     return this.#store.upkeep.clock();
   }
 
-  /** Sets the store's clock to the wall clock. @throws StoreError where the store follows a server's clock. */
+  /** Sets the store's clock to the wall clock. @throws StoreError if the store follows a server's clock. */
   resetClock(): Promise<void> {
     return this.#store.upkeep.resetClock();
   }
@@ -69,7 +69,7 @@ export class Administration {
     return this.#store.upkeep.prunable(retention);
   }
 
-  /** Removes every task whose time is up, in batches, and then the names that no task uses any more. */
+  /** Removes every task whose retention is over, in batches, and then the names that no task uses any more. */
   async prune(retention: Retention, onRemoved: (tasks: readonly PrunedTask[]) => void): Promise<void> {
     const { upkeep } = this.#store;
     await removeOld(upkeep, retention, onRemoved);

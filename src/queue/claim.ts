@@ -23,44 +23,47 @@ export interface ClaimOptions {
   readonly types?: readonly string[];
   readonly queues?: readonly string[];
   readonly categories?: readonly string[];
-  /** What is offered to tasks with needs. */
+  /** The capabilities of this process, for tasks with `needs`. */
   readonly capabilities?: Needs;
   /** How long the claim holds without `renew()`. Default 30 s, at least 1 s. */
   readonly leaseFor?: DurationInput;
-  /** The worker's name in `workers()` and in the task's history. Default: `workerName` of the opener, `worker-PID` unless said. */
+  /**
+   * The worker's name in `workers()` and in the task's history. Default: the `workerName` with which Holdfast was opened, else
+   * `worker-PID`.
+   */
   readonly name?: string;
 }
 
 /**
- * What a renewal found. `cancel_requested`: somebody cancelled the task; stop, then `release()` or `fail()` ends it as cancelled,
- * and `complete()` still counts. `lost`: others may have the task already; stop, for what this claim reports changes nothing, but
- * for a `complete()` while nobody has begun the task again.
+ * The result of a renewal. `cancel_requested`: somebody cancelled the task. Stop; then `release()` or `fail()` ends it as
+ * cancelled, and `complete()` still counts. `lost`: another process may have the task already. Stop; nothing that this claim
+ * reports changes the task, except a `complete()` while the task was not started again.
  */
 export type ClaimStatus = 'held' | 'cancel_requested' | 'lost';
 
-/** What the end of a claim came to: where the task is now, what was decided and why. */
+/** The result of settling a claim: the state of the task, what was decided and why. */
 export type SettledClaim = Extract<Finished, { kind: 'settled' }>;
 
-/** What a claim asks of those who made it. */
+/** What a claim needs from `Claims`, which made it. */
 export interface ClaimHolder {
   readonly clock: Clock;
   readonly leaseFor: Milliseconds;
   readonly sizeLimit: number;
-  /** Settles it by the policy of the moment. */
+  /** Settles it by the policy of this moment. */
   settle(claimed: Claimed, ending: Ending): Promise<Finished>;
   readonly outcomeOf: Classifier['outcomeOf'];
   renew(lease: Lease): Promise<ClaimStatus>;
   readonly saveCheckpoint: TaskStore['saveCheckpoint'];
-  /** The claim needs its worker no longer. `reported`: it was completed, failed or released after it had begun. */
+  /** Called when the claim no longer needs its worker. `reported`: it was completed, failed, or released after it had begun. */
   letGo(claim: ManualClaim, reported: boolean): void;
-  /** It could not be handed back. */
+  /** Called if it could not be handed back. */
   trouble(claim: ManualClaim, error: unknown): void;
 }
 
 type Verb = 'complete' | 'fail' | 'release';
 
 /**
- * A task that was claimed by hand. Whoever has it does the work, renews the claim while that lasts, and settles it once:
+ * A task that was claimed by hand. The caller does the work, renews the claim during the work, and settles it once:
  *
  * ```
  * open ──(complete, fail, release)──► settled
@@ -68,8 +71,8 @@ type Verb = 'complete' | 'fail' | 'release';
  *   └──(not renewed in time, or its worker was ended)──► lost
  * ```
  *
- * Nothing renews it by itself, and the task's `timeout` does not apply: a claim that is forgotten is over when its lease is, and
- * the task goes to somebody else. Disposing of an open claim releases it.
+ * Nothing renews it automatically, and the task's `timeout` does not apply. A forgotten claim ends with its lease, and then
+ * another process gets the task. Disposing of an open claim releases it.
  */
 export class ManualClaim implements AsyncDisposable {
   readonly id: number;
@@ -81,16 +84,16 @@ export class ManualClaim implements AsyncDisposable {
   readonly key: string | undefined;
   /** Charged failures so far, plus one. */
   readonly attempt: number;
-  /** Which claim of the task this is, of all rounds. */
+  /** The number of this claim of the task, over all rounds. */
   readonly execution: number;
   readonly maxAttempts: number;
-  /** An earlier execution of it took its worker down, or went down with it. */
+  /** An earlier execution was lost with its worker; perhaps it killed the worker. */
   readonly recovered: boolean;
   readonly submittedAt: Date;
   readonly deadline: Date | undefined;
   /** The message of the failure before this execution. */
   readonly lastError: string | undefined;
-  /** How long it holds from each renewal, in milliseconds. Renewing at every third of it leaves room for two that fail. */
+  /** How long it holds from each renewal, in milliseconds. If you renew three times in this time, two renewals may fail. */
   readonly leaseFor: Milliseconds;
   readonly #claimed: Claimed;
   readonly #holder: ClaimHolder;
@@ -98,7 +101,7 @@ export class ManualClaim implements AsyncDisposable {
   readonly #startedAt: Milliseconds;
   #renewedAt: Milliseconds;
   #input: { readonly value: Json } | undefined;
-  /** The end that it was given, whether or not that could be written. */
+  /** How it was settled, whether or not that could be written. */
   #verb: Verb | undefined;
   #settling: Promise<unknown> | undefined;
   #finished: Finished | undefined;
@@ -136,15 +139,15 @@ export class ManualClaim implements AsyncDisposable {
     return this.#input.value;
   }
 
-  /** What this claim or an earlier execution of the task saved last. Undefined where nothing was saved. */
+  /** What this claim or an earlier execution of the task saved last. Undefined if nothing was saved. */
   get checkpoint(): Json | undefined {
     return this.#checkpoint.value;
   }
 
   /**
    * Saves one JSON value of at most 64 KiB, which later executions of the task read as `checkpoint`. Resolves when it is durable.
-   * @throws PayloadError for what is no JSON or too large; LeaseLostError where the claim was lost: nothing was saved;
-   * StateConflictError where the claim was settled; StoreError where it could not be written: try again.
+   * @throws PayloadError if the value is not JSON or too large; LeaseLostError if the claim was lost: nothing was saved;
+   * StateConflictError if the claim was settled; StoreError if it could not be written: try again.
    */
   async saveCheckpoint(value: unknown): Promise<void> {
     if (this.#settling || this.#finished || this.#closed) throw this.#refusal('saveCheckpoint');
@@ -152,10 +155,10 @@ export class ManualClaim implements AsyncDisposable {
   }
 
   /**
-   * The work is done. A result that cannot be kept (see `PayloadError`) is left out, and the task's history says why: it does not
-   * undo the work.
-   * @throws LeaseLostError where the claim was lost and others have the task: it is unchanged; StateConflictError where it was settled before;
-   * StoreError where it could not be written: call it again.
+   * The work is done. A result that cannot be stored (see `PayloadError`) is left out, and the task's history says why; the task
+   * still succeeds.
+   * @throws LeaseLostError if the claim was lost and another process has the task: the task is unchanged; StateConflictError if
+   * it was settled before; StoreError if it could not be written: call it again.
    */
   async complete(result?: unknown): Promise<SettledClaim> {
     this.#refuseUnlessOpen('complete');
@@ -163,9 +166,9 @@ export class ManualClaim implements AsyncDisposable {
   }
 
   /**
-   * The work failed with this: anything thrown, classified and answered by the task's policy as if a handler had thrown it.
-   * `new RetryLater('10m')` puts it off uncharged.
-   * @throws as `complete` does.
+   * The work failed with this error. It is classified and decided by the task's policy as if a handler had thrown it. `new
+   * RetryLater('10m')` defers the task without a charge.
+   * @throws the errors of `complete`.
    */
   async fail(error: unknown): Promise<SettledClaim> {
     this.#refuseUnlessOpen('fail');
@@ -174,9 +177,9 @@ export class ManualClaim implements AsyncDisposable {
   }
 
   /**
-   * Hands the task back, uncharged and ready at once. `begun` (default true) says whether any of the work was done: a task that
-   * must not run twice then needs a person.
-   * @throws as `complete` does.
+   * Hands the task back without a charge; it is ready at once. `begun` (default true) says whether the work was begun: if it was,
+   * a task that must not run twice needs a person.
+   * @throws the errors of `complete`.
    */
   async release(options: { readonly begun?: boolean } = {}): Promise<SettledClaim> {
     refuseUnknown(options, ['begun'], 'release');
@@ -187,13 +190,13 @@ export class ManualClaim implements AsyncDisposable {
   }
 
   /**
-   * Holds the task for another `leaseFor` from now, and says whether to go on. A claim whose lease ran out is held again if
-   * nobody has taken the task over yet.
-   * @throws StateConflictError for a claim that was settled; StoreError where the store cannot be asked: try again.
+   * Extends the lease to `leaseFor` from now, and says whether to go on. A claim whose lease ran out gets it back if no process
+   * has taken the task over yet.
+   * @throws StateConflictError if the claim was settled; StoreError if the store cannot be reached: try again.
    */
   async renew(): Promise<ClaimStatus> {
     if (this.#lost || this.#finished?.kind === 'stale') return 'lost';
-    // Its end is on its way to the store, and says by itself whether it came in time.
+    // The settlement is being written. Its own answer says whether it came in time.
     if (this.#settling) return 'held';
     if (this.#finished || this.#closed) throw this.#refusal('renew');
     const status = await this.#holder.renew(this.#claimed.lease);
@@ -208,23 +211,26 @@ export class ManualClaim implements AsyncDisposable {
     await this.#handBack();
   }
 
-  /** @internal Whether it still holds its task: if nobody renews it, no longer than its lease. */
+  /** @internal Whether it still holds its task. Without a renewal, this ends with its lease. */
   get isHeld(): boolean {
     return this.#holder.clock.monotonic() - this.#renewedAt < this.leaseFor;
   }
 
-  /** @internal How `close` names it while its end is not written. */
+  /** @internal How `close` reports it if its settlement is not written. */
   get unwritten(): Unwritten {
     return unwrittenOf(this.#claimed);
   }
 
-  /** @internal Holdfast closes, and an open claim is handed back. Never rejects. */
+  /** @internal Hands an open claim back when Holdfast closes. Never rejects. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#handBack();
   }
 
-  /** Releases it if it is open. What is done and could not be written is left to its lease: nobody should do it again at once. */
+  /**
+   * Releases it if it is open. If the work is done but could not be written, the lease just runs out, so that the work is not
+   * repeated at once.
+   */
   async #handBack(): Promise<void> {
     await this.#settling?.catch(() => {});
     if (this.#verb !== undefined || this.#lost) return;

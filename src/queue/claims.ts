@@ -46,9 +46,9 @@ interface ClaimSettings {
   readonly id?: number;
 }
 
-/** A worker's row, on which one claim stands at a time, so that no claim is held by the renewals of another. */
-interface Seat {
-  /** Claims alike in name, lease and what they take may have it one after the other. */
+/** A worker's row with at most one claim, so that renewing one claim never extends another one. */
+interface ClaimRow {
+  /** Claims with the same name, lease and filters can use it one after the other. */
   readonly key: string;
   readonly membership: Membership;
   readonly announcer: Announcer;
@@ -57,15 +57,15 @@ interface Seat {
   usedAt: Milliseconds;
 }
 
-/** Makes claims by hand, each a small worker of its own. Nothing here has a timer. */
+/** Makes claims by hand. Each claim has its own worker row. There are no timers here. */
 export class Claims {
   readonly #context: ClaimsContext;
   readonly #log: Logger;
   readonly #asking: Asking;
   readonly #open = new Set<ManualClaim>();
-  readonly #seats = new Set<Seat>();
-  /** Those on which nothing stands, the last used one last. */
-  readonly #free: Seat[] = [];
+  readonly #rows = new Set<ClaimRow>();
+  /** The rows without a claim, the last used one last. */
+  readonly #free: ClaimRow[] = [];
   readonly #cleaning = new Set<Promise<void>>();
   #claiming: Promise<unknown> = Promise.resolve();
   #recoveredAt = Number.NEGATIVE_INFINITY;
@@ -79,10 +79,10 @@ export class Claims {
 
   /** Whether it has a worker's row in the store. */
   get joined(): boolean {
-    return this.#seats.size > 0;
+    return this.#rows.size > 0;
   }
 
-  /** One after the other: two at once could each bring a suspect. */
+  /** One claim after the other: two at once could each return a suspect. */
   claim(options: ClaimOptions): Promise<ManualClaim | undefined> {
     const settings = this.#parse(options);
     const claim = this.#claiming.then(() => this.#claim(settings));
@@ -90,23 +90,23 @@ export class Claims {
     return claim;
   }
 
-  /** Hands back what is still claimed, takes the rows away, and waits for what is being cleared up. */
+  /** Hands back open claims, removes the rows, and waits for clean-ups that are running. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#claiming;
     await Promise.all([...this.#open].map((claim) => claim.close()));
-    await Promise.all([...this.#seats].map(({ membership }) => membership.leave()));
+    await Promise.all([...this.#rows].map(({ membership }) => membership.leave()));
     await Promise.all(this.#cleaning);
   }
 
-  /** The claims that are open still, or whose end could not be written. */
+  /** The claims that are still open, or whose settlement could not be written. */
   get unwritten(): readonly Unwritten[] {
     return [...this.#open].map((claim) => claim.unwritten);
   }
 
-  /** What could not be taken away goes as soon as the store can be reached. */
+  /** Rows that could not be removed are removed as soon as the store can be reached. */
   leaveLater(): void {
-    for (const { membership } of this.#seats) membership.leaveLater();
+    for (const { membership } of this.#rows) membership.leaveLater();
   }
 
   #parse(options: ClaimOptions): ClaimSettings {
@@ -118,34 +118,34 @@ export class Claims {
 
   async #claim(settings: ClaimSettings): Promise<ManualClaim | undefined> {
     if (this.#closed) throw new ClosedError('Holdfast');
-    const seat = this.#seatFor(settings);
+    const row = this.#rowFor(settings);
     try {
-      const taken = await this.#take(seat, settings);
-      if (taken) return await this.#hold(seat, taken);
-      this.#vacate(seat);
+      const taken = await this.#take(row, settings);
+      if (taken) return await this.#hold(row, taken);
+      this.#release(row);
       return undefined;
     } catch (error) {
-      // What it may have been given must not be held by the renewals of the next claim.
-      this.#seats.delete(seat);
-      await seat.membership.leave();
+      // The store may have leased a task to this row. The next claim must not renew that lease.
+      this.#rows.delete(row);
+      await row.membership.leave();
       throw error;
     }
   }
 
-  async #take(seat: Seat, settings: ClaimSettings): Promise<Claimed | undefined> {
-    const due = this.#now() - this.#recoveredAt >= seat.leaseFor / RENEWALS_PER_LEASE;
-    if (due) await this.#recover(seat);
-    const taken = await this.#ask(seat, settings);
-    // What others lost is looked for before anybody is told that there is nothing.
-    if (taken || due || (await this.#recover(seat)) === 0) return taken;
-    return this.#ask(seat, settings);
+  async #take(row: ClaimRow, settings: ClaimSettings): Promise<Claimed | undefined> {
+    const due = this.#now() - this.#recoveredAt >= row.leaseFor / RENEWALS_PER_LEASE;
+    if (due) await this.#recover(row);
+    const taken = await this.#ask(row, settings);
+    // Lost tasks are recovered first, before the answer is that nothing is ready.
+    if (taken || due || (await this.#recover(row)) === 0) return taken;
+    return this.#ask(row, settings);
   }
 
-  async #ask(seat: Seat, { takes, id }: ClaimSettings): Promise<Claimed | undefined> {
+  async #ask(row: ClaimRow, { takes, id }: ClaimSettings): Promise<Claimed | undefined> {
     for (;;) {
       const { allowed } = this.#context.suspects;
       if (!allowed) return undefined;
-      const worker = await seat.membership.join();
+      const worker = await row.membership.join();
       if (allowed.alone) this.#context.suspects.noteAsked();
       const { known, tasks, nextDueIn, expired } = await this.#asking.ask((store) =>
         store.claim({
@@ -157,14 +157,14 @@ export class Claims {
           except: this.#context.ownHandlers.withoutLease,
         }),
       );
-      if (!known) seat.membership.forget(worker);
+      if (!known) row.membership.forget(worker);
       const { definitions, configuration, suspects, ownHandlers } = this.#context;
       const onEnded = this.#cleanUp;
-      await settleRecovered(expired, { settler: seat.settler, definitions, configuration, suspects, onEnded });
-      // More fell due than one claim makes ready.
+      await settleRecovered(expired, { settler: row.settler, definitions, configuration, suspects, onEnded });
+      // More tasks are due than one claim makes ready.
       const again = !known || (tasks.length === 0 && nextDueIn === 0);
       const [task] = tasks;
-      if (task && (await this.#endWithoutStart(seat, task))) continue;
+      if (task && (await this.#endWithoutStart(row, task))) continue;
       const policy = task && policyForRecovered(task, definitions, configuration);
       if (task && policy) {
         const refusal = ownHandlers.abortEarlier(task.lease)
@@ -173,7 +173,7 @@ export class Claims {
             ? undefined
             : AWAITS_EMPTY;
         if (refusal) {
-          await seat.settler.settle(task, policy, { outcome: refusal, ranFor: 0 });
+          await row.settler.settle(task, policy, { outcome: refusal, ranFor: 0 });
           return undefined;
         }
       }
@@ -182,15 +182,15 @@ export class Claims {
   }
 
   /**
-   * Settles a task that is not handed out: its attempts are used up, or its row is damaged and a person is asked. Answers whether it was
-   * one.
+   * Settles a task that must not start: its attempts are used up, or its row is damaged and a person is asked. Returns whether it
+   * was such a task.
    */
-  async #endWithoutStart(seat: Seat, task: Claimed): Promise<boolean> {
+  async #endWithoutStart(row: ClaimRow, task: Claimed): Promise<boolean> {
     const { definitions, configuration } = this.#context;
     const outcome = this.#outcomeWithoutStart(task);
     if (!outcome) return false;
     const policy = policyForRecovered(task, definitions, configuration);
-    await seat.settler.settle(task, policy, { outcome, ranFor: 0 });
+    await row.settler.settle(task, policy, { outcome, ranFor: 0 });
     return true;
   }
 
@@ -206,12 +206,12 @@ export class Claims {
     }
   }
 
-  async #recover(seat: Seat): Promise<number> {
-    const worker = await seat.membership.join();
+  async #recover(row: ClaimRow): Promise<number> {
+    const worker = await row.membership.join();
     const { definitions, configuration, suspects } = this.#context;
     const { count } = await recover(worker, {
       asking: this.#asking,
-      settler: seat.settler,
+      settler: row.settler,
       definitions,
       configuration,
       suspects,
@@ -221,13 +221,13 @@ export class Claims {
     return count;
   }
 
-  /** Nobody waits for it before the end. */
+  /** Only `close` waits for this. */
   readonly #cleanUp = (definition: AnyTask, lost: Recovered): void => {
     const cleaning = cleanUp(definition, lost, this.#log).finally(() => this.#cleaning.delete(cleaning));
     this.#cleaning.add(cleaning);
   };
 
-  async #hold(seat: Seat, taken: Claimed): Promise<ManualClaim> {
+  async #hold(row: ClaimRow, taken: Claimed): Promise<ManualClaim> {
     const { store, world, definitions, configuration, sizeLimit, suspects } = this.#context;
     const { type } = taken;
     const published = definitions.has(type) ? undefined : await store.records.published(type);
@@ -235,19 +235,19 @@ export class Claims {
     const known = { ...claimed, ...(published !== undefined && { published }) };
     const policyNow = () => policyForRecovered(known, definitions, configuration);
     const policy = policyNow();
-    await this.#storeIdempotence(seat, claimed, policy);
+    await this.#storeIdempotence(row, claimed, policy);
     const claim = new ManualClaim(claimed, policy, {
       clock: world.clock,
-      leaseFor: seat.leaseFor,
+      leaseFor: row.leaseFor,
       sizeLimit,
-      settle: (settled, ending) => seat.settler.settle(settled, policyNow(), ending),
+      settle: (settled, ending) => row.settler.settle(settled, policyNow(), ending),
       outcomeOf: outcomeBy(configuration),
-      renew: (lease) => this.#renew(seat, lease),
+      renew: (lease) => this.#renew(row, lease),
       saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
       letGo: (it, reported) => {
         if (!this.#open.delete(it)) return;
         suspects.end(claimed, reported);
-        this.#vacate(seat);
+        this.#release(row);
       },
       trouble: ({ id }, error) => {
         if (!(error instanceof StoreError || error instanceof ClosedError)) return;
@@ -260,12 +260,15 @@ export class Claims {
     }
     this.#open.add(claim);
     suspects.begin(claimed, () => claim.isHeld);
-    seat.announcer.tell({ kind: 'started', task: claimed, policy });
+    row.announcer.tell({ kind: 'started', task: claimed, policy });
     return claim;
   }
 
-  /** What only a definition says of the task is stored before anything is done; where that fails the task is handed back. */
-  async #storeIdempotence({ settler }: Seat, claimed: Claimed, policy: Policy): Promise<void> {
+  /**
+   * If only the definition says that the task must not run twice, this is stored before the work begins. If that fails, the task
+   * is handed back.
+   */
+  async #storeIdempotence({ settler }: ClaimRow, claimed: Claimed, policy: Policy): Promise<void> {
     try {
       await storeIdempotence(this.#asking, [claimed]);
     } catch (error) {
@@ -276,41 +279,41 @@ export class Claims {
     }
   }
 
-  async #renew(seat: Seat, lease: Lease): Promise<ClaimStatus> {
-    const worker = seat.membership.id;
+  async #renew(row: ClaimRow, lease: Lease): Promise<ClaimStatus> {
+    const worker = row.membership.id;
     if (worker === undefined) return 'lost';
     const { known, lost, cancelled } = await this.#asking.ask((tasks) => tasks.renew(worker, [lease]));
-    if (!known) seat.membership.forget(worker);
+    if (!known) row.membership.forget(worker);
     if (!known || lost.length > 0) return 'lost';
     return cancelled.length > 0 ? 'cancel_requested' : 'held';
   }
 
-  /** A free row that was made for claims like this one, or a new one. Rows that nobody used for as long as their lease are given up. */
-  #seatFor({ name, leaseFor, takes, id }: ClaimSettings): Seat {
+  /** A free row for claims like this one, or a new one. Rows that were not used for the length of their lease are removed. */
+  #rowFor({ name, leaseFor, takes, id }: ClaimSettings): ClaimRow {
     const now = this.#now();
-    // Who claims one task takes nothing else, so it is nobody to wait for.
+    // A claim of one task by id takes nothing else, so its row is not reused.
     const shown = id === undefined ? takes : { ...takes, types: [] };
     const key = JSON.stringify([name, leaseFor, shown]);
-    const at = this.#free.findLastIndex((seat) => seat.key === key);
-    const [seat = this.#newSeat(key, name, leaseFor, shown)] = at < 0 ? [] : this.#free.splice(at, 1);
+    const at = this.#free.findLastIndex((row) => row.key === key);
+    const [row = this.#newRow(key, name, leaseFor, shown)] = at < 0 ? [] : this.#free.splice(at, 1);
     for (const unused of this.#free.filter((one) => now - one.usedAt >= one.leaseFor)) {
       this.#free.splice(this.#free.indexOf(unused), 1);
-      this.#seats.delete(unused);
+      this.#rows.delete(unused);
       void unused.membership.leave();
     }
-    return seat;
+    return row;
   }
 
-  #vacate(seat: Seat): void {
-    seat.usedAt = this.#now();
-    this.#free.push(seat);
+  #release(row: ClaimRow): void {
+    row.usedAt = this.#now();
+    this.#free.push(row);
   }
 
-  #newSeat(key: string, name: string, leaseFor: Milliseconds, takes: Takes): Seat {
+  #newRow(key: string, name: string, leaseFor: Milliseconds, takes: Takes): ClaimRow {
     const { world, definitions, configuration, knownSources: sources } = this.#context;
     const announcer = new Announcer(name, this.#log, undefined);
     const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer, sources });
-    // A write that fails is told to whoever asked for it, and is not tried again behind their back.
+    // If a write fails, the caller gets the error. It is not repeated in the background.
     settler.giveUp();
     const membership = new Membership({
       asking: this.#asking,
@@ -319,7 +322,7 @@ export class Claims {
       name,
       leaseFor,
       takes,
-      // A claim that nobody renews is over when its lease is.
+      // A claim that is not renewed ends with its lease.
       mayRunFor: () => 0,
       publishes: () => publications(definitions.values(), configuration),
       held: () => [],
@@ -328,9 +331,9 @@ export class Claims {
       inBackground: (beat) => beat,
       afterBeat() {},
     });
-    const seat = { key, membership, announcer, settler, leaseFor, usedAt: this.#now() };
-    this.#seats.add(seat);
-    return seat;
+    const row = { key, membership, announcer, settler, leaseFor, usedAt: this.#now() };
+    this.#rows.add(row);
+    return row;
   }
 
   #now(): Milliseconds {

@@ -23,9 +23,9 @@ export interface EnqueueOptions {
   readonly delay?: DurationInput;
   /** Due at this time. */
   readonly at?: Date;
-  /** When it was submitted to whoever hands it on: its place in a `fifo` queue. Default now. */
+  /** When the work was first submitted, if not now: this decides its place in a `fifo` queue. Default now. */
   readonly submittedAt?: Date;
-  /** Absolute: what has not succeeded by then ends, however it waits; only an operator's hold puts that off. */
+  /** A fixed time. If the task has not succeeded by then, it ends, unless an operator holds it. */
   readonly deadline?: Date;
   readonly priority?: number;
   readonly queue?: string;
@@ -33,32 +33,36 @@ export interface EnqueueOptions {
   readonly needs?: Needs;
   readonly source?: string;
   readonly idempotent?: boolean;
-  /** Enqueuing the same type with the same key again answers the first task, for as long as the store remembers it. */
+  /**
+   * Enqueueing the same type with the same key again returns the receipt of the first task, as long as the store keeps that task.
+   */
   readonly key?: string;
-  /** Only one task of its type may have this key at a time. A `key` that is known already is answered first. */
+  /** Only one task of its type may have this key at a time. `key` is checked before this. */
   readonly unique?: UniqueOptions;
-  /** This task's own layer over its type's policy. Named functions cannot be part of it. */
+  /** Policy options for this task only. They win over its type's policy. Named functions cannot be part of it. */
   readonly retry?: PolicyOptions;
 }
 
 /**
- * At most one task of a type has a unique key at a time. It has it from its enqueue for as long as its own `while` says, over
- * retries, recoveries and an operator's hold; then the key is free. What two processes enqueue at once meets like the rest.
+ * At most one task of a type has a unique key at a time. It has the key from its enqueue for as long as its own `while` says,
+ * during retries, recoveries and holds too. Then the key is free. This also works between processes that enqueue at the same
+ * time.
  */
 export interface UniqueOptions {
   /** 1 to 255 characters; each type has its own keys. */
   readonly key: string;
   /**
    * How long the task has its key. `unfinished` (default): until it has succeeded, died or been cancelled; one that needs a
-   * person has not ended. `waiting`: until it starts, so that one may run while the next one waits. If the one that ran is to be
-   * retried then, it is superseded by the one that waits: it ends as cancelled, with the reason `unique.superseded`.
+   * person has not ended. `waiting`: until it starts, so that one task may run while the next one waits. If the running task
+   * fails and must be retried while the next one waits, it is superseded: it ends as cancelled, with the reason
+   * `unique.superseded`.
    */
   readonly while?: UniqueScope;
   /**
-   * What becomes of a new task whose key another one has. `ignore` (default): it is not recorded, and the receipt names the
-   * other one with `created: false`. `replace`: if the other one waits, it is cancelled in favour of the new one, which begins
-   * with its own input, options and counts, and is held if the other one was; one that runs or needs a person stays, as by
-   * `ignore`. `reject`: a UniqueConflictError with the id of the other one.
+   * What happens to a new task if another task has its key. `ignore` (default): the new task is not recorded, and the receipt
+   * names the other one with `created: false`. `replace`: if the other task waits, it is cancelled and the new task is recorded
+   * with its own input, options and counts; it is held if the other one was. If the other task runs or needs a person, this is
+   * like `ignore`. `reject`: a UniqueConflictError with the id of the other task.
    */
   readonly onConflict?: UniqueConflict;
 }
@@ -79,12 +83,12 @@ export const OPTIONS = [
   'retry',
 ];
 
-/** What a store takes of one input; a promise of it where the input's schema answers one. */
+/** A new task for the store, made from one input; a promise of it if the input's schema returns one. */
 export type TaskMaker = (input: unknown) => NewTask | Promise<NewTask>;
 
 /**
- * Checks a caller's options, and answers what checks an input and makes of both what a store takes. `unworked`: this process
- * has no definition of the type, so that its worker says whether a task of it may run twice.
+ * Checks a caller's options, and returns a function that checks an input and makes a new task for the store. `unworked`: this
+ * process has no definition of the type, so the worker's definition says whether the task may run twice.
  */
 export function taskMaker(
   definition: AnyTask,
@@ -99,7 +103,7 @@ export function taskMaker(
     options.idempotent === undefined
       ? (definition.idempotent ?? (unworked ? undefined : true))
       : trueOrFalse(options.idempotent);
-  // Every member is there before a copy is made: see `Writable`.
+  // All members are set before the object is copied: see `Writable`.
   if (idempotent !== undefined) common.idempotent = idempotent !== false;
   const complete = (payload: string, read: unknown): NewTask => {
     const mayRunTwice = said(definition, 'idempotent', idempotent, read);
@@ -114,13 +118,13 @@ export function taskMaker(
   return (input) => {
     const payload = encodeJson(input, 'payload', sizeLimit);
     if (!looksAtInput) return complete(payload, undefined);
-    // The schema and the functions of the definition see what the handler will see: the payload as JSON carries it.
+    // The schema and the functions of the definition get the same value as the handler: the payload after JSON.
     const read = readInput(definition, decodeJson(payload));
     return read instanceof Promise ? read.then((later) => complete(payload, later)) : complete(payload, read);
   };
 }
 
-/** What makes a task of each of many inputs: by options that all share, or by its own. */
+/** Makes the function that turns each of many inputs into a task, with options that all share, or with its own options. */
 export function makerOfEach<Input>(
   options: EnqueueOptions | ((input: Input, index: number) => EnqueueOptions),
   makerWith: (options: EnqueueOptions) => TaskMaker,
@@ -136,7 +140,7 @@ export function makerOfEach<Input>(
   return () => shared;
 }
 
-/** All that a store takes of many inputs; a promise only where the schema answers promises. */
+/** The new tasks of many inputs; a promise only if the schema returns promises. */
 export function newTasks<Input>(
   inputs: readonly Input[],
   makerOf: (input: Input, index: number) => TaskMaker,
@@ -148,7 +152,9 @@ export function newTasks<Input>(
   );
 }
 
-/** What is made of each of many, in their order. All are looked at before it resolves, and the first that is refused is named. */
+/**
+ * Makes a task from each item, in their order. All are checked before this resolves, and the error names the first refused one.
+ */
 export function madeOfEach<Item, Made>(
   items: readonly Item[],
   make: (item: Item, index: number) => Made | Promise<Made>,
@@ -159,7 +165,7 @@ export function madeOfEach<Item, Made>(
   for (let index = 0; index < items.length; index++) {
     try {
       const one = make(items[index] as Item, index);
-      // Its refusal is told below, in its turn, unless a later one is refused at once.
+      // Its error is thrown below, when its turn comes, unless a later item is refused at once.
       if (one instanceof Promise) one.catch(() => {});
       asked ||= one instanceof Promise;
       made.push(one);
@@ -192,7 +198,7 @@ function ofItem(error: unknown, index: number, refusal: (index: number) => strin
   return new InvalidInputError(text, code, { cause: error, index });
 }
 
-/** A type that some other process works. */
+/** A type whose tasks another process runs. */
 export function unworked(type: string): AnyTask {
   return defineTask(type, {
     run() {
@@ -204,7 +210,7 @@ export function unworked(type: string): AnyTask {
   });
 }
 
-/** All that is the same for every input. */
+/** The values that are the same for every input. */
 function settingsOf(definition: AnyTask, options: EnqueueOptions): Writable<NewTask> {
   const { delay, at, submittedAt, deadline, key, unique, retry } = options;
   if (delay !== undefined && at !== undefined) {
@@ -256,7 +262,7 @@ function readInput(definition: AnyTask, input: Json): unknown {
   }
 }
 
-/** What was said of this input, by a value or by a function of it. */
+/** An option's value for this input: a fixed value, or the result of a function of the input. */
 function said(definition: AnyTask, option: 'source' | 'idempotent', value: unknown, input: unknown): unknown {
   if (typeof value !== 'function') return value;
   try {

@@ -43,7 +43,7 @@ import { limitByConfig, Sources } from './sources.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
 
-/** What `openHoldfast` makes of its options. */
+/** The parts that `openHoldfast` makes from its options. */
 export interface HoldfastParts {
   readonly store: Store;
   readonly world: World;
@@ -57,16 +57,16 @@ export interface HoldfastParts {
 
 const GRACE_WITHOUT_WORKERS: Milliseconds = 30_000;
 
-/** After the grace, and the last writes of the workers, a closed store gives up. */
+/** How long after the grace and the last writes of the workers a closing store gives up. */
 const LAST_CALLS: Milliseconds = 900;
 
-/** An open store, and everything that one does with it. */
+/** An open store, with all operations. */
 export class Holdfast implements AsyncDisposable {
-  /** The seam to the database. Programs rarely need it. */
+  /** The store itself. Programs rarely need it. */
   readonly store: Store;
-  /** What a person does to sources: list, hold and release them. */
+  /** Operations on sources: list, hold, release, probe and limit them. */
   readonly sources: Sources;
-  /** What a person does with redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
+  /** Operations on redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
   readonly redrives: Redrives;
   readonly #parts: HoldfastParts;
   readonly #recorder: Recorder;
@@ -77,10 +77,10 @@ export class Holdfast implements AsyncDisposable {
   readonly #workers = new Set<Worker>();
   readonly #ownHandlers = new OwnHandlers();
   readonly #knownSources: KnownSources;
-  /** The longest grace of all workers that it ever had; undefined if it had none. */
+  /** The longest grace of all its workers so far; undefined if it had none. */
   #longestGrace: Milliseconds | undefined;
   readonly #endListening: () => void;
-  /** The settings of queues and the limits of sources that the store has from the configuration. */
+  /** The settings of queues and the limits of sources that were last written to the store from the configuration. */
   #queues: Configuration['queues'];
   #limits: Configuration['limits'];
   #closing: Promise<Stopped> | undefined;
@@ -118,10 +118,10 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Records a task. When this resolves the task is durable: no crash of any process or of the machine loses it.
-   * A type that has no definition here may be named by text; its input is then not checked.
-   * @throws InvalidInputError or PayloadError for what it refuses, before anything is written; UniqueConflictError where its
-   * unique key is taken and it says `onConflict: 'reject'`.
+   * Records a task. When this resolves the task is durable: no crash of any process or of the machine loses it. A type without a
+   * definition here can be given by its name. Then its input is not checked.
+   * @throws InvalidInputError or PayloadError if it refuses the input or an option; then nothing is written. UniqueConflictError
+   * if its unique key is taken and `onConflict` is `'reject'`.
    */
   async enqueue<Input>(
     task: TaskDefinition<Input, unknown> | string,
@@ -133,13 +133,14 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Records many tasks of a type in one transaction, all or none, and answers a receipt for each, in their order. Durable as by
-   * `enqueue`, and faster than as many calls of it. At most 10,000 at a time, for others wait to write meanwhile.
+   * Records many tasks of a type in one transaction, all or none, and returns a receipt for each, in their order. They are as
+   * durable as with `enqueue`, and this is faster than many calls of it. At most 10,000 at a time, because other writers wait
+   * meanwhile.
    *
-   * `options` are the same for all, or a function of the input and its place where each has its own. A `key` and a `unique`
-   * name one task, so they take the function; of inputs with the same key the first is recorded.
-   * @throws InvalidInputError or PayloadError for the first input that it refuses, with its `index`, before anything is written;
-   * UniqueConflictError where a unique key with `onConflict: 'reject'` is taken, and nothing is written.
+   * `options` are the same for all tasks, or a function of the input and its index that returns the options of each task. `key`
+   * and `unique` belong to one task, so they need the function. If several inputs have the same key, the first one is recorded.
+   * @throws InvalidInputError or PayloadError for the first input that it refuses, with its `index`; then nothing is written;
+   * UniqueConflictError if a unique key with `onConflict: 'reject'` is taken; then nothing is written.
    */
   async enqueueAll<Input>(
     task: TaskDefinition<Input, unknown> | string,
@@ -151,12 +152,11 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Records tasks of another queue as they stood there: those that wait go on where they were, and those that ended or need a
-   * person do so here. What was counted is kept, and `imported` stands in their history, with the actor and a note. At most 10,000
-   * at a time; a thousand are recorded in one transaction, so that others can write in between. Inputs are checked as by `enqueue`.
-   * Give each its `key`, so that importing them again, after a failure in between, answers those that are there and leaves them as
-   * they are.
-   * @throws InvalidInputError or PayloadError for the first task that it refuses, with its `index`, before anything is written.
+   * Imports tasks of another queue with their states and counts. Their history begins with `imported`, the actor and the note. At
+   * most 10,000 at a time; a thousand are recorded in one transaction, so that others can write in between. Inputs are checked as
+   * in `enqueue`. Give each task a `key`. Then, after a failure, you can import them again: tasks that are already there are left
+   * as they are.
+   * @throws InvalidInputError or PayloadError for the first task that it refuses, with its `index`. Then nothing is written.
    */
   async importTasks(tasks: readonly TaskToImport[], options: ActionOptions = {}): Promise<readonly Receipt[]> {
     this.#refuseClosed();
@@ -164,12 +164,12 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Enqueues inside a transaction of yours, so that your rows and the task exist together or not at all:
-   * `db.transaction(() => { …; holdfast.within(db).enqueue(task, input); }).immediate()`. The handle is a Database of the very
-   * better-sqlite3 that Holdfast uses, open on the store's file, with `synchronous = FULL` unless the store's durability is less.
-   * On PostgreSQL it is a client of pg, or a transaction of Drizzle, Kysely, Knex, Prisma or postgres.js, and what is answered
-   * is to be awaited before the commit.
-   * @throws InvalidInputError for any other handle, with what to do about it; StoreError where the store has no such thing.
+   * Enqueues inside a transaction of yours, so that your rows and the task exist together or not at all: `db.transaction(() => {
+   * …; holdfast.within(db).enqueue(task, input); }).immediate()`. The handle is a Database of the same copy of better-sqlite3
+   * that Holdfast uses, open on the store's file, with `synchronous = FULL` unless the store is less durable. On PostgreSQL it is
+   * a client of pg, or a transaction of Drizzle, Kysely, Knex, Prisma or postgres.js; await the returned promise before the
+   * commit.
+   * @throws InvalidInputError for any other handle, saying what to do; StoreError if the store has no transactions of callers.
    */
   within(handle: SqliteHandle): Within<Receipt>;
   within(handle: PostgresHandle): Within<Promise<Receipt>>;
@@ -178,12 +178,12 @@ export class Holdfast implements AsyncDisposable {
     return this.#recorder.within(handle, () => this.#refuseClosed());
   }
 
-  /** Starts a worker for the types that this was opened with. */
+  /** Starts a worker for the types with which this was opened. */
   work(options: WorkerOptions = {}): Worker {
     return this.worker(options).start();
   }
 
-  /** A worker that does nothing by itself: for `runOne()`, `drain()`, or a later `start()`. */
+  /** A worker that is not started: for `runOne()`, `drain()`, or a later `start()`. */
   worker(options: WorkerOptions = {}): Worker {
     if (this.#closing) throw new ClosedError('Holdfast');
     if (this.#parts.tasks.size === 0) {
@@ -215,10 +215,10 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Claims the next ready task, or the one with this `id`, for whoever wants the steps themselves: do the work, `renew()` while it
-   * lasts, then `complete`, `fail` or `release`. Undefined where nothing that it may take is ready; this does not wait. Needs no
-   * definition of the type. Several claims may be open at once, but of tasks that went down with a worker only one.
-   * @throws InvalidInputError; StoreError where the store cannot be asked.
+   * Claims the next ready task, or the one with this `id`, for a program with its own loop: do the work, call `renew()`
+   * meanwhile, then `complete`, `fail` or `release`. Undefined if no task that it may take is ready; this does not wait. Needs no
+   * definition of the type. Several claims may be open at the same time, but only one of a task that was lost with its worker.
+   * @throws InvalidInputError; StoreError if the store cannot be reached.
    */
   async claim(options: ClaimOptions = {}): Promise<ManualClaim | undefined> {
     this.#refuseClosed();
@@ -230,7 +230,7 @@ export class Holdfast implements AsyncDisposable {
     return this.#inspector.find(idOrKey);
   }
 
-  /** @throws TaskNotFoundError where there is no task with this id or key. */
+  /** @throws TaskNotFoundError if there is no task with this id or key. */
   get(idOrKey: number | string): Promise<Task> {
     return this.#inspector.get(idOrKey);
   }
@@ -245,22 +245,22 @@ export class Holdfast implements AsyncDisposable {
     return this.#inspector.history(id);
   }
 
-  /** How many tasks are in which state, and what needs a person. */
+  /** How many tasks are in each state, and which need a person. */
   counts(): Promise<Counts> {
     return this.store.records.counts();
   }
 
   /**
-   * The policy that would answer the next failure of a task, each of its values, and who said it. The task is one that `get`
-   * returned, or what it would be called: without a queue and source, those of its type's definition or the default.
+   * The policy that would decide the next failure of a task, each of its values, and where it was set. The task is one that `get`
+   * returned, or its type, queue and source; if these are left out, those of its type's definition or the defaults.
    */
   policyFor(task: PolicyQuestion): Promise<ExplainedPolicy> {
     return this.#inspector.policyFor(task);
   }
 
   /**
-   * Why a task is where it is, what happens next, and what would follow from its next failure: as data, and as one text that is
-   * the same wherever it is shown. By the policy of today.
+   * Why a task is in its state, what happens next, and what its next failure would lead to: as data, and as a text that is the
+   * same wherever it is shown. It uses the present policy.
    * @throws TaskNotFoundError.
    */
   explain(idOrKey: number | string): Promise<Explanation> {
@@ -268,9 +268,9 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * What would happen if a task failed with this error: what it would be recognised as, the rule that answers, the count, the
-   * delay and its jitter, and what ends it. Asks the same `classify` and `decide` as a worker. The task is one of this store,
-   * or what it would be called, at its first execution.
+   * What would happen if a task failed with this error: its classification, the rule that applies, the count, the delay and its
+   * jitter, and what would end the task. It uses the same `classify` and `decide` as a worker. The task is one of this store, or
+   * a type, queue and source, at its first execution.
    * @throws TaskNotFoundError.
    */
   explainError(thrown: unknown, subject: number | string | PolicyQuestion): Promise<ExplainedFailure> {
@@ -283,64 +283,67 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Ends the leases of a worker, by its `id` in `workers()`: for one that lives but is stuck, which nobody else may rob before
-   * its time. What it holds can be taken over at once, as if its process had died. If it lives, it hears of that within
-   * two renewals, aborts what it runs and joins anew; what it settles before anybody took over counts.
-   * @throws WorkerNotFoundError where there is no such worker, or no more.
+   * Ends the leases of a worker, by its `id` in `workers()`. Use it for a worker that is alive but stuck: other workers do not
+   * take over its tasks while it is alive. Its tasks can then be taken over at once, as if its process had died. A living worker
+   * notices this within two renewals, aborts its handlers and joins anew; outcomes that it wrote before its tasks were taken over
+   * count.
+   * @throws WorkerNotFoundError if there is no such worker any more.
    */
   endWorker(id: number): Promise<void> {
     return this.#operator.endWorker(id);
   }
 
   /**
-   * Pauses a queue: no worker claims anything of it until it is resumed. What was claimed by then, ahead too, goes on. Tasks may
-   * still be enqueued.
+   * Pauses a queue: no task of it is claimed until it is resumed. Running tasks go on; tasks that were claimed ahead are handed
+   * back. Tasks can still be enqueued.
    */
   pauseQueue(queue: string, options: ActionOptions = {}): Promise<void> {
     return this.#operator.pauseQueue(queue, options);
   }
 
-  /** Lets a paused queue go on. */
+  /** Resumes a paused queue. */
   resumeQueue(queue: string): Promise<void> {
     return this.#operator.resumeQueue(queue);
   }
 
   /**
-   * Sets a queue's order for good, and puts its waiting tasks into it. `fifo` unless set. Claims follow it exactly: each takes
-   * the very next tasks, whichever process makes it. What one claim took starts together, so a task can start before an
-   * earlier one by at most the tasks that workers have claimed and not begun: a batch for each of them.
+   * Sets the order of a queue, and puts its waiting tasks into this order. The default is `fifo`. Each claim, in any process,
+   * takes exactly the next tasks. A claim may take several tasks, which start together. So a task can start before an earlier one
+   * only if the earlier one is claimed already but has not begun.
    */
   async setQueueOrder(queue: string, order: QueueOrder): Promise<void> {
     await this.#operator.setUpQueue(queue, { order: oneOf(order, QUEUE_ORDERS, 'The order of a queue') });
   }
 
   /**
-   * Serves the sources of a queue in turn from now on, or, with false, its tasks in their exact order again, as unless set.
-   * In a fair queue no source waits behind the many tasks of another: the one served longest ago comes first, and gives one
-   * task, or up to four where more than a thousand sources wait. The queue's order then holds inside each source.
+   * Makes a queue fair: its sources take turns. With false, its tasks are claimed in their exact order again, which is the
+   * default. In a fair queue, no source waits behind the many tasks of another one: the source whose last turn is longest ago
+   * comes first, with one task, or with up to four if more than a thousand sources wait. The order of the queue then applies
+   * within each source.
    */
   async setQueueFair(queue: string, fair: boolean): Promise<void> {
     await this.#operator.setUpQueue(queue, { fair: oneOf(fair, [true, false], 'Whether a queue is fair') });
   }
 
   /**
-   * Limits a queue for all workers: how often its tasks may start (`pace`), and how many may run at the same time (`concurrency`). What
-   * is left out stays; null removes a limit.
+   * Limits a queue for all workers: how often its tasks may start (`pace`), and how many may run at the same time
+   * (`concurrency`). A limit that is left out stays; null removes it.
    */
   async limitQueue(queue: string, limits: LimitOptions): Promise<void> {
     await this.#operator.setUpQueue(queue, limitsGiven(limits, 'limitQueue'));
   }
 
-  /** The queues that were ever used, and how they are set up. */
+  /** All queues that were ever used, with their settings. */
   queues(): Promise<readonly QueueRecord[]> {
     return this.store.records.queues();
   }
 
   /**
-   * Removes now all tasks whose time is up, with everything that belongs to them, and answers how many. Workers do so by
-   * themselves; this is for programs whose workers end too soon to get far. Nobody else waits for it longer than 50 ms.
-   * Without a retention it is the configured one, else 30 days, and `needs_manual` never. What has not ended is never touched.
-   * @throws InvalidInputError naming what it cannot use of a retention, before anything is removed.
+   * Removes now all tasks whose retention is over, with everything that belongs to them, and returns how many. Workers do this
+   * automatically; call it if your workers end too soon for that. It works in small batches with pauses, so that others do not
+   * wait long. The default retention is the configured one, else 30 days, and `needs_manual` never. Tasks that have not ended are
+   * never removed.
+   * @throws InvalidInputError if the retention is invalid. Then nothing is removed.
    */
   async prune(retention?: RetentionOptions): Promise<number> {
     this.#refuseClosed();
@@ -348,7 +351,7 @@ export class Holdfast implements AsyncDisposable {
     return removeOld(this.store.upkeep, parseRetention(retention ?? this.#parts.configuration.worker.retention));
   }
 
-  /** The time of the store's clock, in milliseconds of the epoch. */
+  /** The time of the store's clock, in milliseconds since 1970. */
   now(): number {
     return this.store.upkeep.now();
   }
@@ -360,9 +363,9 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Makes a waiting task due now. One that has ended or needs a person starts a new round: its counts begin at zero, its
+   * Makes a scheduled task due now. A task that has ended or needs a person starts a new round: its counts begin at zero, its
    * history is kept, and a deadline that has passed no longer counts.
-   * @throws StateConflictError for a task that runs, is held, or is due already, or whose unique key another task has by now;
+   * @throws StateConflictError if the task runs, is held, or is already due, or if another task has its unique key;
    * TaskNotFoundError.
    */
   async retry(id: number, options: ActionOptions = {}): Promise<void> {
@@ -371,11 +374,12 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Puts ended tasks back by a filter, each in a new round as by `retry`. Its tasks are those that have ended by now; what ends later does
-   * not join. Workers put back 1, then 5, then 25, and see how each went before the next ones; the rest follows at `rate`. It stops itself
-   * when half of a stage fails again with the same reason and fingerprint, and leaves the rest as it is. Resolves when its tasks are
-   * selected; from then on it goes on whichever process dies. `redrives.preview` says before what it would do.
-   * @throws InvalidInputError without a note, or for a filter or rate that it cannot use.
+   * Puts back the ended tasks that match a filter, each in a new round as with `retry`. Tasks that end later are not included.
+   * Workers put back 1 task, then 5, then 25, and wait for the outcomes of each stage before the next; the rest follows at
+   * `rate`. It stops itself if half of a stage fails again with the same reason and fingerprint, and then leaves the other tasks
+   * as they are. Resolves when its tasks are selected; after that it continues even if processes die. `redrives.preview` shows
+   * what it would do.
+   * @throws InvalidInputError if the note is missing, or the filter or rate is invalid.
    */
   async redrive(options: RedriveOptions): Promise<RedriveRecord> {
     this.#refuseClosed();
@@ -383,8 +387,9 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Cancels a task. One that runs is asked to stop, within a second on one host, else at its worker's next renewal; if it still succeeds, it has succeeded.
-   * @throws StateConflictError for a task that has ended; TaskNotFoundError.
+   * Cancels a task. If it runs, its handler is aborted: within a second on the same host, otherwise at the next renewal of its
+   * worker. If the handler still succeeds, the task succeeds.
+   * @throws StateConflictError if the task has ended; TaskNotFoundError.
    */
   async cancel(id: number, options: ActionOptions = {}): Promise<void> {
     this.#refuseClosed();
@@ -397,25 +402,25 @@ export class Holdfast implements AsyncDisposable {
     await this.#operator.act(id, 'hold', options);
   }
 
-  /** Lets a held task wait its turn again. @throws StateConflictError; TaskNotFoundError. */
+  /** Releases a held task: it waits in its queue again. @throws StateConflictError; TaskNotFoundError. */
   async release(id: number, options: ActionOptions = {}): Promise<void> {
     this.#refuseClosed();
     await this.#operator.act(id, 'release', options);
   }
 
-  /** Answers a task that needs a person. @throws StateConflictError for any other; TaskNotFoundError. */
+  /** Answers a task that needs a person. @throws StateConflictError if it does not need one; TaskNotFoundError. */
   async resolve(id: number, options: ResolveOptions): Promise<void> {
     this.#refuseClosed();
     await this.#operator.resolve(id, options);
   }
 
   /**
-   * Stops the workers with their grace, releases the claims that are still open, lets what was called be written, and lets go of
-   * the store. Until the last handler has ended it may still read, enqueue and settle claims; from then on every call is refused.
-   * `grace` takes the place of theirs, as for `worker.stop`; a second call with a shorter one hurries, and 0 stops at once. Ends a
-   * second after the grace (the longest that any of its workers had, or 30 s) at the latest: what the store has not taken by then
-   * is refused, and nobody was told that it is recorded; the executions whose end it has not taken are named in the answer. Where the store could not be told that the workers have ended, the process
-   * goes on to tell it in the background, and keeps its connection for that.
+   * Stops the workers with their grace, releases open claims, waits for pending writes, and closes the store. Until the last
+   * handler has ended, calls still work; after that every call is refused. `grace` replaces the grace of the workers, as for
+   * `worker.stop`; a second call with a shorter one shortens it, and 0 stops at once. It ends at the latest a second after the
+   * grace (the longest of its workers, or 30 s). Calls that are not written by then reject, and the executions whose outcomes are
+   * not written are listed in the result. If the store could not record that the workers have ended, the process continues to try
+   * in the background, and keeps its connection for that.
    */
   async close(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
     refuseUnknown(options, ['grace'], 'close');
@@ -431,7 +436,7 @@ export class Holdfast implements AsyncDisposable {
     this.#endListening();
     const ofWorkers = await Promise.all(stopped);
     this.#closed = true;
-    // What is recorded may wait for a check of the caller's.
+    // A task may wait for an asynchronous check of the caller.
     await Promise.race([Promise.allSettled([this.#recorder.allRecorded(), this.#claims.close()]), over]);
     const unwritten = [...ofWorkers.flatMap((worker) => worker.unwritten), ...this.#claims.unwritten];
     this.#claims.leaveLater();
@@ -453,7 +458,7 @@ export class Holdfast implements AsyncDisposable {
     return this.#workers;
   }
 
-  /** Tells the store what the changed configuration says of queues and types. Policies need no telling: they are asked at each failure. */
+  /** Writes changed settings of queues, sources and types to the store. Policies need no write: they are read at each failure. */
   async #applyConfiguration(): Promise<void> {
     const { configuration, tasks, log } = this.#parts;
     const queues = changed(this.#queues, configuration.queues);
@@ -469,7 +474,7 @@ export class Holdfast implements AsyncDisposable {
     } catch (error) {
       log.error(
         { err: error },
-        'The store could not be told of the changed configuration; the next change tells it again',
+        'The changed configuration could not be written to the store; it is written with the next change',
       );
     }
   }
@@ -479,7 +484,7 @@ export class Holdfast implements AsyncDisposable {
   }
 }
 
-/** What is said otherwise than before. */
+/** The settings that differ from before. */
 function changed<Value>(
   before: ReadonlyMap<string, Value>,
   now: ReadonlyMap<string, Value>,

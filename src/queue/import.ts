@@ -10,29 +10,29 @@ import { hasEnded, IMPORT_STATES, type ImportState } from '../task.ts';
 import { type EnqueueOptions, madeOfEach, OPTIONS, type TaskMaker } from './enqueue.ts';
 
 /**
- * A task of another queue: what it is, as for `enqueue`, and how it stood there. What is left out, it did not have. By its `key` it
- * is recognised again; a `unique` key is for new tasks.
+ * A task of another queue: its options as for `enqueue`, and its state and counts there. A count that is left out is zero. Its
+ * `key` recognises it if it is imported again; a `unique` key is for new tasks only.
  */
 export interface TaskToImport extends Omit<EnqueueOptions, 'unique'> {
   readonly type: string;
   readonly input: unknown;
-  /** Default: it waits, until it is due. What was running there is said to be `ready`, or `scheduled`. */
+  /** Default: it waits until it is due. For a task that was running there, say `ready` or `scheduled`. */
   readonly state?: ImportState;
-  /** Its failures that counted, by reason: the next one counts on. A kind that is not said is the usual one of its reason. */
+  /** Its charged failures, by reason. The counts continue here. Without a kind, it is the usual one of the reason. */
   readonly charged?: readonly (Omit<ChargedCount, 'kind'> & { readonly kind?: FailureKind })[];
-  /** How often it was started. Default: as often as it failed, was deferred and succeeded. */
+  /** How often it was started. Default: the sum of its failures, its deferrals and its success. */
   readonly executions?: number;
-  /** How often it was put off without being charged. */
+  /** How often it was deferred without a charge. */
   readonly deferrals?: number;
-  /** Why it was last put off or ended. Default: the last reason in `charged`. */
+  /** The reason of its last deferral, failure or end. Default: the last reason in `charged`. */
   readonly reason?: string;
   /** The message of its last failure. */
   readonly error?: string;
-  /** Of one that succeeded. */
+  /** The result, if it succeeded. */
   readonly result?: unknown;
-  /** Of one that ended. Default: now. */
+  /** When it ended, if it ended. Default: now. */
   readonly endedAt?: Date;
-  /** A word about where it came from, for its history. */
+  /** A note about where it came from, for its history. */
   readonly note?: string;
 }
 
@@ -52,27 +52,27 @@ const OWN = [
 
 const KNOWN = [...OWN, ...OPTIONS.filter((option) => option !== 'unique')];
 
-/** More than any queue counts, and few enough to be added up. */
+/** The largest count that is accepted. */
 const MOST = 1_000_000_000;
 
-/** How many tasks one transaction records: others wait to write for as long as it lasts. */
+/** How many tasks one transaction records. Other writers wait for this transaction. */
 export const IMPORTED_AT_ONCE = 1_000;
 
 const LONGEST_ERROR = 8_192;
 export const LONGEST_NOTE = 4_096;
 
-/** What is the same for all tasks that are imported together. */
+/** What all tasks of one import share. */
 export interface Circumstances {
   readonly now: number;
   readonly by: By;
   readonly sizeLimit: number;
-  /** As for `enqueue`, by type. */
+  /** The function of `enqueue` for each type. */
   readonly makerFor: (type: string) => (options: EnqueueOptions) => TaskMaker;
 }
 
 /**
- * Checks a task of another queue, and makes of it what a store takes. A promise of it where its input's schema answers one.
- * @throws InvalidInputError or PayloadError naming what is refused.
+ * Checks a task of another queue, and makes an imported task for the store; a promise of it if its input's schema returns one.
+ * @throws InvalidInputError or PayloadError that names the refused option.
  */
 export function importedTask(given: TaskToImport, around: Circumstances): ImportedTask | Promise<ImportedTask> {
   refuseUnknown(given, KNOWN, 'importTasks');
@@ -83,7 +83,7 @@ export function importedTask(given: TaskToImport, around: Circumstances): Import
   return made instanceof Promise ? made.then(complete) : complete(made);
 }
 
-/** All of them; the first that is refused is named. A promise only where a schema answers one. */
+/** Prepares all tasks; the error names the first refused one. A promise only if a schema returns one. */
 export function importedTasks(
   given: readonly TaskToImport[],
   around: Circumstances,
@@ -95,7 +95,7 @@ export function importedTasks(
   );
 }
 
-/** What had ended was submitted before that. */
+/** A task that has ended was submitted before its end. */
 function submitted(options: EnqueueOptions, endedAt: Date | undefined): EnqueueOptions {
   if (endedAt === undefined) return options;
   const { submittedAt } = options;

@@ -15,12 +15,12 @@ import { explainedPolicyFor } from '../worker/policy-for.ts';
 import { idOf } from './operate.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
-/** A task, or what it would be called, whose policy is asked for. */
+/** A task, or a type, queue and source, whose policy is wanted. */
 export interface PolicyQuestion {
   readonly type: string;
   readonly queue?: string;
   readonly source?: string;
-  /** Its own layer. */
+  /** Its own policy options. */
   readonly retry?: PolicyOptions;
 }
 
@@ -29,7 +29,7 @@ export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
   readonly limit?: number;
 }
 
-/** The filters of `list` that are names. */
+/** The filters of `list` that take names. */
 const FILTERS = ['types', 'queues', 'sources', 'reasons'] as const;
 
 /** Answers questions about tasks and their policies. */
@@ -115,13 +115,13 @@ export class Inspector {
     return explainFailure(facts, outcome, await this.policyFor(question));
   }
 
-  /** Its source, if that is not in its normal state. */
+  /** The source of a task, if it is not in its normal state. */
   async #sourceOf({ source }: Task): Promise<SourceSeen | undefined> {
     const record = (await this.#store.records.sources()).find(({ name }) => name === source);
     return record && seenSource(record);
   }
 
-  /** By which its next failure would be decided; a task that was removed meanwhile counts as one that was never tried. */
+  /** The facts with which its next failure would be decided. A task that was removed meanwhile has those of a new task. */
   async #factsOf({ id }: Task): Promise<Facts> {
     return (await this.#store.records.facts(id)) ?? UNTRIED;
   }

@@ -16,29 +16,29 @@ import { limitByConfig } from './sources.ts';
 export interface HoldfastOptions {
   /** `sqlite('tasks.db')`, or another store. */
   readonly store: StoreOpener;
-  /** The types that this process enqueues by definition or works. */
+  /** The types that this process enqueues by definition or runs. */
   readonly tasks?: readonly AnyTask[];
   /**
-   * How queues are set up, for good: `{ mail: { order: 'priority', fair: true } }`. What is left out stays as it was: `fifo`,
-   * and not fair, unless it was ever set. `pace` and `concurrency` limit all of its tasks together, over all workers.
+   * Settings of queues: `{ mail: { order: 'priority', fair: true } }`. They are stored. A setting that is left out stays as it
+   * is; the defaults are `fifo` and not fair. `pace` and `concurrency` limit all tasks of the queue together, over all workers.
    */
   readonly queues?: Readonly<Record<string, QueueOptions>>;
   /**
-   * Limits of sources, by name, over all workers: `{ 'api.example.com': { pace: '10/s', concurrency: 4 } }`. What is left out stays
-   * as it was, and null removes a limit. A limit that a person has set with `sources.limit` is not replaced.
+   * Limits of sources, by name, over all workers: `{ 'api.example.com': { pace: '10/s', concurrency: 4 } }`. A limit that is left
+   * out stays as it is, and null removes it. A limit that a person has set with `sources.limit` is not replaced.
    */
   readonly sources?: Readonly<Record<string, LimitOptions>>;
-  /** What an operator says over the code, and may change while this runs: a `Registry` of `holdfast/config`. */
+  /** A configuration that wins over the code and may change while the program runs: a `Registry` of `holdfast/config`. */
   readonly config?: Configuration;
   /** How large a payload or result may be, in bytes of JSON. Default 1 MiB. */
   readonly maxPayloadBytes?: number;
   /** Any logger with pino's four methods. Default: nothing is logged. */
   readonly log?: Logger;
-  /** How workers are called that were given no name. Default `worker-PID`. */
+  /** The name of workers without a `name`. Default `worker-PID`. */
   readonly workerName?: string;
 }
 
-/** How a queue is set up. */
+/** The settings of a queue. */
 export interface QueueOptions extends LimitOptions {
   readonly order?: QueueOrder;
   readonly fair?: boolean;
@@ -47,8 +47,8 @@ export interface QueueOptions extends LimitOptions {
 const OPTIONS = ['store', 'tasks', 'queues', 'sources', 'config', 'maxPayloadBytes', 'log', 'workerName'];
 
 /**
- * Opens a store. Nothing touches the disk before this is called. Close what it returns.
- * @throws InvalidInputError for options that it does not know or cannot use; StoreError if the store cannot be opened.
+ * Opens a store. Nothing is read or written before this call. Call `close` on the result.
+ * @throws InvalidInputError if an option is unknown or invalid; StoreError if the store cannot be opened.
  */
 export function openHoldfast(options: HoldfastOptions): Promise<Holdfast> {
   return openWith(options, { clock: systemClock, random: Math.random });

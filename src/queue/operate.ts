@@ -4,7 +4,7 @@ import { name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
 import type { Move, Moved, QueueSettings, Store } from '../store/store.ts';
 import { LONGEST_NOTE } from './import.ts';
 
-/** Who takes an action, and a note about why; both are kept in the history of the task. */
+/** Who takes an action, and why; both are kept in the history of the task. */
 export interface ActionOptions {
   /** Default `api`. */
   readonly actor?: string;
@@ -18,7 +18,7 @@ export interface ResolveOptions extends ActionOptions {
   readonly result?: unknown;
 }
 
-/** What a person does to tasks, sources, queues and workers. */
+/** The actions of a person on tasks, sources, queues and workers. */
 export class Operator {
   readonly #store: Store;
   readonly #sizeLimit: number;

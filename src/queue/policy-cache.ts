@@ -4,16 +4,19 @@ import { type Answer, answerFor, type Policy } from '../failure/policy.ts';
 import type { Holdfast } from './holdfast.ts';
 import type { Task } from './task-view.ts';
 
-/** What a policy says of a task, as far as a line about it needs. */
+/** What a line about a task shows of its policy. */
 export interface Answered {
   readonly policy: Policy;
-  /** What answers its last reason again; the policy itself where it has none. */
+  /** The rule for its last reason; the policy itself if there is no reason. */
   readonly answer: Pick<Answer, 'rule' | 'maxAttempts' | 'backoff' | 'jitter'>;
-  /** Whether anybody but the library speaks of such tasks: the limit of a type that nothing is known of is a guess. */
+  /**
+   * Whether a definition, a configuration or a worker says something about such tasks. Otherwise the shown limit would be a
+   * guess.
+   */
   readonly known: boolean;
 }
 
-/** The policies of tasks, asked once for those that are alike. */
+/** The policies of tasks, computed once for tasks with the same layers. */
 export class PolicyCache {
   readonly #holdfast: Holdfast;
   readonly #known = new Map<string, ExplainedPolicy>();
@@ -38,7 +41,7 @@ export class PolicyCache {
       return await this.#holdfast.policyFor(task);
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
-      // A newer version may have written options that this one does not know; what is shown must show the rest all the same.
+      // A newer version may have written options that this one does not know. The rest must be shown all the same.
       const { retry: _, ...rest } = task;
       return this.#holdfast.policyFor(rest);
     }

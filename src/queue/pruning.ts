@@ -6,8 +6,8 @@ import type { PrunedTask, Store } from '../store/store.ts';
 const SHORTEST_PAUSE_MS = 1;
 
 /**
- * Removes every task whose time is up, in batches, and answers how many it removed. After each batch it pauses for as long as the
- * batch took, so that others can write. The pause is real time, whatever clock the store has.
+ * Removes every task whose retention is over, in batches, and returns how many it removed. After each batch it pauses for as long
+ * as the batch took, so that others can write. The pause is real time, even if the store has a virtual clock.
  */
 export async function removeOld(
   upkeep: Store['upkeep'],

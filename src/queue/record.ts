@@ -12,14 +12,14 @@ export const NO_OPTIONS: EnqueueOptions = {};
 /** How many tasks one call takes. */
 const MOST_AT_ONCE = 10_000;
 
-/** Checks tasks and hands them to the store. */
+/** Checks new tasks and passes them to the store. */
 export class Recorder {
   readonly #store: Store;
   readonly #definitions: ReadonlyMap<string, AnyTask>;
   readonly #sizeLimit: number;
-  /** Calls whose inputs are still being checked, or written after that. */
+  /** Calls whose inputs are still being checked or written. */
   readonly #recording = new Set<Promise<unknown>>();
-  /** The makers of definitions that were enqueued without options. */
+  /** The functions that make tasks of definitions without options. */
   readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
 
   constructor(store: Store, definitions: ReadonlyMap<string, AnyTask>, sizeLimit: number) {
@@ -101,7 +101,7 @@ export class Recorder {
     };
   }
 
-  /** What is not checked yet is waited for at the end; what is checked goes to the store in this turn. */
+  /** Inputs whose check is asynchronous are waited for at the end. The others are passed to the store in this turn. */
   #record<Made>(
     made: readonly Made[] | Promise<readonly Made[]>,
     write: (made: readonly Made[]) => Promise<readonly Receipt[]>,
@@ -114,14 +114,14 @@ export class Recorder {
     return recorded;
   }
 
-  /** The definition of a type, or the catch-all under its name. */
+  /** The definition of a type, or the definition for `'*'` under its name. */
   #definitionOf(type: string): AnyTask | undefined {
     const catchAll = this.#definitions.get('*');
     return this.#definitions.get(type) ?? (catchAll && { ...catchAll, type });
   }
 }
 
-/** @throws InvalidInputError for more than one call should take. */
+/** @throws InvalidInputError for more tasks than one call may have. */
 function refuseTooMany(items: unknown, what: string, verb: string): void {
   const { length } = list(items, what, (item) => item);
   if (length <= MOST_AT_ONCE) return;

@@ -17,7 +17,7 @@ import { RedriveDriver } from '../worker/redrive-driver.ts';
 import { LONGEST_NOTE } from './import.ts';
 import { type ActionOptions, by } from './operate.ts';
 
-/** Which ended tasks a redrive puts back. What is left out excludes nothing. */
+/** Which ended tasks a redrive puts back. A filter that is left out selects all. */
 export interface RedriveFilterOptions {
   /** Default: `dead` only. */
   readonly states?: readonly RedrivableState[];
@@ -28,9 +28,9 @@ export interface RedriveFilterOptions {
   readonly reasons?: readonly string[];
   /** Fingerprints of the last failure, as in the history and the log. */
   readonly fingerprints?: readonly string[];
-  /** Only what ended, or began to wait for a person, at this time or later. */
+  /** Only tasks that ended, or began to wait for a person, at this time or later. */
   readonly endedFrom?: Date;
-  /** Only what did so before this time. */
+  /** Only tasks that did so before this time. */
   readonly endedBefore?: Date;
 }
 
@@ -49,14 +49,14 @@ export interface RedriveOptions extends SelectionOptions {
   readonly acceptDuplicate?: boolean;
 }
 
-/** What a redrive would do now. */
+/** What a redrive would do if it started now. */
 export interface RedrivePlan {
   readonly matches: number;
-  /** Of those, how many may have had their effect in their last execution, so that it would happen twice. */
+  /** How many of them may have had their effect in their last execution, so that it would happen twice. */
   readonly mayRunTwice: number;
-  /** Of these, how many must not run twice. They are skipped unless the redrive has `acceptDuplicate`. */
+  /** How many of the latter must not run twice. They are skipped unless the redrive has `acceptDuplicate`. */
   readonly mustNotRunTwice: number;
-  /** How long it takes at least, at this rate. Waiting for the outcomes of the first tasks comes on top. */
+  /** How long it takes at least at this rate, without the waits for the outcomes of the first tasks. */
   readonly takesAtLeast: Milliseconds;
 }
 
@@ -64,12 +64,12 @@ const DEFAULT_RATE = '10/s';
 
 const MOST_LISTED = 1_000;
 
-/** What a person does with redrives, as `holdfast.redrives`. */
+/** The operations of `holdfast.redrives`. */
 export class Redrives {
   readonly #store: Store;
   readonly #onRunning: () => void;
 
-  /** Made by `openHoldfast`. `onRunning`: called when there is something to drive. */
+  /** Made by `openHoldfast`. `onRunning`: called when a redrive has started or resumed. */
   constructor(store: Store, onRunning: () => void) {
     this.#store = store;
     this.#onRunning = onRunning;
@@ -95,7 +95,7 @@ export class Redrives {
     return this.get(id);
   }
 
-  /** What a redrive with these options would do now. Changes nothing. */
+  /** Returns what a redrive with these options would do if it started now. Changes nothing. */
   async preview(options: SelectionOptions): Promise<RedrivePlan> {
     refuseUnknown(options, ['filter', 'rate'], 'redrives.preview');
     const filter = parseFilter(options.filter);
@@ -114,7 +114,7 @@ export class Redrives {
     return { matches, mayRunTwice, mustNotRunTwice, takesAtLeast: redriveTime(matches, perSecond) };
   }
 
-  /** Redrives that run, and those that ended in the last 30 days: the newest first, 100 unless said otherwise. */
+  /** Redrives that run, and those that ended in the last 30 days: the newest first, 100 by default. */
   list(options: { readonly limit?: number } = {}): Promise<readonly RedriveRecord[]> {
     refuseUnknown(options, ['limit'], 'redrives.list');
     return this.#store.redrives.list(wholeNumber(options.limit ?? 100, 'limit', 1, MOST_LISTED));
@@ -127,31 +127,36 @@ export class Redrives {
     return found;
   }
 
-  /** How many tasks of a redrive were skipped, by why. @throws RedriveNotFoundError. */
+  /** How many tasks of a redrive were skipped, by the cause. @throws RedriveNotFoundError. */
   async skips(id: number): Promise<Readonly<Partial<Record<RedriveSkip, number>>>> {
     const { skipped } = await this.get(id);
     const known = await this.#store.redrives.skips(id);
-    // Nothing is left of tasks that were removed.
+    // Removed tasks cannot be listed.
     const missing = skipped - Object.values(known).reduce((sum, count) => sum + count, 0) + (known.missing ?? 0);
     return missing > 0 ? { ...known, missing } : known;
   }
 
-  /** The newest redrive that has a task, and what became of the task in it; undefined where none has. */
+  /** The newest redrive that selected a task, and its outcome for this task; undefined if there is none. */
   ofTask(task: number): Promise<RedriveOfTask | undefined> {
     return this.#store.redrives.ofTask(wholeNumber(task, 'The id of a task', 1));
   }
 
-  /** Puts nothing more back until it is resumed. @throws RedriveConflictError unless it runs; RedriveNotFoundError. */
+  /**
+   * Pauses a redrive: no task is put back until it is resumed. @throws RedriveConflictError unless it runs; RedriveNotFoundError.
+   */
   pause(id: number, options: ActionOptions = {}): Promise<RedriveRecord> {
     return this.#change(id, 'paused', by(options, 'redrives.pause'));
   }
 
-  /** Goes on where it was. @throws RedriveConflictError unless it is paused; RedriveNotFoundError. */
+  /** Continues a paused redrive. @throws RedriveConflictError unless it is paused; RedriveNotFoundError. */
   resume(id: number, options: ActionOptions = {}): Promise<RedriveRecord> {
     return this.#change(id, 'running', by(options, 'redrives.resume'));
   }
 
-  /** Ends it. What was put back stays so, and the rest is left as it is. @throws RedriveConflictError if it is over; RedriveNotFoundError. */
+  /**
+   * Ends a redrive. Tasks that were put back stay so, and the others are left as they are. @throws RedriveConflictError if it has
+   * ended; RedriveNotFoundError.
+   */
   cancel(id: number, options: ActionOptions = {}): Promise<RedriveRecord> {
     return this.#change(id, 'cancelled', by(options, 'redrives.cancel'));
   }
@@ -206,7 +211,7 @@ function perSecondOf(rate: string = DEFAULT_RATE): number {
 const NAMES = ['types', 'queues', 'sources', 'fingerprints'] as const;
 const OTHERS = ['states', 'reasons', 'endedFrom', 'endedBefore'] as const;
 
-/** @throws InvalidInputError for what cannot be meant. */
+/** @throws InvalidInputError for an invalid value. */
 function parseFilter(options: RedriveFilterOptions): RedriveFilter {
   refuseUnknown(options, [...NAMES, ...OTHERS], 'filter');
   const { states = ['dead'], reasons, endedFrom, endedBefore } = options;

@@ -9,20 +9,20 @@ import { readMemory } from '../source/stored.ts';
 import type { SourceRecord, Store } from '../store/store.ts';
 import { ACTION_OPTIONS, type ActionOptions, by } from './operate.ts';
 
-/** Workers may change the state of a source between a look at it and the action. */
+/** How often an action is tried again, because workers may change the state of the source between reading and writing it. */
 const MOST_TRIES = 100;
 
 const NOTHING_REMEMBERED = { tokens: 0, refunds: [] };
 
 /** Who holds a source, why, and until when. */
 export interface HoldSourceOptions extends ActionOptions {
-  /** The hold ends by itself after so long. */
+  /** The hold ends by itself after this time. */
   readonly for?: DurationInput;
   /** The hold ends by itself then. */
   readonly until?: Date;
 }
 
-/** What a person does to sources, as `holdfast.sources`. */
+/** The operations of `holdfast.sources`. */
 export class Sources {
   readonly #store: Store;
 
@@ -31,14 +31,14 @@ export class Sources {
     this.#store = store;
   }
 
-  /** Every source that is not in its normal state: what holds it, its limits, and how many of its tasks run. */
+  /** Lists every source that is not in its normal state: what holds it, its limits, and how many of its tasks run. */
   list(): Promise<readonly SourceRecord[]> {
     return this.#store.records.sources();
   }
 
   /**
-   * Holds a source: none of its tasks is claimed until it is released, or the time is over, however many there are. What runs goes on;
-   * what a worker had claimed ahead and not begun is handed back. Of a source that is held, only the end of its hold changes.
+   * Holds a source: none of its tasks is claimed until it is released, or until the given time. Running tasks go on; tasks that
+   * were claimed ahead and have not begun are handed back. If it is already held, only the end of the hold changes.
    */
   async hold(source: string, options: HoldSourceOptions = {}): Promise<void> {
     refuseUnknown(options, [...ACTION_OPTIONS, 'for', 'until'], 'sources.hold');
@@ -48,8 +48,9 @@ export class Sources {
   }
 
   /**
-   * Ends what holds a source: an operator's hold, an outage, a Retry-After, or that it needs a person. Its tasks go on in the order of
-   * their queues. One that needed a person is probed first, by one task at a time; after an outage or Retry-After they are released slowly.
+   * Releases a source from an operator's hold, an outage, a Retry-After, or the need for a person. Its tasks go on in the order
+   * of their queues. A source that needed a person is first tested, with one task at a time; after an outage or a Retry-After,
+   * its tasks are released slowly.
    */
   async release(source: string): Promise<void> {
     await this.#store.sources.release(name(source, 'source'));
@@ -57,16 +58,17 @@ export class Sources {
   }
 
   /**
-   * Has one task try at once whether a source works that is shut by an outage, a Retry-After, or because it needs a person. Answers
-   * false where it is not shut so; an operator's hold is not ended by this.
+   * Lets one task test at once whether a source works that is held by an outage, by a Retry-After, or because it needs a person.
+   * Returns false if it is not held in this way. It does not end an operator's hold.
    */
   async probe(source: string): Promise<boolean> {
     return this.#operate(name(source, 'source'), 'probe');
   }
 
   /**
-   * Limits a source for all workers: how often its tasks may start (`pace`), and how many may run at the same time (`concurrency`).
-   * What is left out stays; null removes a limit. What a person sets here goes before what code and configuration say.
+   * Limits a source for all workers: how often its tasks may start (`pace`), and how many may run at the same time
+   * (`concurrency`). A limit that is left out stays; null removes it. A limit that a person sets here wins over code and
+   * configuration.
    */
   async limit(source: string, options: LimitOptions & ActionOptions): Promise<void> {
     refuseUnknown(options, [...LIMIT_OPTIONS, ...ACTION_OPTIONS], 'sources.limit');
@@ -77,13 +79,13 @@ export class Sources {
     await this.#store.sources.limit(name(source, 'source'), limits, { ...whom, origin: 'person' });
   }
 
-  /** Changes what is remembered of a source. Answers whether that was to be changed. */
+  /** Changes the memory of a source. Returns whether there was anything to change. */
   async #operate(source: string, action: SourceAction): Promise<boolean> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const state = await this.#store.sources.state(source);
       if (!state) return false;
       const memory = aged(readMemory(state.memory), state.age);
-      // Nothing can be learnt from a memory that cannot be read, and what it restricts has to end.
+      // A memory that cannot be read counts as none, and its restriction must end.
       const change = isNormal(memory) ? NOTHING_REMEMBERED : operate(memory, action)?.change;
       if (!change) return false;
       if (await this.#store.sources.change(source, { revision: state.revision, change })) return true;
@@ -103,7 +105,7 @@ export class Sources {
   }
 }
 
-/** Limits a source as code or configuration says. */
+/** Sets the limits of a source from code or configuration. */
 export async function limitByConfig(store: Store, source: string, limits: Limits): Promise<void> {
   await store.sources.limit(source, limits, { actor: 'config', origin: 'config' });
 }

@@ -5,7 +5,7 @@ import type { HeldBy, TaskRecord, Unique } from '../store/store.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Json, Needs, TaskState } from '../task.ts';
 
-/** A task as the store has it now. */
+/** A task as it is in the store now. */
 export interface Task {
   readonly id: number;
   readonly type: string;
@@ -18,38 +18,38 @@ export interface Task {
   readonly key?: string;
   readonly unique?: Unique;
   readonly input: Json;
-  /** What its handler returned, once it succeeded. */
+  /** The result of its handler, if it succeeded. */
   readonly result?: Json;
-  /** Its own layer of policy. */
+  /** Its own policy options. */
   readonly retry?: PolicyOptions;
   readonly idempotent: boolean;
   readonly submittedAt: Date;
   readonly createdAt: Date;
-  /** When a scheduled task falls due. */
+  /** When a scheduled task is due. */
   readonly dueAt?: Date;
   readonly deadline?: Date;
   readonly endedAt?: Date;
-  /** Starts of its handler, of all rounds. */
+  /** How often its handler was started, over all rounds. */
   readonly executions: number;
-  /** Failures charged to it in its present round. */
+  /** Failures that were charged to it in this round. */
   readonly attempts: number;
   readonly attemptsByReason: readonly ChargedCount[];
   readonly deferrals: number;
   readonly recoveries: number;
-  /** It was lost with its worker, and no execution has spoken since. */
+  /** It was lost with its worker, and no execution has had an outcome since. */
   readonly suspect: boolean;
-  /** How many of its last executions were lost with their workers; from 2 on it runs alone. */
+  /** How many of its last executions were lost with their workers. From 2 on it runs alone. */
   readonly lostInARow: number;
   /** The reason of its last decision. */
   readonly reason?: string;
   /**
-   * The columns of its row that hold no JSON, for the row is damaged: they are null, empty or absent here. Such a task is not run;
-   * it needs a person.
+   * The damaged columns of its row, which are not JSON. They are null, empty or absent here. Such a task is not run; it needs a
+   * person.
    */
   readonly unreadable?: readonly string[];
   /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
-  /** How long until that ends by itself, where it is known. */
+  /** How long until this ends by itself, if it is known. */
   readonly heldFor?: Milliseconds;
   readonly running?: { readonly worker: string; readonly since: Date; readonly cancelRequested: boolean };
 }

@@ -3,7 +3,7 @@ import type { Enqueuer, NewTask, Receipt } from '../store/store.ts';
 import type { TaskDefinition } from '../worker/define-task.ts';
 import type { EnqueueOptions } from './enqueue.ts';
 
-/** A Database of better-sqlite3, as far as its type matters here. */
+/** A Database of better-sqlite3: the part of its type that is needed here. */
 export interface SqliteHandle {
   prepare(text: string): unknown;
   exec(text: string): unknown;
@@ -12,7 +12,7 @@ export interface SqliteHandle {
 
 /**
  * A connection to PostgreSQL in a transaction of the caller's: a client of pg, or the transaction that Drizzle, Kysely, Knex,
- * Prisma or postgres.js hand out.
+ * Prisma or postgres.js give to their callbacks.
  */
 export type PostgresHandle =
   | { query(...args: never[]): unknown }
@@ -22,19 +22,19 @@ export type PostgresHandle =
   | { $queryRawUnsafe(...args: never[]): unknown }
   | { unsafe(...args: never[]): unknown };
 
-/** Enqueues on a handle of the caller's. On SQLite the answer is a receipt, at once; on PostgreSQL the promise of one. */
+/** Enqueues on a handle of the caller. On SQLite it returns a receipt; on PostgreSQL a promise of one. */
 export interface Within<Answer> {
   /**
-   * Records a task on that handle, as `enqueue` does: inside its transaction if one is open, so that the task exists exactly if
-   * that one commits, else in a transaction of its own. Workers hear of it at the commit.
-   * @throws what `enqueue` throws; InvalidInputError for an input whose schema answers later, which no transaction can wait for;
-   * StoreError, retryable, where somebody else is writing: begin with BEGIN IMMEDIATE, so that the wait comes first. Whatever it
-   * throws, nothing of this call is left in the transaction, which is still the caller's to go on with.
+   * Records a task on this handle, as `enqueue` does: inside its transaction if one is open, so that the task exists exactly if
+   * that transaction commits; otherwise in a transaction of its own.
+   * @throws the errors of `enqueue`; InvalidInputError if the schema of the input returns a promise, because a transaction cannot
+   * wait for it; StoreError, retryable, if somebody else is writing: begin with BEGIN IMMEDIATE to wait for them first. After an
+   * error, nothing of this call is in the transaction, and the caller can continue with it.
    */
   enqueue<Input>(task: TaskDefinition<Input, unknown> | string, input: Input, options?: EnqueueOptions): Answer;
 }
 
-/** The receipt of one task, at once where the store answers at once. */
+/** The receipt of one task; not a promise if the store is synchronous. */
 export function recordWithin(
   enqueuer: Enqueuer,
   made: NewTask | Promise<NewTask>,

@@ -141,7 +141,7 @@ const SERVICES: readonly Case[] = [
       error: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
       requestID: 'r',
     }),
-    'transient http.5xx',
+    'rate_limited throttled',
   ],
   [
     'Anthropic, tokens',

@@ -7,8 +7,27 @@ const LONGEST_JSON = 16_384;
 const IN_RESPONSE = ['data', 'body', '_data', 'error'] as const;
 const DIRECT = ['body', 'data', 'raw', 'rawError', 'responseBody', 'error', 'text'] as const;
 
-/** The answer's body, parsed if it is text that looks like JSON. */
+/** The answer's body, parsed if it is text that looks like JSON. Several clients keep it nowhere but in their message. */
 export function bodyOf(seen: Readable): unknown {
+  return unwrapped(inFields(seen) ?? bodyInMessage(seen));
+}
+
+/** Google's streaming client puts the answer as JSON into the message of another one. */
+function unwrapped(body: unknown, level = 1): unknown {
+  const inner = level > 2 ? undefined : parsed(read(read(body, 'error'), 'message'));
+  return inner === undefined ? body : unwrapped(inner, level + 1);
+}
+
+/** The JSON that a message ends with: all of it, or what follows a status and words. */
+export function bodyInMessage(seen: Readable): unknown {
+  const message = seen.get('message') ?? seen.message;
+  if (typeof message !== 'string' || message.length > LONGEST_JSON) return undefined;
+  const from = message.search(/[[{]\s*["{]/);
+  const to = Math.max(message.lastIndexOf('}'), message.lastIndexOf(']'));
+  return from < 0 || to < from ? undefined : parsed(message.slice(from, to + 1));
+}
+
+function inFields(seen: Readable): unknown {
   const { response } = seen;
   if (response !== undefined && response !== null) {
     // graphql-request's response is the body; its own `body` is the text that the parsed one came from.
@@ -49,6 +68,7 @@ const HOLDERS: readonly (readonly [path: readonly (string | number)[], names: re
   [['error', 'reason'], ['.tag']],
   [['error'], ['error_code', 'errorCode', 'code', 'type', 'status', '.tag', 'name']],
   [['details', 0], ['issue']],
+  [['detail'], ['status', 'code']],
   [[0], ['errorCode', 'code']],
   [
     [],
@@ -63,6 +83,7 @@ const HOLDERS: readonly (readonly [path: readonly (string | number)[], names: re
       '__type',
       'errorType',
       'error_type',
+      'error_name',
       'type',
       'status',
       'name',
@@ -88,14 +109,30 @@ export function codesIn(body: unknown): (readonly [code: string, path: string])[
   return codes;
 }
 
-/** What a body says in words. */
-export function textIn(body: unknown): string {
-  const texts = [
-    read(body, 'message'),
-    read(read(body, 'error'), 'message'),
-    read(body, 'error_description'),
-    read(read(body, 0), 'message'),
-  ];
-  const text = texts.find((value) => typeof value === 'string') as string | undefined;
-  return text === undefined ? '' : text.slice(0, 1_024);
+/** Where a body may say something in words. */
+const WORDS: readonly (readonly (string | number)[])[] = [
+  ['message'],
+  ['error', 'message'],
+  ['error'],
+  ['error_description'],
+  ['error_message'],
+  ['description'],
+  ['detail', 'message'],
+  ['detail'],
+  ['errors', 0, 'message'],
+  ['errors', 0],
+  [0, 'message'],
+  ['msg'],
+];
+
+const LONGEST_WORDS = 1_024;
+
+/** What a body says in words: all such texts, one a line. */
+export function wordsIn(body: unknown): string {
+  if (typeof body === 'string') return body.slice(0, LONGEST_WORDS);
+  if (typeof body !== 'object' || body === null) return '';
+  return WORDS.map((path) => path.reduce<unknown>(read, body))
+    .filter((text) => typeof text === 'string')
+    .join('\n')
+    .slice(0, LONGEST_WORDS);
 }

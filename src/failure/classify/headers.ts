@@ -6,7 +6,7 @@ const LONGEST_NAME = 64;
 const LONGEST_VALUE = 1_024;
 
 /** The headers that somebody here asks for. */
-const WANTED = /retry|rate-?limit|^date$|^www-authenticate$/;
+const WANTED = /retry|limit|-towait-|^date$|^www-authenticate$/;
 
 /** The headers of an answer that speak of waiting and trying again, whatever object they came in; names in lower case. */
 export class HeaderBag {
@@ -37,6 +37,11 @@ export class HeaderBag {
       // As above.
       return undefined;
     }
+  }
+
+  /** The names of its headers that are of this form. */
+  names(form: RegExp): string[] {
+    return [...this.#kept.keys()].filter((name) => form.test(name));
   }
 
   [Symbol.iterator](): Iterator<[string, string]> {

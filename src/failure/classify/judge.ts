@@ -1,8 +1,9 @@
 import type { Milliseconds } from '../../duration.ts';
 import type { Writable } from '../../writable.ts';
 import { REASONS } from './reasons.ts';
-import { asStatus, recognise } from './recognise.ts';
+import { recognise, refined } from './recognise.ts';
 import { waitAskedFor } from './retry-after.ts';
+import type { Seen } from './seen.ts';
 import type { Node } from './tree.ts';
 import { kindOf, STRENGTHS, type Strength, type Verdict, verdictOf } from './verdict.ts';
 
@@ -92,8 +93,7 @@ function own(node: Node, now: number): Judged | undefined {
   const { seen } = node;
   const told = recognise(seen);
   if (!told) return undefined;
-  const verdict = asStatus(told.finding.verdict, seen);
-  const wait = waitAskedFor(seen, now, { kind: kindOf(verdict), reason: verdict.reason });
+  const { verdict, wait } = withWait(refined(told.finding.verdict, seen), seen, now);
   const judged: Writable<Judged> = {
     verdict,
     strength: told.finding.strength ?? 'code',
@@ -103,4 +103,17 @@ function own(node: Node, now: number): Judged | undefined {
   };
   if (wait !== undefined) judged.retryAfterMs = wait;
   return judged;
+}
+
+function withWait(
+  verdict: Verdict,
+  seen: Seen,
+  now: number,
+): { readonly verdict: Verdict; readonly wait?: Milliseconds } {
+  if (verdict.ifWait !== undefined) {
+    const instead = withWait(refined(verdictOf(verdict.ifWait), seen), seen, now);
+    if (instead.wait !== undefined) return instead;
+  }
+  const wait = waitAskedFor(seen, now, { kind: kindOf(verdict), reason: verdict.reason });
+  return wait === undefined ? { verdict } : { verdict, wait };
 }

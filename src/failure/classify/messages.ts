@@ -1,6 +1,6 @@
 import { reasonOfExit } from '../exits.ts';
 import { byFtp } from './families/files.ts';
-import { GRPC_ANSWERS, GRPC_NAMES } from './families/grpc.ts';
+import { byGrpcMessage } from './families/grpc.ts';
 import { CODES } from './families/index.ts';
 import { sqlite } from './families/sqlite.ts';
 import { system } from './families/system.ts';
@@ -79,6 +79,7 @@ const NETWORK: readonly (readonly [RegExp, Answer])[] = [
   ],
   [/^All configured authentication methods failed$/, 'auth.invalid'],
   [/^(?:No SFTP connection available|Not connected)\b/, 'net.reset unknown'],
+  [/^Unexpected (?:close|end|finish) event\b/i, 'net.reset'],
   [/^WebSocket is not open\b/, 'net.reset unknown'],
 ];
 
@@ -96,12 +97,12 @@ const DATABASES: readonly (readonly [RegExp, Answer])[] = [
     'db.pool_timeout',
   ],
   [
-    /^(?:timeout expired|Connection terminated(?: unexpectedly| due to connection timeout)?|Client has encountered a connection error and is not queryable|Connection is closed\.|Stream isn't writeable and enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available|Socket closed unexpectedly|Can't add new command when connection is in closed state|MySQL server has gone away|server closed the connection unexpectedly|Lost connection to MySQL server|Can't reach database server|Operation `[^`]{1,200}` buffering timed out)/,
+    /^(?:timeout expired|Connection terminated(?: unexpectedly| due to connection timeout)?|Client has encountered a connection error and is not queryable|Connection is closed\.|Stream isn't writeable and enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available|Socket closed unexpectedly|Can't add new command when connection is in closed state|MySQL server has gone away|server closed the connection unexpectedly|server conn crashed|Lost connection to MySQL server|Can't reach database server|Operation `[^`]{1,200}` buffering timed out)/,
     'db.connection',
   ],
   [
     /^(?:sorry, too many clients already|remaining connection slots are reserved|Too many connections$|too many connections for (?:role|database))/,
-    'db.connection',
+    { reason: 'db.connection', ambiguous: false },
   ],
   [
     /^(?:Client was closed and is not queryable|Cannot use a pool after calling end|The client is closed|Pool is closed|Client is closed)/,
@@ -170,11 +171,17 @@ const OTHER: readonly (readonly [RegExp, Answer])[] = [
     /^(?:timeout (?:of|after) \d+|timeout(?: \d+ ?ms)? exceeded|operation timeout|request timeout|timeout error|async-lock timed out|timeout while |timed out after \d+)/i,
     'timeout',
   ],
+  [/^Parse Error(?:: |$)|^Response does not match the HTTP\b/, { reason: 'net.protocol', ambiguous: true }],
   [/^Max greeting lines exceeded$|^Frame size \d+ exceeds maxFrameSize\b/, 'net.protocol'],
   [/^Expected ConnectionOpenOk; got <ConnectionClose\b/, 'mq.rejected unknown'],
-  [/^dest already exists\.?$/, 'fs.dest_exists'],
+  [/^(?:(?:the )?(?:dest(?:ination)?|target|file)(?: file)? |'[^']{1,300}' )?already exists\.?$/i, 'fs.dest_exists'],
   [/^(?:schema is invalid: |strict mode: |no schema with key or ref )/, 'code.bug'],
   [/^Cannot find (?:module|package) '/, 'code.bug'],
+  [/\b(?:request is throttled|back-?off time: \d)/i, 'throttled'],
+  [
+    /^(?:please )?(?:(?:try(?: it| this)? again|retry)(?: it)? (?:in|after)|wait)(?: for)?(?: about| at least| another)? (?:\d|an? |one )/i,
+    'throttled',
+  ],
   [/^Breaker is open$/, 'api.unavailable'],
   [
     /\bJS heap out of memory\b|^(?:Array buffer allocation failed|Out of memory|Cannot allocate memory|WebAssembly\.Memory\(\): could not allocate memory)\b/i,
@@ -219,7 +226,10 @@ const LOOSE = new Templates(
 /** Words before a status, and nothing else: `HTTP 503`, `status code 503`, `server response: 503`. */
 const STATUS =
   /^HTTP(?:\/\d(?:\.\d)?)?(?: error| status| response)?(?: code)?[:,]? ?\(?([45]\d\d)\b|\b[Ss]tatus(?: [Cc]ode|Code)?(?: of| is| was)?(?: ?[:=])? ?([45]\d\d)\b|\b[Rr]espon(?:se|ded)(?: with| code)?(?: an?)?(?: HTTP)?(?: error)?:? ([45]\d\d)\b/;
-const CODE_AND_PHRASE = /^([45]\d\d):? ([A-Z][A-Za-z ]{2,30}[a-z])(?=$|[.:,;(\n]| for | - )/;
+const CODE_AND_PHRASE = /^([45]\d\d)(?::| -)? ([A-Za-z][A-Za-z ]{2,30}[a-z])(?=$|[.:,;(\n]| for | - )/;
+/** Inside a sentence or in brackets; only of statuses that pass, for a number may count something else. */
+const CODE_IN_TEXT =
+  /(?<![\w.#-])(429|5\d\d) ([A-Z][a-z]+ [A-Z][A-Za-z ]{2,20})|([A-Z][a-z]+ [A-Z][A-Za-z ]{2,20}) \((429|5\d\d)\)/;
 /** Whole messages that are a reason phrase. Those that would be permanent are not taken from words alone. */
 const PHRASE_ALONE = new Map([
   ['too many requests', 429],
@@ -247,7 +257,7 @@ export function byMessage(seen: Seen): Finding | undefined {
     bySystem(said) ??
     byExit(said) ??
     byHttp(said) ??
-    byGrpc(said) ??
+    byGrpcMessage(said) ??
     byTemplate(said) ??
     (prefix === 0 ? undefined : byTemplate(message));
   if (answer !== undefined) return found(answer, 'message', strength);
@@ -291,6 +301,9 @@ function byHttp(said: string): Answer | undefined {
   if (number) return byStatus(Number(number));
   const phrase = CODE_AND_PHRASE.exec(said);
   if (phrase && isPhraseOf(Number(phrase[1]), phrase[2] as string)) return byStatus(Number(phrase[1]));
+  const inText = CODE_IN_TEXT.exec(said);
+  const [code, words] = [Number(inText?.[1] ?? inText?.[4]), inText?.[2] ?? inText?.[3]];
+  if (words !== undefined && isPhraseOf(code, words)) return byStatus(code);
   const alone = said.length < 40 ? PHRASE_ALONE.get(said.toLowerCase().replace(/[.!]$/, '')) : undefined;
   return alone === undefined ? undefined : byStatus(alone);
 }
@@ -304,13 +317,6 @@ function isPhraseOf(status: number, phrase: string): boolean {
     (status === 503 && /^service temporarily/i.test(phrase)) ||
     (status === 500 && /^internal (?:server )?error/i.test(phrase))
   );
-}
-
-/** `14 UNAVAILABLE: …`, as gRPC's errors look when only their message is left. */
-function byGrpc(said: string): Answer | undefined {
-  const match = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(said);
-  const code = Number(match?.[1]);
-  return match && GRPC_NAMES[code] === match[2] ? GRPC_ANSWERS[code] : undefined;
 }
 
 function byTemplate(said: string): Answer | undefined {

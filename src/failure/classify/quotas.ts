@@ -29,6 +29,14 @@ export function quotasIn(headers: HeaderBag, now: number): readonly Quota[] {
   return [...all.flatMap((pair) => quotaOf(pair, byName, server)), ...structured(byName.get('ratelimit') ?? '')];
 }
 
+/** Whether one of the limits that the headers of an answer name has nothing left. */
+export function isLimitUsedUp(headers: HeaderBag): boolean {
+  for (const [name, value] of headers) {
+    if (name.includes('limit') && name.includes('remain') && /^0+$/.test(value)) return true;
+  }
+  return structured(headers.get('ratelimit') ?? '').some(({ remaining }) => remaining === 0);
+}
+
 /** Of the limits that the headers of an answer name, the one that allows least until it is there again. */
 export function tightestLimit(headers: object, now: number): RateLimit | undefined {
   let tightest: RateLimit | undefined;
@@ -46,7 +54,8 @@ function quotaOf([name, value]: readonly [string, string], all: ReadonlyMap<stri
   if (!name.includes('reset')) return [];
   const resetsIn = resetIn(value, now);
   if (resetsIn === undefined) return [];
-  const remaining = Number.parseFloat(all.get(name.replace(/reset(?:-after|-at|-in)?/, 'remaining')) ?? '');
+  const left = (word: string) => all.get(name.replace(/reset(?:-after|-at|-in)?/, word));
+  const remaining = Number.parseFloat(left('remaining') ?? left('remain') ?? '');
   return [{ resetsIn, ...(remaining >= 0 && { remaining }) }];
 }
 

@@ -25,6 +25,7 @@ const MAYBE_DONE = new Set<string>([
     'abort',
     'http.5xx',
     'http.408',
+    'http.redirect',
     'fs.io',
     'db.connection',
     'db.timeout',

@@ -1,3 +1,4 @@
+import { fitsAllowance } from './allowance.ts';
 import { codesIn } from './body.ts';
 import { explicit } from './explicit.ts';
 import { byEnding } from './families/endings.ts';
@@ -50,17 +51,22 @@ function underWord(
   return { finding: found('explicit.transient', field, kind === 'permanent' ? 'said' : 'hint'), rule: 'explicit' };
 }
 
-/** Whatever a service calls it: told with 429 it is `http.429`, and told with 404 `http.404`. */
-export function asStatus(verdict: Verdict, seen: Seen): Verdict {
-  const { status } = seen;
-  if (status === undefined) return verdict;
-  // The status tells whether the request was taken on at all.
-  if (verdict.reason === 'http.5xx' && verdict.ambiguous === undefined && status.number >= 500) {
-    const { ambiguous } = verdictOf(byStatus(status.number));
-    if (ambiguous !== undefined) return { ...verdict, ambiguous };
+/** A verdict made more exact by the status and by what was asked for, whichever family it came from. */
+export function refined(verdict: Verdict, seen: Seen): Verdict {
+  if (kindOf(verdict) === 'rate_limited' || verdict.reason === 'too_large') {
+    const fits = fitsAllowance(seen);
+    if (fits === false) return verdictOf('too_large');
+    if (fits === true && verdict.reason === 'too_large') return refined(verdictOf('throttled'), seen);
   }
-  if (verdict.reason === 'throttled' && status.number === 429) return { ...verdict, reason: 'http.429' };
-  return verdict.reason === 'not_found' && status.number === 404 ? { ...verdict, reason: 'http.404' } : verdict;
+  const status = seen.status?.number ?? 0;
+  if (verdict.reason === 'http.5xx') {
+    if (status === 529) return verdictOf('throttled');
+    // The status tells whether the request was taken on at all.
+    const { ambiguous } = verdictOf(byStatus(status));
+    if (verdict.ambiguous === undefined && status >= 500 && ambiguous !== undefined) return { ...verdict, ambiguous };
+  }
+  if (verdict.reason === 'throttled' && status === 429) return { ...verdict, reason: 'http.429' };
+  return verdict.reason === 'not_found' && status === 404 ? { ...verdict, reason: 'http.404' } : verdict;
 }
 
 function byEvidence(seen: Seen): Told | undefined {

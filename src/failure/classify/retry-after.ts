@@ -4,8 +4,9 @@ import type { HeaderBag } from './headers.ts';
 import { read, readNumber, readText } from './inspect.ts';
 import { quotasIn, serverNow } from './quotas.ts';
 import { retryInfo } from './retry-info.ts';
-import { LONGEST_READ, type Seen } from './seen.ts';
-import { bounded, httpDate, isoTime, plainNumber, plausible, saidSpan, spokenSpan } from './times.ts';
+import type { Seen } from './seen.ts';
+import { askedInWords, saidInWords } from './spoken-wait.ts';
+import { bounded, httpDate, isoTime, plainNumber, plausible, resetIn, spokenSpan } from './times.ts';
 
 /** What was recognised, as far as it decides where a wait is looked for. */
 interface Recognised {
@@ -22,35 +23,44 @@ export function waitAskedFor(seen: Seen, now: number, { kind, reason }: Recognis
   const { sort } = seen;
   if (sort === 'system') return undefined;
   if (sort !== 'answered' && kind !== 'rate_limited' && !MAY_HAVE_TRAILERS.test(reason)) {
-    return inFields(seen, now) ?? (SPEAKS_OF_WAITING.test(reason) ? inWords(seen) : undefined);
+    return inFields(seen, now) ?? (SPEAKS_OF_WAITING.test(reason) ? inWords(seen, now, false) : undefined);
   }
   const { headers } = seen;
-  const wait = (headers === undefined ? undefined : inHeaders(headers, now)) ?? inFields(seen, now) ?? inBody(seen);
+  const wait =
+    (headers === undefined ? undefined : inHeaders(headers, now)) ?? inFields(seen, now) ?? inBody(seen, now);
   if (wait !== undefined) return wait;
   const pushed = headers === undefined ? undefined : pushBack(headers);
   if (pushed !== undefined) return pushed;
   if (kind === 'rate_limited')
-    return (headers === undefined ? undefined : untilReset(headers, now)) ?? inWords(seen) ?? usual(seen, reason);
-  return SPEAKS_OF_WAITING.test(reason) ? inWords(seen) : undefined;
+    return (
+      (headers === undefined ? undefined : untilReset(headers, now)) ?? inWords(seen, now, true) ?? usual(seen, reason)
+    );
+  return SPEAKS_OF_WAITING.test(reason) ? inWords(seen, now, false) : undefined;
 }
 
 /** Reasons that come without a status and may yet have headers: calls of gRPC. */
 const MAY_HAVE_TRAILERS = /^grpc\.|^unknown$/;
 
-/** Reasons other than rate limits whose messages name a wait: a mail server that greylists. */
-const SPEAKS_OF_WAITING = /^(?:smtp\.4xx|ftp\.4xx|db\.unavailable|imap\.unavailable)$/;
+/** Reasons other than rate limits whose messages name a wait: a server that is away, a mail server that greylists. */
+const SPEAKS_OF_WAITING = /^(?:smtp\.4xx|ftp\.4xx|http\.(?:5xx|408)|(?:db|api|imap|grpc)\.unavailable)$/;
+
+const MS_HEADERS = /(?:^|-)retry-after-(?:ms|milliseconds)$/;
+const SECONDS_HEADERS = /(?:^|-)(?:retry-after(?:-sec(?:onds)?)?|towait-sec)$/;
 
 function inHeaders(headers: HeaderBag, now: number): Milliseconds | undefined {
-  for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
+  for (const name of ['retry-after-ms', 'x-ms-retry-after-ms', ...headers.names(MS_HEADERS)]) {
     const ms = plainNumber(headers.get(name) ?? '');
     if (ms !== undefined) return bounded(ms);
   }
-  const value = headers.get('retry-after') ?? headers.get('x-retry-after');
-  if (value === undefined) return undefined;
-  const seconds = plainNumber(value);
-  if (seconds !== undefined) return bounded(seconds * 1_000);
-  const at = httpDate(value, now);
-  return at === undefined ? undefined : bounded(Math.max(0, at - serverNow(headers, now)));
+  for (const name of ['retry-after', ...headers.names(SECONDS_HEADERS)]) {
+    const value = headers.get(name);
+    if (value === undefined) continue;
+    const seconds = plainNumber(value);
+    if (seconds !== undefined) return bounded(seconds * 1_000);
+    const at = httpDate(value, now);
+    if (at !== undefined) return bounded(Math.max(0, at - serverNow(headers, now)));
+  }
+  return undefined;
 }
 
 /** Fields of libraries, by the unit that they are known to have. */
@@ -81,24 +91,55 @@ function inSeconds(value: unknown, now: number): number | undefined {
   return at === undefined ? spokenSpan(value) : Math.max(0, at - now);
 }
 
-/** Where bodies keep it: Discord and Dropbox in seconds, Matrix in milliseconds, Telegram among its parameters. */
-function inBody(seen: Seen): Milliseconds | undefined {
+/** Names under which bodies keep it: Matrix in milliseconds, most others in seconds, and some as a moment. */
+const BODY_MILLISECONDS = ['retry_after_ms', 'retryAfterMs'] as const;
+const BODY_SECONDS = [
+  'retry_after',
+  'retryAfter',
+  'retryAfterSeconds',
+  'retry_after_seconds',
+  'retry_in_seconds',
+  'resets_in_seconds',
+  // Stack Exchange, and a model of Hugging Face that is being loaded.
+  'backoff',
+  'estimated_time',
+] as const;
+const BODY_MOMENTS = ['resets_at', 'reset_at', 'retry_at'] as const;
+
+function inBody(seen: Seen, now: number): Milliseconds | undefined {
   const { body } = seen;
+  const first = read(read(body, 'errors'), 0);
   for (const holder of [
     body,
     read(body, 'error'),
     read(body, 'parameters'),
+    read(body, 'error_data'),
+    first,
+    read(first, 'extensions'),
     seen.get('parameters'),
     read(seen.response, 'parameters'),
   ]) {
-    if (holder === undefined || holder === null) continue;
-    const ms = readNumber(holder, 'retry_after_ms') ?? readNumber(holder, 'retryAfterMs');
-    if (ms !== undefined && ms >= 0) return bounded(ms);
-    const seconds =
-      readNumber(holder, 'retry_after') ?? readNumber(holder, 'retryAfter') ?? readNumber(holder, 'retryAfterSeconds');
-    if (seconds !== undefined && seconds >= 0) return bounded(seconds * 1_000);
+    const wait = holder === undefined || holder === null ? undefined : inHolder(holder, now);
+    if (wait !== undefined) return wait;
   }
   return retryInfo(seen) ?? untilAffordable(body);
+}
+
+function inHolder(holder: unknown, now: number): Milliseconds | undefined {
+  for (const name of BODY_MILLISECONDS) {
+    const ms = readNumber(holder, name);
+    if (ms !== undefined && ms >= 0) return bounded(ms);
+  }
+  for (const name of BODY_SECONDS) {
+    const wait = inSeconds(read(holder, name), now);
+    if (wait !== undefined) return bounded(wait);
+  }
+  for (const name of BODY_MOMENTS) {
+    const moment = read(holder, name);
+    const wait = typeof moment === 'number' || typeof moment === 'string' ? resetIn(String(moment), now) : undefined;
+    if (wait !== undefined) return plausible(wait);
+  }
+  return undefined;
 }
 
 /** Shopify's bucket: how long until it holds what the query costs. */
@@ -130,21 +171,13 @@ function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
 }
 
 /** What is said in words, where it is understood that they speak of waiting. */
-function inWords(seen: Seen): Milliseconds | undefined {
+function inWords(seen: Seen, now: number, limited: boolean): Milliseconds | undefined {
   // Cosmos DB behind MongoDB's protocol.
   const ms = /\bRetryAfterMs=(\d{1,9})\b/.exec(seen.message)?.[1];
   if (ms !== undefined) return bounded(Number(ms));
-  const bodies = [
-    seen.message,
-    seen.text('response'),
-    readText(seen.body, 'message'),
-    readText(read(seen.body, 'error'), 'message'),
-  ];
-  for (const text of bodies) {
-    const span = text === undefined ? undefined : saidSpan(text.slice(0, LONGEST_READ));
-    if (span !== undefined) return bounded(span);
-  }
-  return undefined;
+  const { headers } = seen;
+  const there = headers === undefined ? now : serverNow(headers, now);
+  return limited ? saidInWords(seen.words, there) : askedInWords(seen.words, there);
 }
 
 /** GitHub asks to wait a minute where its secondary limit names no time. */

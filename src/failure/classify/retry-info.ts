@@ -7,6 +7,7 @@ import { bounded, spokenSpan } from './times.ts';
 export function retryInfo(seen: Seen): Milliseconds | undefined {
   const lists = [
     read(read(seen.body, 'error'), 'details'),
+    seen.body,
     seen.get('statusDetails'),
     seen.get('errorDetails'),
     seen.get('details'),

@@ -1,4 +1,4 @@
-import { bodyOf } from './body.ts';
+import { bodyOf, wordsIn } from './body.ts';
 import { bagOf, type HeaderBag } from './headers.ts';
 import { inheritedNames, isReadable, type Names, read, readOf, readText } from './inspect.ts';
 import { type Status, statusOf } from './status.ts';
@@ -30,6 +30,7 @@ export class Seen {
   #body: unknown = ABSENT;
   #headers: HeaderBag | undefined | typeof ABSENT = ABSENT;
   #response: unknown = ABSENT;
+  #words: string | undefined;
 
   constructor(value: unknown) {
     this.value = value;
@@ -107,6 +108,13 @@ export class Seen {
   get body(): unknown {
     if (this.#body === ABSENT) this.#body = bodyOf(this);
     return this.#body;
+  }
+
+  /** What its message and the body of the answer say in words. */
+  get words(): string {
+    const answer = this.body ?? read(this.response, 'data') ?? this.text('response') ?? this.text('responseText');
+    this.#words ??= `${this.message}\n${wordsIn(answer)}`;
+    return this.#words;
   }
 }
 

@@ -13,9 +13,12 @@ const BY_STATUS: Readonly<Record<number, Answer>> = {
   412: 'conflict',
   413: 'too_large',
   421: 'http.421',
+  420: 'throttled',
   423: 'http.423',
   425: 'http.425',
   429: 'http.429',
+  // Shopify.
+  430: 'throttled',
   431: 'too_large',
   // Cosmos DB: ask again.
   449: 'http.4xx transient',
@@ -24,10 +27,12 @@ const BY_STATUS: Readonly<Record<number, Answer>> = {
   501: { reason: 'http.5xx', kind: 'permanent', ambiguous: false },
   // Not taken on at all: overloaded, or nobody behind the proxy.
   503: { reason: 'http.5xx', ambiguous: false },
+  // Limits of bandwidth and of load, of several hosts and services.
+  509: 'throttled',
+  529: 'throttled',
   521: { reason: 'http.5xx', ambiguous: false },
   523: { reason: 'http.5xx', ambiguous: false },
   525: { reason: 'http.5xx', ambiguous: false },
-  529: { reason: 'http.5xx', ambiguous: false },
 };
 
 export function byStatus(status: number): Answer {

@@ -1,3 +1,4 @@
+import { bodyInMessage } from './body.ts';
 import { type Readable, read } from './inspect.ts';
 
 export interface Status {
@@ -36,10 +37,23 @@ export function statusOf(seen: Readable): Status | undefined {
     }
   }
   const number = httpNumber(seen.code);
-  if (number === undefined) return undefined;
+  if (number === undefined) return inMessage(seen);
   const signed =
     SIGNS.some((sign) => seen.get(sign) != null) || isRpcName(seen.get('status')) || seen.message === PHRASES[number];
   return signed || isGoogle(seen) ? { number, field: 'code', answered: true } : undefined;
+}
+
+/** Clients that copy an answer into their message: `400 {"error": …}`, or JSON that holds its status. */
+function inMessage(seen: Readable): Status | undefined {
+  if (!seen.message.includes('{')) return undefined;
+  const body = bodyInMessage(seen);
+  if (body === undefined) return undefined;
+  const error = read(body, 'error');
+  const number =
+    httpNumber(/^([45]\d\d) [[{]/.exec(seen.message)?.[1]) ??
+    httpNumber(read(body, 'statusCode') ?? read(body, 'status') ?? read(error, 'statusCode')) ??
+    (typeof read(error, 'status') === 'string' ? httpNumber(read(error, 'code')) : undefined);
+  return number === undefined ? undefined : { number, field: 'message', answered: true };
 }
 
 /** `RESOURCE_EXHAUSTED`: Google's JSON has the status in words beside the number. */

@@ -85,15 +85,3 @@ export function resetIn(text: string, now: number): number | undefined {
   const at = isoTime(text) ?? httpDate(text, now);
   return at === undefined ? spokenSpan(text) : Math.max(0, at - now);
 }
-
-/** "try again in 30 seconds", "wait 5 minutes", "after 10 s", in a message that is known to be about waiting. */
-export function saidSpan(text: string): number | undefined {
-  const said =
-    /\b(?:in|after|for|wait(?:ing)?|every|within)\s{1,3}(?:about\s|at least\s|another\s)?(\d{1,7}(?:\.\d{1,6})?)\s{0,3}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/i.exec(
-      text,
-    );
-  if (!said) return undefined;
-  const [, number, unit] = said as unknown as [string, string, string];
-  const key = /^m(?:s|illi)/i.test(unit) ? 'ms' : (unit[0] as string).toLowerCase();
-  return Number(number) * (UNITS[key] as number);
-}

@@ -12,6 +12,8 @@ export interface Verdict {
   readonly reason: Reason;
   readonly kind?: FailureKind;
   readonly ambiguous?: boolean;
+  /** What it is instead if the other side asks for a wait. */
+  readonly ifWait?: Answer;
 }
 
 /** Codes or names, and what they mean. */

@@ -8,13 +8,15 @@ const CODES: Table = {
   UND_ERR_BODY_TIMEOUT: 'net.timeout',
   UND_ERR_SOCKET: 'net.reset',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'net.reset',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'too_large',
-  UND_ERR_HEADERS_OVERFLOW: 'too_large',
+  // Of an answer: the server had the request.
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: { reason: 'too_large', ambiguous: true },
+  UND_ERR_HEADERS_OVERFLOW: { reason: 'too_large', ambiguous: true },
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'code.bug',
   UND_ERR_INVALID_ARG: 'code.bug',
   UND_ERR_INVALID_RETURN_VALUE: 'code.bug',
   UND_ERR_NOT_SUPPORTED: 'not_implemented',
-  UND_ERR_DESTROYED: 'net.closed_client',
+  // Requests under way fail with it too.
+  UND_ERR_DESTROYED: { reason: 'net.closed_client', ambiguous: true },
   UND_ERR_CLOSED: 'net.closed_client',
   UND_ERR_BPL_MISSING_UPSTREAM: 'net.failed',
   UND_ERR_PRX_TLS: 'tls.handshake',
@@ -77,7 +79,7 @@ const NAMES: Table = {
   NoLivingConnectionsError: 'net.failed',
   MaxRedirectsError: 'http.redirect',
   ParseError: 'data.parse',
-  HTTPParserError: 'net.protocol',
+  HTTPParserError: { reason: 'net.protocol', ambiguous: true },
   ProtocolError: 'net.protocol',
 };
 
@@ -119,7 +121,7 @@ function byShape(seen: Seen): Finding | undefined {
     case 'no-redirect':
       return found('http.redirect', 'type');
     case 'max-size':
-      return found('too_large', 'type');
+      return found({ reason: 'too_large', ambiguous: true }, 'type');
     case 'invalid-json':
       return found('data.parse', 'type');
     case 'aborted':
@@ -152,7 +154,9 @@ function byAxios(seen: Seen): Finding | undefined {
     return found(message === 'Request aborted' ? 'abort' : 'net.timeout', 'code');
   }
   if (code !== 'ERR_BAD_RESPONSE' && code !== 'ERR_BAD_REQUEST') return undefined;
-  if (/^max(?:Content|Body)Length size of \d+ exceeded/.test(message)) return found('too_large', 'message');
+  // Of an answer, or of a request, which was not sent then.
+  const [, which] = /^max(Content|Body)Length size of \d+ exceeded/.exec(message) ?? [];
+  if (which !== undefined) return found({ reason: 'too_large', ambiguous: which === 'Content' }, 'message');
   if (message === 'stream has been aborted') return found('net.reset', 'message');
   if (message.startsWith('Unsupported protocol')) return found('validation', 'message');
   return undefined;

@@ -82,7 +82,9 @@ function isSftp(seen: Seen): boolean {
   if (seen.get('metadata') !== undefined || seen.get('details') !== undefined) return false;
   return (
     seen.number('errno') === undefined &&
-    /^(?:\w+: )?(?:No such file|Permission denied|Failure|Operation unsupported)/i.test(seen.message)
+    /^(?:\w+: )?(?:No such file|Permission denied|Failure|Operation unsupported|No connection|Connection lost)/i.test(
+      seen.message,
+    )
   );
 }
 

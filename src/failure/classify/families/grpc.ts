@@ -3,7 +3,7 @@ import type { Seen } from '../seen.ts';
 import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
 
 /** Status codes of gRPC. */
-export const GRPC_ANSWERS: readonly Answer[] = [
+const GRPC_ANSWERS: readonly Answer[] = [
   'unknown',
   'abort',
   'grpc.unknown',
@@ -23,7 +23,7 @@ export const GRPC_ANSWERS: readonly Answer[] = [
   'auth.invalid',
 ];
 
-export const GRPC_NAMES: readonly string[] = [
+const GRPC_NAMES: readonly string[] = [
   'OK',
   'CANCELLED',
   'UNKNOWN',
@@ -88,13 +88,28 @@ function isCall(seen: Seen, code: number): boolean {
   );
 }
 
+/** gRPC calls its own limit of size a used-up resource. What was received was an answer, so the call had its effect. */
+function tooLarge(message: string): Answer | undefined {
+  const [, way] = /\b(received|send|sent)\b.*\blarger than\b/i.exec(message) ?? [];
+  return way === undefined ? undefined : { reason: 'too_large', ambiguous: /received/i.test(way) };
+}
+
+/** What a message alone means that begins as those of gRPC do: `14 UNAVAILABLE: …`. */
+export function byGrpcMessage(message: string): Answer | undefined {
+  const match = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(message);
+  const code = Number(match?.[1]);
+  if (!match || GRPC_NAMES[code] !== match[2]) return undefined;
+  return (code === 8 ? tooLarge(message) : undefined) ?? GRPC_ANSWERS[code];
+}
+
 /** What the text tells beyond the code. */
-function more(seen: Seen, code: number): Answer | undefined {
-  if (code === 13 && /\bRST_STREAM\b/.test(seen.message)) return 'net.reset';
+function more({ message }: Seen, code: number): Answer | undefined {
+  if (code === 8) return tooLarge(message);
+  if (code === 13 && /\bRST_STREAM\b/.test(message)) return 'net.reset';
   // A connection that was never made, or a stream that the server refused.
-  if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(seen.message)) {
+  if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(message)) {
     return { reason: 'grpc.unavailable', ambiguous: false };
   }
-  if (code === 9 && /\bsession\b.*\bexpired\b/i.test(seen.message)) return 'auth.expired transient';
+  if (code === 9 && /\bsession\b.*\bexpired\b/i.test(message)) return 'auth.expired transient';
   return undefined;
 }

@@ -58,7 +58,10 @@ const POP3: Table = {
 };
 
 const TOO_MANY =
-  /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl/i;
+  /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl|\bback-?off time\b/i;
+/** A server that asks to come back later; the protocol has only NO for it. */
+const LATER =
+  /\b(?:try|retry|come back)(?: again)? (?:later|in|after)\b|\btemporar|\bserver (?:is )?busy\b|\bnot connected\b|\b(?:service|server|mailbox|system) (?:is )?(?:currently )?unavailable\b/i;
 const BAD_LOGIN =
   /\b(?:authentication failed|invalid credentials|login failed|bad (?:username|user name|credentials)|invalid (?:login|user|password))\b/i;
 
@@ -69,14 +72,16 @@ function byResponse(seen: Seen): Finding | undefined {
   const status = seen.text('responseStatus');
   if (code === undefined && status === undefined && seen.get('authenticationFailed') !== true)
     return bySource(seen) ?? byPop3(seen);
+  const text = (seen.text('responseText') ?? seen.message).slice(0, 1_024);
+  // A limit is told in the text, whatever code stands beside it.
+  if (TOO_MANY.test(text)) return found('throttled', 'responseText');
   // An alert has no meaning of its own: its text has.
   const known = lookUp(RESPONSE_CODES, code?.toUpperCase(), 'serverResponseCode');
   if (known) return known;
-  const text = (seen.text('responseText') ?? seen.message).slice(0, 1_024);
-  if (TOO_MANY.test(text)) return found('throttled', 'responseText');
   if (seen.get('authenticationFailed') === true || BAD_LOGIN.test(text))
     return found('auth.invalid', 'authenticationFailed');
   if (seen.get('mailboxMissing') === true) return found('not_found', 'mailboxMissing');
+  if (status !== undefined && LATER.test(text)) return found('imap.unavailable', 'responseText');
   if (status === 'BAD') return found('code.bug', 'responseStatus');
   return status === 'NO' ? found('imap.no', 'responseStatus') : undefined;
 }
@@ -94,7 +99,8 @@ function bySource(seen: Seen): Finding | undefined {
     case 'timeout-auth':
       return found('net.timeout', 'source');
     case 'protocol':
-      return found('imap.no', 'source');
+      if (TOO_MANY.test(seen.message)) return found('throttled', 'message');
+      return LATER.test(seen.message) ? found('imap.unavailable', 'message') : found('imap.no', 'source');
     default:
       return undefined;
   }

@@ -72,7 +72,7 @@ const HTTP: Table = {
   ERR_HTTP2_SESSION_ERROR: 'net.reset',
   ERR_HTTP2_INVALID_SESSION: 'net.reset',
   ERR_HTTP2_STREAM_ERROR: 'net.reset',
-  ERR_HTTP2_ERROR: 'net.protocol',
+  ERR_HTTP2_ERROR: { reason: 'net.protocol', ambiguous: true },
   ERR_HTTP2_MAX_PENDING_SETTINGS_ACK: 'net.protocol',
   ERR_QUIC_CONNECTION_FAILED: 'net.failed',
   ERR_INVALID_URL: 'validation',
@@ -88,10 +88,10 @@ const HTTP2: Table = {
   NGHTTP2_REFUSED_STREAM: { reason: 'net.reset', ambiguous: false },
   NGHTTP2_CANCEL: 'net.reset',
   NGHTTP2_INADEQUATE_SECURITY: 'tls.handshake',
-  NGHTTP2_PROTOCOL_ERROR: 'net.protocol',
-  NGHTTP2_FRAME_SIZE_ERROR: 'net.protocol',
-  NGHTTP2_FLOW_CONTROL_ERROR: 'net.protocol',
-  NGHTTP2_COMPRESSION_ERROR: 'net.protocol',
+  NGHTTP2_PROTOCOL_ERROR: { reason: 'net.protocol', ambiguous: true },
+  NGHTTP2_FRAME_SIZE_ERROR: { reason: 'net.protocol', ambiguous: true },
+  NGHTTP2_FLOW_CONTROL_ERROR: { reason: 'net.protocol', ambiguous: true },
+  NGHTTP2_COMPRESSION_ERROR: { reason: 'net.protocol', ambiguous: true },
 };
 
 export const network: Family = {
@@ -105,7 +105,9 @@ export const network: Family = {
 
 function byPrefix({ code, message }: Seen): Finding | undefined {
   if (typeof code !== 'string' || code.length < 5) return undefined;
-  if (code.startsWith('HPE_')) return found(code === 'HPE_HEADER_OVERFLOW' ? 'too_large' : 'net.protocol', 'code');
+  // What cannot be read is an answer, so the server had the request.
+  if (code.startsWith('HPE_'))
+    return found({ reason: code === 'HPE_HEADER_OVERFLOW' ? 'too_large' : 'net.protocol', ambiguous: true }, 'code');
   if (code.startsWith('ERR_HTTP2_')) {
     const why = /\bNGHTTP2_[A-Z_]+/.exec(message)?.[0];
     return lookUp(HTTP2, why, 'message');

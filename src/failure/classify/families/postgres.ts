@@ -4,7 +4,8 @@ import { type Answer, type Family, type Finding, found, type Table } from '../ve
 /** SQLSTATEs that say more than their class. */
 const SQLSTATES: Table = {
   '08P01': 'net.protocol',
-  '08004': 'db.connection',
+  '08001': { reason: 'db.connection', ambiguous: false },
+  '08004': { reason: 'db.connection', ambiguous: false },
   '08007': 'db.connection',
   '0A000': 'db.schema unknown',
   '21000': 'db.data',
@@ -33,7 +34,7 @@ const SQLSTATES: Table = {
   '44000': 'db.constraint',
   '53100': 'fs.no_space',
   '53200': 'db.resources',
-  '53300': 'db.connection',
+  '53300': { reason: 'db.connection', ambiguous: false },
   '53400': 'db.resources',
   '54000': 'too_large',
   '54001': 'db.schema',
@@ -117,9 +118,43 @@ export const postgres: Family = {
   sense: bySqlState,
 };
 
+/** States under which poolers report something else: a violated protocol, an internal error, a failure of the system. */
+const VAGUE_STATES = /^(?:08P01|08000|08006|XX000|58\d{3}|57000)$/;
+
+/**
+ * What PgBouncer, Supavisor, Odyssey, PgCat, Pgpool and Neon say. First what they say before the statement has reached a server,
+ * then what they say when they lost that server, of which the statement may have been done.
+ */
+const POOLERS: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /\bmax(?:imum)? client(?: connection)?s? (?:connections )?reached\b|\bmax clients reached\b|\bno more connections allowed\b|\bsorry, too many clients\b|\bfailed to acquire permit\b|\btoo many (?:tcp |database )?connection/i,
+    'db.unavailable',
+  ],
+  [
+    /\bquery_wait_timeout\b|\b(?:could not|unable to|failed to|timed-? ?out waiting to) (?:get|check ?out|acquire|obtain)\b|\bwaiting for a connection from the pool\b/i,
+    'db.unavailable',
+  ],
+  [
+    /\bserver_login_retry\b|\bserver login (?:has been )?fail|\bcannot connect to server\b|\b(?:could ?n[o']t|failed to) connect to\b|\ball (?:backend nodes|servers) are down\b|\bdatabase system is (?:shutting down|starting up)|\bdatabase .{1,80} is (?:paused|disabled)|\bcontrol plane request failed\b/i,
+    'db.unavailable',
+  ],
+  [/\bexceeded the .{1,40}quota\b/i, 'quota.exhausted'],
+  [/^(?:query|transaction)[ _]timeout\b/i, 'db.timeout'],
+  [
+    /\bserver conn(?:ection)? crashed\b|\b(?:server|backend|database|connection|client|node)\b.{0,40}\b(?:closed|lost|terminated|reset|crashed|exited|died|gone)\b|\bunable to (?:read|flush|write) data\b|\bread\/write error\b|\bfailed to read (?:kind|data)\b|\b(?:server|client)[ _](?:idle|lifetime|idle_transaction)[ _]timeout\b|\bidle_transaction_timeout\b/i,
+    'db.connection',
+  ],
+];
+
+export function byPoolerWords(message: string): Answer | undefined {
+  return POOLERS.find(([text]) => text.test(message))?.[1];
+}
+
 function bySqlState(seen: Seen): Finding | undefined {
   const { code } = seen;
   if (typeof code === 'string' && isSqlState(code) && isFromDatabase(seen, code)) {
+    const byText = VAGUE_STATES.test(code) ? byPoolerWords(seen.message) : undefined;
+    if (byText !== undefined) return found(byText, 'message', 'code');
     const answer = answerFor(code);
     if (answer !== undefined) return found(answer, 'code');
   }

@@ -55,7 +55,7 @@ const NAMES: Table = {
 
 /** Texts after the word ERR, for which Redis has no word of its own. */
 const ERRORS: readonly (readonly [RegExp, Parameters<typeof found>[0]])[] = [
-  [/^ERR max number of clients/, 'db.connection'],
+  [/^ERR max number of clients/, { reason: 'db.connection', ambiguous: false }],
   [/^ERR (?:max daily request limit|max requests limit)/, 'quota.exhausted rate_limited'],
   [/^ERR max (?:concurrent|commands per second|request rate)/, 'throttled'],
   [/^ERR (?:invalid password|AUTH|operation not permitted)/, 'auth.invalid'],

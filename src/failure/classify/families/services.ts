@@ -1,6 +1,7 @@
 import { read, readNumber, readText } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import { byStatus } from '../status-answers.ts';
+import { type Family, type Finding, found, kindOf, lookUp, type Table } from '../verdict.ts';
 
 /** OAuth 2 (RFC 6749, 6750, 8628): the body of a token request or of a refused call. */
 const OAUTH: Table = {
@@ -23,6 +24,8 @@ const OAUTH: Table = {
 /** Language models: OpenAI, Anthropic, Mistral, Cohere, OpenRouter and those who answer like them. */
 const MODELS: Table = {
   insufficient_quota: 'quota.exhausted',
+  quota_exceeded: 'quota.exhausted rate_limited',
+  usage_limit_reached: 'quota.exhausted rate_limited',
   billing_hard_limit_reached: 'quota.exhausted',
   billing_not_active: 'quota.exhausted',
   project_spend_limit_exceeded: 'quota.exhausted',
@@ -77,6 +80,10 @@ const PAYMENTS: Table = {
 
 /** Salesforce, HubSpot, Shopify, Notion, Airtable, Zendesk, Atlassian, Xero, QuickBooks. */
 const BUSINESS: Table = {
+  HOURLY_APIINVOCATION_LIMIT_EXCEEDED: 'throttled',
+  BURST_APIINVOCATION_LIMIT_EXCEEDED: 'throttled',
+  throttle_violation: 'throttled',
+  ComplexityException: 'throttled',
   REQUEST_LIMIT_EXCEEDED: 'quota.exhausted rate_limited',
   UNABLE_TO_LOCK_ROW: 'db.locked',
   INVALID_SESSION_ID: 'auth.expired transient',
@@ -286,7 +293,9 @@ function byMeta(seen: Seen): Finding | undefined {
   const code = readNumber(error, 'code');
   if (code === undefined || (read(error, 'fbtrace_id') === undefined && readText(error, 'type') !== 'OAuthException'))
     return undefined;
-  return lookUp(META, code, 'error.code');
+  const known = lookUp(META, code, 'error.code');
+  if (read(error, 'is_transient') !== true || (known && kindOf(known.verdict) !== 'permanent')) return known;
+  return found('api.unavailable', 'error.is_transient');
 }
 
 export const slack: Family = {
@@ -410,6 +419,9 @@ export const chat: Family = {
   sense(seen) {
     if (seen.get('timeToReset') !== undefined && seen.get('retryAfter') !== undefined)
       return found('http.429', 'retryAfter');
+    // Telegram's own protocol: `420 FLOOD`.
+    if (seen.text('errorMessage') !== undefined && typeof seen.code === 'number' && seen.code >= 300 && seen.code < 600)
+      return found(byStatus(seen.code), 'code');
     if (seen.get('rawError') !== undefined) return lookUp(DISCORD, seen.code, 'code');
     if (seen.get('moreInfo') !== undefined && typeof seen.code === 'number') return lookUp(TWILIO, seen.code, 'code');
     const description =

@@ -31,7 +31,6 @@ const ENHANCED: Table = {
 
 /** Reply codes. A 4 means later and a 5 means never, whatever the same number means in HTTP. */
 const REPLIES: Table = {
-  454: 'smtp.4xx',
   530: 'auth.invalid',
   534: 'auth.invalid',
   535: 'auth.invalid',
@@ -64,7 +63,7 @@ const VAGUE: Table = {
 };
 
 const TOO_FAST =
-  /\b(?:too many|rate limit|ratelimit|throttl|too (?:fast|quickly)|sending too|exceeded the (?:maximum|rate)|try again later.*rate)\b/i;
+  /\b(?:too many|rate limit|ratelimit|throttl\w*|too (?:fast|quickly)|sending too|exceeded the (?:maximum|rate)|try again later.*rate)\b/i;
 
 export const smtp: Family = {
   name: 'smtp',

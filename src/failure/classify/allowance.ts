@@ -1,0 +1,26 @@
+import { read, readNumber } from './inspect.ts';
+import type { Seen } from './seen.ts';
+
+/** A number in a sentence: no date, time, version or path. */
+const NUMBER = String.raw`(\d{1,3}(?:,\d{3})+|\d{1,15})(?![\d:/-]|\.\d)`;
+const ALLOWED = new RegExp(
+  String.raw`\b(?:limit|maximum|max|allowed|allowance|bucket size|capacity)(?: (?:is|of))?[ :=(]{1,3}${NUMBER}`,
+  'i',
+);
+const REQUESTED = new RegExp(String.raw`\brequested(?: tokens)?[ :=(]{1,3}${NUMBER}`, 'i');
+
+/**
+ * Whether a request fits into the whole allowance of a limit, where the answer says how much was asked for and how much is allowed.
+ * What does not fit never passes, however long it waits.
+ */
+export function fitsAllowance(seen: Seen): boolean | undefined {
+  const cost = read(read(seen.body, 'extensions'), 'cost');
+  const asked = readNumber(cost, 'requestedQueryCost') ?? numberIn(REQUESTED, seen.words);
+  const allowed = readNumber(read(cost, 'throttleStatus'), 'maximumAvailable') ?? numberIn(ALLOWED, seen.words);
+  return asked === undefined || allowed === undefined ? undefined : asked <= allowed;
+}
+
+function numberIn(form: RegExp, text: string): number | undefined {
+  const number = form.exec(text)?.[1];
+  return number === undefined ? undefined : Number(number.replaceAll(',', ''));
+}

@@ -1,0 +1,746 @@
+import { describe, expect, test } from 'vitest';
+import { thrownFrom } from '../../src/cli/flags/thrown.ts';
+import { classify } from '../../src/failure/classify/classify.ts';
+import type { Failure } from '../../src/failure/outcome.ts';
+
+/*
+ * Errors that people reported, built anew in their shape, and others of the same kinds: the members of an error, as
+ * `holdfast classify` reads them, or a message alone.
+ */
+
+const now = Date.UTC(2026, 0, 15, 12);
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** What is expected; a wait of undefined must be absent. */
+type Expected = Omit<Partial<Failure>, 'retryAfterMs'> & { readonly retryAfterMs?: number | undefined };
+
+type Row = readonly [what: string, error: object | string, expected: Expected];
+
+function check(rows: readonly Row[]): void {
+  test.each(rows)('%s', (_what, error, expected) => {
+    const thrown = typeof error === 'string' ? new Error(error) : thrownFrom(error);
+    expect({ retryAfterMs: undefined, ...classify(thrown, { now }) }).toMatchObject(expected);
+  });
+}
+
+const limited = (retryAfterMs?: number): Expected => ({ kind: 'rate_limited', retryAfterMs });
+const json = (value: unknown): string => JSON.stringify(value);
+
+describe('a wait in words', () => {
+  const said = (text: string) => ({ name: 'RateLimitError', message: `429 ${text}`, status: 429 });
+  const rows: readonly (readonly [text: string, ms: number | undefined])[] = [
+    ['Limit 200, Used 200, Requested 1. Please try again in 7m12s.', 7 * MINUTE + 12_000],
+    ['Please try again in 1h12m3.5s.', HOUR + 12 * MINUTE + 3_500],
+    ['Please try again in 17m32.64s. Visit https://example.com/limits for more', 17 * MINUTE + 32_640],
+    ['Please retry in 53.016342224s.', 53_017],
+    ['Please try again in 850ms.', 850],
+    ['Please try again in 6m0s.', 6 * MINUTE],
+    ['Please try again in 1d2h.', DAY + 2 * HOUR],
+    ['Try again in 1 minute, 30 seconds', 90_000],
+    ['Try again in 1 minute and 30 seconds.', 90_000],
+    ['Try again in 2 hours, 5 minutes and 10 seconds.', 2 * HOUR + 5 * MINUTE + 10_000],
+    ['Try again in about an hour.', HOUR],
+    ['You must wait one minute before the next call', MINUTE],
+    ['Retry after 00:01:30.', 90_000],
+    ['Retry after PT1M30S', 90_000],
+    ['Too Many Requests: retry after 35', 35_000],
+    ['Rate limited. Retry-After: 12', 12_000],
+    ['slow down, "retry_after": 3.5', 3_500],
+    ['FLOOD_WAIT_42', 42_000],
+    ['A wait of 3421 seconds is required (caused by messages.GetHistory)', 3_421_000],
+    ['Request is throttled. Suggested Backoff Time: 92415 milliseconds', 92_415],
+    ['Limit: 100 requests every 1 minute. Please wait another 12 seconds.', 12_000],
+    ['More than 60 requests within 60 seconds, your limit resets in 4 min', 4 * MINUTE],
+    ['more requests available in 81085 seconds', 81_085_000],
+    ['Your quota will reset after 3h12m5s.', 3 * HOUR + 12 * MINUTE + 5_000],
+    ['reset in 12 seconds. Complexity budget exhausted', 12_000],
+    ['Blocked until 2026-01-15T12:10:00Z', 10 * MINUTE],
+    ['Try again after 2026-01-15T13:10:00.500+01:00', 10 * MINUTE + 500],
+    ['You will regain access on 2026-01-16 at 00:00 UTC.', 12 * HOUR],
+    ['The limit resets at 2026-01-15 12:30:00 UTC', 30 * MINUTE],
+    ['The limit resets at 2026-01-15 12:30:00', 30 * MINUTE],
+    ['Recipient limit exceeded, try again after: Thu, 15 Jan 2026 12:00:20 GMT', 20_000],
+    ['Locked until January 16, 2026 00:00 UTC', 12 * HOUR],
+    ['Locked until 16 Jan 2026 00:00 UTC', 12 * HOUR],
+    ['Limit reached. Resets Jan 16, 2026, 6:00 AM (UTC)', 18 * HOUR],
+    [`IP banned until ${now + 90_000}. Use the stream instead.`, 90_000],
+    [`Rate limit resets at ${now / 1_000 + 45}`, 45_000],
+    ['Daily limit reached, try again after midnight UTC', 12 * HOUR],
+    ['Daily limit reached, it resets at 18:30 UTC', 6.5 * HOUR],
+    ['The limit was reset at 2026-01-15T11:00:00Z', 0],
+    // What names no wait of ours.
+    ['Please wait a few minutes before you try again', undefined],
+    ['Rate limit reached: 20 requests', undefined],
+    ['Try again in a while', undefined],
+    ['Try again after 3 more failed logins', undefined],
+    ['Blocked until 2026-13-45', undefined],
+  ];
+  test.each(rows)('%s', (text, ms) => {
+    expect({ retryAfterMs: undefined, ...classify(thrownFrom(said(text)), { now }) }).toMatchObject(limited(ms));
+  });
+
+  test('a moment is held against the clock of whoever said it', () => {
+    const headers = { date: 'Thu, 15 Jan 2026 13:00:00 GMT' };
+    const error = { ...said('Try again after 2026-01-15T13:00:20Z'), headers };
+    expect(classify(thrownFrom(error), { now })).toMatchObject(limited(20_000));
+  });
+
+  check([
+    [
+      'in a body',
+      { status: 429, response: { status: 429, data: { error: 'slow down, try again in 1m30s' } } },
+      limited(90_000),
+    ],
+    [
+      'in its detail',
+      { status: 429, body: { detail: 'Request was throttled. Expected available in 30 seconds.' } },
+      limited(30_000),
+    ],
+    ['in its first error', { status: 429, body: { errors: [{ message: 'Retry in 5 s' }] } }, limited(5_000)],
+    ['as a plain message', 'try again in 30 seconds', { ...limited(30_000), reason: 'throttled' }],
+    ['as a plain message with a name', 'Error: Please wait 5 minutes before trying again.', limited(5 * MINUTE)],
+    [
+      'of a server that is away',
+      { status: 503, message: 'Down for maintenance, try again in 10 minutes' },
+      { reason: 'http.5xx', retryAfterMs: 10 * MINUTE },
+    ],
+    [
+      'that a client announces for itself',
+      'connect ECONNREFUSED 1.2.3.4:80, retrying in 5 s',
+      { kind: 'transient', retryAfterMs: undefined },
+    ],
+  ]);
+});
+
+describe('a service’s own short wait stands above words about plans and billing', () => {
+  const quota = {
+    error: {
+      code: 429,
+      message:
+        'You exceeded your current quota, please check your plan and billing details. Please retry in 53.016342224s.',
+      status: 'RESOURCE_EXHAUSTED',
+      details: [
+        { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId: 'PerMinute' }] },
+        { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '53s' },
+      ],
+    },
+  };
+  check([
+    ['the body is JSON inside the message', { name: 'ApiError', status: 429, message: json(quota) }, limited(53_000)],
+    [
+      'behind the status',
+      { name: 'ApiError', message: `got status: 429 Too Many Requests. ${json(quota)}` },
+      limited(53_000),
+    ],
+    [
+      'JSON inside that JSON',
+      {
+        name: 'ApiError',
+        status: 429,
+        message: json({ error: { message: json(quota), code: 429, status: 'Too Many Requests' } }),
+      },
+      limited(53_000),
+    ],
+    ['nothing but the JSON', json(quota), limited(53_000)],
+    [
+      'details behind the text',
+      `[GoogleGenerativeAI Error]: Error fetching from https://example.com: [429 Too Many Requests] You exceeded your current quota, please check your plan and billing details. ${json(quota.error.details)}`,
+      limited(53_000),
+    ],
+    [
+      'a header',
+      {
+        status: 429,
+        message: 'You exceeded your current quota, please check your plan',
+        headers: { 'retry-after': '20' },
+      },
+      limited(20_000),
+    ],
+    [
+      'no wait at all',
+      { status: 429, message: 'You exceeded your current quota, please check your plan and billing details.' },
+      { kind: 'permanent', reason: 'quota.exhausted' },
+    ],
+    [
+      'a status, a code and words in JSON alone',
+      json({ statusCode: 503, message: 'try later' }),
+      { kind: 'transient', reason: 'http.5xx' },
+    ],
+    [
+      'the code of a body in a message',
+      `400 ${json({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })}`,
+      { kind: 'transient' },
+    ],
+  ]);
+});
+
+describe('what is asked for exceeds the whole allowance', () => {
+  const tokens = (limit: number, used: number, asked: number) => ({
+    name: 'RateLimitError',
+    status: 429,
+    code: 'rate_limit_exceeded',
+    message: `429 Request too large for model-x on tokens per min (TPM): Limit ${limit}, ${used ? `Used ${used}, ` : ''}Requested ${asked}.`,
+  });
+  check([
+    ['more than the limit', tokens(30_000, 0, 36_278), { kind: 'permanent', reason: 'too_large', fault: 'task' }],
+    ['one that fits', tokens(30_000, 29_000, 2_000), { kind: 'rate_limited', reason: 'http.429' }],
+    ['with 413', { ...tokens(6_000, 0, 9_000), status: 413 }, { kind: 'permanent', reason: 'too_large' }],
+    ['one that fits, with 413', { ...tokens(6_000, 4_000, 3_000), status: 413 }, { kind: 'rate_limited' }],
+    [
+      'with thousands',
+      'Rate limit exceeded: limit 30,000 tokens, requested 36,278 tokens',
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'the other way round',
+      { status: 429, message: 'Requested 500 tokens exceeds bucket size 400' },
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'in a body',
+      { status: 429, body: { error: { message: 'Limit 10, Requested 11' } } },
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'a query that costs more than the bucket holds',
+      {
+        status: 429,
+        body: {
+          extensions: {
+            cost: {
+              requestedQueryCost: 3_000,
+              throttleStatus: { maximumAvailable: 2_000, currentlyAvailable: 1_900, restoreRate: 100 },
+            },
+          },
+        },
+      },
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'a message larger than gRPC takes',
+      {
+        code: 8,
+        details: 'Received message larger than max (5000000 vs. 4194304)',
+        message: '8 RESOURCE_EXHAUSTED: Received message larger than max (5000000 vs. 4194304)',
+        metadata: {},
+      },
+      { kind: 'permanent', reason: 'too_large', ambiguous: true },
+    ],
+    [
+      'a message larger than gRPC sends',
+      '8 RESOURCE_EXHAUSTED: Attempted to send message with a size larger than the max (5 vs. 4)',
+      { kind: 'permanent', reason: 'too_large', ambiguous: false },
+    ],
+    [
+      'a date that was requested',
+      { status: 429, message: 'Limit 100 a day, requested 2026-01-15' },
+      { kind: 'rate_limited' },
+    ],
+  ]);
+});
+
+describe('a limit that the body tells of, whatever the status', () => {
+  const usage = 'You have reached your specified API usage limits. You will regain access on 2026-02-01 at 00:00 UTC.';
+  const body = { type: 'error', error: { type: 'invalid_request_error', message: usage } };
+  const untilFebruary = {
+    kind: 'rate_limited',
+    reason: 'quota.exhausted',
+    fault: 'quota',
+    retryAfterMs: Date.UTC(2026, 1, 1) - now,
+  } as const;
+  const answer = (status: number, data: unknown, headers: object = {}) => ({
+    name: 'AxiosError',
+    isAxiosError: true,
+    message: `Request failed with status code ${status}`,
+    code: 'ERR_BAD_REQUEST',
+    response: { status, headers, data },
+  });
+  check([
+    [
+      'usage limits with 400',
+      { name: 'BadRequestError', status: 400, message: `400 ${json(body)}`, error: body },
+      untilFebruary,
+    ],
+    ['only in the message', { name: 'BadRequestError', message: `400 ${json(body)}` }, untilFebruary],
+    ['only as text', { status: 400, message: usage }, untilFebruary],
+    [
+      'throttling with 400',
+      answer(400, {
+        error_id: 502,
+        error_name: 'throttle_violation',
+        error_message: 'too many requests from this IP, more requests available in 81 seconds',
+      }),
+      limited(81_000),
+    ],
+    [
+      'calls an hour with 400',
+      answer(
+        400,
+        {
+          errorCode: 'HOURLY_APIINVOCATION_LIMIT_EXCEEDED',
+          message: 'The maximum number of hourly API invocations has been exceeded.',
+        },
+        { 'x-ratelimit-reset': String(now / 1_000 + 60) },
+      ),
+      limited(MINUTE),
+    ],
+    [
+      'calls a minute with 400',
+      answer(400, { code: 99991400, msg: 'request trigger frequency limit' }, { 'x-ogw-ratelimit-reset': '7' }),
+      limited(7_000),
+    ],
+    [
+      'too many continuously with 400',
+      answer(400, {
+        error: 'Access Denied',
+        error_description: 'You have made too many requests continuously. Please try again after some time.',
+      }),
+      { kind: 'rate_limited' },
+    ],
+    [
+      'a transient fault with 400',
+      answer(400, {
+        error: { message: 'Please retry your request later.', type: 'OAuthException', is_transient: true, code: 2 },
+      }),
+      { kind: 'transient' },
+    ],
+    [
+      'credits with 401',
+      answer(401, { errors: [{ message: 'Maximum credits exceeded' }] }),
+      { reason: 'quota.exhausted', fault: 'quota' },
+    ],
+    [
+      'a quota with 401',
+      answer(401, { detail: { status: 'quota_exceeded', message: 'This request exceeds your quota of 10000.' } }),
+      { reason: 'quota.exhausted' },
+    ],
+    [
+      'spending with 403',
+      answer(403, { error: 'Your team has either used all available credits or reached its monthly spending limit.' }),
+      { kind: 'permanent', reason: 'quota.exhausted', fault: 'quota' },
+    ],
+    [
+      'a daily limit with 403',
+      answer(403, { errors: [{ code: 185, message: 'User is over daily status update limit.' }] }),
+      { kind: 'rate_limited' },
+    ],
+    ['requests with 403', answer(403, { message: 'Request limit reached, retry in 5 minutes' }), limited(5 * MINUTE)],
+    [
+      'a base branch that moved with 405',
+      answer(405, { message: 'Base branch was modified. Review and try the merge again.' }),
+      { kind: 'transient', reason: 'conflict' },
+    ],
+    [
+      'a merge in progress with 405',
+      answer(405, { message: 'Merge already in progress' }),
+      { kind: 'transient', reason: 'conflict' },
+    ],
+    [
+      'what cannot be merged yet with 405',
+      answer(405, { message: 'Pull Request is not mergeable' }),
+      { kind: 'unknown', reason: 'conflict' },
+    ],
+    [
+      'an expected check with 405',
+      answer(405, { message: 'Required status check "build" is expected.' }),
+      { kind: 'unknown', reason: 'conflict' },
+    ],
+    [
+      'a method that is not allowed with 405',
+      answer(405, { message: 'Method Not Allowed' }),
+      { kind: 'permanent', reason: 'http.4xx' },
+    ],
+    [
+      'calls too close together with 409',
+      answer(409, 'This API cannot be run again until later', {
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-towait-sec': '30',
+      }),
+      limited(30_000),
+    ],
+    [
+      'a ban with 418',
+      answer(418, { code: -1003, msg: `Way too many requests; IP banned until ${now + 60_000}.` }),
+      limited(MINUTE),
+    ],
+    [
+      '420',
+      answer(
+        420,
+        { error: 'This software has exceeded the error limit.' },
+        { 'x-esi-error-limit-remain': '0', 'x-esi-error-limit-reset': '41' },
+      ),
+      { ...limited(41_000), reason: 'throttled' },
+    ],
+    [
+      '420 of a chat',
+      { code: 420, errorMessage: 'FLOOD', seconds: 42, message: 'A wait of 42 seconds is required' },
+      limited(42_000),
+    ],
+    ['420 alone', { status: 420 }, { kind: 'rate_limited', reason: 'throttled', fault: 'quota' }],
+    ['430', answer(430, {}), { kind: 'rate_limited', fault: 'quota' }],
+    ['456', answer(456, { message: 'Quota Exceeded' }), { reason: 'quota.exhausted', fault: 'quota' }],
+    ['509', answer(509, 'Bandwidth Limit Exceeded'), { kind: 'rate_limited', fault: 'quota' }],
+    ['529', answer(529, {}), { kind: 'rate_limited', ambiguous: false }],
+    [
+      '503 with limit headers',
+      answer(503, {}, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '12' }),
+      limited(12_000),
+    ],
+    ['503 with words', answer(503, { message: 'Rate limit exceeded' }), { kind: 'rate_limited' }],
+    [
+      '503 with something left',
+      answer(503, {}, { 'x-ratelimit-remaining': '7', 'x-ratelimit-reset': '12' }),
+      { kind: 'transient', reason: 'http.5xx', retryAfterMs: undefined },
+    ],
+    [
+      'a model that loads',
+      answer(503, { error: 'Model x is currently loading', estimated_time: 20 }),
+      { kind: 'transient', retryAfterMs: 20_000 },
+    ],
+    // Headers of a service's own.
+    [
+      'x-app-limit-24hour-reset',
+      answer(429, {}, { 'x-app-limit-24hour-remaining': '0', 'x-app-limit-24hour-reset': String(now / 1_000 + 90) }),
+      limited(90_000),
+    ],
+    ['x-rate-limit-retry-after-seconds', answer(429, {}, { 'x-rate-limit-retry-after-seconds': '8' }), limited(8_000)],
+    [
+      'x-rate-limit-retry-after-milliseconds',
+      answer(429, {}, { 'x-rate-limit-retry-after-milliseconds': '800' }),
+      limited(800),
+    ],
+    [
+      'x-ratelimit-requests-reset',
+      answer(429, {}, { 'x-ratelimit-requests-remaining': '0', 'x-ratelimit-requests-reset': String(now + 4_000) }),
+      limited(4_000),
+    ],
+    [
+      'retry_in_seconds',
+      answer(429, { errors: [{ extensions: { code: 'ComplexityException', retry_in_seconds: 11 } }] }),
+      limited(11_000),
+    ],
+    // What is no limit of the kind.
+    [
+      'a limit of a parameter',
+      answer(400, { message: 'limit must be between 1 and 100' }),
+      { kind: 'permanent', reason: 'http.4xx' },
+    ],
+    [
+      'a limit of a field',
+      answer(400, { message: 'The name exceeds the limit of 255 characters' }),
+      { kind: 'permanent', reason: 'http.4xx' },
+    ],
+    [
+      'a right that is missing',
+      answer(403, { message: 'You may not change rate plans' }),
+      { kind: 'permanent', reason: 'auth.forbidden' },
+    ],
+  ]);
+});
+
+describe('an answer that cannot be read came from a server that had the request', () => {
+  const maybe = { ambiguous: true } as const;
+  const parse = (code: string, message = 'Parse Error: Expected HTTP/') => ({ code, message });
+  check([
+    [
+      'fetch',
+      {
+        name: 'TypeError',
+        message: 'fetch failed',
+        cause: {
+          name: 'HTTPParserError',
+          message: 'Response does not match the HTTP/1.1 protocol',
+          code: 'HPE_CR_EXPECTED',
+        },
+      },
+      maybe,
+    ],
+    [
+      'fetch without the code',
+      {
+        name: 'TypeError',
+        message: 'fetch failed',
+        cause: { name: 'HTTPParserError', message: 'Response does not match the HTTP/1.1 protocol' },
+      },
+      maybe,
+    ],
+    [
+      'axios',
+      {
+        name: 'AxiosError',
+        isAxiosError: true,
+        ...parse('HPE_INVALID_CONSTANT'),
+        cause: parse('HPE_INVALID_CONSTANT'),
+      },
+      maybe,
+    ],
+    ['got', { name: 'RequestError', ...parse('HPE_INVALID_HEADER_TOKEN') }, maybe],
+    [
+      'node-fetch',
+      {
+        name: 'FetchError',
+        type: 'system',
+        errno: 'HPE_INVALID_CHUNK_SIZE',
+        code: 'HPE_INVALID_CHUNK_SIZE',
+        message: 'request to http://x/ failed, reason: Parse Error',
+      },
+      maybe,
+    ],
+    ['headers that are too long', parse('HPE_HEADER_OVERFLOW'), maybe],
+    ['every other one', parse('HPE_UNEXPECTED_CONTENT_LENGTH'), maybe],
+    ['only the message', 'Parse Error: Invalid header value char', { ...maybe, reason: 'net.protocol' }],
+    ['an answer larger than is taken', { code: 'UND_ERR_RES_EXCEEDED_MAX_SIZE', message: 'x' }, maybe],
+    [
+      'the same of axios',
+      { isAxiosError: true, code: 'ERR_BAD_RESPONSE', message: 'maxContentLength size of 10 exceeded' },
+      maybe,
+    ],
+    [
+      'a request larger than axios sends',
+      { isAxiosError: true, code: 'ERR_BAD_REQUEST', message: 'maxBodyLength size of 10 exceeded' },
+      { ambiguous: false },
+    ],
+    ['headers larger than undici takes', { code: 'UND_ERR_HEADERS_OVERFLOW', message: 'x' }, maybe],
+    [
+      'HTTP/2 that is none',
+      { code: 'ERR_HTTP2_STREAM_ERROR', message: 'Stream closed with error code NGHTTP2_PROTOCOL_ERROR' },
+      maybe,
+    ],
+    [
+      'HTTP/2 refused before it was read',
+      { code: 'ERR_HTTP2_STREAM_ERROR', message: 'Stream closed with error code NGHTTP2_REFUSED_STREAM' },
+      { ambiguous: false },
+    ],
+    ['a client that was destroyed meanwhile', { code: 'UND_ERR_DESTROYED', message: 'The client is destroyed' }, maybe],
+    [
+      'a client that was closed before',
+      { code: 'UND_ERR_CLOSED', message: 'The client is closed' },
+      { ambiguous: false },
+    ],
+    [
+      'redirects without end',
+      { code: 'ERR_FR_TOO_MANY_REDIRECTS', message: 'Maximum number of redirects exceeded' },
+      maybe,
+    ],
+    ['packets out of order', { code: 'PROTOCOL_PACKETS_OUT_OF_ORDER', message: 'x' }, maybe],
+    ['a compressed body that is damaged', { code: 'Z_DATA_ERROR', message: 'incorrect header check' }, maybe],
+  ]);
+});
+
+describe('a pooler in front of a database', () => {
+  const server = (code: string, message: string, more: object = {}) => ({
+    class: 'DatabaseError',
+    name: 'error',
+    severity: 'FATAL',
+    code,
+    message,
+    ...more,
+  });
+  const lost = { kind: 'transient', ambiguous: true } as const;
+  const before = { kind: 'transient', ambiguous: false, fault: 'source' } as const;
+  check([
+    ['that lost the server', server('08P01', 'server conn crashed?'), { ...lost, reason: 'db.connection' }],
+    ['whose server closed', server('08P01', 'server closed the connection unexpectedly'), lost],
+    ['whose query took too long', server('08P01', 'query timeout'), { ...lost, reason: 'db.timeout' }],
+    ['whose transaction took too long', server('08P01', 'transaction timeout'), lost],
+    ['in which the client waited for a server', server('08P01', 'query_wait_timeout'), before],
+    [
+      'that cannot log in',
+      server('08P01', 'server login has been failing, try again later (server_login_retry)'),
+      before,
+    ],
+    ['that cannot connect', server('08P01', 'pgbouncer cannot connect to server'), before],
+    ['that is shutting down', server('08P01', 'the database system is shutting down'), before],
+    ['that is full', server('08P01', 'no more connections allowed (max_client_conn)'), before],
+    ['that is full, with its own code', server('53300', 'no more connections allowed (max_client_conn)'), before],
+    [
+      'with a code of another thing',
+      server('XX000', 'Max client connections reached'),
+      { ...before, reason: 'db.unavailable' },
+    ],
+    [
+      'in session mode',
+      server(
+        'XX000',
+        'MaxClientsInSessionMode: max clients reached - in Session mode max clients are limited to pool_size',
+      ),
+      before,
+    ],
+    ['with a code inside the text', server('XX000', '(EMAXCONN) max client connections reached, limit: 200'), before],
+    [
+      'whose database was lost',
+      server('XX000', '(EDBHANDLEREXITED) connection to database closed. Check logs for more information'),
+      lost,
+    ],
+    ['that has no server free', server('58000', 'could not get connection from the pool - AllServersDown'), before],
+    ['whose remote server failed', server('58030', 'remote server read/write error'), lost],
+    [
+      'that waits for compute',
+      server(
+        'XX000',
+        'Failed to acquire permit to connect to the database. Too many database connection attempts are currently ongoing.',
+      ),
+      before,
+    ],
+    ['whose backend was lost', server('XX000', 'unable to read data from DB node 0'), lost],
+    [
+      'in front of MySQL, whose server was lost',
+      { code: 'ER_UNKNOWN_ERROR', errno: 2013, sqlState: 'HY000', message: 'Lost connection to server during query' },
+      lost,
+    ],
+    [
+      'in front of MySQL, which found none',
+      {
+        code: 'ER_UNKNOWN_ERROR',
+        errno: 9001,
+        sqlState: 'HY000',
+        message: 'Max connect timeout reached while reaching hostgroup 0 after 10000ms',
+      },
+      before,
+    ],
+    [
+      'an internal error of the server',
+      server('XX000', 'cache lookup failed for relation 16384', { severity: 'ERROR', routine: 'x' }),
+      { kind: 'unknown', reason: 'db.internal' },
+    ],
+    [
+      'a protocol that the server does not speak',
+      server('08P01', 'invalid frontend message type 112', { severity: 'FATAL' }),
+      { kind: 'unknown', reason: 'net.protocol' },
+    ],
+    [
+      'too many clients of the server itself',
+      server('53300', 'sorry, too many clients already'),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'a server that rejects the connection',
+      server('08004', 'server rejected the connection'),
+      { kind: 'transient', ambiguous: false },
+    ],
+    ['only its message', 'server conn crashed?', lost],
+    [
+      'too many clients of Redis',
+      { name: 'ReplyError', message: 'ERR max number of clients reached', command: { name: 'get' } },
+      { kind: 'transient', ambiguous: false },
+    ],
+  ]);
+});
+
+describe('a mail or file server', () => {
+  check([
+    [
+      'IMAP that asks for a back-off in its text',
+      {
+        responseStatus: 'NO',
+        responseText: 'Request is throttled. Suggested Backoff Time: 92415 milliseconds',
+        message: 'Command failed',
+      },
+      { ...limited(92_415), reason: 'throttled' },
+    ],
+    [
+      'the same as BAD',
+      {
+        responseStatus: 'BAD',
+        responseText: 'Request is throttled. Suggested Backoff Time: 92415 milliseconds',
+        message: 'Command failed',
+      },
+      limited(92_415),
+    ],
+    [
+      'the same beside a refused login',
+      {
+        authenticationFailed: true,
+        serverResponseCode: 'UNAVAILABLE',
+        responseStatus: 'NO',
+        responseText: 'Backoff time: 5000 ms',
+        message: 'Command failed',
+      },
+      limited(5_000),
+    ],
+    [
+      'only its message',
+      'Command failed: NO Request is throttled. Suggested Backoff Time: 1500 milliseconds',
+      limited(1_500),
+    ],
+    [
+      'IMAP at a limit',
+      {
+        responseStatus: 'NO',
+        serverResponseCode: 'LIMIT',
+        responseText: '[LIMIT] Rate limit hit.',
+        message: 'Command failed',
+      },
+      { kind: 'rate_limited', reason: 'throttled' },
+    ],
+    [
+      'IMAP that is busy',
+      { responseStatus: 'NO', responseText: 'Server busy, try again later', message: 'Command failed' },
+      { kind: 'transient', reason: 'imap.unavailable' },
+    ],
+    [
+      'IMAP that fails for now',
+      { source: 'protocol', message: 'Service temporarily unavailable' },
+      { kind: 'transient', reason: 'imap.unavailable' },
+    ],
+    [
+      'SFTP that was dropped',
+      { code: 'ERR_GENERIC_CLIENT', message: 'put: Unexpected close event' },
+      { kind: 'transient', reason: 'net.reset' },
+    ],
+    [
+      'SFTP whose end came',
+      { code: 'ERR_GENERIC_CLIENT', message: 'list: Unexpected end event' },
+      { reason: 'net.reset' },
+    ],
+    ['SFTP without its connection', { code: 7, custom: true, message: 'Connection lost' }, { reason: 'net.reset' }],
+    [
+      'SFTP with a number and its text alone',
+      { code: 7, message: 'Connection lost' },
+      { kind: 'transient', reason: 'net.reset' },
+    ],
+    ['SFTP with its text alone', 'get: Connection lost', { kind: 'transient', reason: 'net.reset' }],
+    [
+      'SFTP that does not answer',
+      { code: 'ERR_GENERIC_CLIENT', message: 'get: No response from server' },
+      { kind: 'transient' },
+    ],
+    ['a copy whose destination is there', "'/data/b' already exists", { reason: 'fs.dest_exists' }],
+    ['a copy that says no more', 'already exists', { reason: 'fs.dest_exists' }],
+    ['a file that is there', 'Error: File already exists.', { reason: 'fs.dest_exists' }],
+    [
+      'SMTP that counts messages a day',
+      { responseCode: 454, response: '454 Throttling failure: Maximum sending rate exceeded.', message: 'x' },
+      { kind: 'rate_limited' },
+    ],
+  ]);
+});
+
+describe('a status as the only word', () => {
+  const down = { kind: 'transient', reason: 'http.5xx' } as const;
+  check([
+    ['with its phrase', '503 Service Unavailable', down],
+    ['after a name', 'Error: 503 Service Unavailable', down],
+    ['in lower case', '503 service unavailable', down],
+    ['with a dash', '503 - Service Unavailable', down],
+    ['in brackets', 'Service Unavailable (503)', down],
+    ['of a proxy', '502 Bad Gateway: nginx', down],
+    ['of something upstream', 'upstream returned 503 Service Unavailable', down],
+    ['with an exclamation', 'Bad Gateway!', down],
+    ['before a limit', '429 Too Many Requests', { kind: 'rate_limited', reason: 'http.429' }],
+    ['a number that is none', 'item 503 is unavailable', { kind: 'unknown' }],
+  ]);
+});
+
+describe('an abort of the user’s own signal', () => {
+  check([
+    [
+      'is charged to the task',
+      { name: 'AbortError', message: 'This operation was aborted', code: 20 },
+      { reason: 'abort', kind: 'transient', fault: 'task' },
+    ],
+  ]);
+});

@@ -12,9 +12,9 @@ export interface ChargedCount {
   readonly count: number;
 }
 
-/** What a store knows of a task when it hands it out. Durations, never times: the store owns the clock. */
+/** What a store knows about a task when it hands it out. They are durations, not times, because the store has the clock. */
 export interface Facts {
-  /** Executions in this round, the one being judged included. */
+  /** Executions in this round, including the one that is decided about. */
   readonly executions: number;
   readonly charged: readonly ChargedCount[];
   readonly deferralsInARow: number;
@@ -22,30 +22,33 @@ export interface Facts {
   readonly deferredForMs: Milliseconds;
   /** How long ago each charged recovery happened. */
   readonly recoveriesAgoMs: readonly Milliseconds[];
-  /** How many of its last executions were lost with their workers; above 0 it is a suspect. Anything an execution reports resets it. */
+  /**
+   * How many of its last executions were lost with their workers; above 0 it is a suspect. Any outcome that an execution reports
+   * resets it.
+   */
   readonly lostInARow: number;
   readonly idempotent: boolean;
   readonly cancelRequested: boolean;
-  /** How long ago the first execution of this round started, less the time for which its source was held. */
+  /** How long ago the first execution of this round started, without the time for which its source was held. */
   readonly sinceFirstStartMs: Milliseconds;
   readonly untilDeadlineMs?: Milliseconds;
-  /** As in `Decision`: the reason with which it ends unless its source turned out to be down. */
+  /** As in `Decision`: the reason with which the task ends unless its source is found to be down. */
   readonly verdict?: string;
-  /** Set by the worker from what `observe` says of the source; a store does not know it. Absent: nothing is known of its source. */
+  /** Set by the worker from the result of `observe`; a store does not know it. Absent: nothing is known about its source. */
   readonly source?: SourceFacts;
 }
 
-/** How the source stands after the outcome that is decided about. */
+/** The condition of the source after the outcome that is decided about. */
 export interface SourceFacts {
-  /** `open`: work starts, perhaps at a pace. `down`: its breaker is open. */
+  /** `open`: tasks start, perhaps at a pace. `down`: the source is down. */
   readonly standing: 'open' | 'down' | 'needs_person';
-  /** How long nothing of it starts, as far as that is known. */
+  /** How long none of its tasks starts, as far as it is known. */
   readonly shutFor: Milliseconds;
 }
 
 /**
- * Which counter the store raises: `task` uses up an attempt; `deferrals` and `recoveries` have limits of their own. `source`: the
- * failure is the source's alone, and no counter of the task is raised.
+ * The counter that the store raises. `task`: an attempt is used up. `deferrals` and `recoveries` have their own limits. `source`:
+ * only the source is at fault, and no counter of the task is raised.
  */
 export type Charge =
   | { readonly to: 'task'; readonly reason: string; readonly kind: FailureKind }
@@ -89,7 +92,7 @@ export interface Because {
   readonly count?: number;
   readonly limit?: number;
   readonly formula?: string;
-  /** The draw: its bounds, the roll, and its density per millisecond. */
+  /** The bounds of the random delay, the random number, and the density per millisecond. */
   readonly jitter?: {
     readonly low: Milliseconds;
     readonly high: Milliseconds;
@@ -101,7 +104,7 @@ export interface Because {
   readonly text: string;
 }
 
-/** What is decided for one outcome: a next state, a delay and never a time, who is charged, and why. */
+/** The decision about one outcome: the next state, a delay (not a time), who is charged, and why. */
 export type Decision =
   | { readonly next: 'succeeded'; readonly because: Because }
   | { readonly next: 'cancelled'; readonly reason: string; readonly because: Because }
@@ -112,11 +115,11 @@ export type Decision =
       readonly charge: Charge;
       /** As in `Facts`, from now on. */
       readonly lostInARow: number;
-      /** Its next claim takes a token of its source's budget for retries. */
+      /** Its next start takes a token of its source's budget for retries. */
       readonly needsToken?: true;
       /**
-       * Its policy has ended. It waits to see whether its source is down: then its charge is refunded, otherwise its next claim ends
-       * it with this reason, without a start.
+       * Its policy ends the task, but first it waits to see whether its source is down. If so, its charge is refunded. Otherwise
+       * its next claim ends it with this reason, without a start.
        */
       readonly verdict?: string;
       readonly because: Because;
@@ -127,10 +130,10 @@ export type Decision =
 const CRASH_WINDOW: Milliseconds = 72 * 3_600_000;
 const CRASH_LIMIT = 4;
 
-/** How long a task whose policy has ended by a failure of its source waits to see whether the source is down. */
+/** How long a task that would end by a failure of its source waits to see whether the source is down. */
 const EVIDENCE_WINDOW: Milliseconds = 60_000;
 
-/** The shortest delay of a deferral, whatever was asked for. */
+/** The shortest delay of a deferral, even if less was asked for. */
 export const LEAST_DEFERRAL: Milliseconds = 1_000;
 
 /**

@@ -4,10 +4,10 @@ import type { Refund } from './change.ts';
 import type { Evidence } from './memory.ts';
 import type { Observation } from './observation.ts';
 
-/** More failed executions than these are not refunded. */
+/** The most failed executions that are remembered. Older ones are not refunded. */
 const MOST_REMEMBERED = 1_000;
 
-/** The evidence with one more failure. An execution that had started before the last event was seen belongs to that event. */
+/** The evidence with one more failure. An execution that started before the last event was seen belongs to that event. */
 export function withFailure(evidence: Evidence | undefined, seen: Observation): Evidence {
   const { task, execution, startedAgo, reason, message } = seen;
   const isSameEvent = evidence !== undefined && startedAgo >= evidence.eventAgo;
@@ -21,7 +21,7 @@ export function withFailure(evidence: Evidence | undefined, seen: Observation): 
   };
 }
 
-/** Whether a source is down: at least two events, and at least two tasks. A task alone may be at fault itself. */
+/** Whether the evidence shows an outage: at least two events, of at least two tasks. A single task may be at fault itself. */
 export function provesOutage(evidence: Evidence): boolean {
   return evidence.events >= 2 && isOfSeveralTasks(evidence);
 }
@@ -39,7 +39,7 @@ const FIRST_PROBE: Milliseconds = 5_000;
 const LAST_PROBES: Milliseconds = 60_000;
 const SPACING = 1.5;
 
-/** How long until the next probe after so many failed ones: 5 s, growing by a half up to 60 s, ±20 %. */
+/** The time until the next probe after this many failed ones: 5 s, growing by a half up to 60 s, ±20 %. */
 export function untilProbe(failedProbes: number, roll: Roll): Milliseconds {
   const spacing = Math.min(LAST_PROBES, FIRST_PROBE * SPACING ** Math.min(failedProbes, 20));
   return Math.round(spacing * (0.8 + 0.4 * roll));

@@ -7,32 +7,32 @@ export type RestrictionCause = 'rate_limit' | 'breaker' | 'needs_person';
 /** What the store enforces of one source when it claims. */
 export interface Restriction {
   readonly cause: RestrictionCause;
-  /** No start for so long, or until a person releases it. Absent: open now. */
+  /** No task starts for this long, or until a person releases the source. Absent: tasks may start now. */
   readonly shutFor?: Milliseconds | 'released';
-  /** When it is open: one execution at a time, which is marked as the probe. */
+  /** When tasks may start: only one execution at a time, which is marked as the probe. */
   readonly probing?: true;
-  /** Starts are spaced. */
+  /** The most starts per second. */
   readonly pace?: Pace;
   /**
-   * What becomes ready for its first execution from now on is new work, and the rest is backlog. While both wait, the backlog
-   * gets every second start.
+   * Tasks that become ready for their first execution from now on are new work; all others are backlog. While both wait, the
+   * backlog gets every second start.
    */
   readonly ramping?: true;
 }
 
-/** An execution whose charge is taken back. */
+/** An execution whose charge is given back to its task. */
 export interface Refund {
   readonly task: number;
   readonly execution: number;
 }
 
-/** What changes of a source in its store. */
+/** The change of a source in its store. */
 export interface Change {
-  /** What is remembered of it from now on, as JSON. Absent: it is as good as new, so its state is removed. */
+  /** Its new memory, as JSON. Absent: the source is in its normal state, so its state is removed. */
   readonly memory?: string;
-  /** Absent: none. */
+  /** Its new restriction. Absent: none. */
   readonly restriction?: Restriction;
-  /** What is added to its budget, at most up to full. */
+  /** The tokens that are added to its budget, at most until it is full. */
   readonly tokens: number;
   readonly refunds: readonly Refund[];
 }

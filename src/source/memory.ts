@@ -2,8 +2,8 @@ import type { Milliseconds } from '../duration.ts';
 import type { Refund } from './change.ts';
 
 /*
- * What is remembered of a source that is not in its normal state. Plain data: it is stored as JSON. A duration says how much is left,
- * or, where its name ends in `Ago`, counts back from the moment of writing; `aged` moves both on.
+ * The memory of a source that is not in its normal state. It is plain data, stored as JSON. A duration is the time that is left,
+ * or, if its name ends in `Ago`, the time since a moment; both count from when the memory was written. `aged` moves them on.
  *
  *            2 events of 2 tasks              2 probes are answered
  *   closed ──────────────────────► probing ─────────────────────────► ramping ──(nothing waits any more)──► closed
@@ -12,7 +12,7 @@ import type { Refund } from './change.ts';
  *      │                            │ └─┼───────────────────────────────┼─┘ │
  *      │                  (release) │   ▼                               │   │
  *      │                           needs_person ◄───────────────────────┼───┘
- *      └──(Retry-After)─────────────────────────────────────────────────┘ shut until then
+ *      └──(Retry-After)─────────────────────────────────────────────────┘ held until then
  */
 
 /** Failures at the source's fault since it last answered. Failures whose executions overlapped are one event. */
@@ -27,13 +27,13 @@ export interface Evidence {
   readonly last: Cause;
 }
 
-/** Of a failure: for people. */
+/** The reason and message of a failure, for people. */
 export interface Cause {
   readonly reason: string;
   readonly message: string;
 }
 
-/** The last time that the source refused work because there was too much of it. */
+/** The last time that the source refused work because it was too much. */
 interface Throttle {
   readonly ago: Milliseconds;
   /** The rate at that time, and the rate right after it. */
@@ -46,11 +46,11 @@ interface Throttle {
 /** How fast work is released. Rates are per second. */
 export interface Ramp {
   readonly rate: number;
-  /** How many answers came in a second lately, and how long ago this was computed. */
+  /** The recent answers per second, and how long ago this was computed. */
   readonly measured: number;
   readonly measuredAgo: Milliseconds;
   readonly begunAgo: Milliseconds;
-  /** The rate has limited nothing for a while, so it is not enforced any more. */
+  /** The rate has not limited anything for a while, so it is no longer enforced. */
   readonly free: boolean;
   readonly throttle?: Throttle;
 }
@@ -58,26 +58,26 @@ export interface Ramp {
 interface Shut {
   /** How long ago it left its normal state. */
   readonly sinceAgo: Milliseconds;
-  /** How long it is still shut; 0 if it is open. */
+  /** How long no task of it starts from now; 0 if tasks may start. */
   readonly shutFor: Milliseconds;
-  /** For how long it was held in sum since it last answered. */
+  /** The sum of its holds since it last answered. */
   readonly heldFor: Milliseconds;
   /** Failed probes since it left its normal state. */
   readonly failedProbes: number;
-  /** The failure that shut it last. */
+  /** The failure that caused the last hold. */
   readonly last: Cause;
 }
 
 export const WHY_A_PERSON = ['permanent', 'long_retry_after', 'held_too_long'] as const;
 export type WhyAPerson = (typeof WHY_A_PERSON)[number];
 
-/** Its breaker is open: one execution at a time starts, as soon as it is not shut. */
+/** The source is down: when `shutFor` is over, one execution at a time starts. */
 export interface Probing extends Shut {
   readonly name: 'probing';
   readonly answeredProbes: number;
 }
 
-/** Work is released at a rate that grows, as soon as it is not shut. */
+/** When `shutFor` is over, work is released at a growing rate. */
 export interface Ramping extends Shut {
   readonly name: 'ramping';
   readonly cause: 'breaker' | 'rate_limit';
@@ -96,11 +96,11 @@ export type Phase = { readonly name: 'closed' } | Probing | Ramping | NeedsPerso
 
 export interface Memory {
   readonly phase: Phase;
-  /** That it may be down. */
+  /** The evidence that it may be down. */
   readonly evidence?: Evidence;
-  /** That a retry cannot help: a revoked token, for example. */
+  /** The evidence that retries cannot help, for example because a token was revoked. */
   readonly permanent?: Evidence;
-  /** How fast it may be asked until its limit resets: a successful answer said that little is left. */
+  /** The rate until its limit resets, because an answer said that little of it is left. */
   readonly quota?: Quota;
 }
 
@@ -109,7 +109,7 @@ interface Quota {
   readonly resetsIn: Milliseconds;
 }
 
-/** What is remembered of a source in its normal state. */
+/** The memory of a source in its normal state. */
 export const NORMAL: Memory = { phase: { name: 'closed' } };
 
 /** Whether a source is in its normal state, so that there is nothing to store. */
@@ -117,7 +117,7 @@ export function isNormal({ phase, evidence, permanent, quota }: Memory): boolean
   return phase.name === 'closed' && evidence === undefined && permanent === undefined && quota === undefined;
 }
 
-/** Evidence is forgotten so long after its last failure. */
+/** How long after its last failure evidence is forgotten. */
 const EVIDENCE_LASTS: Milliseconds = 3_600_000;
 
 /** The same memory, `elapsed` later. */

@@ -4,9 +4,9 @@ import { type Failure, hadNoAnswer, type Outcome } from '../failure/outcome.ts';
 import type { Policy, SourceSwitches } from '../failure/policy.ts';
 
 /**
- * What an execution tells of its source. `success` and `task_failure`: it answered. `rate_limited`: it answered that there is too much
- * work. `no_answer`: it took too long, so a probe has failed, and any other execution tells nothing. `inconclusive`: it tells nothing,
- * because the failure is unknown or the worker's, or the handler asked to run later.
+ * What an execution shows about its source. `success` and `task_failure`: the source answered. `rate_limited`: it answered that
+ * there is too much work. `no_answer`: it took too long; a probe has failed then, and any other execution shows nothing.
+ * `inconclusive`: it shows nothing, because the failure is unknown or the worker's, or the handler asked to run later.
  */
 export const OBSERVED = [
   'success',
@@ -19,7 +19,7 @@ export const OBSERVED = [
 ] as const;
 export type Observed = (typeof OBSERVED)[number];
 
-/** Which execution it was. */
+/** The execution that was observed. */
 export interface About {
   readonly task: number;
   readonly execution: number;
@@ -27,25 +27,25 @@ export interface About {
   readonly startedAgo: Milliseconds;
   /** It was the probe of its source. */
   readonly probe: boolean;
-  /** When it was claimed, no other ready task of its source was left. */
+  /** No other ready task of its source was left when it was claimed. */
   readonly drained: boolean;
-  /** What the source said of its limit in its answer, also where that was a success. */
+  /** The rate limit in the source's answer, even if that was a success. */
   readonly rateLimit?: RateLimit;
 }
 
 export interface Observation extends About {
   readonly kind: Observed;
-  /** Of the failure; empty for a success. */
+  /** The reason of the failure; empty for a success. */
   readonly reason: string;
   readonly message: string;
-  /** How long the source asked to wait. */
+  /** The wait that the source asked for. */
   readonly retryAfter?: Milliseconds;
   /** A longer wait needs a person. */
   readonly maxRetryAfter: Milliseconds;
   readonly switches: SourceSwitches;
 }
 
-/** What an outcome tells of its source, or undefined for an outcome that is none of an execution, or of one that was cut off. */
+/** What an outcome shows about its source. Undefined if there was no execution, or if it was interrupted or lost. */
 export function observationOf(outcome: Outcome, policy: Policy, about: About): Observation | undefined {
   const { maxRetryAfter, source: switches } = policy;
   const common = { ...about, maxRetryAfter, switches };

@@ -9,31 +9,31 @@ import type { Observation } from './observation.ts';
 import { afterAnswer, afterPause, afterThrottle, firstRamp } from './ramp.ts';
 import { changeTo } from './restriction.ts';
 
-/** What one observation comes to. */
+/** The result of one observation. */
 export interface Observing {
   readonly memory: Memory;
   /** Absent: nothing changes. */
   readonly change?: Change;
-  /** How the source stands now: the facts for `decide`. */
+  /** The condition of the source now, for `decide`. */
   readonly source: SourceFacts;
 }
 
 /**
- * What is remembered of a source after one more execution. `memory` is aged to the present; undefined means that its store has no
- * state of it. Pure.
+ * The memory of a source after one more execution. `memory` is aged to the present; undefined if the store has no state of the
+ * source. Pure.
  */
 export function observe(memory: Memory | undefined, seen: Observation, roll: Roll): Observing {
   const before = memory ?? NORMAL;
   const { memory: reacted, refunds } = react(before, seen, roll);
   const after = withQuota(reacted, seen);
   const source = factsOf(after);
-  // A state that is not worth keeping is removed, whatever it was.
+  // A normal state is not stored: the old one is removed.
   const changes = isNormal(after) ? memory !== undefined : after !== before;
   if (!changes) return { memory: after, source };
   return { memory: after, change: changeTo(after, seen.kind === 'success' ? PER_SUCCESS : 0, refunds), source };
 }
 
-/** How a source stands: the facts that a failure is decided by. */
+/** The condition of a source, with which a failure is decided. */
 function factsOf({ phase }: Memory): SourceFacts {
   switch (phase.name) {
     case 'closed':
@@ -47,13 +47,13 @@ function factsOf({ phase }: Memory): SourceFacts {
   }
 }
 
-/** The memory after an observation: the same object where nothing is learnt from it. */
+/** The memory after an observation; the same object if it does not change. */
 interface Reaction {
   readonly memory: Memory;
   readonly refunds: readonly Refund[];
 }
 
-/** A source is not held for longer in sum without an answer. */
+/** The longest sum of holds without an answer. After that, a person is needed. */
 const LONGEST_HELD: Milliseconds = 7 * 24 * 3_600_000;
 
 function react(before: Memory, seen: Observation, roll: Roll): Reaction {
@@ -79,24 +79,27 @@ function quietly(memory: Memory): Reaction {
   return { memory, refunds: [] };
 }
 
-/** The source answered, so what spoke against it is forgotten. Only a success speaks against a need of a person. */
+/**
+ * The source answered, so the evidence against it is forgotten. The evidence of permanent failures is forgotten only after a
+ * success.
+ */
 function acquitted(memory: Memory, of: 'evidence' | 'all'): Memory {
   const { evidence, permanent, ...rest } = memory;
   if (evidence === undefined && (of === 'evidence' || permanent === undefined)) return memory;
   return of === 'all' || permanent === undefined ? rest : { ...rest, permanent };
 }
 
-/** Shorter limits are left to the answer that refuses a call: to follow each of them would cost a change for each call. */
+/** Limits that reset sooner are not followed, because that would cost a change for each call. A 429 shows them. */
 const SHORTEST_LIMIT: Milliseconds = 10_000;
-/** As long as more than this is left, a limit holds nothing. */
+/** While more calls than this are left, a limit has no effect. */
 const LITTLE_LEFT = 20;
-/** Others may use the same limit. */
+/** The part of the limit that is used, because others may use the same limit. */
 const CAUTION = 0.9;
 
-/** The reason for which a source waits after a success that used up its limit. */
+/** The reason if a successful call used up the limit of the source. */
 const USED_UP = 'source.limit_used_up';
 
-/** Where a source says that little of its limit is left, the rest is spread over the time until it resets. */
+/** If a source says that little of its limit is left, the rest is spread over the time until it resets. */
 function withQuota(memory: Memory, seen: Observation): Memory {
   const { kind, rateLimit, switches, maxRetryAfter } = seen;
   const isAnswer = kind === 'success' || kind === 'task_failure' || kind === 'rate_limited';
@@ -118,7 +121,7 @@ function answered(before: Memory, seen: Observation): Memory {
     case 'needs_person':
       return before;
     case 'probing': {
-      // It answers what started before it was held: it may answer the next one too.
+      // It answered a task that started before the hold, so it may answer the next one too.
       if (!seen.probe) return phase.shutFor > 0 ? { ...before, phase: { ...phase, shutFor: 0, heldFor: 0 } } : before;
       const answeredProbes = phase.answeredProbes + 1;
       if (answeredProbes < PROBES_TO_PASS)
@@ -135,10 +138,10 @@ function answered(before: Memory, seen: Observation): Memory {
   }
 }
 
-/** Tasks that the source refused a moment ago come again soon: until then nothing may be waiting, and yet too much. */
+/** Tasks that the source refused a moment ago come again soon. Until then, an empty queue does not mean that the ramp is over. */
 const CALM_AFTER: Milliseconds = 60_000;
 
-/** Where more work comes all the time, something always waits. A ramp that limits nothing ends then too. */
+/** If new work comes all the time, the queue is never empty. After this time, a ramp that limits nothing ends anyway. */
 const LONGEST_FREE: Milliseconds = 6 * 3_600_000;
 
 function isCalm({ ramp }: Ramping): boolean {
@@ -149,7 +152,7 @@ function rampFrom({ sinceAgo, failedProbes, last }: Probing, cause: Ramping['cau
   return { name: 'ramping', cause, ramp: firstRamp(), sinceAgo, shutFor: 0, heldFor: 0, failedProbes, last };
 }
 
-/** The source refused work because there is too much of it: that is no outage. */
+/** The source refused work because it is too much. That is not an outage. */
 function throttled(before: Memory, seen: Observation): Memory {
   const { phase } = before;
   const asked = askedOf(seen);
@@ -173,7 +176,7 @@ function askedOf({ retryAfter = 0, switches }: Observation): Milliseconds {
   return switches.gate ? retryAfter : 0;
 }
 
-/** The source asked for a pause: nothing of it starts until then, and after that its work is released slowly. */
+/** The source asked for a pause: none of its tasks starts until then, and after that its work is released slowly. */
 function gate(before: Memory, seen: Observation, asked: Milliseconds): Memory {
   const { phase } = before;
   const last: Cause = { reason: seen.reason, message: seen.message };
@@ -216,7 +219,7 @@ function failed(before: Memory, seen: Observation, roll: Roll): Reaction {
   return { memory: { ...rest, phase: opened(before, evidence.last, roll) }, refunds: before.evidence?.failed ?? [] };
 }
 
-/** Its breaker opens. An outage during a ramp goes on with the spacing of probes that the one before had reached. */
+/** The source is down from now on. In an outage during a ramp, the probes continue with the spacing of the outage before. */
 function opened({ phase }: Memory, last: Cause, roll: Roll): Probing {
   const { sinceAgo, failedProbes } = phase.name === 'ramping' ? phase : { sinceAgo: 0, failedProbes: 0 };
   const shutFor = untilProbe(failedProbes, roll);
@@ -227,7 +230,7 @@ function isProbe(memory: Memory, seen: Observation): memory is Memory & { phase:
   return memory.phase.name === 'probing' && seen.probe;
 }
 
-/** A probe ended without an answer of the source. */
+/** The memory after a probe that got no answer of the source. */
 function nextProbe(before: Memory, phase: Probing, seen: Observation, asked: Milliseconds, roll: Roll): Memory {
   const isFailed = seen.kind !== 'inconclusive';
   const last: Cause = isFailed ? { reason: seen.reason, message: seen.message } : phase.last;

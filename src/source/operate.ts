@@ -4,12 +4,12 @@ import { firstRamp } from './ramp.ts';
 import { changeTo } from './restriction.ts';
 
 /**
- * What a person may do to a source. `release`: it works again. A source that needed a person is probed first, and the work of any other
- * is released slowly. `probe`: the next execution may start at once, alone, to see whether it works again.
+ * The actions of a person on a source. `release`: it works again. A source that needed a person is probed first; otherwise its
+ * work is released slowly. `probe`: the next execution may start at once, alone, to test whether the source works again.
  */
 export type SourceAction = 'release' | 'probe';
 
-/** The change that an action makes, or undefined where it would change nothing. `memory` is aged to the present. */
+/** The change that an action makes; undefined if it would change nothing. `memory` is aged to the present. */
 export function operate(
   memory: Memory | undefined,
   action: SourceAction,

@@ -2,9 +2,9 @@ import type { Milliseconds } from '../duration.ts';
 import type { Ramp } from './memory.ts';
 
 /*
- * How fast the work of a source is released after a pause. The rate starts low and grows with the answers of the source, by a half each
- * second at most. When the source refuses work because there is too much, the rate goes down, and then grows as in CUBIC (the
- * congestion control of TCP): back to almost that rate, slowly past it, and faster after that.
+ * How fast the work of a source is released after a pause. The rate starts low and grows with each answer of the source, by at
+ * most a half per second. If the source refuses work because it is too much, the rate goes down, and then grows as in CUBIC (the
+ * congestion control of TCP): back to almost the old rate, slowly past it, and faster after that.
  */
 
 const FIRST_RATE = 1;
@@ -12,24 +12,32 @@ const LEAST_RATE = 1 / 60;
 
 /** How much the rate grows with each answer, as long as the source has refused nothing. */
 const GROWTH = 0.5;
-/** What is left of the rate when the source refuses work for the first time, or soon after the last time, and otherwise. */
+/**
+ * The factor of the rate when the source refuses work: sharp if it does so for the first time or soon after the last time,
+ * otherwise gentle.
+ */
 const SHARP = 0.7;
 const GENTLE = 0.95;
-/** How long it takes to grow back to the rate at which the source refused work: longer where that rate was slow, up to the longest. */
+/**
+ * How long it takes to grow back to the rate at which the source refused work. It is longer for slow rates, up to the longest.
+ */
 const GROW_BACK: Milliseconds = 15_000;
 const LONGEST_GROW_BACK: Milliseconds = 60_000;
-/** Above this the rate is at most so many times what the source really answers: more would release everything at once some day. */
+/**
+ * Above `UNCHECKED`, the rate is at most this many times the measured answers per second. Otherwise it could grow until
+ * everything is released at once.
+ */
 const UNCHECKED = 10;
 const MOST_ABOVE_MEASURED = 2.5;
-/** A rate that has limited nothing for so long is not enforced any more. */
+/** A rate that has not limited anything for this long is no longer enforced. */
 const FREE_AFTER: Milliseconds = 60_000;
 
-/** A ramp that begins. */
+/** The start of a ramp. */
 export function firstRamp(): Ramp {
   return { rate: FIRST_RATE, measured: 0, measuredAgo: 0, begunAgo: 0, free: false };
 }
 
-/** After an answer to an execution that started so long ago. */
+/** The ramp after an answer to an execution that started this long ago. */
 export function afterAnswer(ramp: Ramp, startedAgo: Milliseconds): Ramp {
   if (ramp.free) return ramp;
   const span = measuredOver(ramp.rate);
@@ -48,14 +56,14 @@ export function afterAnswer(ramp: Ramp, startedAgo: Milliseconds): Ramp {
 }
 
 function grown({ rate, throttle }: Ramp, startedAgo: Milliseconds): number {
-  // An execution that takes long tells late, so the rate must not grow by more while it runs.
+  // Answers of long executions come late, so the rate must grow more slowly.
   if (throttle === undefined) return rate + GROWTH / Math.max(1, startedAgo / 1_000);
   const { ago, ceiling, floor } = throttle;
   const part = ago / Math.min(LONGEST_GROW_BACK, Math.max(GROW_BACK, 20_000 / ceiling)) - 1;
   return ceiling + (ceiling - floor) * part ** 3;
 }
 
-/** After the source refused work because there is too much. What had started before it last did so belongs to that time. */
+/** The ramp after the source refused work. Executions that started before the last refusal belong to that refusal. */
 export function afterThrottle(ramp: Ramp, startedAgo: Milliseconds): Ramp {
   const { rate, throttle } = ramp;
   if (throttle !== undefined && startedAgo >= throttle.ago) return ramp;
@@ -74,15 +82,15 @@ export function afterThrottle(ramp: Ramp, startedAgo: Milliseconds): Ramp {
 }
 
 /**
- * After the source asked for a pause, which it gets. The pause spaces the starts by itself, so the rate does not go below that of a ramp
- * that begins: otherwise a few short pauses in a row would slow the source down for a long time.
+ * The ramp after the source asked for a pause. The pause itself already slows the starts, so the rate does not go below the first
+ * rate. Otherwise a few short pauses in a row would slow the source down for a long time.
  */
 export function afterPause(ramp: Ramp, startedAgo: Milliseconds): Ramp {
   const after = afterThrottle(ramp, startedAgo);
   return { ...after, rate: Math.max(after.rate, Math.min(ramp.rate, FIRST_RATE)) };
 }
 
-/** The average of a few answers at least, and of two seconds at least. In seconds. */
+/** The time over which answers are averaged, in seconds: at least two seconds, and long enough for five answers. */
 function measuredOver(rate: number): number {
   return Math.max(2, 5 / rate);
 }

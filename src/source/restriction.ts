@@ -3,7 +3,7 @@ import type { Change, Refund, Restriction } from './change.ts';
 import { isNormal, type Memory } from './memory.ts';
 import { writeMemory } from './stored.ts';
 
-/** The change that makes a store remember this, and enforce what follows from it. */
+/** The change that stores this memory and the restriction that follows from it. */
 export function changeTo(memory: Memory, tokens = 0, refunds: readonly Refund[] = []): Change {
   if (isNormal(memory)) return { tokens, refunds };
   const restriction = restrictionOf(memory);
@@ -31,7 +31,10 @@ export function restrictionOf({ phase, quota }: Memory): Restriction | undefined
   }
 }
 
-/** A worker comes a little late to each start. With a burst of 1 each would delay the next one, and a rate of some starts a second were never reached. */
+/**
+ * Workers are a little late for each start. With a burst of 1, each late start would delay the next one, and the rate would never
+ * be reached.
+ */
 const LATE_BURST = 2;
 
 function shut(shutFor: number): Pick<Restriction, 'shutFor'> {

@@ -1,6 +1,6 @@
 import { type Memory, NORMAL, WHY_A_PERSON } from './memory.ts';
 
-/** The form in which memories are written. A memory of another form is not understood. */
+/** The version of the format of stored memories. Other versions are not read. */
 const VERSION = 1;
 
 export function writeMemory(memory: Memory): string {
@@ -8,8 +8,8 @@ export function writeMemory(memory: Memory): string {
 }
 
 /**
- * Reads what `writeMemory` wrote. What is damaged, or of a version that this one does not know, counts as the memory of a source in
- * its normal state: the next observation removes it.
+ * Reads what `writeMemory` wrote. A damaged memory, or one of an unknown version, counts as that of a source in its normal state,
+ * and the next observation removes it.
  */
 export function readMemory(text: string): Memory {
   let value: unknown;

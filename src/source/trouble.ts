@@ -2,8 +2,8 @@ import type { Milliseconds } from '../duration.ts';
 import type { Memory, WhyAPerson } from './memory.ts';
 
 /**
- * The condition of a source. `watched`: it failed, and a failure of another task would show that it is down. `near_limit`: it said that
- * little of its limit is left. `asked_to_wait`: it is shut until a Retry-After is over.
+ * The condition of a source. `watched`: it failed, and counts as down if another task fails too. `near_limit`: it said that
+ * little of its limit is left. `asked_to_wait`: none of its tasks starts until a Retry-After is over.
  */
 export const CONDITIONS = [
   'watched',
@@ -16,12 +16,12 @@ export const CONDITIONS = [
 ] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
-/** What the memory of a source says to people. */
+/** What people see of the memory of a source. */
 export interface Trouble {
   readonly condition: Condition;
   /** How long it has not been in its normal state. */
   readonly sinceMs: Milliseconds;
-  /** The reason of the failure that shut it, or of the last one that was seen, and its message. */
+  /** The reason and message of the failure that caused the hold, or of the last failure. */
   readonly reason?: string;
   readonly message?: string;
   /** Probes that failed since then. */
@@ -30,7 +30,7 @@ export interface Trouble {
   readonly why?: WhyAPerson;
 }
 
-/** What there is to say of a source; undefined for one in its normal state. `memory` is aged to the present. */
+/** What people see of a source; undefined if it is in its normal state. `memory` is aged to the present. */
 export function troubleOf({ phase, evidence, permanent, quota }: Memory): Trouble | undefined {
   switch (phase.name) {
     case 'closed': {

@@ -77,7 +77,39 @@ function overClasses(types) {
   };
 }
 
+/** Drains one source alone, then beside held tasks of very many sources that are shut. */
+function besideShut({ sources, tasks }) {
+  return async (bench, scale) => {
+    const shut = Math.ceil(sources * scale);
+    const next = await bench.claimer();
+    const claimAndSettle = async (limit) => {
+      const claimed = await next({ limit });
+      await bench.settle(bench.store, claimed);
+      return count(claimed);
+    };
+    const drain = async (what, limit, amount) => {
+      await bench.enqueue(amount, () => ({ source: 'open' }));
+      // Both times without dead rows of before.
+      await bench.query('VACUUM');
+      return bench.measure(`${what}, ${limit} at a time`, amount / limit, () => claimAndSettle(limit));
+    };
+    await drain('warm', 50, 5_000);
+    const lines = [await drain('alone', 50, 10_000), await drain('alone', 1, 1_000)];
+    await bench.enqueue(Math.ceil(tasks * scale), (n) => ({ source: `shut${n % shut}` }));
+    for (let n = 0; n < shut; n++) {
+      const restriction = { cause: 'breaker', shutFor: 3_600_000, probing: false, ramping: false };
+      const change = { memory: '{}', tokens: 0, refunds: [], restriction };
+      await bench.store.sources.change(`shut${n}`, { revision: 0, change });
+    }
+    await bench.enqueue(10, () => ({ source: 'open' }));
+    lines.push(await bench.measure(`first claim beside ${shut} shut sources`, 1, () => claimAndSettle(10)));
+    await drain('warm', 50, 5_000);
+    return [...lines, await drain('beside', 50, 10_000), await drain('beside', 1, 1_000)];
+  };
+}
+
 export const SCENARIOS = {
+  'shut-sources': { run: besideShut({ sources: 10_000, tasks: 1_000_000 }) },
   'nothing-waits': {
     run: async (bench) => {
       const next = await bench.claimer();

@@ -398,7 +398,7 @@ export interface SourceStore extends SourceStates {
   /** Pauses a queue: none of its tasks is claimed. */
   pause(queue: string, by: By): Promise<void>;
   resume(queue: string): Promise<void>;
-  /** Sets up a queue; what is left out stays. Its waiting tasks are put into the new order at once. */
+  /** Sets up a queue; what is left out stays. Resolves when its waiting tasks are in the new order. */
   setUp(queue: string, settings: Partial<QueueSettings>): Promise<void>;
 }
 

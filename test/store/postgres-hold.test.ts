@@ -175,7 +175,7 @@ describe('while the settings of a queue are not committed yet', () => {
     const worker = await join();
     const busy = Array.from({ length: 40 }, (_, n) => newTask({ source: `busy ${n}` }));
     await store.tasks.enqueue([...busy, ...busy]);
-    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', NULL, true)`);
+    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', true)`);
     await enqueueInSql('default', 'late');
     const { tasks } = await answerAfter(store.tasks.claim(claimRequest(worker, { limit: 1 })), commit);
     expect(tasks).toHaveLength(1);
@@ -188,10 +188,11 @@ describe('while the settings of a queue are not committed yet', () => {
   test('a task that becomes due takes its place in the new order', async () => {
     const worker = await join();
     await store.tasks.enqueue([newTask({ source: 'a' }), newTask({ source: 'a' })]);
-    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', 'priority', NULL)`);
+    const commit = await callSlowly(`order_queue(gen_random_uuid(), 'default', 'priority')`);
     const urgent = await enqueueInSql('default', 'b', 9);
-    // This claim began before the new order, and finds the task that was first in the former.
-    await answerAfter(store.tasks.claim(claimRequest(worker, { limit: 1 })), commit);
+    // It is left to a claim that sees the new order.
+    await store.tasks.claim(claimRequest(worker, { limit: 1 }));
+    await commit();
 
     expect(idsOf((await store.tasks.claim(claimRequest(worker, { limit: 1 }))).tasks)).toEqual([urgent]);
   });
@@ -200,13 +201,40 @@ describe('while the settings of a queue are not committed yet', () => {
     const worker = await join();
     await store.tasks.enqueue([newTask()]);
     await store.tasks.claim(claimRequest(worker, { limit: 2 }));
-    const commit = await callSlowly(`set_up_queue(gen_random_uuid(), 'default', 'priority', NULL)`);
+    const commit = await callSlowly(`order_queue(gen_random_uuid(), 'default', 'priority')`);
     await enqueueInSql('default', 'b', 9);
     const claim = await store.tasks.claim(claimRequest(worker, { limit: 1 }));
     await commit();
 
     expect(claim).toMatchObject({ tasks: [], nextDueIn: 100 });
   });
+});
+
+test('tasks whose queue got another order are claimed meanwhile, and each in its place once they are all reordered', async () => {
+  const worker = await join();
+  const tasks = Array.from({ length: 6 }, (_, n) => newTask({ source: `s${n % 2}`, priority: n }));
+  const ids = (await store.tasks.enqueue([...tasks, newTask({ queue: 'other' }), newTask({ delay: 60_000 })])).map(
+    ({ id }) => id,
+  );
+  const inSql = async (call: string) => {
+    const [row] = await ask(database.directUrl, `SELECT ${functions}.${call} AS answer`);
+    return row?.answer;
+  };
+  const claimed = async (limit: number) =>
+    idsOf((await store.tasks.claim(claimRequest(worker, { limit, queues: ['default'] }))).tasks);
+
+  // Whoever changed the order ended in the middle of it.
+  expect(await inSql("order_queue(gen_random_uuid(), 'default', 'priority')")).toBe(true);
+  expect(await inSql('reorder(4)')).toBe(true);
+  const [urgent] = await store.tasks.enqueue([newTask({ priority: 9 })]);
+  expect(await claimed(1)).toEqual([urgent?.id]);
+  expect(await claimed(1)).toHaveLength(1);
+
+  await store.sources.setUp('default', { order: 'priority' });
+  expect(await inSql('reorder(4)')).toBe(false);
+  const left = await claimed(9);
+  expect(left).toEqual(ids.toReversed().filter((id) => left.includes(id)));
+  expect(left).toHaveLength(5);
 });
 
 test('a task that was enqueued before its queue got another order, and retried before it was due, takes its place in the new order', async () => {

@@ -227,7 +227,8 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     const { sources, records } = store;
     await losing('.hold_source(', () => sources.hold('imap:INBOX', by));
     await losing('.pause_queue(', () => sources.pause('default', by));
-    await losing('.set_up_queue(', () => sources.setUp('default', { order: 'lifo', fair: true }));
+    await losing('.order_queue(', () => sources.setUp('default', { order: 'lifo' }));
+    await losing('.set_up_queue(', () => sources.setUp('default', { fair: true }));
     expect(await records.sources()).toMatchObject([{ name: 'imap:INBOX', hold: { actor: 'maria' } }]);
     expect(await records.queues()).toMatchObject([{ order: 'lifo', fair: true, paused: { actor: 'maria' } }]);
     await losing('.release_source(', () => sources.release('imap:INBOX'));

@@ -26,6 +26,8 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/008-days'), leastWriter: 1 },
   { sql: () => sqlFile('tables/009-redrives'), leastWriter: 1 },
   { sql: () => sqlFile('tables/010-source-states'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/011-inactive-lanes'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/012-reordered-queues'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

@@ -194,6 +194,18 @@ export function promisesOfLimits(factory: StoreFactory): void {
       expect(await claim(worker)).toMatchObject({ count: 2 });
     });
 
+    test('hints that workers may have work when a slot of it is freed', async () => {
+      const worker = await scene.join();
+      await setUp({ concurrency: 1 });
+      await scene.enqueue(...many(2));
+      const [one] = (await claim(worker)).tasks;
+      const heard = new Promise<void>((resolve) => {
+        scene.store.upkeep.onNews((news) => (news === 'work' || news === 'any' ? resolve() : undefined));
+      });
+      await scene.settle(one as Claimed, succeeded());
+      await heard;
+    });
+
     test('another pace counts from when it is set: a slow one of before holds nothing back', async () => {
       const worker = await scene.join();
       await setUp({ pace: { perSecond: 0.01, burst: 1 } });

@@ -33,7 +33,7 @@ DECLARE
   had_deadline boolean;
   took record;
   is_limited boolean;
-  go_on_at bigint;
+  opens_at bigint;
 BEGIN
   -- As `has_limits`: a function would take as long as all of this.
   SELECT EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
@@ -57,7 +57,13 @@ BEGIN
     has_left := promote(now_, 1000);
     is_limited := is_limited OR has_limits();
   END IF;
-  IF is_limited THEN go_on_at := open_sources(now_, 100); END IF;
+  IF is_limited THEN
+    IF deactivate_closed(200) THEN
+      -- More sources were closed than one transaction deactivates: the next claim goes on with them.
+      RETURN json_build_object('known', true, 'now', now_, 'next', now_, 'expired', false, 'unfinished', true);
+    END IF;
+    opens_at := open_sources(now_, 100);
+  END IF;
   IF p_request ->> 'only' IS NULL THEN
     took := take_next(p_request, is_limited, p_token, now_);
   ELSE
@@ -72,12 +78,10 @@ BEGIN
     SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
     IF has_left THEN due := greatest(due, now_ + 100); END IF;
   END IF;
-  IF go_on_at IS NOT NULL OR took.is_blocked THEN
-    -- Somebody else has the row of a source or queue locked for a moment, or there is more to open.
-    due := least(due, coalesce(go_on_at, now_ + 20));
-  ELSIF is_limited THEN
-    due := least(due, next_opening(now_));
-  END IF;
+  -- Somebody else has the row of a source or queue locked for a moment.
+  IF took.is_blocked THEN opens_at := least(opens_at, now_ + 20); END IF;
+  IF took.is_limited THEN opens_at := least(opens_at, next_opening(now_)); END IF;
+  due := least(due, opens_at);
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
     'sources', CASE WHEN took.is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND took.is_unfinished);
@@ -200,6 +204,7 @@ BEGIN
   is_blocked := false;
   is_limited := false;
   IF p_queue.is_limited THEN
+    is_limited := true;
     SELECT q.permits, q.is_locked INTO queue_permits, is_blocked FROM queue_room(p_queue.queue, p_now) q;
     most := least(most, queue_permits);
     p_ahead := 0;
@@ -245,13 +250,19 @@ BEGIN
     fit := wanted;
     IF wanted <> '{}' AND is_large THEN fit := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
     is_limited := is_limited OR coalesce(found.is_limited, false);
-    got := lease(fit, p_request, p_token, p_limited, p_queue.is_limited, p_now);
+    got := lease(fit, p_request, p_token, p_limited, p_now);
     IF got IS NULL THEN
       is_unfinished := true;
       RETURN;
     END IF;
-    IF got <> '{}' AND found.is_limited THEN PERFORM note_starts(got, p_now); END IF;
-    IF got <> '{}' AND p_queue.is_limited THEN PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now); END IF;
+    IF got <> '{}' AND found.is_limited THEN
+      PERFORM count_for_sources(got);
+      PERFORM note_starts(got, p_now);
+    END IF;
+    IF got <> '{}' AND p_queue.is_limited THEN
+      PERFORM count_for_queues(got);
+      PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now);
+    END IF;
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
     IF reach IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
         AND (found.has_more OR found.blocks IS NOT NULL) THEN
@@ -369,10 +380,9 @@ BEGIN
 END $$;
 
 -- Leases those of these tasks that are still ready and that nobody else has locked, and answers them in the given order; none where
--- the worker is gone, or has given this claim up. With `p_limited` they are counted for sources that are limited or probed. Without, null
--- where limits were set since the claim began: it is made again, for who sets a limit counts what was leased before, and waits for the
--- claims that have the lock of a queue.
-CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_limited boolean, p_counts_queue boolean, p_now bigint)
+-- the worker is gone, or has given this claim up. Null where limits were set since a claim without `p_limited` began: it is made again,
+-- for who sets a limit counts what was leased before, and waits for the claims that have the lock of a queue.
+CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_limited boolean, p_now bigint)
   RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   worker_ bigint := p_request ->> 'worker';
@@ -397,8 +407,7 @@ BEGIN
   END IF;
   WITH changed AS (
     UPDATE live l SET state = 'running', since = p_now, worker = worker_, token = p_token, revision = 0, cancel = false,
-      why = NULL, lost_by = NULL, executions = l.executions + 1,
-      counted = CASE WHEN p_limited THEN counted_for(l.lane) END, is_probe = p_limited AND is_probed(l.lane), counted_queue = CASE WHEN p_counts_queue THEN queue_of(l.class) END,
+      why = NULL, lost_by = NULL, executions = l.executions + 1, counted = NULL, counted_queue = NULL, is_probe = false,
       idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
     WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
   SELECT array_agg(id ORDER BY array_position(p_ids, id)), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
@@ -464,14 +473,16 @@ BEGIN
     picked := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) WHERE t.id <> ALL(of_queue) ORDER BY t.n);
   END LOOP;
   picked := picked[1 : most];
-  done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, p_limited,
-    EXISTS (SELECT 1 FROM unnest(queues_) q WHERE q.is_limited), p_now);
+  done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, p_limited, p_now);
   IF done.taken IS NULL THEN
     done.taken := '{}';
     done.is_unfinished := true;
   END IF;
   IF done.taken = '{}' THEN RETURN done; END IF;
-  IF p_limited THEN PERFORM note_starts(done.taken, p_now); END IF;
+  IF NOT p_limited THEN RETURN done; END IF;
+  PERFORM count_for_sources(done.taken);
+  PERFORM count_for_queues(done.taken);
+  PERFORM note_starts(done.taken, p_now);
   FOREACH queue_ IN ARRAY queues_ LOOP
     IF queue_.is_limited THEN
       PERFORM note_queue_starts(queue_.queue, (SELECT count(*) FROM live WHERE id = ANY(done.taken) AND class = ANY(queue_.classes))::integer,

@@ -1,5 +1,6 @@
--- Opening by time: sources whose wait is over, budgets that have a token again, and holds that end. The lanes of these become active.
--- A source that somebody has locked, or of which somebody has a lane locked, is left to a later claim.
+-- Each claim begins with the sources that were closed or open again, a bounded number of them: the lanes of a closed source are
+-- deactivated; those of a source whose wait is over, whose budget has a token again, or whose hold ends, become active. A source that
+-- somebody has locked, or of which somebody has a lane locked, is left to a later claim.
 
 -- Whether any source has a state, a limit, a budget that is not full, or a hold that ends by itself, or any queue a limit.
 CREATE FUNCTION has_limits() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
@@ -18,8 +19,22 @@ BEGIN
     (SELECT ceil(min(next_start))::bigint FROM queues WHERE per_second IS NOT NULL AND next_start > p_now));
 END $$;
 
--- Opens what is due, at most `p_most` of each kind. Where some are left, answers when to go on: at once where they are too many, and a little
--- later where somebody has them locked.
+-- Deactivates the lanes of at most `p_most` closed sources. Answers whether there may be more. Lanes that somebody has locked stay active
+-- until a claim meets them.
+CREATE FUNCTION deactivate_closed(p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  closed text[] := ARRAY(SELECT name FROM source_states WHERE closed_by IS NOT NULL AND NOT lanes_inactive LIMIT p_most
+    FOR UPDATE SKIP LOCKED);
+BEGIN
+  IF closed = '{}' THEN RETURN false; END IF;
+  UPDATE source_states SET lanes_inactive = true WHERE name = ANY(closed);
+  UPDATE lanes SET active = false
+    WHERE id IN (SELECT id FROM lanes WHERE source = ANY(closed) AND active FOR NO KEY UPDATE SKIP LOCKED);
+  RETURN cardinality(closed) = p_most;
+END $$;
+
+-- Opens what is due, at most `p_most` of each kind. Answers when the next is due: at once where too many were, and a little later where
+-- somebody has them locked.
 CREATE FUNCTION open_sources(p_now bigint, p_most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   s source_states;
@@ -30,8 +45,9 @@ DECLARE
   holds integer := 0;
   gates integer := 0;
   budgets integer := 0;
+  next_at bigint := next_opening(p_now);
 BEGIN
-  IF coalesce(next_opening(p_now) > p_now, true) THEN RETURN NULL; END IF;
+  IF coalesce(next_at > p_now, true) THEN RETURN next_at; END IF;
   FOR hold IN SELECT name FROM sources WHERE until <= p_now ORDER BY until LIMIT p_most FOR UPDATE SKIP LOCKED LOOP
     holds := holds + 1;
     lanes_ := own_lanes(hold.name);
@@ -50,7 +66,7 @@ BEGIN
     END IF;
     lanes_ := own_lanes(s.name);
     CONTINUE WHEN lanes_ IS NULL;
-    UPDATE source_states SET closed_by = NULL, opens_at = NULL WHERE name = s.name;
+    UPDATE source_states SET closed_by = NULL, opens_at = NULL, lanes_inactive = false WHERE name = s.name;
     woken := woken || lanes_;
   END LOOP;
   FOR s IN SELECT * FROM source_states WHERE budget_opens_at <= p_now ORDER BY budget_opens_at LIMIT p_most FOR UPDATE SKIP LOCKED LOOP
@@ -61,7 +77,8 @@ BEGIN
     woken := woken || lanes_;
   END LOOP;
   IF woken <> '{}' THEN PERFORM wake_all(ARRAY(SELECT DISTINCT id FROM unnest(woken) id)); END IF;
-  IF coalesce(next_opening(p_now) > p_now, true) THEN RETURN NULL; END IF;
+  next_at := next_opening(p_now);
+  IF coalesce(next_at > p_now, true) THEN RETURN next_at; END IF;
   RETURN CASE WHEN p_most IN (holds, gates, budgets) THEN p_now ELSE p_now + 20 END;
 END $$;
 

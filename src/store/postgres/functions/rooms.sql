@@ -239,19 +239,16 @@ BEGIN
   UPDATE queues SET next_start = after_starts(per_second, burst, next_start, p_count, p_now) WHERE id = p_queue AND per_second IS NOT NULL;
 END $$;
 
--- The source that a task is counted for when it runs, and whether it is the probe of that.
-CREATE FUNCTION counted_for(p_lane bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- Counts these tasks for their sources while they run, where those are probed or their concurrency is limited.
+CREATE FUNCTION count_for_sources(p_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT s.name FROM lanes a JOIN source_states s ON s.name = a.source
-    WHERE a.id = p_lane AND (s.is_probing OR s.limit_concurrency IS NOT NULL));
-END $$;
-CREATE FUNCTION is_probed(p_lane bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  RETURN EXISTS (SELECT 1 FROM lanes a JOIN source_states s ON s.name = a.source WHERE a.id = p_lane AND s.is_probing);
+  UPDATE live l SET counted = s.name, is_probe = s.is_probing FROM lanes a JOIN source_states s ON s.name = a.source
+  WHERE l.id = ANY(p_ids) AND a.id = l.lane AND (s.is_probing OR s.limit_concurrency IS NOT NULL);
 END $$;
 
--- The queue of a class.
-CREATE FUNCTION queue_of(p_class integer) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+-- The same for their queues.
+CREATE FUNCTION count_for_queues(p_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT queue FROM classes WHERE id = p_class);
+  UPDATE live l SET counted_queue = q.id FROM classes c JOIN queues q ON q.id = c.queue
+  WHERE l.id = ANY(p_ids) AND c.id = l.class AND q.concurrency IS NOT NULL;
 END $$;

@@ -219,6 +219,8 @@ DECLARE
   item settlement;
   -- Whether any of their sources has a row, or may get one.
   has_states boolean := EXISTS (SELECT 1 FROM source_states) OR p_changes;
+  frees_queue boolean := EXISTS (SELECT 1 FROM queues WHERE concurrency IS NOT NULL)
+    AND EXISTS (SELECT 1 FROM live WHERE id = ANY(p_ids || p_item_ids) AND counted_queue IS NOT NULL);
   sources_ record;
   differing bigint[] := '{}';
   refunded bigint[];
@@ -266,6 +268,6 @@ BEGIN
       END LOOP;
     END IF;
   END IF;
-  IF NOT has_states THEN RETURN json_build_object('now', now_, 'answers', array_to_json(answers)); END IF;
-  RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens, 'shuts', sources_.shuts);
+  IF NOT has_states THEN RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', frees_queue); END IF;
+  RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens OR frees_queue, 'shuts', sources_.shuts);
 END $$;

@@ -91,41 +91,69 @@ BEGIN
     WHERE l.state = 'running' AND l.worker IS NOT NULL AND l.why IS DISTINCT FROM 'expiry' AND c.queue = p_queue;
 END $$;
 
--- Puts the waiting tasks of a queue into its new order, and its lanes into their line; sets its limits.
-CREATE FUNCTION set_up_queue(p_call uuid, p_queue text, p_order text, p_fair boolean, p_limits jsonb DEFAULT '{}') RETURNS void LANGUAGE plpgsql AS $$
+-- Gives a queue an order. Returns whether tasks wait in another one: then `reorder` is to be called until none is left.
+CREATE FUNCTION order_queue(p_call uuid, p_queue text, p_order text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF is_first(p_call) THEN
+    PERFORM make_queue(p_queue);
+    IF EXISTS (SELECT 1 FROM queues WHERE name = p_queue AND ordering <> p_order) THEN
+      -- No task is given a key of the order before from here on, and those that have one are seen.
+      PERFORM pg_advisory_xact_lock(lane_lock() + 7, 0);
+      PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;
+      UPDATE queues SET ordering = p_order, reorder_below = (SELECT max(id) + 1 FROM live) WHERE name = p_queue;
+    END IF;
+  END IF;
+  RETURN EXISTS (SELECT 1 FROM queues WHERE name = p_queue AND reorder_below IS NOT NULL);
+END $$;
+
+-- Puts some tasks of a queue whose order was changed into this order, the newest first. Returns whether any may be left, of any queue.
+CREATE FUNCTION reorder(p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  queue_ queues;
+  lowest bigint;
+  ids bigint[];
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM queues WHERE reorder_below IS NOT NULL) THEN RETURN false; END IF;
+  PERFORM pg_advisory_xact_lock(lane_lock() + 7, 0);
+  SELECT * INTO queue_ FROM queues WHERE reorder_below IS NOT NULL ORDER BY id LIMIT 1;
+  IF NOT FOUND THEN RETURN false; END IF;
+  SELECT min(t.id), array_agg(t.id) FILTER (WHERE c.queue = queue_.id) INTO lowest, ids FROM (
+    SELECT id, class FROM live WHERE id < queue_.reorder_below ORDER BY id DESC LIMIT p_most) t JOIN classes c ON c.id = t.class;
+  PERFORM 1 FROM live WHERE id = ANY(ids) ORDER BY id FOR UPDATE;
+  UPDATE live l SET order_key = order_key(queue_.ordering, b.priority, b.submitted_at, queue_.last_key, l.ran_at),
+    seq = CASE WHEN queue_.ordering = 'lifo' THEN -l.id ELSE l.id END
+  FROM bodies b WHERE l.id = ANY(ids) AND b.id = l.id;
+  PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
+    SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(ids) AND state IS NOT DISTINCT FROM 'ready'
+    ORDER BY lane, order_key, seq) ready;
+  UPDATE queues SET reorder_below = lowest WHERE id = queue_.id;
+  RETURN true;
+END $$;
+
+-- Makes a queue fair or not, and sets its limits.
+CREATE FUNCTION set_up_queue(p_call uuid, p_queue text, p_fair boolean, p_limits jsonb DEFAULT '{}') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   before queues;
   lanes_ bigint[];
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
   PERFORM make_queue(p_queue);
-  -- Nobody enqueues with the order before, and what was enqueued with it is seen.
-  PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;
   SELECT * INTO before FROM queues WHERE name = p_queue FOR NO KEY UPDATE;
-  IF before.ordering = coalesce(p_order, before.ordering) AND before.fair = coalesce(p_fair, before.fair) THEN
-    PERFORM limit_queue(before.id, p_limits);
-    RETURN;
-  END IF;
-  UPDATE queues SET ordering = coalesce(p_order, before.ordering), fair = coalesce(p_fair, before.fair) WHERE id = before.id;
-  IF p_order <> before.ordering THEN
-    WITH theirs AS MATERIALIZED (
-      SELECT id FROM live WHERE class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY id FOR UPDATE)
-    UPDATE live l SET order_key = order_key(p_order, b.priority, b.submitted_at, before.last_key, l.ran_at),
-      seq = CASE WHEN p_order = 'lifo' THEN -l.id ELSE l.id END
-    FROM theirs t JOIN bodies b ON b.id = t.id WHERE l.id = t.id;
-  END IF;
-  lanes_ := ARRAY(SELECT l.id FROM lanes l WHERE l.class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY l.id);
-  -- Before the queue's lock, for whoever waits for that may have lanes locked.
-  PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;
-  -- No claim picks from here on until this is committed.
-  PERFORM pg_advisory_xact_lock(lane_lock() + 4, before.id);
-  IF coalesce(p_fair, before.fair) <> before.fair THEN
+  IF p_fair <> before.fair THEN
+    -- What becomes due is left to a claim that sees whether the queue is fair.
+    PERFORM pg_advisory_xact_lock(lane_lock() + 2, before.id);
+    UPDATE queues SET fair = p_fair WHERE id = before.id;
+    lanes_ := ARRAY(SELECT l.id FROM lanes l WHERE l.class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY l.id);
+    -- Before the queue's lock, for whoever waits for that may have lanes locked.
+    PERFORM 1 FROM lanes WHERE id = ANY(lanes_) ORDER BY id FOR NO KEY UPDATE;
+    -- No claim picks from here on until this is committed.
+    PERFORM pg_advisory_xact_lock(lane_lock() + 4, before.id);
     -- Whose first task is first gets the first turn.
     DELETE FROM turns WHERE queue = before.id;
     PERFORM begin_turns(ARRAY(SELECT g.id FROM unnest(lanes_) g(id) CROSS JOIN LATERAL (
       SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' ORDER BY t.order_key, t.seq LIMIT 1) first
       WHERE EXISTS (SELECT 1 FROM lanes l WHERE l.id = g.id AND l.active) ORDER BY first.order_key, first.seq));
+    PERFORM wake_all(lanes_);
   END IF;
-  PERFORM wake_all(lanes_);
   PERFORM limit_queue(before.id, p_limits);
 END $$;

@@ -1,12 +1,12 @@
--- Checkpoints: what an execution of a task saved for later ones.
+-- Checkpoints: a text that an execution of a task saved for later executions.
 
--- The text that was saved last, or null. (`handed` calls this function, because a function with a subquery is not inlined.)
+-- The last saved text, or null. (`handed` calls this function, because a function with a subquery is not inlined.)
 CREATE FUNCTION checkpoint_of(p_task bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT value FROM checkpoints WHERE task = p_task);
 END $$;
 
--- Saves a text. Answers false where the lease is over, or was given only to decide about the task.
+-- Saves a text. Returns false if the lease is over, or is only for deciding about the task.
 CREATE FUNCTION save_checkpoint(p_task bigint, p_execution integer, p_token uuid, p_text text) RETURNS boolean
   LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,6 +1,7 @@
--- Removing what is old, and what one process does for all. Limits are lists of state, reason and how long it is kept.
+-- Removing old tasks, and chores that one process does for all. Limits are lists of state, reason and how long such tasks are
+-- kept.
 
--- Whether this caller does a chore now: one of all does, once in `p_every` milliseconds.
+-- Whether this caller does a chore now. Exactly one of all callers does it, once in `p_every` milliseconds.
 CREATE FUNCTION take_turn(p_call uuid, p_chore text, p_every bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -14,7 +15,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- The states and reasons of those that came to rest; those that succeeded have none.
+-- The states and reasons of tasks that ended or need a person. Succeeded tasks have no reason.
 CREATE FUNCTION rested() RETURNS json LANGUAGE sql SET search_path FROM CURRENT AS $$
   SELECT json_agg(json_build_object('state', state, 'reason', reason)) FROM (SELECT DISTINCT state, reason FROM ended) r
 $$;
@@ -29,9 +30,8 @@ CREATE FUNCTION ripe(p_limits json) RETURNS json LANGUAGE sql SET search_path FR
       ON g ->> 0 = 'succeeded' AND s.since <= now_ms() - (g ->> 2)::bigint HAVING count(*) > 0) r
 $$;
 
--- Removes some tasks whose time is up, with everything that belongs to them, so few at once that nobody waits for it. A call looks at
--- the tasks after an id, in the order of ids, and answers where the next one goes on. When nothing is left to remove, a call drops
--- one of the days that are empty now.
+-- Removes a small batch of tasks whose retention is over, with everything that belongs to them. A call checks the tasks after an
+-- id, in the order of ids, and returns where the next call continues. When no task is left to remove, a call drops one empty day.
 CREATE FUNCTION prune(p_call uuid, p_limits json, p_after bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -51,7 +51,7 @@ BEGIN
   looked_at AS MATERIALIZED (
     SELECT id, state, reason, since FROM ended WHERE id > p_after AND id <= coalesce(last_id, 9223372036854775807) ORDER BY id),
   others AS (
-    -- Somebody may have answered or retried it since it was looked at.
+    -- The task may have been resolved or retried since it was read.
     SELECT e.id, e.class, e.state, e.reason FROM looked_at t JOIN ended e ON e.id = t.id AND e.state = t.state AND e.since = t.since
     WHERE EXISTS (SELECT 1 FROM limits g WHERE g.state = t.state AND g.reason IS NOT DISTINCT FROM t.reason AND t.since <= g.before)
     ORDER BY e.id FOR UPDATE OF e SKIP LOCKED),
@@ -80,8 +80,8 @@ BEGIN
   RETURN done;
 END $$;
 
--- Forgets answers that nobody will ask for again, makes the partitions of the days to come, drops days of old history, and forgets
--- redrives that ended long ago. Answers whether there may be more to do: 0 is no.
+-- Removes old answers of calls, makes the partitions of the next days, drops days of old history, and removes redrives that ended
+-- long ago. Returns whether there may be more to do: 0 means no.
 CREATE FUNCTION tidy(p_listed_for bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();

@@ -1,6 +1,6 @@
--- Partitions of a day each. Whatever is written of a day that has none goes to the default partition, so nothing waits for them.
+-- Partitions by day. Rows of a day without a partition go to the default partition, so no call waits for a new partition.
 
--- Makes the partitions of today and of some days to come, where they are missing.
+-- Makes missing partitions of today and of the next days.
 CREATE FUNCTION make_days(p_now bigint, p_ahead integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   today integer := floor(p_now / 86400000.0);
@@ -10,11 +10,11 @@ BEGIN
   END LOOP;
 END $$;
 
--- Imports put tasks into days that are over. Whoever drops such a day excludes them by this lock.
+-- Imports put tasks into past days. This lock excludes imports while such a day is dropped.
 CREATE FUNCTION import_lock() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT 66 $$;
 
--- Drops one day, before this time, from which retention has removed every task that succeeded. False where there is none, or where
--- others are in the way.
+-- Drops one day before this time from which retention has removed every succeeded task. False if there is none, or if it is
+-- locked.
 CREATE FUNCTION drop_empty_day(p_before bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   day_ integer;
@@ -32,9 +32,9 @@ EXCEPTION WHEN lock_not_available THEN
   RETURN false;
 END $$;
 
--- Takes one step of dropping the oldest day of history that is older than a month: moves the history of some tasks that are still
--- there to `old_executions`, or, when all of it has been moved, drops the day. False where there is nothing to do, or where others
--- are in the way.
+-- Takes one step of dropping the oldest day of history that is older than a month: moves the history of some tasks that still
+-- exist to `old_executions`, or drops the day if everything has been moved. False if there is nothing to do, or if the day is
+-- locked.
 CREATE FUNCTION drop_old_history(p_now bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   old record;

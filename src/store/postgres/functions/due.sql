@@ -1,7 +1,7 @@
--- Tasks whose time comes: when the next one is due or meets its deadline, and how due tasks become ready.
+-- Due tasks: when the next task is due or reaches its deadline, and how due tasks become ready.
 
--- When the next scheduled task is due, and when the next waiting task meets its deadline. Where an old snapshot keeps so many dead
--- index entries that this reads many blocks, a floor lets the next calls start behind them.
+-- When the next scheduled task is due, and when the next waiting task reaches its deadline. If an old snapshot keeps so many dead
+-- index entries that this reads many blocks, it writes a floor, and the next calls start reading after them.
 CREATE FUNCTION next_times(p_now bigint, OUT due bigint, OUT expiring bigint) LANGUAGE plpgsql AS $$
 DECLARE
   least_due bigint := floor_at('due', p_now);
@@ -18,8 +18,8 @@ BEGIN
   IF blocks > 500 THEN PERFORM raise_floor('deadline', least(expiring, p_now), blocks, p_now); END IF;
 END $$;
 
--- When a claim can go on with scheduled tasks, of which the earliest is due at `p_due`. Where a transaction has locked all those
--- that are due now, a claim is made again a little later, for that transaction may stay open for long.
+-- When a claim can make more scheduled tasks ready; the earliest is due at `p_due`. If another transaction has locked all tasks
+-- that are due now, this is a little later, because that transaction may stay open for long.
 CREATE FUNCTION due_in_reach(p_due bigint, p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
   IF p_due IS NULL OR p_due > p_now THEN RETURN p_due; END IF;
@@ -29,7 +29,7 @@ BEGIN
   RETURN (SELECT least(p_now + 100, min(run_at)) FROM live WHERE state = 'scheduled' AND run_at > p_now);
 END $$;
 
--- The same of waiting tasks that meet their deadline, the earliest at `p_deadline`.
+-- The same for waiting tasks that reach their deadline, the earliest at `p_deadline`.
 CREATE FUNCTION deadline_in_reach(p_deadline bigint, p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
   IF p_deadline IS NULL OR p_deadline > p_now THEN RETURN p_deadline; END IF;
@@ -40,11 +40,12 @@ BEGIN
     WHERE deadline IS NOT NULL AND deadline > p_now AND state IN ('scheduled', 'ready'));
 END $$;
 
--- Makes due tasks ready, at most so many, the earliest first. Tasks that were enqueued without a lane get one, and the key of the order
--- that their queue has now. Answers whether it left tasks to a later claim, because their queue is being set up.
+-- Makes at most `p_most` due tasks ready, the earliest first. Tasks that were enqueued without a lane get one, and the key for
+-- the present order of their queue. Returns whether it left tasks to a later claim because the settings of their queue are being
+-- changed.
 CREATE FUNCTION promote(p_now bigint, p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  -- The classes of queues that are being set up.
+  -- The classes of queues whose settings are being changed.
   changing integer[] := '{}';
   more integer[];
   due bigint[];
@@ -60,7 +61,8 @@ BEGIN
         AND (lane IS NOT NULL OR class <> ALL(changing)) ORDER BY run_at, id LIMIT p_most FOR UPDATE SKIP LOCKED) first;
     IF due IS NULL THEN RETURN changing <> '{}'; END IF;
     EXIT WHEN NOT are_new;
-    -- Their queues stay as they are until this is committed. A lock that is not had at once is not waited for, because tasks are locked.
+    -- The settings of their queues cannot change until this is committed. It does not wait for these locks, because it has locked
+    -- tasks.
     more := ARRAY(SELECT c.id FROM (SELECT DISTINCT c.queue FROM live l JOIN classes c ON c.id = l.class
         WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 1) q JOIN classes c ON c.queue = q.queue
       WHERE NOT pg_try_advisory_xact_lock_shared(lane_lock() + 2, q.queue));
@@ -79,12 +81,12 @@ BEGIN
       WHERE l.id = ANY(due) AND l.lane IS NULL AND b.id = l.id AND c.id = l.class AND q.id = c.queue;
   END IF;
   IF EXISTS (SELECT 1 FROM source_states WHERE is_ramping) THEN
-    -- What comes to a source that ramps for its first execution is new work.
+    -- While a source ramps, tasks before their first execution are new work.
     UPDATE live l SET lane = lane_of(l.class, a.source, track_now(l, a.source)) FROM lanes a
       WHERE l.id = ANY(due) AND l.lane IS NOT NULL AND a.id = l.lane AND a.track <> track_now(l, a.source);
   END IF;
   IF current_setting('holdfast.woke', true) = 'yes' THEN
-    -- This transaction has locked lanes already and must not wait for others. The next claim takes what is left.
+    -- This transaction has locked lanes already and must not wait for other locks. The next claim takes the other tasks.
     SELECT array_agg(id) INTO mine FROM (
       SELECT id FROM lanes WHERE id IN (SELECT lane FROM live WHERE id = ANY(due)) FOR NO KEY UPDATE SKIP LOCKED) own;
     due := ARRAY(SELECT id FROM live WHERE id = ANY(due) AND lane = ANY(mine));

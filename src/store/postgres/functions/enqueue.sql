@@ -1,7 +1,7 @@
--- Enqueueing. A call over the store's own connection puts a task straight into its lane. Inside a caller's transaction a task is
--- scheduled for now, and the next claim after the commit puts it into its lane: that transaction may stay open for long, so it
--- locks nothing but its keys, and new queues and classes. A call of the store that meets one of these locks fails after `p_patience`
--- with lock_not_available (55P03). Nothing was changed then, and the store makes the call again, apart from all others.
+-- Enqueueing. A call on the store's own connection puts a task directly into its lane. Inside a caller's transaction, a task is
+-- scheduled for now, and the next claim after the commit puts it into its lane. That transaction may stay open for long, so it
+-- locks only its keys, and new queues and classes. A call of the store that waits for one of these locks fails after `p_patience`
+-- with lock_not_available (55P03). Then nothing was changed, and the store repeats the call separately from all others.
 
 CREATE TYPE new_task AS (
   g integer, p integer, b text, i boolean, d bigint, da bigint, sa bigint, dl bigint, k text, po text,
@@ -18,7 +18,7 @@ BEGIN
   RETURN before;
 END $$;
 
--- The class and the lane of new tasks of each (queue, type, category, needs, source), made where they are missing.
+-- The class and the lane of new tasks of each (queue, type, category, needs, source). Missing ones are made.
 CREATE FUNCTION places_of(p_groups json, p_lanes boolean, p_patience integer, OUT classes integer[], OUT lanes bigint[],
   OUT orders text[], OUT last_keys double precision[], OUT types text[], OUT sources text[])
 LANGUAGE plpgsql AS $$
@@ -26,7 +26,7 @@ DECLARE
   before text;
 BEGIN
   IF p_lanes THEN
-    -- Their order stays as it is read here until this is committed.
+    -- The orders of these queues cannot change until this is committed.
     PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, id) FROM (
       SELECT id FROM queues WHERE name IN (SELECT g ->> 0 FROM json_array_elements(p_groups) g) ORDER BY id) known;
   END IF;
@@ -50,8 +50,9 @@ BEGIN
       ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
     PERFORM set_config('lock_timeout', before, true);
     IF p_lanes THEN
-      -- Calls that make lanes do so one after the other: in a fair queue new sources line up as they come. This lock comes after
-      -- the queues and classes, so that nobody waits for a caller's transaction while holding it.
+      -- Calls make lanes one after the other, so that new sources of a fair queue get their turns in the order in which they
+      -- come. This lock is taken after the queues and classes, so that no call waits for a caller's transaction while it has this
+      -- lock.
       PERFORM pg_advisory_xact_lock(lane_lock(), 65);
       PERFORM lane_of(want.class, want.source, new_track_of(want.source)) FROM (
         SELECT c.id AS class, g.v ->> 4 AS source FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
@@ -62,12 +63,12 @@ BEGIN
   END LOOP;
 END $$;
 
--- Records tasks that have neither key nor unique key: one statement for all. Answers as `enqueue_tasks`.
+-- Records tasks without keys and unique keys, with one statement for all. Answers as `enqueue_tasks`.
 CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
   place record;
-  -- Variables of their own, for an element of such an array is found at once.
+  -- Separate variables, because reading an element of such an array is fast.
   classes_ integer[];
   lanes_ bigint[];
   orders_ text[];
@@ -108,10 +109,9 @@ BEGIN
   RETURN json_build_object('receipts', coalesce(ids, '[]'), 'woke', wake_lanes(woken, keys, seqs));
 END $$;
 
--- Takes the keys and unique keys of these tasks, where nobody has them, for the ids that are answered in the order of the tasks. A
--- task whose key another call has taken has no id. One that repeats a key of this call has one, and takes nothing yet: the task
--- before it may not be recorded. All keys come before all unique keys, and each kind in one order, so that no two
--- calls can wait for each other.
+-- Takes the free keys and unique keys of these tasks, and returns new ids in the order of the tasks. A task whose key another
+-- call has taken gets no id. A task that repeats a key of this call gets an id, but takes no key yet, because the earlier task
+-- may not be recorded. All keys are taken before all unique keys, each sorted, so that two calls cannot wait for each other.
 CREATE FUNCTION take_keys(p_tasks json, p_types text[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   ids bigint[];
@@ -140,7 +140,7 @@ BEGIN
   RETURN ids;
 END $$;
 
--- Records tasks one by one, for they may meet others with the same key or unique key, even of the same call.
+-- Records tasks one by one, because others may have the same key or unique key, even in the same call.
 CREATE FUNCTION enqueue_keyed(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -178,7 +178,8 @@ BEGIN
   sources_ := place.sources;
   before := set_patience(p_patience);
   IF p_lanes THEN
-    -- Before the keys come the tasks that may be replaced: whoever has these locked may be about to take keys.
+    -- Tasks that may be replaced are locked before the keys, because a transaction that has locked them may be about to take
+    -- keys.
     PERFORM 1 FROM live WHERE id IN (
       SELECT u.task FROM json_populate_recordset(NULL::new_task, p_tasks) t
       JOIN uniques u ON u.key = t.uk AND u.type = types_[t.g + 1] WHERE t.uc = 'replace') ORDER BY id FOR UPDATE;
@@ -196,7 +197,7 @@ BEGIN
     IF task.k IS NOT NULL THEN
       SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
       IF NOT FOUND THEN
-        -- It was taken, and its task was not recorded or is removed by now.
+        -- The key was taken, but its task was not recorded or has been removed.
         ids[task.n] := coalesce(ids[task.n], nextval('bodies_id_seq'));
         INSERT INTO keys (type, key, task) VALUES (task_type, task.k, ids[task.n]) ON CONFLICT DO NOTHING;
         SELECT k.task INTO known FROM keys k WHERE k.key = task.k AND k.type = task_type;
@@ -220,10 +221,11 @@ BEGIN
             DETAIL = json_build_object('occupant', occupant, 'type', task_type, 'key', task.uk)::text;
         END IF;
         IF task.uc = 'replace' THEN
-          -- One that runs stays, and is not locked: its worker could not settle it before a caller's transaction ends.
+          -- A running task is not replaced. It is not locked either: otherwise its worker could not settle it until the caller's
+          -- transaction ends.
           SELECT l.id, l.state INTO replaced_id, replaced_from FROM live l WHERE l.id = occupant AND l.state <> 'running'
             FOR UPDATE;
-          -- It may have gone on while it was waited for.
+          -- Its state may have changed during the wait.
           CONTINUE WHEN NOT EXISTS (SELECT 1 FROM uniques u WHERE u.type = task_type AND u.key = task.uk AND u.task = occupant);
         END IF;
         EXIT WHEN task.uc = 'ignore' OR replaced_id IS NULL;
@@ -260,7 +262,7 @@ BEGIN
       ELSE json_build_array(task_id, true, replaced_id) END;
   END LOOP;
   PERFORM set_config('lock_timeout', before, true);
-  -- One that was replaced in this very call is there no more.
+  -- A task that was replaced in this call does not exist any more.
   SELECT wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) INTO woke FROM (
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(entered) AND state IS NOT DISTINCT FROM 'ready'
     ORDER BY lane, order_key, seq) ready;
@@ -283,7 +285,7 @@ BEGIN
   RETURN done;
 END $$;
 
--- Enqueues in the caller's own transaction, which goes on whatever is answered.
+-- Enqueues in the caller's own transaction, which can continue whatever the result is.
 CREATE FUNCTION enqueue_within(p_call json) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   conflict text;
@@ -296,7 +298,7 @@ EXCEPTION WHEN SQLSTATE 'HF001' THEN
   RETURN json_build_object('conflict', conflict::json);
 END $$;
 
--- Moves a task that has not ended out of the live tables, as ended in this way.
+-- Ends a live task in this state: moves it out of the live tables.
 CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,6 @@
--- Floors: where to start to read an index. An old snapshot keeps dead entries from being removed, and they stand in front of the live
--- ones. A floor notes, for about a second, where the live ones start. It is only written after many blocks were read in vain.
+-- Floors: where to start reading an index. While an old snapshot is open, dead entries cannot be removed, and they are before the
+-- live ones. A floor stores, for about a second, where the live entries start. It is only written after many blocks of dead
+-- entries were read.
 
 -- The floor of this name, or minus infinity.
 CREATE FUNCTION floor_of(p_name text, p_now bigint) RETURNS double precision LANGUAGE plpgsql STABLE AS $$
@@ -7,24 +8,24 @@ BEGIN
   RETURN coalesce((SELECT floor FROM floors WHERE name = p_name AND until > p_now), '-infinity');
 END $$;
 
--- The same as a time: 'due' is that of scheduled tasks, 'deadline' that of waiting ones.
+-- The same as a time: 'due' for scheduled tasks, 'deadline' for waiting tasks.
 CREATE FUNCTION floor_at(p_name text, p_now bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN coalesce((SELECT floor::bigint FROM floors WHERE name = p_name AND until > p_now), -9223372036854775808);
 END $$;
 
--- How many blocks of a table and an index of it this transaction has read.
+-- How many blocks of a table and one of its indexes this transaction has read.
 CREATE FUNCTION blocks_read(p_table regclass, p_index regclass) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT pg_stat_get_xact_blocks_fetched(p_table) + pg_stat_get_xact_blocks_fetched(p_index)
 $$;
 
--- Until when a floor counts. A task may be committed late below it, so this is a second, and more where reading takes longer.
+-- Until when a floor is valid. A task below it may be committed late, so this is only a second, or more if reading takes longer.
 CREATE FUNCTION believed_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT p_now + 1000 + p_blocks / 5
 $$;
 
--- Writes a floor, after this many blocks were read in vain. One that still counts is raised, and counts for no longer: otherwise what
--- was committed late below it would stay hidden for as long as floors are raised.
+-- Writes a floor after this many blocks of dead entries were read. A floor that is still valid is raised, but not valid for
+-- longer: otherwise a task below it that was committed late could stay hidden for ever.
 CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
@@ -35,7 +36,7 @@ BEGIN
   END IF;
 END $$;
 
--- Lowers the floors of queues below the ranks of lanes that were just woken.
+-- Lowers the floors of queues below the ranks of lanes that were just activated.
 CREATE FUNCTION lower_floors(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   queue_ record;

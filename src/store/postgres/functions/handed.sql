@@ -1,4 +1,4 @@
--- What a worker is told of a task that it leases.
+-- The data of a leased task that a worker gets.
 
 -- A JSON list as an array of texts; null for anything else. (It is in plpgsql, which keeps plans; SQL functions that are not
 -- inlined are planned at each call.)
@@ -8,7 +8,7 @@ BEGIN
   RETURN ARRAY(SELECT json_array_elements_text(p_list));
 END $$;
 
--- A leased task as a list. The last element has what is remembered of earlier executions, and is null where there is nothing.
+-- A leased task as a list. The last element has the facts about earlier executions; it is null if there are none.
 CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
   SELECT json_build_array(l.id, l.executions, l.class, b.source, b.priority, b.submitted_at, b.payload, l.revision, l.since,
     l.deadline, l.idempotent, b.key, b.policy, l.cancel,

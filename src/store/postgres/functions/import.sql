@@ -1,12 +1,12 @@
--- Tasks that are imported from another queue.
+-- Importing tasks from another queue.
 
 CREATE TYPE imported_task AS (
   stands text, executions integer, charged jsonb, deferrals integer, in_a_row integer, reason text, error text, result text,
   ended_at bigint, actor text, note text, imported text
 );
 
--- Records tasks of another queue as they stood there. Keys mean the same as for new tasks: a known one is answered, and its task stays
--- as it is. None of them has a unique key.
+-- Records tasks of another queue with their states and counts. Keys mean the same as for new tasks: if a key is known, the id of
+-- its task is returned, and that task stays as it is. Imported tasks have no unique key.
 CREATE FUNCTION import_tasks(p_call uuid, p_groups json, p_tasks json, p_imported json) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -79,7 +79,7 @@ BEGIN
   SELECT json_agg(json_build_array(known, known IS NOT DISTINCT FROM id) ORDER BY n), bool_or(known IS NULL)
   INTO done, is_lost FROM met;
   IF is_lost THEN
-    -- A key was taken, and its task was removed a moment later. Made again, the call takes the key.
+    -- A key was taken, and its task was removed a moment later. When the call is repeated, it takes the key.
     RAISE EXCEPTION 'A task was removed while its key was looked up.' USING ERRCODE = 'serialization_failure';
   END IF;
   PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (

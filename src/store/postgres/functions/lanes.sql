@@ -1,8 +1,9 @@
--- The order of tasks in a queue, and the lanes that they wait in: how lanes are made, woken, ranked and put to rest.
+-- The order of tasks in a queue, and the lanes in which they wait: how lanes are made, activated, ranked and deactivated.
 
--- Where a task stands in its queue: the smaller, the sooner. One that has run stands behind what was submitted up to its last
--- start, so that nothing runs twice before a ready task that has not run; in a lifo queue behind all of those. Weighted:
--- exponential races from the last key claimed on, in which the one that comes first is drawn in proportion to its weight.
+-- The order key of a task in its queue; the smallest is claimed first. A task that has run comes after all tasks that were
+-- submitted before its last start, so that no task runs twice before a ready task that has not run; in a lifo queue it comes
+-- after all tasks that have not run. Weighted: an exponentially distributed step from the last claimed key, so that a task comes
+-- first with a probability in proportion to its weight.
 CREATE FUNCTION order_key(ordering text, priority integer, submitted_at bigint, last_key double precision, ran_at bigint DEFAULT NULL)
 RETURNS double precision LANGUAGE sql VOLATILE AS $$
   SELECT CASE ordering
@@ -13,29 +14,30 @@ RETURNS double precision LANGUAGE sql VOLATILE AS $$
     ELSE last_key - ln(1 - random()) / greatest(1, priority)
   END $$;
 
--- How often a task was lost in a row; the version before this count only noted whether it was.
+-- How many times in a row a task was lost. An earlier version stored only whether it was.
 CREATE FUNCTION lost_of(l live) RETURNS integer LANGUAGE sql AS $$
   SELECT CASE WHEN l.suspect THEN greatest(l.lost_in_a_row, 1) ELSE 0 END
 $$;
 
--- Which lanes a task waits in: 0 most tasks, 1 those that need a token, 2 suspects, 3 those that must run alone. What becomes ready for
--- its first execution while its source ramps waits in 4.
+-- The track of a task, which says the kind of lane that it waits in: 0 most tasks, 1 retries that need a token, 2 suspects that
+-- may run beside others, 3 suspects that must run alone, 4 tasks that became ready for their first execution while their source
+-- ramped.
 CREATE FUNCTION track_of(lost integer, needs_token boolean) RETURNS integer LANGUAGE sql AS $$
   SELECT CASE WHEN lost = 1 THEN 2 WHEN lost > 1 THEN 3 WHEN needs_token THEN 1 ELSE 0 END
 $$;
 
--- The track of the new work of a source: 0 unless the source ramps.
+-- The track of new work of a source: 4 while it ramps, otherwise 0.
 CREATE FUNCTION new_track_of(p_source text) RETURNS integer LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN CASE WHEN EXISTS (SELECT 1 FROM source_states WHERE name = p_source AND is_ramping) THEN 4 ELSE 0 END;
 END $$;
 
--- Where a task waits that becomes ready now.
+-- The track of a task that becomes ready now.
 CREATE FUNCTION track_now(l live, p_source text) RETURNS integer LANGUAGE sql AS $$
   SELECT CASE WHEN l.suspect OR l.needs_token OR l.ran_at IS NOT NULL THEN track_of(lost_of(l), l.needs_token) ELSE new_track_of(p_source) END
 $$;
 
--- Makes the lane of a class, source and track where it is missing.
+-- The lane of a class, source and track. It is made if it is missing.
 CREATE FUNCTION lane_of(p_class integer, p_source text, p_track integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   found_id bigint;
@@ -48,7 +50,7 @@ BEGIN
   RETURN found_id;
 END $$;
 
--- In a fair queue a source that has a ready task there for the first time goes to the back of the line.
+-- In a fair queue, a source with its first ready task gets the last turn.
 CREATE FUNCTION begin_turns(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   fresh text[];
@@ -60,23 +62,23 @@ BEGIN
     WHERE q.fair AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.queue = c.queue AND t.source = l.source)
     GROUP BY 1, 2) x;
   IF fresh IS NULL THEN RETURN; END IF;
-  -- While this is locked no claim adds a turn, or it could wait for this one.
+  -- While this is locked, no claim adds a turn. Otherwise the claim could wait for this transaction.
   PERFORM pg_advisory_xact_lock_shared(lane_lock() + 5, queue) FROM (SELECT DISTINCT queue FROM unnest(queues_) queue ORDER BY 1) q;
   INSERT INTO turns (queue, source, turn) SELECT queue, source, nextval('turn') FROM unnest(queues_, fresh) x(queue, source)
   ON CONFLICT DO NOTHING;
 END $$;
 
--- Whether a source has a turn in the queue of this class, as far as it needs one.
+-- Whether a source has a turn in the queue of this class, or needs none because the queue is not fair.
 CREATE FUNCTION has_turn(p_class integer, p_source text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN NOT EXISTS (SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = p_class AND q.fair
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.queue = q.id AND t.source = p_source));
 END $$;
 
--- Called when ready tasks were put into lanes, with the least key and seq of those of each. Until this transaction ends, it prevents
--- two things, because others cannot see its tasks: the shared locks of buckets keep claims from putting these lanes to rest, and the
--- locks of the lanes' rows keep claims from raising their ranks. What claims did before is seen here. Enqueues do not wait for each
--- other. Answers whether any of the lanes was at rest.
+-- Activates lanes into which ready tasks were put, with the least key and seq of the new tasks of each. Until this transaction
+-- ends, it prevents two things, because others cannot see its tasks: the shared locks of buckets prevent claims from deactivating
+-- these lanes, and the locks of the lanes' rows prevent claims from raising their ranks. Earlier changes by claims are visible
+-- here. Enqueues do not wait for each other. Returns whether any of the lanes was inactive.
 CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   changing bigint[];
@@ -89,21 +91,23 @@ BEGIN
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
   SELECT array_agg(l.id ORDER BY l.id), bool_or(NOT l.active) INTO changing, was_resting
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
-  -- What opens a source makes all of its lanes active that it sees. Only a lane that was never active may be one that it does not see: that
-  -- is made active here, and a claim puts it to rest while the source is closed.
+  -- Opening a source activates all of its lanes that it can see. It cannot see a lane that is not committed yet. So a lane that
+  -- was never active is activated here even if its source is closed, and a claim deactivates it.
   WHERE NOT (NOT l.active AND l.was_active AND EXISTS (SELECT 1 FROM source_states) AND is_closed(l.source, l.track) AND has_turn(l.class, l.source))
     AND (NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
       SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
-    -- `wake_all` makes lanes active that never had a ready task: their sources have no turn yet.
+    -- `wake_all` also activates lanes that never had a ready task. Their sources have no turn yet.
     OR l.low_key = '-infinity' AND NOT has_turn(l.class, l.source));
   IF changing IS NULL THEN RETURN false; END IF;
-  -- A release does not see lanes that are not committed. So it waits until the lanes of its source are; or this waits for the release.
+  -- A release cannot see lanes that are not committed. With this lock, either it waits until these lanes are committed, or this
+  -- waits for the release.
   held := ARRAY(SELECT l.id FROM (SELECT id, source FROM lanes WHERE id = ANY(changing) ORDER BY source) l
     CROSS JOIN LATERAL (SELECT 1 FROM sources s WHERE s.name = l.source FOR KEY SHARE) s);
   PERFORM 1 FROM lanes WHERE id = ANY(changing) ORDER BY id FOR NO KEY UPDATE;
   PERFORM begin_turns(changing);
   UPDATE lanes l SET
-    -- Not by what is held now: a hold that was committed meanwhile may be released before these lanes are seen.
+    -- Decided by the rows locked above, not by the holds of now: a hold that was committed meanwhile may be released before these
+    -- lanes are visible.
     active = l.active OR l.id <> ALL(held),
     was_active = true,
     low_key = CASE WHEN l.active THEN least(l.low_key, g.key) ELSE g.key END,
@@ -120,15 +124,16 @@ END $$;
 -- The rank of a lane whose next task has this key and seq.
 CREATE FUNCTION rank_of(p_queue claimable, p_lane bigint, p_key double precision, p_seq bigint, p_now bigint)
 RETURNS TABLE (rank double precision, rank_seq bigint) LANGUAGE sql STABLE AS $$
-  -- In a fifo queue no rank is raised to the last second: so few ranks change where tasks are claimed soon after they were enqueued.
+  -- In a fifo queue no rank is raised into the last second. So few ranks change if tasks are claimed soon after they were
+  -- enqueued.
   SELECT CASE WHEN (p_queue).fair THEN (SELECT t.turn FROM lanes l JOIN turns t ON t.queue = (p_queue).queue
       AND t.source = l.source WHERE l.id = p_lane) WHEN (p_queue).ordering = 'fifo' THEN least(p_key, p_now - 1000) ELSE p_key END,
     CASE WHEN (p_queue).fair THEN p_lane WHEN (p_queue).ordering = 'fifo' AND p_key > p_now - 1000 THEN 0 ELSE p_seq END
 $$;
 
--- Notes where lanes go on behind the tasks that a claim took; the claim took all that it found. A rank is only raised where there are
--- more lanes than a claim reads, because each change of a rank leaves a dead entry at the head of an index. A lane into which an open
--- transaction put a task is left as it is.
+-- Raises the ranks of lanes to the first task after those that a claim took; the claim took all that it found. A rank is only
+-- raised if there are more lanes than a claim reads, because each change of a rank leaves a dead entry at the start of an index.
+-- A lane into which an open transaction put a task stays as it is.
 CREATE FUNCTION rank_lanes(p_queue claimable, p_found picked, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   own bigint[];
@@ -137,7 +142,7 @@ BEGIN
     CROSS JOIN LATERAL rank_of(p_queue, g.id, g.key, g.seq, p_now) r JOIN lanes l ON l.id = g.id
     WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (r.rank, r.rank_seq)) FOR UPDATE OF l SKIP LOCKED);
   WITH place AS MATERIALIZED (
-    -- A task in front of this place may have been committed since the claim picked.
+    -- A task before this place may have been committed since the claim picked its tasks.
     SELECT g.id, coalesce(t.order_key, g.key) AS key, coalesce(t.seq, g.seq) AS seq
     FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
     LEFT JOIN LATERAL (
@@ -153,15 +158,15 @@ BEGIN
   FROM place p CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r WHERE l.id = p.id;
 END $$;
 
--- Whether nothing of this track of a source may be claimed at present, because of its state, its limits or its budget.
+-- Whether no task of this track of a source may start at present, because of the source's state, limits or budget.
 CREATE FUNCTION is_closed(p_source text, p_track integer) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT 1 FROM source_states WHERE name = p_source AND (closed_by IS NOT NULL OR p_track = 1 AND budget_opens_at IS NOT NULL));
 END $$;
 
--- Puts those of these lanes to rest that are empty, or whose source is closed, and answers how many. Lanes that somebody has locked, or into which somebody may
--- be about to put a task, stay active. So do lanes in which many dead entries were read: they get a floor above these, because the
--- dead entries would be read again after the lane was woken.
+-- Deactivates those of these lanes that are empty or whose source may start nothing, and returns how many. A lane stays active if
+-- it is locked, or if another transaction may be putting a task into it. So does a lane in which many dead entries were read: it
+-- gets a floor above these, because they would be read again after the lane was activated.
 CREATE FUNCTION rest_lanes(p_lanes bigint[], p_now bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   own bigint[];
@@ -173,14 +178,15 @@ BEGIN
   own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active
     AND (looked_at <= p_now OR is_closed(source, track)) FOR NO KEY UPDATE SKIP LOCKED);
   IF own <> '{}' AND EXISTS (SELECT 1 FROM source_states) THEN
-    -- They stay closed until this is committed.
+    -- They cannot be opened until this is committed.
     closed := ARRAY(SELECT l.id FROM lanes l CROSS JOIN LATERAL (SELECT 1 FROM source_states s WHERE s.name = l.source
         AND (s.closed_by IS NOT NULL OR l.track = 1 AND s.budget_opens_at IS NOT NULL) FOR KEY SHARE SKIP LOCKED) s
       WHERE l.id = ANY(own));
     UPDATE lanes SET active = false WHERE id = ANY(closed);
     own := ARRAY(SELECT id FROM unnest(own) id WHERE id <> ALL(closed));
   END IF;
-  -- Who is about to put a task into a lane has its bucket locked. What was put there before is seen after this statement.
+  -- A transaction that puts a task into a lane has its bucket locked. Tasks that were put there before are visible after this
+  -- statement.
   buckets := ARRAY(SELECT bucket FROM (SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(own) id OFFSET 0) b
     WHERE pg_try_advisory_xact_lock(lane_lock(), bucket));
   blocks := blocks_read('live', 'live_ready');

@@ -1,6 +1,6 @@
--- What a worker says whose lease is gone: said before, a success that nobody contradicts, or evidence.
+-- Reports of workers whose lease is lost: a repeated report, a late success that counts, or evidence.
 
--- Answers what `settle` tells of it.
+-- Returns the answer of `settle` for it.
 CREATE FUNCTION settle_late(p_item settlement, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   told record;
@@ -31,8 +31,8 @@ BEGIN
     CASE WHEN p_item.n = 'scheduled' THEN p_item.a END, p_item.c, p_item.f, p_message, p_item.b);
 END $$;
 
--- Settles a success whose lease was lost, where nobody has begun the task since, and it waits, is being recovered, or needs a
--- person for that very loss. False where that is not so.
+-- Settles a success whose lease was lost, if the task was not started again and waits, is being recovered, or needs a person
+-- because of this loss. Otherwise returns false.
 CREATE FUNCTION succeed_late(p_item settlement, p_now bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   lost_by text;
@@ -51,7 +51,7 @@ BEGIN
     RETURN false;
   END IF;
   DELETE FROM uniques WHERE task = p_item.id;
-  -- Where it was counted for its source, the next claim looks anew whether something may start.
+  -- If it counted against a limit of its source, the next claim checks again what may start.
   UPDATE source_states s SET opens_at = p_now FROM live l WHERE l.id = p_item.id AND s.name = l.counted AND s.closed_by IS NOT NULL
     AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now;
   IF found_.state = 'needs_manual' THEN
@@ -67,7 +67,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- The outcome that was decided about last.
+-- The last outcome that was decided about.
 CREATE FUNCTION last_outcome(p_task bigint) RETURNS text LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
   SELECT x.outcome FROM (
     SELECT e.id, e.outcome FROM executions e WHERE e.task = p_task AND NOT e.late

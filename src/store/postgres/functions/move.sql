@@ -1,6 +1,6 @@
 -- Operators' actions.
 
--- Puts a task that has ended, or needs a person, among the live ones again: ready now, in a new round.
+-- Makes a task that has ended or needs a person live again: ready now, in a new round.
 CREATE FUNCTION begin_again(p_id bigint, p_from text, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH well AS (DELETE FROM succeeded s WHERE s.id = p_id AND p_from = 'succeeded' RETURNING s.*),
@@ -12,17 +12,17 @@ BEGIN
   INSERT INTO live (id, class, state, order_key, seq, run_at, deadline, idempotent, unique_while, since, executions, round_base)
   SELECT p.id, p.class, 'scheduled', order_key(q.ordering, p.priority, p.submitted_at, q.last_key),
     CASE WHEN q.ordering = 'lifo' THEN -p.id ELSE p.id END, p_now,
-    -- Who retries a task whose deadline has passed wants it all the same; it would only end again.
+    -- A deadline that has passed is removed. Otherwise the task would end again at once.
     CASE WHEN p.deadline > p_now THEN p.deadline END, p.idempotent, p.unique_while, p_now, p.executions, p.executions
   FROM past p JOIN classes c ON c.id = p.class JOIN queues q ON q.id = c.queue;
 END $$;
 
--- Puts a waiting task into its lane, which is to be woken.
+-- Puts a waiting task into its lane. The caller activates the lane.
 CREATE FUNCTION make_ready(p_id bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE live l SET state = 'ready', since = p_now,
     lane = lane_of(l.class, b.source, track_now(l, b.source)),
-    -- Without a lane it may have the key of an order that its queue had before.
+    -- A task without a lane may have the key of an earlier order of its queue.
     order_key = CASE WHEN q.ordering = 'weighted_random' OR l.lane IS NULL
       THEN order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at) ELSE l.order_key END,
     seq = CASE WHEN l.lane IS NOT NULL THEN l.seq WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
@@ -105,11 +105,11 @@ DECLARE
 BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
-  -- In one order, so that no two of them can wait for each other, wherever the tasks are put by then.
+  -- All are locked in one order, so that two of these calls cannot wait for each other.
   PERFORM pg_advisory_xact_lock(lane_lock() + 3, bucket) FROM (
     SELECT DISTINCT (id % 64)::integer AS bucket FROM unnest(p_ids) id ORDER BY 1) buckets;
   IF p_move ->> 'verb' IN ('retry', 'redrive', 'release', 'resolve') THEN
-    -- The order in which tasks enter a lane stays as it is until this is committed.
+    -- The orders of the queues cannot change until this is committed.
     PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, queue) FROM (
       SELECT DISTINCT c.queue FROM classes c JOIN (SELECT class FROM ended WHERE id = ANY(p_ids)
         UNION ALL SELECT class FROM succeeded WHERE id = ANY(p_ids)
@@ -121,19 +121,18 @@ BEGIN
   FOREACH id_ IN ARRAY p_ids LOOP
     moved := moved || move_task(id_, p_move, now_);
   END LOOP;
-  -- Lanes come last, all at once: who holds one waits for no task.
+  -- Lanes are locked last, all at once: a transaction that has locked a lane waits for no task.
   PERFORM wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) FROM (
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
     ORDER BY lane, order_key, seq) entered;
-  -- Claims would read those that are empty now before the lanes behind them.
+  -- Otherwise claims would read the empty lanes before the others.
   PERFORM rest_lanes(left_lanes, now_);
   done := array_to_json(moved);
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
 END $$;
 
--- Records an error that a handler left behind outside of its promise, in the history of its task. It changes no state, so no worker
--- is told of it.
+-- Records a stray error of a handler in the history of its task. It changes no state, so workers need no message.
 CREATE FUNCTION record_stray(p_call uuid, p_task bigint, p_worker text, p_verb text, p_note text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM calls WHERE id = p_call) THEN RETURN; END IF;

@@ -1,7 +1,7 @@
--- What people call from SQL. These stand in the schema of the tables, and use the newest version's functions.
+-- Functions that people call from SQL. They are in the schema of the tables, and use the functions of the newest version.
 
--- For other languages: enqueues in the caller's own transaction. It runs with its owner's rights, so that whoever only enqueues
--- needs no right to tables.
+-- For other languages: enqueues in the caller's own transaction. It runs with the rights of its owner, so that a role that only
+-- enqueues needs no rights on tables.
 CREATE OR REPLACE FUNCTION enqueue(
   type text, payload jsonb, queue text DEFAULT NULL, source text DEFAULT NULL, priority integer DEFAULT 0,
   key text DEFAULT NULL, delay interval DEFAULT NULL, category text DEFAULT NULL, needs jsonb DEFAULT NULL,
@@ -28,7 +28,7 @@ BEGIN
     RAISE EXCEPTION 'priority must be from 0 to 4095, got %.', priority USING ERRCODE = '22023';
   END IF;
   IF delay < interval '0' THEN RAISE EXCEPTION 'delay must not be negative, got %.', delay USING ERRCODE = '22023'; END IF;
-  -- As in the library. Its dates end in the year 275760.
+  -- The same limit as in the library. JavaScript dates end in the year 275760.
   IF delay > interval '3650 days' THEN RAISE EXCEPTION 'delay must be at most ten years, got %.', delay USING ERRCODE = '22023'; END IF;
   IF NOT isfinite(deadline) OR deadline NOT BETWEEN '0001-01-01' AND '200000-01-01' THEN
     RAISE EXCEPTION 'deadline must be a moment of the years 1 to 200000, got %.', deadline USING ERRCODE = '22023';
@@ -57,7 +57,7 @@ BEGIN
     key IS NOT NULL, false, NULL) -> 'receipts' -> 0 ->> 0;
 END $$;
 
--- Those who could insert tasks before that may go on; others have to be granted it.
+-- Roles that could insert tasks before keep this right. Other roles need a grant.
 DO $$
 DECLARE
   grantee_ text;
@@ -71,7 +71,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- To be called once after a backup was restored: whoever worked with the database as it was before can change nothing in it.
+-- Call it once after a backup was restored. It ends all leases of workers that used the database before.
 CREATE OR REPLACE FUNCTION restored() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE live SET token = gen_random_uuid() WHERE state = 'running';

@@ -1,4 +1,5 @@
--- Workers, the leases that they lost, and waiting tasks whose deadline has passed, which are leased to be decided about.
+-- Workers, leases that they lost, and waiting tasks whose deadline has passed. Both are leased to a worker that decides about
+-- them.
 
 CREATE FUNCTION join_worker(p_call uuid, p_worker json) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,9 +24,9 @@ CREATE FUNCTION publish(p_types json) RETURNS void LANGUAGE sql SET search_path 
   ON CONFLICT (type) DO UPDATE SET published = excluded.published WHERE types.published <> excluded.published
 $$;
 
--- Extends a worker's lease. Answers which of the leases that it believes in are gone, and which it is to cancel. What it holds
--- and does not name, for longer than a lease, it does not know of: its answer was lost, or the database went back in time. What it
--- was given since its present claim began may be in an answer that is on its way.
+-- Extends a worker's lease. Returns which of the named leases are lost, and which tasks are to be cancelled. If the worker has
+-- had a lease for longer than its length and does not name it, it does not know of it: the answer was lost, or the database went
+-- back in time. Leases since its present claim began do not count, because their answer may be on its way.
 CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming_for bigint) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -50,8 +51,8 @@ BEGIN
   RETURN json_build_object('known', self.id IS NOT NULL, 'now', now_, 'lost', gone, 'cancelled', cancelled);
 END $$;
 
--- What was taken back of a worker: cancels that were asked for, and which of these tasks, that it has claimed and not begun, are
--- of a source that is held, shut or probed by another task, or of a queue that is paused.
+-- What a worker must stop: running tasks that were cancelled, and those of the given tasks, which it has claimed but not begun,
+-- whose source is held, down or probed by another task, or whose queue is paused.
 CREATE FUNCTION recalls(p_worker bigint, p_waiting bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN json_build_object(
@@ -63,8 +64,8 @@ BEGIN
         OR EXISTS (SELECT 1 FROM source_states s WHERE s.name = b.source AND (s.shut_until > now_ms() OR s.is_probing AND NOT l.is_probe)))));
 END $$;
 
--- Ends leases without an outcome: their tasks become the taker's, under its token, or nobody's (worker 0), to be recovered. The token
--- of the lease under which each ran is kept, however often it is taken over.
+-- Ends leases without an outcome. Their tasks are leased to the worker that takes them over, with its token, or to nobody (worker
+-- 0), until they are recovered. The token of the execution is kept, even if the task is taken over several times.
 CREATE FUNCTION lose(p_ids bigint[], p_taker bigint, p_token uuid, p_lost_by text, p_now bigint,
   p_how text DEFAULT NULL) RETURNS void
   LANGUAGE plpgsql AS $$
@@ -80,7 +81,7 @@ BEGIN
     lost_by = coalesce(lost_by, p_lost_by), lost_how = CASE WHEN why IS NULL THEN p_how ELSE lost_how END WHERE id = ANY(p_ids);
 END $$;
 
--- The workers other than this one, whether their leases have run out and are watched by this timeline, and whether they hold any.
+-- The other workers, whether their leases have run out and are watched by this timeline, and whether they have leases.
 CREATE FUNCTION others(p_worker bigint, p_timeline text) RETURNS json LANGUAGE sql SET search_path FROM CURRENT AS $$
   SELECT json_build_object('known', EXISTS (SELECT 1 FROM workers WHERE id = p_worker AND NOT gone), 'workers', (
     SELECT json_agg(json_build_object('id', w.id, 'gone', w.gone, 'leaseUntil', w.lease_until, 'leaseFor', w.lease_for,
@@ -91,8 +92,9 @@ CREATE FUNCTION others(p_worker bigint, p_timeline text) RETURNS json LANGUAGE s
       'pid_space', w.pid_space) ORDER BY w.id) FROM workers w, (SELECT now_ms() AS now) t WHERE w.id <> p_worker))
 $$;
 
--- How the tasks of a worker that is gone were lost. How many its process ran is counted over all of its workers when the first of
--- them is found gone, and kept on their rows: its leases are taken over a few at a time, perhaps by several workers.
+-- How the tasks of a lost worker were lost. When the first worker of a process is found lost, all running tasks of the process
+-- are counted, and the number is stored with its workers, because their leases are taken over a few at a time, perhaps by several
+-- workers.
 CREATE FUNCTION loss_of(p_worker bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   lost workers;
@@ -102,20 +104,20 @@ BEGIN
   IF lost.stopping THEN RETURN 'while_stopping'; END IF;
   held := lost.held_when_lost;
   IF held IS NULL AND EXISTS (SELECT 1 FROM live WHERE worker = p_worker AND state = 'running') THEN
-    -- What was taken over before, to be decided about, does not run.
+    -- A task that was taken over to be decided about does not run.
     SELECT count(*) INTO held FROM workers w JOIN live l ON l.worker = w.id AND l.state = 'running' AND l.why IS NULL
       WHERE w.host = lost.host AND w.pid = lost.pid AND w.pid_started IS NOT DISTINCT FROM lost.pid_started;
-    -- Whoever has one of these rows locked renews it, or takes over for it: nobody waits for that.
+    -- A transaction that has locked one of these rows renews it or takes its tasks over. This does not wait for it.
     UPDATE workers SET held_when_lost = held WHERE id IN (SELECT w.id FROM workers w WHERE w.host = lost.host AND w.pid = lost.pid
       AND w.pid_started IS NOT DISTINCT FROM lost.pid_started FOR NO KEY UPDATE SKIP LOCKED);
   END IF;
   RETURN CASE WHEN held = 1 THEN 'alone' ELSE 'beside_others' END;
 END $$;
 
--- Takes over what workers hold that are gone, each with the end of its lease as it was seen: one that renewed is left alone.
--- Workers that hold nothing and will not come back are forgotten. With them, what is held by no worker that is there, and the
--- waiting tasks whose deadline has passed. Watches that begin now are kept. Without `p_gone` and `p_watches` it takes over nothing but
--- the tasks whose deadline has passed.
+-- Takes over the tasks of lost workers. Each is named with the end of its lease as it was seen, so a worker that has renewed
+-- keeps its tasks. Workers without leases that will not come back are removed. It also takes over tasks whose worker has no row,
+-- and waiting tasks whose deadline has passed. Watches that begin now are stored. Without `p_gone` and `p_watches` it takes over
+-- only the tasks whose deadline has passed.
 CREATE FUNCTION take_over(p_taker bigint, p_gone json, p_watches json, p_limit integer, p_token uuid) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -124,10 +126,10 @@ DECLARE
   ids bigint[];
   more bigint[];
 BEGIN
-  -- A second call with the same token waits for the first one here.
+  -- A second call with the same token waits here for the first one.
   PERFORM 1 FROM workers WHERE id = p_taker AND NOT gone FOR UPDATE;
   IF NOT FOUND THEN RETURN '[]'; END IF;
-  -- Where the answer to this very call was lost, what it took over is handed out once more.
+  -- If the answer of this call was lost, the tasks that it took over are returned once more.
   ids := ARRAY(SELECT id FROM live WHERE worker = p_taker AND state = 'running' AND token = p_token ORDER BY id);
   IF EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN RETURN taken_over(ids); END IF;
   INSERT INTO watches (worker, timeline, lease_until, since)
@@ -171,7 +173,7 @@ BEGIN
   RETURN taken_over(ids);
 END $$;
 
--- What is handed out of tasks that were taken over.
+-- The data of tasks that were taken over, as their worker gets it.
 CREATE FUNCTION taken_over(p_ids bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published, l.lost_how)
@@ -180,18 +182,18 @@ BEGIN
     WHERE l.id = ANY(p_ids)), '[]');
 END $$;
 
--- Why a worker claims nothing at present; null: it goes on.
+-- Stores why a worker claims nothing at present; null: it claims again.
 CREATE FUNCTION report_trouble(p_worker bigint, p_trouble jsonb) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
   UPDATE workers SET trouble = (p_trouble || jsonb_build_object('since', now_ms()))::text WHERE id = p_worker
 $$;
 
--- Says that a worker was told to stop: what it loses from then on is blamed on nobody.
+-- Records that a worker is stopping. Tasks that it loses from now on are charged to nobody.
 CREATE FUNCTION note_stopping(p_worker bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE workers SET stopping = true WHERE id = p_worker;
 END $$;
 
--- Stores of leased tasks that they must not run twice, where nobody has said yet whether they may.
+-- Stores that leased tasks must not run twice, if it is not stored yet whether they may.
 CREATE FUNCTION forbid_second_run(p_ids bigint[], p_executions integer[], p_tokens uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM live WHERE id = ANY(p_ids) ORDER BY id FOR UPDATE;
@@ -199,7 +201,7 @@ BEGIN
     WHERE l.id = g.id AND l.executions = g.execution AND l.token = g.token AND l.idempotent IS NULL;
 END $$;
 
--- A worker leaves. What it still holds can be taken over at once.
+-- Removes a worker. Tasks that it still has can be taken over at once.
 CREATE FUNCTION leave(p_worker bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE workers SET gone = true WHERE id = p_worker;

@@ -1,6 +1,7 @@
--- Redrives: which ended tasks are put back, and what became of them. What a redrive does next is decided outside of the database.
+-- Redrives: which ended tasks are put back, and their outcomes since. The next step of a redrive is decided outside of the
+-- database.
 
--- A member of a failure as it is stored; null where there is none, or the row is damaged.
+-- A member of a stored failure; null if there is none, or the row is damaged.
 CREATE FUNCTION failure_member(p_failure text, p_name text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN p_failure::json ->> p_name;
@@ -23,7 +24,7 @@ CREATE FUNCTION may_have_happened(p_execution executions) RETURNS boolean LANGUA
   SELECT coalesce(p_execution.outcome = 'loss' OR failure_member(p_execution.failure, 'ambiguous') = 'true', false)
 $$;
 
--- The last task of a slice of those in these states; null where few enough are left.
+-- The last id of the next slice of tasks in these states; null if the rest fits into one slice.
 CREATE FUNCTION redrive_slice(p_filter json, p_after bigint, p_size integer) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
   state_ text;
@@ -37,7 +38,7 @@ BEGIN
   RETURN lowest;
 END $$;
 
--- The tasks of a slice that a filter selects, if they had ended by then.
+-- The tasks of a slice that match a filter and had ended by this time.
 CREATE FUNCTION redrivable(p_filter json, p_until bigint, p_after bigint, p_last bigint)
   RETURNS TABLE (id bigint, idempotent boolean) LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -78,7 +79,7 @@ BEGIN
   RETURN started;
 END $$;
 
--- Selects the tasks of the next slice. True where there may be more.
+-- Selects the tasks of the next slice. True if there may be more.
 CREATE FUNCTION redrive_select(p_id bigint, p_size integer) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   redrive redrives;
@@ -105,7 +106,7 @@ BEGIN
       FROM redrivable(p_filter, now_ms(), p_after, last) r) t);
 END $$;
 
--- Pauses, resumes or cancels. False where its state is none of these.
+-- Pauses, resumes or cancels a redrive. False if it is not in one of these states.
 CREATE FUNCTION redrive_change(p_call uuid, p_id bigint, p_to text, p_from text[], p_actor text, p_note text)
   RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -118,8 +119,8 @@ BEGIN
   RETURN true;
 END $$;
 
--- What the first outcome of a task was since it was put back: its first failure, or a loss that was charged to it; without one, its
--- end. Null where there is none yet.
+-- The first outcome of a task since it was put back: its first failure, or a loss that was charged to it; otherwise its end. Null
+-- if there is none yet.
 CREATE FUNCTION redrive_outcome(p_task redrive_tasks) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   first_ executions;
@@ -140,8 +141,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Claims a redrive for a process, or extends its claim, and records how its tasks went. Null where it does not run, or another
--- process has it.
+-- Claims a redrive for a process, or extends its claim, and records the outcomes of its tasks. Null if the redrive does not run,
+-- or another process has it.
 CREATE FUNCTION redrive_advance(p_id bigint, p_driver text, p_claim_for bigint, p_stages integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -164,7 +165,7 @@ BEGIN
   UPDATE redrives SET driver = p_driver,
     driver_until = CASE WHEN driver = p_driver AND driver_until > now_ + p_claim_for / 2 THEN driver_until ELSE now_ + p_claim_for END,
     succeeded = succeeded + decided.succeeded, failed_again = failed_again + decided.failed_again,
-    -- Tasks that were removed meanwhile are not there any more.
+    -- Tasks that were removed meanwhile are missing here.
     ended_otherwise = ended_otherwise + decided.ended_otherwise
       + put_back - succeeded - failed_again - ended_otherwise - decided.n - still_open
   WHERE id = p_id RETURNING * INTO redrive;
@@ -177,7 +178,7 @@ BEGIN
   RETURN json_build_object('row', row_to_json(redrive), 'stages', stages_, 'now', now_);
 END $$;
 
--- A selected task as it is now: why it cannot be put back, or what its outcome is to be compared with.
+-- A selected task as it is now: why it cannot be put back, or the failure with which its outcome will be compared.
 CREATE FUNCTION redrive_candidate(p_redrive redrives, p_task bigint, p_now bigint) RETURNS redrive_tasks LANGUAGE plpgsql STABLE AS $$
 DECLARE
   task ended;
@@ -199,7 +200,7 @@ BEGIN
     coalesce(failure_member(last.failure, 'reason'), task.reason), failure_member(last.failure, 'fingerprint'), NULL)::redrive_tasks;
 END $$;
 
--- Puts the next tasks of a redrive back and answers how many. Those that cannot be put back are skipped, so many at most.
+-- Puts back the next tasks of a redrive and returns how many. Tasks that cannot be put back are skipped, up to a limit.
 CREATE FUNCTION redrive_put_back(p_call uuid, p_id bigint, p_driver text, p_stage integer, p_count integer, p_skips integer,
   p_next_in double precision) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -226,7 +227,7 @@ BEGIN
   candidates := ARRAY(SELECT redrive_candidate(redrive, id, now_) FROM unnest(looked_at) id ORDER BY id);
   chosen := ARRAY(SELECT c.task FROM unnest(candidates) c WHERE c.skipped IS NULL ORDER BY c.task LIMIT p_count);
   reached := CASE WHEN cardinality(chosen) = p_count THEN chosen[p_count] ELSE looked_at[cardinality(looked_at)] END;
-  -- The tasks are locked before their rows here, as by whoever removes them.
+  -- Tasks are locked before the rows of the redrive, in the same order as when they are removed.
   IF cardinality(chosen) > 0 THEN
     moved := move_tasks(gen_random_uuid(), chosen, json_build_object('verb', 'redrive', 'actor', redrive.actor,
       'note', 'Redrive ' || p_id || ': ' || redrive.note));
@@ -240,7 +241,7 @@ BEGIN
   FROM unnest(candidates) c WHERE t.redrive = p_id AND t.task = c.task AND c.task <= reached;
   GET DIAGNOSTICS skipped_ = ROW_COUNT;
   skipped_ := skipped_ - cardinality(done);
-  -- Where no task is left, those that were removed since they were selected count as skipped.
+  -- If no task is left, those that were removed since they were selected count as skipped.
   ran_out := cardinality(looked_at) < p_count + p_skips AND reached IS NOT DISTINCT FROM looked_at[cardinality(looked_at)];
   UPDATE redrives SET put_back = put_back + cardinality(done), put_back_to = coalesce(reached, put_back_to),
     next_at = now_ + p_next_in,
@@ -250,7 +251,7 @@ BEGIN
   RETURN cardinality(done);
 END $$;
 
--- Ends a redrive. False unless it runs and is this process's.
+-- Ends a redrive. False unless it runs and this process has it.
 CREATE FUNCTION redrive_end(p_call uuid, p_id bigint, p_driver text, p_state text, p_because text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -269,7 +270,7 @@ BEGIN
     SELECT id FROM redrives WHERE state = 'running' AND driver = p_driver ORDER BY id FOR UPDATE);
 END $$;
 
--- Forgets a redrive that ended long ago: first its tasks, some at a time. Answers how much was removed.
+-- Removes a redrive that ended long ago: first its tasks, in batches. Returns how many rows were removed.
 CREATE FUNCTION forget_redrive(p_before bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   old bigint;

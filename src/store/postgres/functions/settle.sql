@@ -1,12 +1,12 @@
--- Settling: decisions are written, each guarded by its lease and the revision of the facts that it was made from. What a
--- decision changes is written as deltas, so nobody needs to have the facts at hand.
+-- Settling writes decisions. Each decision is written only if its lease still belongs to the worker and the task still has the
+-- revision from which the decision was made. A decision contains changes, such as one more charge, not new totals.
 
 CREATE TYPE settlement AS (
   id bigint, x integer, t uuid, r integer, n text, a bigint, s integer, c text, cr text, ck text, u boolean, re text,
   er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint, nt boolean, vd text, so integer, sr bigint, sc json
 );
 
--- One more charge under a reason and a kind, of a task that has some.
+-- Adds a charge under a reason and a kind, to a task that has charges.
 CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
   FOR place IN 0..jsonb_array_length(p_charged) - 1 LOOP
@@ -17,7 +17,7 @@ BEGIN
   RETURN p_charged || jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1);
 END $$;
 
--- The charges of a task after one more: most have none before, or one of the same reason.
+-- The charges of a task after one more. Most tasks have none before, or one of the same reason.
 CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_kind text) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN p_charge <> 'task' THEN p_charged
     WHEN p_charged IS NULL THEN jsonb_build_array(jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1))
@@ -27,15 +27,15 @@ CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_k
     ELSE charged_more(p_charged, p_reason, p_kind) END
 $$;
 
--- The key of a task that waits again, after it last ran at this time. (It is in plpgsql, which keeps plans.)
+-- The order key of a task that waits again, after its last start at this time. (It is in plpgsql, which keeps plans.)
 CREATE FUNCTION key_again(p_class integer, p_id bigint, p_ran_at bigint) RETURNS double precision LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key, p_ran_at)
     FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class);
 END $$;
 
--- A task that is to wait again takes its unique key up again; where another one has it, that one's id is answered. Fails with
--- lock_not_available where an open transaction holds the key for longer than `p_patience`.
+-- Takes the unique key again for a task that will wait again. If another task has the key, its id is returned. Fails with
+-- lock_not_available if an open transaction has the key locked for longer than `p_patience`.
 CREATE FUNCTION take_unique(p_id bigint, p_patience integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   before text := set_patience(p_patience);
@@ -53,7 +53,8 @@ BEGIN
   RETURN nullif(occupant, p_id);
 END $$;
 
--- First executions that succeeded need nothing but their lease, and leave nothing but that they succeeded. Answers the rest.
+-- Settles successes of first executions. They need only a check of the lease, and leave no history. Returns the ids that it did
+-- not settle.
 CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_differing bigint[], p_now bigint) RETURNS bigint[]
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -80,8 +81,8 @@ BEGIN
   RETURN ARRAY(SELECT id FROM unnest(p_ids) id WHERE id <> ALL(coalesce(settled, '{}')));
 END $$;
 
--- Each task at most once. Answers a list for each: where it is now, or why nothing was changed. Of `p_differing` the state of the
--- source has changed.
+-- Settles tasks, each at most once per call. Returns a list for each: its new state, or why it was not changed. `p_differing` are
+-- tasks whose source was changed meanwhile.
 CREATE FUNCTION settle_items(p_items json, p_differing bigint[], p_patience integer, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   item record;
@@ -124,7 +125,7 @@ BEGIN
     UPDATE live l SET
       state = CASE WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END,
       lane = (SELECT CASE WHEN a.track = x.track THEN l.lane ELSE lane_of(l.class, a.source, x.track) END FROM lanes a CROSS JOIN LATERAL (
-        -- What was handed back before it began is still new work, if its source ramps.
+        -- A task that was handed back before it began is still new work if its source ramps.
         SELECT CASE WHEN track_of(h.s, h.nt) = 0 AND l.ran_at IS NULL AND (h.u OR l.why = 'expiry') THEN new_track_of(a.source)
           ELSE track_of(h.s, h.nt) END AS track) x WHERE a.id = l.lane),
       order_key = CASE WHEN l.class = ANY(weighted) THEN CASE WHEN h.a = 0 THEN key_again(l.class, l.id, l.since) ELSE l.order_key END
@@ -188,7 +189,7 @@ BEGIN
   RETURN coalesce(answers, '[]');
 END $$;
 
--- An answer of `settle_items` as it leaves the database: with what was changed meanwhile.
+-- An answer of `settle_items` with the new facts and the new state of the source, if these were changed meanwhile.
 CREATE FUNCTION with_state(p_answer json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   IF p_answer ->> 1 <> 'changed' THEN RETURN p_answer; END IF;
@@ -196,17 +197,17 @@ BEGIN
     WHERE l.id = (p_answer ->> 0)::bigint);
 END $$;
 
--- The tasks of which these settlements take charges back.
+-- The tasks whose charges these settlements refund.
 CREATE FUNCTION refunded_by(p_items json) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(SELECT (r ->> 'task')::bigint FROM json_array_elements(p_items) i
     CROSS JOIN LATERAL json_array_elements(i #> '{sc,refunds}') r);
 END $$;
 
--- Settles a batch: plain successes by their ids, tokens and results, others as items. Answers lists of id, answer and more;
--- plain successes that were written are not named. Fails as a whole, with lock_not_available, where an open transaction holds the
--- unique key of a task that is to wait again for longer than `p_patience`, in milliseconds. `p_changes`: some items change their source
--- or name a state of it. `p_places`: the places of plain successes among all, -1 for those that say nothing of their source.
+-- Settles a batch: plain successes by their ids, tokens and results, others as items. Returns lists of id, answer and more; plain
+-- successes that were written are left out. Fails as a whole, with lock_not_available, if an open transaction has the unique key
+-- of a task that will wait again locked for longer than `p_patience` milliseconds. `p_changes`: some items change their source or
+-- name a state of it. `p_places`: the places of plain successes in the call; -1 for those that do not concern their source.
 CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_results json, p_plain json, p_item_ids bigint[],
   p_items json, p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -231,8 +232,8 @@ BEGIN
   END IF;
   IF has_states OR p_items IS NOT NULL AND (cardinality(p_ids) > 0
       OR EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL)) THEN
-    -- Where several statements lock them, in one order over all of them before, so that nobody who locks several can wait for
-    -- this while this waits for them.
+    -- If several statements will lock these tasks, all are locked here in one order, so that two of these calls cannot wait for
+    -- each other.
     refunded := CASE WHEN p_changes THEN refunded_by(p_items) END;
     PERFORM 1 FROM live WHERE id = ANY(p_ids || p_item_ids || refunded) ORDER BY id FOR UPDATE;
     PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;

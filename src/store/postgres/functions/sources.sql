@@ -1,7 +1,7 @@
 -- Holding and releasing sources, which touches their lanes and never their tasks; pausing and setting up queues. Each call acts once,
 -- so that a hold whose answer was lost does not act again after the source was released.
 
--- Whether this call comes for the first time. Where it is under way, its end is waited for.
+-- Whether this call comes for the first time. If the same call is running, this waits for its end.
 CREATE FUNCTION is_first(p_call uuid) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_ms(), 'null') ON CONFLICT DO NOTHING;
@@ -33,7 +33,7 @@ BEGIN
   IF FOUND THEN PERFORM wake_all(ARRAY(SELECT id FROM lanes WHERE source = p_source)); END IF;
 END $$;
 
--- Makes lanes active whatever is in them, with ranks that are certainly not too high.
+-- Activates lanes, even if they are empty, with ranks that are certainly not too high.
 CREATE FUNCTION wake_all(p_lanes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR NO KEY UPDATE;
@@ -44,7 +44,7 @@ BEGIN
   PERFORM lower_floors(p_lanes);
 END $$;
 
--- Makes a queue unless it is there. Fails, to be called again, where it waits for a transaction that is making it and stays open.
+-- Makes a queue if it is missing. Fails, to be called again, if an open transaction is making the same queue.
 CREATE FUNCTION make_queue(p_queue text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   before text := set_patience(500);

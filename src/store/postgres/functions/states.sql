@@ -1,21 +1,21 @@
--- Changes of the states of sources. A settlement names the revision of the state that it was made from; where that is not the current
--- one, it is answered `changed`. Locks come in one order: tasks by id, then sources by name, then lanes.
+-- Changes of the states of sources. A settlement names the revision of the state from which it was made. If this is not the
+-- current one, the answer is `changed`. Locks are taken in one order: tasks by id, then sources by name, then lanes.
 
--- What a claim or settlement is told of the state of a source.
+-- The state of a source, as a claim or settlement gets it.
 CREATE FUNCTION state_of(p_source text, p_now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT json_build_array(s.revision, s.memory, greatest(0, p_now - s.written_at)) FROM source_states s
     WHERE s.name = p_source AND s.revision > 0);
 END $$;
 
--- The row of a source, made where it is missing, and locked.
+-- The row of a source, locked; made if it is missing.
 CREATE FUNCTION own_source(p_source text) RETURNS source_states LANGUAGE plpgsql AS $$
 DECLARE
   s source_states;
 BEGIN
   SELECT * INTO s FROM source_states WHERE name = p_source FOR NO KEY UPDATE;
   IF FOUND THEN RETURN s; END IF;
-  -- A claim, which waits for nobody, makes such a row only while it has this lock.
+  -- A claim never waits for such a row: it makes one only if it gets this lock.
   PERFORM pg_advisory_xact_lock(lane_lock() + 6, hashtext(p_source));
   INSERT INTO source_states (name) VALUES (p_source) ON CONFLICT DO NOTHING;
   SELECT * INTO s FROM source_states WHERE name = p_source FOR NO KEY UPDATE;
@@ -39,7 +39,7 @@ BEGIN
   s := with_tokens(s, (p_change ->> 'tokens')::double precision, p_now);
   s.memory := p_change ->> 'memory';
   IF s.memory IS NULL THEN
-    -- The next state begins with a higher number.
+    -- The next state begins with a higher revision.
     LOOP
       EXIT WHEN nextval('source_life') > s.revision;
     END LOOP;
@@ -61,7 +61,7 @@ BEGIN
   RETURN s;
 END $$;
 
--- Takes charges back: each once, of a task that has not ended and is in the round of that execution. The tasks are locked.
+-- Refunds charges, each once, if the task has not ended and is still in the round of that execution. The tasks are locked.
 CREATE FUNCTION refund(p_refunds json, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   given record;
@@ -87,7 +87,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- One charge less under a reason and a kind.
+-- Removes one charge under a reason and a kind.
 CREATE FUNCTION charged_less(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT jsonb_agg(CASE WHEN v ->> 'reason' = p_reason AND v ->> 'kind' = p_kind
@@ -96,7 +96,7 @@ BEGIN
     WHERE NOT (v ->> 'reason' = p_reason AND v ->> 'kind' = p_kind AND (v ->> 'count')::integer <= 1));
 END $$;
 
--- Whether taking these charges back changes a task.
+-- Whether refunding these charges changes a task.
 CREATE FUNCTION is_refunded(p_task bigint, p_refunds json[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT 1 FROM unnest(p_refunds) r JOIN live l ON l.id = p_task AND l.round_base < (r ->> 'execution')::integer
@@ -105,12 +105,13 @@ BEGIN
     WHERE (r ->> 'task')::bigint = p_task);
 END $$;
 
--- What one settlement says of its source: `p` is its place in the call, `c` whether it changes something.
+-- What one settlement says about its source: `p` is its place in the call, `c` whether it changes the source.
 CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, change json, is_success boolean);
 
--- Checks and changes the states of the sources of a batch of settlements. Answers which of these are to be answered `changed`, the
--- refunds to be made, and what may have happened: something may start now (`opens`) or was shut (`shuts`). All these tasks are locked.
--- `p_ids` are plain successes, which were made where there was no state, but for those that say nothing: their place is -1.
+-- Checks and changes the states of the sources of a batch of settlements. Returns which of them get the answer `changed`, the
+-- refunds to be made, whether tasks may start now (`opens`), and whether a source was held (`shuts`). All these tasks are locked.
+-- `p_ids` are plain successes. They were decided without a state of the source, except those whose place is -1, which do not
+-- concern their source.
 CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_places integer[], p_items json, p_now bigint,
   OUT differing bigint[], OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -128,7 +129,8 @@ BEGIN
   differing := '{}';
   opens := false;
   shuts := false;
-  -- A lease that is over, or a decision made from other facts, changes nothing. A loss or hand-back says nothing.
+  -- A settlement whose lease is over, or that was made from old facts, changes nothing. A loss or hand-back says nothing about
+  -- the source.
   words := ARRAY(
     SELECT (b.source, l.id, g.place, 0, NULL, true)::source_word FROM unnest(p_ids, p_tokens, p_places) g(id, token, place)
       JOIN live l ON l.id = g.id AND l.token = g.token AND l.executions = 1 JOIN bodies b ON b.id = l.id
@@ -157,25 +159,25 @@ BEGIN
         is_broken := true;
         differing := differing || word.id;
       ELSIF NOT word.is_success AND cardinality(refunds_) > 0 AND is_refunded(word.id, refunds_) THEN
-        -- Its decision was made from the charge that is taken back.
+        -- Its decision was made with the charge that is refunded here.
         differing := differing || word.id;
       ELSIF word.change IS NOT NULL THEN
         s := with_change(s, word.change, p_now);
         expected := expected + 1;
         is_changed := true;
-        -- What a later settlement of this call charges is not there yet.
+        -- Charges of later settlements of this call do not exist yet.
         refunds_ := refunds_ || ARRAY(SELECT given FROM json_array_elements(word.change -> 'refunds') given WHERE NOT EXISTS (
           SELECT 1 FROM json_populate_recordset(NULL::settlement, p_items) i
           WHERE i.id = (given ->> 'task')::bigint AND i.x = (given ->> 'execution')::integer AND i.so > word.p));
       END IF;
     END LOOP;
     IF NOT is_broken AND NOT is_changed AND s.tokens IS NOT NULL THEN
-      -- Successes add to a budget that is not full. Where somebody has it locked, this one is not waited for.
+      -- Successes add to a budget that is not full. If its row is locked, this is skipped.
       PERFORM add_tokens(source_, (SELECT count(*) FROM unnest(words) w WHERE w.source = source_ AND w.is_success), p_now);
     END IF;
     CONTINUE WHEN NOT is_changed AND NOT frees OR s.name IS NULL;
     s := with_gates(s, p_now);
-    -- What is settled here still runs, so the next claim looks anew whether something may start.
+    -- The settled tasks still count as running here, so the next claim checks again what may start.
     IF frees AND s.closed_by IS NOT NULL AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now THEN s.opens_at := p_now; END IF;
     PERFORM save_source(s);
     opens := opens OR s.closed_by IS NULL OR s.opens_at <= p_now;
@@ -184,7 +186,7 @@ BEGIN
   IF cardinality(refunds_) > 0 THEN refunds := array_to_json(refunds_); END IF;
 END $$;
 
--- Adds what successes bring to a budget that is not full, unless somebody has it locked.
+-- Adds the tokens of successes to a budget that is not full, unless its row is locked.
 CREATE FUNCTION add_tokens(p_source text, p_successes bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   s source_states;
@@ -194,7 +196,8 @@ BEGIN
   IF FOUND THEN PERFORM save_source(with_gates(with_tokens(s, p_successes * budget_per_success(), p_now), p_now)); END IF;
 END $$;
 
--- Changes the state of a source as a settlement does. Answers whether the revision was the current one, and what may have happened.
+-- Changes the state of a source as a settlement does. Returns whether the revision was the current one, and the same `opens` and
+-- `shuts`.
 CREATE FUNCTION change_source(p_call uuid, p_source text, p_revision bigint, p_change json) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -221,8 +224,8 @@ BEGIN
   RETURN done;
 END $$;
 
--- Sets limits of a source: `pace` and `concurrency`, where they are named; null removes one. What the configuration says does not replace
--- what a person set.
+-- Sets limits of a source: `pace` and `concurrency`, if they are named; null removes one. A limit of the configuration does not
+-- replace one of a person.
 CREATE FUNCTION limit_source(p_call uuid, p_source text, p_limits jsonb, p_by jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -231,7 +234,7 @@ DECLARE
   s source_states;
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
-  -- Tasks come before sources.
+  -- Tasks are locked before sources.
   PERFORM 1 FROM live WHERE id = ANY(running_of_source(p_source)) ORDER BY id FOR UPDATE;
   s := own_source(p_source);
   IF p_limits ? 'pace' AND (is_person OR s.pace_by ->> 'origin' IS DISTINCT FROM 'person') THEN
@@ -244,7 +247,7 @@ BEGIN
     s.concurrency_by := CASE WHEN s.limit_concurrency IS NOT NULL THEN by_ END;
   END IF;
   IF s.limit_concurrency IS NOT NULL THEN
-    -- No claim is under way after this, and later ones see the limit. What started before is counted from now on.
+    -- After this lock no claim is running, and later claims see the limit. Tasks that started before are counted from now on.
     PERFORM save_source(s);
     PERFORM pg_advisory_xact_lock(lane_lock() + 4, id) FROM (SELECT id FROM queues ORDER BY id) q;
     UPDATE live SET counted = p_source WHERE id IN (
@@ -261,7 +264,7 @@ BEGIN
     AND a.source = p_source ORDER BY l.id);
 END $$;
 
--- Forgets rows of sources that are in their normal state.
+-- Removes rows of sources that are in their normal state.
 CREATE FUNCTION forget_sources(p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM source_states WHERE name IN (
@@ -269,7 +272,7 @@ BEGIN
       AND tokens_of(s, p_now) >= budget_full() ORDER BY s.name LIMIT 1000 FOR UPDATE SKIP LOCKED);
 END $$;
 
--- The state of a source as a caller is told it.
+-- The state of a source as a caller gets it.
 CREATE FUNCTION state_of_source(p_source text) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN state_of(p_source, now_ms());

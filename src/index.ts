@@ -18,7 +18,17 @@ export {
   UniqueConflictError,
   WorkerNotFoundError,
 } from './errors.ts';
-export { type Backoff, custom, exponential, fixed, immediate, linear, none, schedule } from './failure/backoff.ts';
+export {
+  type Backoff,
+  type BackoffInput,
+  custom,
+  exponential,
+  fixed,
+  immediate,
+  linear,
+  none,
+  schedule,
+} from './failure/backoff.ts';
 export { classify } from './failure/classify/classify.ts';
 export { messageRules } from './failure/classify/message-rules.ts';
 export { REASONS, type Reason, type ReasonInfo } from './failure/classify/reasons.ts';
@@ -34,7 +44,7 @@ export {
   STEPS,
   type Step,
 } from './failure/decide.ts';
-export { type Jitter, proportional, type Roll } from './failure/jitter.ts';
+export { type Jitter, type JitterInput, proportional, type Roll } from './failure/jitter.ts';
 export { describeOrigin, type ExplainedPolicy, type Level, type Origin, type PolicyValue } from './failure/layers.ts';
 export {
   type End,
@@ -46,7 +56,7 @@ export {
   type Fault,
   type Outcome,
 } from './failure/outcome.ts';
-export { definePolicy, type Policy, type PolicyOptions, type RuleOptions } from './failure/policy.ts';
+export { definePolicy, type Policy, type PolicyOptions, type ReadOptions, type RuleOptions } from './failure/policy.ts';
 export { presets } from './failure/presets.ts';
 export {
   Failed,

@@ -1,14 +1,29 @@
 import { InvalidInputError } from './errors.ts';
+import { likeName } from './nearest.ts';
 import { show } from './show.ts';
 
-/** Refuses unknown options: a misspelt one would otherwise silently have no effect. */
-export function refuseUnknown(options: unknown, known: readonly string[], what: string): void {
+/**
+ * Refuses unknown options: a misspelt one would otherwise silently have no effect. `instead` says what options that are called
+ * otherwise elsewhere are called here.
+ */
+export function refuseUnknown(
+  options: unknown,
+  known: readonly string[],
+  what: string,
+  instead: Readonly<Record<string, string>> = {},
+  code: 'invalid_input' | 'invalid_policy' = 'invalid_input',
+): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.`);
+    throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.`, code);
   }
   for (const key of Object.keys(options)) {
-    if (!known.includes(key))
-      throw new InvalidInputError(`${what} has no option '${key}'. It has: ${known.join(', ')}.`);
+    if (known.includes(key)) continue;
+    const like = Object.hasOwn(instead, key) ? undefined : likeName(key, known);
+    const hint = like === undefined ? (instead[key] ?? '') : `Did you mean '${like}'?`;
+    throw new InvalidInputError(
+      `${what} has no option ${show(key)}. It has: ${known.join(', ')}.${hint === '' ? '' : ` ${hint}`}`,
+      code,
+    );
   }
 }
 

@@ -1,3 +1,4 @@
+import type { DurationInput } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { type ClassifyRule, classifierFrom, type RuleMatch } from '../failure/classify/rules.ts';
 import { FAILURE_KINDS, FAULTS, isReason } from '../failure/outcome.ts';
@@ -14,7 +15,7 @@ import {
   oneOrMore,
   type Shape,
   shown,
-  span,
+  spanOption,
 } from './shapes.ts';
 import type { Node } from './source.ts';
 
@@ -118,7 +119,7 @@ const MATCH_FIELDS: Fields<Match> = {
 const MATCH = fields<Match>('`when`', MATCH_FIELDS);
 
 const RULE = fields<
-  Omit<ClassifyRule, 'when' | 'retryAfter'> & { readonly when: Partial<Match>; readonly retryAfter?: number }
+  Omit<ClassifyRule, 'when' | 'retryAfter'> & { readonly when: Partial<Match>; readonly retryAfter?: DurationInput }
 >(
   'A rule of `classify`',
   {
@@ -134,7 +135,7 @@ const RULE = fields<
     fault: field(oneOf(FAULTS), 'Who is at fault. Default: the usual fault of the reason, or task.'),
     ambiguous: field(flag(), 'Whether the effect may have happened. Default: as usual for the reason, or false.'),
     retryAfter: field(
-      span(),
+      spanOption(),
       'How long to wait, as if the other side had asked for it. Default: the wait that the error asks for.',
     ),
   },

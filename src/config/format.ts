@@ -1,3 +1,4 @@
+import type { DurationInput } from '../duration.ts';
 import type { QueueSettings } from '../store/store.ts';
 import { type Needs, QUEUE_ORDERS } from '../task.ts';
 import { UNHANDLED_REJECTIONS, type UnhandledRejections } from '../worker/worker-options.ts';
@@ -7,7 +8,7 @@ import { LIMITS, LIMITS_INSTEAD, type LimitsBlock } from './limits.ts';
 import { type Problems, quoted } from './problems.ts';
 import { RETENTION, type RetentionBlock } from './retention.ts';
 import { type Backoffs, RETRY_KEYS, type RetryBlock, retryShape } from './retry.ts';
-import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, span, whole } from './shapes.ts';
+import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, spanOption, whole } from './shapes.ts';
 import type { Entry } from './source.ts';
 import { STORE } from './store.ts';
 
@@ -41,9 +42,9 @@ export interface WorkerSection {
   readonly types: readonly string[];
   readonly categories: readonly string[];
   readonly capabilities: Needs;
-  readonly leaseFor: number;
-  readonly pollInterval: number;
-  readonly grace: number;
+  readonly leaseFor: DurationInput;
+  readonly pollInterval: DurationInput;
+  readonly grace: DurationInput;
   readonly claimAhead: boolean;
   readonly unhandledRejections: UnhandledRejections;
 }
@@ -222,11 +223,11 @@ const WORKER = fields<WorkerSection>(
     capabilities: field(CAPABILITIES, 'What it offers for tasks with needs.', {
       examples: [{ cpu: 8, gpu: 'RTX5090' }],
     }),
-    leaseFor: field(span(1_000), 'How long a worker that does not renew its lease keeps its tasks.', {
+    leaseFor: field(spanOption(1_000), 'How long a worker that does not renew its lease keeps its tasks.', {
       byDefault: '30s',
     }),
-    pollInterval: field(span(1), 'How often it polls for work.', { byDefault: '1s' }),
-    grace: field(span(), 'How much time a handler gets to end when its execution or the worker is stopped.', {
+    pollInterval: field(spanOption(1), 'How often it polls for work.', { byDefault: '1s' }),
+    grace: field(spanOption(), 'How much time a handler gets to end when its execution or the worker is stopped.', {
       byDefault: '30s',
     }),
     claimAhead: field(flag(), 'Whether tasks that were measured to be short are claimed before a slot is free.', {

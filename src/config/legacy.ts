@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import { type Backoff, immediate, none } from '../failure/backoff.ts';
 import { type Place, placeKey } from '../failure/layers.ts';
-import type { PolicyOptions, RuleOptions } from '../failure/policy.ts';
+import type { ReadOptions, ReadRule } from '../failure/policy-fields.ts';
 import { type Problems, quoted } from './problems.ts';
 import { membersOf, type RetryBlock } from './retry.ts';
 import { decimal, entriesOf, type Fields, field, fields, flag, name, oneOf, type Shape, whole } from './shapes.ts';
@@ -102,9 +102,9 @@ function fits(node: Node, said: Settled, problems: Problems): boolean {
   return over.length === 0;
 }
 
-function optionsFrom(said: Settled): PolicyOptions {
+function optionsFrom(said: Settled): ReadOptions {
   const { transient_max_attempts: transient, rate_limit_delay_seconds: limited } = said;
-  const rules: Record<string, RuleOptions> = {};
+  const rules: Record<string, ReadRule> = {};
   if (typeof transient === 'number') rules.transient = { maxAttempts: transient };
   if (typeof limited === 'number') rules.rate_limited = { backoff: backoffFrom(said, limited) };
   return {

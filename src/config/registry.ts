@@ -9,7 +9,7 @@ import {
   ownLayer,
   type Said,
 } from '../failure/layers.ts';
-import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
+import { type Policy, type PolicyOptions, type ReadOptions, readPolicy } from '../failure/policy.ts';
 import { namedBy } from '../failure/presets.ts';
 import { name, refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
@@ -31,7 +31,7 @@ export interface RegistryOptions {
 export interface Asked extends Partial<TaskNames> {
   readonly type: string;
   /** The task's own layer. */
-  readonly retry?: PolicyOptions;
+  readonly retry?: ReadOptions | PolicyOptions;
 }
 
 /**
@@ -101,8 +101,7 @@ export class Registry implements Configuration {
    */
   set(target: Target, policy: Policy | PolicyOptions): void {
     const { level, key } = parseTarget(target);
-    definePolicy(policy);
-    const { version: _, ...options } = (namedBy(policy as Policy) ?? policy) as PolicyOptions & { version?: string };
+    const { version: _, ...options } = namedBy(policy as Policy) ?? readPolicy(policy);
     this.#set.set(key, { options, bare: 'version' in policy, origin: { level, by: 'set' } });
     this.#changed();
   }

@@ -1,22 +1,22 @@
 import { isFamily, isReason } from '../failure/outcome.ts';
-import { type KeepFor, REMOVABLE_STATES } from '../retention.ts';
-import type { RetentionOptions } from '../worker/retention-options.ts';
+import { REMOVABLE_STATES } from '../retention.ts';
+import type { KeepForInput, RetentionOptions } from '../worker/retention-options.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
-import { entriesOf, field, fields, type Shape, span } from './shapes.ts';
+import { entriesOf, field, fields, type Shape, spanOption } from './shapes.ts';
 import type { Node } from './source.ts';
 
 /** The retention of one state in a file, and the places of its reasons. */
 interface StateBlock {
-  readonly keep: Readonly<Record<string, KeepFor>>;
+  readonly keep: Readonly<Record<string, KeepForInput>>;
   readonly reasons: readonly { readonly name: string; readonly at: Located }[];
 }
 
 export type RetentionBlock = Partial<Record<(typeof REMOVABLE_STATES)[number], StateBlock>>;
 
-const time = span();
+const time = spanOption();
 
 /** How long tasks are kept, or `never`. */
-const KEEP: Shape<KeepFor> = {
+const KEEP: Shape<KeepForInput> = {
   schema: { anyOf: [{ const: 'never' }, time.schema] },
   read(node, problems) {
     const value = node.kind === 'scalar' ? node.value : undefined;
@@ -56,7 +56,7 @@ const BY_REASON: Shape<StateBlock> = {
   },
   read(node, problems) {
     if (node.kind !== 'map') return plain(node, problems);
-    const keep: Record<string, KeepFor> = {};
+    const keep: Record<string, KeepForInput> = {};
     const reasons: { name: string; at: Located }[] = [];
     for (const { name, at, value } of entriesOf(node, 'A state', problems) ?? []) {
       const read = KEEP.read(value, problems);

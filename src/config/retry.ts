@@ -1,14 +1,15 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
 import { type Backoff, custom, immediate, none } from '../failure/backoff.ts';
-import type { Jitter } from '../failure/jitter.ts';
+import { JITTER_WORDS, type Jitter, partOf } from '../failure/jitter.ts';
 import { type Place, placeKey } from '../failure/layers.ts';
+import { OTHERWISE_CALLED } from '../failure/otherwise-called.ts';
 import {
   type Shape as OptionShape,
   POLICY_FIELDS,
   type Field as PolicyField,
-  type PolicyOptions,
+  type ReadOptions,
+  type ReadRule,
   RULE_FIELDS,
-  type RuleOptions,
 } from '../failure/policy-fields.ts';
 import { PRESET_NAMES } from '../failure/presets.ts';
 import { meant } from './nearest-name.ts';
@@ -38,7 +39,7 @@ export type Backoffs = Readonly<Record<string, (retry: number) => Milliseconds>>
 /** What one place in a file says of a policy. */
 export interface RetryBlock {
   readonly node: Node;
-  readonly options: PolicyOptions;
+  readonly options: ReadOptions;
   readonly extends?: { readonly name: string; readonly at: Located };
   readonly places: ReadonlyMap<string, Place>;
 }
@@ -196,8 +197,6 @@ function refuseBackoff(node: Node, problems: Problems): void {
   problems.refuse(node, `A backoff is one of ${words.join(', ')}, got ${shown(node)}.`, like ?? example);
 }
 
-const JITTER_WORDS = ['none', 'full', 'equal'] as const;
-
 /** Such as `full`, `0.2` or `20%`. */
 const JITTER: Shape<Jitter> = {
   schema: {
@@ -213,8 +212,7 @@ const JITTER: Shape<Jitter> = {
   read(node, problems) {
     const value = node.kind === 'scalar' ? node.value : undefined;
     if (JITTER_WORDS.includes(value as never)) return { kind: value as (typeof JITTER_WORDS)[number] };
-    const percent = typeof value === 'string' ? /^(\d{1,3}(?:\.\d+)?)%$/.exec(value)?.[1] : undefined;
-    const factor = percent === undefined ? value : Number(percent) / 100;
+    const factor = typeof value === 'string' ? partOf(value) : value;
     if (typeof factor === 'number' && factor >= 0 && factor <= 1) return { kind: 'proportional', factor };
     const meantPercent = typeof value === 'number' && value > 1 && value <= 100 ? `Write ${value}%.` : undefined;
     const like = typeof value === 'string' ? meant(value, JITTER_WORDS, false) : undefined;
@@ -226,22 +224,6 @@ const JITTER: Shape<Jitter> = {
     return undefined;
   },
 };
-
-const INSTEAD = {
-  maxRetries: 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.',
-  retries: 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.',
-  max_retries: 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.',
-  attempts: "Did you mean 'maxAttempts'?",
-  delay: 'Write backoff: { fixed: 30s }.',
-  exponential: 'Write backoff: { exponential: { base: 5s, cap: 1h } }.',
-  schedule: 'Write backoff: { schedule: [5m, 15m] }.',
-  strategy: "This is the format of `retry_policies:`. Here it is 'backoff'.",
-  // biome-ignore lint/suspicious/noThenProperty: nobody awaits a list of hints
-  then: "Did you mean 'onExhausted'?",
-  within: "Did you mean 'giveUpAfter'?",
-  deadline: "A deadline is a task's own, said when it is enqueued. From its first execution on, 'giveUpAfter' counts.",
-  retryAfter: "Did you mean 'maxRetryAfter'?",
-} as const;
 
 const EXTENDS = field(
   name(),
@@ -279,7 +261,10 @@ function shapeOf(shape: OptionShape, backoffs: Backoffs): Shape<unknown> {
     case 'jitter':
       return JITTER;
     case 'rules': {
-      const instead = { ...INSTEAD, timeout: 'A time limit applies to all failures: write it next to `rules`.' };
+      const instead = {
+        ...OTHERWISE_CALLED.policy,
+        timeout: 'A time limit applies to all failures: write it next to `rules`.',
+      };
       return record(fields('A rule', optionFields(RULE_FIELDS, backoffs, false), { instead }), '`rules`');
     }
     case 'flags':
@@ -290,9 +275,9 @@ function shapeOf(shape: OptionShape, backoffs: Backoffs): Shape<unknown> {
   }
 }
 
-type RetryOptions = Omit<PolicyOptions, 'rules'> & {
+type RetryOptions = Omit<ReadOptions, 'rules'> & {
   readonly extends?: string;
-  readonly rules?: ReadonlyMap<string, RuleOptions>;
+  readonly rules?: ReadonlyMap<string, ReadRule>;
 };
 
 /** The possible values of `retry:`. */
@@ -300,7 +285,7 @@ export const RETRY_KEYS: readonly string[] = ['extends', ...Object.keys(POLICY_F
 
 function optionsShape(backoffs: Backoffs): Shape<RetryOptions> {
   const known = { extends: EXTENDS, ...optionFields(POLICY_FIELDS, backoffs, true) };
-  return fields('A policy', known, { instead: INSTEAD }) as Shape<RetryOptions>;
+  return fields('A policy', known, { instead: OTHERWISE_CALLED.policy }) as Shape<RetryOptions>;
 }
 
 /** `retry:` or a named policy: options, or only the name of another policy. */

@@ -1,4 +1,4 @@
-import { duration, formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
+import { type DurationInput, duration, formatDuration, LONGEST, type Milliseconds, respelt } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { meant } from './nearest-name.ts';
 import { type Problems, quoted } from './problems.ts';
@@ -132,20 +132,19 @@ export function span(least: Milliseconds = 0): Shape<Milliseconds> {
         return undefined;
       }
       const ms =
-        value === 0 || typeof value === 'string' ? milliseconds(value) : 'be a duration such as 90s, 10m or PT1H';
+        value === 0 || typeof value === 'string'
+          ? milliseconds(value as DurationInput)
+          : 'be a duration such as 90s, 10m or PT1H';
       if (typeof ms === 'number' && ms >= least) return ms;
       const must = typeof ms === 'string' ? ms : `be at least ${formatDuration(least)}`;
-      problems.refuse(
-        node,
-        `It must ${must}, got ${shown(node)}.`,
-        typeof value === 'string' ? respelt(value) : undefined,
-      );
+      const written = typeof value === 'string' ? respelt(value) : undefined;
+      problems.refuse(node, `It must ${must}, got ${shown(node)}.`, written && `Write ${written}.`);
       return undefined;
     },
   };
 }
 
-function milliseconds(value: string | number): Milliseconds | string {
+function milliseconds(value: DurationInput): Milliseconds | string {
   try {
     return duration(value);
   } catch (error) {
@@ -157,30 +156,16 @@ function milliseconds(value: string | number): Milliseconds | string {
   }
 }
 
-const SPELLINGS: readonly (readonly [spelling: RegExp, unit: string])[] = [
-  [/^(ms|msecs?|millis(econds)?)$/, 'ms'],
-  [/^(s|secs?|seconds?)$/, 's'],
-  [/^(m|mins?|minutes?)$/, 'm'],
-  [/^(h|hrs?|hours?)$/, 'h'],
-  [/^(d|days?)$/, 'd'],
-  [/^(w|wks?|weeks?)$/, 'w'],
-];
-
-/** The valid spelling of `5 minutes`, `1 H` and `2mins`. */
-function respelt(text: string): string | undefined {
-  const parts = [
-    ...text
-      .slice(0, 64)
-      .toLowerCase()
-      .matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g),
-  ];
-  const units = parts.map(([, amount, unit]) => {
-    const known = SPELLINGS.find(([spelling]) => spelling.test(unit as string));
-    return known && `${amount}${known[1]}`;
-  });
-  if (units.length === 0 || units.includes(undefined)) return undefined;
-  const written = units.join('');
-  return typeof milliseconds(written) === 'number' ? `Write ${written}.` : undefined;
+/** As `span`, in the form of an option in code. */
+export function spanOption(least?: Milliseconds): Shape<DurationInput> {
+  const { schema, read } = span(least);
+  return {
+    schema,
+    read(node, problems) {
+      const ms = read(node, problems);
+      return ms === undefined ? undefined : `${ms}ms`;
+    },
+  };
 }
 
 /** What `shape` takes, or the word `none`. */

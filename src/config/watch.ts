@@ -37,7 +37,7 @@ const OPTIONS = ['onReload', 'onRefused', 'log', 'quietFor', 'lookEvery'];
  */
 export function watchConfig(path: string, registry: Registry, options: WatchOptions = {}): ConfigWatch {
   refuseUnknown(options, OPTIONS, 'watchConfig');
-  const { quietFor = 100, lookEvery = '5s', log = silent, onReload, onRefused } = options;
+  const { quietFor = '100ms', lookEvery = '5s', log = silent, onReload, onRefused } = options;
   const watched = new Watched(resolve(path), registry, harmless(log), onReload, onRefused);
   return watched.start(duration(quietFor, 'quietFor'), duration(lookEvery, 'lookEvery'));
 }

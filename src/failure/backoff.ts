@@ -1,6 +1,16 @@
-import { type DurationInput, duration, formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
+import {
+  type DurationInput,
+  formatDuration,
+  LONGEST,
+  type Milliseconds,
+  needUnit,
+  span as readSpan,
+} from '../duration.ts';
+import { likeName } from '../nearest.ts';
+import { refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
-import { refusal, tagged } from './refusal.ts';
+import { OTHERWISE_CALLED } from './otherwise-called.ts';
+import { isRecord, refusal, tagged } from './refusal.ts';
 
 /** How long the k-th retry waits, before jitter. Plain data, but for `custom`. */
 export type Backoff =
@@ -12,10 +22,61 @@ export type Backoff =
   | { readonly kind: 'none' }
   | { readonly kind: 'custom'; readonly name: string; readonly delay: (retry: number) => Milliseconds };
 
+/** A backoff, or the short form of one, as in a file. */
+export type BackoffInput =
+  | Backoff
+  | 'immediate'
+  | 'none'
+  | { readonly exponential: ExponentialOptions }
+  | { readonly linear: LinearOptions }
+  | { readonly fixed: DurationInput }
+  | { readonly schedule: readonly DurationInput[] };
+
+interface ExponentialOptions {
+  readonly base: DurationInput;
+  readonly factor?: number;
+  readonly cap?: DurationInput;
+}
+
+interface LinearOptions {
+  readonly step: DurationInput;
+  readonly cap?: DurationInput;
+}
+
 const HOUR = 3_600_000;
 
 /** Retry k waits `base · factor^(k−1)`, at most `cap` (1 h): the first retry waits `base`. `factor` is 2 by default. */
-export function exponential(options: { base: DurationInput; factor?: number; cap?: DurationInput }): Backoff {
+export function exponential(options: ExponentialOptions): Backoff {
+  return readExponential(members(options, 'exponential', "exponential({ base: '5s', cap: '1h' })"));
+}
+
+/** Retry k waits `step · k`, at most `cap` (1 h). */
+export function linear(options: LinearOptions): Backoff {
+  return readLinear(members(options, 'linear', "linear({ step: '30s', cap: '10m' })"));
+}
+
+/** Every retry waits the same time. */
+export function fixed(delay: DurationInput): Backoff {
+  needUnit(delay, 'delay', 'invalid_policy');
+  return { kind: 'fixed', delay: span(delay, 'delay') };
+}
+
+/** Retry k waits the k-th delay; after the last one, the last repeats. */
+export function schedule(delays: readonly DurationInput[]): Backoff {
+  if (Array.isArray(delays))
+    for (const [i, delay] of delays.entries()) needUnit(delay, `delay ${i + 1}`, 'invalid_policy');
+  return readSchedule(delays);
+}
+
+/** The options of a backoff in code, in which each span of time has its unit. */
+function members<Options>(options: Options, kind: keyof typeof FIELDS, example: string): Options {
+  if (!isRecord(options)) throw refusal(`${kind} takes an object such as ${example}, got ${show(options)}.`);
+  refuseUnknown(options, FIELDS[kind], kind, OTHERWISE_CALLED.backoff, 'invalid_policy');
+  for (const name of BACKOFF_SPANS) needUnit(options[name], name, 'invalid_policy');
+  return options;
+}
+
+function readExponential(options: ExponentialOptions): Backoff {
   const base = span(options.base, 'base');
   const factor = options.factor ?? 2;
   // The type is checked too: '2' behaves like a number until it is added to one.
@@ -25,21 +86,14 @@ export function exponential(options: { base: DurationInput; factor?: number; cap
   return { kind: 'exponential', base, factor, cap: capAbove(options.cap, base, 'base') };
 }
 
-/** Retry k waits `step · k`, at most `cap` (1 h). */
-export function linear(options: { step: DurationInput; cap?: DurationInput }): Backoff {
+function readLinear(options: LinearOptions): Backoff {
   const step = span(options.step, 'step');
   return { kind: 'linear', step, cap: capAbove(options.cap, step, 'step') };
 }
 
-/** Every retry waits the same time. */
-export function fixed(delay: DurationInput): Backoff {
-  return { kind: 'fixed', delay: span(delay, 'delay') };
-}
-
-/** Retry k waits the k-th delay; after the last one, the last repeats. */
-export function schedule(delays: readonly DurationInput[]): Backoff {
+function readSchedule(delays: readonly DurationInput[]): Backoff {
   if (!Array.isArray(delays) || delays.length === 0) {
-    throw refusal(`schedule needs a list of at least one delay, got ${show(delays)}.`);
+    throw refusal(`schedule needs a list of at least one delay, such as schedule(['5m', '15m']), got ${show(delays)}.`);
   }
   return { kind: 'schedule', delays: Array.from(delays, (delay, i) => span(delay, `delay ${i + 1}`)) };
 }
@@ -78,20 +132,26 @@ const FIELDS = {
 export const BACKOFF_SPANS: readonly string[] = ['base', 'cap', 'step', 'delay', 'delays'];
 
 /**
- * Reads a backoff that is plain data: built by hand, or from a configuration.
+ * Reads a backoff that is plain data: built by hand, or from a configuration, and its short forms.
  * @throws InvalidInputError for an unknown kind or field, and for what the function of that kind refuses.
  */
 export function parseBackoff(value: unknown): Backoff {
+  if (value === 'immediate') return immediate;
+  if (value === 'none') return none;
+  const short = isRecord(value) && !('kind' in value) ? Object.entries(value) : [];
+  const [form, content] = short.length === 1 ? (short[0] as [string, unknown]) : [''];
+  if (form !== '' && Object.hasOwn(SHORT_FORMS, form)) return (SHORT_FORMS[form] as Reader)(content as never);
+  if (!isRecord(value) || !('kind' in value)) throw refusal(`write ${helperFor(value)}, got ${show(value)}.`);
   const given = tagged(value, FIELDS, 'a backoff');
   switch (given.kind) {
     case 'exponential':
-      return exponential(given as never);
+      return readExponential(given as never);
     case 'linear':
-      return linear(given as never);
+      return readLinear(given as never);
     case 'fixed':
-      return fixed(given.delay as never);
+      return { kind: 'fixed', delay: span(given.delay as never, 'delay') };
     case 'schedule':
-      return schedule(given.delays as never);
+      return readSchedule(given.delays as never);
     case 'immediate':
       return immediate;
     case 'none':
@@ -99,6 +159,30 @@ export function parseBackoff(value: unknown): Backoff {
     case 'custom':
       return custom(given.name as never, given.delay as never);
   }
+}
+
+type Reader = (content: never) => Backoff;
+const SHORT_FORMS: Readonly<Record<string, Reader>> = { exponential, linear, fixed, schedule };
+
+/** Which helper makes the backoff that was probably meant. */
+function helperFor(value: unknown): string {
+  const helpers: Readonly<Record<string, string>> = {
+    exponential: "exponential({ base: '5s', cap: '1h' })",
+    linear: "linear({ step: '30s', cap: '10m' })",
+    fixed: "fixed('30s')",
+    schedule: "schedule(['5m', '15m'])",
+    custom: "custom('name', (retry) => milliseconds)",
+  };
+  const text = typeof value === 'string' ? (likeName(value, Object.keys(helpers)) ?? '') : '';
+  const isSpan = typeof value === 'number' || (typeof value === 'string' && /^\d/.test(value));
+  const meant = Array.isArray(value)
+    ? 'schedule'
+    : typeof value === 'function'
+      ? (Object.keys(SHORT_FORMS).find((kind) => SHORT_FORMS[kind] === value) ?? 'custom')
+      : isSpan
+        ? 'fixed'
+        : text;
+  return helpers[meant] ?? `a backoff such as ${helpers.exponential}, ${helpers.schedule} or none`;
 }
 
 /** The delay of retry `k` (from 1) before jitter: finite, whole, between 0 and ten years for every k. `none` has no retry: 0. */
@@ -152,7 +236,7 @@ function capAbove(cap: DurationInput | undefined, first: Milliseconds, name: str
 }
 
 function span(input: DurationInput, what: string): Milliseconds {
-  return duration(input, what, 'invalid_policy');
+  return readSpan(input, what, 'invalid_policy');
 }
 
 function sane(backoff: Extract<Backoff, { kind: 'custom' }>, k: number): Milliseconds {

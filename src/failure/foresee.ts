@@ -2,7 +2,8 @@ import type { Milliseconds } from '../duration.ts';
 import { REASONS, type ReasonInfo } from './classify/reasons.ts';
 import { type Charge, type Decision, decide, type Facts } from './decide.ts';
 import { type Failure, isKind, type Outcome } from './outcome.ts';
-import { type Policy, policyOver, type RuleOptions, standard } from './policy.ts';
+import { type Policy, policyOver, standard } from './policy.ts';
+import type { ReadRule } from './policy-fields.ts';
 
 /** What would be decided: the decision with the random number in the middle, and the delay without jitter. */
 export interface Foreseen {
@@ -110,7 +111,7 @@ function unjittered(policy: Policy): Policy {
   let plain = withoutJitter.get(policy);
   if (!plain) {
     const none = { kind: 'none' } as const;
-    const still = ([name, rule]: [string, RuleOptions]) => [name, { ...rule, jitter: none }] as const;
+    const still = ([name, rule]: [string, ReadRule]) => [name, { ...rule, jitter: none }] as const;
     const rules = Object.fromEntries(Object.entries(policy.rules).map(still));
     plain = policyOver({ ...policy, jitter: none, rules }, standard);
     withoutJitter.set(policy, plain);

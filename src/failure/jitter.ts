@@ -12,6 +12,9 @@ export type Jitter =
   /** Half of the delay, plus uniform up to the other half. */
   | { readonly kind: 'equal' };
 
+/** A jitter, or the short form of one, as in a file: `'full'`, `0.2` or `'20%'`. */
+export type JitterInput = Jitter | 'none' | 'full' | 'equal' | number | `${number}%`;
+
 /** A random number of at least 0 and below 1, drawn by the caller. */
 export type Roll = number;
 
@@ -36,12 +39,27 @@ const FIELDS = { none: [], proportional: ['factor'], full: [], equal: [] } as co
 >;
 
 /**
- * Reads a jitter that is plain data.
+ * Reads a jitter that is plain data, or its short form.
  * @throws InvalidInputError for an unknown kind or field, and for a factor that `proportional` refuses.
  */
 export function parseJitter(value: unknown): Jitter {
-  const { kind, factor } = tagged(value, FIELDS, 'a jitter');
-  return kind === 'proportional' ? proportional(factor as number) : { kind };
+  if (typeof value === 'string' && JITTER_WORDS.includes(value as never)) return { kind: value as 'full' };
+  const factor = typeof value === 'string' ? partOf(value) : value;
+  if (typeof factor === 'number' && factor >= 0 && factor <= 1) return { kind: 'proportional', factor };
+  if (typeof value !== 'object' || value === null || !('kind' in value)) {
+    const percent = typeof value === 'number' && value > 1 && value <= 100 ? ` Write '${value}%'.` : '';
+    throw refusal(`it must be none, full, equal, a part from 0 to 1 or a percentage, got ${show(value)}.${percent}`);
+  }
+  const given = tagged(value, FIELDS, 'a jitter');
+  return given.kind === 'proportional' ? proportional(given.factor as number) : { kind: given.kind };
+}
+
+export const JITTER_WORDS = ['none', 'full', 'equal'] as const;
+
+/** `20%` as 0.2. */
+export function partOf(text: string): number | undefined {
+  const percent = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text)?.[1];
+  return percent === undefined ? undefined : Number(percent) / 100;
 }
 
 /** Above a delay that a server asked for, jitter adds at most this much. */

@@ -1,4 +1,5 @@
-import { type Policy, type PolicyOptions, policyOver, type RuleOptions, standard } from './policy.ts';
+import { type Policy, type PolicyOptions, policyOver, type ReadOptions, type RuleOptions, standard } from './policy.ts';
+import { parseOptions } from './policy-options.ts';
 import { namedBy, nameOf, presetFor } from './presets.ts';
 
 /** The levels at which a policy can be set, from the least specific to the most specific. The more specific one wins. */
@@ -25,7 +26,7 @@ export interface Place {
 
 /** The part of a policy that comes from one origin. */
 export interface Layer {
-  readonly options: PolicyOptions;
+  readonly options: ReadOptions;
   /** Whether it uses only its own rules and none of less specific levels, like presets and whole policies. */
   readonly bare: boolean;
   readonly origin: Origin;
@@ -45,7 +46,7 @@ export interface Said {
 export const UNSAID: Said = { default: [], queue: [], type: [], source: [] };
 
 /** The policy in the code of a type: a whole policy, or options. */
-export type Code = Policy | PolicyOptions;
+export type Code = Policy | ReadOptions;
 
 /** All layers of a task's policy except its own, least specific first. Without code, the preset of its type is used. */
 export function layersOf(type: string, said: Said, code?: Code, by: 'code' | 'published' = 'code'): readonly Layer[] {
@@ -73,9 +74,8 @@ function codeLayer(code: Code, by: 'code' | 'published'): Layer {
 }
 
 /** What a task itself says, as a layer. */
-export function ownLayer(retry: PolicyOptions): Layer {
-  const origin: Origin = { level: 'task', by: 'task' };
-  return 'version' in retry ? wholeLayer(retry as Policy, origin) : { options: retry, bare: false, origin };
+export function ownLayer(retry: PolicyOptions | ReadOptions): Layer {
+  return { options: parseOptions(retry), bare: 'version' in retry, origin: { level: 'task', by: 'task' } };
 }
 
 /** A whole policy as a layer: nothing shows through it. */
@@ -83,7 +83,7 @@ function wholeLayer(policy: Policy, origin: Origin): Layer {
   return { options: optionsOf(policy), bare: true, origin };
 }
 
-function optionsOf({ version: _, ...options }: Policy): PolicyOptions {
+function optionsOf({ version: _, ...options }: Policy): ReadOptions {
   return options;
 }
 

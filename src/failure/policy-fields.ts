@@ -1,6 +1,6 @@
 import type { DurationInput, Milliseconds } from '../duration.ts';
-import { type Backoff, exponential } from './backoff.ts';
-import { type Jitter, proportional } from './jitter.ts';
+import { type Backoff, type BackoffInput, exponential } from './backoff.ts';
+import { type Jitter, type JitterInput, proportional } from './jitter.ts';
 import { ENDS, type End } from './outcome.ts';
 
 /*
@@ -39,14 +39,14 @@ export const RULE_FIELDS = {
   /** Charged executions, the first included: 4 is one try and three retries. A rule's own limit counts only the failures that it governs. */
   maxAttempts: whole(1, 5, 'Charged executions, the first included: 4 is one try and three retries.', [4]),
   /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
-  backoff: field<Backoff>({
+  backoff: field<BackoffInput, Backoff>({
     shape: { kind: 'backoff' },
     says: 'How long each retry waits, before jitter.',
     byDefault: exponential({ base: '1s', cap: '5m' }),
     examples: [{ exponential: { base: '5s', cap: '1h' } }],
   }),
   /** How delays are spread, so that tasks that failed together are not retried together. Default ±10 %. */
-  jitter: field<Jitter>({
+  jitter: field<JitterInput, Jitter>({
     shape: { kind: 'jitter' },
     says: 'How delays are spread, so that tasks that failed together are not retried together.',
     byDefault: proportional(0.1),
@@ -60,6 +60,9 @@ export const RULE_FIELDS = {
 
 /** What a rule may say. */
 export interface RuleOptions extends GivenTo<typeof RULE_FIELDS> {}
+
+/** A rule, read. */
+export type ReadRule = Partial<KeptOf<typeof RULE_FIELDS>>;
 
 const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
 
@@ -90,7 +93,7 @@ export const POLICY_FIELDS = {
   /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
   onExhausted,
   /** Other values for a reason (`fs.locked`), a family (`fs.*`) or a kind (`transient`). The most specific rule wins. */
-  rules: field<Readonly<Record<string, RuleOptions>>>({
+  rules: field<Readonly<Record<string, RuleOptions>>, Readonly<Record<string, ReadRule>>>({
     shape: { kind: 'rules' },
     says: 'Other values for a reason (`fs.locked`), a family (`fs.*`) or a kind (`transient`). The most specific rule wins.',
     byDefault: { rate_limited: { charge: false } },
@@ -117,6 +120,12 @@ export const POLICY_FIELDS = {
     byDefault: { gate: true, breaker: true, budget: true },
     examples: [{ gate: true, breaker: false, budget: false }],
   }),
+};
+
+/** Options of a policy, read, as they are laid over one another. Those of a whole policy have its `version`. */
+export type ReadOptions = Partial<Omit<PolicyContent, 'source'>> & {
+  readonly source?: Partial<SourceSwitches>;
+  readonly version?: string;
 };
 
 /** The options of a policy. An option that is left out, or `undefined`, keeps its value from less specific levels. */

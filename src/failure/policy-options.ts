@@ -1,24 +1,48 @@
-import { type DurationInput, duration } from '../duration.ts';
+import { type DurationInput, needUnit, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
+import { refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { parseBackoff } from './backoff.ts';
 import { parseJitter } from './jitter.ts';
+import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { isFamily, isReason } from './outcome.ts';
 import {
   type Field,
   POLICY_FIELDS,
-  type PolicyContent,
+  type ReadOptions,
+  type ReadRule,
   RULE_FIELDS,
-  type RuleOptions,
   type Shape,
+  SPAN_OPTIONS,
 } from './policy-fields.ts';
 import { isRecord, refusal } from './refusal.ts';
 
 /**
- * Reads the options of a policy, from code or from a configuration. `version` is ignored, because it is computed.
+ * Reads the options of a policy that code gave. Each span of time needs its unit, except in a whole policy, whose spans are milliseconds.
  * @throws InvalidInputError naming the option and showing the value.
  */
-export function parseOptions(options: unknown): Partial<PolicyContent> {
+export function optionsGiven(options: unknown): ReadOptions {
+  const given = record(options, 'A policy');
+  if ('version' in given) return { ...parseOptions(given), version: String(given.version) };
+  for (const name of SPAN_OPTIONS) needUnit(given[name], name, 'invalid_policy');
+  const read = parseOptions(given);
+  for (const { backoff, maxAttempts } of [read, ...Object.values(read.rules ?? {})]) {
+    if (backoff?.kind !== 'schedule' || maxAttempts === undefined || maxAttempts > backoff.delays.length) continue;
+    const all = backoff.delays.length + 1;
+    throw refusal(
+      `maxAttempts ${maxAttempts} uses only ${maxAttempts - 1} of the ${all - 1} delays of the schedule. ` +
+        `Leave maxAttempts out, which makes it ${all}, or shorten the schedule.`,
+    );
+  }
+  return read;
+}
+
+/**
+ * Reads the options of a policy, from code, a configuration or a store. A number is milliseconds. `version` is ignored, because it is
+ * computed.
+ * @throws InvalidInputError naming the option and showing the value.
+ */
+export function parseOptions(options: unknown): Omit<ReadOptions, 'version'> {
   const { version: _, ...said } = record(options, 'A policy');
   return parse(said, POLICY_FIELDS, 'A policy');
 }
@@ -28,10 +52,10 @@ type Fields = Readonly<Record<string, Field<unknown>>>;
 /** Reads the options that `fields` describe. `undefined` counts as left out. */
 function parse(value: unknown, fields: Fields, what: string, whose = ''): object {
   const parsed: Record<string, unknown> = {};
-  for (const [name, option] of Object.entries(record(value, what))) {
-    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (!field) throw refusal(`${what} has no option ${show(name)}. It has: ${Object.keys(fields).join(', ')}.`);
-    if (option !== undefined) parsed[name] = parseOption(field.shape, option, `${name}${whose}`);
+  refuseUnknown(record(value, what), Object.keys(fields), what, OTHERWISE_CALLED.policy, 'invalid_policy');
+  for (const [name, option] of Object.entries(value as object)) {
+    if (option !== undefined)
+      parsed[name] = parseOption((fields[name] as Field<unknown>).shape, option, `${name}${whose}`);
   }
   return parsed;
 }
@@ -42,7 +66,7 @@ function parseOption(shape: Shape, value: unknown, what: string): unknown {
       if (Number.isSafeInteger(value) && (value as number) >= shape.least) return value;
       throw refusal(`${what} must be a whole number of at least ${shape.least}, got ${show(value)}.`);
     case 'span':
-      return duration(value as DurationInput, what, 'invalid_policy');
+      return span(value as DurationInput, what, 'invalid_policy');
     case 'limit':
       return parseLimit(shape.least, value, what);
     case 'choice':
@@ -63,7 +87,7 @@ function parseOption(shape: Shape, value: unknown, what: string): unknown {
 /** A time limit of zero would end every execution as it starts; elsewhere 0 means "no limit", so it is refused. */
 function parseLimit(least: number, value: unknown, what: string): unknown {
   if (value === 'none') return value;
-  const limit = duration(value as DurationInput, what, 'invalid_policy');
+  const limit = span(value as DurationInput, what, 'invalid_policy');
   if (limit < least) throw refusal(`${what} must be longer than 0, got ${show(value)}. 'none' turns it off.`);
   return limit;
 }
@@ -78,7 +102,7 @@ function parseFlags(known: Readonly<Record<string, string>>, value: unknown, wha
   return flags;
 }
 
-function parseRules(value: unknown, what: string): Readonly<Record<string, RuleOptions>> {
+function parseRules(value: unknown, what: string): Readonly<Record<string, ReadRule>> {
   const rules = Object.entries(record(value, what)).filter(([, rule]) => rule !== undefined);
   return Object.fromEntries(
     rules.map(([name, rule]) => {
@@ -91,8 +115,16 @@ function parseRules(value: unknown, what: string): Readonly<Record<string, RuleO
 }
 
 function record(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (!isRecord(value)) throw refusal(`${what} must be an object, got ${show(value)}.`);
-  return value;
+  if (isRecord(value)) return value;
+  const retries =
+    what === 'A policy' && Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+  const instead =
+    retries !== undefined
+      ? ` For ${retries} ${retries === 1 ? 'retry' : 'retries'}, write { maxAttempts: ${retries + 1} }.`
+      : what === 'A policy'
+        ? ' Write options such as { maxAttempts: 4 }, or a preset such as presets.httpDelivery.'
+        : '';
+  throw refusal(`${what} must be an object, got ${show(value)}.${instead}`);
 }
 
 function oneOf(allowed: readonly unknown[], value: unknown, what: string): unknown {

@@ -4,11 +4,17 @@ import { familyOf } from './classify/reasons.ts';
 import type { Jitter } from './jitter.ts';
 import { slipIn } from './known-reasons.ts';
 import { type End, type FailureKind, isKind } from './outcome.ts';
-import { POLICY_FIELDS, type Policy, type PolicyContent, type PolicyOptions } from './policy-fields.ts';
-import { parseOptions } from './policy-options.ts';
+import {
+  POLICY_FIELDS,
+  type Policy,
+  type PolicyContent,
+  type PolicyOptions,
+  type ReadOptions,
+} from './policy-fields.ts';
+import { optionsGiven, parseOptions } from './policy-options.ts';
 import { refusal } from './refusal.ts';
 
-export type { Policy, PolicyOptions, RuleOptions, SourceSwitches } from './policy-fields.ts';
+export type { Policy, PolicyOptions, ReadOptions, RuleOptions, SourceSwitches } from './policy-fields.ts';
 
 /** The library's default: 5 attempts, 1 s doubling up to 5 min, ±10 %; permanent failures stop, rate limits charge nobody. */
 export const standard: Policy = settled(
@@ -23,17 +29,22 @@ export const standard: Policy = settled(
  * whole policy use only their own rules: `definePolicy({ ...presets.worker, maxAttempts: 3 })`.
  * @throws InvalidInputError naming the option and the value that is refused, or a rule whose name is misspelt.
  */
-export function definePolicy(options: PolicyOptions = {}, over: Policy = standard): Policy {
-  const policy = policyOver(options, over);
-  for (const name of Object.keys(options.rules ?? {})) {
+export function definePolicy(options: PolicyOptions | Policy = {}, over: Policy = standard): Policy {
+  return policyOver(readPolicy(options), over);
+}
+
+/** The options of a policy that code gave, read. @throws InvalidInputError as `definePolicy`. */
+export function readPolicy(options: PolicyOptions | Policy): ReadOptions {
+  const read = optionsGiven(options);
+  for (const name of Object.keys(read.rules ?? {})) {
     const slip = slipIn(name, 'rule');
     if (slip !== undefined) throw refusal(slip);
   }
-  return policy;
+  return read;
 }
 
-/** As `definePolicy`, for a stored policy: a rule with a misspelt name is kept. */
-export function policyOver(options: PolicyOptions, over: Policy): Policy {
+/** As `definePolicy`, for options that were read or stored: a rule with a misspelt name is kept, and a number is milliseconds. */
+export function policyOver(options: ReadOptions | PolicyOptions, over: Policy): Policy {
   const given = parseOptions(options);
   const whole = 'version' in options;
   const byLength = given.backoff?.kind === 'schedule' ? { maxAttempts: given.backoff.delays.length + 1 } : {};

@@ -1,9 +1,9 @@
 import { exponential, schedule } from './backoff.ts';
 import { proportional } from './jitter.ts';
-import { definePolicy, type Policy, type PolicyOptions, standard } from './policy.ts';
+import { type Policy, type PolicyOptions, policyOver, type ReadOptions, readPolicy, standard } from './policy.ts';
 
 /** The values that each preset sets. Its other values are those of `standard`, and any other level wins over them. */
-const NAMED = new WeakMap<Policy, PolicyOptions>();
+const NAMED = new WeakMap<Policy, ReadOptions>();
 
 const OFF = { gate: false, breaker: false, budget: false };
 const ON = { gate: true, breaker: true, budget: true };
@@ -13,8 +13,8 @@ const ON = { gate: true, breaker: true, budget: true };
  * nothing, and it has none of the rules of `standard`.
  */
 function preset(options: PolicyOptions): Policy {
-  const named: PolicyOptions = { jitter: { kind: 'none' }, source: OFF, rules: {}, ...options };
-  const policy = definePolicy(named, { ...standard, rules: {} });
+  const named = readPolicy({ jitter: 'none', source: OFF, rules: {}, ...options });
+  const policy = policyOver(named, { ...standard, rules: {} });
   NAMED.set(policy, named);
   return policy;
 }
@@ -113,7 +113,7 @@ export function presetNamed(name: string): Policy | undefined {
 }
 
 /** The values that a preset sets itself; undefined for any other policy. */
-export function namedBy(policy: Policy): PolicyOptions | undefined {
+export function namedBy(policy: Policy): ReadOptions | undefined {
   if (policy !== standard) return NAMED.get(policy);
   const { maxAttempts, backoff, jitter, permanent, rules, source } = standard;
   return { maxAttempts, backoff, jitter, permanent, rules, source };

@@ -3,7 +3,7 @@ import { type IncomingMessage, request as plainRequest, STATUS_CODES } from 'nod
 import { request as secureRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Milliseconds } from '../duration.ts';
-import { type RateLimit, tightestLimit } from '../failure/classify/quotas.ts';
+import { tightestLimit } from '../failure/classify/quotas.ts';
 import { Failed, NeedsManual } from '../failure/signals.ts';
 import { isPrivateAddress } from './http-address.ts';
 import { type Resolved, resolveHeaders, type SentHeader } from './http-headers.ts';
@@ -30,7 +30,7 @@ export interface HttpTask {
   readonly signal: AbortSignal;
   heartbeat(): void;
   /** Called with what the headers of an answer say, where they say how many requests are left. */
-  rateLimit?(limit: RateLimit): void;
+  rateLimit?(limit: { readonly remaining: number; readonly resetsIn: string }): void;
 }
 
 export interface HttpOptions {
@@ -155,7 +155,7 @@ class Attempt {
 
   #noteLimit({ headers }: IncomingMessage): void {
     const limit = tightestLimit(headers, Date.now());
-    if (limit) this.#task.rateLimit?.(limit);
+    if (limit) this.#task.rateLimit?.({ ...limit, resetsIn: `${limit.resetsIn}ms` });
   }
 
   /** Sends one request, and answers when its headers are there. */

@@ -1,7 +1,7 @@
 import { type DurationInput, duration } from '../duration.ts';
 import { InvalidInputError, PayloadError } from '../errors.ts';
 import { describe } from '../failure/classify/describe.ts';
-import { definePolicy, type PolicyOptions } from '../failure/policy.ts';
+import { type Policy, type PolicyOptions, policyOver, readPolicy } from '../failure/policy.ts';
 import { parseSignal } from '../failure/signals.ts';
 import { decodeJson, encodeJson } from '../json.ts';
 import { moment, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
@@ -40,7 +40,7 @@ export interface EnqueueOptions {
   /** Only one task of its type may have this key at a time. `key` is checked before this. */
   readonly unique?: UniqueOptions;
   /** Policy options for this task only. They win over its type's policy. Named functions cannot be part of it. */
-  readonly retry?: PolicyOptions;
+  readonly retry?: Policy | PolicyOptions;
 }
 
 /**
@@ -273,13 +273,14 @@ function said(definition: AnyTask, option: 'source' | 'idempotent', value: unkno
   }
 }
 
-function storablePolicy(retry: PolicyOptions, definition: AnyTask): string {
-  definePolicy(retry, definition.policy);
-  const backoffs = [retry.backoff, ...Object.values(retry.rules ?? {}).map((rule) => rule?.backoff)];
+function storablePolicy(retry: Policy | PolicyOptions, definition: AnyTask): string {
+  const read = readPolicy(retry);
+  policyOver(read, definition.policy);
+  const backoffs = [read.backoff, ...Object.values(read.rules ?? {}).map((rule) => rule?.backoff)];
   if (backoffs.some((backoff) => backoff?.kind === 'custom')) {
     throw new InvalidInputError(
       "A task's own policy is stored, so it cannot hold a custom backoff: a function stays in its process.",
     );
   }
-  return JSON.stringify(retry);
+  return JSON.stringify(read);
 }

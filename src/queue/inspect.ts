@@ -2,7 +2,7 @@ import { TaskNotFoundError } from '../errors.ts';
 import type { Facts } from '../failure/decide.ts';
 import { UNTRIED } from '../failure/foresee.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
-import type { PolicyOptions } from '../failure/policy.ts';
+import type { PolicyOptions, ReadOptions } from '../failure/policy.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
 import type { HistoryEntry, ListFilter, Store } from '../store/store.ts';
 import { TASK_STATES } from '../task.ts';
@@ -21,7 +21,7 @@ export interface PolicyQuestion {
   readonly queue?: string;
   readonly source?: string;
   /** Its own policy options. */
-  readonly retry?: PolicyOptions;
+  readonly retry?: ReadOptions | PolicyOptions;
 }
 
 export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {

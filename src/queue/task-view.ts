@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../duration.ts';
 import type { ChargedCount } from '../failure/decide.ts';
-import type { PolicyOptions } from '../failure/policy.ts';
+import type { ReadOptions } from '../failure/policy.ts';
 import type { HeldBy, TaskRecord, Unique } from '../store/store.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Json, Needs, TaskState } from '../task.ts';
@@ -21,7 +21,7 @@ export interface Task {
   /** The result of its handler, if it succeeded. */
   readonly result?: Json;
   /** Its own policy options. */
-  readonly retry?: PolicyOptions;
+  readonly retry?: ReadOptions;
   readonly idempotent: boolean;
   readonly submittedAt: Date;
   readonly createdAt: Date;
@@ -72,7 +72,7 @@ export function taskFrom(record: TaskRecord): Task {
   } = record;
   const unreadable = [...unread];
   const retry =
-    policy === undefined ? undefined : readStored<PolicyOptions | undefined>(policy, 'policy', unreadable, undefined);
+    policy === undefined ? undefined : readStored<ReadOptions | undefined>(policy, 'policy', unreadable, undefined);
   return {
     ...same,
     input: readStored<Json>(payload, 'payload', unreadable, null),

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { type DurationInput, duration, LONGEST, type Milliseconds } from '../duration.ts';
+import { type DurationInput, duration, LONGEST, type Milliseconds, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { moment, refuseUnknown } from '../options.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
@@ -70,7 +70,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
   const { worker: workerOptions, start: _, seed: __, patienceMs: ___, ...rest } = options;
   const clock = new VirtualClock(moment(start, 'start'));
   if (!Number.isFinite(seed)) throw new InvalidInputError(`seed must be a number, got ${show(seed)}.`);
-  const patience = duration(patienceMs, 'patienceMs');
+  const patience = span(patienceMs, 'patienceMs');
   if (workerOptions !== undefined) refuseUnknown(workerOptions, Object.keys(Object(workerOptions)), 'worker');
   const tasks = rest.tasks?.length === 0 ? undefined : rest.tasks;
   const holdfast = await openWith({ ...rest, tasks: tasks ?? [NOTHING], store }, { clock, random: dice(seed) });
@@ -78,7 +78,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
   const worker = await closingAfterFailure(holdfast, () =>
     holdfast.work({
       leaseFor: '1d',
-      pollInterval: LONGEST,
+      pollInterval: `${LONGEST}ms`,
       // On this clock every handler looks short.
       claimAhead: false,
       ...workerOptions,

@@ -1,8 +1,8 @@
-import { duration } from '../duration.ts';
+import { span } from '../duration.ts';
 import { BACKOFF_SPANS } from '../failure/backoff.ts';
 import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
-import type { PolicyOptions } from '../failure/policy.ts';
+import type { ReadOptions } from '../failure/policy.ts';
 import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry, Imported, WorkerRecord } from '../store/store.ts';
@@ -153,7 +153,7 @@ export function workerJson(worker: WorkerRecord, alive: boolean): object {
 const SPANS = [...SPAN_OPTIONS, ...BACKOFF_SPANS];
 
 /** Members in snake_case, spans in milliseconds with their unit in the name. Names of rules are lower-case slugs already. */
-function policyJson(options: PolicyOptions): unknown {
+function policyJson(options: ReadOptions): unknown {
   return snakeCased(options);
 }
 
@@ -192,7 +192,7 @@ function isObject(value: unknown): value is object {
 
 function milliseconds(value: unknown): unknown {
   try {
-    return value === 'none' ? null : duration(value as string | number);
+    return value === 'none' ? null : span(value as string | number, 'duration');
   } catch {
     return null;
   }

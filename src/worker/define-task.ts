@@ -1,8 +1,15 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { DurationInput } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { definePolicy, type Policy, type PolicyOptions } from '../failure/policy.ts';
-import { presetFor } from '../failure/presets.ts';
+import {
+  type Policy,
+  type PolicyOptions,
+  policyOver,
+  type ReadOptions,
+  readPolicy,
+  standard,
+} from '../failure/policy.ts';
+import { namedBy, presetFor } from '../failure/presets.ts';
 import { Failed } from '../failure/signals.ts';
 import { type LimitOptions, parseLimits } from '../limits.ts';
 import type { Logger } from '../log.ts';
@@ -116,7 +123,7 @@ export interface TaskDefinition<Input, Result>
   /** The policy for its failures, unless a configuration sets another one. */
   readonly policy: Policy;
   /** The policy options of this definition. A configuration can override them. */
-  readonly retry?: Policy | PolicyOptions;
+  readonly retry?: Policy | ReadOptions;
   readonly queue: string;
   readonly priority: number;
   /** The limits of its source, which is the same for all of its tasks. */
@@ -173,13 +180,15 @@ export function defineTask<Input = any, Result = unknown>(
       `defineTask('${type}') cannot limit its source, because its tasks have several. Name the sources in \`sources\` of openHoldfast.`,
     );
   }
+  // A preset is known by its identity.
+  const said = retry === undefined ? undefined : namedBy(retry as Policy) ? (retry as Policy) : readPolicy(retry);
   return Object.freeze({
     ...rest,
     type,
     ...(isLimited && { limits }),
     // A copy of a policy with changed options still has the old version, so it is read anew.
-    policy: retry === undefined ? presetFor(type) : definePolicy(retry),
-    ...(retry !== undefined && { retry }),
+    policy: said === undefined ? presetFor(type) : policyOver(said, standard),
+    ...(said !== undefined && { retry: said }),
     queue: name(queue, 'queue'),
     priority: wholeNumber(priority, 'priority', 0, HIGHEST_PRIORITY),
   });

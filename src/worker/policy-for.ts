@@ -8,7 +8,7 @@ import {
   policyFrom,
   type Said,
 } from '../failure/layers.ts';
-import { type Policy, type PolicyOptions, policyOver } from '../failure/policy.ts';
+import { type Policy, type PolicyOptions, policyOver, type ReadOptions } from '../failure/policy.ts';
 import { presetFor } from '../failure/presets.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
 import { type Configuration, type TaskNames, UNCONFIGURED } from './configuration.ts';
@@ -29,7 +29,7 @@ export function policyFor(
 
 /** Like `policyFor`, for a task that need not exist, and with the origin of each value. */
 export function explainedPolicyFor(
-  task: TaskNames & { readonly retry?: PolicyOptions },
+  task: TaskNames & { readonly retry?: ReadOptions | PolicyOptions },
   definition: AnyTask | undefined,
   configuration: Configuration = UNCONFIGURED,
   published?: string,
@@ -125,7 +125,7 @@ export function longestTimeout(
 function read(text: string | undefined, over: Policy): Policy | undefined {
   if (text === undefined) return undefined;
   try {
-    const { idempotent: _, ...options } = JSON.parse(text) as PolicyOptions & { readonly idempotent?: unknown };
+    const { idempotent: _, ...options } = JSON.parse(text) as ReadOptions & { readonly idempotent?: unknown };
     return policyOver(options, over);
   } catch {
     return undefined;

@@ -38,7 +38,7 @@ describe('--backoff', () => {
     ['exp:1s:max=1ms', 'cap must not be below base'],
     ['exp:1s:x0.5', 'factor must be a number of at least 1, got 0.5'],
     ['exp:1s:x2:x3', '"x3" is given twice'],
-    ['exp:banana', "base must be a duration such as 1500, '90s', '10m' or 'PT1H', got 'banana'"],
+    ['exp:banana', "base must be a duration such as '90s', '10m' or 'PT1H', got 'banana'"],
     ['fixed:1s:max=1m', 'fixed takes no max'],
     ['fixed:1s:x2', 'fixed takes no factor'],
     ['fixed:-1s', 'delay must be a duration'],
@@ -59,7 +59,7 @@ describe('--policy, --attempts and --backoff', () => {
   test('are a thin layer over the policy of the type', () => {
     expect(policyLayer({ attempts: '3', attemptTimeout: '5m' }, presets.shellCommand)).toEqual({
       maxAttempts: 3,
-      timeout: 5 * MINUTE,
+      timeout: '300000ms',
     });
   });
 

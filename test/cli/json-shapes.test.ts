@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { exponential, schedule } from '../../src/failure/backoff.ts';
+import { readPolicy } from '../../src/failure/policy.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import { documentOf, taskJson, workerJson } from '../../src/views/json-shapes.ts';
 
@@ -39,13 +40,13 @@ test('a task has the same members whatever is known of it, in snake_case', () =>
 });
 
 test("a task's own policy says its spans in milliseconds", () => {
-  const retry = {
+  const retry = readPolicy({
     maxAttempts: 3,
     giveUpAfter: 'none',
     timeout: '5m',
     backoff: exponential({ base: '1s', cap: '1m' }),
     rules: { 'fs.locked': { backoff: schedule(['1s', '2s']), onExhausted: 'dead' } },
-  } as const;
+  });
   expect(taskJson({ ...task, retry })).toMatchObject({
     policy: {
       max_attempts: 3,

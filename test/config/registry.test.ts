@@ -62,7 +62,10 @@ describe('of what is said about a task', () => {
   });
 
   test('a file goes over code, and code over its queue and the default', () => {
-    const { policy, values } = registry.policyFor({ type: 'mail', queue: 'bulk' }, { timeout: '9m', maxDeferrals: 9 });
+    const { policy, values } = registry.policyFor(
+      { type: 'mail', queue: 'bulk' },
+      { timeout: 540_000, maxDeferrals: 9 },
+    );
     expect(policy).toMatchObject({ timeout: 180_000, maxDeferrals: 9, maxAttempts: 13 });
     expect(values.find(({ path }) => path[0] === 'maxDeferrals')?.from).toEqual({ level: 'type', by: 'code' });
   });
@@ -152,7 +155,7 @@ types:
 });
 
 test('how long tasks are kept is said to workers as code would say it', () => {
-  const day = 86_400_000;
+  const days = (n: number) => `${n * 86_400_000}ms`;
   const said = registryOf(`
 retention:
   succeeded: 7d
@@ -164,9 +167,9 @@ worker: { concurrency: 4 }
   expect(said.worker).toEqual({
     concurrency: 4,
     retention: {
-      succeeded: 7 * day,
-      dead: { default: 30 * day, 'fs.locked': 90 * day, 'http.*': 14 * day, 'order.closed': day },
-      cancelled: { 'unique.superseded': 0 },
+      succeeded: days(7),
+      dead: { default: days(30), 'fs.locked': days(90), 'http.*': days(14), 'order.closed': days(1) },
+      cancelled: { 'unique.superseded': days(0) },
       needs_manual: { default: 'never' },
     },
   });
@@ -293,7 +296,7 @@ classify:
     kind: permanent
 `);
     expect(config.setUps).toEqual(new Map([['bulk', { order: 'priority', fair: true }]]));
-    expect(config.worker).toEqual({ concurrency: 3, leaseFor: 60_000, capabilities: { cpu: 8 } });
+    expect(config.worker).toEqual({ concurrency: 3, leaseFor: '60000ms', capabilities: { cpu: 8 } });
     const error = Object.assign(new Error('It is CLOSED.'), { status: 409 });
     expect(config.classifier?.classify(error, { now: 0 })).toMatchObject({
       reason: 'order.closed',

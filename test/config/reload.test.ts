@@ -38,7 +38,7 @@ async function watched(options: WatchOptions = {}) {
     if (waiter) waiter(value);
     else told.push(value);
   };
-  watching = watchConfig(path, registry, { quietFor: 10, onReload: tell, onRefused: tell, ...options });
+  watching = watchConfig(path, registry, { quietFor: '10ms', onReload: tell, onRefused: tell, ...options });
   return {
     registry,
     watch: watching,
@@ -114,7 +114,7 @@ describe('a file under watch', () => {
   });
 
   test('is looked at now and then, where the system tells nothing', async () => {
-    const { registry, next } = await watched({ quietFor: '1h', lookEvery: 10 });
+    const { registry, next } = await watched({ quietFor: '1h', lookEvery: '10ms' });
     writeFileSync(path, NEW);
     await next();
     expect(attemptsOf(registry)).toBe(3);

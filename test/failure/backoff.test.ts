@@ -24,7 +24,7 @@ describe('backoff', () => {
   test('of exponential: the first retry waits base, each next one factor times as long, up to the cap', () => {
     expect(ceilings(exponential({ base: '1s', cap: '10s' }), 6)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
     expect(ceilings(exponential({ base: '1s', factor: 3, cap: '1h' }), 3)).toEqual([1_000, 3_000, 9_000]);
-    expect(ceilings(exponential({ base: 100, factor: 1.5, cap: '1h' }), 4)).toEqual([100, 150, 225, 338]);
+    expect(ceilings(exponential({ base: '100ms', factor: 1.5, cap: '1h' }), 4)).toEqual([100, 150, 225, 338]);
   });
 
   test('of exponential with factor 1, or with base 0, stays where it is', () => {
@@ -114,8 +114,8 @@ describe('backoff', () => {
     ['a cap below the step', () => linear({ step: '1m', cap: '1s' }), 'cap must not be below step'],
     ['a base that is no duration', () => exponential({ base: 'soon' }), 'base must be a duration such as'],
     ['a base that is missing', () => exponential({} as never), 'got undefined.'],
-    ['a negative delay', () => fixed(-1), 'delay must not be negative, got -1.'],
-    ['a delay of NaN', () => fixed(Number.NaN), 'got NaN.'],
+    ['a negative delay', () => fixed(-1 as never), 'delay must not be negative, got -1.'],
+    ['a delay of NaN', () => fixed(Number.NaN as never), 'got NaN.'],
     ['a delay beyond ten years', () => fixed('4000d'), "delay must be at most ten years, got '4000d'."],
     ['an empty schedule', () => schedule([]), 'got [].'],
     ['a schedule that is no list', () => schedule('5m' as never), "got '5m'."],
@@ -136,17 +136,17 @@ describe('backoff', () => {
     );
     expect(parseBackoff({ kind: 'linear', step: '5s' })).toEqual(linear({ step: '5s' }));
     expect(parseBackoff({ kind: 'schedule', delays: ['5m'] })).toEqual(schedule(['5m']));
-    for (const backoff of [fixed(5), immediate, none, custom('mine', (k) => k)]) {
+    for (const backoff of [fixed('5ms'), immediate, none, custom('mine', (k) => k)]) {
       expect(parseBackoff(backoff)).toEqual(backoff);
     }
   });
 
   test.each<[unknown, string]>([
-    [undefined, 'a backoff must be an object with a kind, got undefined.'],
+    [undefined, 'write a backoff such as exponential('],
     ['exponential', "got 'exponential'."],
     [{ kind: 'exponentiel' }, "got 'exponentiel'."],
     [{ kind: 'toString' }, "got 'toString'."],
-    [{}, 'got undefined.'],
+    [{}, 'got {}.'],
     [{ kind: 'exponential' }, 'base must be a duration'],
     [{ kind: 'exponential', base: 1, max: '1h' }, "a backoff of kind 'exponential' has no 'max', got '1h'."],
     [{ kind: 'immediate', delay: 5 }, "has no 'delay', got 5."],
@@ -241,7 +241,11 @@ describe('jitter', () => {
   test('read from data refuses an unknown kind and stray fields', () => {
     expect(parseJitter({ kind: 'full' })).toEqual({ kind: 'full' });
     expect(parseJitter(proportional(0.3))).toEqual(proportional(0.3));
-    expect(() => parseJitter(0.1)).toThrow('a jitter must be an object with a kind, got 0.1.');
+    for (const given of [0.1, '10%']) expect(parseJitter(given)).toEqual(proportional(0.1));
+    for (const kind of ['none', 'full', 'equal']) expect(parseJitter(kind)).toEqual({ kind });
+    expect(() => parseJitter('ful')).toThrow(
+      "it must be none, full, equal, a part from 0 to 1 or a percentage, got 'ful'.",
+    );
     expect(() => parseJitter({ kind: 'decorrelated' })).toThrow("got 'decorrelated'.");
     expect(() => parseJitter({ kind: 'full', factor: 0.2 })).toThrow("has no 'factor', got 0.2.");
   });

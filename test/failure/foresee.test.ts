@@ -33,7 +33,7 @@ describe('what is foreseen', () => {
     const policy = definePolicy({
       backoff: { kind: 'fixed', delay: HOUR },
       jitter: { kind: 'equal' },
-      giveUpAfter: HOUR,
+      giveUpAfter: '1h',
     });
     expect(foresee(UNTRIED, failing('timeout'), policy)).toMatchObject({
       decision: { next: 'scheduled' },
@@ -66,7 +66,7 @@ describe('a schedule', () => {
       maxAttempts: 9,
       backoff: { kind: 'fixed', delay: HOUR },
       jitter: { kind: 'none' },
-      giveUpAfter: 3 * HOUR,
+      giveUpAfter: '3h',
     });
     const { retries, end } = scheduleOf(policy, failing('timeout'));
     expect(retries.map(({ cumulative }) => cumulative)).toEqual([HOUR, 2 * HOUR, 3 * HOUR]);

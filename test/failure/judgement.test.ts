@@ -24,7 +24,7 @@ const giveUpAfter: Reason = {
 const deadline: Reason = { step: 'deadline', known: { untilDeadlineMs: 0 } };
 const crashLoop: Reason = { step: 'crash_loop', known: { lostInARow: 1, recoveriesAgoMs: [1, 2, 3] } };
 const maxAttempts: Reason = { step: 'max_attempts', known: { charged: [charged(9)] } };
-const maxRetryAfter: Reason = { step: 'max_retry_after', policy: { maxRetryAfter: 1 } };
+const maxRetryAfter: Reason = { step: 'max_retry_after', policy: { maxRetryAfter: '1ms' } };
 const maxDeferrals: Reason = { step: 'max_deferrals', known: { deferralsInARow: 5 }, policy: { maxDeferrals: 5 } };
 const maxDeferredFor: Reason = {
   step: 'max_deferred_for',
@@ -211,9 +211,9 @@ test('every step of the judgement is reached by some outcome', () => {
 
 test('a rule of a reason speaks before one of its family, of its kind, and the policy', () => {
   const rules = {
-    'app.broke': { backoff: fixed(1_001) },
-    'app.*': { backoff: fixed(1_002) },
-    transient: { backoff: fixed(1_003) },
+    'app.broke': { backoff: fixed('1001ms') },
+    'app.*': { backoff: fixed('1002ms') },
+    transient: { backoff: fixed('1003ms') },
   };
   const names = Object.keys(rules) as (keyof typeof rules)[];
   const delays = names.map((_, i) => {

@@ -43,7 +43,7 @@ describe('a request', () => {
     const limits: unknown[] = [];
     const task = { rateLimit: (limit: unknown) => void limits.push(limit) };
     await send('GET', server.url, { task }).catch(() => {});
-    expect(limits).toEqual([{ remaining: 7, resetsIn: 60_000 }]);
+    expect(limits).toEqual([{ remaining: 7, resetsIn: '60000ms' }]);
   });
 
   test('is sent as it was recorded, and its answer is the result', async () => {

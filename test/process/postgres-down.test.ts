@@ -36,7 +36,7 @@ async function startWorker(name: string): Promise<Child> {
 }
 
 function runWorker(name: string, url: string): Child {
-  const options = { name, worker: { leaseFor: LEASE_MS, grace: 600 } };
+  const options = { name, worker: { leaseFor: `${LEASE_MS}ms`, grace: '600ms' } };
   return runIn(process.execPath, ['test/process/postgres-program.mjs', url, JSON.stringify(options)]);
 }
 

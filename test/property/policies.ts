@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LONGEST } from '../../src/duration.ts';
+import { type DurationInput, LONGEST } from '../../src/duration.ts';
 import {
   type Backoff,
   custom,
@@ -25,13 +25,17 @@ export const spans = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(0, 1, 999, 1_000, LONGEST) },
 );
 
+const inMilliseconds = (ms: number): DurationInput => `${ms}ms`;
+/** The same, as options say them. */
+const written = spans.map(inMilliseconds);
+
 const rising = fc.tuple(spans, spans).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
 
 export const exponentials = fc
   .tuple(rising, fc.oneof(fc.double({ min: 1, max: 10, noNaN: true }), fc.constantFrom(1, 2, Number.MAX_VALUE)))
-  .map(([[base, cap], factor]) => exponential({ base, factor, cap }));
+  .map(([[base, cap], factor]) => exponential({ base: `${base}ms`, factor, cap: `${cap}ms` }));
 
-export const linears = rising.map(([step, cap]) => linear({ step, cap }));
+export const linears = rising.map(([step, cap]) => linear({ step: `${step}ms`, cap: `${cap}ms` }));
 
 /** Functions are compared by identity, so each name stands for one. */
 const CUSTOM = [
@@ -43,8 +47,8 @@ const CUSTOM = [
 export const backoffs: fc.Arbitrary<Backoff> = fc.oneof(
   exponentials,
   linears,
-  spans.map(fixed),
-  fc.array(spans, { minLength: 1, maxLength: 5 }).map(schedule),
+  written.map(fixed),
+  fc.array(written, { minLength: 1, maxLength: 5 }).map(schedule),
   fc.constantFrom(immediate, none, ...CUSTOM),
 );
 
@@ -65,36 +69,47 @@ const RULES = [
   ...FAILURE_KINDS,
 ];
 
-const rules: fc.Arbitrary<RuleOptions> = fc.record(
-  {
-    maxAttempts: fc.integer({ min: 1, max: 12 }),
-    backoff: backoffs,
-    jitter: jitters,
-    onExhausted: fc.constantFrom('dead', 'needs_manual'),
-    charge: fc.boolean(),
-  },
-  { requiredKeys: [] },
-);
+const rules: fc.Arbitrary<RuleOptions> = fc
+  .record(
+    {
+      maxAttempts: fc.integer({ min: 1, max: 12 }),
+      backoff: backoffs,
+      jitter: jitters,
+      onExhausted: fc.constantFrom('dead', 'needs_manual'),
+      charge: fc.boolean(),
+    },
+    { requiredKeys: [] },
+  )
+  .map(usingEachDelay);
 
-export const options: fc.Arbitrary<PolicyOptions> = fc.record(
-  {
-    maxAttempts: fc.integer({ min: 1, max: 12 }),
-    backoff: backoffs,
-    jitter: jitters,
-    permanent: fc.constantFrom('stop', 'retry'),
-    onExhausted: fc.constantFrom('dead', 'needs_manual'),
-    rules: fc.dictionary(fc.constantFrom(...RULES), rules, { maxKeys: 6 }),
-    maxDeferrals: fc.integer({ min: 0, max: 12 }),
-    maxDeferredFor: spans,
-    maxRetryAfter: spans,
-    giveUpAfter: fc.oneof(fc.constant('none' as const), spans),
-    timeout: fc.oneof(fc.constant('none' as const), fc.integer({ min: 1, max: LONGEST })),
-    maxExecutions: fc.integer({ min: 1, max: 40 }),
-    retryAmbiguous: fc.boolean(),
-    source: fc.record({ gate: fc.boolean(), breaker: fc.boolean(), budget: fc.boolean() }, { requiredKeys: [] }),
-  } satisfies { [Name in keyof Required<PolicyOptions>]: unknown },
-  { requiredKeys: [] },
-);
+/** A schedule that is longer than its attempts is refused. */
+function usingEachDelay<Options extends RuleOptions>(options: Options): Options {
+  const { maxAttempts = Number.POSITIVE_INFINITY, ...others } = options;
+  const delays = Object(options.backoff).delays?.length ?? 0;
+  return maxAttempts <= delays ? (others as Options) : options;
+}
+
+export const options: fc.Arbitrary<PolicyOptions> = fc
+  .record(
+    {
+      maxAttempts: fc.integer({ min: 1, max: 12 }),
+      backoff: backoffs,
+      jitter: jitters,
+      permanent: fc.constantFrom('stop', 'retry'),
+      onExhausted: fc.constantFrom('dead', 'needs_manual'),
+      rules: fc.dictionary(fc.constantFrom(...RULES), rules, { maxKeys: 6 }),
+      maxDeferrals: fc.integer({ min: 0, max: 12 }),
+      maxDeferredFor: written,
+      maxRetryAfter: written,
+      giveUpAfter: fc.oneof(fc.constant('none' as const), written),
+      timeout: fc.oneof(fc.constant('none' as const), fc.integer({ min: 1, max: LONGEST }).map(inMilliseconds)),
+      maxExecutions: fc.integer({ min: 1, max: 40 }),
+      retryAmbiguous: fc.boolean(),
+      source: fc.record({ gate: fc.boolean(), breaker: fc.boolean(), budget: fc.boolean() }, { requiredKeys: [] }),
+    } satisfies { [Name in keyof Required<PolicyOptions>]: unknown },
+    { requiredKeys: [] },
+  )
+  .map(usingEachDelay);
 
 export const policies: fc.Arbitrary<Policy> = options.map((each) => definePolicy(each));
 

@@ -107,7 +107,7 @@ function contend(algorithm: Algorithm, clients: number, random: Chance): Mean {
 }
 
 /** 10 ms, doubling up to 2 s: the published base of 5 ms is doubled before the first retry. */
-const BACKOFF = exponential({ base: 10, cap: 2_000 });
+const BACKOFF = exponential({ base: '10ms', cap: '2s' });
 const JITTERS = { exponential: 'none', equal: 'equal', full: 'full' } as const;
 
 function waits(algorithm: Algorithm, { roll }: Chance): (attempt: number) => number {

@@ -78,7 +78,7 @@ describe.each([
   ['a pool of the caller', (max?: number) => newPool({ max })],
 ])('over %s', (_, connection) => {
   test('a call that is not answered is made again over a new connection, and the old one is given up', async () => {
-    const store = await open(connection(1), { answerWithin: ANSWER_WITHIN, connections: 1, listen: false });
+    const store = await open(connection(1), { answerWithin: `${ANSWER_WITHIN}ms`, connections: 1, listen: false });
     await store.tasks.enqueue([newTask()]);
     const before = proxy.accepted;
     proxy.freeze();
@@ -90,7 +90,11 @@ describe.each([
 
   test('what is not waited for any more does not go on in a server that is blocked', async () => {
     const most = 3;
-    const store = await open(connection(most), { answerWithin: ANSWER_WITHIN, connections: most, listen: false });
+    const store = await open(connection(most), {
+      answerWithin: `${ANSWER_WITHIN}ms`,
+      connections: most,
+      listen: false,
+    });
     const blocker = new pg.Client({ connectionString: database.directUrl });
     await blocker.connect();
     await blocker.query('BEGIN; LOCK TABLE holdfast.live, holdfast.calls IN ACCESS EXCLUSIVE MODE');
@@ -120,7 +124,7 @@ describe.each([
   });
 
   test('a server that says nothing for a while is waited for', async () => {
-    const store = await open(connection(), { answerWithin: ANSWER_WITHIN });
+    const store = await open(connection(), { answerWithin: `${ANSWER_WITHIN}ms` });
     proxy.swallow();
     const kept = proxy.kept();
     const call = runOne(store);
@@ -131,7 +135,7 @@ describe.each([
 
   test('opening does not wait for a server that accepts and says nothing', async () => {
     proxy.swallow();
-    await expect(open(connection(), { answerWithin: ANSWER_WITHIN })).rejects.toMatchObject({
+    await expect(open(connection(), { answerWithin: `${ANSWER_WITHIN}ms` })).rejects.toMatchObject({
       name: 'StoreError',
       code: 'store_unavailable',
       retryable: true,
@@ -168,13 +172,13 @@ describe('a statement that arrives after it was made again', () => {
   }
 
   test('does nothing once more: enqueue', async () => {
-    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const store = await open(proxy.url(database.url), { answerWithin: `${ANSWER_WITHIN}ms`, listen: false });
     await overtaken('.enqueue_tasks(', () => store.tasks.enqueue([newTask()]));
     expect(await store.records.list({ limit: 10 })).toHaveLength(1);
   });
 
   test('does nothing once more: claim', async () => {
-    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const store = await open(proxy.url(database.url), { answerWithin: `${ANSWER_WITHIN}ms`, listen: false });
     await store.tasks.enqueue(Array.from({ length: 10 }, () => newTask()));
     const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
     const { tasks } = await overtaken('.claim(', () => store.tasks.claim(claimRequest(worker, { limit: 3 })));
@@ -183,7 +187,7 @@ describe('a statement that arrives after it was made again', () => {
   });
 
   test('does nothing once more: hold and pause, after the release', async () => {
-    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const store = await open(proxy.url(database.url), { answerWithin: `${ANSWER_WITHIN}ms`, listen: false });
     const by = { actor: 'maria' };
     await overtaken('.hold_source(', async () => {
       await store.sources.hold('s', by);
@@ -198,7 +202,7 @@ describe('a statement that arrives after it was made again', () => {
   });
 
   test('does nothing once more: release and resume, after the next hold', async () => {
-    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const store = await open(proxy.url(database.url), { answerWithin: `${ANSWER_WITHIN}ms`, listen: false });
     const by = { actor: 'maria' };
     await store.sources.hold('s', by);
     await store.sources.pause('default', by);
@@ -215,7 +219,7 @@ describe('a statement that arrives after it was made again', () => {
   });
 
   test('does nothing once more: recover', async () => {
-    const store = await open(proxy.url(database.url), { answerWithin: ANSWER_WITHIN, listen: false });
+    const store = await open(proxy.url(database.url), { answerWithin: `${ANSWER_WITHIN}ms`, listen: false });
     const join = (name: string) => store.tasks.join({ name, leaseFor: LEASE, publishes: {} });
     const [alice, bob] = [await join('alice'), await join('bob')];
     await store.tasks.enqueue(Array.from({ length: 10 }, () => newTask()));
@@ -302,7 +306,7 @@ describe('a pool of the caller', () => {
   test('all of whose connections are taken, or that was ended, is told in words', async () => {
     const pool = newPool({ max: 1 });
     const held = await pool.connect();
-    await expect(open(pool, { answerWithin: ANSWER_WITHIN })).rejects.toMatchObject({
+    await expect(open(pool, { answerWithin: `${ANSWER_WITHIN}ms` })).rejects.toMatchObject({
       code: 'store_unavailable',
       message: expect.stringContaining('no connection was had within'),
     });

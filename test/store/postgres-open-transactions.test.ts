@@ -120,7 +120,7 @@ test('settlements that are made in one call are refused together, so that each c
 });
 
 test('who waited too long hears which transaction holds the key, for how long, and what to do', async () => {
-  const store = await open({ answerWithin: 1_000 });
+  const store = await open({ answerWithin: '1s' });
   // An older transaction that only keeps the tables from being changed, as VACUUM does, is not to blame.
   const vacuum = new pg.Client({ connectionString: database.directUrl });
   await vacuum.connect();
@@ -157,7 +157,7 @@ test.each([
   ['pausing', (store: Store) => store.sources.pause('new', { actor: 'ada' })],
   ['setting up', (store: Store) => store.sources.setUp('new', { order: 'lifo' })],
 ])('%s a queue that an open transaction makes fails with the name of that transaction', async (_, act) => {
-  const store = await open({ answerWithin: 1_000 });
+  const store = await open({ answerWithin: '1s' });
   await user.query(`SELECT holdfast.enqueue('t', '{}', queue => 'new')`);
   await expect(act(store)).rejects.toMatchObject({ code: 'store_busy', message: expect.stringContaining('web shop') });
   await user.query('ROLLBACK');

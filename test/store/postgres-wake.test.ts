@@ -197,7 +197,7 @@ test('tells others of a task at once where workers may be idle, however soon aft
 
 test('closing while it begins to listen, or waits to try again, ends at once', async () => {
   const proxy = await startProxy(database.directUrl);
-  const store = await open(proxy.url(database.directUrl), { answerWithin: 1_000 });
+  const store = await open(proxy.url(database.directUrl), { answerWithin: '1s' });
   proxy.swallow();
   const kept = proxy.kept();
   store.upkeep.onNews(() => {});

@@ -37,7 +37,7 @@ function busyWorld(options: TestOptions = {}) {
   const busy = defineTask('busy', {
     retry: { maxAttempts: 4, timeout: '90s' },
     async run(n: number, task: RunningTask) {
-      await kit.clock.sleep(n * 1_000, task.signal);
+      await kit.clock.sleep(`${n}s`, task.signal);
       if (n % 3 === task.attempt % 3) throw new Error(`no ${n}`);
       if (n % 7 === 0) await kit.clock.sleep('5m', task.signal);
       return n;
@@ -51,7 +51,7 @@ function busyWorld(options: TestOptions = {}) {
         worker: { concurrency: 7, leaseFor: '10m' },
         ...options,
       });
-      for (let n = 0; n < 60; n++) await kit.holdfast.enqueue(busy, n, { delay: (n % 5) * 1_000 });
+      for (let n = 0; n < 60; n++) await kit.holdfast.enqueue(busy, n, { delay: `${n % 5}s` });
       return kit;
     },
     /** All that happened, as text: tokens are drawn anew each time. */
@@ -80,7 +80,7 @@ describe('a kit is deterministic', () => {
     for (const steps of [1, 60, 399]) {
       const world = busyWorld();
       const kit = await world.begin();
-      for (let step = 0; step < steps; step++) await kit.advance(3_591_000 / steps);
+      for (let step = 0; step < steps; step++) await kit.advance(`${3_591_000 / steps}ms`);
       runs.push(world.events());
       await kit.close();
     }

@@ -28,7 +28,7 @@ const DEEDS = {
     throw Object.assign(new Error(message), fields);
   },
   later({ ms }) {
-    throw new RetryLater(ms);
+    throw new RetryLater(`${ms}ms`);
   },
   permanent() {
     throw new PermanentFailure('It cannot work.');

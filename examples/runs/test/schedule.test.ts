@@ -37,11 +37,11 @@ describe('a run with a retryable error', () => {
   test('is not tried before its time, and does not keep new runs from being processed', async () => {
     const { kit, submit, service } = await openScene({ answers: { 'r-1': DOWN } });
     await submit('r-1');
-    await kit.advance(59_999);
+    await kit.advance('59999ms');
     await submit('r-2', '2026-01-02');
     await kit.drain();
     expect(service.asked).toEqual(['r-1', 'r-2']);
-    await kit.advance(1);
+    await kit.advance('1ms');
     expect(service.asked).toEqual(['r-1', 'r-2', 'r-1']);
   });
 

@@ -169,7 +169,7 @@ async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): 
     await holdfast.sources.hold(name, {
       actor: cli.actor,
       ...(note !== undefined && { note }),
-      ...(length !== undefined && { for: length }),
+      ...(length !== undefined && { for: `${length}ms` }),
       ...(end !== undefined && { until: end }),
     });
     const source = await sourceOf(holdfast, name);

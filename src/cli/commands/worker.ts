@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
-import { duration, formatDuration } from '../../duration.ts';
+import { type DurationInput, formatDuration, type Milliseconds } from '../../duration.ts';
 import { StoreError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { OWN_TYPES_TEXT } from '../../views/task-text.ts';
@@ -33,7 +33,7 @@ interface Flags {
   readonly maxTasks?: string;
 }
 
-const GRACE_MS = 30_000;
+const DEFAULT_GRACE = '30s';
 
 /** The part of the grace after which commands that did not end are killed, so that no task is handed back beside its process. */
 const KILL_AT = 0.95;
@@ -88,7 +88,7 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
     const stopFollowing = followConfig(found, report);
     report.up(location.name);
     try {
-      await untilEnded(worker, { stopper, report, trouble, drain: flags.drain ?? false, grace: options.grace });
+      await untilEnded(worker, { stopper, report, trouble, drain: flags.drain ?? false, grace: worker.grace });
     } finally {
       stopFollowing();
     }
@@ -142,7 +142,7 @@ async function atOnce(worker: Worker, stopper: HandlerStopper): Promise<void> {
   await worker.stop({ grace: 0 });
 }
 
-type Options = WorkerOptions & { readonly name: string; readonly grace: number };
+type Options = WorkerOptions & { readonly name: string; readonly grace: DurationInput };
 
 /** What the flags say; the worker itself lays them over what a configuration says of workers. */
 function optionsFrom(
@@ -151,7 +151,7 @@ function optionsFrom(
 ): Options {
   return {
     name: name ?? `${hostname()}-${process.pid}`,
-    grace: grace === undefined ? duration(configured.grace ?? GRACE_MS) : span(grace, '--grace'),
+    grace: grace === undefined ? (configured.grace ?? DEFAULT_GRACE) : spanOf(grace, '--grace', 0),
     ...(concurrency !== undefined && { concurrency: wholeNumberFlag(concurrency, '--concurrency', 1, 10_000) }),
     ...(queues !== undefined && { queues: queues.split(',').map((queue) => queue.trim()) }),
     ...(poll !== undefined && { pollInterval: spanOf(poll, '--poll', 1) }),
@@ -160,10 +160,10 @@ function optionsFrom(
   };
 }
 
-function spanOf(text: string, flag: string, least: number): number {
+function spanOf(text: string, flag: string, least: Milliseconds): DurationInput {
   const ms = span(text, flag);
   if (ms < least) throw usage(`${flag} must be at least ${formatDuration(least)}, got ${visible(text)}`);
-  return ms;
+  return `${ms}ms`;
 }
 
 /** A supervisor must be able to tell "start me again" from "mend my configuration first". */

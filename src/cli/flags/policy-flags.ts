@@ -1,4 +1,5 @@
-import { type Policy, type PolicyOptions, policyOver, type RuleOptions } from '../../failure/policy.ts';
+import { type Policy, type PolicyOptions, policyOver } from '../../failure/policy.ts';
+import type { ReadRule } from '../../failure/policy-fields.ts';
 import { PRESET_NAMES, presetNamed } from '../../failure/presets.ts';
 import { visible } from '../../views/visible.ts';
 import { usage } from '../problem.ts';
@@ -24,13 +25,13 @@ export function policyLayer(flags: PolicyFlags, ofType: Policy, chosen?: Policy)
   const delays = flags.backoff === undefined ? undefined : parseBackoffFlag(flags.backoff);
   const attempts = attemptsFrom(flags.attempts, delays);
   const timeout = timeoutFrom(flags.attemptTimeout);
-  const layer: PolicyOptions = {
+  const layer = {
     ...whole,
     ...delays,
     ...(attempts !== undefined && { maxAttempts: attempts }),
     ...(timeout !== undefined && { timeout }),
     ...rulesFor(whole ?? ofType, delays, attempts),
-  };
+  } as PolicyOptions;
   if (Object.keys(layer).length === 0) return undefined;
   policyOver(layer, ofType);
   return layer;
@@ -50,24 +51,24 @@ function attemptsFrom(text: string | undefined, delays: Delays | undefined): num
   return delays?.backoff.kind === 'schedule' ? delays.backoff.delays.length + 1 : undefined;
 }
 
-function timeoutFrom(text: string | undefined): number | 'none' | undefined {
+function timeoutFrom(text: string | undefined): string | undefined {
   if (text === undefined || text === 'none') return text;
   const limit = span(text, '--attempt-timeout');
   if (limit === 0) throw usage(`--attempt-timeout must be longer than 0, got ${visible(text)}; "none" turns it off`);
-  return limit;
+  return `${limit}ms`;
 }
 
 function rulesFor(
   policy: Policy,
   delays: Delays | undefined,
   attempts: number | undefined,
-): { rules?: Record<string, RuleOptions> } {
+): { rules?: Record<string, ReadRule> } {
   const rules = Object.entries(policy.rules);
   if (rules.length === 0 || (delays === undefined && attempts === undefined)) return {};
   return { rules: Object.fromEntries(rules.map(([name, rule]) => [name, adjusted(rule, delays, attempts)])) };
 }
 
-function adjusted(rule: RuleOptions, delays: Delays | undefined, attempts: number | undefined): RuleOptions {
+function adjusted(rule: ReadRule, delays: Delays | undefined, attempts: number | undefined): ReadRule {
   if (rule.maxAttempts === 1) return rule;
   const { backoff: _, jitter: __, ...rest } = rule;
   return {

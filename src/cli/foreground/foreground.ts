@@ -133,7 +133,7 @@ async function work(
     name: foregroundName(process.pid),
     only: watch.open.map(({ id }) => id),
     concurrency,
-    grace: Math.max(...watch.open.map(killAfterOf)) + REAPING_MS,
+    grace: `${Math.max(...watch.open.map(killAfterOf)) + REAPING_MS}ms`,
     onEvent(event) {
       const { task } = event.task.lease;
       if (event.kind === 'settled' && event.state === 'succeeded') progress.succeeded(task, event.ranFor);

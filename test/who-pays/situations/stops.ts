@@ -67,7 +67,7 @@ export const STOPS: readonly Situation[] = [
     explains: 'Its worker shut down while it ran',
     async happen(scene) {
       const id = await scene.enqueue({ does: 'deaf' });
-      const worker = await scene.worker('worker', { grace: '100ms', task: { retry: { giveUpAfter: 1_000 } } });
+      const worker = await scene.worker('worker', { grace: '100ms', task: { retry: { giveUpAfter: '1s' } } });
       await worker.says({ running: id });
       await elapse(1_200);
       worker.signal('SIGTERM');

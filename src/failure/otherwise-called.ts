@@ -1,0 +1,36 @@
+const RETRIES = 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.';
+
+/** What options of a policy are called elsewhere, and what to write here: in code and in files. */
+export const OTHERWISE_CALLED = {
+  policy: {
+    maxRetries: RETRIES,
+    retries: RETRIES,
+    max_retries: RETRIES,
+    retryLimit: RETRIES,
+    attempts: "Did you mean 'maxAttempts'?",
+    tries: "Did you mean 'maxAttempts'?",
+    delay: "Write backoff: { fixed: '30s' }.",
+    fixed: "Write backoff: { fixed: '30s' }.",
+    retryDelay: "Write backoff: { fixed: '30s' }.",
+    exponential: "Write backoff: { exponential: { base: '5s', cap: '1h' } }.",
+    schedule: "Write backoff: { schedule: ['5m', '15m'] }.",
+    strategy: "This is the format of `retry_policies:`. Here it is 'backoff'.",
+    // biome-ignore lint/suspicious/noThenProperty: nobody awaits a list of hints
+    then: "Did you mean 'onExhausted'?",
+    onFailure: "Did you mean 'onExhausted'?",
+    within: "Did you mean 'giveUpAfter'?",
+    maxDuration: "Did you mean 'giveUpAfter'?",
+    deadline:
+      "A deadline is a task's own, said when it is enqueued. From its first execution on, 'giveUpAfter' counts.",
+    retryAfter: "Did you mean 'maxRetryAfter'?",
+  },
+  backoff: {
+    max: "Did you mean 'cap'?",
+    maxDelay: "Did you mean 'cap'?",
+    min: "Did you mean 'base'?",
+    delay: "The first delay is 'base' of exponential and 'step' of linear.",
+    initial: "Did you mean 'base'?",
+    multiplier: "Did you mean 'factor'?",
+    jitter: "Write jitter next to backoff: { backoff: …, jitter: 'full' }.",
+  },
+} as const;

@@ -57,7 +57,7 @@ export function sentence(
   redirects: number,
   body: string | undefined,
 ) {
-  const phrase = statusMessage || STATUS_CODES[statusCode] || '';
+  const phrase = headerText(statusMessage ?? '') || STATUS_CODES[statusCode] || '';
   const after = redirects === 0 ? '' : `, after ${redirects === 1 ? '1 redirect' : `${redirects} redirects`}`;
   const line =
     body
@@ -67,6 +67,11 @@ export function sentence(
   // The first line of an HTML page is not useful.
   const said = line === '' || line.startsWith('<') ? '' : `: ${line.slice(0, SAID)}`;
   return `${statusCode} ${phrase}`.trimEnd() + after + said;
+}
+
+/** A header as text. Node gives its bytes as Latin-1, and many servers send UTF-8. */
+export function headerText(value: string): string {
+  return utf8(Buffer.from(value, 'latin1'), false) ?? value;
 }
 
 /** As text, if it is UTF-8; where it was cut, up to its last whole character. NUL, which no database takes, is made visible. */

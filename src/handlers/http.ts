@@ -8,7 +8,7 @@ import { Failed, NeedsManual } from '../failure/signals.ts';
 import { isPrivateAddress } from './http-address.ts';
 import { type Resolved, resolveHeaders, type SentHeader } from './http-headers.ts';
 import { bareHost, type HttpInput, includesStatus, mayBeRepeated } from './http-input.ts';
-import { asNode, bodyOf, sentence, utf8, withDefaults } from './http-message.ts';
+import { asNode, bodyOf, headerText, sentence, utf8, withDefaults } from './http-message.ts';
 
 export interface HttpResult {
   readonly status: number;
@@ -36,6 +36,8 @@ export interface HttpTask {
 export interface HttpOptions {
   /** The variables for headers, usually the environment of the process. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Takes the body of each good answer as it comes, byte for byte, and all of it unless the request has a `maxBody`. */
+  readonly answer?: { begin(): void; write(chunk: Buffer): void };
   /** All addresses of a name. Asked once for each host that a request goes to. Default: as the system resolves it. */
   readonly lookup?: (host: string) => Promise<readonly LookupAddress[]>;
 }
@@ -78,7 +80,7 @@ export function http(options: HttpOptions): (input: HttpInput, task: HttpTask) =
   return async (input, task) => {
     task.signal.throwIfAborted();
     const resolved = await resolveHeaders(input, options.environment);
-    const attempt = new Attempt(input, task, lookup, resolved);
+    const attempt = new Attempt(input, task, { lookup, answer: options.answer }, resolved);
     try {
       return await attempt.deliver();
     } finally {
@@ -106,6 +108,7 @@ class Attempt {
   readonly #input: HttpInput;
   readonly #task: HttpTask;
   readonly #lookup: NonNullable<HttpOptions['lookup']>;
+  readonly #answer: HttpOptions['answer'];
   readonly #resolved: Resolved;
   readonly #limit = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -115,10 +118,16 @@ class Attempt {
   #sent = false;
   #redirects = 0;
 
-  constructor(input: HttpInput, task: HttpTask, lookup: NonNullable<HttpOptions['lookup']>, resolved: Resolved) {
+  constructor(
+    input: HttpInput,
+    task: HttpTask,
+    { lookup, answer }: { lookup: NonNullable<HttpOptions['lookup']>; answer: HttpOptions['answer'] },
+    resolved: Resolved,
+  ) {
     this.#input = input;
     this.#task = task;
     this.#lookup = lookup;
+    this.#answer = answer;
     this.#resolved = resolved;
     const limit = input.timeoutMs ?? TIMEOUT;
     this.#timer = setTimeout(() => this.#limit.abort(timedOut(this.#sent ? 'answer' : 'connection', limit)), limit);
@@ -145,7 +154,7 @@ class Attempt {
         if (saysNothing(status, hop.method)) throw this.#moved(hop, answer);
         const page = seesOther(status, hop.method);
         if (page && !mayBeRepeated(this.#input)) done ??= status;
-        hop = this.#redirected(hop, status, answer.headers.location as string, page);
+        hop = this.#redirected(hop, status, headerText(answer.headers.location as string), page);
       }
     } catch (error) {
       if (done === undefined || this.#task.signal.aborted) throw error;
@@ -272,7 +281,8 @@ class Attempt {
   }
 
   /** The server received the request, but does not say that it was done, nor that it must be sent elsewhere. */
-  #moved({ method, url }: Hop, { statusCode: status = 0, headers: { location = '' } }: IncomingMessage): Failed {
+  #moved({ method, url }: Hop, { statusCode: status = 0, headers }: IncomingMessage): Failed {
+    const location = headerText(headers.location ?? '');
     const to = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
     const where = to === undefined ? '' : ` to ${this.#resolved.hide(`${to.origin}${to.pathname}`).slice(0, 500)}`;
     return new Failed(
@@ -285,11 +295,11 @@ class Attempt {
   async #end({ url }: Hop, answer: IncomingMessage): Promise<HttpResult> {
     const { statusCode: status = 0, headers } = answer;
     const isOk = this.#isOk(status);
-    const limit = this.#input.maxBody ?? MAX_BODY;
+    const limit = this.#input.maxBody ?? (isOk && this.#answer ? Number.POSITIVE_INFINITY : MAX_BODY);
     const { bytes, cut, text } = await this.#read(answer, isOk ? limit : Math.min(limit, KEPT), isOk);
     const body = text === undefined ? undefined : this.#resolved.hide(text);
     if (!isOk) throw new HttpStatusError(this.#resolved.hide(sentence(answer, this.#redirects, body)), answer, body);
-    const hidden = (value: string | undefined) => value && this.#resolved.hide(value).slice(0, 2_048);
+    const hidden = (value: string | undefined) => value && this.#resolved.hide(headerText(value)).slice(0, 2_048);
     const [contentType, location] = [hidden(headers['content-type']), hidden(headers.location)];
     return {
       status,
@@ -312,10 +322,12 @@ class Attempt {
   async #read(answer: IncomingMessage, limit: number, whole: boolean) {
     const kept: Buffer[] = [];
     let [bytes, cut] = [0, false];
+    if (whole) this.#answer?.begin();
     try {
       for await (const chunk of answer as AsyncIterable<Buffer>) {
         this.#task.heartbeat();
         const taken = chunk.subarray(0, limit - bytes);
+        if (whole) this.#answer?.write(taken);
         if (bytes < KEPT) kept.push(taken.subarray(0, KEPT - bytes));
         bytes += taken.length;
         cut = taken.length < chunk.length;

@@ -132,6 +132,35 @@ describe('an answer', () => {
     });
   });
 
+  test('is handed on whole and byte for byte, anew at each attempt, and only if it is good', async () => {
+    const body = Buffer.alloc(1_200_000, 0xff);
+    const server = await serve((_, response, nth) => {
+      if (nth === 1) response.writeHead(503).end('no');
+      else if (nth === 2) response.writeHead(200, { 'content-length': '9' }).end('half', () => response.destroy());
+      else response.end(body);
+    });
+    const calls: string[] = [];
+    const chunks: Buffer[] = [];
+    const answer = {
+      begin: () => {
+        calls.push('begin');
+        chunks.length = 0;
+      },
+      write: (chunk: Buffer) => void chunks.push(chunk),
+    };
+    await expect(send('GET', server.url, { options: { answer } })).rejects.toThrow('503');
+    await expect(send('GET', server.url, { options: { answer } })).rejects.toThrow();
+    expect(await send('GET', server.url, { options: { answer } })).toEqual({
+      status: 200,
+      bytes: body.length,
+      cut: true,
+    });
+    expect(calls).toEqual(['begin', 'begin']);
+    expect(Buffer.concat(chunks).equals(body)).toBe(true);
+    expect(await send('GET', server.url, { maxBody: 10, options: { answer } })).toMatchObject({ bytes: 10 });
+    expect(Buffer.concat(chunks)).toHaveLength(10);
+  });
+
   test('without an end is left where the limit is', async () => {
     const server = await serve((_, response) => {
       const more = () => {
@@ -434,6 +463,25 @@ describe('a redirect', () => {
     ]);
     const counted = await send(method, `${server.url}/start`, { ok: [[200, 299], status] });
     expect(counted).toMatchObject({ status });
+  });
+
+  test.each([
+    ['UTF-8', Buffer.from('/café'), '/caf%C3%A9'],
+    ['Latin-1', Buffer.from('/café', 'latin1'), '/caf%C3%A9'],
+    ['percent-encoded', Buffer.from('/caf%C3%A9'), '/caf%C3%A9'],
+    ['in both ways', Buffer.from('/%C3%A9é?q=ü'), '/%C3%A9%C3%A9?q=%C3%BC'],
+  ])('leads to a place that is written in %s', async (_, location, path) => {
+    const asked: (string | undefined)[] = [];
+    const server = await serveSocket((socket) =>
+      socket.once('data', (request) => {
+        asked.push(request.toString('latin1').split(' ')[1]);
+        const parts = ['HTTP/1.1 302 Found\r\nLocation: ', location, '\r\nContent-Length: 0\r\n\r\n'];
+        const found = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+        socket.end(asked.length === 1 ? found : 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      }),
+    );
+    expect(await send('GET', `${server.url}/a`)).toMatchObject({ status: 200, body: 'ok' });
+    expect(asked).toEqual(['/a', path]);
   });
 
   test('that a 307 leads to is judged alike', async () => {

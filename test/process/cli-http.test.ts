@@ -129,9 +129,11 @@ describe('holdfast http', () => {
     expect([exit, stderr]).toEqual([2, expect.stringContaining(`--idempotency-header took ${word} for its name`)]);
   });
 
-  test('reads no more of an answer than it is told, and follows no more redirects', async ({ project }) => {
+  test('writes an answer whole unless it is told to read less, and follows no more redirects', async ({ project }) => {
     const server = await serve(({ path }, response) => {
       if (path === '/loop') response.writeHead(307, { location: '/loop' }).end();
+      else if (path === '/bytes') response.end(Buffer.alloc(50_000, 0xff));
+      else if (path === '/long') response.end('x'.repeat(2_000_000));
       else response.end('x'.repeat(5_000));
     });
     const long = await project.run('http', 'GET', server.url, ...LOCAL, '--max-body', '1k');
@@ -140,6 +142,12 @@ describe('holdfast http', () => {
     const loop = await project.run('http', 'GET', `${server.url}/loop`, ...LOCAL, '--max-redirects', '2');
     expect([loop.exit, loop.stderr]).toEqual([1, expect.stringContaining('more than the 2 redirects')]);
     expect(server.heard).toHaveLength(4);
+
+    const bytes = await project.run('http', 'GET', `${server.url}/bytes`, ...LOCAL);
+    expect([bytes.exit, bytes.stdout]).toEqual([0, '\ufffd'.repeat(50_000)]);
+    const whole = await project.run('http', 'GET', `${server.url}/long`, ...LOCAL);
+    expect([whole.exit, whole.stdout.length]).toEqual([0, 2_000_000]);
+    expect(whole.stderr).toContain('  200  2000000 bytes\n');
   });
 });
 

@@ -24,6 +24,7 @@ import { type FlagWords, inFlagWords } from '../flags/named-flags.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { addRecordFlags, enqueueOptions, type RecordFlags } from '../flags/record-flags.ts';
 import { recordAndWork } from '../foreground/record-and-work.ts';
+import { WholeAnswer } from '../output/whole-answer.ts';
 import { Problem, problemOf, usage } from '../problem.ts';
 
 interface Flags extends RecordFlags {
@@ -58,7 +59,10 @@ export function declare(command: Command): void {
     .option('--connect-timeout <duration>', 'for the name, the connection and TLS (default: 10s)')
     .optionsGroup('How its answer is judged')
     .option('--ok <statuses>', 'statuses that mean success, such as 2xx,409 (default: 2xx)')
-    .option('--max-body <size>', 'read so much of the answer, such as 100k (default: 1m)')
+    .option(
+      '--max-body <size>',
+      'read so much of the answer, such as 100k (default: 1m; all of it where it goes to a file or a pipe)',
+    )
     .option('--idempotent', 'sending it twice does no harm: repeat it when its outcome is unknown')
     .option('--no-idempotent', 'sending it twice does harm: ask a person then (default for POST, PATCH and others)')
     .addHelpText('after', HELP);
@@ -66,8 +70,8 @@ export function declare(command: Command): void {
 }
 
 const HELP = `
-The request is recorded first, with fsync; then it is sent from here. The body of a good answer goes to stdout, and its first
-64 KiB are kept with the task. Retry-After is obeyed, and charges no attempt.
+The request is recorded first, with fsync; then it is sent from here. The body of a good answer goes to stdout, whole, and its
+first 64 KiB are kept with the task. Retry-After is obeyed, and charges no attempt.
 GET, HEAD, PUT, DELETE and OPTIONS may be sent twice. For other methods a person is asked when the answer was lost, unless
 --idempotent or an idempotency header says that the other side can tell. The key is the task's --key, or one made for it.
 Secrets are recorded as where they stand: 'Authorization: Bearer env:TOKEN', or -H @FILE, read anew at each attempt. With
@@ -81,6 +85,8 @@ Exit codes
 async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flags): Promise<number> {
   const input = await requestFrom(cli, method, url, flags);
   if (!flags.detach) refuseMissing(input.headers ?? [], cli.environment);
+  const { terminal } = cli;
+  const answer = terminal.json || terminal.out.isTerminal ? undefined : new WholeAnswer();
   return recordAndWork(cli, {
     name: 'http',
     type: HTTP_DELIVERY,
@@ -88,26 +94,32 @@ async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flag
     inputs: [input],
     // Our environment has its secrets; a worker's may not.
     preferHere: true,
+    answer,
     options: (_, now, ofType) => optionsFrom(flags, now, ofType),
-    show([task]) {
-      if (task?.state === 'succeeded') showAnswer(cli, task);
+    async show([task]) {
+      if (task?.state === 'succeeded') await showAnswer(cli, task, answer, input.maxBody);
     },
   });
 }
 
-/** The body to stdout, byte for byte unless a terminal would obey it. A person may have left another result, or none. */
-function showAnswer({ terminal }: Cli, { result }: Task): void {
+/**
+ * The body to stdout: whole and byte for byte if it was received here; a terminal gets what is kept, without what it would obey. A person
+ * may have left another result, or none.
+ */
+async function showAnswer({ terminal }: Cli, { result }: Task, answer?: WholeAnswer, limit?: number): Promise<void> {
   const { status, bytes, body, contentType, redirects, cut } = Object(result) as Partial<HttpResult>;
   if (typeof status !== 'number') return;
+  const whole = answer?.bytes !== undefined;
   const parts = [
     String(status),
     ...(typeof contentType === 'string' ? [visible(contentType)] : []),
     plural(Number(bytes), 'byte', 'bytes'),
     ...(redirects === undefined ? [] : [`after ${plural(Number(redirects), 'redirect', 'redirects')}`]),
-    ...(cut ? ['cut: there was more than is kept'] : []),
-    ...(body === undefined && Number(bytes) > 0 ? ['not shown: it is no text'] : []),
+    ...(cut && (!whole || bytes === limit) ? ['cut: there was more than is kept'] : []),
+    ...(!whole && body === undefined && Number(bytes) > 0 ? ['not shown: it is no text'] : []),
   ];
   terminal.note(`  ${parts.join('  ')}`);
+  if (whole) return answer?.copyTo(terminal.out);
   if (typeof body !== 'string') return;
   if (terminal.out.isTerminal) for (const line of visibleLines(body)) terminal.result(line);
   else terminal.out.raw(body);

@@ -12,6 +12,7 @@ import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../opening/open-store.ts';
 import { OutputLog } from '../output/output-log.ts';
+import type { WholeAnswer } from '../output/whole-answer.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { taskTypes } from '../types/task-types.ts';
 import { Detacher } from './detacher.ts';
@@ -44,20 +45,22 @@ export interface Foreground {
 /** Opens the store for a command that works tasks itself, and shows the output of their commands while they run. */
 export async function withForeground<T>(
   cli: Cli,
-  options: { readonly create: boolean },
+  options: { readonly create: boolean; readonly answer?: WholeAnswer },
   use: (foreground: Foreground) => Promise<T>,
 ): Promise<T> {
   const stopper = new HandlerStopper();
   const { terminal } = cli;
   const log = troubleLog(terminal);
+  const { answer, ...opening } = options;
   const tasks = taskTypes({
     environment: cli.environment,
     stopper,
     output: new OutputLog(await cli.location(), log),
     // With --json stdout is for one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
+    ...(answer && { answer }),
   });
-  return withStore(cli, { ...options, tasks, log, purpose: 'work' }, async (holdfast) => {
+  return withStore(cli, { ...opening, tasks, log, purpose: 'work' }, async (holdfast) => {
     const detacher = new Detacher(stopper, terminal);
     try {
       return await use({ holdfast, stopper, detacher });

@@ -8,6 +8,7 @@ import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
 import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine, typesOf } from '../flags/record-flags.ts';
+import type { WholeAnswer } from '../output/whole-answer.ts';
 import { exitOfTasks, withForeground, workHere } from './foreground.ts';
 import { someoneWorks } from './workers-alive.ts';
 
@@ -36,7 +37,9 @@ export interface WorkToRecord {
   /** The content of the document that `--json` prints. Default: the task and its history. */
   readonly content?: (tasks: readonly Task[]) => object;
   /** Shows the results of the tasks, without `--json`. */
-  readonly show?: (tasks: readonly Task[]) => void;
+  readonly show?: (tasks: readonly Task[]) => void | Promise<void>;
+  /** Takes the whole body of an answer that is received here. */
+  readonly answer?: WholeAnswer | undefined;
 }
 
 /** Records tasks, works them here unless `--detach` leaves them to a worker, shows how they ended, and answers the exit code. */
@@ -44,7 +47,8 @@ export async function recordAndWork(cli: Cli, work: WorkToRecord): Promise<numbe
   const { flags, inputs, options } = work;
   const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
   for (const input of inputs) options(input, Date.now());
-  return withForeground(cli, { create: true }, async (foreground) => {
+  const { answer } = work;
+  return withForeground(cli, { create: true, ...(answer && { answer }) }, async (foreground) => {
     const { holdfast, detacher } = foreground;
     await work.check?.(holdfast);
     const contested = work.preferHere && !flags.detach && flags.at === undefined && (await someoneWorks(holdfast));
@@ -62,7 +66,7 @@ export async function recordAndWork(cli: Cli, work: WorkToRecord): Promise<numbe
     });
     const exit = await (work.exitOf?.(holdfast, worked.tasks, worked.interrupted) ?? exitOfTasks(worked.tasks));
     if (cli.terminal.json) await print(cli, holdfast, work, worked.tasks, { created, detached: worked.detached, exit });
-    else work.show?.(worked.tasks);
+    else await work.show?.(worked.tasks);
     return exit;
   });
 }

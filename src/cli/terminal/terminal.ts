@@ -17,7 +17,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface Sink {
   readonly isTTY?: boolean;
   readonly columns?: number;
-  write(chunk: string | Uint8Array): unknown;
+  write(chunk: string | Uint8Array, done?: (error?: Error | null) => void): unknown;
 }
 
 /** One of stdout and stderr, and how it may be written to. */
@@ -55,6 +55,12 @@ export class Channel {
     if (chunk.length === 0) return;
     this.atLineStart = typeof chunk === 'string' ? chunk.endsWith('\n') : chunk.at(-1) === 10;
     this.#sink.write(chunk);
+  }
+
+  /** As `raw`, and waits until the reader has taken it; false if nobody reads any more. */
+  taken(chunk: Uint8Array): Promise<boolean> {
+    this.atLineStart = chunk.at(-1) === 10;
+    return new Promise((resolve) => this.#sink.write(chunk, (error) => resolve(!error)));
   }
 
   /** Writes what a task printed elsewhere or before: as it is, but to a terminal nothing that it would obey. */

@@ -9,7 +9,7 @@ import {
   command,
   endLostCommand,
 } from '../../handlers/command.ts';
-import { http } from '../../handlers/http.ts';
+import { type HttpOptions, http } from '../../handlers/http.ts';
 import { checkHttp, type HttpInput, mayBeRepeated, sourceOfHttp } from '../../handlers/http-input.ts';
 import { type MoveInput, move } from '../../handlers/move.ts';
 import { show } from '../../show.ts';
@@ -24,15 +24,17 @@ export interface TaskTypeOptions {
   readonly stopper: HandlerStopper;
   /** Where commands show their output as it comes. Without it the end of it is kept in the task's result. */
   readonly write?: NonNullable<CommandOptions['write']>;
+  /** Takes the body of a good answer, whole. Without it the beginning is kept in the task's result. */
+  readonly answer?: NonNullable<HttpOptions['answer']>;
   /** Where it is kept for `holdfast logs`. */
   readonly output: OutputLog;
 }
 
 /** The types that the command line works: `shell_command`, `file_move` and `http_delivery`. */
-export function taskTypes({ environment, stopper, write, output }: TaskTypeOptions): readonly AnyTask[] {
+export function taskTypes({ environment, stopper, write, answer, output }: TaskTypeOptions): readonly AnyTask[] {
   const keep = (task: CommandTask) => output.keeper(task);
   const runCommand = command({ environment, kill: stopper.kill, keep, ...(write && { write }) });
-  const sendRequest = http({ environment });
+  const sendRequest = http({ environment, ...(answer && { answer }) });
   return [
     defineTask<CommandInput>(SHELL_COMMAND, {
       retry: presets.shellCommand,

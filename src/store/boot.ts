@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 let known: { readonly id: string | null } | undefined;
 
-/** The id of the host's present boot; null where the system does not tell. */
+/** The id of the host's present boot; null if the system has none. */
 export function bootId(): string | null {
   known ??= { id: readBootId() };
   return known.id;

@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import type { ChargedCount, Facts } from '../failure/decide.ts';
 
-/** What a store remembers of the present round of a task, in times of the store's clock. */
+/** What a store has stored about the present round of a task, in times of the store's clock. */
 export interface Remembered {
   /** How many executions the rounds before this one had. */
   readonly round_base: number;
@@ -9,15 +9,15 @@ export interface Remembered {
   readonly charged: readonly ChargedCount[] | null;
   readonly in_a_row: number;
   readonly deferred_since: number | null;
-  /** When it was recovered. */
+  /** The times of its charged recoveries. */
   readonly recoveries: readonly number[] | null;
-  /** How often it was lost in a row. */
+  /** How many times in a row it was lost. */
   readonly lost: number;
-  /** The reason with which it ends unless its source turns out to be down, where it waits for that. */
+  /** While it waits to see whether its source is down: the reason with which it ends otherwise. */
   readonly verdict?: string | null;
 }
 
-/** Of a task that nothing is remembered of. */
+/** The values of a task without stored facts. */
 export const NOTHING_REMEMBERED: Remembered = {
   round_base: 0,
   first_started_at: null,
@@ -31,7 +31,7 @@ export const NOTHING_REMEMBERED: Remembered = {
 /** The execution that the facts are for: the present one, or the next one of a task that waits. */
 export interface FactsFor {
   readonly execution: number;
-  /** Null where it has not started: it is the next one, or the deadline passed while the task waited. */
+  /** Null if it has not started: it is the next execution, or the deadline passed while the task waited. */
   readonly startedAt: number | null;
   readonly deadline: number | null;
   readonly idempotent: boolean;
@@ -40,7 +40,7 @@ export interface FactsFor {
 
 const NONE: readonly never[] = [];
 
-/** The facts that the end of an execution is decided by. Times become durations: what leaves the store carries no clock of its own. */
+/** The facts with which the outcome of an execution is decided. Times become durations, because only the store has the clock. */
 export function factsAt(now: number, past: Remembered, of: FactsFor): Facts {
   const facts = {
     executions: of.execution - past.round_base,

@@ -20,7 +20,7 @@ export interface ExecutionRow {
   readonly because: string;
 }
 
-/** What somebody did with a task, or an error that an execution left behind. */
+/** An operator's action, or a stray error of an execution. */
 export interface ActionRow {
   readonly at: number;
   readonly actor: string;
@@ -53,7 +53,7 @@ export function executionEntry(row: ExecutionRow): HistoryEntry {
   };
 }
 
-/** Stray errors stand among the actions, under this verb; the note is JSON of the error and its execution. */
+/** Stray errors are stored with the actions, with this verb. The note is JSON with the error and its execution. */
 export const STRAY_VERB = 'stray';
 
 export function actionEntry({ at, actor, verb, note, from_state, to_state, brought: text }: ActionRow): HistoryEntry {

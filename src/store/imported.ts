@@ -1,7 +1,7 @@
 import { lastError } from './last-error.ts';
 import type { Imported, ImportedTask } from './store.ts';
 
-/** What an imported task is remembered with. */
+/** The stored facts of an imported task. */
 interface ImportedCounts {
   readonly inARow: number;
   readonly reason: string | null;
@@ -9,8 +9,8 @@ interface ImportedCounts {
 }
 
 /**
- * Where failures were charged too, nobody knows which deferrals came after the last of them: then their row begins here. So do
- * the clocks of `giveUpAfter` and `maxDeferredFor`.
+ * If failures were charged too, it is not known which deferrals came after the last failure, so deferrals in a row start at zero.
+ * `giveUpAfter` and `maxDeferredFor` also start now.
  */
 export function importedCounts({ stands, charged, deferrals, reason, error }: ImportedTask): ImportedCounts {
   return {
@@ -20,7 +20,7 @@ export function importedCounts({ stands, charged, deferrals, reason, error }: Im
   };
 }
 
-/** What had been counted of it, as JSON for its history; null where nothing was. */
+/** Its counts as JSON, for its history; null if there are none. */
 export function importedText({ executions, charged, deferrals, reason, error }: ImportedTask): string | null {
   if (executions === 0 && reason === undefined && error === undefined) return null;
   const counts: Imported = {

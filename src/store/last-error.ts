@@ -1,7 +1,10 @@
-/** How much of the last error travels with a retry, in UTF-16 units. */
+/** How much of the last error message is stored with a retry, in UTF-16 units. */
 const LONGEST = 1_024;
 
-/** The beginning of an error's message. It is well-formed: not cut within a character, and without half characters of its own. */
+/**
+ * The beginning of an error's message. It is well-formed: it is not cut within a surrogate pair, and lone surrogates are
+ * replaced.
+ */
 export function lastError(message: string): string {
   const end = message.length > LONGEST && isHigh(message.charCodeAt(LONGEST - 1)) ? LONGEST - 1 : LONGEST;
   return message.slice(0, end).toWellFormed();

@@ -1,9 +1,9 @@
 import type { TaskState } from '../task.ts';
 
-/** What a success is remembered with that came after its lease was lost, and counts. */
+/** The note in the history of a success that counts although its lease was lost. */
 export const LATE_SUCCESS = 'Its lease had been lost, but nobody had begun the task again, so its success counts.';
 
-/** What is known of a task whose lost lease now reports a success. */
+/** The facts about a task for which a worker with a lost lease reports a success. */
 export interface LostTask {
   readonly state: TaskState;
   /** The execution that was lost, and the latest one of the task. */
@@ -11,15 +11,15 @@ export interface LostTask {
   readonly latest: number;
   /** How many executions the rounds before the present one had. */
   readonly roundBase: number;
-  /** Why it is leased, if it runs. */
+  /** Why it is leased, if it is. */
   readonly why: string | null;
-  /** The outcome that was decided about last. */
+  /** The last outcome that was decided about. */
   readonly lastOutcome: string | null;
 }
 
 /**
- * Whether a success counts although its lease was lost: nobody has begun the task since, and it waits, is being recovered, or
- * needs a person for that very loss and nobody has acted.
+ * Whether a success counts although its lease was lost: the task was not started again, and it waits, is being recovered, or
+ * needs a person because of this loss and nobody has acted on it.
  */
 export function mayStillSucceed({ state, lost, latest, roundBase, why, lastOutcome }: LostTask): boolean {
   if (latest !== lost) return false;

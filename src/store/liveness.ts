@@ -3,30 +3,30 @@ import { hostname } from 'node:os';
 import { bootId } from './boot.ts';
 
 /**
- * Who a worker's process is. A pid alone is not enough: it is given out again after a death, and means something else in
- * another container or after a reboot.
+ * The identity of a worker's process. A pid alone is not enough: it is reused after the process ends, and means another process
+ * in another container or after a reboot.
  */
 export interface ProcessIdentity {
   readonly host: string;
   readonly pid: number;
-  /** When the process started, in ticks since boot; null where the system does not tell. */
+  /** When the process started, in ticks since boot; null if the system does not say. */
   readonly pid_started: string | null;
   readonly boot: string | null;
   readonly pid_space: string | null;
 }
 
-/** No more of a row than who its process is. */
+/** The identity of the process in a row, without the other columns. */
 export function identityOf({ host, pid, pid_started, boot, pid_space }: ProcessIdentity): ProcessIdentity {
   return { host, pid, pid_started, boot, pid_space };
 }
 
 /**
- * What can be proven of a process from here. `unknown`: it is on another host, in another pid namespace, was there before a
- * reboot, or /proc cannot be read. Then only its worker's lease tells whether it works.
+ * What can be proven about a process from here. `unknown`: it is on another host, in another pid namespace, or from before a
+ * reboot, or /proc cannot be read. Then only its worker's lease counts.
  */
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
-/** Who this process is. */
+/** The identity of this process. */
 export function ownIdentity(): ProcessIdentity {
   return {
     host: hostname(),
@@ -37,17 +37,17 @@ export function ownIdentity(): ProcessIdentity {
   };
 }
 
-/** Whether that process lives. A stopped one does; a zombie does not. */
+/** Whether a process is alive. A stopped process is, a zombie is not. */
 export function livenessOf(identity: ProcessIdentity): Liveness {
   if (!isInSight(identity)) return 'unknown';
   if (!exists(identity.pid)) return 'dead';
   const started = startOf(identity.pid);
-  // What cannot be read, as under hidepid, proves nothing.
+  // If /proc cannot be read, for example with hidepid, nothing is proven.
   if (started === undefined || identity.pid_started === null) return 'unknown';
   return started === identity.pid_started ? 'alive' : 'dead';
 }
 
-/** Whether its pid means the same process here. What is not known on either side proves nothing. */
+/** Whether its pid means the same process here. Unknown values prove nothing. */
 function isInSight({ host, boot, pid_space }: ProcessIdentity): boolean {
   if (host !== hostname() || boot !== bootId()) return false;
   if (boot === null && process.platform === 'linux') return false;
@@ -55,8 +55,8 @@ function isInSight({ host, boot, pid_space }: ProcessIdentity): boolean {
 }
 
 /**
- * As `livenessOf`, for processes that can only be on one kernel: that of another boot has ended with it. Only in the same pid
- * namespace, for containers may be given a boot id of their own.
+ * Like `livenessOf`, for processes that can only be on this kernel: a process of another boot has ended with that boot. Only in
+ * the same pid namespace, because containers may have their own boot id.
  */
 export function livenessOnOneKernel(identity: ProcessIdentity): Liveness {
   const { boot, pid_space } = identity;
@@ -74,8 +74,8 @@ function ownPidSpace(): string | null {
 }
 
 /**
- * The 22nd field of `/proc/PID/stat`; the second may hold spaces and brackets. A zombie has ended, though it has a row, so
- * it started at no time that a living process could have. Undefined where the file cannot be read.
+ * The 22nd field of `/proc/PID/stat`; the second field may contain spaces and brackets. For a zombie, which has ended, it is a
+ * value that no living process has. Undefined if the file cannot be read.
  */
 function startOf(pid: number): string | undefined {
   const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -97,7 +97,7 @@ function tryRead(read: () => string): string | null {
   try {
     return read();
   } catch {
-    // Not Linux, or no such process: then it is not known.
+    // Not Linux, or there is no such process: not known.
     return null;
   }
 }

@@ -6,8 +6,9 @@ const FIRST_PAUSE_MS: Milliseconds = 250;
 const LONGEST_PAUSE_MS: Milliseconds = 10_000;
 
 /**
- * Workers that ended while the store could not be told. Their process lives on, so their leases would be respected although nobody
- * works on them: the store is told again and again, in the background, also after it was closed. Keeps no process alive.
+ * Workers that ended while the store could not be reached. Their process is still alive, so others would leave their tasks alone
+ * although nobody works on them. So their rows are removed later, in the background, even after the store was closed. This keeps
+ * no process alive.
  */
 export class PendingLeaves {
   readonly #leave: (worker: number) => Promise<boolean>;
@@ -15,7 +16,7 @@ export class PendingLeaves {
   #underWay: Promise<void> | undefined;
   #closed = false;
 
-  /** `leave` is tried once per call; false or a rejection means that it is tried again. */
+  /** Tries `leave` until it succeeds; false or a rejection means that it is tried again. */
   constructor(leave: (worker: number) => Promise<boolean>) {
     this.#leave = leave;
   }
@@ -26,12 +27,12 @@ export class PendingLeaves {
     this.#underWay ??= this.#tellAll();
   }
 
-  /** The store was told otherwise. */
+  /** The row was removed in another way. */
   delete(worker: number): void {
     this.#due.delete(worker);
   }
 
-  /** The store closes. Resolves when it was told of all, for which it needs its connections; undefined where it was. */
+  /** The store closes. Resolves when all rows are removed, for which it needs its connections; undefined if there are none. */
   close(): Promise<void> | undefined {
     this.#closed = true;
     return this.#underWay;
@@ -49,7 +50,7 @@ export class PendingLeaves {
     try {
       return await this.#leave(worker);
     } catch (error) {
-      // The file that holds its row is not there any more, so nobody is kept waiting.
+      // The file with its row does not exist any more, so no other process waits for it.
       return error instanceof StoreError && error.code === 'store_replaced';
     }
   }

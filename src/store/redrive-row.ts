@@ -15,7 +15,7 @@ export interface RedriveRow {
   readonly by_actor: string | null;
   readonly by_note: string | null;
   readonly because: string | null;
-  /** Up to which task it was selected; null: all are. */
+  /** The last task up to which tasks were selected; null: all are. */
   readonly selected_to: number | null;
   readonly selected: number;
   readonly put_back: number;
@@ -23,7 +23,7 @@ export interface RedriveRow {
   readonly succeeded: number;
   readonly failed_again: number;
   readonly ended_otherwise: number;
-  /** Up to which task all were put back or skipped. */
+  /** The last task up to which all were put back or skipped. */
   readonly put_back_to: number;
   readonly next_at: number;
 }
@@ -67,7 +67,7 @@ export function redriveProgress(row: RedriveRow, stages: readonly StageCounts[],
   };
 }
 
-/** How many were put back whose first outcome is not known. */
+/** How many tasks were put back whose first outcome is not known yet. */
 export function undecidedOf(row: RedriveRow): number {
   return row.put_back - row.succeeded - row.failed_again - row.ended_otherwise;
 }
@@ -81,25 +81,25 @@ export function redriveOfTask(redrive: RedriveRow, { stage, skipped, at }: Redri
   };
 }
 
-/** What the history of a task says of the redrive that put it back. */
+/** The note about a redrive in the history of its tasks. */
 export function redriveNote({ id, note }: Pick<RedriveRow, 'id' | 'note'>): string {
   return `Redrive ${id}: ${note}`;
 }
 
-/** From which states an operator can change a redrive. */
+/** The states in which an operator can change a redrive. */
 export const REDRIVE_CHANGES = {
   paused: ['running'],
   running: ['paused'],
   cancelled: ['running', 'paused'],
 } as const satisfies Partial<Record<RedriveState, readonly RedriveState[]>>;
 
-/** So many newest stages are looked at. */
+/** How many of the newest stages are checked. */
 export const STAGES_LOOKED_AT = 4;
 
-/** How many tasks are looked at in one step of a selection. */
+/** How many tasks are checked in one step of a selection. */
 export const SELECTED_AT_ONCE = 1_000;
 
-/** How many tasks more than it puts back one step may skip. */
+/** How many tasks one step may skip. */
 export const SKIPPED_AT_ONCE = 200;
 
 /** How long a redrive is listed after it ended. */

@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import type { RedrivableState, RedriveProgress, RedriveSkip, RedriveState } from '../redrive.ts';
 
-/** Which tasks a redrive puts back. What is left out excludes nothing. */
+/** Which tasks a redrive puts back. A filter that is left out selects all. */
 export interface RedriveFilter {
   readonly states: readonly RedrivableState[];
   readonly types?: readonly string[];
@@ -10,9 +10,9 @@ export interface RedriveFilter {
   /** A task's last decision had one of these reasons, or one of these families, such as `fs` for `fs.locked`. */
   readonly reasons?: readonly string[];
   readonly families?: readonly string[];
-  /** Of the last failure. */
+  /** The fingerprint of the last failure. */
   readonly fingerprints?: readonly string[];
-  /** When the task ended, or began to wait for a person: in milliseconds of the epoch, the first included, the last not. */
+  /** When the task ended, or began to wait for a person, in milliseconds since 1970. `from` is included, `before` is not. */
   readonly endedFrom?: number;
   readonly endedBefore?: number;
 }
@@ -26,12 +26,12 @@ export interface NewRedrive {
   readonly acceptDuplicate: boolean;
 }
 
-/** A redrive: what it is to put back, and how far it is. */
+/** A redrive: what it puts back, and its progress. */
 export interface RedriveRecord extends NewRedrive {
   readonly id: number;
   readonly startedAt: number;
   readonly state: RedriveState;
-  /** Since when it is in this state, and whose action that was; nobody's where it ended by itself. */
+  /** Since when it is in this state, and who put it into this state; absent if it ended by itself. */
   readonly since: number;
   readonly by?: { readonly actor: string; readonly note?: string };
   /** Why it ended by itself. */
@@ -41,24 +41,24 @@ export interface RedriveRecord extends NewRedrive {
   readonly selected: number;
   readonly putBack: number;
   readonly skipped: number;
-  /** Of those that were put back, by their first outcome since then. */
+  /** The tasks that were put back, by their first outcome since then. */
   readonly succeeded: number;
   readonly failedAgain: number;
   readonly endedOtherwise: number;
 }
 
-/** What a redrive with this filter would find among some of the tasks. */
+/** What a redrive with this filter would select in one slice of the tasks. */
 export interface RedrivePreview {
   readonly matches: number;
-  /** Of those, how many may have had their effect in their last execution. */
+  /** How many of them may have had their effect in their last execution. */
   readonly mayHaveHappened: number;
-  /** Of those, how many must not run twice. */
+  /** How many of the latter must not run twice. */
   readonly mustNotRunTwice: number;
-  /** Where to go on; absent when all were looked at. */
+  /** The id after which to continue; absent when all tasks were checked. */
   readonly next?: number;
 }
 
-/** The redrive that has a task, and what became of the task in it. The newest one, if several had it. */
+/** The newest redrive that selected a task, and its outcome for this task. */
 export interface RedriveOfTask {
   readonly redrive: RedriveRecord;
   /** `waits`: it is selected and was not put back yet. That counts only while the redrive runs or is paused. */
@@ -68,34 +68,37 @@ export interface RedriveOfTask {
 }
 
 /**
- * Redrives: ended tasks that are put back in stages. The store selects, puts back and counts. What happens next is decided by
- * `nextStep`, in the one process that has claimed a redrive.
+ * Redrives: ended tasks that are put back in stages. The store selects, puts back and counts. `nextStep` decides the next step,
+ * in the one process that has claimed the redrive.
  */
 export interface RedriveStore {
   /** Records a redrive of the tasks that have ended by now. They are selected by `select`. */
   start(redrive: NewRedrive): Promise<number>;
-  /** Selects some more of its tasks. True where there may be more. Any process may do so, several at once too. */
+  /** Selects some more of its tasks. True if there may be more. Several processes may do this at the same time. */
   select(id: number): Promise<boolean>;
-  /** Counts what a filter would select among some of the tasks, after this one. Reads only. */
+  /** Counts what a filter would select in the slice of tasks after this one. Reads only. */
   preview(filter: RedriveFilter, after?: number): Promise<RedrivePreview>;
   find(id: number): Promise<RedriveRecord | undefined>;
   /** The newest first. */
   list(limit: number): Promise<readonly RedriveRecord[]>;
-  /** How many of its tasks were skipped, by why. */
+  /** How many of its tasks were skipped, by the cause. */
   skips(id: number): Promise<Readonly<Partial<Record<RedriveSkip, number>>>>;
   ofTask(task: number): Promise<RedriveOfTask | undefined>;
-  /** Pauses, resumes or cancels. False where its state does not allow it: what runs can be paused, what is paused can go on, and both cancelled. */
+  /**
+   * Pauses, resumes or cancels a redrive. False if its state does not allow it: a running one can be paused, a paused one can be
+   * resumed, and both can be cancelled.
+   */
   change(
     id: number,
     to: 'paused' | 'running' | 'cancelled',
     by: { readonly actor: string; readonly note?: string },
   ): Promise<boolean>;
 
-  /** The redrives that run and that this process has claimed, or that nobody has. Reads only. */
+  /** The running redrives that this process has claimed, or that no process has claimed. Reads only. */
   open(driver: string): Promise<readonly number[]>;
   /**
-   * Claims a redrive, or extends the claim, and records how its tasks went. Undefined where it does not run, or another process
-   * has it.
+   * Claims a redrive, or extends the claim, and records the outcomes of its tasks. Undefined if it does not run, or another
+   * process has it.
    */
   advance(
     id: number,
@@ -103,16 +106,16 @@ export interface RedriveStore {
     claimFor: Milliseconds,
   ): Promise<{ readonly record: RedriveRecord; readonly progress: RedriveProgress } | undefined>;
   /**
-   * Puts the next `count` tasks back, as a stage's: ready now, in a new round. Tasks that cannot be put back are skipped. `nextIn`:
-   * when the pace allows the next one. Nothing happens unless the redrive runs and is this process's.
+   * Puts the next `count` tasks back as part of a stage: ready now, in a new round. Tasks that cannot be put back are skipped.
+   * `nextIn`: when the pace allows the next one. Does nothing unless the redrive runs and this process has it.
    */
   putBack(
     id: number,
     driver: string,
     step: { readonly stage: number; readonly count: number; readonly nextIn: Milliseconds },
   ): Promise<void>;
-  /** Ends a redrive. False unless it runs and is this process's. */
+  /** Ends a redrive. False unless it runs and this process has it. */
   end(id: number, driver: string, state: 'stopped' | 'done', because: string): Promise<boolean>;
-  /** Gives up what this process has claimed. */
+  /** Gives up all redrives that this process has claimed. */
   release(driver: string): Promise<void>;
 }

@@ -3,15 +3,15 @@ import type { Settled, Settlement, SourceChange } from './store.ts';
 
 export const SUCCEEDED: Settled = { answer: 'settled', state: 'succeeded' };
 
-/** A first execution that succeeded and has nothing to say: it needs no row of history, and no facts. */
+/** A success of a first execution without a note: it needs no history row and no facts. */
 export function isPlain({ lease, decision, report }: Settlement): boolean {
   return decision.next === 'succeeded' && lease.execution === 1 && report.message === undefined;
 }
 
-/** It was made where its source had no state, and changes nothing of it. */
+/** It was decided when its source had no state, and does not change it. */
 export const NO_SOURCE_STATE: SourceChange = { revision: 0 };
 
-/** Whether it was made where its source had no state, and changes nothing of it. */
+/** Whether it was decided when its source had no state, and does not change it. */
 export function leavesSource({ source = NO_SOURCE_STATE }: Settlement): boolean {
   return source !== 'any' && source.revision === 0 && !source.change;
 }

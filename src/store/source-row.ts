@@ -2,7 +2,7 @@ import type { QueueOrder } from '../task.ts';
 import type { Writable } from '../writable.ts';
 import type { LimitOrigin, QueueRecord, Restriction, RestrictionCause, SourceRecord } from './store.ts';
 
-/** A source that is not in its normal state, or has limits: all that is known of it, in times of the store's clock. */
+/** A source that is not in its normal state, or has limits, in times of the store's clock. */
 export interface SourceRow {
   readonly name: string;
   /** An operator's hold. */
@@ -21,7 +21,7 @@ export interface SourceRow {
   readonly per_second?: number | null;
   readonly burst?: number | null;
   readonly ramping?: boolean | 0 | 1 | null;
-  /** Tokens that are left; null where its budget is full. */
+  /** The tokens left in its budget; null if it is full. */
   readonly tokens?: number | null;
   /** Its limits, and who set the last one. */
   readonly limit_per_second?: number | null;
@@ -87,7 +87,7 @@ export function sourceRecord(row: SourceRow, now: number): SourceRecord {
   return record;
 }
 
-/** What of a restriction is left now. */
+/** What is left of a restriction now. */
 function restrictionFrom(row: SourceRow, now: number): Restriction | undefined {
   if (row.cause == null) return undefined;
   const left = (row.shut_until ?? 0) - now;

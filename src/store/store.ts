@@ -10,8 +10,8 @@ import type { ProcessIdentity } from './liveness.ts';
 import type { RedriveStore } from './redrives.ts';
 
 /**
- * The seam between Holdfast and a database. A store keeps facts and hands out leases; it never weighs a retry and never
- * calls back. Payloads, results and policies pass through it as JSON text that it does not read.
+ * The interface between Holdfast and a database. A store keeps facts and hands out leases. It never decides about a retry and
+ * never calls back. Payloads, results and policies are JSON text that it does not read.
  */
 export interface Store {
   readonly tasks: TaskStore;
@@ -20,26 +20,26 @@ export interface Store {
   readonly records: Records;
   readonly upkeep: Upkeep;
   /**
-   * Enqueues on a handle of the caller's, inside its transaction if one is open, else in one of its own. Where the database
-   * answers at once, so does this; one across a network answers promises. Absent: the store cannot.
-   * @throws InvalidInputError or StoreError for a handle on which the task would be lost, or would not be this store's.
+   * Enqueues on a handle of the caller, inside its transaction if one is open, otherwise in a transaction of its own. It is
+   * synchronous if the database is; a database across a network returns promises. Absent: the store cannot do this.
+   * @throws InvalidInputError or StoreError for a handle on which the task would be lost, or would be in another store.
    */
   within?(handle: unknown): Enqueuer;
 }
 
-/** What enqueues on a caller's handle. As in `TaskStore`; what was written counts when the transaction commits. */
+/** Enqueues on a caller's handle, as in `TaskStore`. The tasks exist when the transaction commits. */
 export type Enqueuer =
-  /** At once; what it wrote is undone where this throws. */
+  /** Synchronous. If it throws, what it wrote is undone. */
   | { readonly waits: false; enqueue(tasks: readonly NewTask[]): readonly Receipt[] }
   | { readonly waits: true; enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> };
 
-/** What opens a store: `sqlite('tasks.db')` returns one. Opening it is what touches the disk. */
+/** Opens a store: `sqlite('tasks.db')` returns one. Only `open` touches the disk. */
 export interface StoreOpener {
   readonly kind: string;
   open(world: World): Promise<Store>;
 }
 
-/** Time and chance, as the opener is handed them. */
+/** The clock and the random numbers that an opener gets. */
 export interface World {
   readonly clock: Clock;
   /** At least 0 and below 1. */
@@ -50,70 +50,71 @@ export interface World {
 
 export interface TaskStore {
   /**
-   * Records tasks durably. A task whose `key` its type already has is not recorded again: the first one is answered, whatever
-   * its `unique` says. Of tasks of a type with the same unique key at most one occupies it at a time, as `occupies` has it
-   * with that task's own scope; a new one meets it by its own `onConflict`. One that is replaced ends as cancelled, and what
-   * replaces a held one is held.
-   * @throws UniqueConflictError for `reject`: then none of the call's tasks is recorded.
+   * Records tasks durably. If a task of the type already has the same `key`, the new task is not recorded, and the receipt names
+   * the first one, whatever `unique` says. At most one task of a type occupies a unique key at a time; `occupies` and that task's
+   * scope say how long. If the key is occupied, the `onConflict` of the new task decides. A replaced task ends as cancelled, and
+   * a task that replaces a held one is held.
+   * @throws UniqueConflictError for `reject`: then no task of the call is recorded.
    */
   enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]>;
   /**
-   * Records tasks of another queue as they stood there, with what was counted of them, and `imported` in their history. A key
-   * that is known is answered as by `enqueue`, and that task stays as it is.
+   * Records tasks of another queue with their states and counts, and `imported` in their history. A known key is handled as in
+   * `enqueue`: its task stays as it is.
    */
   import(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]>;
-  /** Announces a worker, which gets a lease of its own to renew. */
+  /** Registers a worker, which gets a lease that it must renew. */
   join(worker: NewWorker): Promise<number>;
-  /** Leases ready tasks to a worker, in their queues' order. Raises `executions`. Never waits. */
+  /** Leases ready tasks to a worker, in the order of their queues. Raises `executions`. Never waits. */
   claim(request: ClaimRequest): Promise<Claim>;
   /**
-   * Extends the worker's lease, and says which of the leases that it believes in are gone, and which to cancel. What the worker
-   * holds and does not name, for longer than a lease, is given to recovery: it does not know of it any more. `claimingFor` is how
-   * long its present claim has had no answer: what it was given since then may be named by that answer, and is kept.
+   * Extends the worker's lease, and returns which of the named leases are lost, and which tasks to cancel. Leases that the worker
+   * has had for longer than a lease length and does not name go to recovery, because it does not know them any more.
+   * `claimingFor` is how long its present claim has had no answer: leases since then are kept, because that answer may name them.
    */
   renew(worker: number, leases: readonly Lease[], claimingFor?: Milliseconds): Promise<Renewal>;
   /**
-   * What was taken back of a worker: cancels that were asked for, and which of these leases, of tasks that have not begun, are of
-   * a source that is held or shut, or of a queue that is paused. Reads only.
+   * What the worker must stop: running tasks that were cancelled, and those of the given leases, whose tasks have not begun,
+   * whose source is held or whose queue is paused. Reads only.
    */
   recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls>;
   /**
-   * Writes decisions, each guarded by its lease and the revision of the facts that it was made from. What would wait again
-   * while another task has its unique key is superseded by that one: it ends as cancelled, and nothing else is affected.
-   * A success whose lease was lost still counts while nobody contradicts it: nobody has begun the task since, and it waits, is
-   * being recovered, or needs a person for that very loss. It changes nothing of its source.
+   * Writes decisions. Each is written only if the worker still has the lease and the task has the revision from which the
+   * decision was made. If a task would wait again while another task has its unique key, it is superseded: it ends as cancelled,
+   * and the rest of the call is not affected. A success whose lease was lost still counts if the task was not started again and
+   * waits, is being recovered, or needs a person because of this loss. Such a success does not change its source.
    */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /**
-   * Saves the one checkpoint of a task, which later executions of it are handed: JSON text in place of what was saved before.
-   * False where the lease is over, or was handed out by `recover`: then nothing was changed.
+   * Saves the checkpoint of a task for its later executions: JSON text, which replaces the one before. False if the lease is
+   * over, or was handed out by `recover`: then nothing was changed.
    */
   saveCheckpoint(lease: Lease, text: string): Promise<boolean>;
   /** Takes over leases that ended without an outcome, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<Recovery>;
-  /** Says anew what recovery must know of types, where it has changed since their worker joined. */
+  /** Publishes what recovery needs to know about types, if it has changed since their worker joined. */
   publish(types: NewWorker['publishes']): Promise<void>;
-  /** Says why a worker claims nothing at present, or with undefined that it goes on. A worker that is gone is not told of. */
+  /** Stores why a worker claims nothing at present; undefined: it claims again. Does nothing if the worker is gone. */
   reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void>;
   /**
-   * Says that a worker was told to stop. If its process is killed before it is done, what it held is lost `while_stopping`: nobody
-   * is charged or suspected for that.
+   * Records that a worker is stopping. If its process is killed before it has ended, its tasks are lost `while_stopping`: then no
+   * task is charged or becomes a suspect.
    */
   stopping(worker: number): Promise<void>;
   /** Records a stray error of an execution, whether its task has ended or not. Nothing is recorded for a task that was removed. */
   recordStray(stray: Stray): Promise<void>;
-  /** Removes a worker. What it still holds becomes recoverable at once. */
+  /** Removes a worker. Tasks that it still has can be recovered at once. */
   leave(worker: number): Promise<void>;
   /**
-   * Removes a worker that has ended as soon as the store can be reached, in the background and also after the store was closed, for as
-   * long as its process lives. What it still holds is lost `while_stopping`. A `leave` that succeeds meanwhile ends that.
+   * Removes a worker that has ended as soon as the store can be reached: in the background, even after the store was closed,
+   * while its process lives. Tasks that it still has are lost `while_stopping`. A `leave` that succeeds meanwhile ends this.
    */
   leaveLater(worker: number): void;
-  /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. Leases that are gone change nothing. */
+  /** Stores that leased tasks must not run twice, if it is not stored yet whether they may. Lost leases change nothing. */
   forbidSecondRun(leases: readonly Lease[]): Promise<void>;
   /**
-   * An operator's step, over tasks by id. What cannot take it stays as it is, and is named; so does what would enter the scope
-   * of a unique key that another task has. A retry that starts a new round drops a deadline that has passed.
+   * An operator's action on tasks by id. A task whose state does not allow it stays as it is and is listed with the cause; so
+   * does a task that would need a unique key that another task has. A retry that starts a new round removes a deadline that has
+   * passed.
    */
   move(ids: readonly number[], move: Move): Promise<readonly Moved[]>;
 }
@@ -126,38 +127,38 @@ export interface NewTask {
   readonly category?: string;
   readonly needs?: Needs;
   readonly payload: string;
-  /** Absent where the enqueuer has no definition of the type: then its worker's definition says it. */
+  /** Absent if the process that enqueues has no definition of the type: then the worker's definition says it. */
   readonly idempotent?: boolean;
   readonly key?: string;
   readonly unique?: Unique & { readonly onConflict: UniqueConflict };
-  /** This task's own layer of policy. */
+  /** This task's own policy options. */
   readonly policy?: string;
   /** Due this long after the store's now; 0 is at once. */
   readonly delay: Milliseconds;
-  /** Times that a person or another system named, in milliseconds of the epoch. */
+  /** Times given by a person or another system, in milliseconds since 1970. */
   readonly dueAt?: number;
   readonly submittedAt?: number;
   readonly deadline?: number;
 }
 
-/** A task of another queue. What is counted here goes on from what was counted there. */
+/** A task of another queue. Its counts continue from those of the other queue. */
 export interface ImportedTask extends Omit<NewTask, 'unique'>, Imported {
   /** Waiting: scheduled until it is due, then ready. */
   readonly stands: 'waiting' | Exclude<ImportState, 'scheduled' | 'ready'>;
-  /** Of one that succeeded. */
+  /** The result, if it succeeded. */
   readonly result?: string;
-  /** Of one that ended. Default: now. */
+  /** When it ended, if it ended. Default: now. */
   readonly endedAt?: number;
   readonly by: By;
 }
 
-/** What had been counted of a task when it was imported. */
+/** The counts of a task when it was imported. */
 export interface Imported {
-  /** At least as many as were charged and deferred. */
+  /** At least the sum of its charges and deferrals. */
   readonly executions: number;
   readonly charged: readonly ChargedCount[];
   readonly deferrals: number;
-  /** Of its last decision: there where something was charged or deferred, and where it is dead or needs a person. */
+  /** The reason of its last decision. Present if something was charged or deferred, or if it is dead or needs a person. */
   readonly reason?: string;
   /** The message of its last failure. */
   readonly error?: string;
@@ -165,7 +166,7 @@ export interface Imported {
 
 export interface Receipt {
   readonly id: number;
-  /** False where a task with this key or unique key was there before: the id is that one's. */
+  /** False if a task with this key or unique key existed before. Then the id is that of the existing task. */
   readonly created: boolean;
   /** The task with the same unique key that waited, and was cancelled in favour of this one. */
   readonly replaced?: number;
@@ -182,13 +183,13 @@ export interface NewWorker {
   readonly name: string;
   readonly leaseFor: Milliseconds;
   /**
-   * How long a handler of it may go on after its last renewal. For so long nobody takes its tasks over while its process is
-   * provably alive. Absent: 0, its lease alone counts.
+   * How long its handlers may run after its last renewal. During this time, its tasks are not taken over if its process is
+   * provably alive. Absent: 0, only the lease counts.
    */
   readonly mayRunFor?: Milliseconds | 'none';
-  /** What it claims, so that others can say which tasks nobody takes. Absent: anything without needs. */
+  /** What it claims, to find out which tasks no worker takes. Absent: any task without needs. */
   readonly takes?: Takes;
-  /** What recovery must know of the types that this worker runs, as JSON by type. */
+  /** What recovery needs to know about the types that this worker runs, as JSON by type. */
   readonly publishes: Readonly<Record<string, string>>;
 }
 
@@ -219,33 +220,36 @@ export interface Takes {
 export interface ClaimRequest extends Takes {
   readonly worker: number;
   readonly limit: number;
-  /** How many suspects may be among them at most, of those that may run beside others. */
+  /** The most suspects among them that may run beside others. */
   readonly suspects: number;
-  /** Whether a suspect that must run alone may come, as `mustRunAlone` has it. Where it comes, nothing comes with it. */
+  /** Whether a suspect that must run alone may be claimed (see `mustRunAlone`). It is then the only task of the claim. */
   readonly alone: boolean;
-  /** Types whose tasks must not run twice: that is stored with those that are claimed, where nobody has said it yet. */
+  /** Types whose tasks must not run twice. This is stored with the claimed tasks, if it is not stored yet whether they may. */
   readonly notIdempotent?: readonly string[];
-  /** Nothing but these tasks. */
+  /** Only these tasks. */
   readonly only?: readonly number[];
   /** Not these tasks: their earlier execution still runs in the claiming process. */
   readonly except: readonly number[];
   /**
-   * Up to so many more after the limit is reached, if all up to there are of these types, and as long as the next ones in order
-   * are too, may run twice, have no deadline and are no suspects: for a worker that is about to have room for them. A suspect that
-   * `suspects` and `alone` do not admit is passed over.
+   * Up to this many more tasks beyond the limit, for a worker that will soon have free slots. Only if all tasks of the claim are
+   * of these types, and only while the next tasks in order are too, may run twice, have no deadline and are no suspects. A
+   * suspect that `suspects` and `alone` do not allow is skipped.
    */
   readonly ahead?: { readonly limit: number; readonly types: readonly string[] };
 }
 
 export interface Claim {
-  /** False where the store does not know the worker: it left, or was forgotten after a long silence, and has to join. */
+  /**
+   * False if the store does not know the worker: it left, or was removed after a long time without a renewal. Then it must join
+   * again.
+   */
   readonly known: boolean;
   readonly tasks: readonly Claimed[];
-  /** When the next waiting task falls due or meets its deadline, as far as the store knows. */
+  /** When the next waiting task is due or reaches its deadline, as far as the store knows. */
   readonly nextDueIn?: Milliseconds;
   /**
-   * Waiting tasks whose deadline has passed, leased to be decided about as by `recover`: of all queues, and so many at most that
-   * no claim takes long. Where there are more, `nextDueIn` is 0. Among `tasks` there are none of them: no task starts late.
+   * Waiting tasks whose deadline has passed, leased to be decided about as by `recover`. They are of all queues, and few enough
+   * that no claim takes long. If there are more, `nextDueIn` is 0. `tasks` has none of them: no task starts after its deadline.
    */
   readonly expired: readonly Recovered[];
 }
@@ -271,38 +275,43 @@ export interface Claimed {
   readonly submittedAt: number;
   readonly deadline?: number;
   readonly facts: Facts;
-  /** Nobody said whether it is idempotent: the facts take it for so, unless the definition says otherwise. */
+  /** It is not stored whether it is idempotent. The facts say true; the definition may say otherwise. */
   readonly idempotenceUnsaid?: true;
   /** The message of the failure before this execution, if one failed. */
   readonly lastError?: string;
   /** What an earlier execution saved last, as JSON. It is kept over rounds, and removed with its task. */
   readonly checkpoint?: string;
-  /** What holds no JSON in a damaged row: its counters, which count as zero, or its needs, which then keep no worker from it. */
+  /**
+   * The damaged parts of its row, which are not JSON: its counters, which count as zero, or its needs, which are then ignored.
+   */
   readonly unreadable?: readonly string[];
-  /** Of its source; absent where that is in its normal state. A recovery does not name it. */
+  /** The state of its source. Absent if the source is in its normal state, and in a recovery. */
   readonly sourceState?: SourceState;
   /** This execution is the one probe of its source. */
   readonly probe?: true;
-  /** After this claim no ready task of the source was left. Only where the source has a state. */
+  /** No ready task of the source was left after this claim. Only set if the source has a state. */
   readonly drained?: true;
 }
 
 export interface Recovery {
   readonly tasks: readonly Recovered[];
-  /** When a lease that has run out may be taken over, unless it is renewed. Absent where there is none but of living processes. */
+  /**
+   * When a lease that has run out may be taken over, unless it is renewed. Absent if there is none, or only leases of living
+   * processes.
+   */
   readonly nextIn?: Milliseconds;
-  /** Other processes of this host in which workers live: when one dies, its tasks may be taken over at once. */
+  /** Other processes of this host with workers. When one dies, its tasks may be taken over at once. */
   readonly neighbours: readonly ProcessIdentity[];
 }
 
-/** Why somebody else's lease, or none, is being decided about. */
+/** Why this task is being decided about without an execution of this worker. */
 export interface Recovered extends Claimed {
   readonly why: 'loss' | 'expiry';
-  /** Of a loss: found when its worker was first seen to be gone, and kept since. */
+  /** How a lost task was lost. This is determined when its worker is first found gone, and stored. */
   readonly how?: Loss;
-  /** The name of the worker that went away. */
+  /** The name of the worker that lost it. */
   readonly lostBy?: string;
-  /** What a worker of its type published of it, as JSON. */
+  /** What a worker published about its type, as JSON. */
   readonly published?: string;
 }
 
@@ -325,32 +334,32 @@ export interface Settlement {
   readonly result?: string;
   readonly report: Report;
   /**
-   * What it changes of its source. Absent: `{ revision: 0 }`, it was made where the source had no state. `'any'`: it says nothing of
-   * its source, as an interruption, a loss or an expiry.
+   * The change of its source. Absent: `{ revision: 0 }`, the source had no state when it was decided. `'any'`: it does not
+   * concern its source, like an interruption, a loss or an expiry.
    */
   readonly source?: SourceChange | 'any';
 }
 
-/** What is worth remembering of how an execution went. */
+/** What is stored in the history about an execution. */
 export interface Report {
   readonly ranFor: Milliseconds;
   /** The outcome's kind: success, failure, deferral, interruption, loss or expiry. */
   readonly outcome: string;
   readonly failure?: Failure;
-  /** What a deferral or interruption said, or a note on a success. */
+  /** The message of a deferral or interruption, or a note on a success. */
   readonly message?: string;
-  /** It was handed back before its handler began, so no clock of the task begins with it. */
+  /** It was handed back before its handler began, so it does not count as the first start. */
   readonly unbegun?: true;
 }
 
 export type Settled =
-  /** Written now. `state` is where the task is: cancelled for one that was to wait again and was superseded. */
+  /** It is written. `state` is the state of the task: cancelled if it would have waited again but was superseded. */
   | { readonly answer: 'settled'; readonly state: TaskState }
-  /** The very same settlement had been written before. */
+  /** The same settlement was written before. */
   | { readonly answer: 'already' }
-  /** The lease was no longer this one's. Nothing changed; the report was kept as evidence. */
+  /** The lease was lost. The task was not changed; the report was kept as evidence. */
   | { readonly answer: 'stale' }
-  /** The facts, or the state of the source, changed since the claim: decide again from these. */
+  /** The facts, or the state of the source, have changed since the claim: decide again with these. */
   | {
       readonly answer: 'changed';
       readonly revision: number;
@@ -359,14 +368,14 @@ export type Settled =
       readonly sourceState?: SourceState;
     };
 
-/** Who did it, and a word about why. */
+/** Who did it, and why. */
 export interface By {
   readonly actor: string;
   readonly note?: string;
 }
 
 export type Move = By &
-  /** `redrive` is a retry of what has ended or needs a person, by a redrive. */
+  /** `redrive` is a retry by a redrive, of a task that has ended or needs a person. */
   (
     | { readonly verb: 'cancel' | 'retry' | 'redrive' | 'hold' | 'release' }
     | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'retry' | 'dead'; readonly result?: string }
@@ -374,14 +383,14 @@ export type Move = By &
 
 export type Moved =
   | { readonly id: number; readonly moved: true; readonly from: TaskState; readonly to: TaskState }
-  /** A cancel of a running task is a request: its worker hears of it by news, or at its next renewal. */
+  /** A cancel of a running task is a request. Its worker finds it after a message, or at its next renewal. */
   | { readonly id: number; readonly moved: false; readonly from: TaskState; readonly why: 'requested' }
   | {
       readonly id: number;
       readonly moved: false;
       readonly from: TaskState;
       readonly why: 'conflict';
-      /** The task that has its unique key, where it is that which stands in the way. */
+      /** The task that has its unique key, if this is the cause. */
       readonly occupiedBy?: number;
     }
   | { readonly id: number; readonly moved: false; readonly why: 'missing' };
@@ -390,41 +399,43 @@ export type Moved =
 
 export interface SourceStore extends SourceStates {
   /**
-   * Holds a source: none of its tasks is claimed from now on, or for so long. Touches the source and not its tasks. Of a source that
-   * is held, only how long is changed.
+   * Holds a source: none of its tasks is claimed from now on, or for the given time. Changes the source and not its tasks. If the
+   * source is already held, only the end of the hold changes.
    */
   hold(source: string, by: By, forMs?: Milliseconds): Promise<void>;
   release(source: string): Promise<void>;
   /** Pauses a queue: none of its tasks is claimed. */
   pause(queue: string, by: By): Promise<void>;
   resume(queue: string): Promise<void>;
-  /** Sets up a queue; what is left out stays. Resolves when its waiting tasks are in the new order. */
+  /** Changes settings of a queue; a setting that is left out stays. Resolves when its waiting tasks are in the new order. */
   setUp(queue: string, settings: Partial<QueueSettings>): Promise<void>;
 }
 
-/** What is kept of sources that are not in their normal state, and the limits of sources. */
+/** The states of sources that are not in their normal state, and the limits of sources. */
 export interface SourceStates {
   state(source: string): Promise<SourceState | undefined>;
-  /** Changes the state of a source as a settlement does. False where the revision is not the current one: nothing is changed. */
+  /**
+   * Changes the state of a source as a settlement does. False if the revision is not the current one: then nothing is changed.
+   */
   change(source: string, change: SourceChange): Promise<boolean>;
   /**
-   * Sets limits of a source; null removes one, and what is left out stays. What the configuration says does not replace what a
-   * person set.
+   * Sets limits of a source; null removes a limit, and a limit that is left out stays. A limit of the configuration does not
+   * replace one of a person.
    */
   limit(source: string, limits: SourceLimits, by: By & { readonly origin: LimitOrigin }): Promise<void>;
 }
 
 export interface SourceLimits {
   readonly pace?: Pace | null;
-  /** How many tasks may run at once. */
+  /** How many tasks may run at the same time. */
   readonly concurrency?: number | null;
 }
 
 export type LimitOrigin = 'config' | 'person';
 
-/** What a store remembers of a source that is not in its normal state. */
+/** The state of a source that is not in its normal state. */
 export interface SourceState {
-  /** At least 1. A later one of the same source has a higher number, also after the state was removed meanwhile. */
+  /** At least 1. A later state of the same source has a higher revision, even if the state was removed meanwhile. */
   readonly revision: number;
   /** JSON text that the store does not read. */
   readonly memory: string;
@@ -433,19 +444,20 @@ export interface SourceState {
 }
 
 /**
- * What an outcome changes of its source. Within one call of `settle` each change counts the revision up by one: the next settlement
- * of the same source names that number, from 0 on where there was no state. Where one of them is `changed` for its source, all
- * that follow of the same source are.
+ * The change of a source by an outcome. Within one call of `settle`, each change raises the revision by one, and the next
+ * settlement of the same source names the raised revision (starting at 0 if there was no state). If one of them gets `changed`
+ * because of its source, so do all later ones of this source.
  */
 export interface SourceChange {
-  /** Of the state that it was made from; 0 where there was none. */
+  /** The revision of the state from which it was made; 0 if there was none. */
   readonly revision: number;
   /**
-   * Absent: nothing changes, and the revision is only checked. A success without a change adds to the source's budget if that is
-   * not full.
+   * Absent: the state does not change, and only the revision is checked. A success without a change adds to the source's budget
+   * if it is not full.
    *
-   * Its `refunds` are of executions that were charged to their task in its present round, if that has not ended. The charge in the
-   * history becomes `refunded`, the count of its reason goes down by one, and a verdict that the task waits for is dropped.
+   * Its `refunds` name executions. An execution is refunded if it was charged to its task in the present round, and the task has
+   * not ended: its charge in the history becomes `refunded`, the count of its reason goes down by one, and a verdict of the task
+   * is removed.
    */
   readonly change?: Change;
 }
@@ -456,14 +468,14 @@ export interface QueueSettings {
   /** `fifo` unless set. */
   readonly order: QueueOrder;
   /**
-   * Whether its sources are served in turn, the one served longest ago first: then the order holds inside each source only.
-   * A source that the queue sees for the first time goes to the back of the line. A turn is one task, or, where more than a
-   * thousand sources wait, up to four. False unless set.
+   * Whether its sources take turns: the source whose last turn is longest ago comes first, and the order of the queue applies
+   * only within each source. A new source gets the last turn. A turn is one task, or up to four if more than a thousand sources
+   * wait. Default false.
    */
   readonly fair: boolean;
   /** How often its tasks may start. Null: no limit. */
   readonly pace?: Pace | null;
-  /** How many of its tasks may run at once. Null: no limit. */
+  /** How many of its tasks may run at the same time. Null: no limit. */
   readonly concurrency?: number | null;
 }
 
@@ -471,16 +483,16 @@ export interface QueueSettings {
 
 export interface Records {
   find(id: number): Promise<TaskRecord | undefined>;
-  /** The newest task with this key; keys are one a type. */
+  /** The newest task with this key. Types do not share keys. */
   findByKey(key: string, type?: string): Promise<TaskRecord | undefined>;
   /** Newest first, a page at a time. */
   list(filter: ListFilter): Promise<readonly TaskRecord[]>;
   /**
-   * The facts by which the end of a task's present execution would be decided, or of its next one: as a claim hands them out.
-   * Undefined where there is no such task.
+   * The facts with which the outcome of a task's present or next execution would be decided, as a claim hands them out. Undefined
+   * if there is no such task.
    */
   facts(id: number): Promise<Facts | undefined>;
-  /** What happened to a task, oldest first: eventful executions and operators' steps. */
+  /** What happened to a task, oldest first: executions with a history row, and operators' actions. */
   history(id: number): Promise<readonly HistoryEntry[]>;
   counts(): Promise<Counts>;
   workers(): Promise<readonly WorkerRecord[]>;
@@ -488,18 +500,18 @@ export interface Records {
   sources(): Promise<readonly SourceRecord[]>;
   queues(): Promise<readonly QueueRecord[]>;
   /**
-   * What is ready and what runs, of every source that `sources` lists, then of at most so many others that have any: the fullest
-   * first.
+   * How many tasks are ready and running, of every source that `sources` lists, and of at most `most` others: those with the most
+   * tasks first.
    */
   countsBySource(most: number): Promise<readonly SourceCounts[]>;
   /**
-   * What is ready, running and scheduled, of every queue. Of the scheduled ones only the `most` that fall due next are looked
-   * at; where there are more, `exact` is false and the number is a least one.
+   * How many tasks are ready, running and scheduled, of every queue. At most `most` scheduled tasks are counted; if there are
+   * more, `exact` is false and the number is a minimum.
    */
   countsByQueue(most: number): Promise<readonly QueueCounts[]>;
-  /** The names of the sources of which a task was ever due. */
+  /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]>;
-  /** What a worker of this type published of it last, as JSON; undefined where none ever did. */
+  /** What a worker last published about this type, as JSON; undefined if none did. */
   published(type: string): Promise<string | undefined>;
 }
 
@@ -520,17 +532,17 @@ export interface SourceRecord {
   readonly hold?: By & { readonly at: number; readonly until?: number };
   readonly state?: SourceState & {
     readonly restriction?: Restriction;
-    /** How long until it opens by itself; 0 where it is open now. Absent: a person or an outcome opens it. */
+    /** How long until it opens by itself; 0 if it is open now. Absent: only a person or an outcome opens it. */
     readonly opensIn?: Milliseconds;
   };
-  /** Tokens of its budget that are left; absent where it is full. */
+  /** The tokens left in its budget; absent if it is full. */
   readonly tokens?: number;
   readonly limits?: {
     readonly pace?: Pace;
     readonly concurrency?: number;
     readonly by: By & { readonly at: number; readonly origin: LimitOrigin };
   };
-  /** Tasks that run. */
+  /** How many of its tasks run. */
   readonly running?: number;
 }
 
@@ -581,7 +593,7 @@ export interface TaskRecord {
   readonly idempotent: boolean;
   readonly submittedAt: number;
   readonly createdAt: number;
-  /** When a scheduled task falls due. */
+  /** When a scheduled task is due. */
   readonly dueAt?: number;
   readonly deadline?: number;
   readonly endedAt?: number;
@@ -594,13 +606,13 @@ export interface TaskRecord {
   readonly lostInARow: number;
   /** The reason of the last decision. */
   readonly reason?: string;
-  /** What holds no JSON in a damaged row, and is left out or empty here. */
+  /** The damaged columns of its row, which are not JSON. They are left out or empty here. */
   readonly unreadable?: readonly string[];
   /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
-  /** How long until that ends by itself, where it is known. */
+  /** How long until this ends by itself, if it is known. */
   readonly heldFor?: Milliseconds;
-  /** For a running task: whose it is, since when, and whether a cancel was asked for. */
+  /** For a running task: its worker, since when it runs, and whether it was cancelled. */
   readonly running?: { readonly worker: string; readonly since: number; readonly cancelRequested: boolean };
 }
 
@@ -613,19 +625,19 @@ export type HistoryEntry =
       readonly endedAt: number;
       readonly outcome: string;
       readonly next: string;
-      /** Where it was to go next, for how long. */
+      /** The next state, and the delay. */
       readonly after?: Milliseconds;
-      /** `refunded`: it was charged to the task, and taken back when its source turned out to be down. */
+      /** `refunded`: it was charged to the task, and given back when its source was found to be down. */
       readonly charge: Charge['to'] | 'refunded';
       readonly failure?: Failure;
       readonly message?: string;
       readonly because?: Because;
-      /** Reported by a worker whose lease had ended: kept, not applied. */
+      /** Reported by a worker whose lease was lost: kept as evidence, but not applied. */
       readonly late: boolean;
       /** As in `TaskRecord`. */
       readonly unreadable?: readonly string[];
     }
-  /** It changed nothing of what became of the task. */
+  /** It did not change the task. */
   | {
       readonly kind: 'stray';
       readonly at: number;
@@ -643,7 +655,7 @@ export type HistoryEntry =
       readonly note?: string;
       readonly from: TaskState | 'elsewhere';
       readonly to: TaskState;
-      /** Of a task that was imported: what had been counted of it, if anything. */
+      /** The counts of an imported task, if there were any. */
       readonly imported?: Imported;
       /** As in `TaskRecord`. */
       readonly unreadable?: readonly string[];
@@ -651,11 +663,11 @@ export type HistoryEntry =
 
 export interface Counts {
   readonly byState: Readonly<Record<TaskState, number>>;
-  /** Of the scheduled ones, those that failed or were put off before. */
+  /** How many of the scheduled tasks failed or were deferred before. */
   readonly retrying: number;
   /** Waiting tasks that are due. */
   readonly due: number;
-  /** What needs a person or died, by reason. */
+  /** Tasks that need a person or are dead, by reason. */
   readonly byReason: readonly { readonly state: TaskState; readonly reason: string; readonly count: number }[];
   readonly nextDueAt?: number;
 }
@@ -668,20 +680,20 @@ export interface WorkerRecord {
   readonly joinedAt: number;
   readonly leaseUntil: number;
   /**
-   * Whether its tasks are still its own: its lease runs, or it has run out and the process is provably alive and may go on. One
-   * of another host or pid namespace is judged by its lease.
+   * Whether it still has its tasks: its lease has not run out, or its process is provably alive and may go on. For a worker on
+   * another host or in another pid namespace, only the lease counts.
    */
   readonly keepsTasks: boolean;
   readonly running: number;
-  /** What it claims of its own accord. */
+  /** What it may claim. */
   readonly takes: Takes;
   /** Why it claims nothing at present, and since when. */
   readonly trouble?: Trouble & { readonly since: number };
 }
 
 /**
- * What may have happened: work became ready, something was taken back of a worker, or workers came or went. `any` where that
- * cannot be told apart.
+ * What may have happened: tasks became ready, running or claimed tasks were cancelled or held, or workers came or went. `any` if
+ * it is not known which.
  */
 export type News = 'work' | 'recall' | 'workers' | 'any';
 
@@ -692,64 +704,68 @@ interface Upkeep {
   describe(): StoreDescription;
   /** The store's own clock, in milliseconds of the epoch. */
   now(): number;
-  /** What there is to say of that clock. */
+  /** The condition of this clock. */
   clock(): Promise<ClockRecord>;
   /**
-   * Sets the store's clock to the host's wall clock, also back: an operator says that this one is right. What was written by a
-   * later time and counts from it is brought back by as much: leases, the waits of retries, places in the order, and when chores were
-   * done. Deadlines, the history, and when a task is to run first stay.
-   * @throws StoreError where the store follows a server's clock.
+   * Sets the store's clock to the host's wall clock, even back: an operator says that the wall clock is right. Times that were
+   * written with a later clock are moved back by the same amount: leases, waits of retries, places in the order, and the last
+   * times of chores. Deadlines, the history, and the first due time of a task stay.
+   * @throws StoreError if the store follows a server's clock.
    */
   resetClock(): Promise<void>;
-  /** Whether all that use the store are on this host: then who cannot write to it fails for the same reason as all others. */
+  /** Whether all processes that use the store are on this host. Then, if one cannot write to it, the others cannot either. */
   readonly isLocal: boolean;
-  /** Calls back when something happened that workers may want to know of. A hint: polling is the truth. Returns what ends it. */
+  /**
+   * Calls back when something happened that concerns workers. This is only a hint; workers also poll. Returns a function that
+   * ends it.
+   */
   onNews(listener: (news: News) => void): () => void;
-  /** Every broken invariant that is found, as sentences; none in a sound store. */
+  /** Every broken invariant that it finds, as sentences; none if the store is sound. */
   verify(): Promise<readonly string[]>;
   /** How many tasks `prune` would remove at this moment, by state and reason: first what succeeded, then the most frequent. */
   prunable(retention: Retention): Promise<readonly PruneCount[]>;
   /**
-   * Removes some of the tasks whose time is up, each with everything that belongs to it, so that its key is free again. Nobody
-   * else waits for it longer than 50 ms. It goes through the tasks in an order of its own, from `after` on; nothing needs to be remembered of
-   * a call whose process died. What has not ended is never touched, but for `needs_manual` where the retention names a time.
+   * Removes a small batch of tasks whose retention is over, each with everything that belongs to it, so that its key is free
+   * again. Other writers should wait at most 50 ms for it. It goes through the tasks in its own order, starting after `after`; if
+   * the process dies, the next call starts again. Tasks that have not ended are never removed, except `needs_manual` if the
+   * retention names a time for it.
    */
   prune(retention: Retention, after?: number): Promise<Pruned>;
   /**
-   * Forgets some of the names that no task uses any more, where there are very many of them. Answers how many; 0 when it is
-   * done. Nothing that it forgets has to be there: a name that comes back is made anew.
+   * Removes some of the names that no task uses any more, if there are very many of them. Returns how many; 0 when it is done. A
+   * removed name that is used again is made anew.
    */
   tidy(): Promise<number>;
-  /** Whether a chore is this caller's to do now: true for one of all processes, once in so long. */
+  /** Whether this caller does a chore now: true for exactly one of all processes, once in the given time. */
   takeTurn(chore: string, every: Milliseconds): Promise<boolean>;
   /**
-   * Steps that operators took, and those that followed from unique keys, which nobody's log was told of yet: each is handed
-   * out to one of all processes, once, oldest first. Without what settlements tell by their answers, what was imported, and
-   * what is older than a day.
+   * Operators' actions, and cancellations that followed from unique keys, that are not logged yet. Each is returned once, to one
+   * of all processes, oldest first. Without those that settlements return in their answers, imports, and actions older than a
+   * day.
    */
   takeActions(limit: number): Promise<readonly ActionTaken[]>;
   /**
-   * For who is about to close: what the database has not taken after so long is not waited for any more, and its callers hear that
-   * it is not known to be written. Resolves then. Whoever says less says it for all.
+   * Before a close: after this time, pending calls are not waited for any more. They reject with an error that says that it is
+   * not known whether they were written. Then this resolves. If it is called several times, the shortest time counts.
    */
   giveUpAfter(time: Milliseconds): Promise<void>;
-  /** Finishes what was called and lets go of the database. Calls after it are refused. */
+  /** Waits for pending calls and closes the database. Calls after it are refused. */
   close(): Promise<void>;
 }
 
-/** The store's clock, beside the host's. */
+/** The store's clock, compared with the host's. */
 export interface ClockRecord {
   readonly now: number;
   readonly wall: number;
-  /** The wall clock jumped forward, and is not believed yet: it is after so long, if it stays there. */
+  /** The wall clock jumped forward. The store will follow it after this time, if it stays there. */
   readonly believedIn?: Milliseconds;
-  /** The machine was started anew, and the clock was so much later than before. */
+  /** The clock was this much later after a boot than before it. */
   readonly leapt?: Milliseconds;
-  /** For so long no task is removed by age, because the clock jumped. */
+  /** For how long no task is removed by age, because the clock jumped. */
   readonly removesIn?: Milliseconds;
 }
 
-/** How many tasks of a state have come to rest for a reason; it is absent where there was none, as for those that succeeded. */
+/** How many tasks of a state have ended with, or need a person for, a reason. Succeeded tasks have no reason. */
 export interface PruneCount {
   readonly state: RemovableState;
   readonly reason?: string;
@@ -765,11 +781,11 @@ export interface PrunedTask {
 
 export interface Pruned {
   readonly removed: readonly PrunedTask[];
-  /** Where to go on; absent when all were looked at. */
+  /** The id after which to continue; absent when all tasks were checked. */
   readonly next?: number;
 }
 
-/** A step in the history of a task, and whose it is. */
+/** An action in the history of a task, with its task. */
 export interface ActionTaken extends By {
   readonly task: number;
   readonly type: string;

@@ -15,13 +15,13 @@ export function takes(
   );
 }
 
-/** What a worker's row says that it takes; where that cannot be read, anything without needs. */
+/** What a worker takes, from its row. If that cannot be read: any task without needs. */
 export function takesFrom(text: string): Takes {
   const { capabilities = {}, ...others } = readStored<Partial<Takes>>(text, 'takes', [], {});
   return { ...others, capabilities };
 }
 
-/** Needs as text: the same for the same needs, in whatever order they were said. */
+/** Needs as text: the same text for the same needs in any order. */
 export function needsText(needs: Needs = {}): string {
   return JSON.stringify(Object.fromEntries(Object.entries(needs).sort(([a], [b]) => (a < b ? -1 : 1))));
 }

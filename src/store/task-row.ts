@@ -27,22 +27,22 @@ export interface TaskRow {
   readonly deadline: number | null;
   readonly ended_at: number | null;
   readonly executions: number;
-  /** Text, or what it holds. */
+  /** JSON as text, or as a value. */
   readonly charged: string | readonly ChargedCount[] | null;
   readonly deferrals: number;
-  /** Null where they cannot be read. */
+  /** Null if they cannot be read. */
   readonly recoveries: number | null;
   readonly lost_in_a_row: number;
   readonly reason: string | null;
   readonly held_by: Exclude<HeldBy, 'no_worker'> | null;
-  /** When that ends by itself. */
+  /** When this ends by itself. */
   readonly held_until?: number | null;
   readonly worker: string | null;
   readonly running_since: number | null;
   readonly cancel_requested: boolean | 0 | 1 | null;
 }
 
-/** `takers`: what the workers take whose leases have not run out. */
+/** `takers`: what the workers with valid leases take. */
 export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number): TaskRecord {
   const unreadable: string[] = [];
   const charged =
@@ -51,7 +51,7 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number):
       : (row.charged ?? []);
   const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
   if (row.recoveries === null) unreadable.push('recoveries');
-  // What has ended since is noticed by the next claim.
+  // A hold whose time is over is ended by the next claim.
   const until = row.held_until ?? null;
   const held = until !== null && until <= now ? null : row.held_by;
   const heldBy = held ?? (row.state === 'ready' && !isTaken(row, needs, takers) ? 'no_worker' : null);

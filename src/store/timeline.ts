@@ -2,12 +2,12 @@ import { readlinkSync } from 'node:fs';
 import type { Clock } from '../clock.ts';
 import { bootId } from './boot.ts';
 
-/** Names what a clock's monotonic time is counted from, so that it can be compared with that of another process. */
+/** Names the start from which a clock's monotonic time is counted. Processes with the same name can compare their times. */
 export function timelineOf({ timeline }: Clock): string {
   return timeline ?? hostTimeline();
 }
 
-/** The boot and the time namespace; where they cannot be read, this process alone. */
+/** The boot and the time namespace; if they cannot be read, a name only for this process. */
 function hostTimeline(): string {
   const boot = bootId();
   return boot === null ? `process ${process.pid} ${performance.timeOrigin}` : `${boot} ${timeNamespace()}`;

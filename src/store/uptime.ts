@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 
 /**
- * Milliseconds since the machine was started, with those in which it slept. Undefined where the system does not tell: then a jump of
- * the wall clock cannot be told from a sleep.
+ * Milliseconds since the boot of the machine, including sleep. Undefined if the system does not say: then a jump of the wall
+ * clock cannot be distinguished from a sleep.
  */
 export function uptimeOf(clock: Clock): Milliseconds | undefined {
   if (clock.uptime) return clock.uptime();

@@ -189,7 +189,7 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
   if (outcome.started && neverAgain(open)) return noSecondExecution(open, 'It was interrupted while running', nobody);
 
   // A check of the source's health failed before the task began. In a long outage that happens more often than maxExecutions.
-  if (!outcome.started && open.policy.source.breaker && (open.facts.source?.standing ?? 'open') !== 'open') {
+  if (!outcome.started && (open.facts.source?.standing ?? 'open') !== 'open') {
     const held = again(open, 0, nobody, 'interrupted', `${outcome.message} Nothing is charged.`);
     return { ...held, lostInARow: open.facts.lostInARow };
   }
@@ -242,8 +242,9 @@ function blamedSource({ facts, policy }: Case, failure: Failure): SourceFacts | 
   const { fault, kind, retryAfterMs } = failure;
   const { source } = facts;
   if (source === undefined || source.standing === 'open') return undefined;
-  if ((fault === 'source' || hadNoAnswer(failure)) && policy.source.breaker) return source;
-  const limited = kind === 'rate_limited' || fault === 'quota' || fault === 'source';
+  // Also where the policy has no breaker: a task of another type found out, and the source holds this one too.
+  if (fault === 'source' || hadNoAnswer(failure)) return source;
+  const limited = kind === 'rate_limited' || fault === 'quota';
   const tooLong = retryAfterMs !== undefined && retryAfterMs > policy.maxRetryAfter;
   return limited && tooLong && policy.source.gate && source.standing === 'needs_person' ? source : undefined;
 }
@@ -260,17 +261,19 @@ function waitForSource(open: Case, failure: Failure, source: SourceFacts): Decis
   const asked = failure.retryAfterMs ?? 0;
   const tooLong = asked > policy.maxRetryAfter;
   if (tooLong && isDown) return askedTooMuch(open, asked, charge);
-  const floor = Math.max(LEAST_DEFERRAL, tooLong ? 0 : asked, 2 * source.shutFor);
+  const least = Math.max(LEAST_DEFERRAL, tooLong ? 0 : asked);
+  const floor = Math.max(least, 2 * source.shutFor);
   const wait = ceiling(answer.backoff, countedTogether(facts, policy, answer) + 1);
   const drawn = floor > wait ? jitteredAbove(floor, answer.jitter, roll) : jittered(wait, answer.jitter, roll, floor);
   const holds = isDown
     ? 'its source is down, which holds it until a probe succeeds'
     : 'its source needs a person, and holds it until it is released';
   const text = `${failure.reason}: ${holds}. Nothing is charged.`;
-  const inputs = { jitter: draw(drawn, roll) };
-  return (
-    outOfBounds(open, drawn.delay, charge, inputs) ?? again(open, drawn.delay, charge, 'source_down', text, inputs)
-  );
+  // Other tasks of the source wait until their deadlines. The one that was the probe must not end sooner.
+  const isInTime = drawn.delay < (facts.untilDeadlineMs ?? LONGEST);
+  const after = isInTime ? drawn.delay : least;
+  const inputs = isInTime ? { jitter: draw(drawn, roll) } : {};
+  return outOfBounds(open, after, charge, inputs) ?? again(open, after, charge, 'source_down', text, inputs);
 }
 
 /** Ends that wait for the verdict on the source. A deadline and `maxExecutions` do not wait. */

@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Roll } from '../failure/jitter.ts';
 import type { Refund } from './change.ts';
-import type { Evidence } from './memory.ts';
+import type { Evidence, FalseAlarms } from './memory.ts';
 import type { Observation } from './observation.ts';
 
 /** The most failed executions that are remembered. Older ones are not refunded. */
@@ -15,15 +15,26 @@ export function withFailure(evidence: Evidence | undefined, seen: Observation): 
   return {
     events: (evidence?.events ?? 0) + (isSameEvent ? 0 : 1),
     eventAgo: isSameEvent ? evidence.eventAgo : 0,
+    firstAgo: evidence?.firstAgo ?? evidence?.eventAgo ?? 0,
     lastAgo: 0,
     failed: failed.slice(-MOST_REMEMBERED),
     last: { reason, message },
   };
 }
 
-/** Whether the evidence shows an outage: at least two events, of at least two tasks. A single task may be at fault itself. */
-export function provesOutage(evidence: Evidence): boolean {
-  return evidence.events >= 2 && isOfSeveralTasks(evidence);
+/** After so many false alarms or more, 8 events are needed. */
+const MOST_DOUBTS = 2;
+/** Failures without an answer between for so long prove an outage, however few they are. */
+const LONG_ENOUGH: Milliseconds = 5_000;
+
+/**
+ * Whether a source is down: at least two events, and at least two tasks. A task alone may be at fault itself. After false alarms it takes
+ * more events, or some time: of a source that fails for half of its calls, two in a row fail all the time.
+ */
+export function provesOutage(evidence: Evidence, falseAlarms: FalseAlarms | undefined): boolean {
+  const { events, firstAgo = 0 } = evidence;
+  const doubts = Math.min(MOST_DOUBTS, falseAlarms?.count ?? 0);
+  return events >= 2 && (events >= 2 ** (1 + doubts) || firstAgo >= LONG_ENOUGH) && isOfSeveralTasks(evidence);
 }
 
 /** A permanent failure of two tasks needs no second event: waiting would not help the first one. */

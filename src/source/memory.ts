@@ -20,6 +20,8 @@ export interface Evidence {
   readonly events: number;
   /** How long ago the first failure of the last event was seen. */
   readonly eventAgo: Milliseconds;
+  /** How long ago the first failure of the first event was seen; former versions did not keep it. */
+  readonly firstAgo?: Milliseconds;
   /** How long ago the last failure was seen. */
   readonly lastAgo: Milliseconds;
   /** The failed executions, oldest first. They were charged to their tasks, and are refunded if the source turns out to be down. */
@@ -75,6 +77,8 @@ export type WhyAPerson = (typeof WHY_A_PERSON)[number];
 export interface Probing extends Shut {
   readonly name: 'probing';
   readonly answeredProbes: number;
+  /** `failedProbes` when this outage began; former versions did not keep it. */
+  readonly failedBefore?: number;
 }
 
 /** When `shutFor` is over, work is released at a growing rate. */
@@ -102,6 +106,15 @@ export interface Memory {
   readonly permanent?: Evidence;
   /** The rate until its limit resets, because an answer said that little of it is left. */
   readonly quota?: Quota;
+  /** How often it was taken to be down lately, and then its first probe was answered. */
+  readonly falseAlarms?: FalseAlarms;
+}
+
+/** A source that fails for a part of its calls has many of them. */
+export interface FalseAlarms {
+  readonly count: number;
+  /** How long ago the last one ended. */
+  readonly ago: Milliseconds;
 }
 
 interface Quota {
@@ -113,22 +126,28 @@ interface Quota {
 export const NORMAL: Memory = { phase: { name: 'closed' } };
 
 /** Whether a source is in its normal state, so that there is nothing to store. */
-export function isNormal({ phase, evidence, permanent, quota }: Memory): boolean {
-  return phase.name === 'closed' && evidence === undefined && permanent === undefined && quota === undefined;
+export function isNormal({ phase, evidence, permanent, quota, falseAlarms }: Memory): boolean {
+  return phase.name === 'closed' && !evidence && !permanent && !quota && !falseAlarms;
 }
 
 /** How long after its last failure evidence is forgotten. */
 const EVIDENCE_LASTS: Milliseconds = 3_600_000;
 
+/** False alarms are forgotten so long after the last one. */
+const FALSE_ALARMS_LAST: Milliseconds = 600_000;
+
 /** The same memory, `elapsed` later. */
 export function aged(memory: Memory, elapsed: Milliseconds): Memory {
   const evidence = olderEvidence(memory.evidence, elapsed);
   const permanent = olderEvidence(memory.permanent, elapsed);
+  const { falseAlarms } = memory;
+  const falseAlarmsAgo = (falseAlarms?.ago ?? FALSE_ALARMS_LAST) + elapsed;
   return {
     phase: olderPhase(memory.phase, elapsed),
     ...(evidence && { evidence }),
     ...(permanent && { permanent }),
     ...(memory.quota && memory.quota.resetsIn > elapsed && { quota: olderQuota(memory.quota, elapsed) }),
+    ...(falseAlarms && falseAlarmsAgo < FALSE_ALARMS_LAST && { falseAlarms: { ...falseAlarms, ago: falseAlarmsAgo } }),
   };
 }
 
@@ -138,7 +157,8 @@ function olderQuota(quota: Quota, elapsed: Milliseconds): Quota {
 
 function olderEvidence(evidence: Evidence | undefined, elapsed: Milliseconds): Evidence | undefined {
   if (evidence === undefined || evidence.lastAgo + elapsed > EVIDENCE_LASTS) return undefined;
-  return { ...evidence, eventAgo: evidence.eventAgo + elapsed, lastAgo: evidence.lastAgo + elapsed };
+  const { eventAgo, lastAgo, firstAgo = eventAgo } = evidence;
+  return { ...evidence, eventAgo: eventAgo + elapsed, firstAgo: firstAgo + elapsed, lastAgo: lastAgo + elapsed };
 }
 
 function olderPhase(phase: Phase, elapsed: Milliseconds): Phase {

@@ -124,9 +124,12 @@ function answered(before: Memory, seen: Observation): Memory {
       // It answered a task that started before the hold, so it may answer the next one too.
       if (!seen.probe) return phase.shutFor > 0 ? { ...before, phase: { ...phase, shutFor: 0, heldFor: 0 } } : before;
       const answeredProbes = phase.answeredProbes + 1;
-      if (answeredProbes < PROBES_TO_PASS)
-        return { ...before, phase: { ...phase, answeredProbes, shutFor: 0, heldFor: 0 } };
-      return seen.drained ? { ...before, phase: NORMAL.phase } : { ...before, phase: rampFrom(phase, 'breaker') };
+      // It works at times, so that the next probes come sooner where it fails again.
+      const failedProbes = Math.floor(phase.failedProbes / 2);
+      const probed = { ...phase, answeredProbes, failedProbes, failedBefore: failedProbes, shutFor: 0, heldFor: 0 };
+      const after = phase.answeredProbes > 0 ? before : withAlarm(before, phase);
+      if (answeredProbes < PROBES_TO_PASS) return { ...after, phase: probed };
+      return { ...after, phase: seen.drained ? NORMAL.phase : rampFrom(probed, 'breaker') };
     }
     case 'ramping': {
       if (phase.shutFor > 0) return phase.heldFor > 0 ? { ...before, phase: { ...phase, heldFor: 0 } } : before;
@@ -136,6 +139,16 @@ function answered(before: Memory, seen: Observation): Memory {
       return ramp === phase.ramp ? before : { ...before, phase: { ...phase, heldFor: 0, ramp } };
     }
   }
+}
+
+/** Where its first probe was answered, it may not have been down: it fails now and then. After several failed probes it was. */
+function withAlarm(before: Memory, { failedProbes, failedBefore = 0, heldFor }: Probing): Memory {
+  const { falseAlarms, ...rest } = before;
+  const failed = failedProbes - failedBefore;
+  if (failed > 1) return rest;
+  return failed > 0 || heldFor === 0
+    ? before
+    : { ...rest, falseAlarms: { count: (falseAlarms?.count ?? 0) + 1, ago: 0 } };
 }
 
 /** Tasks that the source refused a moment ago come again soon. Until then, an empty queue does not mean that the ramp is over. */
@@ -214,7 +227,7 @@ function failed(before: Memory, seen: Observation, roll: Roll): Reaction {
   if (asked > 0) return quietly(gate(before, seen, asked));
   if (!seen.switches.breaker) return quietly(before);
   const evidence = withFailure(before.evidence, seen);
-  if (!provesOutage(evidence)) return quietly({ ...before, evidence });
+  if (!provesOutage(evidence, before.falseAlarms)) return quietly({ ...before, evidence });
   const { evidence: _, ...rest } = before;
   return { memory: { ...rest, phase: opened(before, evidence.last, roll) }, refunds: before.evidence?.failed ?? [] };
 }
@@ -223,7 +236,8 @@ function failed(before: Memory, seen: Observation, roll: Roll): Reaction {
 function opened({ phase }: Memory, last: Cause, roll: Roll): Probing {
   const { sinceAgo, failedProbes } = phase.name === 'ramping' ? phase : { sinceAgo: 0, failedProbes: 0 };
   const shutFor = untilProbe(failedProbes, roll);
-  return { name: 'probing', answeredProbes: 0, sinceAgo, shutFor, heldFor: shutFor, failedProbes, last };
+  const held = { sinceAgo, shutFor, heldFor: shutFor, failedProbes, failedBefore: failedProbes };
+  return { name: 'probing', answeredProbes: 0, ...held, last };
 }
 
 function isProbe(memory: Memory, seen: Observation): memory is Memory & { phase: Probing } {

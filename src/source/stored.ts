@@ -47,7 +47,10 @@ function members(checks: Readonly<Record<string, Check>>, optional: Readonly<Rec
 const cause = members({ reason: text, message: text });
 const refund = members({ task: amount, execution: amount });
 const refunds: Check = (value) => Array.isArray(value) && value.every(refund);
-const evidence = members({ events: amount, eventAgo: amount, lastAgo: amount, failed: refunds, last: cause });
+const evidence = members(
+  { events: amount, eventAgo: amount, lastAgo: amount, failed: refunds, last: cause },
+  { firstAgo: amount },
+);
 const throttle = members({ ago: amount, ceiling: amount, floor: amount, answers: amount });
 const ramp = members(
   { rate: amount, measured: amount, measuredAgo: amount, begunAgo: amount, free: flag },
@@ -57,7 +60,7 @@ const shut = { sinceAgo: amount, shutFor: amount, heldFor: amount, failedProbes:
 
 const PHASES: Readonly<Record<string, Check>> = {
   closed: members({}),
-  probing: members({ ...shut, answeredProbes: amount }),
+  probing: members({ ...shut, answeredProbes: amount }, { failedBefore: amount }),
   ramping: members({ ...shut, cause: one('breaker', 'rate_limit'), ramp }),
   needs_person: members({ why: one(...WHY_A_PERSON), sinceAgo: amount, last: cause }),
 };
@@ -69,7 +72,9 @@ const phase: Check = (value) => {
 
 const quota = members({ perSecond: amount, resetsIn: amount });
 
-const memory = members({ v: one(VERSION), phase }, { evidence, permanent: evidence, quota });
+const falseAlarms = members({ count: amount, ago: amount });
+
+const memory = members({ v: one(VERSION), phase }, { evidence, permanent: evidence, quota, falseAlarms });
 
 function isStored(value: unknown): value is Memory & { readonly v: number } {
   return memory(value);

@@ -56,14 +56,25 @@ describe('a failure at the source’s fault', () => {
     expect(fate(DOWN, { retryAfterMs: HOUR })).toMatchObject({ after: HOUR, charge: { to: 'source' } });
   });
 
-  test('is charged as ever where nothing is known of the source, or its breaker is off', () => {
-    const last = { charged: [charged(2)] };
+  test('is charged as ever where nothing is known of the source', () => {
     const policy = definePolicy({ maxAttempts: 3 });
-    expect(decide(facts(last), failed({ fault: 'source' }), policy, 0.5)).toMatchObject({ next: 'dead' });
-    for (const source of [OPEN, DOWN, NEEDS_PERSON]) {
-      const off = { source: { breaker: false } };
-      expect(fate(source, {}, last, off)).toMatchObject({ next: 'dead', charge: { to: 'task' } });
+    const last = facts({ charged: [charged(2)] });
+    expect(decide(last, failed({ fault: 'source' }), policy, 0.5)).toMatchObject({ next: 'dead' });
+  });
+
+  test('is charged to the source also where its own policy has no breaker, and another type found out that it is down', () => {
+    const [last, off] = [{ charged: [charged(2)] }, { source: { breaker: false } }];
+    expect(fate(OPEN, {}, last, off)).toMatchObject({ next: 'dead', charge: { to: 'task' } });
+    for (const source of [DOWN, NEEDS_PERSON]) {
+      expect(fate(source, {}, last, off)).toMatchObject({ next: 'scheduled', charge: { to: 'source' } });
     }
+  });
+
+  test('does not end a task before its deadline, because those that its source holds live until theirs', () => {
+    expect(fate(DOWN, {}, { untilDeadlineMs: 2 * MINUTE })).toMatchObject({ after: 80 * SECOND });
+    const soon = fate(DOWN, {}, { untilDeadlineMs: MINUTE });
+    expect(soon).toMatchObject({ next: 'scheduled', after: SECOND, because: { step: 'source_down' } });
+    expect(soon.because).not.toHaveProperty('jitter');
   });
 
   test('that is ambiguous needs a person where the task must not run twice, and is charged to nobody’s attempts while down', () => {
@@ -79,7 +90,7 @@ describe('a failure at the source’s fault', () => {
   });
 
   test('still obeys a deadline, maxExecutions and a policy without retries', () => {
-    expect(fate(DOWN, {}, { untilDeadlineMs: MINUTE })).toMatchObject({ because: { step: 'deadline' } });
+    expect(fate(DOWN, {}, { untilDeadlineMs: SECOND })).toMatchObject({ because: { step: 'deadline' } });
     expect(fate(DOWN, {}, { executions: 1_000 })).toMatchObject({ because: { step: 'max_executions' } });
     expect(fate(DOWN, {}, {}, { backoff: none })).toMatchObject({
       next: 'needs_manual',

@@ -187,7 +187,7 @@ function recover(world: SmallWorld): void {
   workOff(world);
   expect(world.tasks.filter(({ end }) => end === undefined)).toEqual([]);
   for (let more = 0; more < 3; more++) {
-    world.now += 2 * MINUTE;
+    world.now += 11 * MINUTE;
     world.enqueue();
     workOff(world);
   }

@@ -60,6 +60,49 @@ describe('a source counts as down', () => {
     expect(source.memory).toBeUndefined();
   });
 
+  /** Failures of tasks, each so long after the one before, until it counts as down. Answers how many it took. */
+  function failuresUntilDown(source: Told, apart: number): number {
+    let failures = 0;
+    while (source.phase === 'closed') source.after(apart, 'source_failure', { task: failures++ });
+    return failures;
+  }
+
+  function backAfter(source: Told, failedProbes: number): void {
+    for (let probe = 0; probe < failedProbes; probe++) source.after(10 * SECOND, 'source_failure', { probe: true });
+    source.after(10 * SECOND, 'success', { probe: true });
+    source.after(0, 'success', { probe: true, drained: true });
+  }
+
+  test('after up to 8 failures in a row where its first probe was answered before, as if it fails for a part of its calls', () => {
+    const source = new Told();
+    const needed = [1, 2, 3, 4].map(() => {
+      const failures = failuresUntilDown(source, SECOND / 2);
+      backAfter(source, 0);
+      return failures;
+    });
+    expect(needed).toEqual([2, 4, 8, 8]);
+    source.after(10 * MINUTE, 'success');
+    expect(failuresUntilDown(source, SECOND)).toBe(2);
+  });
+
+  test('after 5 s of failures in any case', () => {
+    const source = new Told();
+    for (const failures of [2, 3, 3]) {
+      expect(failuresUntilDown(source, 3 * SECOND)).toBe(failures);
+      backAfter(source, 0);
+    }
+  });
+
+  test('after two failures again where it was really down: several probes had failed', () => {
+    const source = new Told();
+    for (const failedProbes of [2, 0, 1, 2, 2]) {
+      failuresUntilDown(source, SECOND / 2);
+      backAfter(source, failedProbes);
+    }
+    expect(source.memory).toBeUndefined();
+    expect(failuresUntilDown(source, SECOND / 2)).toBe(2);
+  });
+
   test('not where its tasks switched the breaker off', () => {
     const source = new Told();
     const switches = { gate: true, breaker: false, budget: true };
@@ -209,15 +252,15 @@ describe('a probe', () => {
 });
 
 describe('while work is released slowly', () => {
-  test('two failures of different tasks open the breaker again, and the probes go on where they were', () => {
+  test('two failures of different tasks open the breaker again, and each answer had halved the spacing of its probes', () => {
     const source = down();
-    source.after(5 * SECOND, 'source_failure', { probe: true });
-    source.after(8 * SECOND, 'success', { probe: true });
+    for (let probe = 0; probe < 5; probe++) source.after(10 * SECOND, 'source_failure', { probe: true });
+    source.after(50 * SECOND, 'success', { probe: true });
     source.after(0, 'success', { probe: true });
     source.after(SECOND, 'source_failure', { task: 7 });
     const again = source.after(SECOND, 'source_failure', { task: 8 });
     expect(again.change?.refunds).toEqual([{ task: 7, execution: 1 }]);
-    expect(source.probing).toMatchObject({ shutFor: 7_500, sinceAgo: 15 * SECOND });
+    expect(source.probing).toMatchObject({ shutFor: 7_500, sinceAgo: 102 * SECOND });
   });
 
   test('one failure alone does not', () => {
@@ -230,6 +273,7 @@ describe('while work is released slowly', () => {
 
   test('an answer closes the breaker as soon as nothing waits', () => {
     const source = ramping();
+    source.after(10 * MINUTE, 'success');
     expect(source.after(SECOND, 'success', { drained: true }).change).toEqual({ tokens: 0.1, refunds: [] });
     expect(source.memory).toBeUndefined();
   });

@@ -328,6 +328,7 @@ export class Claims {
       held: () => [],
       claimingFor: () => 0,
       mayBeCutOff: false,
+      isIdle: () => false,
       inBackground: (beat) => beat,
       afterBeat() {},
     });

@@ -71,7 +71,13 @@ export interface TaskStore {
    * has had for longer than a lease length and does not name go to recovery, because it does not know them any more.
    * `claimingFor` is how long its present claim has had no answer: leases since then are kept, because that answer may name them.
    */
-  renew(worker: number, leases: readonly Lease[], claimingFor?: Milliseconds): Promise<Renewal>;
+  renew(
+    worker: number,
+    leases: readonly Lease[],
+    claimingFor?: Milliseconds,
+    /** It holds nothing, and has been given nothing for a while. */
+    isIdle?: boolean,
+  ): Promise<Renewal>;
   /**
    * What the worker must stop: running tasks that were cancelled, and those of the given leases, whose tasks have not begun,
    * whose source is held or whose queue is paused. Reads only.
@@ -320,6 +326,22 @@ export interface Renewal {
   readonly known: boolean;
   readonly lost: readonly Lease[];
   readonly cancelled: readonly Lease[];
+  /** Absent where the store does not say it. */
+  readonly needed?: Needed;
+  /**
+   * The worker need not poll before its next renewal, in `renewIn`: the store tells it of work, or that renewal does. Its lease is
+   * `leaseFor` long, until a claim gives it a task.
+   */
+  readonly idle?: { readonly renewIn: Milliseconds; readonly leaseFor: Milliseconds };
+}
+
+/** What a worker is to look for at once. */
+export interface Needed {
+  /** There is work now, or will be before the next renewal. Only said to a worker that is idle. */
+  readonly work: boolean;
+  /** Workers are gone, or others have joined. */
+  readonly recovery: boolean;
+  readonly chores: boolean;
 }
 
 export interface Recalls {

@@ -1,15 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { isEnabled, type Logger } from '../log.ts';
-import type { RemovableState, Retention } from '../retention.ts';
+import { PRUNE_EVERY, type RemovableState, type Retention } from '../retention.ts';
 import type { PrunedTask, Store } from '../store/store.ts';
 import type { Announcer } from './announcer.ts';
 import { clockTrouble } from './clock-trouble.ts';
 import { forgetNormalSources } from './forget-sources.ts';
 import type { RedriveDriver } from './redrive-driver.ts';
-
-/** How often old tasks are removed, by exactly one of all workers. */
-const EVERY: Milliseconds = 3_600_000;
 
 /** The least pause between two batches, so that others can use the store. */
 const SHORTEST_PAUSE: Milliseconds = 5;
@@ -37,9 +34,13 @@ interface Chore {
 /** The chores that one worker does for all workers of the store. Nothing waits for them. */
 export class Chores {
   readonly #options: ChoresOptions;
+  readonly #clockChore: Chore = {
+    run: () => this.#lookAtClock(),
+    failed: 'The clock of the store could not be read; trying again',
+  };
   readonly #all: readonly Chore[] = [
     { run: () => this.#logActions(), failed: 'The actions of operators could not be read for the log; trying again' },
-    { run: () => this.#lookAtClock(), failed: 'The clock of the store could not be read; trying again' },
+    this.#clockChore,
     { run: () => this.#prune(), failed: 'Old tasks could not be removed; trying again' },
     { run: () => this.#redrive(), failed: 'A redrive could not continue; trying again' },
   ];
@@ -53,10 +54,10 @@ export class Chores {
     this.#options = options;
   }
 
-  /** Begins each chore that is not running. */
-  look(): void {
+  /** Begins each chore that is not running. If the store says that no others are needed, only the clock is looked at. */
+  look(areNeeded = true): void {
     this.#resting = false;
-    for (const chore of this.#all) {
+    for (const chore of areNeeded ? this.#all : [this.#clockChore]) {
       if (!this.#underWay.has(chore)) this.#underWay.set(chore, this.#run(chore));
     }
   }
@@ -105,7 +106,7 @@ export class Chores {
   async #prune(): Promise<void> {
     const { store, clock, announcer, retention, onRemoved } = this.#options;
     const { upkeep } = store;
-    if (!(await upkeep.takeTurn('retention', EVERY))) return;
+    if (!(await upkeep.takeTurn('retention', PRUNE_EVERY))) return;
     await forgetNormalSources(store);
     const counts: Partial<Record<RemovableState, number>> = {};
     let after: number | undefined;

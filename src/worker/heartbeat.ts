@@ -22,10 +22,20 @@ export class Heartbeat {
   }
 
   start(): void {
-    // The timer is set before the beat, not after it: a recovery that takes long must not delay the next renewal.
-    this.#cancel ??= this.#clock.after(this.#interval, () => {
-      this.#cancel = undefined;
-      this.start();
+    if (!this.going) this.#beatIn(this.#interval);
+  }
+
+  /** If another beat is to come, it comes after this time, or after the interval. */
+  moveNext(wait = this.#interval): void {
+    if (!this.going) return;
+    this.stop();
+    this.#beatIn(wait);
+  }
+
+  #beatIn(wait: Milliseconds): void {
+    this.#cancel = this.#clock.after(wait, () => {
+      // The timer is set before the beat, not after it: a recovery that takes long must not delay the next renewal.
+      this.#beatIn(this.#interval);
       void this.#once();
     });
   }

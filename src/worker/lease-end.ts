@@ -6,7 +6,6 @@ const LATE: Milliseconds = 100;
 
 export interface LeaseEndOptions {
   readonly clock: Clock;
-  readonly leaseFor: Milliseconds;
   /** How long one last renewal may take, after the process was frozen. */
   readonly patience: Milliseconds;
   /**
@@ -30,9 +29,9 @@ export class LeaseEnd {
     this.#options = options;
   }
 
-  /** The lease was renewed at this moment of the monotonic clock. */
-  renewedAt(moment: Milliseconds): void {
-    const { clock, leaseFor } = this.#options;
+  /** The lease was renewed for so long at this moment of the monotonic clock. */
+  renewedAt(moment: Milliseconds, leaseFor: Milliseconds): void {
+    const { clock } = this.#options;
     this.rest();
     const dueAt = moment + leaseFor;
     this.#stop = clock.after(dueAt - clock.monotonic(), () => this.#over(dueAt));

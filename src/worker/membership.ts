@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Logger } from '../log.ts';
 import { RENEWALS_PER_LEASE } from '../store/leases.ts';
-import type { Claimed, Lease, NewWorker, Takes, Trouble } from '../store/store.ts';
+import type { Claimed, Lease, Needed, NewWorker, Takes, Trouble } from '../store/store.ts';
 import type { Asking } from './asking.ts';
 import type { AbortCause } from './execution.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -34,8 +34,10 @@ export interface MembershipOptions {
   readonly inBackground: (beat: Promise<void>) => Promise<void>;
   /** Whether other workers may take over its tasks while this process cannot reach the store. */
   readonly mayBeCutOff: boolean;
-  /** Called after each renewal, whether it succeeded or not. */
-  readonly afterBeat: () => void;
+  /** Whether it holds nothing, and has been given nothing for a while. */
+  readonly isIdle: () => boolean;
+  /** Called after each renewal, whether it succeeded or not, with what the store says is to be done. */
+  readonly afterBeat: (needed: Partial<Needed>) => void;
 }
 
 /**
@@ -54,6 +56,9 @@ export class Membership {
   #joining: Promise<number> | undefined;
   #refreshing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
+  /** How long the lease was then. */
+  #leaseFor: Milliseconds;
+  #needsNoPolls = false;
   readonly #end: LeaseEnd | undefined;
   /**
    * When the first renewal after the last successful one was requested; undefined if there is none without an answer or failed.
@@ -64,11 +69,11 @@ export class Membership {
   constructor(options: MembershipOptions) {
     this.#options = options;
     this.#interval = options.leaseFor / RENEWALS_PER_LEASE;
-    const { clock, leaseFor } = options;
+    const { clock } = options;
+    this.#leaseFor = options.leaseFor;
     this.#end = options.mayBeCutOff
       ? new LeaseEnd({
           clock,
-          leaseFor,
           patience: this.#interval,
           failingSince: () => this.#failingSince,
           renew: () => this.refresh(),
@@ -107,8 +112,20 @@ export class Membership {
 
   /** Whether the lease may have run out since it was last renewed: after a sleep, or while the store cannot be reached. */
   get mayHaveLapsed(): boolean {
-    const { clock, leaseFor } = this.#options;
-    return clock.monotonic() - this.#renewedAt >= leaseFor;
+    return this.#options.clock.monotonic() - this.#renewedAt >= this.#leaseFor;
+  }
+
+  /** Whether the next renewal, or the store before it, tells of work: then nobody polls. */
+  get needsNoPolls(): boolean {
+    return this.#needsNoPolls;
+  }
+
+  /** A claim that was made at this moment gave tasks: it is idle no more, and its lease counts from then. */
+  noteClaim(askedAt: Milliseconds): void {
+    if (!this.#needsNoPolls) return;
+    this.#needsNoPolls = false;
+    this.#noteRenewal(askedAt);
+    this.#heartbeat.moveNext();
   }
 
   /** Renews now, and aborts the handlers of lost leases. Does not reject: a failed renewal is tried again at the next beat. */
@@ -179,21 +196,25 @@ export class Membership {
 
   async #beat(): Promise<void> {
     const { log, name, afterBeat } = this.#options;
+    // What failed leaves the worker without a word of what it slept through.
+    let needed: Partial<Needed> = { work: true };
     try {
-      await this.#renew();
+      needed = await this.#renew();
       // Renewing under the new id shows which leases of the old id are gone.
       if (this.#id === undefined && !this.#ended) await this.join();
     } catch (error) {
+      this.#needsNoPolls = false;
       log.error({ err: error, worker: name }, 'The lease could not be renewed; trying again');
     }
-    afterBeat();
+    afterBeat(needed);
   }
 
   /** The lease counts from the moment when the renewal was requested, because the store may have written it at once. */
-  #noteRenewal(askedAt: Milliseconds): void {
+  #noteRenewal(askedAt: Milliseconds, leaseFor = this.#options.leaseFor): void {
     this.#renewedAt = askedAt;
+    this.#leaseFor = leaseFor;
     this.#failingSince = undefined;
-    if (this.#heartbeat.going) this.#end?.renewedAt(askedAt);
+    if (this.#heartbeat.going) this.#end?.renewedAt(askedAt, leaseFor);
   }
 
   /** The lease has ended, and the store cannot be reached. Other workers may have the tasks by now. */
@@ -207,19 +228,24 @@ export class Membership {
     for (const claim of claims) claim.abort('lost');
   }
 
-  async #renew(): Promise<void> {
-    const { asking, clock, held, claimingFor } = this.#options;
+  async #renew(): Promise<Partial<Needed>> {
+    const { asking, clock, held, claimingFor, isIdle } = this.#options;
     const id = this.#id;
-    if (id === undefined) return;
+    if (id === undefined) return {};
     const claims = held();
     const leases = claims.map(({ claimed }) => claimed.lease);
     const askedAt = clock.monotonic();
     this.#failingSince ??= askedAt;
-    const { known, lost, cancelled } = await asking.ask((tasks) => tasks.renew(id, leases, claimingFor()));
-    if (known) this.#noteRenewal(askedAt);
+    const renewal = await asking.ask((tasks) => tasks.renew(id, leases, claimingFor(), isIdle()));
+    const { known, lost, cancelled, needed = {}, idle } = renewal;
+    // A claim may have given tasks meanwhile.
+    this.#needsNoPolls = idle !== undefined && isIdle();
+    if (known) this.#noteRenewal(askedAt, this.#needsNoPolls ? idle?.leaseFor : undefined);
     else this.forget(id);
+    if (this.#needsNoPolls) this.#heartbeat.moveNext(idle?.renewIn);
     for (const claim of among(claims, lost)) claim.abort('lost');
     for (const claim of among(claims, cancelled)) claim.abort('cancel');
+    return needed;
   }
 }
 

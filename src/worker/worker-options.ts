@@ -21,7 +21,10 @@ export interface WorkerOptions {
   readonly capabilities?: Needs;
   /** How long a worker keeps its tasks without a renewal. It renews three times in this time. Default 30 s, at least 1 s. */
   readonly leaseFor?: DurationInput;
-  /** How often it looks for work about which it got no message. Default 1 s, at least 1 ms. */
+  /**
+   * How often it looks for work about which it got no message, at least 1 ms. Default 1 s; on PostgreSQL, after half a minute without a
+   * task, 10 s, or 30 s where LISTEN works.
+   */
   readonly pollInterval?: DurationInput;
   /** How long a handler has to end when its execution or the worker is stopped. Default 30 s. */
   readonly grace?: DurationInput;
@@ -92,7 +95,8 @@ export interface WorkerSettings {
   readonly only?: readonly number[];
   readonly claimAhead: boolean;
   readonly leaseFor: Milliseconds;
-  readonly pollInterval: Milliseconds;
+  /** Undefined where the worker was given none. */
+  readonly pollInterval?: Milliseconds;
   readonly grace: Milliseconds;
   /** Infinity if there is no end. */
   readonly maxTasks: number;
@@ -114,7 +118,7 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
     concurrency = 10,
     capabilities = {},
     leaseFor = '30s',
-    pollInterval = '1s',
+    pollInterval,
     grace = '30s',
     claimAhead = true,
     unhandledRejections = 'continue',
@@ -140,7 +144,9 @@ export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOption
     ...(options.only !== undefined && { only: list(options.only, 'only', id) }),
     claimAhead: trueOrFalse(claimAhead, 'claimAhead'),
     leaseFor: atLeast(SHORTEST_LEASE, duration(leaseFor, 'leaseFor'), 'leaseFor must be at least 1 s'),
-    pollInterval: atLeast(1, duration(pollInterval, 'pollInterval'), 'pollInterval must be at least 1 ms'),
+    ...(pollInterval !== undefined && {
+      pollInterval: atLeast(1, duration(pollInterval, 'pollInterval'), 'pollInterval must be at least 1 ms'),
+    }),
     grace: duration(grace, 'grace'),
     maxTasks: options.maxTasks === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.maxTasks, 'maxTasks', 1),
     unhandledRejections: oneOf(unhandledRejections, UNHANDLED_REJECTIONS, 'unhandledRejections'),

@@ -31,6 +31,12 @@ import { Suspects } from './suspects.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
 
+/** How often a worker polls that was given no interval. */
+const POLL_INTERVAL: Milliseconds = 1_000;
+
+/** So long a worker was given no task before it counts as idle. */
+const IDLE_AFTER: Milliseconds = 30_000;
+
 export type { Finished, WorkerEvent } from '../telemetry/events.ts';
 export type { WorkerOptions } from './worker-options.ts';
 
@@ -100,6 +106,8 @@ export class Worker implements AsyncDisposable {
   #onQuiet: (() => void) | undefined;
   #started = false;
   #looping = false;
+  /** When it was last given a task, or began to work. */
+  #gaveAt = Number.NEGATIVE_INFINITY;
   #loop: Promise<void> | undefined;
   readonly #waiters: Waiter[] = [];
   #countdown: Countdown | undefined;
@@ -143,9 +151,11 @@ export class Worker implements AsyncDisposable {
       claimingFor: () => this.#claimer.claimingFor,
       mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
-      afterBeat: () => {
-        this.#recoveries.begin();
-        this.#lookForChores();
+      isIdle: () => this.#isIdleForLong,
+      afterBeat: ({ work = false, recovery = true, chores = true }) => {
+        if (recovery) this.#recoveries.begin();
+        this.#lookForChores(chores);
+        if (work) this.#wakeup.call();
       },
     });
     const strays = new StrayRecorder({
@@ -358,6 +368,7 @@ export class Worker implements AsyncDisposable {
     this.#wakeup.call();
     if (this.#looping) return;
     this.#looping = true;
+    this.#gaveAt = this.#context.world.clock.monotonic();
     this.#loop = this.#work();
   }
 
@@ -416,8 +427,9 @@ export class Worker implements AsyncDisposable {
 
   /** Claims tasks for the free slots, then sleeps until something may have changed. True if the worker is done. */
   async #round(): Promise<boolean> {
-    const { pollInterval } = this.#settings;
+    const askedAt = this.#context.world.clock.monotonic();
     const { asked, given, nextDueIn } = await this.#claimer.claim(() => this.#pause.limit);
+    if (given.length > 0) this.#noteWork(askedAt);
     for (const claimed of given) this.#pipeline.execute(claimed);
     this.#claimer.beginAhead();
     if (this.#isSpent() && this.#pipeline.unsettled === 0) return true;
@@ -430,9 +442,22 @@ export class Worker implements AsyncDisposable {
       if (!this.#started) return true;
     }
     if (given.length === asked && asked > 0 && this.#claimer.freeSlots > 0) return false;
-    const poll = Math.min(pollInterval, nextDueIn ?? Number.POSITIVE_INFINITY, this.#pause.waitsFor || pollInterval);
-    await this.#wakeup.sleep(this.#claimer.freeSlots > 0 ? poll : undefined);
+    const poll = this.#membership.needsNoPolls ? undefined : (this.#settings.pollInterval ?? POLL_INTERVAL);
+    const waits = [poll, nextDueIn, this.#pause.waitsFor || undefined].filter((wait) => wait !== undefined);
+    await this.#wakeup.sleep(this.#claimer.freeSlots > 0 && waits.length > 0 ? Math.min(...waits) : undefined);
     return false;
+  }
+
+  #noteWork(askedAt: Milliseconds): void {
+    this.#gaveAt = askedAt;
+    this.#membership.noteClaim(askedAt);
+  }
+
+  /** Whether it is told of work where the store does that, and polls no more. One that was given an interval keeps to it. */
+  get #isIdleForLong(): boolean {
+    if (this.#settings.pollInterval !== undefined || !this.#started || !this.#looping || this.#only) return false;
+    if (this.#pipeline.unsettled > 0 || this.#claimer.held.length > 0 || this.#pause.waitsFor > 0) return false;
+    return !this.#recoveries.awaitsTakeover && this.#context.world.clock.monotonic() - this.#gaveAt >= IDLE_AFTER;
   }
 
   #isIdle(): boolean {
@@ -485,8 +510,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /** A worker with `only` leaves the chores to others. */
-  #lookForChores(): void {
-    if (!this.#only && !this.#stopping) this.#chores.look();
+  #lookForChores(areNeeded?: boolean): void {
+    if (!this.#only && !this.#stopping) this.#chores.look(areNeeded);
   }
 
   #tellRemoved(tasks: readonly PrunedTask[]): void {

@@ -81,20 +81,33 @@ test('hears what other processes enqueue, and comes back when its connection is 
   }
 });
 
-test('notices within a minute that its connection has gone silent, and listens over a new one', async () => {
+test('a renewal after a minute notices that the listening connection has gone silent, and it is replaced', async () => {
   const proxy = await startProxy(database.directUrl);
+  const direct = new pg.Pool({ connectionString: database.directUrl, max: 1 });
+  // Its database is dropped while it ends.
+  direct.on('error', () => {});
+  const options = { connectionString: proxy.url(database.directUrl) };
+  const pool = Object.assign({ connect: () => direct.connect() }, { Client: pg.Client, options });
   const virtual = virtualWorld();
-  const store = await postgres(proxy.url(database.directUrl)).open(virtual);
+  const store = await postgres(pool).open(virtual);
   stores.push(store);
   const { next } = ears(store);
   await next();
-  const silent = proxy.delay('LISTEN ');
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const renew = async () => {
+    virtual.clock.advance(60_000);
+    await store.tasks.renew(worker, []);
+  };
+  await renew();
+  expect(proxy.accepted).toBe(1);
+  proxy.freeze();
   const again = next();
-  virtual.clock.advance(60_000);
-  await silent;
+  await renew();
   await again;
+  expect(proxy.accepted).toBe(2);
   await store.upkeep.close();
   stores = [];
+  await direct.end();
   await proxy.close();
 });
 

@@ -106,6 +106,8 @@ export interface Functions {
   readonly own: string;
   /** Makes those that people call, in the schema of the tables, or replaces them. */
   readonly public: string;
+  /** Where workers are told of news by NOTIFY: the same for all versions. */
+  readonly channel: string;
 }
 
 const built = new Map<string, Functions>();
@@ -122,11 +124,14 @@ export function functionsOver(tables: string): Functions {
 
 function build(tables: string): Functions {
   const files = FILES.map((file) => sqlFile(`functions/${file}`));
-  const own = [transitionFunctions(), budgetFunctions(), ...files, pickFunctions()].join('\n');
+  const channel = channelOf(tables);
+  const own = [transitionFunctions(), budgetFunctions(), ...files, pickFunctions()]
+    .join('\n')
+    .replaceAll('{channel}', channel);
   const forPeople = sqlFile('functions/public');
   const schema = nameFor(tables, own + forPeople + SETTINGS);
   const path = `${schema}, ${tables}`;
-  return { schema, own: withSettings(own, path, CALLED), public: withSettings(forPeople, path) };
+  return { schema, own: withSettings(own, path, CALLED), public: withSettings(forPeople, path), channel };
 }
 
 /**
@@ -162,7 +167,16 @@ function pickFunctions(): string {
 
 function nameFor(tables: string, text: string): string {
   const hash = createHash('sha256').update(`${tables}\n${text}`).digest('hex').slice(0, HASH_LENGTH);
-  let name = tables.slice(1, -1).replaceAll('""', '"');
+  let name = unquoted(tables);
   while (Buffer.byteLength(name) > LONGEST_NAME - HASH_LENGTH - 1) name = [...name].slice(0, -1).join('');
   return quoted(`${name}_${hash}`);
+}
+
+/** A name that no schema's can break or be too long for. */
+function channelOf(tables: string): string {
+  return `holdfast_${createHash('sha256').update(unquoted(tables)).digest('hex').slice(0, 16)}`;
+}
+
+function unquoted(name: string): string {
+  return name.slice(1, -1).replaceAll('""', '"');
 }

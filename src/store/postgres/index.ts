@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type DurationInput, duration, type Milliseconds } from '../../duration.ts';
 import { InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
@@ -10,6 +9,7 @@ import { Classes } from './classes.ts';
 import { loadPg, type PgClient, type PgLibrary, type PgPool } from './client.ts';
 import { timeFor } from './clock.ts';
 import { Database, type Way } from './database.ts';
+import { functionsOver } from './functions.ts';
 import { migrate, SCHEMA } from './migrate.ts';
 import { PostgresRecords } from './records.ts';
 import { LostLeases } from './recover.ts';
@@ -130,7 +130,7 @@ async function openPostgres(connection: string | PgPool, settings: Settings, wor
     await database.close();
     throw error;
   }
-  return build(database, time, world, settings.listen ? connect : undefined, settings.schema);
+  return build(database, time, world, settings.listen ? connect : undefined);
 }
 
 /** Makes a connection besides the pool's. */
@@ -179,19 +179,13 @@ function nameOf(connection: string): string {
   return `postgres://${searchParams.get('host') ?? host}${pathname}`;
 }
 
-/** A name that no schema's can break or be too long for. */
-function channelOf(schema: string): string {
-  return `holdfast_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`;
-}
-
 function build(
   database: Database,
   time: ReturnType<typeof timeFor>,
   world: World,
   connect: Connect | undefined,
-  schema: string,
 ): Store {
-  const wake = new Wake(database, connect, channelOf(schema), world.clock);
+  const wake = new Wake(database, connect, functionsOver(database.schema).channel, world.clock);
   const notify = (news: News, isUrgent?: boolean) => wake.call(news, isUrgent);
   const classes = new Classes(database);
   const lostLeases = new LostLeases(database, world.clock);
@@ -208,6 +202,7 @@ function build(
     pendingLeaves,
     notify,
     tellOthers: (news) => wake.tellOthers(news),
+    hearing: wake,
   });
   const chores = new Chores(database);
   const callersOwn = new Within(database);

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
 import { StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
+import { PRUNE_EVERY } from '../../retention.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
 import { STRAY_VERB } from '../history-row.ts';
+import { RENEWALS_PER_LEASE } from '../leases.ts';
 import { ownIdentity } from '../liveness.ts';
 import type { PendingLeaves } from '../pending-leaves.ts';
 import { SUCCEEDED } from '../settlement.ts';
@@ -15,6 +17,7 @@ import type {
   Lease,
   Move,
   Moved,
+  Needed,
   News,
   NewTask,
   NewWorker,
@@ -37,10 +40,14 @@ import { enqueued, imported, newToken, saidJson, tokenOf } from './encoding.ts';
 import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
+import type { Wake } from './wake.ts';
 import { Gathering, list } from './writer.ts';
 
 /** How many tasks whose deadline has passed come with one claim. */
 const MOST_EXPIRED = 50;
+
+/** The lease of an idle worker that listens is so many times as long as others. As in `renew` of recover.sql. */
+const LONG_LEASE = 3;
 
 /** How long a statement for several calls waits for a lock of somebody's open transaction, unless an answer is given little time. */
 const GROUP_PATIENCE_MS: Milliseconds = 500;
@@ -55,6 +62,7 @@ interface Parts {
   readonly notify: (news: News, isUrgent?: boolean) => void;
   /** Tells them elsewhere only. */
   readonly tellOthers: (news: News) => void;
+  readonly hearing: Pick<Wake, 'isHearing' | 'probe' | 'probed'>;
 }
 
 interface ClaimAnswer {
@@ -84,6 +92,19 @@ interface SettleAnswer {
   readonly shuts?: boolean;
 }
 
+interface RenewAnswer {
+  readonly known: boolean;
+  readonly now: number;
+  readonly lost: number[] | null;
+  readonly cancelled: number[] | null;
+  readonly leaseFor: Milliseconds;
+  /** Whether the lease is `LONG_LEASE` times as long. */
+  readonly isLong: boolean;
+  readonly needed: Needed;
+  /** Changes when workers come. */
+  readonly workers: string;
+}
+
 type ReceiptRow = [id: number, created: boolean, replaced?: number];
 
 interface EnqueueAnswer {
@@ -99,6 +120,8 @@ export class PostgresTasks implements TaskStore {
   readonly #settles: Gathering<Settlement, Settled>;
   /** Of claims and recoveries whose answers were lost: asked again by the same token, they are handed out once more. */
   readonly #unanswered = new Map<string, string>();
+  /** By worker: which workers there were at its last renewal. */
+  readonly #workersSeen = new Map<number, string>();
   readonly #groupPatience: Milliseconds;
   #rotation = 0;
 
@@ -285,16 +308,43 @@ export class PostgresTasks implements TaskStore {
     };
   }
 
-  async renew(worker: number, leases: readonly Lease[], claimingFor: Milliseconds = 0): Promise<Renewal> {
-    const answer = await this.#parts.database.call<{
-      known: boolean;
-      now: number;
-      lost: number[] | null;
-      cancelled: number[] | null;
-    }>('renew', [worker, ...leaseLists(leases), Math.ceil(claimingFor)]);
-    this.#parts.time.learn(answer.now);
+  async renew(
+    worker: number,
+    leases: readonly Lease[],
+    claimingFor: Milliseconds = 0,
+    isIdle = false,
+  ): Promise<Renewal> {
+    const { database, hearing, time } = this.#parts;
+    const probe = hearing.probe();
+    const values = [
+      worker,
+      ...leaseLists(leases),
+      Math.ceil(claimingFor),
+      isIdle,
+      hearing.isHearing,
+      probe,
+      PRUNE_EVERY,
+    ];
+    const { known, now, lost, cancelled, leaseFor, isLong, needed, workers } = await database.call<RenewAnswer>(
+      'renew',
+      values,
+    );
+    if (probe !== undefined) hearing.probed();
+    time.learn(now);
     const these = (places: readonly number[] | null) => (places ?? []).map((place) => leases[place] as Lease);
-    return { known: answer.known, lost: these(answer.lost), cancelled: these(answer.cancelled) };
+    const renewal = { known, lost: these(lost), cancelled: these(cancelled) };
+    if (!known) return renewal;
+    const haveChanged = this.#workersSeen.get(worker) !== workers;
+    this.#workersSeen.set(worker, workers);
+    return {
+      ...renewal,
+      needed: { ...needed, recovery: needed.recovery || haveChanged },
+      ...(isIdle && {
+        idle: isLong
+          ? { renewIn: leaseFor, leaseFor: LONG_LEASE * leaseFor }
+          : { renewIn: leaseFor / RENEWALS_PER_LEASE, leaseFor },
+      }),
+    };
   }
 
   saveCheckpoint(lease: Lease, text: string): Promise<boolean> {
@@ -374,6 +424,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   async leave(worker: number): Promise<void> {
+    this.#workersSeen.delete(worker);
     await this.#parts.database.call('leave', [worker]);
     this.#parts.pendingLeaves.delete(worker);
     this.#parts.notify('work');

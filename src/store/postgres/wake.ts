@@ -15,7 +15,7 @@ const TOLD_URGENTLY_EVERY_MS: Milliseconds = 10;
 /** How long the test of a new listener waits to hear of itself. */
 const HEARD_WITHIN_MS: Milliseconds = 2_000;
 
-/** A listener is tested again after this: a connection that only goes silent breaks nowhere. */
+/** A listener that has heard nothing for so long is tested again: a connection that only goes silent breaks nowhere. */
 const TESTED_EVERY_MS: Milliseconds = 60_000;
 
 /** A listener that was lost is made anew after this, doubling up to the longest; so is one that heard nothing. */
@@ -45,8 +45,8 @@ export class Wake {
   #toldAt = Number.NEGATIVE_INFINITY;
   #telling: { readonly at: Milliseconds; readonly timer: NodeJS.Timeout } | undefined;
   #retry: NodeJS.Timeout | undefined;
-  /** Ends the tests of the listener. */
-  #endTests = () => {};
+  /** When it was heard last; undefined while nothing is heard. */
+  #heardAt: Milliseconds | undefined;
   #pause = FIRST_PAUSE_MS;
   #closed = false;
 
@@ -83,6 +83,24 @@ export class Wake {
     else this.#telling = { at, timer: setTimeout(() => this.#tell(), wait) };
   }
 
+  get isHearing(): boolean {
+    return this.#heardAt !== undefined;
+  }
+
+  /** What a call is to send by NOTIFY, so that it is found out whether this is still heard; undefined where it need not be. */
+  probe(): string | undefined {
+    const isDue = this.#heardAt !== undefined && this.#clock.monotonic() - this.#heardAt >= TESTED_EVERY_MS;
+    return isDue ? `${this.#self} ${PROBE}` : undefined;
+  }
+
+  /** That call was answered. What it sent comes within a moment, or the connection has gone silent. */
+  probed(): void {
+    const [ear, heardAt] = [this.#ear, this.#heardAt];
+    setTimeout(() => {
+      if (this.#ear === ear && this.#heardAt === heardAt) ear?.close();
+    }, HEARD_WITHIN_MS).unref();
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#telling?.timer);
@@ -107,6 +125,7 @@ export class Wake {
     clearTimeout(this.#retry);
     const ear = new Ear(this.#connect, this.#channel, {
       heard: (payload) => {
+        this.#heardAt = this.#clock.monotonic();
         const [self, news = 'any'] = payload.split(' ');
         if (self === this.#self || news === PROBE) return;
         for (const each of news.split(',')) this.#wake(isNews(each) ? each : 'any');
@@ -114,7 +133,7 @@ export class Wake {
       lost: () => {
         if (this.#ear !== ear) return;
         this.#ear = undefined;
-        this.#endTests();
+        this.#heardAt = undefined;
         this.#retry = setTimeout(() => this.#start(), this.#pause).unref();
         this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
       },
@@ -130,16 +149,16 @@ export class Wake {
     );
     if (this.#ear !== ear || !answer) return;
     this.#pause = FIRST_PAUSE_MS;
-    this.#endTests = this.#clock.every(TESTED_EVERY_MS, () => void ear.test());
+    this.#heardAt = this.#clock.monotonic();
     // What was told while nobody listened.
     this.#wake('any');
   }
 
   #stop(): void {
     clearTimeout(this.#retry);
-    this.#endTests();
     const ear = this.#ear;
     this.#ear = undefined;
+    this.#heardAt = undefined;
     ear?.close();
   }
 }
@@ -195,15 +214,6 @@ class Ear {
     const answer = await heard;
     clearTimeout(timer);
     return answer;
-  }
-
-  /** Closes it where its connection has gone silent. */
-  async test(): Promise<void> {
-    try {
-      await this.#client.query({ text: this.#listening, query_timeout: HEARD_WITHIN_MS });
-    } catch {
-      this.close();
-    }
   }
 
   close(): void {

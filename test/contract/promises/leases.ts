@@ -96,7 +96,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       for (let minute = 0; minute < 120; minute += 1) {
         for (let interval = 0; interval < 6; interval += 1) {
           scene.advance(RENEW_INTERVAL);
-          expect(await scene.store.tasks.renew(alice, [claimed.lease])).toEqual({
+          expect(await scene.store.tasks.renew(alice, [claimed.lease])).toMatchObject({
             known: true,
             lost: [],
             cancelled: [],
@@ -135,25 +135,33 @@ export function promisesOfLeases(factory: StoreFactory): void {
       const leases = [stopping.lease, other.lease];
 
       const told = { known: true, lost: [], cancelled: [stopping.lease] };
-      expect(await scene.store.tasks.renew(alice, leases)).toEqual(told);
-      expect(await scene.store.tasks.renew(alice, leases)).toEqual(told);
+      expect(await scene.store.tasks.renew(alice, leases)).toMatchObject(told);
+      expect(await scene.store.tasks.renew(alice, leases)).toMatchObject(told);
 
       const answer = await scene.settle(stopping, cancelled());
       if (answer.answer === 'changed') await scene.settle({ ...stopping, revision: answer.revision }, cancelled());
       expect(await scene.stateOf(stopping.lease.task)).toBe('cancelled');
-      expect(await scene.store.tasks.renew(alice, [other.lease])).toEqual({ known: true, lost: [], cancelled: [] });
+      expect(await scene.store.tasks.renew(alice, [other.lease])).toMatchObject({
+        known: true,
+        lost: [],
+        cancelled: [],
+      });
     });
 
     test('calls another worker’s lease lost, and leaves it to that one', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       const hers = await scene.start(alice);
 
-      expect(await scene.store.tasks.renew(bob, [hers.lease])).toEqual({
+      expect(await scene.store.tasks.renew(bob, [hers.lease])).toMatchObject({
         known: true,
         lost: [hers.lease],
         cancelled: [],
       });
-      expect(await scene.store.tasks.renew(alice, [hers.lease])).toEqual({ known: true, lost: [], cancelled: [] });
+      expect(await scene.store.tasks.renew(alice, [hers.lease])).toMatchObject({
+        known: true,
+        lost: [],
+        cancelled: [],
+      });
     });
 
     test('renews nobody else’s lease', async () => {

@@ -58,7 +58,7 @@ function promisesOfTakingOver(scene: Scene): void {
     const hers = await scene.start(await scene.join('alice'));
     const [his] = (await scene.recoverAfterSilence(bob)) as [Recovered];
 
-    expect(await scene.store.tasks.renew(bob, [his.lease])).toEqual({ known: true, lost: [], cancelled: [] });
+    expect(await scene.store.tasks.renew(bob, [his.lease])).toMatchObject({ known: true, lost: [], cancelled: [] });
     expect(await scene.settle(his, lost('free'))).toEqual({ answer: 'settled', state: 'ready' });
     expect(await scene.settle(his, lost('free'))).toEqual({ answer: 'already' });
 

@@ -33,13 +33,14 @@ DECLARE
   had_deadline boolean;
   took record;
   is_limited boolean;
+  has_long_lease boolean;
   opens_at bigint;
 BEGIN
   -- As `has_limits`: a function would take as long as all of this.
   SELECT EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
     OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4))
-    OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL)
-  INTO is_limited FROM workers WHERE id = worker_ AND NOT gone;
+    OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL), lease_until > now_ + lease_for
+  INTO is_limited, has_long_lease FROM workers WHERE id = worker_ AND NOT gone;
   IF NOT FOUND THEN RETURN json_build_object('known', false, 'now', now_, 'expired', false); END IF;
   IF (p_request ->> 'again')::boolean THEN
     tasks := leased_before(worker_, p_token, now_);
@@ -71,6 +72,8 @@ BEGIN
   END IF;
   taken := took.taken;
   IF taken <> '{}' THEN
+    -- It was idle.
+    IF has_long_lease THEN UPDATE workers SET lease_until = now_ + lease_for WHERE id = worker_; END IF;
     SELECT json_agg(handed(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
     FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id;
   END IF;

@@ -282,6 +282,12 @@ BEGIN
   done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, p_patience, now_)
     ELSE enqueue_plain(p_groups, p_tasks, p_lanes, p_patience, now_) END;
   IF p_call IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
+  IF NOT p_lanes AND current_setting('holdfast.notify', true) IS DISTINCT FROM 'off'
+    AND EXISTS (SELECT 1 FROM workers WHERE NOT gone AND lease_until > now_ + lease_for)
+  THEN
+    -- Such a worker is idle and listens, and would not look for long.
+    PERFORM pg_notify('{channel}', 'sql work');
+  END IF;
   RETURN done;
 END $$;
 

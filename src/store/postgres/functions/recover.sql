@@ -26,16 +26,22 @@ $$;
 
 -- Extends a worker's lease. Returns which of the named leases are lost, and which tasks are to be cancelled. If the worker has
 -- had a lease for longer than its length and does not name it, it does not know of it: the answer was lost, or the database went
--- back in time. Leases since its present claim began do not count, because their answer may be on its way.
-CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming_for bigint) RETURNS json
-  LANGUAGE plpgsql AS $$
+-- back in time. Leases since its present claim began do not count, because their answer may be on its way. An idle worker that listens
+-- gets a long lease, unless others hold tasks that it may have to take over: a user's transaction that enqueues sends a NOTIFY to such
+-- workers. `p_probe` is sent to the worker itself, to find out whether it still listens.
+CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming_for bigint, p_idle boolean,
+  p_listens boolean, p_probe text, p_prune_every bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   self workers;
   gone json;
   cancelled json;
+  is_long boolean := p_idle AND p_listens AND NOT EXISTS (SELECT 1 FROM workers w JOIN workers s ON s.id = p_worker
+    WHERE w.id <> p_worker AND (w.lease_for < s.lease_for OR EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running')));
 BEGIN
-  UPDATE workers SET lease_until = now_ + lease_for, held_when_lost = NULL WHERE id = p_worker AND NOT workers.gone RETURNING * INTO self;
+  UPDATE workers SET lease_until = now_ + CASE WHEN is_long THEN 3 ELSE 1 END * lease_for, held_when_lost = NULL
+    WHERE id = p_worker AND NOT workers.gone RETURNING * INTO self;
+  IF p_probe IS NOT NULL THEN PERFORM pg_notify('{channel}', p_probe); END IF;
   SELECT json_agg(g.n - 1) FILTER (WHERE l.id IS NULL), json_agg(g.n - 1) FILTER (WHERE l.cancel)
   INTO gone, cancelled
   FROM unnest(p_ids, p_executions, p_tokens) WITH ORDINALITY g(id, execution, token, n)
@@ -48,7 +54,21 @@ BEGIN
           WHERE g.id = l.id AND g.execution = l.executions AND g.token = l.token)
       ORDER BY l.id FOR UPDATE OF l SKIP LOCKED), 0, NULL, self.name, now_);
   END IF;
-  RETURN json_build_object('known', self.id IS NOT NULL, 'now', now_, 'lost', gone, 'cancelled', cancelled);
+  RETURN json_build_object('known', self.id IS NOT NULL, 'now', now_, 'lost', gone, 'cancelled', cancelled, 'isLong', is_long, 'leaseFor', self.lease_for,
+    'needed', needed_of(self, p_idle, p_prune_every, now_), 'workers', (SELECT count(*) || ' ' || max(id) FROM workers));
+END $$;
+
+-- What a worker has to look for: work, if it is idle; what other workers lost; what is done by one worker for all.
+CREATE FUNCTION needed_of(p_self workers, p_idle boolean, p_prune_every bigint, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN json_build_object(
+    'work', p_idle AND (EXISTS (SELECT 1 FROM lanes WHERE active) OR least(next_opening(p_now),
+      (SELECT least(t.due, t.expiring) FROM next_times(p_now) t)) <= p_now + p_self.lease_for),
+    'recovery', EXISTS (SELECT 1 FROM workers w WHERE w.id <> p_self.id AND (w.gone OR w.lease_until <= p_now - 86400000
+        OR w.lease_until <= p_now AND EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running')))
+      OR EXISTS (SELECT 1 FROM live l WHERE l.state = 'running' AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = l.worker)),
+    'chores', NOT EXISTS (SELECT 1 FROM chores WHERE name = 'retention' AND at > p_now - p_prune_every)
+      OR EXISTS (SELECT 1 FROM acts WHERE NOT told) OR EXISTS (SELECT 1 FROM redrives WHERE state = 'running'));
 END $$;
 
 -- What a worker must stop: running tasks that were cancelled, and those of the given tasks, which it has claimed but not begun,

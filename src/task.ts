@@ -101,6 +101,11 @@ export function hasEnded(state: TaskState): boolean {
   return (ENDED_STATES as readonly TaskState[]).includes(state);
 }
 
+/** Whether nothing more happens by itself: the task has ended, or a person must answer. */
+export function isOver(state: TaskState): boolean {
+  return hasEnded(state) || state === 'needs_manual';
+}
+
 /** Whether the task runs without anybody's action, now or when it is due. */
 export function isWaiting(state: TaskState): boolean {
   return state === 'ready' || state === 'scheduled';

@@ -1,37 +1,23 @@
 import type { Command } from 'commander';
-import { Cli, type GlobalFlags } from './cli.ts';
+import { Cli } from './cli.ts';
+import { EXIT } from './exit-codes.ts';
+import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
 import { problemOf } from './problem.ts';
 import { report } from './report.ts';
 
-/** The flags that every command has. */
-export const GLOBAL_FLAGS: readonly {
-  readonly flags: string;
-  readonly attribute: keyof GlobalFlags;
-  readonly help: string;
-}[] = [
-  { flags: '-s, --store <store>', attribute: 'store', help: 'the store: a path, or postgres://… (HOLDFAST_STORE)' },
-  {
-    flags: '-c, --config <file>',
-    attribute: 'config',
-    help: 'the policies: holdfast.yaml or .json (default: the one here, then your own)',
-  },
-  { flags: '--json', attribute: 'json', help: 'one JSON document on stdout' },
-  { flags: '-q, --quiet', attribute: 'quiet', help: 'no progress and no hints' },
-  { flags: '-v, --verbose', attribute: 'verbose', help: 'say more; twice: for a bug report' },
-  { flags: '--no-color', attribute: 'color', help: 'no colours (NO_COLOR)' },
-  { flags: '--no-input', attribute: 'input', help: 'never ask' },
-  { flags: '-y, --yes', attribute: 'yes', help: 'answer yes to all questions' },
-];
+/** The exit code of a command; 0 where it says none. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a command that is always done returns nothing
+export type Exit = number | void;
 
-/** What a command does, once its flags are read. Its answer is the exit code. */
-export type Action<Flags> = (cli: Cli, args: readonly string[], flags: Flags) => Promise<number>;
+/** What a command does, once its flags are read. */
+export type Action<Flags> = (cli: Cli, args: readonly string[], flags: Flags) => Promise<Exit>;
 
 /** Gives a command its action: variadic or not, its arguments come as one list. */
 export function act<Flags extends object>(command: Command, action: Action<Flags>): void {
   command.action(async () => {
     const cli = new Cli(globalFlagsOf(command));
     try {
-      process.exitCode = await action(cli, command.args, command.opts<Flags>());
+      process.exitCode = (await action(cli, command.args, command.opts<Flags>())) ?? EXIT.done;
     } catch (error) {
       report(problemOf(error), cli.terminal);
     }

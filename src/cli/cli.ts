@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { quoted } from '../views/visible.ts';
+import type { GlobalFlags } from './flags/global-flags.ts';
 import { type ConfigLocation, locateConfig, mayBeConfig } from './opening/config-location.ts';
 import { configuredStore } from './opening/configured-store.ts';
 import {
@@ -12,18 +13,6 @@ import {
 } from './opening/store-location.ts';
 import { usage } from './problem.ts';
 import { Terminal } from './terminal/terminal.ts';
-
-/** The flags that every command takes. */
-export interface GlobalFlags {
-  readonly store?: string;
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: number;
-  readonly color?: boolean;
-  readonly input?: boolean;
-  readonly yes?: boolean;
-}
 
 /** What a command works with: its terminal, its surroundings, and the flags that all commands share. */
 export class Cli {
@@ -38,18 +27,12 @@ export class Cli {
     this.yes = flags.yes ?? false;
     this.#store = flags.store;
     this.#config = flags.config;
-    this.terminal = new Terminal({
-      stdout: process.stdout,
-      stderr: process.stderr,
-      stdin: process.stdin,
-      environment: process.env,
-      platform: process.platform,
-      json: flags.json ?? false,
-      quiet: flags.quiet ?? false,
-      verbose: flags.verbose ?? 0,
-      color: flags.color ?? true,
-      input: flags.input ?? true,
-    });
+    this.terminal = new Terminal(process, flags);
+  }
+
+  /** Whether a person is asked before something that cannot be taken back. */
+  get asks(): boolean {
+    return !this.yes && this.terminal.mayAsk;
   }
 
   /** The current folder. @throws Problem where it is gone. */

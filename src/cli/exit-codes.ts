@@ -1,5 +1,3 @@
-import type { ErrorCode } from '../errors.ts';
-
 /** What a command ends with. `run` is the exception: its exit code is its command's, see `run --help`. */
 export const EXIT = {
   done: 0,
@@ -35,39 +33,3 @@ export const EXIT_TABLE: readonly (readonly [code: string, meaning: string])[] =
   ['75', 'not finished yet: detached, or --timeout is over'],
   ['130, 143', 'interrupted before anything was recorded'],
 ];
-
-/** Every code of an error of the library, as an exit code. */
-export function exitOf(code: ErrorCode): number {
-  switch (code) {
-    case 'invalid_input':
-    case 'invalid_policy':
-    case 'payload_rejected':
-    case 'payload_too_large':
-      return EXIT.usage;
-    case 'invalid_config':
-      return EXIT.invalidConfig;
-    case 'task_not_found':
-    case 'worker_not_found':
-    case 'redrive_not_found':
-      return EXIT.notFound;
-    case 'unknown_type':
-    case 'state_conflict':
-    case 'redrive_conflict':
-    case 'unique_conflict':
-    case 'lease_lost':
-      return EXIT.conflict;
-    case 'store_read_only':
-      return EXIT.notPermitted;
-    case 'store_busy':
-    case 'store_full':
-    case 'store_corrupt':
-    case 'store_too_new':
-    case 'store_unsupported':
-    case 'store_unavailable':
-    case 'store_replaced':
-    case 'store_io':
-      return EXIT.store;
-    case 'closed':
-      return EXIT.failed;
-  }
-}

@@ -1,6 +1,6 @@
 import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, StoreError } from '../errors.ts';
 import { visible, visibleLines } from '../views/visible.ts';
-import { EXIT, exitOf } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
 
 /**
  * `not_found`: a name of which the store knows nothing. `output_failed`: stdout took no more. `unexpected`: not foreseen, so a bug
@@ -32,7 +32,7 @@ export class Problem extends Error {
     this.code = code;
     this.why = (options.why ?? []).map(withoutPasswords);
     this.hints = (options.hints ?? []).map(withoutPasswords);
-    this.exit = options.exit ?? exitOfCode(code);
+    this.exit = options.exit ?? KINDS[code][0];
     this.retryable = options.retryable ?? false;
   }
 
@@ -46,11 +46,6 @@ export class Problem extends Error {
 /** The address of a store may have been typed where something else was meant. */
 function withoutPasswords(text: string): string {
   return text.replaceAll(/(postgres(?:ql)?:\/\/[^\s:@/]*):[^\s@]*@/gi, '$1@');
-}
-
-function exitOfCode(code: ProblemCode): number {
-  if (code === 'not_found') return EXIT.notFound;
-  return code === 'output_failed' || code === 'unexpected' ? EXIT.failed : exitOf(code);
 }
 
 /** A flag or argument that cannot be what was meant. */
@@ -127,7 +122,7 @@ export function problemJson(problem: Problem): object {
   return {
     type: `urn:holdfast:problem:${problem.code}`,
     code: problem.code,
-    title: TITLES[problem.code],
+    title: KINDS[problem.code][1],
     detail: [problem.message, ...problem.why].join(' '),
     exit: problem.exit,
     hints: problem.hints,
@@ -136,31 +131,32 @@ export function problemJson(problem: Problem): object {
   };
 }
 
-const TITLES: Readonly<Record<ProblemCode, string>> = {
-  invalid_input: 'Invalid flag or argument',
-  invalid_policy: 'Invalid policy',
-  invalid_config: 'Invalid configuration',
-  payload_rejected: 'Payload rejected',
-  payload_too_large: 'Payload too large',
-  unknown_type: 'Unknown type of task',
-  task_not_found: 'Task not found',
-  worker_not_found: 'Worker not found',
-  redrive_not_found: 'Redrive not found',
-  not_found: 'Name not found',
-  state_conflict: "The task's state does not allow it",
-  redrive_conflict: "The redrive's state does not allow it",
-  unique_conflict: 'Unique key is taken',
-  lease_lost: 'Lease lost',
-  store_busy: 'Store is locked',
-  store_read_only: 'Not permitted, or read-only',
-  store_full: 'No space left for the store',
-  store_corrupt: 'Store is damaged',
-  store_too_new: 'Store was written by a newer Holdfast',
-  store_unsupported: 'Store cannot work here',
-  store_unavailable: 'Store is not there',
-  store_replaced: 'Store was removed or replaced',
-  store_io: 'Disk failed under the store',
-  closed: 'Already closed',
-  output_failed: 'Output cannot be written',
-  unexpected: 'Unexpected failure',
+/** How a problem of each code ends a command, and its title. */
+const KINDS: Readonly<Record<ProblemCode, readonly [exit: number, title: string]>> = {
+  invalid_input: [EXIT.usage, 'Invalid flag or argument'],
+  invalid_policy: [EXIT.usage, 'Invalid policy'],
+  invalid_config: [EXIT.invalidConfig, 'Invalid configuration'],
+  payload_rejected: [EXIT.usage, 'Payload rejected'],
+  payload_too_large: [EXIT.usage, 'Payload too large'],
+  unknown_type: [EXIT.conflict, 'Unknown type of task'],
+  task_not_found: [EXIT.notFound, 'Task not found'],
+  worker_not_found: [EXIT.notFound, 'Worker not found'],
+  redrive_not_found: [EXIT.notFound, 'Redrive not found'],
+  not_found: [EXIT.notFound, 'Name not found'],
+  state_conflict: [EXIT.conflict, "The task's state does not allow it"],
+  redrive_conflict: [EXIT.conflict, "The redrive's state does not allow it"],
+  unique_conflict: [EXIT.conflict, 'Unique key is taken'],
+  lease_lost: [EXIT.conflict, 'Lease lost'],
+  store_busy: [EXIT.store, 'Store is locked'],
+  store_read_only: [EXIT.notPermitted, 'Not permitted, or read-only'],
+  store_full: [EXIT.store, 'No space left for the store'],
+  store_corrupt: [EXIT.store, 'Store is damaged'],
+  store_too_new: [EXIT.store, 'Store was written by a newer Holdfast'],
+  store_unsupported: [EXIT.store, 'Store cannot work here'],
+  store_unavailable: [EXIT.store, 'Store is not there'],
+  store_replaced: [EXIT.store, 'Store was removed or replaced'],
+  store_io: [EXIT.store, 'Disk failed under the store'],
+  closed: [EXIT.failed, 'Already closed'],
+  output_failed: [EXIT.failed, 'Output cannot be written'],
+  unexpected: [EXIT.failed, 'Unexpected failure'],
 };

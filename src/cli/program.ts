@@ -1,8 +1,7 @@
 import { Command, type CommanderError, Option } from 'commander';
 import { visible } from '../views/visible.ts';
-import { GLOBAL_FLAGS } from './action.ts';
-import type { GlobalFlags } from './cli.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
+import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
 import { commandsLike } from './suggest.ts';
 import { versionOf } from './version.ts';
@@ -12,206 +11,101 @@ interface CommandModule {
   declare(command: Command): void;
 }
 
-interface Entry {
-  readonly name: string;
-  readonly alias?: string;
-  readonly group: string;
-  readonly arguments: string;
-  readonly summary: string;
-  readonly load: () => Promise<CommandModule>;
-}
+/** A command: its name with its aliases, then its arguments; what it does; and its file. */
+type Entry = readonly [usage: string, summary: string, load: () => Promise<CommandModule>];
 
-const WORK = 'Do durable work';
-const LOOK = 'Inspect';
-const ACTIONS = 'Actions';
-const POLICIES = 'Policies';
 const OTHER = 'Other';
 
-const ENTRIES: readonly Entry[] = [
-  {
-    name: 'run',
-    group: WORK,
-    arguments: '[flags] -- CMD…',
-    summary: 'run a command until it succeeds, by policy',
-    load: () => import('./commands/run.ts'),
-  },
-  {
-    name: 'mv',
-    group: WORK,
-    arguments: '[flags] SRC… DEST',
-    summary: 'move files and folders, and overwrite nothing',
-    load: () => import('./commands/mv.ts'),
-  },
-  {
-    name: 'http',
-    group: WORK,
-    arguments: '[flags] METHOD URL',
-    summary: 'send a request until it is delivered, by policy',
-    load: () => import('./commands/http.ts'),
-  },
-  {
-    name: 'import',
-    group: WORK,
-    arguments: 'FILE.jsonl',
-    summary: 'record many tasks from a file, also those of another queue',
-    load: () => import('./commands/import.ts'),
-  },
-  {
-    name: 'worker',
-    group: WORK,
-    arguments: '[flags]',
-    summary: 'work recorded tasks until it is stopped',
-    load: () => import('./commands/worker.ts'),
-  },
-  {
-    name: 'resume',
-    group: WORK,
-    arguments: '[ID…]',
-    summary: 'work tasks here and now (default: all unfinished)',
-    load: () => import('./commands/resume.ts'),
-  },
-  {
-    name: 'wait',
-    group: WORK,
-    arguments: '[ID…]',
-    summary: 'wait until tasks ended or need a person',
-    load: () => import('./commands/wait.ts'),
-  },
-  {
-    name: 'status',
-    group: LOOK,
-    arguments: '[--check|--summary]',
-    summary: 'one screen: what is wrong, and what to do first',
-    load: () => import('./commands/status.ts'),
-  },
-  {
-    name: 'list',
-    alias: 'ls',
-    group: LOOK,
-    arguments: '[FILTER]',
-    summary: 'tasks, the newest first',
-    load: () => import('./commands/list.ts'),
-  },
-  {
-    name: 'show',
-    group: LOOK,
-    arguments: 'ID',
-    summary: 'everything about one task',
-    load: () => import('./commands/show.ts'),
-  },
-  {
-    name: 'explain',
-    group: LOOK,
-    arguments: 'ID|--error JSON',
-    summary: 'why a task does not run, what happens next, and what if it fails',
-    load: () => import('./commands/explain.ts'),
-  },
-  {
-    name: 'logs',
-    group: LOOK,
-    arguments: 'ID [-f]',
-    summary: 'what the executions of a task printed',
-    load: () => import('./commands/logs.ts'),
-  },
-  {
-    name: 'sources',
-    group: LOOK,
-    arguments: '[hold|release NAME]',
-    summary: 'held sources and what waits; holds and releases sources',
-    load: () => import('./commands/sources.ts'),
-  },
-  {
-    name: 'queues',
-    group: LOOK,
-    arguments: '[pause|resume|order NAME]',
-    summary: 'what waits and runs in each queue; pauses and orders queues',
-    load: () => import('./commands/queues.ts'),
-  },
-  {
-    name: 'workers',
-    group: LOOK,
-    arguments: '[end WORKER…]',
-    summary: 'running workers and their tasks; ends a stuck worker',
-    load: () => import('./commands/workers.ts'),
-  },
-  {
-    name: 'retry',
-    group: ACTIONS,
-    arguments: 'ID…',
-    summary: 'make tasks due now; ended tasks start a new round',
-    load: () => import('./commands/retry.ts'),
-  },
-  {
-    name: 'redrive',
-    group: ACTIONS,
-    arguments: 'FILTER --note TEXT [--rate 10/s] [--dry-run]',
-    summary: 'put many ended tasks back: a few first, then at a rate',
-    load: () => import('./commands/redrive.ts'),
-  },
-  {
-    name: 'redrives',
-    group: ACTIONS,
-    arguments: '[show|pause|resume|cancel ID]',
-    summary: 'how far redrives are; pauses, resumes and cancels them',
-    load: () => import('./commands/redrives.ts'),
-  },
-  {
-    name: 'resolve',
-    group: ACTIONS,
-    arguments: 'ID --as succeeded|retry|dead',
-    summary: 'answer a task that needs a person',
-    load: () => import('./commands/resolve.ts'),
-  },
-  {
-    name: 'cancel',
-    group: ACTIONS,
-    arguments: 'ID…',
-    summary: 'end tasks that wait or run',
-    load: () => import('./commands/cancel.ts'),
-  },
-  {
-    name: 'hold',
-    group: ACTIONS,
-    arguments: 'ID…',
-    summary: 'hold waiting tasks until they are released',
-    load: () => import('./commands/hold.ts'),
-  },
-  {
-    name: 'release',
-    group: ACTIONS,
-    arguments: 'ID…',
-    summary: 'release held tasks',
-    load: () => import('./commands/release.ts'),
-  },
-  {
-    name: 'policies',
-    group: POLICIES,
-    arguments: '[show|validate|diff|schedule|test]',
-    summary: 'how failures are answered, and where that is set; checks, tests',
-    load: () => import('./commands/policies.ts'),
-  },
-  {
-    name: 'classify',
-    group: POLICIES,
-    arguments: '[MESSAGE] [--type TYPE]',
-    summary: 'what kind of failure an error is (JSON on stdin, or a message)',
-    load: () => import('./commands/classify.ts'),
-  },
-  {
-    name: 'db',
-    group: OTHER,
-    arguments: '[prune]',
-    summary: 'where and what the store is; removes old tasks',
-    load: () => import('./commands/db.ts'),
-  },
-  {
-    name: 'version',
-    group: OTHER,
-    arguments: '[--json]',
-    summary: 'the versions of holdfast and Node',
-    load: () => import('./commands/version.ts'),
-  },
-];
+/** All commands, in the groups and the order in which the help lists them. */
+const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
+  'Do durable work': [
+    ['run [flags] -- CMD…', 'run a command until it succeeds, by policy', () => import('./commands/run.ts')],
+    ['mv [flags] SRC… DEST', 'move files and folders, and overwrite nothing', () => import('./commands/mv.ts')],
+    ['http [flags] METHOD URL', 'send a request until it is delivered, by policy', () => import('./commands/http.ts')],
+    [
+      'import FILE.jsonl',
+      'record many tasks from a file, also those of another queue',
+      () => import('./commands/import.ts'),
+    ],
+    ['worker [flags]', 'work recorded tasks until it is stopped', () => import('./commands/worker.ts')],
+    ['resume [ID…]', 'work tasks here and now (default: all unfinished)', () => import('./commands/resume.ts')],
+    ['wait [ID…]', 'wait until tasks ended or need a person', () => import('./commands/wait.ts')],
+  ],
+  Inspect: [
+    [
+      'status [--check|--summary]',
+      'one screen: what is wrong, and what to do first',
+      () => import('./commands/status.ts'),
+    ],
+    ['list|ls [FILTER]', 'tasks, the newest first', () => import('./commands/list.ts')],
+    ['show ID', 'everything about one task', () => import('./commands/show.ts')],
+    [
+      'explain ID|--error JSON',
+      'why a task does not run, what happens next, and what if it fails',
+      () => import('./commands/explain.ts'),
+    ],
+    ['logs ID [-f]', 'what the executions of a task printed', () => import('./commands/logs.ts')],
+    [
+      'sources [hold|release NAME]',
+      'held sources and what waits; holds and releases sources',
+      () => import('./commands/sources.ts'),
+    ],
+    [
+      'queues [pause|resume|order NAME]',
+      'what waits and runs in each queue; pauses and orders queues',
+      () => import('./commands/queues.ts'),
+    ],
+    [
+      'workers [end WORKER…]',
+      'running workers and their tasks; ends a stuck worker',
+      () => import('./commands/workers.ts'),
+    ],
+  ],
+  Actions: [
+    ['retry ID…', 'make tasks due now; ended tasks start a new round', () => import('./commands/retry.ts')],
+    [
+      'redrive FILTER --note TEXT [--rate 10/s] [--dry-run]',
+      'put many ended tasks back: a few first, then at a rate',
+      () => import('./commands/redrive.ts'),
+    ],
+    [
+      'redrives [show|pause|resume|cancel ID]',
+      'how far redrives are; pauses, resumes and cancels them',
+      () => import('./commands/redrives.ts'),
+    ],
+    [
+      'resolve ID --as succeeded|retry|dead',
+      'answer a task that needs a person',
+      () => import('./commands/resolve.ts'),
+    ],
+    ['cancel ID…', 'end tasks that wait or run', () => import('./commands/cancel.ts')],
+    ['hold ID…', 'hold waiting tasks until they are released', () => import('./commands/hold.ts')],
+    ['release ID…', 'release held tasks', () => import('./commands/release.ts')],
+  ],
+  Policies: [
+    [
+      'policies [show|validate|diff|schedule|test]',
+      'how failures are answered, and where that is set; checks, tests',
+      () => import('./commands/policies.ts'),
+    ],
+    [
+      'classify [MESSAGE] [--type TYPE]',
+      'what kind of failure an error is (JSON on stdin, or a message)',
+      () => import('./commands/classify.ts'),
+    ],
+  ],
+  [OTHER]: [
+    ['db [prune]', 'where and what the store is; removes old tasks', () => import('./commands/db.ts')],
+    ['version [--json]', 'the versions of holdfast and Node', () => import('./commands/version.ts')],
+  ],
+};
+
+const ENTRIES = Object.entries(GROUPS).flatMap(([group, entries]) =>
+  entries.map(([usage, summary, load]) => {
+    const [, name = '', alias, words = ''] = /^(\w+)(?:\|(\w+))? (.*)$/.exec(usage) ?? [];
+    return { name, alias, arguments: words, group, summary, load };
+  }),
+);
 
 /** Node has put U+FFFD for bytes that are no UTF-8: what was meant is lost, and something else may be called so. */
 function refuseBrokenText(args: readonly string[]): void {
@@ -259,15 +153,10 @@ export function problemOfCommander(error: CommanderError, args: readonly string[
   const entry = entryOf(called);
   const what = visible(error.message.replace(/^error: /, '').split('\n')[0] as string);
   return usage(what, {
-    hints: [
-      entry ? `holdfast ${entry.name} ${entry.arguments}` : 'holdfast --help',
-      ...(entry ? [helpHint(entry)] : []),
-    ],
+    hints: entry
+      ? [`holdfast ${entry.name} ${entry.arguments}`, `all flags: holdfast ${entry.name} --help`]
+      : ['holdfast --help'],
   });
-}
-
-function helpHint({ name }: Entry): string {
-  return `all flags: holdfast ${name} --help`;
 }
 
 function unknownCommand(word: string): Problem {
@@ -284,7 +173,11 @@ function unknownCommand(word: string): Problem {
 
 // ── Commands ──
 
-async function addCommand(program: Command, entry: Entry, called: string | undefined): Promise<void> {
+async function addCommand(
+  program: Command,
+  entry: (typeof ENTRIES)[number],
+  called: string | undefined,
+): Promise<void> {
   const command = program.command(entry.name).summary(entry.summary).description(entry.summary).helpGroup(entry.group);
   if (entry.alias !== undefined) command.alias(entry.alias);
   command.usage(entry.arguments);
@@ -294,7 +187,7 @@ async function addCommand(program: Command, entry: Entry, called: string | undef
   for (const each of [command, ...command.commands]) addGlobalFlags(each);
 }
 
-function entryOf(word: string | undefined): Entry | undefined {
+function entryOf(word: string | undefined) {
   return ENTRIES.find(({ name, alias }) => word !== undefined && (name === word || alias === word));
 }
 

@@ -619,16 +619,16 @@ export interface TaskRecord {
   readonly dueAt?: number;
   readonly deadline?: number;
   readonly endedAt?: number;
-  /** Of all rounds. */
+  /** How often its handler was started, over all rounds. */
   readonly executions: number;
   readonly charged: readonly ChargedCount[];
   readonly deferrals: number;
   readonly recoveries: number;
-  /** As in `Facts`. */
+  /** How many of its last executions were lost with their workers. From 2 on it runs alone. */
   readonly lostInARow: number;
-  /** The reason of the last decision. */
+  /** The reason of its last decision. */
   readonly reason?: string;
-  /** The damaged columns of its row, which are not JSON. They are left out or empty here. */
+  /** The damaged columns of its row, which are not JSON. They are empty or absent here. Such a task is not run; it needs a person. */
   readonly unreadable?: readonly string[];
   /** For a ready task that cannot start: what holds it. */
   readonly heldBy?: HeldBy;
@@ -638,50 +638,53 @@ export interface TaskRecord {
   readonly running?: { readonly worker: string; readonly since: number; readonly cancelRequested: boolean };
 }
 
-export type HistoryEntry =
-  | {
-      readonly kind: 'execution';
-      readonly execution: number;
-      readonly worker: string;
-      readonly startedAt: number;
-      readonly endedAt: number;
-      readonly outcome: string;
-      readonly next: string;
-      /** The next state, and the delay. */
-      readonly after?: Milliseconds;
-      /** `refunded`: it was charged to the task, and given back when its source was found to be down. */
-      readonly charge: Charge['to'] | 'refunded';
-      readonly failure?: Failure;
-      readonly message?: string;
-      readonly because?: Because;
-      /** Reported by a worker whose lease was lost: kept as evidence, but not applied. */
-      readonly late: boolean;
-      /** As in `TaskRecord`. */
-      readonly unreadable?: readonly string[];
-    }
-  /** It did not change the task. */
-  | {
-      readonly kind: 'stray';
-      readonly at: number;
-      readonly worker: string;
-      readonly execution: number;
-      readonly failure?: Failure;
-      /** As of an execution. */
-      readonly unreadable?: readonly string[];
-    }
-  | {
-      readonly kind: 'action';
-      readonly at: number;
-      readonly actor: string;
-      readonly verb: string;
-      readonly note?: string;
-      readonly from: TaskState | 'elsewhere';
-      readonly to: TaskState;
-      /** The counts of an imported task, if there were any. */
-      readonly imported?: Imported;
-      /** As in `TaskRecord`. */
-      readonly unreadable?: readonly string[];
-    };
+export type HistoryEntry = ExecutionEntry | StrayEntry | ActionEntry;
+
+export interface ExecutionEntry {
+  readonly kind: 'execution';
+  readonly execution: number;
+  readonly worker: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly outcome: string;
+  readonly next: string;
+  /** The next state, and the delay. */
+  readonly after?: Milliseconds;
+  /** `refunded`: it was charged to the task, and given back when its source was found to be down. */
+  readonly charge: Charge['to'] | 'refunded';
+  readonly failure?: Failure;
+  readonly message?: string;
+  readonly because?: Because;
+  /** Reported by a worker whose lease was lost: kept as evidence, but not applied. */
+  readonly late: boolean;
+  /** As in `TaskRecord`. */
+  readonly unreadable?: readonly string[];
+}
+
+/** It did not change the task. */
+export interface StrayEntry {
+  readonly kind: 'stray';
+  readonly at: number;
+  readonly worker: string;
+  readonly execution: number;
+  readonly failure?: Failure;
+  /** As of an execution. */
+  readonly unreadable?: readonly string[];
+}
+
+export interface ActionEntry {
+  readonly kind: 'action';
+  readonly at: number;
+  readonly actor: string;
+  readonly verb: string;
+  readonly note?: string;
+  readonly from: TaskState | 'elsewhere';
+  readonly to: TaskState;
+  /** The counts of an imported task, if there were any. */
+  readonly imported?: Imported;
+  /** As in `TaskRecord`. */
+  readonly unreadable?: readonly string[];
+}
 
 export interface Counts {
   readonly byState: Readonly<Record<TaskState, number>>;

@@ -2,12 +2,14 @@ import { formatDuration, type Milliseconds } from '../duration.ts';
 import type { Because } from '../failure/decide.ts';
 import { failureOf } from '../failure/foresee.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { HistoryEntry } from '../store/store.ts';
-import { hasEnded } from '../task.ts';
+import type { ActionEntry, HistoryEntry } from '../store/store.ts';
+import { isOver } from '../task.ts';
 import { agoInFull, doneBy } from './done-by.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
+import { lastDecision } from './last-decision.ts';
 import { lostWorkerOf } from './lost-worker.ts';
 import { beganRound, newRoundOf } from './new-round.ts';
+import { capital } from './plural.ts';
 import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
 import { nextInRedrive, redriveWords } from './redrive-of-task.ts';
 import { REFUNDED } from './refunded.ts';
@@ -47,8 +49,7 @@ export function explain(known: Known): Explanation {
   const heldBy = holdersOf(task, checks);
   const told = tell(known, checks, heldBy);
   const because = lastDecision(history)?.because;
-  const mayFail =
-    !hasEnded(task.state) && task.state !== 'needs_manual' && !lostWorkerOf(known) && !known.facts.verdict;
+  const mayFail = !isOver(task.state) && !lostWorkerOf(known) && !known.facts.verdict;
   const nextFailure = mayFail ? nextFailureOf(known) : undefined;
   const made = { task, heldBy, checks, ...told, ...(because && { because }), ...(nextFailure && { nextFailure }) };
   return { ...made, text: textOf(known, made) };
@@ -358,20 +359,15 @@ function nameOf({ id, type }: Task): string {
   return `#${id} ${type}`;
 }
 
-function lastDecision(history: readonly HistoryEntry[]) {
-  return history.findLast(
-    (entry): entry is Extract<HistoryEntry, { kind: 'execution' }> => entry.kind === 'execution' && !entry.late,
-  );
-}
-
-type Action = Extract<HistoryEntry, { kind: 'action' }>;
-
-function lastAction(history: readonly HistoryEntry[], which: (action: Action) => boolean): Action | undefined {
-  return history.findLast((entry): entry is Action => entry.kind === 'action' && which(entry));
+function lastAction(
+  history: readonly HistoryEntry[],
+  which: (action: ActionEntry) => boolean,
+): ActionEntry | undefined {
+  return history.findLast((entry): entry is ActionEntry => entry.kind === 'action' && which(entry));
 }
 
 /** The action that ended it, if the last thing that happened to it was one. */
-function endedBy(history: readonly HistoryEntry[], state: Task['state']): Action | undefined {
+function endedBy(history: readonly HistoryEntry[], state: Task['state']): ActionEntry | undefined {
   const last = history.at(-1);
   return last?.kind === 'action' && last.to === state && last.from !== 'elsewhere' ? last : undefined;
 }
@@ -381,8 +377,4 @@ function importedWords(history: readonly HistoryEntry[]): string | undefined {
   const { reason, error } = lastAction(history, ({ imported }) => imported !== undefined)?.imported ?? {};
   const words = [reason, error].filter((part) => part !== undefined).join(': ');
   return words === '' ? undefined : `${words}, as another queue had it.`;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

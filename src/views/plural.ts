@@ -3,3 +3,8 @@ export function plural(count: number, one: string, more: string): string {
   if (count === 1) return `1 ${one}`;
   return `${count === 0 ? 'no' : count} ${more}`;
 }
+
+/** With a capital letter, to begin a sentence. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -5,8 +5,8 @@ import type { Jitter } from '../failure/jitter.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Answered } from '../queue/policy-cache.ts';
 import type { Task } from '../queue/task-view.ts';
-import type { HeldBy, HistoryEntry, Imported } from '../store/store.ts';
-import { GLYPHS, type ShownState, type Style } from './glyphs.ts';
+import type { ExecutionEntry, HeldBy, HistoryEntry, Imported } from '../store/store.ts';
+import { lastDecision } from './last-decision.ts';
 import { plural } from './plural.ts';
 import { quoted, visible } from './visible.ts';
 
@@ -41,31 +41,6 @@ export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string
 /** A query may be long, and hold what is not for everybody's eyes. */
 function withoutQuery(url: string): string {
   return url.replace(/\?.*$/s, '?…');
-}
-
-export function shownState(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): ShownState {
-  const tried = task.attempts > 0 || task.deferrals > 0 || task.executions > 0;
-  return task.state === 'scheduled' && tried ? 'retrying' : task.state;
-}
-
-export function glyphOf(task: Pick<Task, 'state' | 'attempts' | 'deferrals' | 'executions'>): string {
-  return GLYPHS[shownState(task)];
-}
-
-const STYLES: Readonly<Record<ShownState, Style>> = {
-  scheduled: 'idle',
-  ready: 'idle',
-  running: 'active',
-  retrying: 'waiting',
-  held: 'waiting',
-  needs_manual: 'human',
-  dead: 'dead',
-  succeeded: 'ok',
-  cancelled: 'idle',
-};
-
-export function styleOf(state: ShownState): Style {
-  return STYLES[state];
 }
 
 /** What holds a ready task, in few words; empty where nothing does but a missing worker. */
@@ -106,11 +81,6 @@ export function heldSentence({ heldBy, heldFor, source, queue }: Task): string |
   }
 }
 
-/** What a state is called in a sentence. */
-export function stateWords(state: ShownState): string {
-  return state === 'needs_manual' ? 'needs a person' : state;
-}
-
 /** `2/8`: failures charged, and the limit that they count against. Without the limit for types that we know nothing of. */
 export function triesOf(task: Task, { answer, known }: Answered): string {
   return known ? `${task.attempts}/${answer.maxAttempts}` : String(task.attempts);
@@ -140,13 +110,6 @@ function spreadWords(backoff: Backoff, jitter: Jitter): string {
 /** `±10%`, `full`, `none`. */
 export function jitterWords(jitter: Jitter): string {
   return jitter.kind === 'proportional' ? `±${Math.round(jitter.factor * 100)}%` : jitter.kind;
-}
-
-type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
-
-/** What was decided last about a task. What a worker reported too late decided nothing. */
-export function lastDecision(history: readonly HistoryEntry[]): ExecutionEntry | undefined {
-  return history.findLast((entry): entry is ExecutionEntry => entry.kind === 'execution' && !entry.late);
 }
 
 /** Whether the task waits for a person because its effect may have happened. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Filter, parseFilter, printFilter } from '../../src/cli/flags/filter.ts';
+import { FILTER_KEYS, type Filter, parseFilter, printTerms } from '../../src/cli/flags/filter.ts';
 import { Problem, problemLines } from '../../src/cli/problem.ts';
 import { TASK_STATES } from '../../src/task.ts';
 
@@ -40,7 +40,7 @@ describe('a filter', () => {
     );
     fc.assert(
       fc.property(filters, (filter) => {
-        expect(parseFilter(printFilter(filter as Filter))).toEqual(filter);
+        expect(parseFilter(printTerms(filter as Filter, FILTER_KEYS))).toEqual(filter);
       }),
     );
   });

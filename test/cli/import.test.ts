@@ -310,8 +310,8 @@ describe('the progress bar', () => {
     const sink = { isTTY: options.isTTY ?? true, columns: 60, write: (chunk: string | Uint8Array) => (said += chunk) };
     const environment = { TERM: options.TERM };
     const quiet = options.quiet ?? false;
-    const rest = { json: false, verbose: 0, color: false, input: false, platform: 'linux' } as const;
-    const terminal = new Terminal({ stdout: sink, stderr: sink, stdin: {}, environment, quiet, ...rest });
+    const streams = { stdout: sink, stderr: sink, stdin: {}, env: environment, platform: 'linux' } as const;
+    const terminal = new Terminal(streams, { quiet, color: false, input: false });
     const bar = new ProgressBar(terminal, environment);
     bar.update(0.5, () => 'importing line 10');
     bar.update(0.6, () => 'too soon to be seen');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { table } from '../../src/cli/terminal/table.ts';
+import { type Cell, type Column, table } from '../../src/cli/terminal/table.ts';
 import { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { cut, padded, widthOf } from '../../src/cli/terminal/width.ts';
 import { inAscii } from '../../src/views/glyphs.ts';
@@ -60,10 +60,7 @@ describe('what a task printed, on a terminal', () => {
       written += chunk;
     };
     const stdout = { isTTY, write };
-    const { out } = new Terminal({
-      ...{ stdout, stderr: stdout, stdin: {}, environment: {}, platform: 'linux' },
-      ...{ json: false, quiet: false, verbose: 0, color, input: true },
-    });
+    const { out } = new Terminal({ stdout, stderr: stdout, stdin: {}, env: {}, platform: 'linux' }, { color });
     out.printed(text);
     expect(out.atLineStart).toBe(text.endsWith('\n'));
     return written;
@@ -118,14 +115,15 @@ describe('widths', () => {
 });
 
 describe('a table', () => {
-  const columns = [{ title: '#' }, { title: 'TASK', least: 6 }, { title: 'ERROR', least: 6 }];
+  const columns: readonly Column[] = ['#', ['TASK', 6], ['ERROR', 6]];
   const rows = [
-    [{ text: '1' }, { text: 'rsync -a ./out nas:/backup' }, { text: 'no route to host' }],
-    [{ text: '12' }, { text: 'true' }, { text: '' }],
+    [1, 'rsync -a ./out nas:/backup', 'no route to host'],
+    [12, 'true', ''],
   ];
+  const paint = (style: string, text: string) => `<${style} ${text}>`;
 
   test('is as wide as its cells', () => {
-    expect(table(columns, rows, Number.POSITIVE_INFINITY)).toEqual([
+    expect(table(columns, rows, { columns: Number.POSITIVE_INFINITY, paint })).toEqual([
       '#   TASK                        ERROR',
       '1   rsync -a ./out nas:/backup  no route to host',
       '12  true',
@@ -133,13 +131,13 @@ describe('a table', () => {
   });
 
   test('cuts the widest of the columns that may be cut', () => {
-    const lines = table(columns, rows, 30);
+    const lines = table(columns, rows, { columns: 30, paint });
     expect(lines[1]).toBe('1   rsync -a ./…  no route to…');
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(30);
   });
 
   test('paints a cell after it was measured', () => {
-    const painted = [[{ text: '1', paint: (text: string) => `<${text}>` }, { text: 'a' }, { text: 'b' }]];
-    expect(table(columns, painted, 80)[1]).toBe('<1>  a     b');
+    const painted: readonly Cell[][] = [[{ text: '1', style: 'ok' }, 'a', 'b']];
+    expect(table(columns, painted, { columns: 80, paint })[1]).toBe('<ok 1>  a     b');
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { EXIT, exitOf } from '../../src/cli/exit-codes.ts';
+import { EXIT } from '../../src/cli/exit-codes.ts';
 import { commandStatus } from '../../src/cli/foreground/command-status.ts';
 import { exitOfTasks } from '../../src/cli/foreground/foreground.ts';
 import { Problem, problemJson, problemLines, problemOf } from '../../src/cli/problem.ts';
 import { commandsLike, nearest } from '../../src/cli/suggest.ts';
 import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal/terminal.ts';
-import { ERROR_CODES, StoreError } from '../../src/errors.ts';
+import { ERROR_CODES, type ErrorCode, StoreError } from '../../src/errors.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
 import { openHoldfast } from '../../src/queue/open.ts';
 import { PolicyCache } from '../../src/queue/policy-cache.ts';
@@ -47,6 +47,7 @@ describe('an unknown command', () => {
 
 describe('a problem', () => {
   test('has an exit code for each code of an error', () => {
+    const exitOf = (code: ErrorCode) => new Problem(code, '').exit;
     expect(ERROR_CODES.map(exitOf).every((exit) => exit > 0)).toBe(true);
     expect(exitOf('task_not_found')).toBe(3);
     expect(exitOf('store_read_only')).toBe(9);
@@ -127,18 +128,8 @@ describe('a terminal', () => {
   test('is not moved by JSON either', () => {
     const written: string[] = [];
     const sink = { write: (chunk: string | Uint8Array) => written.push(String(chunk)) };
-    const terminal = new Terminal({
-      stdout: sink,
-      stderr: sink,
-      stdin: {},
-      environment: {},
-      platform: 'linux',
-      json: true,
-      quiet: false,
-      verbose: 0,
-      color: true,
-      input: true,
-    });
+    const streams = { stdout: sink, stderr: sink, stdin: {}, env: {}, platform: 'linux' } as const;
+    const terminal = new Terminal(streams, { json: true });
     const value = { said: '\u001b[2J\u009b2J\u202e\u007f č' };
     terminal.document(value);
     expect(written).toEqual([`{"said":"\\u001b[2J\\u009b2J\\u202e\\u007f č"}\n`]);

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import { classify as classifyError } from '../../failure/classify/classify.ts';
 import type { Failure } from '../../failure/outcome.ts';
-import { documentOf, failureJson } from '../../views/json-shapes.ts';
+import { failureJson } from '../../views/json-shapes.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT } from '../exit-codes.ts';
 import { errorFromJson, errorGiven } from '../flags/error-given.ts';
+import { readStdin } from '../flags/given.ts';
 import { readConfig } from '../opening/read-config.ts';
 import { usage } from '../problem.ts';
 
@@ -33,7 +33,7 @@ A JSON text or number is what was thrown itself, without an error around it.
   holdfast classify 'connect ECONNREFUSED 10.0.0.5:5432'
   echo '{"status": 429, "headers": {"retry-after": "120"}}' | holdfast classify --json`;
 
-async function classify(cli: Cli, [message]: readonly string[], flags: Flags): Promise<number> {
+async function classify(cli: Cli, [message]: readonly string[], flags: Flags): Promise<void> {
   const thrown = await whatWasThrown(cli, message);
   const found = await readConfig(cli);
   if (found?.refused) throw found.refused;
@@ -42,9 +42,9 @@ async function classify(cli: Cli, [message]: readonly string[], flags: Flags): P
     now: Date.now(),
     ...(flags.type !== undefined && { type: flags.type }),
   });
-  if (cli.terminal.json) cli.terminal.document(documentOf('classify', { failure: failureJson(failure) }));
-  else for (const line of lines(failure)) cli.terminal.result(line);
-  return EXIT.done;
+  cli.terminal.answer('classify', { failure: failureJson(failure) }, () => {
+    for (const line of lines(failure)) cli.terminal.result(line);
+  });
 }
 
 async function whatWasThrown(cli: Cli, message: string | undefined): Promise<unknown> {
@@ -54,21 +54,11 @@ async function whatWasThrown(cli: Cli, message: string | undefined): Promise<unk
       hints: [`a message: ${cli.command("classify '…'")}`, 'or JSON on stdin'],
     });
   }
-  return errorFromJson(await readStdin());
+  const given = await readStdin(LARGEST, () => usage('what comes on stdin is more than 16 MiB'));
+  return errorFromJson(given.toString());
 }
 
 const LARGEST = 16 * 1024 * 1024;
-
-async function readStdin(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > LARGEST) throw usage('what comes on stdin is more than 16 MiB');
-  }
-  return Buffer.concat(chunks).toString();
-}
 
 function lines(failure: Failure): string[] {
   const { kind, reason, fault, ambiguous, retryAfterMs, code, name, message, evidence } = failure;

@@ -3,14 +3,13 @@ import { type Command, Option } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { RemovableState, Retention } from '../../retention.ts';
 import type { PruneCount, PrunedTask } from '../../store/store.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
-import { documentOf } from '../../views/json-shapes.ts';
+import { signOf, stateWords } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
-import { stateWords, styleOf } from '../../views/task-text.ts';
 import { rfc3339 } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { clockTrouble } from '../../worker/clock-trouble.ts';
 import { parseRetention } from '../../worker/retention-options.ts';
+import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type PruneFlags, pruneSelection } from '../flags/prune-selection.ts';
@@ -20,8 +19,7 @@ import type { StoreLocation } from '../opening/store-location.ts';
 import { removeOutput } from '../output/output-removal.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { ProgressBar } from '../terminal/progress-bar.ts';
-import { Prompt } from '../terminal/prompt.ts';
-import { table } from '../terminal/table.ts';
+import { mayGoOn } from '../terminal/prompt.ts';
 
 interface Flags extends PruneFlags {
   readonly dryRun?: boolean;
@@ -32,8 +30,7 @@ interface Flags extends PruneFlags {
 export function declare(command: Command): void {
   declareSubcommands<Flags>(command, show, [
     {
-      name: 'prune',
-      arguments: '[--older-than 30d] [--state STATES] [--reason REASONS] [--dry-run]',
+      usage: 'prune [--older-than 30d] [--state STATES] [--reason REASONS] [--dry-run]',
       summary: 'remove ended tasks whose time is up, with all that belongs to them',
       alsoCalled: ['clean', 'cleanup', 'purge', 'delete', 'remove', 'gc'],
       declare: (prune) =>
@@ -46,16 +43,13 @@ export function declare(command: Command): void {
       action: (cli, _, flags) => prune(cli, flags),
     },
     {
-      name: 'migrate',
-      arguments: '',
+      usage: 'migrate',
       summary: 'make the tables or update them; on PostgreSQL as a role that may',
       alsoCalled: ['upgrade', 'init', 'create', 'setup'],
-      declare: () => {},
       action: (cli) => migrate(cli),
     },
     {
-      name: 'clock',
-      arguments: '[--accept] [--reset]',
+      usage: 'clock [--accept] [--reset]',
       summary: "the store's clock beside the wall clock, and what is wrong with them",
       alsoCalled: ['time'],
       declare: (clock) =>
@@ -88,95 +82,77 @@ with retry.`;
 
 // ── The store ──
 
-async function show(cli: Cli): Promise<number> {
+async function show(cli: Cli): Promise<void> {
   return withStore(cli, { config: undefined }, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
     // How much a database holds is its server's to tell, and it has more than our tables.
     const bytes = location.kind === 'file' ? statSync(location.path).size : null;
     const { terminal } = cli;
-    if (terminal.json) {
-      terminal.document(documentOf('db', { store: name, kind, schema_version: schema, durability, driver, bytes }));
-      return EXIT.done;
-    }
-    terminal.result(`Store       ${visible(name)}`);
-    if (bytes !== null) terminal.result(`Size        ${(bytes / 1_000_000).toFixed(1)} MB`);
-    terminal.result(`Schema      ${schema}`);
-    terminal.result(`Durability  ${durability}`);
-    terminal.result(`Driver      ${driver}`);
-    return EXIT.done;
+    terminal.answer('db', { store: name, kind, schema_version: schema, durability, driver, bytes }, () => {
+      terminal.result(`Store       ${visible(name)}`);
+      if (bytes !== null) terminal.result(`Size        ${(bytes / 1_000_000).toFixed(1)} MB`);
+      terminal.result(`Schema      ${schema}`);
+      terminal.result(`Durability  ${durability}`);
+      terminal.result(`Driver      ${driver}`);
+    });
   });
 }
 
 // ── Migrate ──
 
 /** Opening a store to write is what brings its tables up to date. */
-async function migrate(cli: Cli): Promise<number> {
+async function migrate(cli: Cli): Promise<void> {
   return withStore(cli, { config: undefined, create: true }, async (holdfast, { name }) => {
     const { kind, schema } = holdfast.describe();
-    const { terminal } = cli;
-    if (terminal.json) {
-      terminal.document(documentOf('db.migrate', { exit: EXIT.done, store: name, kind, schema_version: schema }));
-    } else terminal.result(`${visible(name)} is at schema ${schema}.`);
-    return EXIT.done;
+    cli.terminal.answer('db.migrate', { exit: EXIT.done, store: name, kind, schema_version: schema }, () =>
+      cli.terminal.result(`${visible(name)} is at schema ${schema}.`),
+    );
   });
 }
 
 // ── Clock ──
 
-async function clock(cli: Cli, { accept, reset }: Flags): Promise<number> {
+async function clock(cli: Cli, { accept, reset }: Flags): Promise<void> {
   return withStore(cli, { config: undefined }, async ({ administration }, { name }) => {
     if (accept || reset) await administration.resetClock();
     const found = await administration.clock();
     const trouble = clockTrouble(found) ?? null;
     const { terminal } = cli;
-    if (terminal.json) {
-      const { now, wall } = found;
-      terminal.document(documentOf('db.clock', { store: name, now: rfc3339(now), wall: rfc3339(wall), trouble }));
-      return EXIT.done;
-    }
-    terminal.result(`Store       ${rfc3339(found.now)}`);
-    terminal.result(`Wall clock  ${rfc3339(found.wall)}`);
-    if (trouble !== null) {
-      const flag = found.believedIn === undefined ? '--reset' : '--accept';
+    const [now, wall] = [rfc3339(found.now), rfc3339(found.wall)];
+    terminal.answer('db.clock', { store: name, now, wall, trouble }, () => {
+      terminal.result(`Store       ${now}`);
+      terminal.result(`Wall clock  ${wall}`);
+      if (trouble === null) return;
       terminal.result(`${trouble}.`);
+      const flag = found.believedIn === undefined ? '--reset' : '--accept';
       if (found.believedIn !== undefined || found.now > found.wall) {
         terminal.result(`If the wall clock is right: ${cli.command(`db clock ${flag}`)}`);
       }
-    }
-    return EXIT.done;
+    });
   });
 }
 
 // ── Prune ──
 
-async function prune(cli: Cli, flags: Flags): Promise<number> {
+async function prune(cli: Cli, flags: Flags): Promise<Exit> {
   const config = await readConfig(cli);
   // Without a readable configuration it is unknown what is to be kept.
   if (config?.refused) throw config.refused;
   const selection = pruneSelection(flags, parseRetention(config?.registry.worker.retention));
   return withStore(cli, { config: undefined }, async (holdfast, location) => {
     const found = await holdfast.administration.prunable(selection);
-    if (flags.dryRun) {
-      tell(cli, found, true);
-      return EXIT.done;
-    }
-    if (!(await mayGoOn(cli, found))) return EXIT.failed;
-    tell(cli, await removeAll(cli, holdfast, location, selection, totalOf(found)), false);
-    return EXIT.done;
+    if (flags.dryRun) return tell(cli, found, true);
+    const total = totalOf(found);
+    if (total > 0 && !(await mayGoOn(cli, questionAbout(found)))) return EXIT.failed;
+    return tell(cli, await removeAll(cli, holdfast, location, selection, total), false);
   });
 }
 
-/** Asks a person once more, because removed tasks cannot be restored. A script is not asked. */
-async function mayGoOn(cli: Cli, found: readonly PruneCount[]): Promise<boolean> {
-  const total = totalOf(found);
-  if (total === 0 || cli.yes || !cli.terminal.mayAsk) return true;
-  using prompt = new Prompt();
-  const open = found.filter(({ state }) => state === 'needs_manual').reduce((sum, { count }) => sum + count, 0);
+function questionAbout(found: readonly PruneCount[]): string {
+  const open = totalOf(found.filter(({ state }) => state === 'needs_manual'));
   const of = open === 0 ? '' : `, of which ${open} still ${open === 1 ? 'needs' : 'need'} a person`;
-  if (await prompt.confirm(`Remove ${plural(total, 'task', 'tasks')}${of}, for good?`)) return true;
-  cli.terminal.note('Nothing was changed.');
-  return false;
+  return `Remove ${plural(totalOf(found), 'task', 'tasks')}${of}, for good?`;
 }
 
 async function removeAll(
@@ -217,24 +193,18 @@ function forgetOutput({ terminal }: Cli, location: StoreLocation, removed: reado
 
 function tell({ terminal }: Cli, counts: readonly PruneCount[], dryRun: boolean): void {
   const total = totalOf(counts);
-  if (terminal.json) {
-    const items = counts.map(({ state, reason, count }) => ({ state, reason: reason ?? null, count }));
-    terminal.document(documentOf('db.prune', { exit: EXIT.done, dry_run: dryRun, total, items }));
-    return;
-  }
-  const { out } = terminal;
-  if (total > 0) {
+  const items = counts.map(({ state, reason, count }) => ({ state, reason: reason ?? null, count }));
+  terminal.answer('db.prune', { exit: EXIT.done, dry_run: dryRun, total, items }, () => {
     const rows = counts.map(({ state, reason = '', count }) => [
-      { text: GLYPHS[state], paint: (text: string) => out.paint(styleOf(state), text) },
-      { text: stateWords(state) },
-      { text: visible(reason) },
-      { text: String(count) },
+      signOf(state),
+      stateWords(state),
+      visible(reason),
+      count,
     ]);
-    const columns = [{ title: '' }, { title: 'STATE' }, { title: 'REASON', least: 12 }, { title: 'TASKS' }];
-    for (const line of table(columns, rows, out.columns)) terminal.result(line);
-  }
-  const what = plural(total, 'task', 'tasks');
-  terminal.result(dryRun ? `Would remove ${what}; nothing was changed.` : `Removed ${what}.`);
+    if (total > 0) terminal.table(['', 'STATE', ['REASON', 12], 'TASKS'], rows);
+    const what = plural(total, 'task', 'tasks');
+    terminal.result(dryRun ? `Would remove ${what}; nothing was changed.` : `Removed ${what}.`);
+  });
 }
 
 function totalOf(counts: readonly PruneCount[]): number {

@@ -4,12 +4,11 @@ import type { Task } from '../../queue/task-view.ts';
 import { adviceFor } from '../../views/advice.ts';
 import type { Explanation, PossibleAction } from '../../views/explain.ts';
 import type { ExplainedFailure } from '../../views/explain-failure.ts';
-import { becauseJson, documentOf, failureJson, taskJson } from '../../views/json-shapes.ts';
-import { glyphOf, isOwnType, shownState, styleOf } from '../../views/task-text.ts';
+import { becauseJson, failureJson, taskJson } from '../../views/json-shapes.ts';
+import { isOwnType } from '../../views/task-text.ts';
 import { quoted, visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT } from '../exit-codes.ts';
 import { errorGiven } from '../flags/error-given.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -40,7 +39,7 @@ It asks the very code that workers ask, by the policies that hold here and now.
   act<Flags>(command, (cli, [id], flags) => explain(cli, id, flags));
 }
 
-async function explain(cli: Cli, id: string | undefined, { error, type }: Flags): Promise<number> {
+async function explain(cli: Cli, id: string | undefined, { error, type }: Flags): Promise<void> {
   if (id === undefined && error === undefined) {
     throw usage('there is nothing to explain', {
       hints: [`a task: ${cli.command('explain ID')}`, `an error: ${cli.command("explain --type TYPE --error '…'")}`],
@@ -54,35 +53,31 @@ async function explain(cli: Cli, id: string | undefined, { error, type }: Flags)
   return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
     const task = await findTask(cli, holdfast, id);
     printError(cli, await holdfast.explainError(thrown, task.id), task);
-    return EXIT.done;
   });
 }
 
 /** Of a type there may be no store yet; then nobody has published anything of it. */
-async function explainErrorOf(cli: Cli, thrown: unknown, type: string): Promise<number> {
+async function explainErrorOf(cli: Cli, thrown: unknown, type: string): Promise<void> {
   return withPolicies(cli, async ({ explainError, policyFor }) => {
     printError(cli, await explainError(thrown, { type }), undefined);
     const { values } = await policyFor({ type });
     if (!values.some(({ from }) => from.level === 'type')) {
       cli.terminal.note(`No definition of the type ${visible(type)} is known here, so its policy is the default one.`);
     }
-    return EXIT.done;
   });
 }
 
-async function explainTask(cli: Cli, id: string): Promise<number> {
+async function explainTask(cli: Cli, id: string): Promise<void> {
   return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
     const { id: number } = await findTask(cli, holdfast, id);
     const explanation = await holdfast.explain(number);
-    if (cli.terminal.json) cli.terminal.document(documentOf('explain', explanationJson(cli, explanation)));
-    else print(cli, explanation);
-    return EXIT.done;
+    cli.terminal.answer('explain', explanationJson(cli, explanation), () => print(cli, explanation));
   });
 }
 
 function print(cli: Cli, { task, text, actions }: Explanation): void {
   const { terminal } = cli;
-  const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+  const glyph = terminal.out.glyph(task);
   const [headline = '', ...lines] = visibleLines(text);
   terminal.result(`${glyph} ${headline}`);
   for (const line of lines) terminal.result(line);
@@ -127,14 +122,10 @@ function commandOf(cli: Cli, task: Task, { verb, as, name = '' }: PossibleAction
 }
 
 function printError(cli: Cli, explained: ExplainedFailure, task: Task | undefined): void {
-  const { terminal } = cli;
-  if (terminal.json) {
-    terminal.document(
-      documentOf('explain.error', { task: task ? taskJson(task) : null, ...explainedFailureJson(explained) }),
-    );
-    return;
-  }
-  for (const line of visibleLines(explained.text)) terminal.result(line);
+  const content = { task: task ? taskJson(task) : null, ...explainedFailureJson(explained) };
+  cli.terminal.answer('explain.error', content, () => {
+    for (const line of visibleLines(explained.text)) cli.terminal.result(line);
+  });
 }
 
 function explanationJson(cli: Cli, explanation: Explanation): object {

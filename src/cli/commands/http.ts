@@ -19,6 +19,7 @@ import { HTTP_DELIVERY } from '../../views/task-text.ts';
 import { visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
+import { collect, readStdin } from '../flags/given.ts';
 import { span } from '../flags/moment.ts';
 import { type FlagWords, inFlagWords } from '../flags/named-flags.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
@@ -185,7 +186,8 @@ async function bodyFrom([data = '', ...more]: readonly string[], cwd: string): P
   if (more.length > 0)
     throw usage('--data may be given once', { hints: ['put several parts into one file: -d @FILE'] });
   if (data !== '-' && !data.startsWith('@')) return data;
-  const bytes = data === '-' || data === '@-' ? await readStdin() : readBodyFile(data.slice(1), cwd);
+  const bytes =
+    data === '-' || data === '@-' ? await readStdin(LARGEST_BODY, tooLarge) : readBodyFile(data.slice(1), cwd);
   return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : { base64: bytes.toString('base64') };
 }
 
@@ -200,17 +202,6 @@ function readBodyFile(name: string, cwd: string): Buffer {
     if (error instanceof Problem) throw error;
     throw usage(visible(`--data: ${problemOf(error).message}`), { cause: error });
   }
-}
-
-async function readStdin(): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > LARGEST_BODY) throw tooLarge();
-  }
-  return Buffer.concat(chunks);
 }
 
 function tooLarge(): Problem {
@@ -256,8 +247,4 @@ const FLAGS: FlagWords = {
 
 function withoutSecret(url: string): string {
   return url.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/s, '');
-}
-
-function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }

@@ -4,8 +4,6 @@ import type { Holdfast } from '../../queue/holdfast.ts';
 import { LONGEST_NOTE } from '../../queue/import.ts';
 import type { ImportedTask } from '../../store/store.ts';
 import type { ImportState } from '../../task.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
-import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -160,18 +158,20 @@ function checkNote(note: string): void {
 
 function tell(cli: Cli, input: Input, flags: Flags, tally: Tally): number {
   const exit = exitOf(tally, flags);
-  if (cli.terminal.json) {
-    cli.terminal.document(documentOf('import', { exit, dry_run: flags.dryRun ?? false, ...tallyJson(tally) }));
-    return exit;
-  }
+  const { terminal } = cli;
+  const content = { exit, dry_run: flags.dryRun ?? false, ...tallyJson(tally) };
+  terminal.answer('import', content, () => tellInWords(cli, input, flags, tally));
+  return exit;
+}
+
+function tellInWords(cli: Cli, input: Input, flags: Flags, tally: Tally): void {
   if (tally.refused > 0) tellRefused(cli, input, flags, tally);
   if (tally.interrupted) {
     const all = tally.recordedTo === 0 ? 'nothing was recorded' : recordedTo(tally);
     cli.terminal.warn(`Interrupted; ${all}. Run it again to go on.`);
   }
   if (flags.dryRun) cli.terminal.result(`${plural(tally.good, 'task', 'tasks')} can be imported; nothing was recorded`);
-  else if (tally.recordedTo > 0 || exit === EXIT.done) tellRecorded(cli, tally);
-  return exit;
+  else if (tally.recordedTo > 0 || exitOf(tally, flags) === EXIT.done) tellRecorded(cli, tally);
 }
 
 function exitOf({ refused, interrupted }: Tally, flags: Flags): number {
@@ -183,7 +183,7 @@ function exitOf({ refused, interrupted }: Tally, flags: Flags): number {
 function tellRecorded({ terminal }: Cli, { imported, alreadyThere, byState }: Tally): void {
   const states = Object.entries(byState).map(([state, count]) => `${count} ${state}`);
   const which = states.length === 0 ? '' : `: ${states.join(', ')}`;
-  const glyph = terminal.out.paint('ok', GLYPHS.succeeded);
+  const glyph = terminal.out.glyph('succeeded');
   terminal.result(`${glyph} ${plural(imported, 'task', 'tasks')} imported${which}`);
   if (alreadyThere > 0) terminal.result(`  ${plural(alreadyThere, 'was', 'were')} there already, and left as they are`);
 }

@@ -2,18 +2,11 @@ import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
+import { shownState, signOf } from '../../views/glyphs.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
+import { lastDecision } from '../../views/last-decision.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
-import {
-  endOf,
-  glyphOf,
-  heldWords,
-  lastDecision,
-  shownState,
-  styleOf,
-  summaryOf,
-  triesOf,
-} from '../../views/task-text.ts';
+import { endOf, heldWords, summaryOf, triesOf } from '../../views/task-text.ts';
 import { ago, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -22,7 +15,7 @@ import { type Filter, parseFilter } from '../flags/filter.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
-import { type Cell, table } from '../terminal/table.ts';
+import type { Cell, Column } from '../terminal/table.ts';
 
 interface Flags {
   readonly limit?: string;
@@ -58,7 +51,7 @@ interface Page {
   readonly next: number | null;
 }
 
-async function list(cli: Cli, terms: readonly string[], flags: Flags): Promise<number> {
+async function list(cli: Cli, terms: readonly string[], flags: Flags): Promise<void> {
   const given = parseFilter(terms.join(' '));
   if (flags.held && given.states)
     throw usage('--held and state: contradict each other: --held is of ready and held tasks');
@@ -76,7 +69,6 @@ async function list(cli: Cli, terms: readonly string[], flags: Flags): Promise<n
       cli.terminal.document(documentOf('list', { items, next: page.next === null ? null : String(page.next), total }));
     } else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
     else await print(cli, holdfast, page, total.value);
-    return 0;
   });
 }
 
@@ -127,44 +119,30 @@ async function totalOf(
 
 async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total: number | null): Promise<void> {
   const { terminal } = cli;
-  if (tasks.length === 0) {
-    terminal.note('No task matches.');
-    return;
-  }
   const now = holdfast.now();
   const rows: Cell[][] = [];
   const policies = new PolicyCache(holdfast);
-  for (const task of tasks) rows.push(await rowOf(cli, holdfast, policies, task, now));
-  const columns = [
-    { title: ' ' },
-    { title: '#' },
-    { title: 'TASK', least: 12 },
-    { title: 'SOURCE', least: 8 },
-    { title: 'REASON', least: 8 },
-    { title: 'TRIES' },
-    { title: 'WHEN' },
-    { title: 'ERROR', least: 10 },
-  ];
-  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  for (const task of tasks) rows.push(await rowOf(holdfast, policies, task, now));
+  const columns: Column[] = [' ', '#', ['TASK', 12], ['SOURCE', 8], ['REASON', 8], 'TRIES', 'WHEN', ['ERROR', 10]];
+  terminal.table(columns, rows, 'No task matches.');
   if (next !== null)
     terminal.note(`${tasks.length} of ${total ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
 }
 
-async function rowOf(cli: Cli, holdfast: Holdfast, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
-  const { out } = cli.terminal;
+async function rowOf(holdfast: Holdfast, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
   const state = shownState(task);
   const troubled = task.reason !== undefined && state !== 'succeeded';
   const last = troubled ? lastDecision(await holdfast.history(task.id)) : undefined;
   const { how, said } = endOf(last?.failure ? last : {});
   return [
-    { text: glyphOf(task), paint: (text) => out.paint(styleOf(state), text) },
-    { text: String(task.id) },
-    { text: summaryOf(task) },
-    { text: visible(task.source), paint: (text) => out.paint('idle', text) },
-    { text: troubled ? visible(task.reason ?? '') : '' },
-    { text: triesOf(task, await policies.answerTo(task)) },
-    { text: whenOf(task, now) },
-    { text: [how, said].filter((part) => part !== '').join(': ') },
+    signOf(state),
+    task.id,
+    summaryOf(task),
+    { text: visible(task.source), style: 'idle' },
+    troubled ? visible(task.reason ?? '') : '',
+    triesOf(task, await policies.answerTo(task)),
+    whenOf(task, now),
+    [how, said].filter((part) => part !== '').join(': '),
   ];
 }
 

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { HistoryEntry } from '../../store/store.ts';
-import { hasEnded } from '../../task.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
+import type { ExecutionEntry, HistoryEntry } from '../../store/store.ts';
+import { isOver } from '../../task.ts';
 import { documentOf } from '../../views/json-shapes.ts';
-import { endOf, glyphOf, SHELL_COMMAND, shownState, styleOf } from '../../views/task-text.ts';
+import { endOf, SHELL_COMMAND } from '../../views/task-text.ts';
 import { clockTime, rfc3339 } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -83,17 +82,11 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
   const exit = exitOfTasks([left]);
   if (terminal.json) logs.document(left, exit);
   else {
-    const glyph = terminal.err.paint(styleOf(shownState(left)), glyphOf(left));
+    const glyph = terminal.err.glyph(left);
     terminal.note(`${glyph} #${left.id} ${endLine(left, await holdfast.history(left.id))}`);
   }
   return exit;
 }
-
-function isOver({ state }: Task): boolean {
-  return hasEnded(state) || state === 'needs_manual';
-}
-
-type ExecutionEntry = Extract<HistoryEntry, { kind: 'execution' }>;
 
 /** What a task printed, shown on the streams that it was written to, or gathered for one document. */
 class Logs {
@@ -196,7 +189,7 @@ class Logs {
     const { how, said } = end ? endOf(end) : { how: '', said: '' };
     const ended = [how, said].filter((part) => part !== '').join(': ');
     const parts = [
-      `${err.paint('active', GLYPHS.running)} execution ${execution}`,
+      `${err.glyph('running')} execution ${execution}`,
       clockTime(at, now),
       ...(end ? [`on ${visible(end.worker)}`] : []),
       ...(ended === '' ? [] : [ended]),

@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import { describeOrigin, type ExplainedPolicy } from '../../failure/layers.ts';
+import { describeOrigin } from '../../failure/layers.ts';
 import { PRESET_NAMES } from '../../failure/presets.ts';
-import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { pathWords, valueJson, valueWords } from '../../views/policy-text.ts';
 import { policyWords } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT } from '../exit-codes.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { type NamedPolicy, namedPolicy } from '../policies/named-policy.ts';
 import { type PoliciesHere, withPolicies } from '../policies/policies-here.ts';
@@ -16,7 +14,6 @@ import { schedule } from '../policies/policy-schedule.ts';
 import { testExamples } from '../policies/policy-tests.ts';
 import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
-import { table } from '../terminal/table.ts';
 
 interface Flags {
   readonly effective?: string;
@@ -26,32 +23,28 @@ interface Flags {
 export function declare(command: Command): void {
   declareSubcommands<Flags>(command, list, [
     {
-      name: 'show',
-      arguments: '[NAME] [--effective TYPE|ID]',
+      usage: 'show [NAME] [--effective TYPE|ID]',
       summary: 'each value of a policy, and who said it',
       declare: (show) =>
         show.argument('[name]').option('--effective <type|id>', 'what holds for tasks of a type, or for one task'),
       action: (cli, [name], flags) => show(cli, name, flags),
     },
     {
-      name: 'validate',
-      arguments: '[FILE]',
+      usage: 'validate [FILE]',
       summary: 'everything that is wrong with a configuration (default: the one that holds here)',
       alsoCalled: ['check', 'lint', 'verify'],
       declare: (validate) => validate.argument('[file]'),
       action: (cli, [file]) => validate(cli, file),
     },
     {
-      name: 'diff',
-      arguments: '[A] B',
+      usage: 'diff [A] B',
       summary: 'what is different for which tasks in two files (default A: the one that holds here)',
       alsoCalled: ['compare'],
       declare: (diff) => diff.argument('<a>').argument('[b]'),
       action: (cli, [a, b]) => diff(cli, a as string, b),
     },
     {
-      name: 'schedule',
-      arguments: 'NAME [--reason REASON]',
+      usage: 'schedule NAME [--reason REASON]',
       summary: 'every delay of a policy, type or preset, and when it gives up',
       alsoCalled: ['delays', 'table', 'plan'],
       declare: (schedule) =>
@@ -61,8 +54,7 @@ export function declare(command: Command): void {
       action: (cli, [name], { reason }) => schedule(cli, name as string, reason),
     },
     {
-      name: 'test',
-      arguments: 'FILE',
+      usage: 'test FILE',
       summary: 'whether the examples in a file are answered as they should be',
       alsoCalled: ['run'],
       declare: (test) => test.argument('<file>'),
@@ -84,48 +76,36 @@ Exit codes
 
 // ── List ──
 
-async function list(cli: Cli): Promise<number> {
+async function list(cli: Cli): Promise<void> {
   return withPolicies(cli, async (here) => {
     const { config } = here.registry;
     const names = [...new Set([...(config?.policies.keys() ?? []), ...(config?.types.keys() ?? []), ...PRESET_NAMES])];
     const policies = await Promise.all(names.map((name) => namedPolicy(here, name)));
     const { terminal } = cli;
-    if (terminal.json) {
-      const items = policies.map(({ kind, name, policy }) => ({ name, kind, version: policy.version }));
-      terminal.document(documentOf('policies', { config: config ? configJson(config) : null, items }));
-      return EXIT.done;
-    }
-    const rows = policies.map(({ name, kind, policy }) => [
-      { text: visible(name) },
-      { text: kind },
-      { text: policyWords(policy) },
-      { text: policy.onExhausted },
-      { text: Object.keys(policy.rules).map(visible).join(' ') },
-    ]);
-    const columns = [
-      { title: 'NAME' },
-      { title: 'IS A' },
-      { title: 'ANSWERS BY', least: 30 },
-      { title: 'THEN' },
-      { title: 'RULES', least: 8 },
-    ];
-    for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
-    terminal.note(
-      config
-        ? `By ${visible(config.file)} (${config.version})${config.warnings.length > 0 ? `, with ${plural(config.warnings.length, 'warning', 'warnings')}: ${cli.command('policies validate')}` : ''}`
-        : 'There is no configuration here: these are the presets.',
-    );
-    return EXIT.done;
+    const items = policies.map(({ kind, name, policy }) => ({ name, kind, version: policy.version }));
+    const file = config ? { file: config.file, version: config.version, warnings: config.warnings.length } : null;
+    terminal.answer('policies', { config: file, items }, () => {
+      const rows = policies.map(({ name, kind, policy }) => [
+        visible(name),
+        kind,
+        policyWords(policy),
+        policy.onExhausted,
+        Object.keys(policy.rules).map(visible).join(' '),
+      ]);
+      terminal.table(['NAME', 'IS A', ['ANSWERS BY', 30], 'THEN', ['RULES', 8]], rows);
+      terminal.note(file ? sourceWords(cli, file) : 'There is no configuration here: these are the presets.');
+    });
   });
 }
 
-function configJson({ file, version, warnings }: NonNullable<PoliciesHere['registry']['config']>): object {
-  return { file, version, warnings: warnings.length };
+function sourceWords(cli: Cli, of: { file: string; version: string; warnings: number }): string {
+  const warned = `, with ${plural(of.warnings, 'warning', 'warnings')}: ${cli.command('policies validate')}`;
+  return `By ${visible(of.file)} (${of.version})${of.warnings > 0 ? warned : ''}`;
 }
 
 // ── Show ──
 
-async function show(cli: Cli, name: string | undefined, { effective }: Flags): Promise<number> {
+async function show(cli: Cli, name: string | undefined, { effective }: Flags): Promise<void> {
   if (name !== undefined && effective !== undefined) {
     throw usage('Give NAME (one policy as written) or --effective (what applies to tasks), not both');
   }
@@ -133,9 +113,9 @@ async function show(cli: Cli, name: string | undefined, { effective }: Flags): P
   return withPolicies(cli, async (here) => {
     const shown =
       name === undefined ? await effectivePolicy(cli, here, effective as string) : await namedPolicy(here, name);
-    if (cli.terminal.json) cli.terminal.document(documentOf('policies.show', shownJson(shown)));
-    else print(cli, shown);
-    return EXIT.done;
+    const { kind, name: called, policy, values } = shown;
+    const content = { name: called, kind, version: policy.version, values: values.map(valueJson) };
+    cli.terminal.answer('policies.show', content, () => print(cli, shown));
   });
 }
 
@@ -161,14 +141,9 @@ function print({ terminal }: Cli, { kind, name, policy, values }: Shown): void {
     `${terminal.out.paint('strong', visible(name))} (${kind})  ${policyWords(policy)}  version ${policy.version}`,
   );
   const rows = values.map(({ path, value, from }) => [
-    { text: pathWords(path) },
-    { text: valueWords(path, value) },
-    { text: visible(describeOrigin(from)), paint: (text: string) => terminal.out.paint('idle', text) },
+    pathWords(path),
+    valueWords(path, value),
+    { text: visible(describeOrigin(from)), style: 'idle' as const },
   ]);
-  const columns = [{ title: 'VALUE' }, { title: 'IS', least: 16 }, { title: 'SAID BY', least: 12 }];
-  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
-}
-
-function shownJson({ kind, name, policy, values }: Shown & ExplainedPolicy): object {
-  return { name, kind, version: policy.version, values: values.map(valueJson) };
+  terminal.table(['VALUE', ['IS', 16], ['SAID BY', 12]], rows);
 }

@@ -4,12 +4,12 @@ import type { Holdfast } from '../../queue/holdfast.ts';
 import type { QueueCounts } from '../../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../../task.ts';
 import { type DoneBy, doneByJson, doneByWords } from '../../views/done-by.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
-import { documentOf } from '../../views/json-shapes.ts';
+import { type ShownState, signOf } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
 import { limitsJson } from '../../views/source-list.ts';
 import { limitWords } from '../../views/source-state.ts';
 import { quoted, visible } from '../../views/visible.ts';
+import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { declareLimits, type LimitFlags, limitsFrom } from '../flags/limit-flags.ts';
@@ -19,7 +19,7 @@ import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { nearest } from '../suggest.ts';
-import { table } from '../terminal/table.ts';
+import type { Column } from '../terminal/table.ts';
 
 /** So many scheduled tasks are looked at to tell their queues, the ones that fall due next. */
 const MOST_SCHEDULED = 20_000;
@@ -40,24 +40,21 @@ interface Queue extends QueueCounts, Limits {
 export function declare(command: Command): void {
   declareSubcommands<Flags>(command, list, [
     {
-      name: 'pause',
-      arguments: 'NAME [--note TEXT]',
+      usage: 'pause NAME [--note TEXT]',
       summary: 'pause a queue: none of its tasks starts, on any worker, and what runs goes on',
       alsoCalled: ['hold', 'stop', 'shut'],
       declare: (pause) => pause.argument('<name>').option('--note <text>', 'a note about why'),
       action: (cli, [name], flags) => pause(cli, name as string, flags),
     },
     {
-      name: 'resume',
-      arguments: 'NAME',
+      usage: 'resume NAME',
       summary: 'resume a paused queue',
       alsoCalled: ['release', 'unpause', 'start', 'continue'],
       declare: (resume) => resume.argument('<name>'),
       action: (cli, [name]) => resume(cli, name as string),
     },
     {
-      name: 'order',
-      arguments: `NAME ${QUEUE_ORDERS.join('|')} [--fair|--exact]`,
+      usage: `order NAME ${QUEUE_ORDERS.join('|')} [--fair|--exact]`,
       summary: 'set the order of a queue; its waiting tasks are put into it',
       alsoCalled: ['sort', 'reorder'],
       declare: (order) =>
@@ -70,8 +67,7 @@ export function declare(command: Command): void {
       action: (cli, [name, order], flags) => reorder(cli, name as string, orderFrom(order as string), fairFrom(flags)),
     },
     {
-      name: 'limit',
-      arguments: 'NAME [--pace 10/s] [--concurrency 4] | --none',
+      usage: 'limit NAME [--pace 10/s] [--concurrency 4] | --none',
       summary: 'limit how often the tasks of a queue start, and how many run at the same time',
       alsoCalled: ['throttle', 'limits', 'pace', 'rate'],
       declare: declareLimits,
@@ -93,12 +89,10 @@ A program that says the order of a queue when it opens the store sets it again.`
 
 // ── List ──
 
-async function list(cli: Cli): Promise<number> {
+async function list(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const queues = await queuesOf(holdfast);
-    if (cli.terminal.json) cli.terminal.document(documentOf('queues', { items: queues.map(queueJson) }));
-    else print(cli, queues, holdfast.now());
-    return EXIT.done;
+    cli.terminal.answer('queues', { items: queues.map(queueJson) }, () => print(cli, queues, holdfast.now()));
   });
 }
 
@@ -114,31 +108,18 @@ async function queuesOf(holdfast: Holdfast): Promise<Queue[]> {
 
 function print(cli: Cli, queues: readonly Queue[], now: number): void {
   const { terminal } = cli;
-  if (queues.length === 0) {
-    terminal.note('No queue was ever used.');
-    return;
-  }
   const rows = queues.map(({ name, order, fair, ready, running, scheduled, exact, paused, ...limits }) => [
-    { text: paused ? GLYPHS.held : '', paint: (text: string) => terminal.out.paint('waiting', text) },
-    { text: visible(name) },
-    { text: wordsOf(order, fair) },
-    { text: String(ready) },
-    { text: String(running) },
-    { text: exact ? String(scheduled) : `${scheduled}+` },
-    { text: limitWords(limits) },
-    { text: paused ? doneByWords(paused, now) : '' },
+    paused ? signOf('held') : '',
+    visible(name),
+    wordsOf(order, fair),
+    ready,
+    running,
+    exact ? scheduled : `${scheduled}+`,
+    limitWords(limits),
+    paused ? doneByWords(paused, now) : '',
   ]);
-  const columns = [
-    { title: '' },
-    { title: 'QUEUE', least: 12 },
-    { title: 'ORDER' },
-    { title: 'READY' },
-    { title: 'RUNNING' },
-    { title: 'SCHEDULED' },
-    { title: 'AT MOST' },
-    { title: 'PAUSED', least: 12 },
-  ];
-  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  const columns: Column[] = ['', ['QUEUE', 12], 'ORDER', 'READY', 'RUNNING', 'SCHEDULED', 'AT MOST', ['PAUSED', 12]];
+  terminal.table(columns, rows, 'No queue was ever used.');
   const first = queues.find(({ paused }) => paused);
   if (first) terminal.note(`Resume one: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
 }
@@ -159,7 +140,7 @@ function queueJson(queue: Queue): object {
 
 // ── Change ──
 
-async function pause(cli: Cli, name: string, { note }: Flags): Promise<number> {
+async function pause(cli: Cli, name: string, { note }: Flags): Promise<Exit> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
     if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'pause'))) return EXIT.failed;
@@ -168,17 +149,16 @@ async function pause(cli: Cli, name: string, { note }: Flags): Promise<number> {
     const words = before?.paused ? `was paused already: ${doneByWords(before.paused, holdfast.now())}` : 'is paused';
     tell(cli, 'pause', queue, {
       changed: !before?.paused,
-      glyph: cli.terminal.out.paint('waiting', GLYPHS.held),
+      glyph: 'held',
       words: `${words}, ${plural(queue?.ready ?? 0, 'ready task waits', 'ready tasks wait')}`,
     });
     const goesOn =
       queue && queue.running > 0 ? `${plural(queue.running, 'running task goes on', 'running tasks go on')}. ` : '';
     cli.terminal.note(`${goesOn}Resume it: ${cli.command(`queues resume ${quoted(name)}`)}`);
-    return EXIT.done;
   });
 }
 
-async function resume(cli: Cli, name: string): Promise<number> {
+async function resume(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
     if (!before) throw unknownName(cli, { kind: 'queue', name, known: await namesOf(holdfast) });
@@ -187,15 +167,14 @@ async function resume(cli: Cli, name: string): Promise<number> {
     const ready = queue?.ready ?? 0;
     tell(cli, 'resume', queue, {
       changed: before.paused !== undefined,
-      glyph: cli.terminal.out.paint('idle', GLYPHS.ready),
+      glyph: 'ready',
       words: before.paused ? `goes on, with ${plural(ready, 'ready task', 'ready tasks')}` : 'was not paused',
     });
     if (before.paused && ready > 0) await hintAtWorkersFor(cli, holdfast, { queues: [name] });
-    return EXIT.done;
   });
 }
 
-async function reorder(cli: Cli, name: string, order: QueueOrder, asked: boolean | undefined): Promise<number> {
+async function reorder(cli: Cli, name: string, order: QueueOrder, asked: boolean | undefined): Promise<Exit> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
     if (!(await mayBeNew(cli, { kind: 'queue', name, known: await namesOf(holdfast) }, 'order'))) return EXIT.failed;
@@ -206,14 +185,13 @@ async function reorder(cli: Cli, name: string, order: QueueOrder, asked: boolean
     const changed = is !== was;
     tell(cli, 'order', await queueNamed(holdfast, name), {
       changed,
-      glyph: cli.terminal.out.paint('ok', GLYPHS.succeeded),
+      glyph: 'succeeded',
       words: changed ? `is ${is} from now on${was ? `, and was ${was}` : ''}` : `was ${is} already`,
     });
-    return EXIT.done;
   });
 }
 
-async function limit(cli: Cli, name: string, flags: Flags): Promise<number> {
+async function limit(cli: Cli, name: string, flags: Flags): Promise<Exit> {
   const limits = limitsFrom(flags, cli.command('queues limit'));
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
@@ -223,10 +201,9 @@ async function limit(cli: Cli, name: string, flags: Flags): Promise<number> {
     const is = limitWords(queue ?? {});
     tell(cli, 'limit', queue, {
       changed: is !== limitWords(before ?? {}),
-      glyph: cli.terminal.out.paint('ok', GLYPHS.succeeded),
+      glyph: 'succeeded',
       words: is === '' ? 'has no limits' : `starts at most ${is}`,
     });
-    return EXIT.done;
   });
 }
 
@@ -241,15 +218,15 @@ function fairFrom({ fair, exact }: Flags): boolean | undefined {
 
 interface Telling {
   readonly changed: boolean;
-  readonly glyph: string;
+  readonly glyph: ShownState;
   readonly words: string;
 }
 
 function tell({ terminal }: Cli, step: string, queue: Queue | undefined, { changed, glyph, words }: Telling): void {
   if (!queue) return;
-  if (terminal.json) {
-    terminal.document(documentOf(`queues.${step}`, { exit: EXIT.done, changed, queue: queueJson(queue) }));
-  } else terminal.result(`${glyph} ${visible(queue.name)} ${words}`);
+  terminal.answer(`queues.${step}`, { exit: EXIT.done, changed, queue: queueJson(queue) }, () =>
+    terminal.result(`${terminal.out.glyph(glyph)} ${visible(queue.name)} ${words}`),
+  );
 }
 
 function orderFrom(text: string): QueueOrder {

@@ -2,18 +2,17 @@ import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { RedriveOptions, RedrivePlan } from '../../queue/redrives.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { redriveJson } from '../../views/redrive-text.ts';
-import { act } from '../action.ts';
+import { act, type Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { type RedriveFlags, redriveFilter } from '../flags/redrive-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
-import { Prompt } from '../terminal/prompt.ts';
+import { mayGoOn } from '../terminal/prompt.ts';
 
 export function declare(command: Command): void {
   command
@@ -36,7 +35,7 @@ Workers put back 1 task, then 5, then 25, each when it is known how those before
 stops itself when half of the tasks of a stage fail again as before, and leaves the rest as it is.
 See it with: holdfast redrives`;
 
-async function redrive(cli: Cli, terms: readonly string[], flags: RedriveFlags): Promise<number> {
+async function redrive(cli: Cli, terms: readonly string[], flags: RedriveFlags): Promise<Exit> {
   if (terms.length === 0) {
     throw usage('a filter is missing', {
       hints: ['for everything that is dead: holdfast redrive state:dead --note TEXT'],
@@ -52,14 +51,16 @@ async function redrive(cli: Cli, terms: readonly string[], flags: RedriveFlags):
     const plan = await holdfast.redrives.preview(selection);
     if (dryRun) return tellPlan(cli, plan, acceptDuplicate === true);
     if (plan.matches === 0) return tellNothing(cli, plan);
-    if (!(await mayStart(cli, plan, acceptDuplicate === true))) return EXIT.failed;
-    const options = {
+    if (plan.matches > 1 && cli.asks) {
+      for (const line of planLines(plan, acceptDuplicate === true)) cli.terminal.note(line);
+      if (!(await mayGoOn(cli, `Put ${plan.matches} tasks back?`))) return EXIT.failed;
+    }
+    return start(cli, holdfast, {
       ...selection,
       note: note as string,
       actor: cli.actor,
       ...(acceptDuplicate && { acceptDuplicate }),
-    };
-    return start(cli, holdfast, options);
+    });
   });
 }
 
@@ -72,15 +73,11 @@ function planJson({ matches, mayRunTwice, mustNotRunTwice, takesAtLeast }: Redri
   };
 }
 
-function tellPlan(cli: Cli, plan: RedrivePlan, acceptsDuplicate: boolean): number {
-  const { terminal } = cli;
-  if (terminal.json) {
-    terminal.document(documentOf('redrive', { exit: EXIT.done, dry_run: true, plan: planJson(plan), redrive: null }));
-    return EXIT.done;
-  }
-  for (const line of planLines(plan, acceptsDuplicate)) terminal.result(line);
-  terminal.note('Nothing was changed.');
-  return EXIT.done;
+function tellPlan({ terminal }: Cli, plan: RedrivePlan, acceptsDuplicate: boolean): void {
+  terminal.answer('redrive', { exit: EXIT.done, dry_run: true, plan: planJson(plan), redrive: null }, () => {
+    for (const line of planLines(plan, acceptsDuplicate)) terminal.result(line);
+    terminal.note('Nothing was changed.');
+  });
 }
 
 function planLines(
@@ -102,40 +99,26 @@ function planLines(
   return lines;
 }
 
-function tellNothing(cli: Cli, plan: RedrivePlan): number {
-  if (cli.terminal.json) {
-    cli.terminal.document(
-      documentOf('redrive', { exit: EXIT.done, dry_run: false, plan: planJson(plan), redrive: null }),
-    );
-  } else cli.terminal.note('No task matches, so nothing was started.');
-  return EXIT.done;
+function tellNothing({ terminal }: Cli, plan: RedrivePlan): void {
+  terminal.answer('redrive', { exit: EXIT.done, dry_run: false, plan: planJson(plan), redrive: null }, () =>
+    terminal.note('No task matches, so nothing was started.'),
+  );
 }
 
-/** Asks a person. A script is not asked. */
-async function mayStart(cli: Cli, plan: RedrivePlan, acceptsDuplicate: boolean): Promise<boolean> {
-  if (plan.matches < 2 || cli.yes || !cli.terminal.mayAsk) return true;
-  for (const line of planLines(plan, acceptsDuplicate)) cli.terminal.note(line);
-  using prompt = new Prompt();
-  if (await prompt.confirm(`Put ${plan.matches} tasks back?`)) return true;
-  cli.terminal.note('Nothing was changed.');
-  return false;
-}
-
-async function start(cli: Cli, holdfast: Holdfast, options: RedriveOptions): Promise<number> {
+async function start(cli: Cli, holdfast: Holdfast, options: RedriveOptions): Promise<void> {
   const started = await holdfast.redrive(options);
   const { terminal } = cli;
   if (terminal.json) {
     const plan = null;
     terminal.document(documentOf('redrive', { exit: EXIT.done, dry_run: false, plan, redrive: redriveJson(started) }));
-    return EXIT.done;
+    return;
   }
   const { id, selected } = started;
-  const glyph = terminal.out.paint('waiting', GLYPHS.retrying);
+  const glyph = terminal.out.glyph('retrying');
   terminal.result(`${glyph} redrive ${id} puts ${plural(selected, 'task', 'tasks')} back`);
   terminal.note(
     `Look at it: ${cli.command(`redrives show ${id}`)}        stop it: ${cli.command(`redrives cancel ${id}`)}`,
   );
   const ready = await holdfast.list({ states: ['ready'], limit: 1_000 });
   await hintAtWorkers(cli, holdfast, 'worker', typesOf(ready));
-  return EXIT.done;
 }

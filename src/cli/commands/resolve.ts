@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { glyphOf, shownState, styleOf, summaryOf } from '../../views/task-text.ts';
+import { taskJson } from '../../views/json-shapes.ts';
+import { summaryOf } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -38,7 +38,7 @@ export function declare(command: Command): void {
   act<Flags>(command, (cli, ids, flags) => resolve(cli, ids[0] as string, flags));
 }
 
-async function resolve(cli: Cli, id: string, flags: Flags): Promise<number> {
+async function resolve(cli: Cli, id: string, flags: Flags): Promise<void> {
   const given = resolutionFrom(flags);
   if (!given && !cli.terminal.mayAsk) {
     throw usage('--as is missing: what do you know of it?', {
@@ -51,19 +51,16 @@ async function resolve(cli: Cli, id: string, flags: Flags): Promise<number> {
     const resolution = given ?? (await askFor(cli, holdfast, task));
     await holdfast.resolve(task.id, { ...resolution, actor: cli.actor });
     await report(cli, holdfast, task.id, resolution);
-    return 0;
   });
 }
 
 async function report(cli: Cli, holdfast: Holdfast, id: number, { as }: Resolution): Promise<void> {
   const { terminal } = cli;
   const task = await holdfast.get(id);
-  if (terminal.json) terminal.document(documentOf('resolve', { exit: 0, task: taskJson(task) }));
-  else {
-    const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
-    const became = as === 'retry' ? 'due now, in a new round' : as;
-    terminal.result(`${glyph} #${id} ${became} (decided by ${visible(cli.actor)})`);
-  }
+  const became = as === 'retry' ? 'due now, in a new round' : as;
+  terminal.answer('resolve', { exit: 0, task: taskJson(task) }, () =>
+    terminal.result(`${terminal.out.glyph(task)} #${id} ${became} (decided by ${visible(cli.actor)})`),
+  );
   if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`, [task.type]);
   const { needs_manual: more } = (await holdfast.counts()).byState;
   const need = more === 1 ? 'needs' : 'need';

@@ -11,6 +11,7 @@ import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { collect } from '../flags/given.ts';
 import { span } from '../flags/moment.ts';
 import { type FlagWords, inFlagWords } from '../flags/named-flags.ts';
 import { addRecordFlags, enqueueOptions, type RecordFlags } from '../flags/record-flags.ts';
@@ -164,10 +165,6 @@ const FLAGS: FlagWords = {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }
 
 /** Commander takes `--no-…` for the opposite of a flag; this one is a flag of its own. */

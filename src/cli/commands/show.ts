@@ -4,10 +4,11 @@ import type { Holdfast } from '../../queue/holdfast.ts';
 import { type Answered, PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { RedriveOfTask } from '../../store/redrives.ts';
-import type { HistoryEntry, Imported } from '../../store/store.ts';
+import type { ActionEntry, ExecutionEntry, HistoryEntry, Imported, StrayEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
-import { GLYPHS, type Style } from '../../views/glyphs.ts';
+import { GLYPHS, type ShownState, shownState, signOf, stateWords } from '../../views/glyphs.ts';
 import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
+import { lastDecision } from '../../views/last-decision.ts';
 import { beganRound, newRoundOf } from '../../views/new-round.ts';
 import { redriveWords } from '../../views/redrive-of-task.ts';
 import { redriveOfTaskJson } from '../../views/redrive-text.ts';
@@ -18,14 +19,10 @@ import {
   heldWords,
   importedWords,
   isOwnType,
-  lastDecision,
   numbered,
   policyWords,
   reasoning,
   SHELL_COMMAND,
-  shownState,
-  stateWords,
-  styleOf,
   summaryOf,
 } from '../../views/task-text.ts';
 import { clockTime, until } from '../../views/times.ts';
@@ -51,7 +48,6 @@ export function declare(command: Command): void {
         const items = { task: taskJson(task), history: history.map(historyJson), redrive: redriveOfTaskJson(redrive) };
         terminal.document(documentOf('show', items));
       } else for (const line of await page(cli, holdfast, task, history, redrive)) terminal.result(line);
-      return 0;
     }),
   );
 }
@@ -81,8 +77,8 @@ async function page(
 
 /** `#41 rsync …  ↻ retrying, attempt 3 of 8 in 4m10s (14:28:39)`. */
 function title({ terminal }: Cli, task: Task, answer: Answered['answer'], now: number): string {
-  const state = shownState(task);
-  const words = terminal.out.paint(styleOf(state), `${GLYPHS[state]} ${stateWords(state)}`);
+  const { text, style } = signOf(shownState(task));
+  const words = terminal.out.paint(style, `${text} ${stateWords(shownState(task))}`);
   return `${terminal.out.paint('strong', `#${task.id}`)} ${summaryOf(task)}  ${words}${titleMore(task, answer, now)}`;
 }
 
@@ -128,13 +124,11 @@ function facts(task: Task, answer: Answered['answer'], now: number): string[] {
 
 function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEntry[], now: number): string[] {
   const numbers = numbered(history);
-  const paint = (style: Style) => (text: string) => terminal.out.paint(style, text);
   if (history.length === 0) {
     return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first try`];
   }
-  const rows = history.map((entry) => rowOf(entry, numbers.get(entry), now, paint));
-  const columns = rows[0]?.map(() => ({ title: '' })) ?? [];
-  const lines = table(columns, rows, Number.POSITIVE_INFINITY).slice(1);
+  const rows = history.map((entry) => rowOf(entry, numbers.get(entry), now));
+  const lines = table(rows[0]?.map(() => '') ?? [], rows, terminal.out, Number.POSITIVE_INFINITY).slice(1);
   return ['attempts', ...history.flatMap((entry, i) => [`  ${lines[i]}`, ...saidBelow(entry, history[i - 1])])];
 }
 
@@ -157,49 +151,40 @@ function importedBelow(imported: Imported): string[] {
     .map((line) => `       ${line}`);
 }
 
-function rowOf(entry: HistoryEntry, attempt: number | undefined, now: number, paint: Paint): Cell[] {
+function rowOf(entry: HistoryEntry, attempt: number | undefined, now: number): Cell[] {
   switch (entry.kind) {
     case 'execution':
-      return executionRow(entry, attempt, now, paint);
+      return executionRow(entry, attempt, now);
     case 'action':
-      return actRow(entry, now, paint);
+      return actionRow(entry, now);
     case 'stray':
-      return strayRow(entry, now, paint);
+      return strayRow(entry, now);
   }
 }
 
-type Paint = (style: Style) => (text: string) => string;
-type Execution = Extract<HistoryEntry, { kind: 'execution' }>;
-
-function executionRow(entry: Execution, attempt: number | undefined, now: number, paint: Paint): Cell[] {
+function executionRow(entry: ExecutionEntry, attempt: number | undefined, now: number): Cell[] {
   const { how } = endOf(entry);
-  const [glyph, style] = signOf(entry.outcome);
+  const { text: glyph, style } = signOf(LIKE[entry.outcome] ?? 'dead');
   const reason = entry.failure?.reason ?? entry.outcome;
   return [
-    { text: attempt === undefined ? '' : String(attempt) },
-    { text: clockTime(entry.startedAt, now) },
-    { text: formatDuration(Math.max(0, entry.endedAt - entry.startedAt)) },
-    { text: visible(entry.worker) },
-    { text: [glyph, visible(reason), how].filter((part) => part !== '').join('  '), paint: paint(style) },
-    { text: `→ ${decisionOf(entry)}` },
+    attempt ?? '',
+    clockTime(entry.startedAt, now),
+    formatDuration(Math.max(0, entry.endedAt - entry.startedAt)),
+    visible(entry.worker),
+    { text: [glyph, visible(reason), how].filter((part) => part !== '').join('  '), style },
+    `→ ${decisionOf(entry)}`,
   ];
 }
 
-function signOf(outcome: string): readonly [glyph: string, style: Style] {
-  switch (outcome) {
-    case 'success':
-      return [GLYPHS.succeeded, 'ok'];
-    case 'interruption':
-    case 'loss':
-      return [GLYPHS.cancelled, 'idle'];
-    case 'deferral':
-      return [GLYPHS.retrying, 'waiting'];
-    default:
-      return [GLYPHS.dead, 'dead'];
-  }
-}
+/** The state whose glyph an outcome has; a failure has that of `dead`. */
+const LIKE: Readonly<Record<string, ShownState>> = {
+  success: 'succeeded',
+  interruption: 'cancelled',
+  loss: 'cancelled',
+  deferral: 'retrying',
+};
 
-function decisionOf(entry: Execution): string {
+function decisionOf(entry: ExecutionEntry): string {
   if (entry.late) return 'too late: it changed nothing';
   if (entry.next !== 'scheduled') return entry.next;
   const why = entry.because ? reasoning(entry.because) : '';
@@ -210,7 +195,7 @@ function decisionOf(entry: Execution): string {
   return `${after}${CHARGES[entry.charge]}${why === '' ? '' : ` (${why})`}`;
 }
 
-const CHARGES: Readonly<Record<Execution['charge'], string>> = {
+const CHARGES: Readonly<Record<ExecutionEntry['charge'], string>> = {
   task: '',
   recoveries: '',
   refunded: ', counted and given back',
@@ -219,31 +204,17 @@ const CHARGES: Readonly<Record<Execution['charge'], string>> = {
   nobody: ', not counted',
 };
 
-function strayRow(entry: Extract<HistoryEntry, { kind: 'stray' }>, now: number, paint: Paint): Cell[] {
-  return [
-    { text: '' },
-    { text: clockTime(entry.at, now) },
-    { text: '' },
-    { text: visible(entry.worker) },
-    {
-      text: `${GLYPHS.dead}  ${visible(entry.failure?.reason ?? 'unreadable')}  where nobody waited for it`,
-      paint: paint('dead'),
-    },
-    { text: `→ changed nothing (execution ${entry.execution})` },
-  ];
+function strayRow(entry: StrayEntry, now: number): Cell[] {
+  const { text: glyph, style } = signOf('dead');
+  const text = `${glyph}  ${visible(entry.failure?.reason ?? 'unreadable')}  where nobody waited for it`;
+  const changed = `→ changed nothing (execution ${entry.execution})`;
+  return ['', clockTime(entry.at, now), '', visible(entry.worker), { text, style }, changed];
 }
 
-function actRow(entry: Extract<HistoryEntry, { kind: 'action' }>, now: number, paint: Paint): Cell[] {
+function actionRow(entry: ActionEntry, now: number): Cell[] {
   const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
-  const words = `${visible(entry.verb)} by ${visible(entry.actor)}${note}`;
-  return [
-    { text: '' },
-    { text: clockTime(entry.at, now) },
-    { text: '' },
-    { text: '' },
-    { text: words, paint: paint('strong') },
-    { text: `→ ${entry.to}` },
-  ];
+  const text = `${visible(entry.verb)} by ${visible(entry.actor)}${note}`;
+  return ['', clockTime(entry.at, now), '', '', { text, style: 'strong' }, `→ ${entry.to}`];
 }
 
 // ── Why, and what next ──

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { SourceCounts } from '../../store/store.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
-import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { type ListedSource, listedSource, sourceJson } from '../../views/source-list.ts';
 import { seenSource } from '../../views/source-state.ts';
 import { quoted, visible } from '../../views/visible.ts';
+import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { declareLimits, type LimitFlags, limitsFrom } from '../flags/limit-flags.ts';
@@ -16,7 +16,7 @@ import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
-import { table } from '../terminal/table.ts';
+import type { Column } from '../terminal/table.ts';
 
 /** How many sources are listed that are in their normal state: those with the most tasks. */
 const MOST_OTHERS = 50;
@@ -31,8 +31,7 @@ export function declare(command: Command): void {
   const note = ['--note <text>', 'a note about why'] as const;
   declareSubcommands<Flags>(command, list, [
     {
-      name: 'hold',
-      arguments: 'NAME [--for 2h|--until 14:30] [--note TEXT]',
+      usage: 'hold NAME [--for 2h|--until 14:30] [--note TEXT]',
       summary: 'hold a source: none of its tasks starts; running tasks go on',
       alsoCalled: ['shut', 'close', 'pause', 'stop'],
       declare: (hold) =>
@@ -44,8 +43,7 @@ export function declare(command: Command): void {
       action: (cli, [name], flags) => hold(cli, name as string, flags),
     },
     {
-      name: 'release',
-      arguments: 'NAME',
+      usage: 'release NAME',
       summary: 'release a source that is held, down, asked to wait or needs a person',
       alsoCalled: ['open', 'resume', 'unhold'],
       declare: (release) =>
@@ -58,16 +56,14 @@ export function declare(command: Command): void {
       action: (cli, [name]) => release(cli, name as string),
     },
     {
-      name: 'probe',
-      arguments: 'NAME',
+      usage: 'probe NAME',
       summary: 'test a source that is down with its next task, now',
       alsoCalled: ['test', 'check', 'try'],
       declare: (probe) => probe.argument('<name>'),
       action: (cli, [name]) => probe(cli, name as string),
     },
     {
-      name: 'limit',
-      arguments: 'NAME [--pace 10/s] [--concurrency 4] | --none',
+      usage: 'limit NAME [--pace 10/s] [--concurrency 4] | --none',
       summary: 'limit how often the tasks of a source start, and how many run at the same time',
       alsoCalled: ['throttle', 'limits', 'pace', 'rate'],
       declare: (limit) => declareLimits(limit).option(...note),
@@ -92,7 +88,7 @@ A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast lis
 
 // ── List ──
 
-async function list(cli: Cli): Promise<number> {
+async function list(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const all = await sourcesOf(holdfast, MOST_OTHERS + 1);
     const special = all.filter(({ state }) => state !== 'normal');
@@ -100,10 +96,8 @@ async function list(cli: Cli): Promise<number> {
     const shown = [...special, ...others.slice(0, MOST_OTHERS)];
     const more = others.length > MOST_OTHERS;
     const now = holdfast.now();
-    if (cli.terminal.json) {
-      cli.terminal.document(documentOf('sources', { items: shown.map((source) => sourceJson(source, now)), more }));
-    } else print(cli, shown, more);
-    return EXIT.done;
+    const items = shown.map((source) => sourceJson(source, now));
+    cli.terminal.answer('sources', { items, more }, () => print(cli, shown, more));
   });
 }
 
@@ -122,31 +116,18 @@ async function sourcesOf(holdfast: Holdfast, mostOthers: number): Promise<Listed
 
 function print(cli: Cli, sources: readonly ListedSource[], more: boolean): void {
   const { terminal } = cli;
-  if (sources.length === 0) {
-    terminal.note('Every source is in its normal state, and none has ready or running tasks.');
-    return;
-  }
   const rows = sources.map(({ name, state, glyph, style, words, ready, running, budget, next, cause }) => [
-    { text: glyph, paint: (text: string) => terminal.out.paint(style, text) },
-    { text: visible(name) },
-    { text: state === 'normal' ? '' : words },
-    { text: String(ready) },
-    { text: String(running) },
-    { text: budget },
-    { text: next },
-    { text: visible(cause) },
+    { text: glyph, style },
+    visible(name),
+    state === 'normal' ? '' : words,
+    ready,
+    running,
+    budget,
+    next,
+    visible(cause),
   ]);
-  const columns = [
-    { title: '' },
-    { title: 'SOURCE', least: 12 },
-    { title: 'STATE' },
-    { title: 'READY' },
-    { title: 'RUNNING' },
-    { title: 'BUDGET' },
-    { title: 'NEXT', least: 16 },
-    { title: 'WHY', least: 16 },
-  ];
-  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  const columns: Column[] = ['', ['SOURCE', 12], 'STATE', 'READY', 'RUNNING', 'BUDGET', ['NEXT', 16], ['WHY', 16]];
+  terminal.table(columns, rows, 'Every source is in its normal state, and none has ready or running tasks.');
   if (more) terminal.note(`Of the other sources, the ${MOST_OTHERS} with the most tasks are shown.`);
   const first = sources.find(({ state }) => state === 'needs_person' || state === 'held');
   if (first) terminal.note(`Release one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
@@ -156,7 +137,7 @@ function print(cli: Cli, sources: readonly ListedSource[], more: boolean): void 
 
 // ── Hold, release, probe, limit ──
 
-async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): Promise<number> {
+async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): Promise<Exit> {
   if (until !== undefined && time !== undefined) throw usage('--for and --until contradict each other');
   const length = time === undefined ? undefined : span(time, '--for');
   return withStore(cli, {}, async (holdfast) => {
@@ -182,11 +163,10 @@ async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): 
     const goesOn =
       source.running > 0 ? `${plural(source.running, 'running task goes on', 'running tasks go on')}. ` : '';
     cli.terminal.note(`${goesOn}Release it: ${cli.command(`sources release ${quoted(name)}`)}`);
-    return EXIT.done;
   });
 }
 
-async function release(cli: Cli, name: string): Promise<number> {
+async function release(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
     await holdfast.sources.release(name);
@@ -196,7 +176,6 @@ async function release(cli: Cli, name: string): Promise<number> {
     if (before.holdsTasks && source.ready > 0 && !cli.terminal.json) {
       await hintAtWorkersFor(cli, holdfast, { sources: [name] });
     }
-    return EXIT.done;
   });
 }
 
@@ -206,7 +185,7 @@ function afterRelease({ state, ready }: ListedSource): string {
   return ready > 0 ? `: ${plural(ready, 'ready task goes', 'ready tasks go')} on${slowly}` : '';
 }
 
-async function probe(cli: Cli, name: string): Promise<number> {
+async function probe(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
     const changed = await holdfast.sources.probe(name);
@@ -218,11 +197,10 @@ async function probe(cli: Cli, name: string): Promise<number> {
       : `is not tested: ${before.state === 'normal' ? 'it is in its normal state' : `it is ${before.words}`}`;
     tell(cli, holdfast, 'probe', source, { changed, words });
     if (changed && source.ready > 0 && !cli.terminal.json) await hintAtWorkersFor(cli, holdfast, { sources: [name] });
-    return EXIT.done;
   });
 }
 
-async function limit(cli: Cli, name: string, { note, ...flags }: Flags): Promise<number> {
+async function limit(cli: Cli, name: string, { note, ...flags }: Flags): Promise<Exit> {
   const limits = limitsFrom(flags, cli.command('sources limit'));
   return withStore(cli, {}, async (holdfast) => {
     const before = await sourceOf(holdfast, name);
@@ -234,7 +212,6 @@ async function limit(cli: Cli, name: string, { note, ...flags }: Flags): Promise
     const source = await sourceOf(holdfast, name);
     const words = source.limits === '' ? 'has no limits' : `starts at most ${source.limits}`;
     tell(cli, holdfast, 'limit', source, { changed: before.limits !== source.limits, words });
-    return EXIT.done;
   });
 }
 
@@ -245,13 +222,11 @@ interface Done {
 
 function tell(cli: Cli, holdfast: Holdfast, verb: string, source: ListedSource, { changed, words }: Done): void {
   const { terminal } = cli;
-  if (terminal.json) {
-    const content = { exit: EXIT.done, changed, source: sourceJson(source, holdfast.now()) };
-    terminal.document(documentOf(`sources.${verb}`, content));
-    return;
-  }
   const glyph = source.glyph === '' ? GLYPHS.ready : source.glyph;
-  terminal.result(`${terminal.out.paint(source.style, glyph)} ${visible(source.name)} ${words}`);
+  const content = { exit: EXIT.done, changed, source: sourceJson(source, holdfast.now()) };
+  terminal.answer(`sources.${verb}`, content, () =>
+    terminal.result(`${terminal.out.paint(source.style, glyph)} ${visible(source.name)} ${words}`),
+  );
 }
 
 /** @throws Problem for a name that may be a slip for a source that is held, which would stay held. */

@@ -2,9 +2,9 @@ import { REASONS } from '../../failure/classify/reasons.ts';
 import type { Counts } from '../../store/store.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import { adviceFor } from '../../views/advice.ts';
+import { stateWords } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
-import { stateWords, styleOf } from '../../views/task-text.ts';
 import { rfc3339, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
@@ -65,9 +65,7 @@ export function printSummary(cli: Cli, store: string, counts: Counts, heldBack: 
   if (actions.length === 0) return;
   const needing = actions.reduce((sum, { count }) => sum + count, 0);
   terminal.result('');
-  terminal.result(
-    out.paint(styleOf('needs_manual'), `ACTION REQUIRED: ${plural(needing, 'task needs', 'tasks need')} a person`),
-  );
+  terminal.result(out.paint('human', `ACTION REQUIRED: ${plural(needing, 'task needs', 'tasks need')} a person`));
   for (const { reason, count, advice, command } of actions) {
     terminal.result(`  ${count} ${visible(reason)}: ${advice}`);
     terminal.result(`      ${out.paint('idle', command)}`);

@@ -1,15 +1,14 @@
-import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { ClockRecord, Counts, SourceCounts, SourceRecord, WorkerRecord } from '../../store/store.ts';
 import { adviceFor } from '../../views/advice.ts';
 import { type DoneBy, doneByWords } from '../../views/done-by.ts';
-import { GLYPHS, type ShownState, type Style } from '../../views/glyphs.ts';
+import { type ShownState, signOf, stateWords } from '../../views/glyphs.ts';
 import { documentOf, workerJson } from '../../views/json-shapes.ts';
-import { plural } from '../../views/plural.ts';
+import { capital, plural } from '../../views/plural.ts';
 import { seenSource, shownSourceState, sourceCause, sourceNext } from '../../views/source-state.ts';
-import { isOwnType, stateWords, styleOf } from '../../views/task-text.ts';
+import { isOwnType } from '../../views/task-text.ts';
 import { ago, clockTime, rfc3339, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import { clockTrouble } from '../../worker/clock-trouble.ts';
@@ -21,6 +20,7 @@ import { withStore } from '../opening/open-store.ts';
 import { type FoundConfig, readConfig } from '../opening/read-config.ts';
 import { padded, widthOf } from '../terminal/width.ts';
 import { printSummary } from './status-summary.ts';
+import { processWords } from './workers.ts';
 
 /** How many tasks are named in one line. */
 const MOST_NAMED = 5;
@@ -38,20 +38,7 @@ interface Flags {
 
 /** Something that a person should look at: what, why it matters, and the command that leads there. */
 interface Attention {
-  readonly kind:
-    | 'needs_manual'
-    | 'dead'
-    | 'no_worker'
-    | 'lease_lapsed'
-    | 'source_held'
-    | 'source_needs_person'
-    | 'source_down'
-    | 'queue_paused'
-    | 'worker_paused'
-    | 'redrive_stopped'
-    | 'redrive_paused'
-    | 'clock'
-    | 'config_refused';
+  readonly kind: keyof typeof SIGNS;
   readonly count: number;
   readonly reason?: string;
   readonly text: string;
@@ -278,25 +265,22 @@ function sourceAttention(cli: Cli, record: SourceRecord, count: number, now: num
   return [];
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-const SIGNS: Readonly<Record<Attention['kind'], readonly [glyph: string, style: Style]>> = {
-  needs_manual: [GLYPHS.needs_manual, styleOf('needs_manual')],
-  dead: [GLYPHS.dead, styleOf('dead')],
-  no_worker: [GLYPHS.held, 'waiting'],
-  lease_lapsed: [GLYPHS.dead, styleOf('dead')],
-  source_held: [GLYPHS.held, 'waiting'],
-  source_needs_person: [GLYPHS.needs_manual, styleOf('needs_manual')],
-  source_down: [GLYPHS.held, 'waiting'],
-  queue_paused: [GLYPHS.held, 'waiting'],
-  worker_paused: [GLYPHS.held, 'waiting'],
-  redrive_stopped: [GLYPHS.dead, 'dead'],
-  redrive_paused: [GLYPHS.held, 'waiting'],
-  clock: [GLYPHS.held, 'waiting'],
-  config_refused: [GLYPHS.dead, styleOf('dead')],
-};
+/** The state whose glyph each kind has. */
+const SIGNS = {
+  needs_manual: 'needs_manual',
+  dead: 'dead',
+  no_worker: 'held',
+  lease_lapsed: 'dead',
+  source_held: 'held',
+  source_needs_person: 'needs_manual',
+  source_down: 'held',
+  queue_paused: 'held',
+  worker_paused: 'held',
+  redrive_stopped: 'dead',
+  redrive_paused: 'held',
+  clock: 'held',
+  config_refused: 'dead',
+} as const satisfies Record<string, ShownState>;
 
 function screen(
   cli: Cli,
@@ -311,13 +295,15 @@ function screen(
   if (attention.length === 0) terminal.result('Nothing needs attention.');
   else terminal.result('Attention');
   for (const { kind, text, command } of attention) {
-    const [glyph, style] = SIGNS[kind];
-    terminal.result(`  ${out.paint(style, glyph)} ${text}`);
+    terminal.result(`  ${out.glyph(SIGNS[kind])} ${text}`);
     terminal.result(`      ${out.paint('idle', command)}`);
   }
   const totals = totalsOf(counts)
     .filter(([, count]) => count > 0)
-    .map(([state, count]) => out.paint(styleOf(state), `${GLYPHS[state]} ${count} ${stateWords(state)}`));
+    .map(([state, count]) => {
+      const { text, style } = signOf(state);
+      return out.paint(style, `${text} ${count} ${stateWords(state)}`);
+    });
   terminal.result(`Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`);
   terminal.result(`Due      ${dueLine(counts, now)}`);
   const lines = workerLines(alive, now);
@@ -349,10 +335,9 @@ function workerLines(alive: readonly WorkerRecord[], now: number): string[] {
   if (alive.length === 0) return ['none'];
   const width = Math.max(...alive.map(({ name }) => widthOf(visible(name))));
   return alive.map((worker) => {
-    const where = worker.host === hostname() ? `pid ${worker.pid}` : `pid ${worker.pid} on ${visible(worker.host)}`;
     const only = worksAll(worker) ? '' : ', only its own tasks';
     const paused = worker.trouble ? `, claims nothing: ${visible(worker.trouble.reason)}` : '';
-    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${ago(worker.joinedAt, now).replace(' ago', '')} (${where}${only}${paused})`;
+    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${ago(worker.joinedAt, now).replace(' ago', '')} (${processWords(worker)}${only}${paused})`;
   });
 }
 

@@ -3,7 +3,6 @@ import type { Holdfast } from '../../queue/holdfast.ts';
 import type { ActionOptions } from '../../queue/operate.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -11,7 +10,7 @@ import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from '../problem.ts';
-import { Prompt } from '../terminal/prompt.ts';
+import { mayGoOn } from '../terminal/prompt.ts';
 
 export interface ActionFlags {
   readonly note?: string;
@@ -53,7 +52,7 @@ async function actOnAll<Flags extends ActionFlags>(
   flags: Flags,
   action: TaskAction<Flags>,
 ): Promise<number> {
-  if (!(await mayGoOn(cli, ids.length, action.asks))) return EXIT.failed;
+  if (action.asks && ids.length > 1 && !(await mayGoOn(cli, action.asks(ids.length)))) return EXIT.failed;
   const done: Done[] = [];
   const problems: Problem[] = [];
   for (const id of ids) {
@@ -92,18 +91,9 @@ async function actOn<Flags extends ActionFlags>(
   const task = await holdfast.get(before.id);
   const { terminal } = cli;
   if (!terminal.json) {
-    const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+    const glyph = terminal.out.glyph(task);
     terminal.result(`${glyph} #${task.id} ${action.words(task, before, holdfast.now())}`);
     for (const line of (await action.next?.(cli, holdfast, task)) ?? []) terminal.note(`  ${line}`);
   }
   return { task, from: before.state };
-}
-
-/** Asks a person who named several tasks. A script is not asked. */
-async function mayGoOn(cli: Cli, count: number, asks: ((count: number) => string) | undefined): Promise<boolean> {
-  if (!asks || count < 2 || cli.yes || !cli.terminal.mayAsk) return true;
-  using prompt = new Prompt();
-  if (await prompt.confirm(asks(count))) return true;
-  cli.terminal.note('Nothing was changed.');
-  return false;
 }

@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { hasEnded } from '../../task.ts';
+import { isOver } from '../../task.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { glyphOf, shownState, styleOf } from '../../views/task-text.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { span } from '../flags/moment.ts';
@@ -53,7 +52,7 @@ async function untilOver(
   timeoutMs: number | undefined,
 ): Promise<readonly Task[]> {
   const watch = await Watch.start(holdfast, tasks, isOver);
-  for (const task of tasks.filter(isOver)) await report(cli, holdfast, task);
+  for (const task of tasks.filter(({ state }) => isOver(state))) await report(cli, holdfast, task);
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(watch.open));
   for (const { id } of watch.open.filter(({ state }) => state === 'held')) {
     cli.terminal.note(`#${id} is held. Release it: ${cli.command(`release ${id}`)}`);
@@ -68,7 +67,7 @@ async function untilOver(
   try {
     while (watch.open.length > 0 && !timedOut) {
       await sleeper.sleep(LOOK_EVERY_MS);
-      for (const { task } of await watch.lookAgain()) if (isOver(task)) await report(cli, holdfast, task);
+      for (const { task } of await watch.lookAgain()) if (isOver(task.state)) await report(cli, holdfast, task);
     }
   } finally {
     stop();
@@ -83,10 +82,6 @@ async function untilOver(
 
 async function report({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<void> {
   if (terminal.json) return;
-  const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
+  const glyph = terminal.out.glyph(task);
   terminal.result(`#${task.id} ${glyph} ${endLine(task, await holdfast.history(task.id))}`);
-}
-
-function isOver({ state }: Task): boolean {
-  return hasEnded(state) || state === 'needs_manual';
 }

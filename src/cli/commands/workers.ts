@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { WorkerNotFoundError } from '../../errors.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Takes, WorkerRecord } from '../../store/store.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
-import { documentOf, workerJson } from '../../views/json-shapes.ts';
+import { signOf } from '../../views/glyphs.ts';
+import { workerJson } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { ago, clockTime, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
@@ -15,14 +15,13 @@ import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { nearest } from '../suggest.ts';
-import { Prompt } from '../terminal/prompt.ts';
-import { table } from '../terminal/table.ts';
+import { mayGoOn } from '../terminal/prompt.ts';
+import type { Column } from '../terminal/table.ts';
 
 export function declare(command: Command): void {
   declareSubcommands(command, list, [
     {
-      name: 'end',
-      arguments: 'WORKER…',
+      usage: 'end WORKER…',
       summary: 'end the leases of workers that live but are stuck',
       alsoCalled: ['stop', 'kill', 'rm', 'remove', 'terminate', 'evict'],
       declare: (end) => end.argument('<workers...>').addHelpText('after', ENDING),
@@ -45,50 +44,28 @@ is done to its process.`;
 
 // ── List ──
 
-async function list(cli: Cli): Promise<number> {
+async function list(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const [workers, now] = [await holdfast.workers(), holdfast.now()];
-    if (cli.terminal.json) {
-      const items = workers.map((worker) => workerJson(worker, worker.keepsTasks));
-      cli.terminal.document(documentOf('workers', { items }));
-    } else print(cli, workers, now);
-    return EXIT.done;
+    const items = workers.map((worker) => workerJson(worker, worker.keepsTasks));
+    cli.terminal.answer('workers', { items }, () => print(cli, workers, now));
   });
 }
 
 function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
   const { terminal } = cli;
-  if (workers.length === 0) {
-    terminal.note(`No worker is there. Start one: ${cli.command('worker')}`);
-    return;
-  }
-  const rows = workers.map((worker) => {
-    const alive = worker.keepsTasks;
-    return [
-      {
-        text: alive ? GLYPHS.running : GLYPHS.dead,
-        paint: (text: string) => terminal.out.paint(alive ? 'active' : 'dead', text),
-      },
-      { text: String(worker.id) },
-      { text: visible(worker.name) },
-      { text: worker.host === hostname() ? `pid ${worker.pid}` : `pid ${worker.pid} on ${visible(worker.host)}` },
-      { text: clockTime(worker.joinedAt, now) },
-      { text: leaseWords(worker, now) },
-      { text: String(worker.running) },
-      { text: takesWords(worker) },
-    ];
-  });
-  const columns = [
-    { title: '' },
-    { title: 'ID' },
-    { title: 'NAME', least: 8 },
-    { title: 'WHERE', least: 10 },
-    { title: 'JOINED' },
-    { title: 'LEASE' },
-    { title: 'RUNNING' },
-    { title: 'TAKES', least: 12 },
-  ];
-  for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+  const rows = workers.map((worker) => [
+    signOf(worker.keepsTasks ? 'running' : 'dead'),
+    worker.id,
+    visible(worker.name),
+    processWords(worker),
+    clockTime(worker.joinedAt, now),
+    leaseWords(worker, now),
+    worker.running,
+    takesWords(worker),
+  ]);
+  const columns: Column[] = ['', 'ID', ['NAME', 8], ['WHERE', 10], 'JOINED', 'LEASE', 'RUNNING', ['TAKES', 12]];
+  terminal.table(columns, rows, `No worker is there. Start one: ${cli.command('worker')}`);
   for (const { name, trouble } of workers) {
     if (!trouble) continue;
     const what = `${visible(name)} cannot work properly and claims only single tasks to test, since ${clockTime(trouble.since, now)}`;
@@ -99,6 +76,11 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
   const holds = plural(stale.running, 'task', 'tasks');
   terminal.note(`${visible(stale.name)} still holds ${holds}. A running worker takes over by itself, when it is sure;`);
   terminal.note(`  do not wait for that: ${cli.command(`workers end ${stale.id}`)}`);
+}
+
+/** `pid 731`, with its host where that is another one. */
+export function processWords({ host, pid }: WorkerRecord): string {
+  return host === hostname() ? `pid ${pid}` : `pid ${pid} on ${visible(host)}`;
 }
 
 /** How long it is believed. A lease that ended is not taken away before somebody has watched it for a while. */
@@ -126,7 +108,7 @@ function takesWords(worker: WorkerRecord): string {
 async function end(cli: Cli, texts: readonly string[]): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const workers = findWorkers(cli, texts, await holdfast.workers());
-    if (!(await mayEnd(cli, workers))) return EXIT.failed;
+    if (workers.some(({ running }) => running > 0) && !(await mayGoOn(cli, questionAbout(workers)))) return EXIT.failed;
     const ended: WorkerRecord[] = [];
     for (const worker of workers) if (await endOne(holdfast, worker)) ended.push(worker);
     await tell(cli, holdfast, workers, ended);
@@ -178,17 +160,10 @@ function ambiguous(cli: Cli, text: string, workers: readonly WorkerRecord[]): Pr
   });
 }
 
-/** In a script the names were written down; a person is asked once more before something that runs is taken away. */
-async function mayEnd(cli: Cli, workers: readonly WorkerRecord[]): Promise<boolean> {
+function questionAbout(workers: readonly WorkerRecord[]): string {
   const running = workers.reduce((sum, worker) => sum + worker.running, 0);
-  if (running === 0 || cli.yes || !cli.terminal.mayAsk) return true;
   const names = workers.map(({ id, name }) => `${visible(name)} (ID ${id})`).join(', ');
-  using prompt = new Prompt();
-  if (await prompt.confirm(`End ${names}? ${plural(running, 'task that runs is', 'tasks that run are')} taken away.`)) {
-    return true;
-  }
-  cli.terminal.note('Nothing was changed.');
-  return false;
+  return `End ${names}? ${plural(running, 'task that runs is', 'tasks that run are')} taken away.`;
 }
 
 async function tell(
@@ -198,23 +173,20 @@ async function tell(
   ended: readonly WorkerRecord[],
 ): Promise<void> {
   const { terminal } = cli;
-  if (terminal.json) {
-    const items = workers.map(({ id, name, running }) => ({
-      id,
-      name,
-      running,
-      ended: ended.some((one) => one.id === id),
-    }));
-    terminal.document(documentOf('workers.end', { exit: EXIT.done, items }));
-  } else {
-    for (const worker of workers) {
-      const glyph = terminal.out.paint('idle', GLYPHS.cancelled);
-      const words = ended.includes(worker)
-        ? `is ended, ${plural(worker.running, 'task', 'tasks')} to be taken over`
+  const items = workers.map(({ id, name, running }) => ({
+    id,
+    name,
+    running,
+    ended: ended.some((one) => one.id === id),
+  }));
+  terminal.answer('workers.end', { exit: EXIT.done, items }, () => {
+    for (const item of items) {
+      const words = item.ended
+        ? `is ended, ${plural(item.running, 'task', 'tasks')} to be taken over`
         : 'has left already';
-      terminal.result(`${glyph} ${visible(worker.name)} (ID ${worker.id}) ${words}`);
+      terminal.result(`${terminal.out.glyph('cancelled')} ${visible(item.name)} (ID ${item.id}) ${words}`);
     }
-  }
+  });
   if (!ended.some(({ running }) => running > 0) || (await someoneWorks(holdfast))) return;
   terminal.note(`No other worker is running to take over: start ${cli.command('worker')}`);
 }

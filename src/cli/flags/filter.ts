@@ -64,12 +64,7 @@ export function parseTerms<Of extends Keys>(text: string, keys: Of): Terms<Of> {
   return filter as Terms<Of>;
 }
 
-/** Writes a filter the way `parseFilter` reads it. */
-export function printFilter(filter: Filter): string {
-  return printTerms(filter, FILTER_KEYS);
-}
-
-/** The same with other keys. */
+/** Writes terms the way `parseTerms` reads them. */
 export function printTerms<Of extends Keys>(filter: Terms<Of>, keys: Of): string {
   const values = filter as Readonly<Record<string, readonly string[] | undefined>>;
   return Object.entries(keys)

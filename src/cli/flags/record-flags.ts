@@ -5,8 +5,8 @@ import { presetFor } from '../../failure/presets.ts';
 import type { EnqueueOptions } from '../../queue/enqueue.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { HIGHEST_PRIORITY, hasEnded } from '../../task.ts';
-import { glyphOf, isOwnType, shownState, styleOf, summaryOf } from '../../views/task-text.ts';
+import { HIGHEST_PRIORITY, isOver } from '../../task.ts';
+import { isOwnType, summaryOf } from '../../views/task-text.ts';
 import { until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
@@ -88,8 +88,8 @@ export function foundByKey(cli: Cli, task: Task, input: unknown): void {
 export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Promise<string> {
   const { terminal } = cli;
   if (terminal.quiet) return String(task.id);
-  const glyph = terminal.out.paint(styleOf(shownState(task)), glyphOf(task));
-  if (hasEnded(task.state) || task.state === 'needs_manual') {
+  const glyph = terminal.out.glyph(task);
+  if (isOver(task.state)) {
     return `${glyph} #${task.id} ${endLine(task, await holdfast.history(task.id))}`;
   }
   const now = holdfast.now();

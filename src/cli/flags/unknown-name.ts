@@ -2,7 +2,7 @@ import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { Problem } from '../problem.ts';
 import { nearest } from '../suggest.ts';
-import { Prompt } from '../terminal/prompt.ts';
+import { mayGoOn } from '../terminal/prompt.ts';
 
 /** A source or queue that a person named. */
 export interface Named {
@@ -29,10 +29,7 @@ export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' 
   const { terminal } = cli;
   if (!terminal.mayAsk) throw unknownName(cli, named, `to ${action} it before its first task, add --yes`);
   for (const line of [unknown(named), ...likely(named)]) terminal.warn(line);
-  using prompt = new Prompt();
-  if (await prompt.confirm(`Do you want to ${action} it before its first task?`)) return true;
-  terminal.note('Nothing was changed.');
-  return false;
+  return mayGoOn(cli, `Do you want to ${action} it before its first task?`);
 }
 
 /** A source is known from when a task of it first was due: until then it stands with the task alone. */

@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { hasEnded } from '../../task.ts';
+import { isOver, type TaskState } from '../../task.ts';
 import { SHELL_COMMAND } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -112,8 +112,9 @@ export async function workHere(
     lostWorkers: await lostWorkers(holdfast),
   });
   try {
-    const watch = await Watch.start(holdfast, tasks, isOver);
-    for (const task of tasks.filter(isOver)) progress.over(task, await holdfast.history(task.id));
+    const watch = await Watch.start(holdfast, tasks, isOverHere);
+    for (const task of tasks.filter(({ state }) => isOverHere(state)))
+      progress.over(task, await holdfast.history(task.id));
     await progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.now());
     if (watch.open.length > 0) await work(cli, foreground, watch, progress, options);
     for (const change of await watch.look()) progress.change(change);
@@ -186,14 +187,14 @@ function dueAtOnce({ dueAt: _, ...task }: Task): Task {
 /** The exit code for tasks: 75 if one is not finished, else 4 if one needs a person, else 1 if one failed, else 0. */
 export function exitOfTasks(tasks: readonly Pick<Task, 'state'>[]): number {
   const states = new Set(tasks.map(({ state }) => state));
-  if (tasks.some(({ state }) => !hasEnded(state) && state !== 'needs_manual')) return EXIT.notFinished;
+  if (tasks.some(({ state }) => !isOver(state))) return EXIT.notFinished;
   if (states.has('needs_manual')) return EXIT.needsPerson;
   return states.has('dead') || states.has('cancelled') ? EXIT.failed : EXIT.done;
 }
 
-/** Whether nothing more happens to it by itself: it ended, needs a person, or is held. */
-function isOver({ state }: Task): boolean {
-  return hasEnded(state) || state === 'needs_manual' || state === 'held';
+/** Whether there is nothing left to do here: it is over, or an operator holds it. */
+function isOverHere(state: TaskState): boolean {
+  return isOver(state) || state === 'held';
 }
 
 function killAfterOf({ type, input }: Task): number {

@@ -1,23 +1,19 @@
 import { formatDuration } from '../../duration.ts';
 import type { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { HistoryEntry } from '../../store/store.ts';
-import { hasEnded } from '../../task.ts';
+import type { ActionEntry, ExecutionEntry, HistoryEntry } from '../../store/store.ts';
+import { isOver } from '../../task.ts';
 import { adviceFor, answersTo } from '../../views/advice.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
+import { GLYPHS, shownState, stateWords } from '../../views/glyphs.ts';
+import { lastDecision } from '../../views/last-decision.ts';
 import {
   endOf,
   FILE_MOVE,
-  glyphOf,
   heldSentence,
   isAmbiguous,
-  lastDecision,
   numbered,
   policyWords,
   reasoning,
-  shownState,
-  stateWords,
-  styleOf,
   summaryOf,
   triesUsed,
 } from '../../views/task-text.ts';
@@ -74,7 +70,7 @@ export class Progress {
       for (const task of tasks) await this.#header(task, now);
       return;
     }
-    const running = this.#cli.terminal.err.paint('active', GLYPHS.running);
+    const running = this.#cli.terminal.err.glyph('running');
     this.#note(`${running} ${tasks.length} tasks, #${tasks[0]?.id} to #${tasks.at(-1)?.id}`);
   }
 
@@ -90,7 +86,7 @@ export class Progress {
       ...(task.running ? [this.#whereItRuns(task.running.worker)] : []),
       ...(task.deadline ? [`until ${clockTime(task.deadline.getTime(), now)}`] : []),
     ];
-    const line = `${err.paint('active', GLYPHS.running)} #${task.id} ${summaryOf(task)}`;
+    const line = `${err.glyph('running')} #${task.id} ${summaryOf(task)}`;
     this.#note(`${line}   ${err.paint('idle', parts.join(', '))}`);
     this.#held(task);
   }
@@ -102,7 +98,7 @@ export class Progress {
     const { err } = this.#cli.terminal;
     const why = this.#cli.command(`explain ${task.id}`);
     this.#note(
-      `  ${this.#whose(task)}${err.paint('waiting', GLYPHS.held)} held: ${sentence} (why: ${why})${err.paint('idle', this.#hint())}`,
+      `  ${this.#whose(task)}${err.glyph('held')} held: ${sentence} (why: ${why})${err.paint('idle', this.#hint())}`,
     );
   }
 
@@ -130,7 +126,7 @@ export class Progress {
     }
     this.#elsewhere(before, task);
     if (task.heldBy !== before.heldBy) this.#held(task);
-    if (hasEnded(task.state) || task.state === 'needs_manual' || task.state === 'held') this.#end(task, history, news);
+    if (isOver(task.state) || task.state === 'held') this.#end(task, history, news);
   }
 
   /** A task about which nothing is left to do here. */
@@ -157,32 +153,32 @@ export class Progress {
     this.#note(`  continue here  ${resume}        in the background  ${this.#cli.command('worker')}`);
   }
 
-  #execution(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>, attempt: number): void {
+  #execution(task: Task, entry: ExecutionEntry, attempt: number): void {
     const { err } = this.#cli.terminal;
     const took = formatDuration(Math.max(0, entry.endedAt - entry.startedAt));
     const start = `  ${this.#whose(task)}attempt ${attempt}`;
     const elsewhere = this.#isOwn(entry.worker) ? [] : [`on ${visible(entry.worker)}`];
     switch (entry.outcome) {
       case 'success':
-        this.#parts(start, `${err.paint('ok', GLYPHS.succeeded)} ${took}`, ...elsewhere);
+        this.#parts(start, `${err.glyph('succeeded')} ${took}`, ...elsewhere);
         break;
       case 'interruption':
-        this.#parts(start, `${err.paint('idle', GLYPHS.cancelled)} ${took}`, 'interrupted, not counted', ...elsewhere);
+        this.#parts(start, `${err.glyph('cancelled')} ${took}`, 'interrupted, not counted', ...elsewhere);
         break;
       case 'loss':
         this.#parts(start, `${err.paint('waiting', GLYPHS.cancelled)} ${took}`, `lost with ${visible(entry.worker)}`);
         break;
       case 'expiry':
-        this.#parts(`  ${this.#whose(task)}${err.paint('dead', GLYPHS.dead)} its deadline passed`);
+        this.#parts(`  ${this.#whose(task)}${err.glyph('dead')} its deadline passed`);
         break;
       default:
-        this.#parts(start, `${err.paint('dead', GLYPHS.dead)} ${took}`, ...this.#failure(task, entry), ...elsewhere);
+        this.#parts(start, `${err.glyph('dead')} ${took}`, ...this.#failure(task, entry), ...elsewhere);
     }
     if (entry.late) this.#note('    too late: the lease had ended, so this changed nothing');
     else if (entry.next === 'scheduled') this.#nextTry(task, entry);
   }
 
-  #failure(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>): string[] {
+  #failure(task: Task, entry: ExecutionEntry): string[] {
     const { how, said } = endOf(entry);
     const same = said !== '' && this.#lastSaid.get(task.id) === said;
     this.#lastSaid.set(task.id, said);
@@ -192,9 +188,9 @@ export class Progress {
     );
   }
 
-  #nextTry(task: Task, entry: Extract<HistoryEntry, { kind: 'execution' }>): void {
+  #nextTry(task: Task, entry: ExecutionEntry): void {
     const { err } = this.#cli.terminal;
-    const glyph = `  ${this.#whose(task)}${err.paint('waiting', GLYPHS.retrying)}`;
+    const glyph = `  ${this.#whose(task)}${err.glyph('retrying')}`;
     if (!entry.after) {
       if (entry.outcome !== 'interruption') this.#note(`${glyph} next try at once${this.#why(entry)}`);
       return;
@@ -207,13 +203,13 @@ export class Progress {
     this.#note(`${glyph} next try in ${formatDuration(entry.after)}${this.#why(entry)}${hint}`);
   }
 
-  #why({ because }: Extract<HistoryEntry, { kind: 'execution' }>): string {
+  #why({ because }: ExecutionEntry): string {
     if (because?.step === 'source_down') return ' (its source is down or needs a person: not counted)';
     const parts = because ? reasoning(because) : '';
     return parts === '' ? '' : ` (${parts})`;
   }
 
-  #act(task: Task, entry: Extract<HistoryEntry, { kind: 'action' }>): void {
+  #act(task: Task, entry: ActionEntry): void {
     const note = entry.note === undefined ? '' : `: ${visible(entry.note)}`;
     const asked = entry.to === 'running' ? ' (asked for; its worker hears of it)' : '';
     this.#note(`  ${this.#whose(task)}${visible(entry.verb)} by ${visible(entry.actor)}${asked}${note}`);
@@ -224,7 +220,7 @@ export class Progress {
     const worker = task.running?.worker;
     if (worker === undefined || this.#isOwn(worker)) return;
     if (before.running?.worker === worker && before.executions === task.executions) return;
-    const glyph = this.#cli.terminal.err.paint('active', GLYPHS.running);
+    const glyph = this.#cli.terminal.err.glyph('running');
     this.#note(`  ${glyph} ${visible(worker)} has taken #${task.id}: following it`);
   }
 
@@ -241,7 +237,7 @@ export class Progress {
     const ranFor = this.#ranFor.get(task.id);
     if (ranFor === undefined) this.#outputFromElsewhere(task);
     else if (!this.#options.many && !news.some((entry) => entry.kind === 'execution')) {
-      this.#parts('  attempt 1', `${this.#cli.terminal.err.paint('ok', GLYPHS.succeeded)} ${formatDuration(ranFor)}`);
+      this.#parts('  attempt 1', `${this.#cli.terminal.err.glyph('succeeded')} ${formatDuration(ranFor)}`);
     }
   }
 
@@ -265,7 +261,7 @@ export class Progress {
     const { terminal } = this.#cli;
     const onStdout = this.#options.endsOnStdout && !terminal.json;
     const channel = onStdout ? terminal.out : terminal.err;
-    const line = `${channel.paint(styleOf(shownState(task)), glyphOf(task))} #${task.id} ${text}`;
+    const line = `${channel.glyph(task)} #${task.id} ${text}`;
     if (onStdout) terminal.result(line);
     else if (task.state === 'succeeded') terminal.note(line);
     else terminal.warn(line);

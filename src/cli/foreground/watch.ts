@@ -1,6 +1,7 @@
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
+import type { TaskState } from '../../task.ts';
 import { heldSentence } from '../../views/task-text.ts';
 
 /** How often we look for what others did. What we do ourselves is looked at at once. */
@@ -26,23 +27,27 @@ interface Seen {
 /** Tasks that are looked at again and again, by whoever they are worked, until each of them is over. */
 export class Watch {
   readonly #holdfast: Holdfast;
-  readonly #isOver: (task: Task) => boolean;
+  readonly #isOver: (state: TaskState) => boolean;
   readonly #seen = new Map<number, Seen>();
   readonly #open = new Set<number>();
   readonly #touched = new Set<number>();
   #lookAroundAt = 0;
 
-  private constructor(holdfast: Holdfast, isOver: (task: Task) => boolean) {
+  private constructor(holdfast: Holdfast, isOver: (state: TaskState) => boolean) {
     this.#holdfast = holdfast;
     this.#isOver = isOver;
   }
 
   /** Watches from here on: what has happened before is no news. */
-  static async start(holdfast: Holdfast, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
+  static async start(
+    holdfast: Holdfast,
+    tasks: readonly Task[],
+    isOver: (state: TaskState) => boolean,
+  ): Promise<Watch> {
     const watch = new Watch(holdfast, isOver);
     for (const task of tasks) {
       watch.#seen.set(task.id, { task, entries: new Set((await holdfast.history(task.id)).map(nameOf)) });
-      if (!isOver(task)) watch.#open.add(task.id);
+      if (!isOver(task.state)) watch.#open.add(task.id);
     }
     return watch;
   }
@@ -89,7 +94,7 @@ export class Watch {
       if (signatureOf(task) === signatureOf(before)) continue;
       const history = await this.#holdfast.history(id);
       this.#seen.set(id, { task, entries: new Set(history.map(nameOf)) });
-      if (this.#isOver(task)) this.#open.delete(id);
+      if (this.#isOver(task.state)) this.#open.delete(id);
       changes.push({ before, task, history, news: history.filter((entry) => !entries.has(nameOf(entry))) });
     }
     return changes;

@@ -2,9 +2,9 @@ import type { Config } from '../../config/config.ts';
 import { formatDuration } from '../../duration.ts';
 import type { InvalidConfigError } from '../../errors.ts';
 import { readStored } from '../../stored-json.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
+import { type ShownState, stateWords } from '../../views/glyphs.ts';
 import { becauseJson, failureJson } from '../../views/json-shapes.ts';
-import { endOf, OWN_TYPES, OWN_TYPES_TEXT, stateWords, styleOf, summaryOf } from '../../views/task-text.ts';
+import { endOf, OWN_TYPES, OWN_TYPES_TEXT, summaryOf } from '../../views/task-text.ts';
 import { clockTime } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { WorkerEvent } from '../../worker/worker.ts';
@@ -116,8 +116,8 @@ export class WorkerReport {
     this.#terminal.document({ schema: 'holdfast.worker/v1', at, event, worker: this.#worker, ...fields });
   }
 
-  #glyph(state: keyof typeof GLYPHS): string {
-    return this.#terminal.out.paint(styleOf(state), GLYPHS[state]);
+  #glyph(state: ShownState): string {
+    return this.#terminal.out.glyph(state);
   }
 }
 

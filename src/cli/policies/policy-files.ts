@@ -3,7 +3,6 @@ import type { Change, Comparison } from '../../config/compare.ts';
 import type { Registry } from '../../config/registry.ts';
 import { type ConfigProblem, InvalidConfigError } from '../../errors.ts';
 import { describeOrigin, type Origin } from '../../failure/layers.ts';
-import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { pathWords, valueWords } from '../../views/policy-text.ts';
 import { visible } from '../../views/visible.ts';
@@ -20,21 +19,18 @@ export async function validate(cli: Cli, given: string | undefined): Promise<num
   const { file, problems } = given === undefined ? await problemsHere(cli) : await problemsIn(given);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const exit = errors > 0 ? EXIT.invalidConfig : EXIT.done;
-  const { terminal } = cli;
-  if (terminal.json) {
-    const counts = { errors, warnings: problems.length - errors };
-    const found = { exit, file, valid: errors === 0, ...counts, problems: problems.map(configProblemJson) };
-    terminal.document(documentOf('policies.validate', found));
-    return exit;
-  }
-  for (const problem of problems) terminal.result(configProblemLine(file, problem));
   const warnings = problems.length - errors;
-  const also = warnings === 0 ? '' : `, ${plural(warnings, 'warning', 'warnings')}`;
-  terminal.result(
-    errors > 0
-      ? `✕ ${visible(file)}: ${plural(errors, 'error', 'errors')}${also}. The file is not used.   (exit ${exit})`
-      : `✓ ${visible(file)} is good${also}`,
-  );
+  const { terminal } = cli;
+  const found = { exit, file, valid: errors === 0, errors, warnings, problems: problems.map(configProblemJson) };
+  terminal.answer('policies.validate', found, () => {
+    for (const problem of problems) terminal.result(configProblemLine(file, problem));
+    const also = warnings === 0 ? '' : `, ${plural(warnings, 'warning', 'warnings')}`;
+    terminal.result(
+      errors > 0
+        ? `✕ ${visible(file)}: ${plural(errors, 'error', 'errors')}${also}. The file is not used.   (exit ${exit})`
+        : `✓ ${visible(file)} is good${also}`,
+    );
+  });
   return exit;
 }
 
@@ -74,27 +70,24 @@ async function load(path: string): Promise<Registry> {
 // ── Diff ──
 
 /** What tasks would meet otherwise by the second file; a single one is held against what holds here. */
-export async function diff(cli: Cli, a: string, b: string | undefined): Promise<number> {
+export async function diff(cli: Cli, a: string, b: string | undefined): Promise<void> {
   const { compareConfigs } = await import('../../config/compare.ts');
   const { registryHere } = await import('./policies-here.ts');
   const [before, after] = b === undefined ? [await registryHere(cli), await load(a)] : [await load(a), await load(b)];
   const comparisons = compareConfigs(before, after);
   const { terminal } = cli;
   const [from, to] = [before, after].map(({ config }) => config?.file ?? null);
-  if (terminal.json) {
-    const items = comparisons.map(comparisonJson);
-    terminal.document(documentOf('policies.diff', { from, to, same: items.length === 0, items }));
-    return EXIT.done;
-  }
-  for (const group of together(comparisons)) printGroup(cli, group);
-  const [old, recent] = [visible(from ?? 'no configuration'), visible(to ?? 'no configuration')];
-  if (comparisons.length === 0) terminal.result(`Tasks are answered alike by ${old} and ${recent}.`);
-  if (before.classifier || after.classifier) {
-    terminal.note(
-      'Rules under `classify:` are not compared: what they recognise depends on the error (holdfast classify).',
-    );
-  }
-  return EXIT.done;
+  const items = comparisons.map(comparisonJson);
+  terminal.answer('policies.diff', { from, to, same: items.length === 0, items }, () => {
+    for (const group of together(comparisons)) printGroup(cli, group);
+    const [old, recent] = [visible(from ?? 'no configuration'), visible(to ?? 'no configuration')];
+    if (comparisons.length === 0) terminal.result(`Tasks are answered alike by ${old} and ${recent}.`);
+    if (before.classifier || after.classifier) {
+      terminal.note(
+        'Rules under `classify:` are not compared: what they recognise depends on the error (holdfast classify).',
+      );
+    }
+  });
 }
 
 /** A change of the defaults reaches many types in the same way, and is told once for all of them. */
@@ -144,12 +137,7 @@ export async function textOf(path: string): Promise<string> {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     const missing = code === 'ENOENT';
-    throw new Problem(
-      'not_found',
-      missing ? `there is no file ${visible(path)}` : `${visible(path)} cannot be read: ${visible(message)}`,
-      {
-        cause: error,
-      },
-    );
+    const what = missing ? `there is no file ${visible(path)}` : `${visible(path)} cannot be read: ${visible(message)}`;
+    throw new Problem('not_found', what, { cause: error });
   }
 }

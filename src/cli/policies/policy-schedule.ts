@@ -3,13 +3,10 @@ import type { Decision } from '../../failure/decide.ts';
 import { type ForeseenRetry, failureOf, scheduleOf } from '../../failure/foresee.ts';
 import { isKind, isReason } from '../../failure/outcome.ts';
 import { type Answer, answerFor, definePolicy, type Policy } from '../../failure/policy.ts';
-import { documentOf } from '../../views/json-shapes.ts';
 import { policyWords } from '../../views/task-text.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT } from '../exit-codes.ts';
 import { usage } from '../problem.ts';
-import { table } from '../terminal/table.ts';
 import { namedPolicy } from './named-policy.ts';
 import { withPolicies } from './policies-here.ts';
 
@@ -17,7 +14,7 @@ import { withPolicies } from './policies-here.ts';
 const MOST_SHOWN = 30;
 
 /** Every delay of a policy for failures of one reason, and what ends it. Executions count as if they took no time. */
-export async function schedule(cli: Cli, name: string, reason: string | undefined): Promise<number> {
+export async function schedule(cli: Cli, name: string, reason: string | undefined): Promise<void> {
   if (reason !== undefined) refuseNoReason(reason);
   return withPolicies(cli, async (here) => {
     const { policy, kind, name: called } = await namedPolicy(here, name);
@@ -30,16 +27,13 @@ export async function schedule(cli: Cli, name: string, reason: string | undefine
     const { retries, end } = scheduleOf(asked, { kind: 'failure', failure });
     const answer = answerFor(asked, failure.reason, failure.kind);
     const { terminal } = cli;
-    if (terminal.json) {
-      const found = { policy: called, kind, reason: reason ?? null, ...scheduleJson(answer, retries, end) };
-      terminal.document(documentOf('policies.schedule', found));
-      return EXIT.done;
-    }
-    const about = reason === undefined ? '' : `, ${visible(reason)} (${failure.kind}) by ${ruleWords(answer)}`;
-    terminal.result(`${terminal.out.paint('strong', visible(called))} (${kind})${about}`);
-    print(cli, asked, retries, end);
-    if (reason === undefined) for (const line of rulesBeside(cli, called, policy)) terminal.note(line);
-    return EXIT.done;
+    const found = { policy: called, kind, reason: reason ?? null, ...scheduleJson(answer, retries, end) };
+    terminal.answer('policies.schedule', found, () => {
+      const about = reason === undefined ? '' : `, ${visible(reason)} (${failure.kind}) by ${ruleWords(answer)}`;
+      terminal.result(`${terminal.out.paint('strong', visible(called))} (${kind})${about}`);
+      print(cli, asked, retries, end);
+      if (reason === undefined) for (const line of rulesBeside(cli, called, policy)) terminal.note(line);
+    });
   });
 }
 
@@ -58,14 +52,13 @@ function print({ terminal }: Cli, policy: Policy, retries: readonly ForeseenRetr
   const shown = retries.length > MOST_SHOWN ? [...retries.slice(0, MOST_SHOWN - 1), ...retries.slice(-1)] : retries;
   if (shown.length > 0) {
     const rows = shown.map(({ retry, nominal, low, high, cumulative, charge }) => [
-      { text: String(retry) },
-      { text: formatDuration(nominal) },
-      { text: low === high ? '' : `${formatDuration(low)} to ${formatDuration(high)}` },
-      { text: formatDuration(cumulative) },
-      { text: charge === 'task' ? '' : 'not counted' },
+      retry,
+      formatDuration(nominal),
+      low === high ? '' : `${formatDuration(low)} to ${formatDuration(high)}`,
+      formatDuration(cumulative),
+      charge === 'task' ? '' : 'not counted',
     ]);
-    const columns = ['RETRY', 'AFTER', 'WITH JITTER', 'IN ALL', ''].map((title) => ({ title }));
-    for (const line of table(columns, rows, terminal.out.columns)) terminal.result(line);
+    terminal.table(['RETRY', 'AFTER', 'WITH JITTER', 'IN ALL', ''], rows);
     if (shown.length < retries.length) terminal.note(`The first ${MOST_SHOWN - 1} of ${retries.length}, and the last.`);
   }
   const giveUp =

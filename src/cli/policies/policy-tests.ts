@@ -1,7 +1,5 @@
 import type { Difference, ExampleResult } from '../../config/examples.ts';
 import { formatDuration } from '../../duration.ts';
-import { GLYPHS } from '../../views/glyphs.ts';
-import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
@@ -20,30 +18,27 @@ export async function testExamples(cli: Cli, file: string): Promise<number> {
   const failed = results.filter(({ wrong }) => wrong.length > 0);
   const exit = failed.length > 0 ? EXIT.invalidConfig : EXIT.done;
   const { terminal } = cli;
-  if (terminal.json) {
-    const items = results.map((result) => resultJson(file, result));
-    terminal.document(
-      documentOf('policies.test', { exit, passed: results.length - failed.length, failed: failed.length, items }),
+  const passed = results.length - failed.length;
+  const items = results.map((result) => resultJson(file, result));
+  terminal.answer('policies.test', { exit, passed, failed: failed.length, items }, () => {
+    for (const result of results) print(cli, file, result);
+    const held = plural(passed, 'example holds', 'examples hold');
+    const by = registry.config ? ` by ${visible(registry.config.file)}` : ', by the presets alone';
+    terminal.result(
+      failed.length > 0
+        ? `${held}, ${failed.length} ${failed.length === 1 ? 'does' : 'do'} not${by}   (exit ${exit})`
+        : `${held}${by}`,
     );
-    return exit;
-  }
-  for (const result of results) print(cli, file, result);
-  const held = `${plural(results.length - failed.length, 'example holds', 'examples hold')}`;
-  const by = registry.config ? ` by ${visible(registry.config.file)}` : ', by the presets alone';
-  terminal.result(
-    failed.length > 0
-      ? `${held}, ${failed.length} ${failed.length === 1 ? 'does' : 'do'} not${by}   (exit ${exit})`
-      : `${held}${by}`,
-  );
+  });
   return exit;
 }
 
 function print({ terminal }: Cli, file: string, { example, wrong, foreseen }: ExampleResult): void {
   if (wrong.length === 0) {
-    terminal.note(`${terminal.err.paint('ok', GLYPHS.succeeded)} ${visible(example.name)}`);
+    terminal.note(`${terminal.err.glyph('succeeded')} ${visible(example.name)}`);
     return;
   }
-  terminal.result(`${terminal.out.paint('dead', GLYPHS.dead)} ${visible(`${file}:${example.line}  ${example.name}`)}`);
+  terminal.result(`${terminal.out.glyph('dead')} ${visible(`${file}:${example.line}  ${example.name}`)}`);
   for (const difference of wrong) terminal.result(`    ${visible(differenceWords(difference))}`);
   terminal.result(`    because: ${visible(foreseen.decision.because.text)}`);
 }

@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises';
+import type { Cli } from '../cli.ts';
 
 /**
  * Asks on stderr, and answers what was typed. Ctrl-C, and an input that ends, end the command as if it had asked nothing: until
@@ -25,6 +26,15 @@ export class Prompt implements Disposable {
     this.#lines.off('close', leave);
     this.#lines.close();
   }
+}
+
+/** Whether a command may go on: a person is asked, unless --yes has answered. A script is not asked. */
+export async function mayGoOn(cli: Cli, question: string): Promise<boolean> {
+  if (!cli.asks) return true;
+  using prompt = new Prompt();
+  const yes = await prompt.confirm(question);
+  if (!yes) cli.terminal.note('Nothing was changed.');
+  return yes;
 }
 
 function leave(): never {

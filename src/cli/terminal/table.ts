@@ -1,41 +1,57 @@
+import type { Style } from '../../views/glyphs.ts';
 import { cut, padded, widthOf } from './width.ts';
 
-export interface Column {
-  readonly title: string;
-  /** How far it may be cut when the table is wider than the terminal. Default: not at all. */
-  readonly least?: number;
-}
+/** A title, and how far the column may be cut when the table is wider than the terminal. Default: not at all. */
+export type Column = string | readonly [title: string, least: number];
 
-/** A cell as it is measured and cut, and how it is painted after that. */
-export interface Cell {
-  readonly text: string;
-  readonly paint?: (text: string) => string;
+/** A cell is measured and cut, and painted after that. */
+export type Cell = string | number | { readonly text: string; readonly style: Style };
+
+/** Where a table is written: how wide it may be, and how text is painted. */
+interface Output {
+  readonly columns: number;
+  paint(style: Style, text: string): string;
 }
 
 /**
  * Lines of a table whose columns are as wide as their longest cell. Where that is more than fits, the columns that may be
  * cut give way, the widest first.
  */
-export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], available: number): string[] {
-  const widths = columns.map(({ title }, i) =>
-    Math.max(widthOf(title), ...rows.map((row) => widthOf(row[i]?.text ?? ''))),
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  out: Output,
+  available = out.columns,
+): string[] {
+  const titles = columns.map((column) => (typeof column === 'string' ? column : column[0]));
+  const widths = titles.map((title, i) =>
+    Math.max(widthOf(title), ...rows.map((row) => widthOf(textOf(row[i] ?? '')))),
   );
   shrink(widths, columns, available);
   const line = (cells: readonly Cell[]) =>
     cells
-      .map(({ text, paint = (same) => same }, i) => {
-        const shown = padded(cut(text, widths[i] as number), i === cells.length - 1 ? 0 : (widths[i] as number));
-        return paint(shown);
-      })
+      .map((cell, i) => shown(cell, i))
       .join(GAP)
       .trimEnd();
-  return [line(columns.map(({ title }) => ({ text: title }))), ...rows.map(line)];
+  const shown = (cell: Cell, i: number) => {
+    const width = widths[i] as number;
+    const text = padded(cut(textOf(cell), width), i === widths.length - 1 ? 0 : width);
+    return typeof cell === 'object' ? out.paint(cell.style, text) : text;
+  };
+  return [line(titles), ...rows.map(line)];
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === 'object' ? cell.text : String(cell);
 }
 
 const GAP = '  ';
 
 function shrink(widths: number[], columns: readonly Column[], available: number): void {
-  const room = (i: number) => (widths[i] as number) - (columns[i]?.least ?? Number.POSITIVE_INFINITY);
+  const room = (i: number) => {
+    const column = columns[i] as Column;
+    return typeof column === 'string' ? 0 : (widths[i] as number) - column[1];
+  };
   let over = widths.reduce((sum, width) => sum + width, (columns.length - 1) * GAP.length) - available;
   while (over > 0) {
     const widest = widths

@@ -1,5 +1,8 @@
-import { inAscii, type Style } from '../../views/glyphs.ts';
+import { inAscii, type ShownState, type Style, shownState, signOf } from '../../views/glyphs.ts';
+import { documentOf } from '../../views/json-shapes.ts';
 import { visibleOutput } from '../../views/visible.ts';
+import type { GlobalFlags } from '../flags/global-flags.ts';
+import { type Cell, type Column, table } from './table.ts';
 
 const SGR: Readonly<Record<Style, string>> = {
   ok: '32',
@@ -71,21 +74,21 @@ export class Channel {
   paint(style: Style, text: string): string {
     return this.#colour ? `\u001b[${SGR[style]}m${text}\u001b[0m` : text;
   }
+
+  /** The glyph of a state, or of a task's, in its colour. */
+  glyph(of: ShownState | Parameters<typeof shownState>[0]): string {
+    const { text, style } = signOf(typeof of === 'string' ? of : shownState(of));
+    return this.paint(style, text);
+  }
 }
 
-export interface TerminalOptions {
+/** The part of a process that a terminal uses. */
+export interface ProcessStreams {
   readonly stdout: Sink;
   readonly stderr: Sink;
   readonly stdin: { readonly isTTY?: boolean };
-  readonly environment: Environment;
+  readonly env: Environment;
   readonly platform: NodeJS.Platform;
-  readonly json: boolean;
-  readonly quiet: boolean;
-  readonly verbose: number;
-  /** False for --no-color. */
-  readonly color: boolean;
-  /** False for --no-input. */
-  readonly input: boolean;
 }
 
 /** Where a command writes: its result to `out`, everything else to `err`. */
@@ -98,20 +101,32 @@ export class Terminal {
   /** Whether a person is there to be asked. */
   readonly mayAsk: boolean;
 
-  constructor(options: TerminalOptions) {
-    const { environment, platform } = options;
-    const how = { colour: options.color ? undefined : false, ascii: !speaksUtf8(environment, platform) };
-    this.out = new Channel(options.stdout, environment, how);
-    this.err = new Channel(options.stderr, environment, how);
-    this.json = options.json;
-    this.quiet = options.quiet;
-    this.verbose = options.verbose;
-    this.mayAsk = options.input && !options.json && options.stdin.isTTY === true && options.stderr.isTTY === true;
+  constructor({ stdout, stderr, stdin, env, platform }: ProcessStreams, flags: GlobalFlags) {
+    const { json = false, quiet = false, verbose = 0, color = true, input = true } = flags;
+    const how = { colour: color ? undefined : false, ascii: !speaksUtf8(env, platform) };
+    this.out = new Channel(stdout, env, how);
+    this.err = new Channel(stderr, env, how);
+    this.json = json;
+    this.quiet = quiet;
+    this.verbose = verbose;
+    this.mayAsk = input && !json && stdin.isTTY === true && stderr.isTTY === true;
   }
 
   /** A line of the result. */
   result(text: string): void {
     this.out.line(text);
+  }
+
+  /** The result as a table, as wide as the terminal at most. Without rows a note says `none`. */
+  table(columns: readonly Column[], rows: readonly (readonly Cell[])[], none?: string): void {
+    if (rows.length > 0) for (const line of table(columns, rows, this.out)) this.result(line);
+    else if (none !== undefined) this.note(none);
+  }
+
+  /** The result of a command: its document with --json, else what `print` writes. */
+  answer(name: string, content: object, print: () => void): void {
+    if (this.json) this.document(documentOf(name, content));
+    else print();
   }
 
   /** Progress or a hint: on stderr, and off with --quiet. */

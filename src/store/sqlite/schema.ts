@@ -214,30 +214,6 @@ CREATE TABLE hf_types (
   type TEXT PRIMARY KEY,
   published TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-
-CREATE VIEW holdfast_tasks AS
-SELECT t.id, c.type, q.name AS queue, t.source,
-  coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
-  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key,
-  t.unique_key, t.unique_while, t.payload, e.result, t.policy,
-  coalesce(t.idempotent, 1) AS idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
-  CASE WHEN e.state IN ('succeeded', 'dead', 'cancelled') THEN e.since END AS ended_at,
-  coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0))) AS executions,
-  coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
-  coalesce(json_array_length(f.recoveries), 0) AS recoveries, coalesce(f.suspect, 0) AS suspect,
-  coalesce(e.reason, f.reason) AS reason,
-  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL THEN
-    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
-  w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested
-FROM hf_tasks t
-JOIN hf_classes c ON c.id = t.class
-JOIN hf_queues q ON q.id = c.queue
-LEFT JOIN hf_resting e ON e.id = t.id
-LEFT JOIN hf_facts f ON f.task = t.id
-LEFT JOIN hf_running r ON r.id = t.id
-LEFT JOIN hf_workers w ON w.id = r.worker
-LEFT JOIN hf_sources o ON o.name = t.source
-LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
 /** Chores that processes share, and the last of the acts of which a log was told. */
@@ -289,34 +265,6 @@ CREATE TABLE hf_watches (
 ALTER TABLE hf_workers ADD COLUMN may_run_for INTEGER DEFAULT 0;
 `;
 
-/** The view reads a row whose counters are damaged. */
-const TOLERANT_VIEW = `
-DROP VIEW holdfast_tasks;
-CREATE VIEW holdfast_tasks AS
-SELECT t.id, c.type, q.name AS queue, t.source,
-  coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
-  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key,
-  t.unique_key, t.unique_while, t.payload, e.result, t.policy,
-  coalesce(t.idempotent, 1) AS idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
-  CASE WHEN e.state IN ('succeeded', 'dead', 'cancelled') THEN e.since END AS ended_at,
-  coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0))) AS executions,
-  coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
-  iif(json_valid(coalesce(f.recoveries, '[]')), json_array_length(coalesce(f.recoveries, '[]')), NULL) AS recoveries, coalesce(f.suspect, 0) AS suspect,
-  coalesce(e.reason, f.reason) AS reason,
-  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL THEN
-    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
-  w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested
-FROM hf_tasks t
-JOIN hf_classes c ON c.id = t.class
-JOIN hf_queues q ON q.id = c.queue
-LEFT JOIN hf_resting e ON e.id = t.id
-LEFT JOIN hf_facts f ON f.task = t.id
-LEFT JOIN hf_running r ON r.id = t.id
-LEFT JOIN hf_workers w ON w.id = r.worker
-LEFT JOIN hf_sources o ON o.name = t.source
-LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
-`;
-
 /** The time since the boot beside the store's time, and a wall clock that is not believed. */
 const WALL_CLOCK = `
 ALTER TABLE hf_clock ADD COLUMN timeline TEXT;
@@ -337,30 +285,6 @@ ALTER TABLE hf_workers ADD COLUMN stopping INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE hf_workers ADD COLUMN held_when_lost INTEGER;
 ALTER TABLE hf_running ADD COLUMN lost_how TEXT;
 ALTER TABLE hf_facts ADD COLUMN last_started_at INTEGER;
-DROP VIEW holdfast_tasks;
-CREATE VIEW holdfast_tasks AS
-SELECT t.id, c.type, q.name AS queue, t.source,
-  coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
-  t.priority, nullif(c.category, '') AS category, nullif(c.needs, '{}') AS needs, t.key,
-  t.unique_key, t.unique_while, t.payload, e.result, t.policy,
-  coalesce(t.idempotent, 1) AS idempotent, t.submitted_at, t.created_at, s.run_at AS due_at, t.deadline,
-  CASE WHEN e.state IN ('succeeded', 'dead', 'cancelled') THEN e.since END AS ended_at,
-  coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0))) AS executions,
-  coalesce(f.charged, '[]') AS charged, coalesce(f.deferrals, 0) AS deferrals,
-  iif(json_valid(coalesce(f.recoveries, '[]')), json_array_length(coalesce(f.recoveries, '[]')), NULL) AS recoveries, coalesce(f.suspect, 0) > 0 AS suspect,
-  coalesce(e.reason, f.reason) AS reason,
-  CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL THEN
-    CASE WHEN q.paused_at IS NOT NULL THEN 'queue_paused' WHEN o.name IS NOT NULL THEN 'source_held' END END AS held_by,
-  w.name AS worker, r.started_at AS running_since, r.cancel AS cancel_requested, coalesce(f.suspect, 0) AS lost_in_a_row
-FROM hf_tasks t
-JOIN hf_classes c ON c.id = t.class
-JOIN hf_queues q ON q.id = c.queue
-LEFT JOIN hf_resting e ON e.id = t.id
-LEFT JOIN hf_facts f ON f.task = t.id
-LEFT JOIN hf_running r ON r.id = t.id
-LEFT JOIN hf_workers w ON w.id = r.worker
-LEFT JOIN hf_sources o ON o.name = t.source
-LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
 /**
@@ -478,8 +402,20 @@ ALTER TABLE hf_running ADD COLUMN limited_queue INTEGER;
 CREATE INDEX hf_running_source ON hf_running (limited_source) WHERE limited_source IS NOT NULL;
 CREATE INDEX hf_running_queue ON hf_running (limited_queue) WHERE limited_queue IS NOT NULL;
 ALTER TABLE hf_clock ADD COLUMN source_revision INTEGER NOT NULL DEFAULT 1000;
+`;
 
-DROP VIEW holdfast_tasks;
+/**
+ * `restrictions` is 1 where any source has a state, a hold, a limit or a used budget, or any queue a limit. Each transaction reads it
+ * with the clock, so that looking for those costs nothing where there are none.
+ */
+const RESTRICTIONS = `
+ALTER TABLE hf_clock ADD COLUMN restrictions INTEGER NOT NULL DEFAULT 0;
+UPDATE hf_clock SET restrictions = 1 WHERE EXISTS (SELECT 1 FROM hf_restricted) OR EXISTS (SELECT 1 FROM hf_source_states)
+  OR EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
+`;
+
+/** For people who look with SQL. It is made anew by each migration; where nothing else changes, add an empty step. */
+const VIEW = `
 CREATE VIEW holdfast_tasks AS
 SELECT t.id, c.type, q.name AS queue, t.source,
   coalesce(e.state, CASE WHEN r.id IS NOT NULL THEN 'running' WHEN s.id IS NOT NULL THEN 'scheduled' ELSE 'ready' END) AS state,
@@ -513,16 +449,6 @@ LEFT JOIN hf_restricted o ON o.source = t.source
 LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
 `;
 
-/**
- * `restrictions` is 1 where any source has a state, a hold, a limit or a used budget, or any queue a limit. Each transaction reads it
- * with the clock, so that looking for those costs nothing where there are none.
- */
-const RESTRICTIONS = `
-ALTER TABLE hf_clock ADD COLUMN restrictions INTEGER NOT NULL DEFAULT 0;
-UPDATE hf_clock SET restrictions = 1 WHERE EXISTS (SELECT 1 FROM hf_restricted) OR EXISTS (SELECT 1 FROM hf_source_states)
-  OR EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
-`;
-
 /** Each step leads from the schema of its index to the next. */
 const STEPS: readonly string[] = [
   FIRST,
@@ -530,7 +456,7 @@ const STEPS: readonly string[] = [
   TROUBLE,
   CHECKPOINTS,
   LOST_LEASES,
-  TOLERANT_VIEW,
+  '', // The view alone changed.
   WALL_CLOCK,
   LOSSES,
   REDRIVES,
@@ -546,8 +472,8 @@ export const SCHEMA = STEPS.length;
  */
 export function migrate(sql: Sql, path: string): void {
   const found = refuseTooNew(sql, path);
-  for (const step of STEPS.slice(found.schema)) sql.exec(step);
   if (found.schema >= SCHEMA) return;
+  sql.exec(['DROP VIEW IF EXISTS holdfast_tasks;', ...STEPS.slice(found.schema), VIEW].join('\n'));
   if (found.schema === 0)
     sql.exec('CREATE TABLE hf_schema (version INTEGER NOT NULL, least_writer INTEGER NOT NULL) STRICT');
   sql.exec(`DELETE FROM hf_schema; INSERT INTO hf_schema VALUES (${SCHEMA}, ${SCHEMA})`);

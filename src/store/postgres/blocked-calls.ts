@@ -8,41 +8,41 @@ export interface Batch<Item, Answer> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Between two rounds over all calls that are blocked. */
+/** The pause between two rounds over all blocked calls. */
 const PAUSE_MS: Milliseconds = 100;
 
 /** The shortest time that a statement waits for a lock: 0 would mean without end. */
 const LEAST_PATIENCE_MS: Milliseconds = 2;
 
 export interface BlockedCallsOptions<Item, Answer> {
-  /** Makes a call that fails where it waits longer than `patience` for a lock. */
+  /** Makes a call that fails if it waits longer than `patience` for a lock. */
   readonly write: (items: readonly Item[], patience: Milliseconds) => Promise<readonly Answer[]>;
-  /** How long the statement of a single call waits for a lock where no other call is blocked. */
+  /** How long the statement of a single call waits for a lock if no other call is blocked. */
   readonly singlePatience: Milliseconds;
-  /** What an item locks, where that is known before it is written: a key of a task. */
+  /** The locks of an item that are known before it is written: a key of a task. */
   readonly locksOf: (item: Item) => readonly string[];
-  /** How long a call is made again before its caller hears what blocks it. */
+  /** How long a call is repeated before its caller gets the error that says what blocks it. */
   readonly patience: Milliseconds;
-  /** What the caller is told. */
+  /** Makes the error for the caller. */
   readonly explain: (error: unknown) => Promise<unknown>;
 }
 
 interface Blocked<Item, Answer> extends Batch<Item, Answer> {
   readonly since: Milliseconds;
-  /** What it locks, once it is known to be blocked. */
+  /** Its locks, once it is known to be blocked. */
   locks: readonly string[];
 }
 
 /**
- * Calls that meet a lock of somebody's open transaction. They are made again one by one, each as a statement of its own, so that
- * the calls that they came with need not wait for that transaction. One connection serves all of them.
+ * Calls that wait for a lock of an open transaction of a user. They are repeated one by one, each in its own statement, so that
+ * other calls of the same group need not wait for that transaction. All of them use one connection.
  */
 export class BlockedCalls<Item, Answer> {
   readonly #options: BlockedCallsOptions<Item, Answer>;
   readonly #calls = new Set<Blocked<Item, Answer>>();
-  /** Calls that came since the round over all began: they are tried first, for they may not be blocked at all. */
+  /** Calls that came since the present round began. They are tried first, because they may not be blocked. */
   readonly #fresh: Blocked<Item, Answer>[] = [];
-  /** What the blocked calls lock. */
+  /** The locks of the blocked calls. */
   #locks = new Set<string>();
   #trying: Promise<void> | undefined;
 
@@ -50,7 +50,7 @@ export class BlockedCalls<Item, Answer> {
     this.#options = options;
   }
 
-  /** Whether a call would meet the same lock as one that is blocked. */
+  /** Whether a call would wait for the same lock as a blocked call. */
   includes(items: readonly Item[]): boolean {
     if (this.#locks.size === 0) return false;
     return items.some((item) => this.#options.locksOf(item).some((lock) => this.#locks.has(lock)));
@@ -71,7 +71,7 @@ export class BlockedCalls<Item, Answer> {
 
   async #tryAll(): Promise<void> {
     while (this.#fresh.length + this.#calls.size > 0) {
-      // Where one waits for a lock, whoever needs nothing but this lock waits too.
+      // If one call waits for a lock, calls that need only this lock wait too.
       const met = new Set<string>();
       for (const call of this.#calls) {
         await this.#tryFresh();
@@ -96,10 +96,10 @@ export class BlockedCalls<Item, Answer> {
     }
   }
 
-  /** False where it is still blocked. */
+  /** False if it is still blocked. */
   async #try(call: Blocked<Item, Answer>): Promise<boolean> {
     const { write, locksOf, singlePatience, patience, explain } = this.#options;
-    // Where many are blocked they share the time, so that no call waits long until it is tried.
+    // If many calls are blocked, they share the time, so that each is tried soon.
     const share = Math.floor(singlePatience / (1 + this.#fresh.length + this.#calls.size));
     try {
       const answers = await write(call.items, Math.max(LEAST_PATIENCE_MS, share));

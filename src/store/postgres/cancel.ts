@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import type { Milliseconds } from '../../duration.ts';
 
-/** The server closes the connection of a cancel at once; one that cannot be reached is not waited for longer. */
+/** How long a cancel may take. The server closes the connection of a cancel at once, unless it cannot be reached. */
 const CANCELLED_WITHIN_MS: Milliseconds = 1_000;
 
-/** What a request for a cancel begins with, instead of a version of the protocol. */
+/** The code with which a cancel request begins, instead of a protocol version. */
 const CANCEL_CODE = 80_877_102;
 
-/** What a cancel needs to know of a connection: nothing of it is there where the client is none of `pg`. */
+/** What a cancel needs from a connection. These members are missing if the client is not of `pg`. */
 export interface Cancellable {
   readonly host?: string;
   readonly port?: number;
@@ -16,8 +16,9 @@ export interface Cancellable {
 }
 
 /**
- * Asks the server to cancel the statement that runs on this connection, over a connection of its own and without TLS, as the protocol
- * has it: the request holds nothing but the secret key of that connection. Resolves when the server has it, or cannot be reached.
+ * Asks the server to cancel the statement that runs on this connection. As in the protocol, this uses another connection without
+ * TLS, and the request contains only the secret key of that connection. Resolves when the server has the request, or cannot be
+ * reached.
  */
 export async function cancel({ host, port, processID, secretKey }: Cancellable): Promise<void> {
   if (!host || !port || typeof processID !== 'number' || typeof secretKey !== 'number') return;
@@ -31,7 +32,7 @@ export async function cancel({ host, port, processID, secretKey }: Cancellable):
   const timer = setTimeout(() => socket.destroy(), CANCELLED_WITHIN_MS);
   await new Promise<void>((resolve) => {
     socket.on('connect', () => socket.end(request));
-    // Without a cancel the server notices by itself that the connection is gone, later.
+    // Without a cancel, the server notices later that the connection is gone.
     socket.on('error', () => {});
     socket.on('close', () => resolve());
     socket.resume();

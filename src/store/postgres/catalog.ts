@@ -1,8 +1,8 @@
 import type { Query } from './database.ts';
 
 /**
- * Whether there is a table of this name, quoted where it has to be. The catalog is read for it: names alone are looked up in
- * what a connection remembers, where what others committed while it waited for a lock may be missing.
+ * Whether there is a table of this name, which is quoted if necessary. This reads the catalog, because names are looked up in a
+ * cache of the connection, which may not have what others committed while it waited for a lock.
  */
 export async function isThere(query: Query, name: string): Promise<boolean> {
   return (await query('SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass($1)', [name])).length > 0;

@@ -5,7 +5,7 @@ import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken, PruneCount, Pruned, PrunedTask } from '../store.ts';
 import type { Database } from './database.ts';
 
-/** What is done for all processes by one of them. */
+/** The chores that one process does for all. */
 export class Chores {
   readonly #database: Database;
 
@@ -45,7 +45,7 @@ export class Chores {
     return (rows ?? []).map(({ note, ...step }) => (note === null ? step : { ...step, note }));
   }
 
-  /** How long each state and reason that is there is kept. */
+  /** How long each existing state and reason is kept. */
   async #limitsOf(retention: Retention): Promise<string> {
     const there = await this.#database.call<readonly { state: RemovableState; reason: string | null }[] | null>(
       'rested',

@@ -22,7 +22,7 @@ export type HandedRow = [
   past: Past | null,
 ];
 
-/** What is remembered of a task that did not simply succeed. */
+/** The facts of a task with earlier executions. */
 interface Past extends Remembered {
   readonly error: string | null;
   /** Its deadline passed while it waited, so this is no execution. */
@@ -30,7 +30,7 @@ interface Past extends Remembered {
   readonly checkpoint: string | null;
 }
 
-/** What leaves the store of tasks that it handed out under a token. */
+/** The tasks that were leased with a token, as the store returns them. */
 export async function claimedFrom(
   classes: Classes,
   token: string,
@@ -80,7 +80,7 @@ export function sourceState([revision, memory, age]: StateRow): SourceState {
   return { revision, memory, age };
 }
 
-/** What `told_of_sources` says of the tasks of a claim. */
+/** The result of `told_of_sources` for the tasks of a claim. */
 export interface ToldOfSources {
   readonly states: readonly [source: string, ...state: StateRow, drained: boolean][] | null;
   readonly probes: readonly number[] | null;

@@ -6,7 +6,7 @@ interface Class {
   readonly type: string;
   readonly queue: string;
   readonly category: string;
-  /** What of it cannot be read: `needs`, in a damaged row. */
+  /** What cannot be read in a damaged row: `needs`. */
   readonly unreadable: readonly string[];
 }
 
@@ -15,7 +15,7 @@ interface ClassRow extends Omit<Class, 'unreadable'> {
   readonly needs: string;
 }
 
-/** The classes by their numbers. What one means never changes. */
+/** The classes by their numbers. The meaning of a number never changes. */
 export class Classes {
   readonly #database: Database;
   #known: ReadonlyMap<number, Class> = new Map();

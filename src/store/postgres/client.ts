@@ -2,7 +2,7 @@ import { StoreError } from '../../errors.ts';
 import { type Cancellable, cancel } from './cancel.ts';
 import { isAnswer, isGivenUp, NoConnection } from './failures.ts';
 
-/** A pool of `pg`, as far as it is used. Declared here, so that nobody needs its types. */
+/** The used part of a pool of `pg`. It is declared here so that users do not need the types of `pg`. */
 export interface PgPool {
   connect(): Promise<PgPoolClient>;
   on?(event: 'error', listener: () => void): unknown;
@@ -10,7 +10,7 @@ export interface PgPool {
   removeListener?(event: 'error' | 'connect', listener: (client: PgPoolClient) => void): unknown;
 }
 
-/** What a pool has besides, where it is one of `pg`. */
+/** Other members of a pool of `pg`. */
 export interface OwnPool extends PgPool {
   end(): Promise<void>;
 }
@@ -25,11 +25,11 @@ export interface PgPoolClient extends Cancellable {
 export interface PgQuery {
   readonly text: string;
   readonly values?: readonly unknown[];
-  /** After which the answer is not waited for any more. A setting of `pg`. */
+  /** After this time `pg` does not wait for the answer any more. */
   readonly query_timeout?: number;
 }
 
-/** A connection of its own, for listening. */
+/** A separate connection for listening. */
 export interface PgClient {
   connect(): Promise<void>;
   query(query: PgQuery): Promise<unknown>;
@@ -39,13 +39,13 @@ export interface PgClient {
   end(): Promise<void>;
 }
 
-/** What `pg` exports, as far as it is used. */
+/** The used exports of `pg`. */
 export interface PgLibrary {
   readonly Pool: new (config: object) => OwnPool;
   readonly Client: new (config: object) => PgClient;
 }
 
-/** @throws StoreError where the optional package is not installed. */
+/** @throws StoreError if the optional package is not installed. */
 export async function loadPg(): Promise<PgLibrary> {
   try {
     const loaded = await import('pg');
@@ -59,19 +59,19 @@ export async function loadPg(): Promise<PgLibrary> {
   }
 }
 
-/** Listens to errors that are told otherwise: one that nobody listens to would end the process. */
+/** A listener for errors that are reported in another way. An error event without a listener would end the process. */
 export const unheard = (): void => {};
 
-/** A connection may end in the very turn in which it was made, before whoever asked for it can listen: so long this does. */
+/** A connection may end in the same turn in which it was made, before its user can listen. Until then, this listens. */
 export const hearOut = (client: PgPoolClient): void => {
   client.on('error', unheard);
   setImmediate(() => client.removeListener('error', unheard));
 };
 
 /**
- * Lends a connection of the pool. One on which something was left unanswered, or that broke, is never used again. A statement whose
- * answer is not waited for any more is cancelled, or the server would go on with it over and over.
- * @throws NoConnection where none is had in time; then nothing was asked.
+ * Lends a connection of the pool. A connection that broke, or on which a statement got no answer, is never used again. A
+ * statement whose answer is no longer waited for is cancelled, because the server would continue it.
+ * @throws NoConnection if there is none in time. Then no statement was sent.
  */
 export async function borrow<T>(pool: PgPool, withinMs: number, use: (client: PgPoolClient) => Promise<T>): Promise<T> {
   const client = await connected(pool, withinMs);
@@ -82,7 +82,8 @@ export async function borrow<T>(pool: PgPool, withinMs: number, use: (client: Pg
     sound = true;
     return answer;
   } catch (error) {
-    // The server said no, and is ready for the next: anything else leaves the connection in doubt.
+    // If the server answered with an error, it is ready for the next statement. After anything else, the connection may be
+    // broken.
     sound = isAnswer(error);
     if (isGivenUp(error)) await cancel(client);
     throw error;
@@ -92,7 +93,7 @@ export async function borrow<T>(pool: PgPool, withinMs: number, use: (client: Pg
   }
 }
 
-/** A pool may have no limit of its own, and its server accept and say nothing. */
+/** A pool may have no time limit, and a server may accept connections and never answer. */
 async function connected(pool: PgPool, withinMs: number): Promise<PgPoolClient> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -104,7 +105,7 @@ async function connected(pool: PgPool, withinMs: number): Promise<PgPoolClient> 
   try {
     return await Promise.race([connecting, late]);
   } catch (cause) {
-    // Whoever comes too late goes back.
+    // A connection that comes too late is given back.
     connecting.then((client) => client.release(), unheard);
     throw new NoConnection(cause);
   } finally {

@@ -5,33 +5,33 @@ import { uptimeOf } from '../uptime.ts';
 import type { PgPoolClient } from './client.ts';
 
 /**
- * The database's clock, which is the only one that counts. What is known of it here is what it said last, and how long ago that
- * was: enough to show times to people.
+ * The database's clock, which is the only one that counts. Here, only its last answer is known, and how long ago that was: enough
+ * to show times to people.
  */
 export interface Time {
   now(): number;
-  /** Learns what the database just said. */
+  /** Notes the time that the database just returned. */
   learn(now: number): void;
-  /** For how long nothing is removed by age, because the database's clock jumped forward. */
+  /** For how long no task is removed by age, because the database's clock jumped forward. */
   removesIn(): Milliseconds | undefined;
-  /** Of a clock that is the testing kit's: sets the database's, before each statement. */
+  /** Only for the clock of the testing kit: sets the database's clock before each statement. */
   set?(client: Pick<PgPoolClient, 'query'>, within: Milliseconds): Promise<void>;
 }
 
-/** A server whose clock is so far behind what was expected was set back. */
+/** If the server's clock is this far behind the expected time, it was set back. */
 const SET_BACK_MS: Milliseconds = 60_000;
 
-/** A server whose clock is so far ahead of what was expected was set forward, or another server took its place. */
+/** If the server's clock is this far ahead of the expected time, it was set forward, or another server took over. */
 const SET_FORWARD_MS: Milliseconds = 5 * 60_000;
 
-/** So long nothing is removed after that. */
+/** For how long no task is removed after that. */
 const HELD_AFTER_JUMP_MS: Milliseconds = 3_600_000;
 
 /** The database's own clock. */
 class ServerTime implements Time {
   readonly #clock: Clock;
   #said: { readonly now: number; readonly at: Milliseconds } | undefined;
-  /** What the database said last, by the time since the boot, which goes on while the machine sleeps. */
+  /** The last answer of the database, with the time since the boot, which goes on while the machine sleeps. */
   #known: { readonly now: number; readonly uptime: Milliseconds } | undefined;
   #jumpedAt: Milliseconds | undefined;
 
@@ -44,7 +44,7 @@ class ServerTime implements Time {
     return said ? Math.floor(said.now + this.#clock.monotonic() - said.at) : Math.floor(this.#clock.now());
   }
 
-  /** An answer is older than it looks by its way here, so the latest time that any of them allows is kept. */
+  /** An answer is older than it looks, because its way here takes time. So the latest estimate is kept. */
   learn(now: number): void {
     this.#notice(now);
     const at = this.#clock.monotonic();
@@ -68,12 +68,12 @@ class ServerTime implements Time {
   }
 }
 
-/** A clock that the testing kit moves: the database's follows it, and as any store's it never runs backwards. */
+/** A clock that the testing kit moves. The database's clock follows it, and never runs backwards. */
 class VirtualTime implements Time {
   readonly #clock: Clock;
   readonly #statement: string;
   #last = 0;
-  /** From here time goes on by the monotonic clock while the wall clock is behind. */
+  /** While the wall clock is behind, time continues from here with the monotonic clock. */
   #anchor: { readonly now: number; readonly at: Milliseconds } | undefined;
 
   constructor(clock: Clock, schema: string) {

@@ -16,45 +16,48 @@ import {
 } from './failures.ts';
 import { type FunctionName, functionsOver } from './functions.ts';
 
-/** For what touches everything: migrations, a new order for a queue, checks. */
+/** How long to wait for long operations: migrations, a new order of a queue, checks. */
 export const LONG_ANSWER_WITHIN_MS: Milliseconds = 600_000;
 
-/** How long a call is made again from when it failed first, before its caller hears of it; and while the store is opened. */
+/** How long a failing call is repeated before its caller gets the error, and how long while the store is opened. */
 const PATIENCE_MS = 30_000;
 const OPENING_PATIENCE_MS = 3_000;
 
-/** Nobody waits for what is merely told. */
+/** How long a statement may take whose answer nobody needs. */
 const TOLD_WITHIN_MS: Milliseconds = 2_000;
 
-/** The first pause before it is made again; it doubles up to the longest, and each is drawn from nothing up to its length. */
+/** The first pause before a call is repeated. It doubles up to the longest, and each pause is a random part of that. */
 const FIRST_PAUSE_MS = 20;
 export const LONGEST_PAUSE_MS = 1_000;
 
 export interface Call {
   /** Default: the store's `answerWithin`. */
   readonly within?: Milliseconds;
-  /** What it is made with, instead of its values, once nothing is known of what became of it. */
+  /** The values with which the call is repeated if it is not known whether it had its effect. */
   readonly again?: readonly unknown[];
-  /** Called before the call is made once more, after nothing is known of what became of it. */
+  /** Called before the call is repeated because it is not known whether it had its effect. */
   readonly onAgain?: () => void;
-  /** Whether a call that meets a lock of another transaction fails at once, instead of being made again. Then `isBlocked` says so. */
+  /**
+   * Whether a call that waits for a lock of another transaction fails at once instead of being repeated. `isBlocked` recognises
+   * this error.
+   */
   readonly failsBlocked?: boolean;
 }
 
-/** How to come to a database, and what people call it. */
+/** How to connect to a database, and its name for people. */
 export interface Way {
   readonly pool: PgPool;
-  /** The pool, where it is the store's to end. */
+  /** The pool, if the store must end it. */
   readonly own?: OwnPool;
-  /** For people: without a password. */
+  /** The name for people, without a password. */
   readonly where: string;
-  /** After which an answer is not waited for any more, and its connection is taken for dead. */
+  /** After this time an answer is no longer waited for, and its connection counts as broken. */
   readonly answerWithin: Milliseconds;
-  /** How long a connection is waited for. */
+  /** How long to wait for a connection. */
   readonly connectionWithin: Milliseconds;
 }
 
-/** What a pool of `pg` says of itself. */
+/** The numbers of a pool of `pg`. */
 interface PoolCounts {
   readonly idleCount: number;
   readonly totalCount: number;
@@ -62,32 +65,32 @@ interface PoolCounts {
 }
 
 /**
- * The way to the database. Every statement stands alone: no session is relied on, so any pooler may be between. A connection
- * on which something was left unanswered is never used again.
+ * The only way to the database. No statement depends on its session, so any pooler may be between. A connection on which a
+ * statement got no answer is never used again.
  */
 export class Database {
-  /** Of the tables; its name is quoted, as it stands in statements. */
+  /** The schema of the tables, quoted for statements. */
   readonly schema: string;
   /** The schema of this version's functions, quoted too. */
   readonly functions: string;
   readonly #way: Way;
   readonly #time: Time;
-  /** As the server says. */
+  /** The durability that the server's settings give. */
   version = 'unknown';
   durability = 'unknown';
-  /** Tells this store from every other, and from itself before a backup was restored. */
+  /** Identifies this store. It is another one after a backup was restored. */
   epoch = '';
-  /** How often it could not be reached, gave no answer, or took no writes. */
+  /** How often it could not be reached, gave no answer, or was read-only. */
   losses = 0;
   #patience = OPENING_PATIENCE_MS;
-  /** Whether it took writes when it was opened: one that does not any more is being replaced by another server. */
+  /** Whether it accepted writes when it was opened. If it does not any more, another server is taking over. */
   #tookWrites = false;
   #closing: Promise<void> | undefined;
   #closed = false;
   #running = 0;
   #onIdle = () => {};
   #gaveUp = false;
-  /** What ends the calls that are under way. */
+  /** Functions that end the running calls. */
   readonly #giveUps = new Set<() => void>();
 
   constructor(way: Way, schema: string, time: Time) {
@@ -95,7 +98,7 @@ export class Database {
     this.schema = schema;
     this.functions = functionsOver(schema).schema;
     this.#time = time;
-    // A connection that breaks while nobody uses it is replaced at the next use.
+    // A connection that breaks while it is not used is replaced at the next use.
     way.pool.on?.('error', unheard);
     way.pool.on?.('connect', hearOut);
   }
@@ -104,12 +107,12 @@ export class Database {
     return this.#way.where;
   }
 
-  /** How long an answer is waited for. */
+  /** How long to wait for an answer. */
   get answerWithin(): Milliseconds {
     return this.#way.answerWithin;
   }
 
-  /** Whether a connection can be had although the caller holds one of its own pool, as far as that pool tells. */
+  /** Whether a free connection is available while the caller uses one of its own pool, as far as the pool's numbers show. */
   get canSpareConnection(): boolean {
     const { own, pool } = this.#way;
     if (own) return true;
@@ -123,15 +126,15 @@ export class Database {
   }
 
   /**
-   * Calls one of our functions and answers what it returns, made of JSON. Made again while the database is away or busy: every
-   * function may be called twice.
+   * Calls one of our functions and returns its result, parsed from JSON. The call is repeated while the database is away or busy:
+   * every function may be called twice.
    */
   async call<Answer>(name: FunctionName, values: readonly unknown[], options: Call = {}): Promise<Answer> {
     const list = values.map((_, i) => `$${i + 1}`).join();
     return this.ask(`SELECT ${this.functions}.${name}(${list})::text AS answer`, values, options);
   }
 
-  /** The rows of a query, each as an object, its numbers as numbers whatever the pool makes of them. */
+  /** The rows of a query as objects. Numbers are numbers, whatever the type parsers of the pool do. */
   async rows<Row>(text: string, values: readonly unknown[] = [], options: Call = {}): Promise<readonly Row[]> {
     return this.ask(`SELECT coalesce(json_agg(x), '[]')::text AS answer FROM (${text}) x`, values, options);
   }
@@ -144,7 +147,7 @@ export class Database {
     return this.#patiently(
       async () => {
         const [row] = await this.#once(text, these, within);
-        // What returns nothing answers an empty text.
+        // A function that returns nothing has an empty text as its answer.
         return JSON.parse((row as { answer: string | null }).answer || 'null') as Answer;
       },
       {
@@ -157,7 +160,7 @@ export class Database {
     );
   }
 
-  /** Says of a call that met a lock which transaction holds it. */
+  /** Makes the error of a blocked call, which names the transaction that holds the lock. */
   async explainBlocked(error: unknown): Promise<StoreError> {
     const rows = await this.#once(OLDEST_WRITER, [this.schema], this.#way.answerWithin).catch(() => []);
     const [row] = rows as readonly { answer: string }[];
@@ -173,7 +176,7 @@ export class Database {
     );
   }
 
-  /** Makes a statement whose answer nobody needs; false where it could not be made. */
+  /** Makes a statement whose answer nobody needs; false if it failed. */
   async tell(text: string, values: readonly unknown[]): Promise<boolean> {
     if (this.#closed) return false;
     const { pool, connectionWithin } = this.#way;
@@ -188,7 +191,7 @@ export class Database {
     }
   }
 
-  /** Statements that belong together, on one connection. All of them are made again where one fails on its way. */
+  /** Makes statements that belong together, on one connection. All of them are repeated if the connection fails. */
   session<T>(work: (query: Query) => Promise<T>, within = this.#way.answerWithin): Promise<T> {
     return this.#patiently(() =>
       borrow(this.#way.pool, this.#way.connectionWithin, (client) =>
@@ -197,7 +200,7 @@ export class Database {
     );
   }
 
-  /** @throws StoreError where the database cannot store every text. */
+  /** @throws StoreError if the database cannot store every text. */
   async refuseOtherEncodings(): Promise<void> {
     const [row] = await this.session((query) => query("SELECT current_setting('server_encoding') AS encoding"));
     const { encoding } = row as { encoding: string };
@@ -209,8 +212,8 @@ export class Database {
   }
 
   /**
-   * Learns what the server is, and what its time is.
-   * @throws StoreError where its transactions would not see what others commit meanwhile, without which nothing is right.
+   * Reads the properties of the server, and its time.
+   * @throws StoreError if its transactions would not see what others commit meanwhile, because all functions need that.
    */
   async begin(): Promise<void> {
     const { version, durability, isolation, now, epoch, takesWrites } = await this.ask<{
@@ -241,7 +244,7 @@ export class Database {
     this.#patience = PATIENCE_MS;
   }
 
-  /** After this time no answer is waited for, and no call is made again. */
+  /** After this time, no answer is waited for and no call is repeated. */
   async giveUpAfter(time: Milliseconds): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, Math.min(time, LONGEST_TIMER)).unref());
     this.#gaveUp = true;
@@ -249,8 +252,8 @@ export class Database {
   }
 
   /**
-   * Refuses what comes from now on, waits for what was asked, and lets go of the connections: after `until`, if it answers something,
-   * which is not waited for. May be called again.
+   * Refuses new calls, waits for running calls, and closes the connections. If `until` returns a promise, the connections stay
+   * open until then, without making the caller wait. May be called again.
    */
   close(asked: Promise<void> = Promise.resolve(), until = (): Promise<void> | undefined => undefined): Promise<void> {
     this.#closing ??= this.#close(asked, until);
@@ -271,9 +274,9 @@ export class Database {
   }
 
   async #letGo(): Promise<void> {
-    // A connection of the store's own may break even after that.
+    // A connection of the store's own pool may break even after that.
     const ended = this.#way.own?.end();
-    // One that was given up while it was being made is waited for by its pool alone.
+    // Only the pool waits for a connection that was given up while it was being made.
     if (ended) return this.#gaveUp ? void ended.catch(unheard) : ended;
     this.#way.pool.removeListener?.('error', unheard);
     this.#way.pool.removeListener?.('connect', hearOut);
@@ -306,7 +309,7 @@ export class Database {
     });
   }
 
-  /** The pool is not ended before this has. */
+  /** The pool is ended only after this. */
   async #counted<T>(work: () => Promise<T>): Promise<T> {
     this.#running += 1;
     try {
@@ -317,7 +320,7 @@ export class Database {
     }
   }
 
-  /** One promise for all would keep what waited for it alive. */
+  /** A shared promise would keep all its waiters alive. */
   async #unlessGivenUp<T>(work: Promise<T>): Promise<T> {
     let giveUp = () => {};
     const givenUp = new Promise<never>((_, reject) => {

@@ -5,23 +5,23 @@ import { isPlain, NO_SOURCE_STATE, reasonOf } from '../settlement.ts';
 import type { ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
 import { needsText } from '../takes.ts';
 
-/** Guards the leases of one claim. */
+/** The token that proves the leases of one claim. */
 export function newToken(): string {
   return randomUUID();
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** A token as it goes to the database; one that was never ours is nobody's. */
+/** A token for the database. A text that is not a token belongs to nobody. */
 export function tokenOf({ token }: Pick<Lease, 'token'>): string {
   return UUID.test(token) ? token : '00000000-0000-0000-0000-000000000000';
 }
 
-/** Tasks as `enqueue_tasks` takes them: what many have in common is said once. */
+/** Tasks in the form of `enqueue_tasks`: values that many tasks share are given once. */
 export interface Enqueued {
   readonly groups: string;
   readonly tasks: string;
-  /** Whether any has a key or unique key. */
+  /** Whether any task has a key or unique key. */
   readonly keyed: boolean;
 }
 
@@ -58,7 +58,7 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
   return { groups: JSON.stringify(groups), tasks: JSON.stringify(list), keyed };
 }
 
-/** A settlement as `settle_items` takes it. */
+/** A settlement in the form of `settle_items`. */
 export function item(settlement: Settlement, place: number): object {
   const { lease, revision, decision, result, report, source = NO_SOURCE_STATE } = settlement;
   const charge = 'charge' in decision ? decision.charge : ({ to: 'nobody' } as const);
@@ -114,7 +114,7 @@ export function imported(task: ImportedTask): object {
   };
 }
 
-/** JSON of what handlers said, which PostgreSQL takes: without half characters and NUL. */
+/** JSON of handlers' messages that PostgreSQL accepts: without lone surrogates and NUL. */
 export function saidJson(value: unknown): string {
   return JSON.stringify(value, (_, part) =>
     typeof part === 'string' ? part.toWellFormed().replaceAll('\0', '\ufffd') : part,

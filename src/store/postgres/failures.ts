@@ -1,6 +1,6 @@
 import { StoreError } from '../../errors.ts';
 
-/** What our own functions raise. */
+/** The codes that our own functions raise. */
 export const UNIQUE_CONFLICT = 'HF001';
 
 /** The code of an error of PostgreSQL or of the connection. */
@@ -25,17 +25,17 @@ export class NoConnection extends Error {
  */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error);
-  // A primary that became a standby takes no writes any more, and another server does.
+  // A primary that became a standby accepts no writes any more; another server does.
   if (/^(?:08|57P0)/.test(code) || isReadOnly(error)) return true;
   if (/^E(?:CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)/.test(code)) return true;
-  // A socket in a folder, whose server is not there.
+  // A socket in a folder without a server.
   if (code === 'ENOENT') return error instanceof NoConnection;
   return /Connection terminated|timeout|Client has encountered a connection error|socket|server closed/i.test(
     code === '' ? messageOf(error) : '',
   );
 }
 
-/** Whether the server is there, and will take connections soon. */
+/** Whether the server runs and will accept connections soon. */
 export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03';
 }
@@ -50,7 +50,7 @@ export function isBlocked(error: unknown): boolean {
   return codeOf(error instanceof StoreError ? error.cause : error) === '55P03';
 }
 
-/** What is known of the transaction that holds a lock. */
+/** The transaction that holds a lock, as far as it is known. */
 export interface Blocker {
   readonly pid: number;
   readonly application: string;
@@ -84,7 +84,7 @@ export class GivenUp extends StoreError {
     super('store_unavailable', `${where} did not answer before it was closed. The last call may have had an effect.`, {
       retryable: true,
     });
-    // Callers know it as any other error of the store.
+    // Callers get it like any other error of the store.
     this.name = 'StoreError';
   }
 }

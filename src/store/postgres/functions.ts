@@ -4,7 +4,7 @@ import { budgetFunctions } from './budget.ts';
 import { transitionFunctions } from './transitions.ts';
 import { quoted } from './writer.ts';
 
-/** The files of functions, each after those whose functions its own need to be made. */
+/** The files of functions. Each comes after the files whose functions it needs. */
 const FILES = [
   'floors',
   'rooms',
@@ -77,10 +77,10 @@ const CALLED = [
 export type FunctionName = (typeof CALLED)[number];
 
 /**
- * Settings of the functions that are called. Their statements find rows by index, whatever the statistics say of a table that was empty a
- * minute ago: a plan that scans a table would be kept, and be ruinous when it has grown. For the same reason a statement that
- * has ids says nothing from which an index on a state could be used: `state IS NOT DISTINCT FROM 'ready'`, or a lease's token,
- * which only running tasks have.
+ * Settings of the functions that are called. Their statements find rows by index, whatever the statistics say: a plan that scans
+ * a small table would be kept, and be very slow after the table has grown. For the same reason, a statement with ids has no
+ * condition for which an index on the state could be used: it says `state IS NOT DISTINCT FROM 'ready'`, or checks the token of
+ * the lease, which only running tasks have.
  */
 const SETTINGS = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off SET jit = off`;
@@ -96,15 +96,15 @@ export function sqlFile(path: string): string {
 }
 
 /**
- * The functions of this version. They stand in a schema of their own, which is named by the hash of their text, so that
- * versions whose functions differ run side by side.
+ * The functions of this version. They are in their own schema, whose name has the hash of their text, so that versions with
+ * different functions can run side by side.
  */
 export interface Functions {
-  /** The name of their schema, as it stands in statements. */
+  /** The name of their schema, quoted for statements. */
   readonly schema: string;
-  /** Makes them in their schema. */
+  /** The SQL that makes them in their schema. */
   readonly own: string;
-  /** Makes those that people call, in the schema of the tables, or replaces them. */
+  /** The SQL that makes or replaces the functions that people call, in the schema of the tables. */
   readonly public: string;
   /** Where workers are told of news by NOTIFY: the same for all versions. */
   readonly channel: string;
@@ -135,8 +135,8 @@ function build(tables: string): Functions {
 }
 
 /**
- * Binds functions to their search path, whatever the caller's, and to plans by index: all of them, or only those of these names.
- * Each setting costs a call some microseconds, so functions that only others of ours call go without: their caller's count.
+ * Sets the search path and the plan settings of functions: of all, or only of these names. Each setting costs some microseconds
+ * per call, so functions that only our functions call have none: the settings of the caller apply.
  */
 export function withSettings(sql: string, path: string, only?: readonly string[]): string {
   const settings = `SET search_path = ${path}, pg_temp ${SETTINGS}`;

@@ -28,19 +28,19 @@ export interface PostgresOptions {
   /** The schema of Holdfast's tables; made where it does not exist. Default: `holdfast`. */
   readonly schema?: string;
   /**
-   * `auto` (default): brings the tables up to date when the store is opened. `never`: refuses to open where they are not, so
-   * that a role may do with the rights that docs/postgres.md lists.
+   * `auto` (default): migrates the tables when the store is opened. `never`: refuses to open if the tables are not up to date.
+   * Then a role needs only the rights that docs/postgres.md lists.
    */
   readonly migrate?: 'auto' | 'never';
   /**
-   * Whether to hear of work from other processes by LISTEN, over a connection of its own. Default: yes, if a test shows that
-   * it works; behind a pooler that shares connections by transaction it does not, and polling finds the work.
+   * Whether to use LISTEN, on a separate connection, to learn about work from other processes. Default: yes, if a test shows that
+   * it works. It does not work behind a pooler that shares connections per transaction; then polling finds the work.
    */
   readonly listen?: boolean;
-  /** The most connections of the store's own pool, besides the one that listens. Default 10. */
+  /** The most connections of the store's own pool, without the one that listens. Default 10. */
   readonly connections?: number;
   /**
-   * How long an answer of the database is waited for. Then its connection is given up, and the call made again over another
+   * How long to wait for an answer of the database. After that, its connection is given up, and the call is repeated on another
    * one. Default 30 s.
    */
   readonly answerWithin?: DurationInput;
@@ -50,7 +50,7 @@ const OPTIONS = ['schema', 'migrate', 'listen', 'connections', 'answerWithin'];
 
 const DEFAULT_ANSWER_WITHIN: DurationInput = '30s';
 
-/** A connection is waited for so long, unless even an answer is given less time. */
+/** How long to wait for a connection, if `answerWithin` is not shorter. */
 const CONNECTION_WITHIN_MS: Milliseconds = 10_000;
 
 /** PostgreSQL cuts longer names, and two schemas would become one. */
@@ -58,8 +58,8 @@ const LONGEST_NAME = 63;
 
 /**
  * A store in a PostgreSQL database, for any number of processes on any number of machines. It takes a connection string, or a
- * pool of `pg` that stays the caller's to end. Nothing is connected before Holdfast opens it.
- * @throws InvalidInputError for a connection or option that it cannot use.
+ * pool of `pg`, which the caller must end. It connects only when Holdfast opens it.
+ * @throws InvalidInputError for an invalid connection or option.
  */
 export function postgres(connection: string | PgPool, options: PostgresOptions = {}): StoreOpener {
   refuseUnknown(options, OPTIONS, 'postgres');
@@ -91,12 +91,12 @@ export function postgres(connection: string | PgPool, options: PostgresOptions =
   };
 }
 
-/** What was given instead of a connection. What is in it is not shown: an object of options may hold a password. */
+/** Describes a value that is not a connection, without its content: an object of options may contain a password. */
 function kindOf(connection: unknown): string {
   return typeof connection === 'object' && connection !== null ? 'another object' : show(connection);
 }
 
-/** Its text is not shown: there may be a password anywhere in what is no URL. */
+/** The text is not shown: a text that is not a URL may contain a password anywhere. */
 function refuseNoUrl(connection: string): void {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(connection) ?? [];
   if (/^postgres(?:ql)?$/.test(scheme ?? '') && URL.canParse(connection)) return;
@@ -117,7 +117,7 @@ interface Settings {
 async function openPostgres(connection: string | PgPool, settings: Settings, world: World): Promise<Store> {
   const schema = quoted(settings.schema);
   const time = timeFor(world.clock, schema);
-  // On the testing kit's clock, what is asked first is done first: the same way every time.
+  // With the clock of the testing kit, calls are made in their order, so that tests are reproducible.
   const connections = time.set ? 1 : settings.connections;
   const { connect, ...way } = await wayTo(connection, { ...settings, connections });
   const database = new Database(way, schema, time);
@@ -133,7 +133,7 @@ async function openPostgres(connection: string | PgPool, settings: Settings, wor
   return build(database, time, world, settings.listen ? connect : undefined);
 }
 
-/** Makes a connection besides the pool's. */
+/** Makes a connection outside of the pool. */
 type Connect = () => PgClient;
 
 async function wayTo(
@@ -153,7 +153,7 @@ async function wayTo(
     keepAliveInitialDelayMillis: 30_000,
     connectionTimeoutMillis: connectionWithin,
     application_name: 'holdfast',
-    // A connection that nobody uses keeps no process alive.
+    // An unused connection does not keep the process alive.
     allowExitOnIdle: true,
     max: connections,
   };
@@ -163,7 +163,7 @@ async function wayTo(
   return { pool: own, own, where: nameOf(connection), answerWithin, connectionWithin, connect };
 }
 
-/** What is thrown may hold the password, so it is no cause of what is told. */
+/** The thrown error may contain the password, so it is not the `cause` of ours. */
 function refuseUnreadable(connect: Connect): void {
   try {
     connect();
@@ -173,7 +173,7 @@ function refuseUnreadable(connect: Connect): void {
   }
 }
 
-/** What people call a database: where it is, and nothing of who connects. */
+/** The name of a database for people: where it is, without the user. */
 function nameOf(connection: string): string {
   const { host, pathname, searchParams } = new URL(connection);
   return `postgres://${searchParams.get('host') ?? host}${pathname}`;

@@ -4,11 +4,11 @@ import type { Query } from './database.ts';
 import { codeOf } from './failures.ts';
 import type { Functions } from './functions.ts';
 
-/** So long after a worker of a version was last at work, the next version that comes drops its functions. */
+/** The functions of a version are dropped by a newer one when no worker has used them for this long. */
 const UNUSED_FOR_DAYS = 90;
 
 interface Place {
-  /** Of the tables. */
+  /** The schema of the tables. */
   readonly schema: string;
   readonly where: string;
   readonly functions: Functions;
@@ -20,8 +20,8 @@ export async function hasFunctions(query: Query, { schema }: Functions): Promise
 }
 
 /**
- * Makes this version's functions where they are missing. What people call is the newest version's: it is replaced by the
- * version that comes for the first time, and not by an older one that comes again.
+ * Makes the functions of this version if they are missing. The functions that people call are those of the newest version: a
+ * version replaces them when it is installed for the first time, but an older version does not replace them later.
  * @throws StoreError if the role may not create their schema.
  */
 export async function installFunctions(query: Query, { schema, where, functions }: Place): Promise<void> {
@@ -29,7 +29,7 @@ export async function installFunctions(query: Query, { schema, where, functions 
   if (!(await isSchema(query, functions.schema))) await createSchema(query, functions.schema, where);
   await query(`SET LOCAL search_path = ${functions.schema}, ${schema}, pg_temp`);
   await query(functions.own);
-  // They run with their caller's rights, so that it is the grants of the tables that count.
+  // They run with the rights of their caller, so only the grants of the tables matter.
   await query(`GRANT USAGE ON SCHEMA ${functions.schema} TO PUBLIC`);
   await query(`GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${functions.schema} TO PUBLIC`);
   const [row] = await query(

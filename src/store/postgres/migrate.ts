@@ -7,13 +7,13 @@ import { hasFunctions, installFunctions } from './install.ts';
 
 interface Step {
   readonly sql: () => string;
-  /** The oldest schema whose versions may go on writing. */
+  /** The oldest schema version whose programs may still write. */
   readonly leastWriter: number;
 }
 
 /**
- * Each step leads from the schema of its index to the next. A step that comes later adds tables, indexes, and columns with
- * defaults, and takes nothing away that the functions of the version before it use. Functions are no part of the steps.
+ * Each step leads from the schema of its index to the next one. Later steps only add tables, indexes, and columns with defaults,
+ * and remove nothing that the functions of the version before use. Functions are not part of the steps.
  */
 const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/001-tables'), leastWriter: 1 },
@@ -32,7 +32,7 @@ const STEPS: readonly Step[] = [
 
 export const SCHEMA = STEPS.length;
 
-/** Before this schema, a version found its functions among the tables, where a new database has none. */
+/** Versions before this schema had their functions in the schema of the tables, where a new database has none. */
 const FIRST_WITH_OWN_FUNCTIONS = 2;
 
 interface Found {
@@ -41,8 +41,8 @@ interface Found {
 }
 
 /**
- * Brings the tables up to date and makes this version's functions, however many processes try at once, or with `'never'` only
- * looks whether they are there.
+ * Migrates the tables and makes the functions of this version. Several processes may do this at the same time. With `'never'` it
+ * only checks whether they are there.
  * @throws StoreError if the tables are too new for this version, or too old and may not be changed.
  */
 export async function migrate(database: Database, mode: 'auto' | 'never', steps = STEPS): Promise<void> {
@@ -72,7 +72,7 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
     try {
       await query("SET LOCAL lock_timeout = '60s'");
       await query('SELECT pg_advisory_xact_lock(hashtext($1))::text', [`holdfast migration ${schema}`]);
-      // Behind a table's lock that a migration waits for, everybody waits.
+      // All others wait behind a table lock for which a migration waits.
       await query("SET LOCAL lock_timeout = '2s'");
       const now = await versionOf(query, schema);
       refuseTooNew(now, target, where);
@@ -80,7 +80,7 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
       await installFunctions(query, { schema, where, functions });
       await query('COMMIT');
     } catch (error) {
-      // Where it cannot be undone any more, its connection is gone, and with it what was done.
+      // If the rollback fails, the connection is broken, and the server rolls back.
       await query('ROLLBACK').catch(() => {});
       throw error;
     }
@@ -88,7 +88,7 @@ export async function migrate(database: Database, mode: 'auto' | 'never', steps 
 }
 
 async function migrateTables(query: Query, schema: string, from: number, steps: readonly Step[]): Promise<void> {
-  // Also where it exists, making it takes a right that a schema's owner may lack.
+  // `CREATE SCHEMA IF NOT EXISTS` needs a right that the owner of the schema may not have.
   if (!(await isSchema(query, schema))) await query(`CREATE SCHEMA ${schema}`);
   await query(`SET LOCAL search_path = ${schema}, pg_temp`);
   const before = await tablesOf(query, schema);
@@ -107,7 +107,7 @@ function metaOf(before: number, version: number, { leastWriter }: Step): string 
   INSERT INTO meta (version, least_writer) VALUES (${version}, ${Math.max(leastWriter, FIRST_WITH_OWN_FUNCTIONS)})`;
 }
 
-/** The first of this schema's advisory locks. */
+/** The number of the first advisory lock of this schema. */
 function lockFunction(schema: string): string {
   const lock = createHash('sha256').update(schema).digest().readUInt32BE() >>> 2;
   return `CREATE FUNCTION lane_lock() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT ${lock} $$`;
@@ -121,7 +121,7 @@ async function tablesOf(query: Query, schema: string): Promise<readonly string[]
   return (rows as { name: string }[]).map(({ name }) => name);
 }
 
-/** Tables that a migration adds get the grants of `chores`, which every role that works has, so that it goes on working. */
+/** Tables that a migration adds get the grants of `chores`. Every role that works has these, so it can continue to work. */
 async function grantAsBefore(query: Query, schema: string, before: readonly string[]): Promise<void> {
   const rows = await query(
     `SELECT format('GRANT %s ON %I TO %s', a.privilege_type, n.relname,

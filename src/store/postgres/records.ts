@@ -55,12 +55,12 @@ export class PostgresRecords implements Records {
       types || queues
         ? `SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${among('c.type', types)}${among('q.name', queues)}`
         : undefined;
-    // Where no task was ever of such a type or queue, no table is read: this condition names no column, so it is tested once.
+    // If no task ever had such a type or queue, no table is read: this condition has no column, so it is tested once.
     const classes = ofClasses === undefined ? '' : ` AND (SELECT EXISTS (${ofClasses})) AND t.class IN (${ofClasses})`;
     const reason = among('t.reason', reasons);
     const inSources = among('source', sources);
     const ofBody = sources ? ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${inSources})` : '';
-    // A page of each place, the newest first, is all that can be on the page.
+    // The newest tasks of each table, one page of each: no others can be on this page.
     const page = (table: string, state: string, more: string) =>
       `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${reason}${more} ORDER BY t.id DESC LIMIT $2)`;
     const pages = states.map((state) => {
@@ -202,7 +202,7 @@ export class PostgresRecords implements Records {
     return rows.map(({ now, ...row }) => taskRecord(row, takers, now));
   }
 
-  /** What the workers take whose lease has not run out. */
+  /** What the workers with valid leases take. */
   async #takers(): Promise<readonly Takes[]> {
     const rows = await this.#database.rows<{ takes: string }>(
       this.#in('SELECT takes FROM $.workers WHERE NOT gone AND lease_until > $.now_ms()'),

@@ -11,7 +11,7 @@ interface Other extends ProcessIdentity, Respected {
   readonly leaseUntil: number;
   readonly isOver: boolean;
   readonly holds: boolean;
-  /** As it stands in the database, if this timeline watches it. */
+  /** The stored watch, if it is of this timeline. */
   readonly watch: Watch | null;
 }
 
@@ -27,26 +27,26 @@ interface NewWatch extends Watch {
 export interface Look {
   readonly gone: readonly Gone[];
   readonly watches: readonly NewWatch[];
-  /** When a lease that has run out may be taken over next. */
+  /** When the next lease that has run out may be taken over. */
   readonly nextIn?: Milliseconds;
   readonly neighbours: readonly ProcessIdentity[];
 }
 
-/** For so many leases after the database was away, one that has run out may have done so because of that. */
+/** For this many lease lengths after the database was away, leases may have run out because of that. */
 const LEASES_AFTER_LOSS = 2;
 
 /**
- * Finds the workers whose leases ended without an outcome. One that left, or whose process on this host is provably dead, loses
- * them at once; any other only after its lease was watched, expired and unrenewed. The watch is in the database, for each
- * timeline of monotonic clocks, so that processes that live for a moment watch on for one another. Where the database was away
- * a living worker renews within that interval as well, or, if it was about to, after the pause between two repeats, which is
- * then waited for besides.
+ * Finds the workers whose leases ended without an outcome. A worker that left, or whose process on this host is provably dead,
+ * loses its leases at once. Any other worker loses them only after its expired lease was watched for a while without a renewal.
+ * The watch is stored in the database, for each timeline of monotonic clocks, so that short-lived processes can continue it. If
+ * the database was away, a living worker renews within the same time, or after the pause before its next repeat; this pause is
+ * then added to the watch.
  */
 export class LostLeases {
   readonly #database: Database;
   readonly #clock: Clock;
   #losses = 0;
-  /** When it was last seen that the database had been away: no watch is older. */
+  /** When this process last saw that the database had been away. Older watches do not count. */
   #awayAt: Milliseconds = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, clock: Clock) {
@@ -54,7 +54,7 @@ export class LostLeases {
     this.#clock = clock;
   }
 
-  /** Undefined where the one that asks is not known itself. */
+  /** Undefined if the worker that asks is not known. */
   async lookFor(worker: number): Promise<Look | undefined> {
     const timeline = timelineOf(this.#clock);
     const { known, workers } = await this.#database.call<{ known: boolean; workers: readonly Other[] | null }>(
@@ -78,11 +78,11 @@ export class LostLeases {
         const since = this.#watchedSince(other);
         const now = this.#clock.monotonic();
         if (since === undefined) begun.push({ worker: id, timeline, leaseUntil, since: now });
-        // Who holds nothing has nothing to be respected for, and may be forgotten.
+        // A worker without leases may be removed.
         const proven = other.holds ? liveness : 'unknown';
         const left = this.#watchFor(other, proven, since ?? now) - (now - (since ?? now));
         if (left <= 0) gone.push([id, isDead, leaseUntil]);
-        // A living process goes on by itself: nobody waits for it.
+        // A living process continues by itself, so its lease needs no watch.
         else if (other.holds && !isRespected(other, proven)) nextIn = Math.min(nextIn, left);
       }
     }
@@ -92,7 +92,7 @@ export class LostLeases {
   #watchedSince({ watch, leaseUntil }: Other): Milliseconds | undefined {
     const known = watch ?? undefined;
     if (!watches(known, leaseUntil, this.#clock.monotonic())) return undefined;
-    // While the database was away nobody could renew.
+    // While the database was away, no worker could renew.
     return known.since >= this.#awayAt ? known.since : undefined;
   }
 

@@ -3,20 +3,20 @@ import type { Settlement } from '../store.ts';
 import { item, ranFor, saidJson, tokenOf } from './encoding.ts';
 import { list } from './writer.ts';
 
-/** A settlement, and where its answer belongs. */
+/** A settlement, and the index of its answer. */
 export interface Numbered {
   readonly settlement: Settlement;
   readonly i: number;
 }
 
-/** At most one settlement for each task, by its id. */
+/** At most one settlement for each task, sorted by id. */
 export type Round = ReadonlyMap<number, Numbered>;
 
 export function roundOf(settlements: readonly Settlement[]) {
   return roundOfNumbered(settlements.map((settlement, i) => ({ settlement, i })));
 }
 
-/** Of several words about one lease the first one counts: the others come later. */
+/** If there are several settlements for one task, the first one is made now, and the others later. */
 export function roundOfNumbered(settlements: readonly Numbered[]): {
   readonly round: Round;
   readonly later: readonly Numbered[];
@@ -31,7 +31,7 @@ export function roundOfNumbered(settlements: readonly Numbered[]): {
   return { round, later };
 }
 
-/** What the function `settle` takes: by id, so that no two statements wait for each other. */
+/** The arguments of the function `settle`, sorted by id, so that two statements cannot wait for each other. */
 export function settleValues(round: Round): readonly unknown[] {
   const sorted = [...round.values()].sort((a, b) => a.settlement.lease.task - b.settlement.lease.task);
   const bare = sorted.filter(({ settlement }) => isBare(settlement));
@@ -49,10 +49,13 @@ export function settleValues(round: Round): readonly unknown[] {
   ];
 }
 
-/** Instead of its place in the call: it says nothing of its source. */
+/** Used instead of its place in the call: it does not concern its source. */
 const SAYS_NOTHING = -1;
 
-/** Whether it says nothing but that a first execution succeeded, and, unless it is `any`, that its source had no state. */
+/**
+ * Whether it is a plain success of a first execution: it does not change its source, and was decided when its source had no
+ * state, unless `source` is `any`.
+ */
 function isBare(settlement: Settlement): boolean {
   return isPlain(settlement) && (settlement.source === 'any' || leavesSource(settlement));
 }

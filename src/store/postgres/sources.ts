@@ -14,10 +14,10 @@ import type {
 import { type StateRow, sourceState } from './claim.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
-/** How many tasks get their place in a new order in one transaction. */
+/** How many tasks are reordered in one transaction. */
 const REORDERED_AT_ONCE = 1_000;
 
-/** Holds, releases, changes and limits sources; pauses, resumes and sets up queues. */
+/** Holds, releases, changes and limits sources; pauses, resumes and configures queues. */
 export class PostgresSources implements SourceStore, SourceStates {
   readonly #database: Database;
   readonly #notify: (news: News) => void;

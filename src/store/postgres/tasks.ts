@@ -43,13 +43,13 @@ import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } fro
 import type { Wake } from './wake.ts';
 import { Gathering, list } from './writer.ts';
 
-/** How many tasks whose deadline has passed come with one claim. */
+/** The most tasks whose deadline has passed that one claim returns. */
 const MOST_EXPIRED = 50;
 
-/** The lease of an idle worker that listens is so many times as long as others. As in `renew` of recover.sql. */
+/** The lease of an idle worker that listens is this many times as long as others. As in `renew` of recover.sql. */
 const LONG_LEASE = 3;
 
-/** How long a statement for several calls waits for a lock of somebody's open transaction, unless an answer is given little time. */
+/** How long a statement for several calls waits for a lock of a user's open transaction, unless `answerWithin` is short. */
 const GROUP_PATIENCE_MS: Milliseconds = 500;
 
 interface Parts {
@@ -58,9 +58,9 @@ interface Parts {
   readonly time: Time;
   readonly lostLeases: LostLeases;
   readonly pendingLeaves: PendingLeaves;
-  /** Tells workers of news, here and elsewhere. */
+  /** Notifies workers of this process and of others. */
   readonly notify: (news: News, isUrgent?: boolean) => void;
-  /** Tells them elsewhere only. */
+  /** Notifies workers of other processes only. */
   readonly tellOthers: (news: News) => void;
   readonly hearing: Pick<Wake, 'isHearing' | 'probe' | 'probed'>;
 }
@@ -87,7 +87,7 @@ interface SettleAnswer {
   readonly answers:
     | readonly [id: number, answer: Settled['answer'], more?: TaskState | HandedRow, state?: StateRow | null][]
     | null;
-  /** Whether something of a source may start now, and whether a source was shut. */
+  /** Whether tasks of a source may start now, and whether a source was held. */
   readonly opens?: boolean;
   readonly shuts?: boolean;
 }
@@ -113,12 +113,12 @@ interface EnqueueAnswer {
   readonly woke: boolean;
 }
 
-/** The verbs over tasks: each one a call of one function in the database. */
+/** The operations on tasks: each is a call of one function in the database. */
 export class PostgresTasks implements TaskStore {
   readonly #parts: Parts;
   readonly #enqueues: Gathering<NewTask, Receipt>;
   readonly #settles: Gathering<Settlement, Settled>;
-  /** Of claims and recoveries whose answers were lost: asked again by the same token, they are handed out once more. */
+  /** The tokens of claims and recoveries whose answers were lost. Repeated with the same token, they return the same tasks. */
   readonly #unanswered = new Map<string, string>();
   /** By worker: which workers there were at its last renewal. */
   readonly #workersSeen = new Map<number, string>();
@@ -144,7 +144,7 @@ export class PostgresTasks implements TaskStore {
     this.#settles = new Gathering({
       ...blocked,
       write: (settlements, patience) => this.#settle(settlements, patience),
-      // The key of a task that is to wait again is known to the database only.
+      // Only the database knows the unique key of a task that will wait again.
       locksOf: () => [],
       mayBeBlocked: ({ decision }) => decision.next === 'scheduled',
       areIndependent: true,
@@ -161,7 +161,7 @@ export class PostgresTasks implements TaskStore {
     return settlements.length === 0 ? [] : this.#settles.call(settlements);
   }
 
-  /** Resolves when what was called has been answered. */
+  /** Resolves when all calls so far are answered. */
   async drained(): Promise<void> {
     await Promise.all([this.#enqueues.drained(), this.#settles.drained()]);
   }
@@ -203,7 +203,7 @@ export class PostgresTasks implements TaskStore {
     if (Object.keys(types).length > 0) await this.#parts.database.call('publish', [JSON.stringify(types)]);
   }
 
-  /** What is to be settled in this turn goes along: settling and claiming anew are one statement, and one commit. */
+  /** Settlements of this turn go along: settling and claiming are one statement and one commit. */
   async claim(request: ClaimRequest): Promise<Claim> {
     this.#parts.database.refuseClosed();
     const asked = this.#asked(request);
@@ -214,7 +214,7 @@ export class PostgresTasks implements TaskStore {
     return { ...(await this.#claimPastEmptyLanes(request, { ...asked, late: true })), expired };
   }
 
-  /** A claim that meets many lanes without tasks ends early, so that no transaction gets long. The next one goes on behind them. */
+  /** A claim that reads many empty lanes ends early, so that no transaction gets long. The next claim continues after them. */
   async #claimPastEmptyLanes(request: ClaimRequest, asked: object): Promise<AnsweredClaim> {
     let claim = await this.#claimOnce(request, asked);
     while (claim.unfinished) claim = await this.#claimOnce(request, asked);
@@ -239,7 +239,7 @@ export class PostgresTasks implements TaskStore {
     return this.#claimFrom(answer.token, answer.value);
   }
 
-  /** Undefined where it could not be done together: then the settlements were written by themselves. */
+  /** Undefined if it could not be done together: then the settlements were written separately. */
   async #settleAndClaim(
     batches: ReturnType<Gathering<Settlement, Settled>['takeWaiting']>,
     round: Round,
@@ -263,7 +263,7 @@ export class PostgresTasks implements TaskStore {
         await this.#settles.answerBlocked(batches, error);
         return undefined;
       }
-      // One of the two was refused, and each is made by itself; but if the database is away, it is so for both.
+      // If one of the two was refused, each is made separately. If the database is away, both fail.
       if (!(error instanceof StoreError && error.retryable)) {
         await this.#settles.answer(batches);
         return undefined;
@@ -367,7 +367,7 @@ export class PostgresTasks implements TaskStore {
     return { tasks, neighbours, ...(nextIn !== undefined && { nextIn }) };
   }
 
-  /** Takes over tasks whose deadline has passed; with a look at the other workers also the leases of those that have gone. */
+  /** Takes over tasks whose deadline has passed, and, if the other workers were checked, the leases of lost workers. */
   async #takeOver(
     worker: number,
     look: Pick<Look, 'gone' | 'watches'> | undefined,
@@ -500,7 +500,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   /**
-   * Asks for leases under a token of this asking. Where no answer comes, the next asking is this one once more, so that nothing
+   * Asks for leases with a new token. If no answer comes, the next call repeats this one with the same token, so that no task
    * stays leased to a worker that does not know of it.
    */
   async #leasing<T>(

@@ -44,6 +44,8 @@ export interface SourceFacts {
   readonly standing: 'open' | 'down' | 'needs_person';
   /** How long none of its tasks starts, as far as it is known. */
   readonly shutFor: Milliseconds;
+  /** Somebody waits for this one task, and its worker runs no other: nobody is expected to show soon whether the source is down. */
+  readonly alone?: true;
 }
 
 /**
@@ -290,7 +292,7 @@ function orVerdict(open: Case, failure: Failure, decision: Decision): Decision {
   if (decision.next !== 'dead' && decision.next !== 'needs_manual') return decision;
   const { step, text, count, limit } = decision.because;
   const mayWait = facts.executions < policy.maxExecutions && (facts.untilDeadlineMs ?? LONGEST) > EVIDENCE_WINDOW;
-  if (!policy.source.breaker || !WAITING_ENDS.includes(step) || !mayWait) return decision;
+  if (!policy.source.breaker || facts.source.alone || !WAITING_ENDS.includes(step) || !mayWait) return decision;
   const waits = `It waits ${formatDuration(EVIDENCE_WINDOW)} to see whether its source is down. If so, nothing is charged.`;
   const counted = { ...(count !== undefined && { count }), ...(limit !== undefined && { limit }) };
   const waiting = again(open, EVIDENCE_WINDOW, decision.charge, 'awaits_verdict', `${text} ${waits}`, counted);

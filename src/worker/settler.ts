@@ -51,6 +51,8 @@ export interface SettlerOptions {
   readonly world: World;
   readonly log: Logger;
   readonly announcer: Announcer;
+  /** Whether its worker is there for one task only, and somebody waits for that. Default: no. */
+  readonly isForOneTask?: () => boolean;
 }
 
 /** An outcome that is not written yet. Its facts are replaced when somebody else has changed the task. */
@@ -86,17 +88,19 @@ export class Settler {
   readonly #log: Logger;
   readonly #announcer: Announcer;
   readonly #sources: KnownSources;
+  readonly #isForOneTask: () => boolean;
   readonly #pauses = new Set<() => void>();
   #round: Pending[] = [];
   #gaveUp = false;
 
-  constructor({ asking, world, log, announcer, sources }: SettlerOptions) {
+  constructor({ asking, world, log, announcer, sources, isForOneTask = () => false }: SettlerOptions) {
     this.#asking = asking;
     this.#clock = world.clock;
     this.#random = world.random;
     this.#log = log;
     this.#announcer = announcer;
     this.#sources = sources;
+    this.#isForOneTask = isForOneTask;
   }
 
   /**
@@ -212,7 +216,8 @@ export class Settler {
     // A success is decided without facts.
     if (ending.outcome.kind === 'success') return facts;
     const now = aged(facts, elapsed, frozen);
-    return step?.facts ? { ...now, source: step.facts } : now;
+    if (!step?.facts) return now;
+    return { ...now, source: this.#isForOneTask() ? { ...step.facts, alone: true } : step.facts };
   }
 
   #take(pending: Pending, settled: Settled): 'taken' | 'changed' {

@@ -135,6 +135,7 @@ export class Worker implements AsyncDisposable {
       log: this.#log,
       announcer: this.#announcer,
       sources: knownSources,
+      isForOneTask: () => this.#only?.size === 1,
     });
     this.#stopObeying = knownSources.onRestricted((source) => this.#claimer.handBackOf(source, HELD));
     this.#membership = new Membership({

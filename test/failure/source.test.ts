@@ -122,6 +122,13 @@ describe('the last attempt', () => {
     });
   });
 
+  test('does not wait where somebody waits for it and nobody else is expected to show whether the source is down', () => {
+    const alone = { ...OPEN, alone: true } as const;
+    expect(fate(alone, {}, last)).toMatchObject({ next: 'dead', because: { step: 'max_attempts' } });
+    expect(fate(alone, { kind: 'permanent' })).toMatchObject({ next: 'dead', because: { step: 'permanent' } });
+    expect(fate({ ...DOWN, alone: true }, {}, last)).toMatchObject({ next: 'scheduled', charge: { to: 'source' } });
+  });
+
   test('goes on at once if its charge was refunded meanwhile, whatever else limits it', () => {
     const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
     const known = facts({ executions: 1_000, charged: [charged(2)] });

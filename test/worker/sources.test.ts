@@ -104,6 +104,15 @@ describe('an outage', () => {
     expect(api.calls).toHaveLength(2);
   });
 
+  test('ends the only task of a worker that is there for it at once, because somebody waits for that', async () => {
+    const { api, kit, enqueue } = await stage({ retry: { maxAttempts: 1 } });
+    await kit.worker.stop();
+    api.failure = refused;
+    const only = await enqueue(1);
+    await kit.holdfast.worker({ only }).drain();
+    expect(await kit.holdfast.get(only[0] as number)).toMatchObject({ state: 'dead', attempts: 1 });
+  });
+
   test('that is recognised while a last straw waits saves that task', async () => {
     const { api, kit, enqueue } = await stage({ retry: { maxAttempts: 1 } });
     api.failure = refused;

@@ -23,13 +23,14 @@ const commandLike: PolicyOptions = {
   maxAttempts: 8,
   backoff: exponential({ base: '5s', cap: '1h' }),
   jitter: { kind: 'full' },
+  rules: { rate_limited: { charge: false } },
 };
 
 /** Policies for common work. A type with the name of one of them (`imap_mailbox`) uses it by default. */
 export const presets = {
   standard,
   shellCommand: preset(commandLike),
-  httpDelivery: preset({ ...commandLike, source: ON, rules: { rate_limited: { charge: false } } }),
+  httpDelivery: preset({ ...commandLike, source: ON }),
   fileMove: preset({
     maxAttempts: 5,
     backoff: exponential({ base: '10m', cap: '2h' }),

@@ -7,9 +7,10 @@ import { RE2JS, RE2JSException } from 're2js';
 import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { REASONS, type Reason } from '../failure/classify/reasons.ts';
+import { askedInWords } from '../failure/classify/spoken-wait.ts';
 import { reasonOfExit, reasonOfSignal } from '../failure/exits.ts';
 import type { FailureKind } from '../failure/outcome.ts';
-import { type Failed, failedAt } from '../failure/signals.ts';
+import { type Failed, failedAt, RateLimited } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
 import { readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
@@ -47,8 +48,12 @@ export interface CommandInput {
   readonly retryOn?: readonly ExitRange[];
   /** Exit codes that are permanent. Wins over `retryOn`, so that all but one can be retried. */
   readonly noRetryOn?: readonly ExitRange[];
-  /** RE2 patterns for the last 8 KiB of stderr, without colours; `^` and `$` match at every line. Permanent wins. */
+  /**
+   * RE2 patterns for the last 8 KiB of stderr, without colours; `^` and `$` match at every line. Permanent wins over a rate limit, and
+   * that over a retry.
+   */
   readonly retryIfStderr?: string;
+  readonly rateLimitedIfStderr?: string;
   readonly permanentIfStderr?: string;
   /** From SIGTERM to SIGKILL. Default: 10 s; at most one hour. */
   readonly killAfterMs?: Milliseconds;
@@ -117,6 +122,23 @@ const BY_STDERR: readonly (readonly [RegExp, FailureKind, Reason])[] = [
   [ends('text file busy|device or resource busy|resource temporarily unavailable'), 'transient', 'fs.locked'],
   [ends(String.raw`permission denied \(publickey[^()]*\)`), 'permanent', 'auth.invalid'],
   [/^Host key verification failed\.$/, 'permanent', 'tls.certificate'],
+  // How curl, wget, yt-dlp, npm, git and Python's clients report the status, and what Docker, gh, rclone, gcloud, aws and az say.
+  [
+    /\b(?:http(?:\/[\d.]+)?(?: error)?|error(?: code)?|status(?: code)?|returned error|got|code)[ :=]{1,2}\(?E?429\b|^E429\b/i,
+    'rate_limited',
+    'throttled',
+  ],
+  [/\b429:? (?:client error: )?too many requests\b|\btoo ?many ?requests\b/i, 'rate_limited', 'throttled'],
+  [
+    /\brate.?limit(?:ing)? ?(?:(?:was|is|has been) )?(?:exceeded|reached|hit)\b|\b(?:exceeded|reached|hit) (?:[\w-]+ ){0,4}rate.?limit|\brate.?limited\b|\bslow down\b/i,
+    'rate_limited',
+    'throttled',
+  ],
+  [
+    /\b(?:throttling\w*|throttled|RequestLimitExceeded|SlowDown|ProvisionedThroughputExceeded\w*|RESOURCE_EXHAUSTED)\b|\bquota exceeded\b/i,
+    'rate_limited',
+    'throttled',
+  ],
 ];
 
 /**
@@ -137,8 +159,8 @@ const STDOUT_KEPT = 4 * 1024;
 const KILL_AFTER: Milliseconds = 10_000;
 
 /**
- * The handler of shell commands. An execution succeeds with the exit code, or fails with a `Failed` that says how it ended,
- * with a reason from the exit code, the signal or the last lines of stderr. An error of the system that says nothing of the
+ * The handler of shell commands. An execution succeeds with the exit code, or fails with a signal that says how it ended,
+ * with a reason from the exit code, the signal or the last lines of stderr; a rate limit with the wait that they name. An error of the system that says nothing of the
  * command, such as too many open files, is thrown as it came.
  *
  * Output counts as a sign of life, so `task.heartbeat()` is called for it, at most once a second: the time limit of an
@@ -229,6 +251,7 @@ const READ: { readonly [K in keyof Complete]: (value: unknown, name: string) => 
   retryOn: readRanges,
   noRetryOn: readRanges,
   retryIfStderr: readPattern,
+  rateLimitedIfStderr: readPattern,
   permanentIfStderr: readPattern,
   killAfterMs: readKillAfter,
 };
@@ -592,7 +615,7 @@ class Tail {
 
 // Judging
 
-function failure(end: End, input: CommandInput, stderr: string): Failed {
+function failure(end: End, input: CommandInput, stderr: string): Error {
   const text = plain(stderr);
   const lines = text.split('\n').map((line) => line.trim());
   const told = lines.filter((line) => line !== '').slice(-LINES);
@@ -600,11 +623,17 @@ function failure(end: End, input: CommandInput, stderr: string): Failed {
   const byEnd = verdictOf(end);
   const found = byEnd.reason === EXIT.reason ? (template ?? byEnd) : byEnd;
   const kind = asked(end.exit, input, text) ?? found.kind;
-  // The user's option gives the kind. A reason with another kind would match the wrong rules, so it is dropped.
-  const { reason } = kind === found.kind ? found : EXIT;
   const how = end.signal ? `killed by ${end.signal}` : `exit ${end.exit}`;
   const line = visible((found === template ? template?.line : told.at(-1)) ?? '', 300);
-  return failed(line === '' ? how : `${how}: ${line}`, { kind, reason, code: end.signal ?? end.exit });
+  const message = line === '' ? how : `${how}: ${line}`;
+  const code = end.signal ?? end.exit;
+  if (kind === 'rate_limited') {
+    const wait = askedInWords(told.join('\n'), Date.now());
+    return new RateLimited(wait === undefined ? undefined : `${wait}ms`, message, { code });
+  }
+  // The user's option gives the kind. A reason with another kind would match the wrong rules, so it is dropped.
+  const { reason } = kind === found.kind ? found : EXIT;
+  return failed(message, { kind, reason, code });
 }
 
 /** With the fault of the reason: a full disk or a missing folder is not the task's fault. */
@@ -625,6 +654,7 @@ function asked(exit: number, input: CommandInput, stderr: string): FailureKind |
   if (includes(input.noRetryOn ?? [], exit)) return 'permanent';
   if (includes(input.retryOn ?? [], exit)) return 'transient';
   if (input.permanentIfStderr !== undefined && compile(input.permanentIfStderr).test(stderr)) return 'permanent';
+  if (input.rateLimitedIfStderr !== undefined && compile(input.rateLimitedIfStderr).test(stderr)) return 'rate_limited';
   if (input.retryIfStderr !== undefined && compile(input.retryIfStderr).test(stderr)) return 'transient';
   return undefined;
 }

@@ -60,6 +60,7 @@ describe('--policy, --attempts and --backoff', () => {
     expect(policyLayer({ attempts: '3', attemptTimeout: '5m' }, presets.shellCommand)).toEqual({
       maxAttempts: 3,
       timeout: '300000ms',
+      rules: { rate_limited: { charge: false } },
     });
   });
 

@@ -29,7 +29,6 @@ const SCHEDULES: readonly [
   ['standard', 'permanent', s(), 'dead'],
 
   ['shellCommand', 'transient', s(5, 10, 20, 40, 80, 160, 320), 'dead'],
-  ['shellCommand', 'limited', s(5, 10, 20, 40, 80, 160, 320), 'dead'],
   ['shellCommand', 'permanent', s(), 'dead'],
   ['httpDelivery', 'transient', s(5, 10, 20, 40, 80, 160, 320), 'dead'],
   ['httpDelivery', 'permanent', s(), 'dead'],

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest';
-import { outcomeOf } from '../../src/failure/classify/classify.ts';
+import { classify, outcomeOf } from '../../src/failure/classify/classify.ts';
 import { REASONS, type Reason } from '../../src/failure/classify/reasons.ts';
-import type { FailureKind, Fault } from '../../src/failure/outcome.ts';
+import type { Failure, FailureKind } from '../../src/failure/outcome.ts';
 import { presets } from '../../src/failure/presets.ts';
-import { Failed, SIGNAL, type Signal } from '../../src/failure/signals.ts';
+import { Failed } from '../../src/failure/signals.ts';
 import {
   type CommandInput,
   type CommandOptions,
@@ -57,14 +57,10 @@ function thrownBy(running: Promise<unknown>): Promise<unknown> {
 }
 
 /** What a command failed with, as the classifier will see it. */
-async function failureOf(
-  running: Promise<unknown>,
-): Promise<{ kind: FailureKind; reason: string; fault?: Fault; code?: string; message: string }> {
-  const error = await thrownBy(running);
-  expect(error).toBeInstanceOf(Failed);
-  const { signal, ...said } = (error as { [SIGNAL]: Extract<Signal, { signal: 'failed' }> })[SIGNAL];
-  expect(signal).toBe('failed');
-  return { ...said, message: (error as Failed).message };
+async function failureOf(running: Promise<unknown>): Promise<Failure> {
+  const failure = classify(await thrownBy(running), { now: Date.now() });
+  expect(failure.evidence.rule).toBe('signal');
+  return failure;
 }
 
 /** A command that tells on stdout when it has come so far; the numbers in its first line are processes. */
@@ -396,7 +392,7 @@ describe('how it ended', () => {
       '',
       'rsync error: code 255',
     ];
-    expect(await failureOf(sh(`printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 255`))).toEqual({
+    expect(await failureOf(sh(`printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 255`))).toMatchObject({
       kind: 'transient',
       reason: 'net.unreachable',
       fault: 'source',
@@ -431,6 +427,42 @@ describe('how it ended', () => {
   });
 });
 
+describe('a rate limit that a command tells of on stderr', () => {
+  test.each([
+    ['ERROR: [youtube] abc: Unable to download webpage: HTTP Error 429: Too Many Requests (caused by <HTTPError 429>)'],
+    ['toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating.'],
+    ['Error response from daemon: toomanyrequests: Rate exceeded'],
+    ['curl: (22) The requested URL returned error: 429'],
+    ["fatal: unable to access 'https://example.com/r.git/': The requested URL returned error: 429"],
+    ['2026-01-15 12:00:00 ERROR 429: Too Many Requests.'],
+    ['npm error code E429'],
+    ['gh: API rate limit exceeded for user ID 1. (HTTP 403)'],
+    ['HTTP 403: You have exceeded a secondary rate limit. Please wait a few minutes before you try again.'],
+    ['An error occurred (ThrottlingException) when calling the X operation (reached max retries: 4): Rate exceeded'],
+    ['An error occurred (RequestLimitExceeded) when calling the RunInstances operation'],
+    ['Failed to copy: googleapi: Error 403: User Rate Limit Exceeded., userRateLimitExceeded'],
+    ['ERROR: (gcloud.run) RESOURCE_EXHAUSTED: Quota exceeded for quota metric'],
+    ['Error from server (TooManyRequests): the server has received too many requests'],
+    ['requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://example.com/'],
+    ["openai.RateLimitError: Error code: 429 - {'error': {}}"],
+  ])('%s', async (line) => {
+    const failure = await failureOf(sh(`cat >&2 <<'EOF'\n${line}\nEOF\nexit 1`));
+    expect(failure).toMatchObject({ kind: 'rate_limited', reason: 'throttled', fault: 'quota', code: '1' });
+  });
+
+  test('names the wait', async () => {
+    const failure = await failureOf(sh('echo "Error: Too many requests - try again in 5 minutes" >&2; exit 1'));
+    expect(failure).toMatchObject({ kind: 'rate_limited', retryAfterMs: 300_000 });
+  });
+
+  test.each([['Disk quota exceeded'], ['4290 files'], ['x: limit: 429'], ['the rate limit is 100']])(
+    '%s is none',
+    async (line) => {
+      expect((await failureOf(sh(`echo '${line}' >&2; exit 1`))).kind).not.toBe('rate_limited');
+    },
+  );
+});
+
 describe('what the user said of it', () => {
   const SAID: readonly [
     script: string,
@@ -462,6 +494,10 @@ describe('what the user said of it', () => {
     ['echo x >&2; exit 64', { retryIfStderr: 'x' }, 'transient', 'process.exit'],
     ['echo x >&2; exit 5', { retryIfStderr: 'x', noRetryOn: [5] }, 'permanent', 'process.exit'],
     ['echo x; exit 5', { retryIfStderr: 'x' }, 'unknown', 'process.exit'],
+    ['echo oops: quota >&2; exit 1', { rateLimitedIfStderr: 'quot.$' }, 'rate_limited', 'throttled'],
+    ['echo x >&2; exit 64', { rateLimitedIfStderr: 'x', retryIfStderr: 'x' }, 'rate_limited', 'throttled'],
+    ['echo x >&2; exit 1', { rateLimitedIfStderr: 'x', permanentIfStderr: 'x' }, 'permanent', 'process.exit'],
+    ['echo 429 Too Many Requests >&2; exit 1', { noRetryOn: [1] }, 'permanent', 'process.exit'],
   ];
   test.each(SAID)('%s with %j is %s', async (text, input, kind, reason) => {
     if (kind === undefined) expect(await sh(text, input)).toMatchObject({ exit: expect.any(Number) });
@@ -524,7 +560,7 @@ describe('who is charged for a command that fails', () => {
 
 describe('a command that cannot start', () => {
   test('because there is no such program', async () => {
-    expect(await failureOf(run(['holdfast-no-such-program']))).toEqual({
+    expect(await failureOf(run(['holdfast-no-such-program']))).toMatchObject({
       kind: 'permanent',
       reason: 'process.not_found',
       fault: 'worker',
@@ -537,7 +573,7 @@ describe('a command that cannot start', () => {
   });
 
   test('because the program is gone that was there when it was recorded; another worker may have it', async () => {
-    expect(await failureOf(run(['holdfast-no-such-program'], { program: '/no/such/program' }))).toEqual({
+    expect(await failureOf(run(['holdfast-no-such-program'], { program: '/no/such/program' }))).toMatchObject({
       kind: 'transient',
       reason: 'process.not_found',
       fault: 'worker',
@@ -760,6 +796,7 @@ describe('checkCommand', () => {
     retryOn: [],
     noRetryOn: [255],
     retryIfStderr: '^(a|b)$',
+    rateLimitedIfStderr: 'y',
     permanentIfStderr: 'x',
     killAfterMs: 0,
   };

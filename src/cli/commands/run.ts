@@ -27,6 +27,7 @@ interface Flags extends RecordFlags {
   readonly retryOn?: string;
   readonly noRetryOn?: string;
   readonly retryIfStderr?: string;
+  readonly rateLimitedIfStderr?: string;
   readonly permanentIfStderr?: string;
   readonly successOn?: string;
   readonly shell?: boolean;
@@ -51,6 +52,10 @@ export function declare(command: Command): void {
     .option('--retry-on <codes>', 'exit codes that are worth another try, such as 1,75,124-127')
     .addOption(noRetryOn(command))
     .option('--retry-if-stderr <regex>', 'another try if the end of stderr matches (RE2)')
+    .option(
+      '--rate-limited-if-stderr <regex>',
+      'a rate limit, which is not charged, if the end of stderr matches (RE2)',
+    )
     .option('--permanent-if-stderr <regex>', 'no other try if the end of stderr matches (RE2)')
     .option('--no-idempotent', 'running it twice does harm: ask a person when its outcome is unknown')
     .optionsGroup('How this command ends')
@@ -128,6 +133,7 @@ function commandFrom(cli: Cli, argv: readonly string[], flags: Flags): CommandIn
     ...(flags.retryOn !== undefined && { retryOn: codes(flags.retryOn, '--retry-on') }),
     ...(flags.noRetryOn !== undefined && { noRetryOn: codes(flags.noRetryOn, '--no-retry-on') }),
     ...(flags.retryIfStderr !== undefined && { retryIfStderr: flags.retryIfStderr }),
+    ...(flags.rateLimitedIfStderr !== undefined && { rateLimitedIfStderr: flags.rateLimitedIfStderr }),
     ...(flags.permanentIfStderr !== undefined && { permanentIfStderr: flags.permanentIfStderr }),
     ...(flags.killAfter !== undefined && { killAfterMs: span(flags.killAfter, '--kill-after') }),
   };
@@ -158,6 +164,7 @@ function codes(text: string, flag: string) {
 const FLAGS: FlagWords = {
   words: {
     retryIfStderr: '--retry-if-stderr',
+    rateLimitedIfStderr: '--rate-limited-if-stderr',
     permanentIfStderr: '--permanent-if-stderr',
     killAfterMs: '--kill-after',
   },

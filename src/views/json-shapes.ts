@@ -182,8 +182,14 @@ function camelCased(name: string, member: unknown): [string, unknown] {
   }
   const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const spanned = camel.replace(/Ms$/, '');
-  if (spanned !== camel && SPANS.includes(spanned)) return [spanned, member ?? 'none'];
+  if (spanned !== camel && SPANS.includes(spanned)) return [spanned, withUnit(member)];
   return [camel, policyOptions(member)];
+}
+
+/** A span that a member such as `timeout_ms` gives in milliseconds, or a list of them; null is no limit. */
+function withUnit(member: unknown): unknown {
+  if (Array.isArray(member)) return member.map(withUnit);
+  return typeof member === 'number' ? `${member}ms` : (member ?? 'none');
 }
 
 function isObject(value: unknown): value is object {

@@ -16,6 +16,7 @@ const BASES = {
   'idle across processes': ['one-row commit', 'idle across processes'],
   'trickle across processes': ['one-row commit', 'trickle across processes'],
   depth: ['holdfast', 'depth alone'],
+  held: ['holdfast', 'held alone'],
 };
 
 /** How the results of all rounds become one. What is not named here is the same in all of them. */
@@ -50,7 +51,8 @@ export function combine(results) {
 export function withRatios(rows, floor) {
   return rows.map((row) => {
     const [system, scenario] = baseOf(row, floor);
-    const base = rows.find((other) => other.system === system && other.scenario === scenario);
+    const bases = rows.filter((other) => other.system === system && other.scenario === scenario);
+    const base = bases.find(({ concurrency }) => concurrency === row.concurrency) ?? bases[0];
     const ratio = base && base !== row ? ratioOf(row, base) : undefined;
     return ratio === undefined ? row : { ...row, ratio, of: system === row.system ? scenario : system };
   });

@@ -4,6 +4,7 @@ import * as depth from './scenarios/depth.mjs';
 import * as drain from './scenarios/drain.mjs';
 import * as enqueue from './scenarios/enqueue.mjs';
 import * as fail from './scenarios/fail.mjs';
+import * as held from './scenarios/held.mjs';
 import * as idle from './scenarios/idle.mjs';
 import * as memory from './scenarios/memory.mjs';
 import * as processes from './scenarios/processes.mjs';
@@ -11,7 +12,7 @@ import * as sources from './scenarios/sources.mjs';
 
 const programs = Object.assign(
   {},
-  ...[enqueue, drain, fail, idle, processes, depth, sources, memory].map((scenario) => scenario.programs),
+  ...[enqueue, drain, fail, idle, processes, depth, held, sources, memory].map((scenario) => scenario.programs),
 );
 
 const [name, options] = process.argv.slice(2);

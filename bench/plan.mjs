@@ -17,6 +17,8 @@ export const PLAN = [
   { name: 'trickle across processes', store: 'postgres' },
   { name: 'processes', floor: 'batch' },
   { name: 'depth', heavy: true },
+  { name: 'held 1', heavy: true },
+  { name: 'held 100', heavy: true },
   { name: 'sources', floor: 'batch', heavy: true },
   { name: 'memory', heavy: true },
 ];

@@ -19,6 +19,7 @@ function targetsOfSqlite(floor) {
     { row: ['holdfast', 'processes', 10], figure: 'executed_once', is: true },
     { row: ['holdfast', 'processes', 10], figure: 'complaints', is: 0 },
     { row: ['holdfast', 'depth', 100], of: ['holdfast', 'depth alone', 100], atLeast: 0.8, size: MILLION },
+    ...targetsOfHeld(),
     { row: ['holdfast', 'memory', 100], figure: 'peak_mb', atMost: 150, size: MILLION },
   ];
 }
@@ -32,7 +33,17 @@ function targetsOfPostgres(floor) {
     { row: ['holdfast', 'processes', 10], figure: 'executed_once', is: true },
     { row: ['holdfast', 'processes', 10], figure: 'complaints', is: 0 },
     { row: ['holdfast', 'depth', 100], of: ['holdfast', 'depth alone', 100], atLeast: 0.8, size: MILLION },
+    ...targetsOfHeld(),
   ];
+}
+
+function targetsOfHeld() {
+  return [1, 100].map((concurrency) => ({
+    row: ['holdfast', 'held', concurrency],
+    of: ['holdfast', 'held alone', concurrency],
+    atLeast: 0.9,
+    size: MILLION,
+  }));
 }
 
 /** A verdict on every target whose figures this run has; `met` is null where the run was too small to say. */

@@ -16,11 +16,11 @@ export const programs = {
     return results;
   },
 
-  async 'one source'({ address, n, scenario, size }) {
+  async 'one source'({ address, n, scenario, size, concurrency = CONCURRENCY }) {
     const noop = countingNoop();
     return withHoldfast({ address, tasks: [noop.task] }, async (holdfast) => {
       await fill(holdfast, noop.task, n, { source: 'open' });
-      const figures = await drainRate(holdfast, noop, n, CONCURRENCY);
+      const figures = await drainRate(holdfast, noop, n, concurrency);
       return [resultOf(scenario, holdfast, { ...figures, size })];
     });
   },

@@ -47,18 +47,35 @@ export interface Observation extends About {
 
 /** What an outcome shows about its source. Undefined if there was no execution, or if it was interrupted or lost. */
 export function observationOf(outcome: Outcome, policy: Policy, about: About): Observation | undefined {
+  const kind = observedOf(outcome);
+  if (kind === undefined) return undefined;
   const { maxRetryAfter, source: switches } = policy;
-  const common = { ...about, maxRetryAfter, switches };
+  const common = { ...about, kind, maxRetryAfter, switches };
+  if (outcome.kind === 'deferral') return { ...common, reason: outcome.reason, message: cut(outcome.message) };
+  if (outcome.kind !== 'failure') return { ...common, reason: '', message: '' };
+  const { reason, message, retryAfterMs: retryAfter } = outcome.failure;
+  return { ...common, reason, message: cut(message), ...(retryAfter !== undefined && { retryAfter }) };
+}
+
+/** Whether an outcome tells something of its source, and yet leaves nothing to remember of one in its normal state. */
+export function leavesNormal(outcome: Outcome): boolean {
+  const kind = observedOf(outcome);
+  return kind !== undefined && changesNothing(kind);
+}
+
+/** Of a source in its normal state, such an outcome leaves nothing to remember, unless it told of a limit. */
+export function changesNothing(kind: Observed): boolean {
+  return kind === 'success' || kind === 'task_failure' || kind === 'no_answer' || kind === 'inconclusive';
+}
+
+function observedOf(outcome: Outcome): Observed | undefined {
   switch (outcome.kind) {
     case 'success':
-      return { ...common, kind: 'success', reason: '', message: '' };
+      return 'success';
     case 'deferral':
-      return { ...common, kind: 'inconclusive', reason: outcome.reason, message: cut(outcome.message) };
-    case 'failure': {
-      const { reason, message, retryAfterMs } = outcome.failure;
-      const seen = { ...common, kind: kindOf(outcome.failure), reason, message: cut(message) };
-      return retryAfterMs === undefined ? seen : { ...seen, retryAfter: retryAfterMs };
-    }
+      return 'inconclusive';
+    case 'failure':
+      return observedOfFailure(outcome.failure);
     case 'interruption':
     case 'loss':
     case 'expiry':
@@ -67,7 +84,7 @@ export function observationOf(outcome: Outcome, policy: Policy, about: About): O
   }
 }
 
-function kindOf(failure: Failure): Observed {
+function observedOfFailure(failure: Failure): Observed {
   const { kind, fault, word } = failure;
   if (word === 'needs_manual' || fault === 'worker') return 'inconclusive';
   if (kind === 'rate_limited' || fault === 'quota') return 'rate_limited';

@@ -38,7 +38,12 @@ export class KnownSources {
 
   /** Whether all sources are in their normal state, as far as is known. */
   get areNormal(): boolean {
-    return this.#entries.size === 0 && this.#changing.size === 0;
+    return this.#entries.size === 0 && !this.areChanging;
+  }
+
+  /** Whether a change of any source is on its way to the store. */
+  get areChanging(): boolean {
+    return this.#changing.size > 0;
   }
 
   /** The newest known state of a source. `told` came with a claim, this long ago. */

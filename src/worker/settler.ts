@@ -7,7 +7,7 @@ import { type Decision, decide, type Facts } from '../failure/decide.ts';
 import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Logger } from '../log.ts';
-import { type About, type Observation, observationOf } from '../source/observation.ts';
+import { type About, leavesNormal, type Observation, observationOf } from '../source/observation.ts';
 import type { Claimed, Report, Settled, Settlement, World } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
@@ -112,8 +112,20 @@ export class Settler {
     return new Promise((resolve, reject) => {
       const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
       const endedAt = this.#clock.monotonic();
-      const known = { facts, revision, elapsed, frozen, endedAt, overtaken: 0 };
-      this.#add({ claimed, policy, ending, onTrouble, resolve, reject, ...known });
+      this.#add({
+        claimed,
+        policy,
+        ending,
+        onTrouble,
+        resolve,
+        reject,
+        facts,
+        revision,
+        elapsed,
+        frozen,
+        endedAt,
+        overtaken: 0,
+      });
     });
   }
 
@@ -127,7 +139,7 @@ export class Settler {
     this.#round.push(pending);
     if (this.#round.length > 1) return;
     queueMicrotask(() => {
-      const round = this.#round.filter((one) => !this.#mustWait(one));
+      const round = this.#sources.areChanging ? this.#round.filter((one) => !this.#mustWait(one)) : this.#round;
       this.#round = [];
       if (round.length > 0) void this.#write(round);
     });
@@ -179,8 +191,9 @@ export class Settler {
   #decide(pending: Pending, chains: SourceChains): Settlement {
     const { claimed, policy, ending, revision } = pending;
     const { outcome } = ending;
-    const isPlain = outcome.kind === 'success' && ending.limit === undefined && chains.isSurelyNormal(claimed);
-    const step = isPlain ? undefined : this.#observe(pending, chains);
+    const leavesSource =
+      ending.limit === undefined && !ending.unhealthy && chains.isSurelyNormal(claimed) && leavesNormal(outcome);
+    const step = leavesSource ? undefined : this.#observe(pending, chains);
     const decision = decide(this.#factsOf(pending, step), outcome, policy, this.#random());
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };

@@ -2,7 +2,7 @@ import type { Milliseconds } from '../duration.ts';
 import type { SourceFacts } from '../failure/decide.ts';
 import type { Roll } from '../failure/jitter.ts';
 import type { Memory } from '../source/memory.ts';
-import type { Observation } from '../source/observation.ts';
+import { changesNothing, type Observation } from '../source/observation.ts';
 import { observe } from '../source/observe.ts';
 import type { Claimed, Settlement, SourceChange } from '../store/store.ts';
 import type { KnownSources } from './known-sources.ts';
@@ -61,7 +61,7 @@ export class SourceChains {
     const chain = this.#chains?.get(claimed.source) ?? this.#begin(claimed, claimedAgo);
     const revision = chain.begunAt + chain.changes;
     const before = chain.memory;
-    if (revision === 0 && changesNothing(observation)) return NORMAL;
+    if (revision === 0 && !observation.rateLimit && changesNothing(observation.kind)) return NORMAL;
     const { memory: after, change, source: facts } = observe(before, observation, roll());
     if (!change) return revision === 0 ? { facts } : { source: { revision }, facts };
     this.#chains ??= new Map();
@@ -92,10 +92,4 @@ export class SourceChains {
     const { revision, memory } = this.#known.stateOf(source, sourceState, claimedAgo);
     return { begunAt: revision, changes: 0, memory, isStored: revision > 0, wasStored: revision > 0 };
   }
-}
-
-/** Such an outcome does not change a source in its normal state. */
-function changesNothing({ kind, rateLimit }: Observation): boolean {
-  if (rateLimit) return false;
-  return kind === 'success' || kind === 'task_failure' || kind === 'no_answer' || kind === 'inconclusive';
 }

@@ -444,6 +444,7 @@ export class Model {
       if (count > 1) task.charged.set(charge, { kind, count: count - 1 });
       else task.charged.delete(charge);
       task.verdict = undefined;
+      task.needsToken = false;
       if (task.lease) task.lease.revision = undefined;
     }
   }

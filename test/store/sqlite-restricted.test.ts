@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sqlite } from '../../src/store/sqlite/index.ts';
-import type { Claimed, Store } from '../../src/store/store.ts';
-import { claimRequest, newTask, settlement } from '../contract/scene.ts';
+import type { Claimed, SourceChange, Store } from '../../src/store/store.ts';
+import { claimRequest, newTask, settlement, succeeded } from '../contract/scene.ts';
 import { from, retryWithToken } from '../contract/source-scene.ts';
 import { type VirtualWorld, virtualWorld } from '../contract/virtual-world.ts';
 
@@ -47,6 +47,26 @@ function pagesOf(run: () => Promise<unknown>): Promise<number> {
     .then(frames)
     .finally(() => own.close());
 }
+
+test('a source that another process restricts is not taken for free any more, nor are its tasks that run', async () => {
+  const other = await sqlite(join(folder, 'tasks.db')).open(world);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: 600_000, publishes: {} });
+  await store.tasks.enqueue(Array.from({ length: 3 }, () => newTask({ source: 'up' })));
+  const claim = async () => (await store.tasks.claim(claimRequest(worker, { limit: 1 }))).tasks;
+  const [first] = (await claim()) as [Claimed];
+  const [second] = (await claim()) as [Claimed];
+  const settle = (one: Claimed, source?: SourceChange) =>
+    store.tasks.settle([settlement(one, succeeded(), source && { source })]);
+  expect(await settle(first)).toMatchObject([{ answer: 'settled' }]);
+
+  await other.sources.change('up', from(0, { restriction: { cause: 'breaker', shutFor: 60_000 } }));
+  await other.upkeep.close();
+  expect(await claim()).toEqual([]);
+  const [answer] = await settle(second);
+  expect(answer).toMatchObject({ answer: 'changed', sourceState: { memory: 'm' } });
+  const { sourceState } = answer as { sourceState: { revision: number } };
+  expect(await settle(second, { revision: sourceState.revision })).toMatchObject([{ answer: 'settled' }]);
+});
 
 test('a claim reads no lane of a held source, even if there are many', async () => {
   expect(count('hf_ready')).toBe(SOURCES * TASKS_OF_EACH);

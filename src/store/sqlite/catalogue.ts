@@ -34,6 +34,9 @@ const TRACKS = 8;
 /** How many lanes a process keeps in mind; beyond that it starts to learn them anew. */
 const MOST_LANES_KNOWN = 20_000;
 
+/** Of how many sources a process keeps in mind that nothing restricts them, and of how many claims. */
+const MOST_FREE_KNOWN = 20_000;
+
 /** The names that tasks refer to by number: queues, classes, and lanes. Each is made at its first use, and kept in mind. */
 export class Catalogue {
   readonly #sql: Sql;
@@ -46,6 +49,11 @@ export class Catalogue {
   readonly #laneIds = new Map<number, Map<string, number>>();
   #lanesKnown = 0;
   #version = -1;
+  /** Sources that nothing restricts, and that have no state. */
+  readonly #free = new Set<string>();
+  /** Claims that took tasks of such sources only, and of queues without limits; by their token. */
+  readonly #freeClaims = new Set<string>();
+  #freeVersion = -1;
 
   constructor(sql: Sql, clock: StoreClock) {
     this.#sql = sql;
@@ -60,6 +68,8 @@ export class Catalogue {
     this.#laneIds.clear();
     this.#lanesKnown = 0;
     this.#clock.restrictions = true;
+    this.#free.clear();
+    this.#freeClaims.clear();
   }
 
   queueIdOf(name: string): number {
@@ -95,10 +105,36 @@ export class Catalogue {
     this.#clock.restrictions = this.#sql.column<number>('SELECT restrictions FROM hf_clock WHERE id = 1')[0] === 1;
   }
 
-  /** A source or a queue is restricted from now on. */
+  /** To be called when a source that was free has got a row that restricts it, or a state, and when a queue has got a limit. */
   restrict(): void {
-    this.#sql.run('UPDATE hf_clock SET restrictions = 1 WHERE id = 1 AND restrictions = 0');
+    this.#sql.run('UPDATE hf_clock SET restrictions = 1, newly_restricted = newly_restricted + 1 WHERE id = 1');
     this.#clock.restrictions = true;
+    this.#clock.newlyRestricted += 1;
+  }
+
+  /** Whether nothing restricts a source, and it has no state. What was found once holds until any source or queue is restricted. */
+  isFree(source: string): boolean {
+    if (!this.restrictions) return true;
+    this.#heedRestrictions();
+    if (this.#free.has(source)) return true;
+    const found = this.#sql.get(
+      'SELECT 1 FROM hf_restricted WHERE source = :source UNION ALL SELECT 1 FROM hf_source_states WHERE source = :source',
+      { source },
+    );
+    if (found === undefined) addTo(this.#free, source);
+    return found === undefined;
+  }
+
+  /** A claim took tasks of free sources only, and of queues without limits. */
+  noteFreeClaim(token: string): void {
+    this.#heedRestrictions();
+    addTo(this.#freeClaims, token);
+  }
+
+  /** Whether the tasks of a claim are surely of sources that are free now, and counted by no limit. */
+  isFreeClaim(token: string): boolean {
+    this.#heedRestrictions();
+    return this.#freeClaims.has(token);
   }
 
   /** A source or a queue is not restricted any more. */
@@ -108,6 +144,13 @@ export class Catalogue {
          AND NOT EXISTS (SELECT 1 FROM hf_source_states)
          AND NOT EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL)`,
     );
+  }
+
+  #heedRestrictions(): void {
+    if (this.#freeVersion === this.#clock.newlyRestricted) return;
+    this.#freeVersion = this.#clock.newlyRestricted;
+    this.#free.clear();
+    this.#freeClaims.clear();
   }
 
   #heed(): void {
@@ -183,4 +226,10 @@ export class Catalogue {
     this.#laneIds.set(stream, ofStream.set(source, id));
     return id;
   }
+}
+
+/** Beyond the most that a process keeps in mind it starts to learn anew. */
+function addTo(known: Set<string>, name: string): void {
+  if (known.size >= MOST_FREE_KNOWN) known.clear();
+  known.add(name);
 }

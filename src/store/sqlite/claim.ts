@@ -56,6 +56,8 @@ type StoredColumns = [
 
 const STORED = 'id, class, source, priority, key, policy, submitted_at, deadline, idempotent, unique_while, payload';
 
+const DUE = '(SELECT min(run_at) FROM hf_scheduled), (SELECT min(deadline) FROM hf_deadlines)';
+
 interface LeaseRow {
   readonly execution: number;
   readonly token: string;
@@ -125,7 +127,7 @@ export class Claiming {
     const waiting = this.#waiting(now);
     const late = waiting.deadline <= now ? this.#takeExpired(request.worker, MOST_EXPIRED, now) : [];
     if (waiting.due <= now) this.#places.promote(now, MOST_PROMOTED);
-    const opening = this.#restricted.begin(now);
+    const opening = this.#restricted.begin(now, waiting.opening <= now);
     this.#countedByQueue = false;
     const { tasks, more } =
       waiting.deadline <= now ? this.#claimAround(late, request, now) : this.#claimNext(request, now);
@@ -201,21 +203,18 @@ export class Claiming {
 
   /** When the next scheduled task falls due, the next waiting one meets its deadline, and the next source or queue may start one. */
   #waiting(now: number): Waiting {
-    const [[due, deadline]] = this.#sql.rows<(number | null)[]>(
-      'SELECT (SELECT min(run_at) FROM hf_scheduled), (SELECT min(deadline) FROM hf_deadlines)',
-    ) as [(number | null)[]];
     const never = Number.POSITIVE_INFINITY;
-    const opening = this.#restricted.any ? this.#nextOpening(now) : never;
-    return { due: due ?? never, deadline: deadline ?? never, opening };
-  }
-
-  #nextOpening(now: number): number {
-    const [[ofSource, ofQueue]] = this.#sql.rows<(number | null)[]>(
-      `SELECT (SELECT min(opens_at) FROM hf_restricted WHERE opens_at IS NOT NULL),
+    if (!this.#restricted.any) {
+      const [[due, deadline]] = this.#sql.rows<(number | null)[]>(`SELECT ${DUE}`) as [(number | null)[]];
+      return { due: due ?? never, deadline: deadline ?? never, opening: never };
+    }
+    const [[due, deadline, ofSource, ofQueue]] = this.#sql.rows<(number | null)[]>(
+      `SELECT ${DUE}, (SELECT min(opens_at) FROM hf_restricted WHERE opens_at IS NOT NULL),
          (SELECT min(next_start) FROM hf_queues WHERE per_second IS NOT NULL AND next_start > ?)`,
       now,
     ) as [(number | null)[]];
-    return Math.min(ofSource ?? Number.POSITIVE_INFINITY, Math.ceil(ofQueue ?? Number.POSITIVE_INFINITY));
+    const opening = Math.min(ofSource ?? never, Math.ceil(ofQueue ?? never));
+    return { due: due ?? never, deadline: deadline ?? never, opening };
   }
 
   recover(worker: number, limit: number, now: number): Recovery {
@@ -367,10 +366,19 @@ export class Claiming {
     facts: ReadonlyMap<number, FactsRow>,
     now: number,
   ): Claimed[] {
-    if (!this.#restricted.any && ![...facts.values()].some(({ needs_token }) => needs_token === 1)) return claimed;
+    const { any } = this.#restricted;
+    const queueOf = (task: number) => this.#catalogue.queueOfClass((rows.get(task) as StoredRow).class);
+    const isFree = ({ lease, source }: Claimed) => this.#catalogue.isFree(source) && !isLimited(queueOf(lease.task));
+    const needToken = [...facts.values()].some(({ needs_token }) => needs_token === 1);
+    if (!needToken && (!any || claimed.every(isFree))) {
+      const [first] = claimed;
+      if (any && first) this.#catalogue.noteFreeClaim(first.lease.token);
+      this.#restricted.started([], now);
+      return claimed;
+    }
     const byQueue = new Map<Queue, number[]>();
     const started = claimed.map(({ lease, source }) => {
-      const queue = this.#catalogue.queueOfClass((rows.get(lease.task) as StoredRow).class);
+      const queue = queueOf(lease.task);
       if (isLimited(queue)) byQueue.set(queue, [...(byQueue.get(queue) ?? []), lease.task]);
       return { id: lease.task, source, needsToken: facts.get(lease.task)?.needs_token === 1 };
     });

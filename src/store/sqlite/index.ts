@@ -122,8 +122,8 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const queueLimits = new QueueLimits(sql);
   const walk = new Walk({ sql, catalogue, lanes, restricted, queueLimits });
   const facts = new FactsTable(sql);
-  const sourceStates = new SourceStates(sql, restricted, facts, catalogue);
   const places = new Places(sql, lanes, facts);
+  const sourceStates = new SourceStates(sql, restricted, facts, places, catalogue);
   const writer = new Writer({ sql, clock, path, files, cached: lanes });
   const wake = new Wake(sql, path);
   const lostLeases = new LostLeases(sql, world.clock);

@@ -38,7 +38,8 @@ export interface Reach {
   readonly ramping: boolean;
 }
 
-const UNRESTRICTED: Reach = { shut: false, noToken: false, ramping: false };
+/** Of a source without a row in hf_restricted. */
+export const UNRESTRICTED: Reach = { shut: false, noToken: false, ramping: false };
 
 /** The lanes of one class and track. */
 export interface Stream {
@@ -202,9 +203,9 @@ export class Lanes {
 
   /** What of a source stands in the ring. */
   reachOf(source: string): Reach {
-    if (!this.#catalogue.restrictions) return UNRESTRICTED;
     const known = this.#reach.get(source);
     if (known) return known;
+    if (this.#catalogue.isFree(source)) return UNRESTRICTED;
     const [row] = this.#sql.rows<[shut: number, noToken: number, ramping: number]>(
       'SELECT held_by IS NOT NULL, no_token, ramping FROM hf_restricted WHERE source = ?',
       source,

@@ -93,6 +93,15 @@ export class Places {
     return { row, facts, state: scheduled ? 'scheduled' : 'ready' };
   }
 
+  /** Changes what is remembered of a task. A ready one moves to the lane that this asks for. */
+  remember(id: number, facts: FactsRow): void {
+    const found = this.find(id);
+    const isReady = found?.state === 'ready';
+    if (isReady) this.#lanes.remove(placeOf(found.row, found.facts));
+    this.#facts.write(id, facts);
+    if (isReady) this.#lanes.add(placeOf(found.row, facts));
+  }
+
   /** What tasks bring along when they enter a lane, in the order of the ids. */
   placesOf(ids: readonly number[]): readonly Place[] {
     const list = JSON.stringify(ids);

@@ -4,7 +4,7 @@ import { nextStartAfter, PROBE_HOLDS_FOR, startsAllowed, stricter, underPace } f
 import type { HeldBy, RestrictionCause } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
-import { isUnbound, type Lanes, TRACK } from './lanes.ts';
+import { isUnbound, type Lanes, TRACK, UNRESTRICTED } from './lanes.ts';
 
 /** All that restricts a source. */
 interface Rules {
@@ -100,12 +100,12 @@ export class Restricted {
 
   // ── Claims ──
 
-  /** A claim begins: what has fallen due is opened. `more` where that were too many. */
-  begin(now: number): { readonly more: boolean } {
+  /** A claim begins: what has fallen due is opened, if anything has. `more` where that were too many. */
+  begin(now: number, isDue: boolean): { readonly more: boolean } {
     this.#rooms.clear();
     this.#now = now;
     this.#touched = false;
-    if (!this.#catalogue.restrictions) return { more: false };
+    if (!isDue) return { more: false };
     const due = this.#sql.column<string>(
       'SELECT source FROM hf_restricted WHERE opens_at <= ? ORDER BY opens_at LIMIT ?',
       now,
@@ -118,7 +118,7 @@ export class Restricted {
 
   /** What may still be taken of a source, if anything bounds that. */
   roomOf(source: string, track: number): Room | undefined {
-    if (!this.#catalogue.restrictions && track !== TRACK.token) return undefined;
+    if (track !== TRACK.token && this.#catalogue.isFree(source)) return undefined;
     if (this.#rooms.has(source)) {
       const known = this.#rooms.get(source);
       if (known || track !== TRACK.token) return known;
@@ -150,8 +150,7 @@ export class Restricted {
 
   /** Whether nothing of a source may be claimed ahead. */
   forbidsAhead(source: string, track: number): boolean {
-    if (!isUnbound(track) || this.roomOf(source, track)) return true;
-    return this.#sql.get('SELECT 1 FROM hf_source_states WHERE source = ?', source) !== undefined;
+    return !isUnbound(track) || !this.#catalogue.isFree(source);
   }
 
   /** Counts what a claim has leased against the rules of its sources, and answers which of them are probes. */
@@ -331,7 +330,7 @@ export class Restricted {
         nextStart: next_start,
       });
     } else {
-      this.#lanes.changeReach(source, { shut: false, noToken: false, ramping: false }, () =>
+      this.#lanes.changeReach(source, UNRESTRICTED, () =>
         this.#sql.run('DELETE FROM hf_restricted WHERE source = ?', source),
       );
       this.#catalogue.unrestrict();
@@ -348,7 +347,7 @@ export class Restricted {
     { ramping, backlogNext, nextStart }: Pick<Room, 'ramping' | 'backlogNext'> & { readonly nextStart?: number | null },
   ): void {
     const keeps = nextStart === undefined;
-    this.#catalogue.restrict();
+    const isNew = this.#lanes.reachOf(source) === UNRESTRICTED;
     this.#lanes.changeReach(source, { shut: heldBy !== null, noToken, ramping }, () =>
       this.#sql.run(
         `INSERT INTO hf_restricted (source, held_by, no_token, ramping, opens_at, next_start, backlog_next)
@@ -367,6 +366,7 @@ export class Restricted {
         },
       ),
     );
+    if (isNew) this.#catalogue.restrict();
   }
 
   /** The first thing that keeps all tasks of a source from starting now. */

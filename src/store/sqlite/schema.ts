@@ -414,6 +414,9 @@ UPDATE hf_clock SET restrictions = 1 WHERE EXISTS (SELECT 1 FROM hf_restricted) 
   OR EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
 `;
 
+/** So that a process knows for how long it may keep in mind that nothing restricts a source. */
+const NEWLY_RESTRICTED = 'ALTER TABLE hf_clock ADD COLUMN newly_restricted INTEGER NOT NULL DEFAULT 0;';
+
 /** For people who look with SQL. It is made anew by each migration; where nothing else changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -462,6 +465,7 @@ const STEPS: readonly string[] = [
   REDRIVES,
   SOURCE_STATES,
   RESTRICTIONS,
+  NEWLY_RESTRICTED,
 ];
 
 export const SCHEMA = STEPS.length;

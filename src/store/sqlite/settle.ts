@@ -5,6 +5,7 @@ import { LATE_SUCCESS } from '../late-success.ts';
 import { isPlain, leavesSource, NO_SOURCE_STATE, reasonOf, SUCCEEDED } from '../settlement.ts';
 import type { News, Report, Settled, Settlement, SourceChange } from '../store.ts';
 import { type Action, recordAction, SUPERSEDED, superseding } from './actions.ts';
+import type { Catalogue } from './catalogue.ts';
 import type { Claiming, ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
@@ -60,6 +61,7 @@ export class Settling {
   readonly #late: LateSuccesses;
   readonly #restricted: Restricted;
   readonly #sourceStates: SourceStates;
+  readonly #catalogue: Catalogue;
   /** Whether a running task ended that a limit of its queue counted. */
   #queueHasRoom = false;
 
@@ -67,6 +69,7 @@ export class Settling {
     const { sql, places, facts, uniques, leaseCache } = parts;
     this.#restricted = parts.restricted;
     this.#sourceStates = parts.sourceStates;
+    this.#catalogue = parts.catalogue;
     this.#sql = sql;
     this.#leaseCache = leaseCache;
     this.#late = new LateSuccesses(sql, places);
@@ -95,7 +98,9 @@ export class Settling {
   /** The sources whose limits count the tasks of these settlements. */
   #limitedBy(settlements: readonly Settlement[]): Iterable<string> {
     if (!this.#restricted.any) return [];
-    const { sources, queues } = this.#restricted.countedBy(JSON.stringify(settlements.map(({ lease }) => lease.task)));
+    const ids = settlements.flatMap(({ lease }) => (this.#catalogue.isFreeClaim(lease.token) ? [] : [lease.task]));
+    if (ids.length === 0) return [];
+    const { sources, queues } = this.#restricted.countedBy(JSON.stringify(ids));
     if (queues) this.#queueHasRoom = true;
     return sources;
   }
@@ -118,17 +123,23 @@ export class Settling {
   #settlePlain(settlements: readonly Settlement[], answers: Settled[], now: number): void {
     mustBeLegal('running', 'succeeded');
     // Of several words about one lease the first one counts, so such a task is left to be settled in their order.
-    const eventful = new Set(settlements.filter((one) => !isBare(one)).map(({ lease }) => lease.task));
-    if (this.#sourceStates.any) {
-      const ids = JSON.stringify(settlements.filter((one) => one.source !== 'any').map(({ lease }) => lease.task));
+    const eventful = new Set<number>();
+    let firstOfSource = settlements.length;
+    settlements.forEach((one, i) => {
+      if (mayChangeSource(one) && i < firstOfSource) firstOfSource = i;
+      if (!isBare(one)) eventful.add(one.lease.task);
+    });
+    const { any } = this.#restricted;
+    const mayHaveState = (one: Settlement) => one.source !== 'any' && !this.#catalogue.isFreeClaim(one.lease.token);
+    const concerned = any ? settlements.filter(mayHaveState) : [];
+    if (concerned.length > 0 && this.#sourceStates.any) {
+      const ids = JSON.stringify(concerned.map(({ lease }) => lease.task));
       for (const id of this.#sourceStates.tasksWith(ids)) eventful.add(id);
     }
-    const firstOfSource = settlements.findIndex((one) => one.source !== 'any' && !leavesSource(one));
-    const isBehind = ({ source }: Settlement, i: number) => firstOfSource >= 0 && i > firstOfSource && source !== 'any';
     const byToken = new Map<string, Map<number, number>>();
     settlements.forEach((settlement, i) => {
       const { token, task } = settlement.lease;
-      if (!isBare(settlement) || eventful.has(task) || isBehind(settlement, i)) return;
+      if (eventful.has(task) || (i > firstOfSource && settlement.source !== 'any')) return;
       const group = byToken.get(token);
       if (!group) byToken.set(token, new Map([[task, i]]));
       else if (!group.has(task)) group.set(task, i);
@@ -156,10 +167,8 @@ export class Settling {
         JSON.stringify(silent),
       );
       this.#sql.insertAll(RESTING, 7, told);
-      if (this.#restricted.any) {
-        const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
-        this.#restricted.addSuccesses(JSON.stringify(toCount), now);
-      }
+      const toCount = any ? ended.filter((id) => mayHaveState(settlements[group.get(id) as number] as Settlement)) : [];
+      if (toCount.length > 0) this.#restricted.addSuccesses(JSON.stringify(toCount), now);
     }
   }
 
@@ -380,7 +389,12 @@ export class Settling {
 
 /** Whether it ends a first execution, and nothing is to be remembered of that, neither of the task nor of its source. */
 function isBare(settlement: Settlement): boolean {
-  return isPlain(settlement) && (settlement.source === 'any' || leavesSource(settlement));
+  return isPlain(settlement) && !mayChangeSource(settlement);
+}
+
+/** Whether it was made where its source had a state, or changes that. */
+function mayChangeSource(settlement: Settlement): boolean {
+  return settlement.source !== 'any' && !leavesSource(settlement);
 }
 
 const RESTING = 'hf_resting (id, state, since, executions, token, reason, result)';

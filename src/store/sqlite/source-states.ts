@@ -4,6 +4,7 @@ import type { ExecutionOfTask, Restriction, SourceChange, SourceState } from '..
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, withoutCharge } from './facts.ts';
+import type { Places } from './places.ts';
 import type { Restricted } from './restricted.ts';
 
 interface StateRow {
@@ -23,13 +24,15 @@ export class SourceStates {
   readonly #sql: Sql;
   readonly #restricted: Restricted;
   readonly #facts: FactsTable;
+  readonly #places: Places;
   readonly #catalogue: Catalogue;
 
-  constructor(sql: Sql, restricted: Restricted, facts: FactsTable, catalogue: Catalogue) {
+  constructor(sql: Sql, restricted: Restricted, facts: FactsTable, places: Places, catalogue: Catalogue) {
     this.#catalogue = catalogue;
     this.#sql = sql;
     this.#restricted = restricted;
     this.#facts = facts;
+    this.#places = places;
   }
 
   /** Whether any source has a state. */
@@ -76,7 +79,6 @@ export class SourceStates {
 
   #store(source: string, before: number, memory: string, restriction: Restriction | undefined, now: number): void {
     const shutFor = restriction?.shutFor;
-    this.#catalogue.restrict();
     this.#sql.run(
       `INSERT OR REPLACE INTO hf_source_states
          (source, revision, memory, written_at, cause, shut_until, until_released, probing, per_second, burst, ramping)
@@ -93,6 +95,7 @@ export class SourceStates {
       restriction?.pace?.burst ?? null,
       restriction?.ramping ? 1 : 0,
     );
+    if (before === 0) this.#catalogue.restrict();
   }
 
   /** A later state has a higher number than all that were removed, so that nobody takes one for another. */
@@ -119,10 +122,12 @@ export class SourceStates {
     if (!row || execution <= facts.round_base) return undefined;
     const failure = readStored<Failure | null>(row.failure ?? 'null', 'failure', [], null);
     if (!failure) return undefined;
-    const after = { ...facts, charged: withoutCharge(facts.charged, failure.reason, failure.kind), verdict: null };
+    const charged = withoutCharge(facts.charged, failure.reason, failure.kind);
+    const after = { ...facts, charged, verdict: null, needs_token: 0 };
     this.#sql.run("UPDATE hf_executions SET charge = 'refunded' WHERE id = ?", row.id);
     this.#sql.run('UPDATE hf_running SET revision = revision + 1 WHERE id = ?', task);
-    this.#facts.write(task, after);
+    if (facts.needs_token === 1) this.#places.remember(task, after);
+    else this.#facts.write(task, after);
     return { task, facts: after };
   }
 }

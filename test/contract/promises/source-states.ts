@@ -733,6 +733,26 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await take(worker)).count).toBe(2);
     });
 
+    test('a retry whose charge was refunded needs no token, whether it is ready by then, due later, or held', async () => {
+      const worker = await scene.join();
+      await needTokens(worker, 20);
+      await take(worker);
+      const [ready, later, held, charged] = (await startAll(worker, 4)) as [Claimed, Claimed, Claimed, Claimed];
+      const retry = (one: Claimed, after: number) => settlement(one, retryWithToken(after), { source: 'any' });
+      await scene.store.tasks.settle([retry(ready, 0), retry(later, 5_000), retry(held, 0), retry(charged, 0)]);
+      await scene.move(held.lease.task, { verb: 'hold' });
+      expect((await take(worker)).count).toBe(0);
+
+      const refunds = [ready, later, held].map(({ lease: { task, execution } }) => ({ task, execution }));
+      expect(await sources().change(S, from(await revisionOf(), { refunds }))).toBe(true);
+      expect(idsOf((await take(worker)).tasks)).toEqual([ready.lease.task]);
+      await scene.move(held.lease.task, { verb: 'release' });
+      scene.advance(5_000);
+      const others = idsOf((await take(worker)).tasks).sort((a, b) => a - b);
+      expect(others).toEqual([later.lease.task, held.lease.task]);
+      expect(await scene.stateOf(charged.lease.task)).toBe('ready');
+    });
+
     test('only those wait that need a token, and they keep their place in the order', async () => {
       const worker = await scene.join();
       await needTokens(worker, 22);

@@ -61,11 +61,13 @@ BEGIN
   RETURN s;
 END $$;
 
--- Refunds charges, each once, if the task has not ended and is still in the round of that execution. The tasks are locked.
+-- Refunds charges, each once, if the task has not ended and is still in the round of that execution. Its retry needs no token any more. The
+-- tasks are locked.
 CREATE FUNCTION refund(p_refunds json, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   given record;
   failed record;
+  spared bigint[];
 BEGIN
   FOR given IN
     SELECT t.* FROM (SELECT DISTINCT (r ->> 'task')::bigint AS id, (r ->> 'execution')::integer AS execution
@@ -81,10 +83,29 @@ BEGIN
     IF given.is_live THEN
       UPDATE live SET charged = charged_less(charged, failed.reason, failed.kind), revision = revision + 1, verdict = NULL
         WHERE id = given.id;
+      IF EXISTS (SELECT 1 FROM live WHERE id = given.id AND needs_token) THEN spared := spared || given.id; END IF;
     ELSE
       UPDATE ended SET charged = charged_less(charged, failed.reason, failed.kind) WHERE id = given.id;
     END IF;
   END LOOP;
+  IF spared IS NOT NULL THEN PERFORM spare_tokens(spared); END IF;
+END $$;
+
+-- The next claims of these tasks take no token. Those that wait move to another lane of their source; it is made where it is missing.
+CREATE FUNCTION spare_tokens(p_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  woken bigint[];
+  keys double precision[];
+  seqs bigint[];
+BEGIN
+  UPDATE live SET needs_token = false WHERE id = ANY(p_ids);
+  WITH moved AS (
+    UPDATE live l SET lane = lane_of(l.class, a.source, 0) FROM lanes a
+    WHERE l.id = ANY(p_ids) AND l.state IN ('scheduled', 'ready') AND a.id = l.lane AND a.track = 1
+    RETURNING l.lane, l.state, l.order_key, l.seq),
+  entered AS (SELECT DISTINCT ON (lane) lane, order_key, seq FROM moved WHERE state = 'ready' ORDER BY lane, order_key, seq)
+  SELECT array_agg(lane), array_agg(order_key), array_agg(seq) INTO woken, keys, seqs FROM entered;
+  PERFORM wake_lanes(woken, keys, seqs);
 END $$;
 
 -- Removes one charge under a reason and a kind.

@@ -2,6 +2,7 @@ import { type DurationInput, duration, LONGEST, type Milliseconds } from '../dur
 import { InvalidInputError } from '../errors.ts';
 import { show } from '../show.ts';
 import { read, readNumber } from './classify/inspect.ts';
+import { REASONS, type Reason } from './classify/reasons.ts';
 import { FAILURE_KINDS, FAULTS, type FailureKind, type Fault, isReason } from './outcome.ts';
 
 /**
@@ -88,18 +89,18 @@ export class RateLimited extends SignalError {
   }
 }
 
-/** A charged failure with your own reason. `kind` is `transient` by default, so the policy retries it. */
+/**
+ * A charged failure with your own reason. `kind` is by default that of a reason of Holdfast's (`quota.exhausted` is permanent), and
+ * `transient` for any other, so the policy retries it.
+ */
 export class Failed extends SignalError {
   constructor(message: string, options: SignalOptions & { readonly kind?: FailureKind } = {}) {
-    const kind = options.kind ?? 'transient';
+    const reason = slug(options.reason, 'explicit.failed');
+    const kind = options.kind ?? (Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason].kind : 'transient');
     if (!FAILURE_KINDS.includes(kind)) {
       throw new InvalidInputError(`kind must be one of ${FAILURE_KINDS.join(', ')}, got ${show(kind)}.`);
     }
-    super(
-      message,
-      { signal: 'failed', kind, reason: slug(options.reason, 'explicit.failed'), ...code(options) },
-      options,
-    );
+    super(message, { signal: 'failed', kind, reason, ...code(options) }, options);
   }
 }
 

@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { thrownFrom } from '../../src/cli/flags/thrown.ts';
 import { classify } from '../../src/failure/classify/classify.ts';
+import { messageRules } from '../../src/failure/classify/message-rules.ts';
+import { classifierFrom } from '../../src/failure/classify/rules.ts';
 import type { Failure } from '../../src/failure/outcome.ts';
+import { rebuild } from '../errors/rebuild.mjs';
 
 /*
  * Errors that people reported, built anew in their shape, and others of the same kinds: the members of an error, as
@@ -743,4 +747,65 @@ describe('an abort of the user’s own signal', () => {
       { reason: 'abort', kind: 'transient', fault: 'task' },
     ],
   ]);
+});
+
+describe('no retryable error is called permanent by its message alone', () => {
+  const withRules = classifierFrom(messageRules);
+  const isPermanent = (message: string) =>
+    [classify(new Error(message), { now }), withRules.classify(new Error(message), { now })].some(
+      ({ kind }) => kind === 'permanent',
+    );
+
+  test('of the errors that were recorded from real libraries, with nothing left but the message', () => {
+    const wrong = readFileSync(new URL('../errors/cases.dev.jsonl', import.meta.url), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { error: unknown; expect: Failure; alt?: Failure[] })
+      .filter(({ expect: label, alt = [] }) => [label, ...alt].every(({ kind }) => kind !== 'permanent'))
+      .map(({ error }) => (rebuild(error) as { message?: unknown } | undefined)?.message)
+      .filter((message) => typeof message === 'string' && isPermanent(message));
+    expect(wrong).toEqual([]);
+  });
+
+  // Words of libraries and services that mean a permanent failure by themselves.
+  const PERMANENT = [
+    'redirect count exceeded',
+    'unknown scheme',
+    'self-signed certificate',
+    'All configured authentication methods failed',
+    'duplicate key value violates unique constraint',
+    'FOREIGN KEY constraint failed',
+    'no such table: x',
+    'password authentication failed for user "x"',
+    'database disk image is malformed',
+    'WRONGPASS invalid username-password pair',
+    'Cannot open database because the directory does not exist',
+    'No credentials',
+    'dest already exists',
+    "Cannot find module 'x'",
+    'Invalid string length',
+    'HTTP 404',
+    '401 Unauthorized',
+    '5 NOT_FOUND: nothing here',
+    '7 PERMISSION_DENIED: no',
+  ];
+  test.each(PERMANENT)('%s, unless it speaks of another try or of a limit', (message) => {
+    expect(classify(new Error(message), { now }).kind).toBe('permanent');
+    for (const more of [
+      'please try again later',
+      'rate limit exceeded',
+      'a temporary problem',
+      'retry after 30 seconds',
+    ])
+      expect(isPermanent(`${message}: ${more}`)).toBe(false);
+  });
+
+  test.each(['Permission denied', 'authentication failed', 'Mailbox not found'])(
+    '%s by the rules for messages, unless it speaks of another try or of a limit',
+    (message) => {
+      expect(isPermanent(message)).toBe(true);
+      for (const more of ['please try again later', 'too many requests', 'temporary failure', 'retry in 30 seconds'])
+        expect(isPermanent(`${message}: ${more}`)).toBe(false);
+    },
+  );
 });

@@ -66,6 +66,10 @@ describe('what a handler throws on purpose', () => {
     });
     expect(classify(new Failed('x'), context)).toMatchObject({ kind: 'transient', reason: 'explicit.failed' });
     expect(classify(new Failed('x', { kind: 'permanent' }), context)).toMatchObject({ kind: 'permanent' });
+    expect(classify(new Failed('x', { reason: 'quota.exhausted' }), context)).toMatchObject({ kind: 'permanent' });
+    expect(classify(new Failed('x', { reason: 'http.429', kind: 'unknown' }), context)).toMatchObject({
+      kind: 'unknown',
+    });
     expect(classify(new Failed('x'), context)).not.toHaveProperty('word');
   });
 

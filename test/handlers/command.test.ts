@@ -392,7 +392,9 @@ describe('how it ended', () => {
       '',
       'rsync error: code 255',
     ];
-    expect(await failureOf(sh(`printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 255`))).toMatchObject({
+    expect(
+      await failureOf(sh(`printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 255`)),
+    ).toMatchObject({
       kind: 'transient',
       reason: 'net.unreachable',
       fault: 'source',

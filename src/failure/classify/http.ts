@@ -20,7 +20,7 @@ export function byHttp(seen: Seen): Finding | undefined {
 }
 
 /** Refusals by which services also report limits. */
-const LIMIT_STATUSES = [400, 403, 405, 409, 418, 422, 503];
+export const LIMIT_STATUSES: readonly number[] = [400, 403, 405, 409, 418, 422, 503];
 
 /** What would mean something else, were it not for what the answer says besides. */
 function unlessSaid(seen: Seen, { number }: Status, headers: HeaderBag | undefined): Answer | undefined {
@@ -56,12 +56,17 @@ const USED_UP_UNLESS_WAIT: Verdict = { reason: 'quota.exhausted', ifWait: 'throt
 const LIMIT_WORDS =
   /\brate.?limit(?:s|ed|ing)?\b|\brate ?limit ?exceeded|throttl|too many (?:requests|calls|queries)|throughput ?exceeded|\b(?:request|call|usage|frequency|api|minute|hour|hourly|dai|daily|monthly) ?(?:limit|quota)s? ?(?:(?:was|were|is|has been|have been) )?(?:exceeded|reached|hit)\b|\b(?:exceeded|reached|over) (?:the|your|its|a) (?:\w+ ){0,3}(?:request|call|usage|frequency|api|daily|hourly|monthly) (?:limit|quota)\b|\babuse detection\b|\bsecondary rate\b/i;
 
+/** Whether a text speaks of a rate limit that was exceeded. */
+export function speaksOfLimit(text: string): boolean {
+  return LIMIT_WORDS.test(text);
+}
+
 function isLimited(seen: Seen, status: number, headers: HeaderBag | undefined): boolean {
   if (headers !== undefined && isLimitUsedUp(headers)) return true;
   // A server that is away, or a conflict, may also name a wait.
   if ((status === 400 || status === 403) && headers?.get('retry-after') !== undefined) return true;
   const code = typeof seen.code === 'string' ? seen.code.slice(0, 128) : '';
-  return LIMIT_WORDS.test(`${seen.name}\n${code}\n${seen.words}`);
+  return speaksOfLimit(`${seen.name}\n${code}\n${seen.words}`);
 }
 
 /** Headers of Stripe, OpenAI and Anthropic by which the server says whether another try makes sense. */

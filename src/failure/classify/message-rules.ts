@@ -15,18 +15,6 @@ export const messageRules: readonly ClassifyRule[] = [
     reason: 'throttled',
   },
   {
-    name: 'messages.denied',
-    when: { message: String.raw`(?i)(?:^|[:.(\-] ?)(?:permission|access)(?: was| is)? denied(?:[\s.,:;!()]|$)` },
-    reason: 'auth.forbidden',
-  },
-  {
-    name: 'messages.authentication',
-    when: {
-      message: String.raw`(?i)(?:^|[:.(\-] ?)(?:(?:user |login )?authentication (?:has )?failed|(?:invalid|bad|wrong|incorrect) (?:credentials|username or password|password)|login (?:failed|incorrect))(?:[\s.,:;!()]|$)`,
-    },
-    reason: 'auth.invalid',
-  },
-  {
     name: 'messages.unavailable',
     when: {
       message: String.raw`(?i)(?:^|[:.(\-] ?|\b(?:server|service|host|resource|system|api|mailbox|repository) (?:is |was )?(?:currently )?)(?:temporarily unavailable|(?:service )?unavailable|bad gateway|temporary (?:failure|error|problem))(?:[\s.,:;!()]|$)`,
@@ -52,6 +40,25 @@ export const messageRules: readonly ClassifyRule[] = [
       message: String.raw`(?i)(?:^|[:.(\-] ?)(?:the )?network (?:error|failure|problem|(?:is |was )?(?:unreachable|down|unavailable))(?:[\s.,:;!()]|$)`,
     },
     reason: 'net.failed',
+  },
+  {
+    name: 'messages.may_pass',
+    when: {
+      message: String.raw`(?i)\b(?:try(?: it| this)? again|retry (?:again|later|in|after)|come back later|temporary (?:error|failure|problem)|temporarily)\b`,
+    },
+    reason: 'explicit.transient',
+  },
+  {
+    name: 'messages.denied',
+    when: { message: String.raw`(?i)(?:^|[:.(\-] ?)(?:permission|access)(?: was| is)? denied(?:[\s.,:;!()]|$)` },
+    reason: 'auth.forbidden',
+  },
+  {
+    name: 'messages.authentication',
+    when: {
+      message: String.raw`(?i)(?:^|[:.(\-] ?)(?:(?:user |login )?authentication (?:has )?failed|(?:invalid|bad|wrong|incorrect) (?:credentials|username or password|password)|login (?:failed|incorrect))(?:[\s.,:;!()]|$)`,
+    },
+    reason: 'auth.invalid',
   },
   {
     name: 'messages.not_found',

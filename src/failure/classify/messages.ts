@@ -4,10 +4,11 @@ import { byGrpcMessage } from './families/grpc.ts';
 import { CODES } from './families/index.ts';
 import { sqlite } from './families/sqlite.ts';
 import { system } from './families/system.ts';
+import { LIMIT_STATUSES, speaksOfLimit } from './http.ts';
 import { Seen } from './seen.ts';
 import { PHRASES } from './status.ts';
 import { byStatus } from './status-answers.ts';
-import { type Answer, type Finding, found, type Strength } from './verdict.ts';
+import { type Answer, type Finding, found, kindOf, type Strength, verdictOf } from './verdict.ts';
 
 /*
  * What is left when no field says what happened: text. Each template is anchored at the beginning of the message (after
@@ -256,15 +257,27 @@ export function byMessage(seen: Seen): Finding | undefined {
     byCode(message) ??
     bySystem(said) ??
     byExit(said) ??
-    byHttp(said) ??
-    byGrpcMessage(said) ??
-    byTemplate(said) ??
-    (prefix === 0 ? undefined : byTemplate(message));
+    unlessItMayPass(
+      byHttp(said) ?? byGrpcMessage(said) ?? byTemplate(said) ?? (prefix === 0 ? undefined : byTemplate(message)),
+      said,
+    );
   if (answer !== undefined) return found(answer, 'message', strength);
   const reply = /\bFTPError: (\d{3}) ([^\n]{0,200})/.exec(message);
   if (reply) return found(byFtp(Number(reply[1]), reply[2] as string), 'message', strength);
   const vague = VAGUE.find(([text]) => text.test(said))?.[1];
   return vague && found(vague, 'message', 'hint');
+}
+
+const MAY_PASS =
+  /\b(?:try(?:ing)?(?: it| this)? again|retry (?:again|later|in|after)|come back later|temporary (?:error|failure|problem)|temporarily)\b/i;
+
+/** Words alone are weak evidence: what would be permanent is not, if the same message speaks of a limit or of another try. */
+function unlessItMayPass(answer: Answer | undefined, said: string): Answer | undefined {
+  if (answer === undefined) return undefined;
+  const verdict = verdictOf(answer);
+  if (kindOf(verdict) !== 'permanent') return answer;
+  if (speaksOfLimit(said)) return 'throttled';
+  return MAY_PASS.test(said) ? { ...verdict, kind: 'unknown' } : answer;
 }
 
 /** A message that is nothing but a code. */
@@ -298,14 +311,20 @@ function asSystem(code: string, syscall: string): Answer | undefined {
 function byHttp(said: string): Answer | undefined {
   const match = STATUS.exec(said);
   const number = match && (match[1] ?? match[2] ?? match[3]);
-  if (number) return byStatus(Number(number));
+  if (number) return byStatusAlone(Number(number));
   const phrase = CODE_AND_PHRASE.exec(said);
-  if (phrase && isPhraseOf(Number(phrase[1]), phrase[2] as string)) return byStatus(Number(phrase[1]));
+  if (phrase && isPhraseOf(Number(phrase[1]), phrase[2] as string)) return byStatusAlone(Number(phrase[1]));
   const inText = CODE_IN_TEXT.exec(said);
   const [code, words] = [Number(inText?.[1] ?? inText?.[4]), inText?.[2] ?? inText?.[3]];
   if (words !== undefined && isPhraseOf(code, words)) return byStatus(code);
   const alone = said.length < 40 ? PHRASE_ALONE.get(said.toLowerCase().replace(/[.!]$/, '')) : undefined;
   return alone === undefined ? undefined : byStatus(alone);
+}
+
+/** Without its body, which may have spoken of a limit. */
+function byStatusAlone(status: number): Answer {
+  const verdict = verdictOf(byStatus(status));
+  return LIMIT_STATUSES.includes(status) && kindOf(verdict) === 'permanent' ? { ...verdict, kind: 'unknown' } : verdict;
 }
 
 function isPhraseOf(status: number, phrase: string): boolean {

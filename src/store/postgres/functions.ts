@@ -172,7 +172,7 @@ function nameFor(tables: string, text: string): string {
   return quoted(`${name}_${hash}`);
 }
 
-/** A name that no schema's can break or be too long for. */
+/** A channel name with a fixed length and plain characters, for any schema name. */
 function channelOf(tables: string): string {
   return `holdfast_${createHash('sha256').update(unquoted(tables)).digest('hex').slice(0, 16)}`;
 }

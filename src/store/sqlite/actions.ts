@@ -3,7 +3,7 @@ import { STRAY_VERB } from '../history-row.ts';
 import type { By, Stray } from '../store.ts';
 import type { Sql } from './driver.ts';
 
-/** What somebody did with a task, for its history. */
+/** An action on a task, for its history. */
 export interface Action extends By {
   readonly task: number;
   readonly verb: string;
@@ -14,7 +14,7 @@ export interface Action extends By {
 /** The actor of the actions that follow from unique keys. */
 const HOLDFAST = 'holdfast';
 
-/** The reason of a task that gave way to another one with the same unique key. */
+/** The reason of a task that was superseded by another one with the same unique key. */
 export const SUPERSEDED = 'unique.superseded';
 
 export function recordAction(sql: Sql, { task, actor, verb, note, from, to }: Action, now: number): void {
@@ -25,7 +25,7 @@ export function recordAction(sql: Sql, { task, actor, verb, note, from, to }: Ac
   );
 }
 
-/** Stands among the actions; `elsewhere` keeps it out of what `takeActions` hands out. */
+/** It is stored with the actions. `takeActions` leaves it out, because its state before is `elsewhere`. */
 export function recordStray(sql: Sql, { task, worker, execution, failure }: Stray, now: number): void {
   sql.run(
     `INSERT INTO hf_acts (task, after_execution, at, actor, verb, note, from_state, to_state)
@@ -35,13 +35,13 @@ export function recordStray(sql: Sql, { task, worker, execution, failure }: Stra
   );
 }
 
-/** A task gives way to another one with the same unique key. */
+/** A task is superseded by another one with the same unique key. */
 export function superseding(task: number, by: number, from: TaskState): Action {
   const note = `Task #${by} has its unique key, and is there in its stead.`;
   return { task, actor: HOLDFAST, verb: 'supersede', note, from, to: 'cancelled' };
 }
 
-/** What replaces a held task is held as well: a person put that work aside. */
+/** A task that replaces a held one is held too, because a person put this work aside. */
 export function holding(task: number, replaced: number, from: TaskState): Action {
   return { task, actor: HOLDFAST, verb: 'hold', note: `It replaces #${replaced}, which was held.`, from, to: 'held' };
 }

@@ -1,14 +1,16 @@
 import { isBusy, isDamage } from './failures.ts';
 
-/** How long a busy database is asked again before the caller hears of it. */
+/** How long a step on a busy database is repeated before the caller gets the error. */
 const RETRY_FOR_MS = 30_000;
 
-/** The pauses between two asks grow from 1 ms to this; each is drawn anew, because SQLite itself does not serve in turn. */
+/**
+ * The pauses between two tries grow from 1 ms to this. Each is random, because SQLite does not serve its callers in their order.
+ */
 const LONGEST_PAUSE_MS = 25;
 
 /**
- * Asks a database again while another connection holds it, and once more where it seems damaged: SQLite says that too of a read
- * that failed. The event loop goes on meanwhile.
+ * Repeats a step while another connection has the database locked, and once if the database seems damaged, because SQLite also
+ * says that after a failed read. It does not block the event loop.
  */
 export class BusyRetry {
   readonly #started = performance.now();
@@ -31,7 +33,7 @@ export class BusyRetry {
   }
 }
 
-/** Runs a step again while the database is busy, for at most 30 s. */
+/** Repeats a step while the database is busy, for at most 30 s. */
 export async function retryWhileBusy<T>(step: () => T): Promise<T> {
   const retry = new BusyRetry();
   for (;;) {

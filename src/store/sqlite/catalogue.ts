@@ -4,14 +4,14 @@ import { needsText } from '../takes.ts';
 import type { StoreClock } from './clock.ts';
 import type { Sql } from './driver.ts';
 
-/** An interned combination of queue, type, category and needs. */
+/** A combination of queue, type, category and needs, stored once under a number. */
 export interface Class {
   readonly id: number;
   readonly queue: number;
   readonly type: string;
   readonly category: string;
   readonly needs: Needs;
-  /** Its needs cannot be read, so that anybody may take its tasks, and finds that out. */
+  /** Its needs cannot be read. Any worker may take its tasks, and then finds this out. */
   readonly damaged: boolean;
 }
 
@@ -19,25 +19,25 @@ export interface Queue {
   readonly id: number;
   readonly name: string;
   readonly ordering: QueueOrder;
-  /** 1 where its sources are served in turn. */
+  /** 1 if its sources take turns. */
   readonly fair: number;
   readonly paused_at: number | null;
-  /** Its pace and its limit of tasks that run at once, where it has them. */
+  /** Its pace and its limit of tasks that run at the same time, if it has them. */
   readonly per_second: number | null;
   readonly burst: number | null;
   readonly concurrency: number | null;
 }
 
-/** More than there are tracks. */
+/** A number above all tracks. */
 const TRACKS = 8;
 
-/** How many lanes a process keeps in mind; beyond that it starts to learn them anew. */
+/** How many lanes a process caches. Beyond that it clears the cache. */
 const MOST_LANES_KNOWN = 20_000;
 
-/** Of how many sources a process keeps in mind that nothing restricts them, and of how many claims. */
+/** Of how many sources a process caches that nothing restricts them, and of how many claims. */
 const MOST_FREE_KNOWN = 20_000;
 
-/** The names that tasks refer to by number: queues, classes, and lanes. Each is made at its first use, and kept in mind. */
+/** The names that tasks refer to by number: queues, classes, and lanes. Each is made at its first use, and cached. */
 export class Catalogue {
   readonly #sql: Sql;
   readonly #clock: StoreClock;
@@ -60,7 +60,7 @@ export class Catalogue {
     this.#clock = clock;
   }
 
-  /** Forgets what was learned in a transaction that was undone. */
+  /** Clears the cache after a transaction was rolled back. */
   forget(): void {
     this.#classIds.clear();
     this.#classes.clear();
@@ -89,13 +89,13 @@ export class Catalogue {
     return row;
   }
 
-  /** Other processes keep queues and lanes in mind: they learn from the catalogue's number that these are other ones. */
+  /** Other processes cache queues and lanes. The catalogue's number shows them that these have changed. */
   changed(): void {
     this.#sql.run('UPDATE hf_clock SET catalogue = catalogue + 1 WHERE id = 1');
     this.#clock.catalogue += 1;
   }
 
-  /** Whether any source or queue may be restricted. Where none is, nobody looks for what restricts them. */
+  /** Whether any source or queue may be restricted. If none is, no statement reads restrictions. */
   get restrictions(): boolean {
     return this.#clock.restrictions;
   }

@@ -1,7 +1,7 @@
 import type { Lease } from '../store.ts';
 import type { Sql } from './driver.ts';
 
-/** The one value of a task that its executions save for later ones. */
+/** The checkpoint of a task: a value that its executions save for later ones. */
 export class Checkpoints {
   readonly #sql: Sql;
 
@@ -9,7 +9,7 @@ export class Checkpoints {
     this.#sql = sql;
   }
 
-  /** Whether it was saved: not where the lease is over, nor by a lease that was taken over only to decide about the task. */
+  /** Returns whether it was saved. It is not if the lease is over, or was taken over only to decide about the task. */
   save({ task, execution, token }: Lease, text: string): boolean {
     const { changes } = this.#sql.run(
       `INSERT INTO hf_checkpoints (task, value)

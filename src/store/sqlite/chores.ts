@@ -7,13 +7,13 @@ import type { Read } from './records.ts';
 import type { Restricted } from './restricted.ts';
 import type { Writer } from './writer.ts';
 
-/** So many lanes and turns that hold nothing are kept: making them anew costs more than they do. */
+/** How many unused lanes and turns are kept, because making them anew costs more. */
 const MOST_IDLE = 10_000;
 
-/** How many a transaction forgets. */
+/** How many of them one transaction removes. */
 const AT_ONCE = 1_000;
 
-/** Older steps are no news. */
+/** Older actions are not logged. */
 const NEWS_FOR_MS = 24 * 3_600_000;
 
 type ActionRow = Omit<ActionTaken, 'note'> & { readonly act: number; readonly note: string | null };
@@ -27,7 +27,7 @@ export interface ChoreParts {
   readonly now: () => number;
 }
 
-/** What is done for all processes by one of them. */
+/** The chores that one process does for all. */
 export class Chores {
   readonly #sql: Sql;
   readonly #writer: Writer;
@@ -45,7 +45,7 @@ export class Chores {
     this.#now = now;
   }
 
-  /** Most who ask come too early, and find that out without a lock. */
+  /** Most callers come too early. They find this out without a lock. */
   async takeTurn(chore: string, every: Milliseconds): Promise<boolean> {
     const due = await this.#read((sql) => {
       const [at] = sql.column<number>('SELECT at FROM hf_chores WHERE name = ?', chore);
@@ -68,11 +68,11 @@ export class Chores {
     const taken = await this.#writer.write(() =>
       this.#sql.run('UPDATE hf_clock SET acts_told = ? WHERE id = 1 AND acts_told = ?', last, told),
     );
-    // Where somebody else was faster, they are theirs.
+    // If another process was faster, it gets them.
     return taken.changes > 0 ? steps : [];
   }
 
-  /** The steps after the last one that was told, and what is the last one then; looking for them takes no lock. */
+  /** The actions after the last logged one, and the new last one. Reading them takes no lock. */
   #untold(
     sql: Sql,
     limit: number,
@@ -110,12 +110,12 @@ export class Chores {
          SELECT id FROM hf_lanes l WHERE NOT EXISTS (SELECT 1 FROM hf_ready r WHERE r.lane = l.id) LIMIT ?)`,
       Math.min(AT_ONCE, lanes - MOST_IDLE),
     );
-    // Other processes keep the numbers of lanes in mind, which may now be given to others.
+    // Other processes cache the numbers of lanes, which may be reused from now on.
     if (changes > 0) this.#catalogue.changed();
     return changes;
   }
 
-  /** A source without a lane had nothing to be claimed for long: it goes to the back of the line when it comes back. */
+  /** A source without a lane had no task to claim for long. When it comes back, it gets the last turn. */
   #forgetTurns(): number {
     const [turns = 0] = this.#sql.column<number>('SELECT count(*) FROM hf_turns');
     if (turns <= MOST_IDLE) return 0;

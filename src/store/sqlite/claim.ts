@@ -18,10 +18,12 @@ import { newToken } from './token.ts';
 import type { Uniques } from './uniques.ts';
 import type { Walk } from './walk.ts';
 
-/** How many due tasks one claim moves to ready, so that a million falling due at once stall nobody. */
+/** How many due tasks one claim makes ready, so that no call waits long if a million become due at the same time. */
 const MOST_PROMOTED = 1_000;
 
-/** How many tasks whose deadline has passed one claim hands out to be decided about; it may meet some more among the ready ones. */
+/**
+ * How many tasks whose deadline has passed one claim hands out to be decided about. It may find some more among the ready tasks.
+ */
 const MOST_EXPIRED = 50;
 
 /** The columns of hf_tasks that a claim returns. */
@@ -87,7 +89,7 @@ export interface ClaimingParts {
   readonly sourceStates: SourceStates;
 }
 
-/** Hands out leases: on ready tasks, and on those that others lost or whose deadline has passed. */
+/** Hands out leases: on ready tasks, on tasks that other workers lost, and on tasks whose deadline has passed. */
 export class Claiming {
   readonly #sql: Sql;
   readonly #catalogue: Catalogue;
@@ -102,7 +104,7 @@ export class Claiming {
   readonly #restricted: Restricted;
   readonly #queueLimits: QueueLimits;
   readonly #sourceStates: SourceStates;
-  /** Whether the present claim took anything of a queue with limits. */
+  /** Whether the present claim took a task of a queue with limits. */
   #countedByQueue = false;
 
   constructor(parts: ClaimingParts, checkpoints: Checkpoints) {
@@ -148,8 +150,8 @@ export class Claiming {
   }
 
   /**
-   * Claims where there may be ready tasks whose deadline has passed: those that it meets are added to `late`, and it looks for
-   * others in their place. `more` where it met so many that it gave up looking.
+   * Claims while there may be ready tasks whose deadline has passed. Those that it finds are added to `late`, and it takes other
+   * tasks instead. `more`: it found so many that it stopped early.
    */
   #claimAround(
     late: number[],
@@ -191,7 +193,7 @@ export class Claiming {
     }
   }
 
-  /** The answer to a claim where a look shows that there is nothing to take: it costs no transaction. Undefined where there may be. */
+  /** Answers a claim without a transaction if a read shows that there is nothing to take. Undefined if there may be something. */
   lookFirst(request: ClaimRequest, now: number): Claim | undefined {
     if (!this.#lostLeases.knows(request.worker)) return undefined;
     this.#restricted.look();
@@ -201,7 +203,10 @@ export class Claiming {
     return any ? undefined : answer([], waiting, now);
   }
 
-  /** When the next scheduled task falls due, the next waiting one meets its deadline, and the next source or queue may start one. */
+  /**
+   * When the next scheduled task is due, the next waiting task reaches its deadline, and the next held source or queue may start
+   * a task.
+   */
   #waiting(now: number): Waiting {
     const never = Number.POSITIVE_INFINITY;
     if (!this.#restricted.any) {
@@ -275,12 +280,14 @@ export class Claiming {
   }
 
   #takeNext(request: ClaimRequest, now: number): number[] {
-    // What may not be taken is put aside for the length of this transaction, so that the walk over heads need not know.
+    // Tasks that may not be taken are removed from their lanes until the end of this transaction, so that the walk does not find
+    // them.
     const aside = request.except
       .map((id) => this.#places.find(id))
       .filter((found) => found?.state === 'ready')
       .map((found) => placeOf((found as Found).row, (found as Found).facts));
-    // Putting aside writes, and a commit wakes other processes, whose claims would wake this one: not for nothing.
+    // Removing them is a write, and each commit wakes other processes, whose claims would wake this one. So it is only done if
+    // other tasks may be taken.
     const ids = aside.map(({ id }) => id);
     if (ids.length > 0 && !this.#walk.offersOthers(request, ids)) return [];
     const tracks = aside.map((place) => this.#lanes.remove(place));
@@ -328,7 +335,7 @@ export class Claiming {
     this.#forbidSecondRun(taken, rows, request.notIdempotent);
     const facts = this.#facts.ofAll(JSON.stringify(taken));
     const ids = this.#withoutRefused(taken, rows, request.limit);
-    // A task that never ran has saved nothing, so a claim of new tasks looks for nothing.
+    // A task that never ran has no checkpoint, so a claim of new tasks reads none.
     const checkpoints = this.#checkpoints.of(ids.filter((id) => (facts.get(id)?.executions ?? 0) > 0));
     const token = newToken();
     const fresh: number[] = [];
@@ -347,7 +354,7 @@ export class Claiming {
       const lease = { execution, token, revision: 0, started_at: now, cancel: 0 };
       return withCheckpoint(this.claimed(row, lease, remembered, now), checkpoints);
     });
-    // Nearly all are new, and differ in nothing but their ids.
+    // Most tasks are new, and their rows differ only in the id.
     if (fresh.length > 0) {
       this.#sql.run(
         `INSERT INTO hf_running (id, worker, execution, token, started_at)
@@ -359,7 +366,7 @@ export class Claiming {
     return this.#underLimits(claimed, rows, facts, now);
   }
 
-  /** Counts what was leased against the limits of its sources and queues, and says what the store knows of its sources. */
+  /** Counts leased tasks against the limits of their sources and queues, and adds the states of their sources. */
   #underLimits(
     claimed: Claimed[],
     rows: ReadonlyMap<number, StoredRow>,
@@ -400,7 +407,7 @@ export class Claiming {
     }));
   }
 
-  /** What a definition says of a type holds for its tasks that nobody has said anything of. */
+  /** Stores that tasks of these types must not run twice, if it is not stored yet whether they may. */
   #forbidSecondRun(taken: readonly number[], rows: Map<number, StoredRow>, types: ClaimRequest['notIdempotent']): void {
     if (!types || types.length === 0) return;
     const unsaid = taken
@@ -411,7 +418,7 @@ export class Claiming {
     this.#storeNotIdempotent(unsaid.map(({ id }) => id));
   }
 
-  /** Stores that leased tasks must not run twice, where nobody has said yet whether they may. */
+  /** Stores that leased tasks must not run twice, if it is not stored yet whether they may. */
   forbidSecondRunOf(leases: readonly Lease[]): void {
     const held = leases.filter(
       ({ task, execution, token }) =>
@@ -468,7 +475,10 @@ export class Claiming {
     return byId;
   }
 
-  /** Of those taken ahead, the ones before the first that may not be: it goes back, and all behind it. */
+  /**
+   * Of the tasks that were taken ahead, keeps those before the first one that may not be claimed ahead. That one and all later
+   * ones go back to their lanes.
+   */
   #withoutRefused(taken: readonly number[], rows: ReadonlyMap<number, StoredRow>, limit: number): readonly number[] {
     const refused = taken.findIndex((id, at) => {
       const row = rows.get(id) as StoredRow;
@@ -535,11 +545,11 @@ function runsAlone({ facts }: Claimed): boolean {
   return mustRunAlone(facts.lostInARow);
 }
 
-/** Infinity where there is none. */
+/** Infinity if there is none. */
 interface Waiting {
   readonly due: number;
   readonly deadline: number;
-  /** When a source or a queue may start something that may start nothing now. */
+  /** When a source or queue that may start nothing now may start a task again. */
   readonly opening: number;
 }
 

@@ -2,9 +2,9 @@ import type { Milliseconds } from '../../duration.ts';
 import type { Sql } from './driver.ts';
 
 /**
- * Brings back by `ahead` what was written while the store's time was ahead by so much, and counts from then: leases, the waits of
- * retries, charged recoveries, the places of waiting tasks, and when chores were last done. Times that somebody chose stay: deadlines,
- * and when a task is to run first, for a `delay` is stored as the time that an `at` names. So does the history.
+ * Moves back by `ahead` the times that were written while the store's time was ahead by this much: leases, waits of retries,
+ * charged recoveries, places of waiting tasks, and the last times of chores. Times that a person chose stay: deadlines, and the
+ * first due time of a task (a `delay` is stored as a time, like `at`). So does the history.
  */
 export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   const values = { now, ahead };
@@ -25,12 +25,12 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
     these,
   );
   sql.run('UPDATE hf_facts SET run_at = run_at - :ahead WHERE task IN (SELECT value FROM json_each(:retries))', these);
-  // Before the times by which it is known that they were written ahead.
+  // This comes before the change of the times that show which rows were written ahead.
   bringSourcesBack(sql, values);
   for (const [table, column] of COUNTED_FROM) {
     sql.run(`UPDATE ${table} SET ${column} = ${column} - :ahead WHERE ${column} > :now`, values);
   }
-  // In a damaged row nothing can be brought back.
+  // Times in a damaged row cannot be changed.
   sql.run(
     `UPDATE hf_facts SET recoveries =
        (SELECT json_group_array(iif(value > :now, value - :ahead, value)) FROM json_each(iif(json_valid(recoveries), recoveries, '[]')))
@@ -39,7 +39,7 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   );
 }
 
-/** What counts from a later time: states and their waits, budgets and paces. The next claim sees which sources are open. */
+/** Times of sources: states and their waits, budgets and paces. The next claim finds out which sources are open. */
 function bringSourcesBack(sql: Sql, values: { readonly now: number; readonly ahead: Milliseconds }): void {
   sql.run(
     `UPDATE hf_source_states SET written_at = written_at - :ahead, shut_until = shut_until - :ahead WHERE written_at > :now`,
@@ -51,7 +51,7 @@ function bringSourcesBack(sql: Sql, values: { readonly now: number; readonly ahe
   sql.run('UPDATE hf_restricted SET opens_at = :now WHERE opens_at > :now', { now: values.now });
 }
 
-/** Moments that were noted by the store's time, from which something is counted or by which tasks are in order. */
+/** Columns with times of the store's clock, from which something is counted or by which tasks are ordered. */
 const COUNTED_FROM = [
   ['hf_tasks', 'submitted_at'],
   ['hf_tasks', 'created_at'],

@@ -7,13 +7,13 @@ import { bringBack } from './clock-reset.ts';
 import type { Sql } from './driver.ts';
 import { BELIEVED_AHEAD_MS, believable, DOUBTED_FOR_MS, type Doubt } from './wall-clock.ts';
 
-/** The highest time that was given out is written down this often. */
+/** How often the highest time that was given out is stored. */
 const NOTED_EVERY_MS = 1_000;
 
-/** After a boot, a clock that is so much later than before is worth a word before anything is removed by it. */
+/** If the clock is this much later after a boot, this is reported, and nothing is removed by age for a while. */
 const LEAP_MS = 24 * 3_600_000;
 
-/** So long nothing is removed after such a leap. */
+/** How long nothing is removed after such a jump. */
 const HELD_AFTER_LEAP_MS = 10 * 60_000;
 
 interface Noted {
@@ -50,25 +50,25 @@ const NOTHING: Noted = {
 };
 
 /**
- * The store's clock: the host's wall clock, but never running backwards, for all processes on the file together. When the
- * wall clock is set back, time goes on from where it was, at the pace of the monotonic clock, until the wall has caught up.
- * When it jumps forward, and the time since the boot does not explain that, it is not believed for an hour.
+ * The store's clock: the host's wall clock, but it never runs backwards, and is the same for all processes that use the file.
+ * When the wall clock is set back, the store's time continues with the monotonic clock until the wall clock has caught up. When
+ * the wall clock jumps forward, and the time since the boot does not explain this, the store does not follow it for an hour.
  */
 export class StoreClock {
   readonly #clock: Clock;
   readonly #timeline: string;
   #ahead = 0;
   #last = 0;
-  /** From here this process counts on by its monotonic clock while the wall clock is behind. */
+  /** While the wall clock is behind, this process continues from here with its monotonic clock. */
   #anchor: { readonly now: number; readonly monotonic: Milliseconds } | undefined;
-  /** The last time that was given out while the wall clock was believed. */
+  /** The last time that was given out while the store followed the wall clock. */
   #sound: { readonly now: number; readonly monotonic: Milliseconds } | undefined;
   #doubt: Doubt | undefined;
   #leap: { readonly by: Milliseconds; readonly since: Milliseconds } | undefined;
   #noted: Noted = NOTHING;
-  /** Raised by whoever changes what others keep in memory: queues and lanes. */
+  /** Raised when queues or lanes change, which other processes cache. */
   catalogue = 0;
-  /** Whether any source or queue may be restricted: false only where none is. */
+  /** Whether any source or queue may be restricted; false only if none is. */
   restrictions = true;
   /** Rises with each source or queue that is restricted from then on, or has a state. */
   newlyRestricted = 0;
@@ -100,8 +100,9 @@ export class StoreClock {
   }
 
   /**
-   * Writes the time down before a commit that writes something: always if it parted from the wall clock, else now and then.
-   * A commit that writes nothing stays one, or two processes whose clocks differ would wake each other without end.
+   * Stores the time before a commit that writes something: always if the store does not follow the wall clock, otherwise now and
+   * then. A commit without writes stays without writes; otherwise two processes with different clocks would wake each other for
+   * ever.
    */
   note(sql: Sql, wrote: boolean): void {
     const { high, ahead, timeline, doubt_since } = this.#noted;
@@ -110,7 +111,7 @@ export class StoreClock {
     this.#write(sql);
   }
 
-  /** What there is to say of it. */
+  /** The condition of the clock. */
   describe(): ClockRecord {
     const now = this.#go();
     const wall = Math.floor(this.#clock.now());
@@ -125,8 +126,8 @@ export class StoreClock {
   }
 
   /**
-   * An operator's word: the wall clock is right. The store's time is the wall clock's from now on, also where that is earlier.
-   * Answers whether what was written before was brought back.
+   * An operator says that the wall clock is right. From now on, the store's time is that of the wall clock, even if that is
+   * earlier. Returns whether stored times were moved back.
    */
   set(sql: Sql): boolean {
     const before = this.#go();
@@ -171,7 +172,7 @@ export class StoreClock {
     if (wall >= floor) {
       this.#anchor = { now: wall, monotonic };
     } else if (!this.#anchor || this.#anchor.now + monotonic - this.#anchor.monotonic < this.#noted.high) {
-      // Another process is further: what it noted says how far ahead of the wall clock it was.
+      // Another process is ahead. Its stored time shows how far it was ahead of the wall clock.
       this.#anchor = { now: Math.max(floor, this.#anchor ? 0 : wall + this.#noted.ahead), monotonic };
     }
     this.#last = Math.max(floor, Math.floor(this.#anchor.now + monotonic - this.#anchor.monotonic));
@@ -179,7 +180,7 @@ export class StoreClock {
     return this.#last;
   }
 
-  /** The wall clock's time, or, where it jumped, the time that it should have. */
+  /** The wall clock's time, or, after a jump, the time that it should have. */
   #believed(monotonic: Milliseconds): number {
     const wall = Math.floor(this.#clock.now());
     const sound = this.#sound;
@@ -200,7 +201,7 @@ export class StoreClock {
     } = this.#noted;
     if (uptime === undefined) return wall;
     if (high === 0 || timeline !== this.#timeline) {
-      // How long the machine was off nobody knows, so the clock is believed.
+      // It is not known how long the machine was off, so the store follows the clock.
       if (timeline !== null && wall - high > LEAP_MS) this.#leap ??= { by: wall - high, since: Math.floor(uptime) };
       this.#sound = { now: wall, monotonic };
       return wall;

@@ -13,16 +13,19 @@ interface Statement {
   run(...values: unknown[]): { readonly changes: number; readonly lastInsertRowid: number | bigint };
   get(...values: unknown[]): unknown;
   all(...values: unknown[]): unknown[];
-  /** From now on it answers each row as an array of its columns. */
+  /** From now on it returns each row as an array of its columns. */
   raw(): Statement;
-  /** From now on it answers only the first column of each row. */
+  /** From now on it returns only the first column of each row. */
   pluck(): Statement;
 }
 
 /** How many rows one statement inserts: the largest that fits. */
 const AT_ONCE = [32, 8, 1] as const;
 
-/** SQLite's own wait for a locked database blocks the event loop, so a busy database is asked again from outside. */
+/**
+ * SQLite's own wait for a locked database would block the event loop, so steps on a busy database are repeated by
+ * `busy-retry.ts`.
+ */
 const NEVER_WAIT = 0;
 
 /** Older ones can corrupt a WAL database that two connections write and checkpoint at once (fixed in 3.51.3). */
@@ -38,7 +41,7 @@ export async function connect(path: string): Promise<Driver> {
   }
 }
 
-/** @throws StoreError where the SQLite inside the library is older than 3.51.3. */
+/** @throws StoreError if the SQLite inside the library is older than 3.51.3. */
 export function refuseOldSqlite(version: string): void {
   const parts = version.split('.').map(Number);
   const first = OLDEST_SQLITE.findIndex((part, i) => part !== parts[i]);
@@ -51,8 +54,8 @@ export function refuseOldSqlite(version: string): void {
 }
 
 /**
- * One connection with its prepared statements, each made at its first use. A statement is named by its text, so that the
- * SQL stands beside its one caller.
+ * One connection with its prepared statements, each made at its first use. A statement is found by its text, so that the SQL can
+ * be next to its caller.
  */
 export class Sql {
   readonly #driver: Driver;
@@ -69,12 +72,12 @@ export class Sql {
     return this.#driver.inTransaction;
   }
 
-  /** Whether this is a connection made by the very library that made ours. */
+  /** Whether this is a connection of the same copy of the library as ours. */
   isOfSameLibrary<Handle extends Driver>(handle: unknown): handle is Handle {
     return handle instanceof this.#driver.constructor;
   }
 
-  /** Rises with the rows that were changed through `run` and `insertAll`. */
+  /** The number of rows that were changed through `run` and `insertAll`. */
   changed = 0;
 
   exec(script: string): void {
@@ -87,7 +90,7 @@ export class Sql {
     return { changes, id: Number(lastInsertRowid) };
   }
 
-  /** The first row, read to its type by the caller: the schema is ours. */
+  /** The first row. The caller gives its type, because the schema is ours. */
   get<Row>(text: string, ...values: unknown[]): Row | undefined {
     return this.#prepare(text).get(...values) as Row | undefined;
   }
@@ -160,7 +163,7 @@ type Constructor = new (path: string, options: { timeout: number }) => Driver;
 
 async function load(): Promise<Constructor> {
   try {
-    // Named through a variable, so that consumers need neither the package's types nor the package to compile.
+    // Imported through a variable, so that users can compile without the package and its types.
     const name: string = 'better-sqlite3';
     return ((await import(name)) as { default: Constructor }).default;
   } catch (error) {

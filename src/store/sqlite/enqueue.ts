@@ -7,7 +7,7 @@ import type { Sql } from './driver.ts';
 import { type Found, mustBeLegal, NO_PAST, type Places } from './places.ts';
 import { type Uniques, uniqueNameOf } from './uniques.ts';
 
-/** A task under the id that it gets. */
+/** A task with its new id. */
 interface Added {
   readonly id: number;
   readonly task: NewTask;
@@ -15,7 +15,7 @@ interface Added {
   readonly replaced?: Found | undefined;
 }
 
-/** Records new tasks, many with few statements. */
+/** Records new tasks with few statements. */
 export class Enqueuing {
   readonly #sql: Sql;
   readonly #catalogue: Catalogue;
@@ -55,14 +55,14 @@ export class Enqueuing {
   }
 
   /**
-   * Ends the task that has the unique key of a new one in favour of that. Undefined where it stays: the new one was to give way,
-   * or it is not there for the taking, for it runs or needs a person.
+   * Replaces the task that has the unique key of a new one. Undefined if it stays, because the new task does not say `replace`,
+   * or because it runs or needs a person.
    */
   #replace(occupant: number, { id, task }: Added, pending: Added[], now: number): Found | undefined {
     const { key, onConflict } = task.unique as NonNullable<NewTask['unique']>;
     if (onConflict === 'reject') throw new UniqueConflictError(occupant, task.type, key);
     if (onConflict === 'ignore') return undefined;
-    // It may be one of this very batch.
+    // It may be a task of this batch.
     this.#add(pending.splice(0), now);
     const found = this.#places.find(occupant) as Found;
     const { state, row, facts } = found;
@@ -79,7 +79,7 @@ export class Enqueuing {
     return found;
   }
 
-  /** Puts a new task aside, as the one was that it replaces; it is released with the times that it was given. */
+  /** Holds a new task, because the task that it replaces was held. When it is released, it has the times that it was given. */
   #hold({ id }: Added, replaced: Found, runAt: number, now: number): void {
     const from = runAt > now ? 'scheduled' : 'ready';
     mustBeLegal('new', from);
@@ -119,7 +119,7 @@ export class Enqueuing {
     this.#sql.insertAll('hf_keys (type, key, task)', 3, keys);
   }
 
-  /** Ids are given out once: SQLite keeps the last one, whatever has been deleted since. */
+  /** Ids are never reused: SQLite keeps the last one, even if its task was deleted. */
   #lastId(): number {
     return this.#sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'hf_tasks'")?.seq ?? 0;
   }
@@ -140,7 +140,7 @@ export class Enqueuing {
 const TASKS = `hf_tasks (id, class, source, priority, submitted_at, created_at, run_at, deadline, idempotent, key, policy,
   payload`;
 
-/** Keys are one a type; neither holds a NUL. */
+/** Types do not share keys. Neither contains a NUL. */
 function nameOf({ type, key }: NewTask): string | undefined {
   return key === undefined ? undefined : `${type}\0${key}`;
 }

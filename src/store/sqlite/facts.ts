@@ -6,7 +6,7 @@ import { reasonOf } from '../settlement.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
 
-/** What is remembered of a task that did not simply succeed. Times; the counts are those of the present round. */
+/** The facts of a task with earlier executions. They contain times; the counts are of the present round. */
 export interface FactsRow {
   readonly executions: number;
   readonly round_base: number;
@@ -16,20 +16,22 @@ export interface FactsRow {
   readonly in_a_row: number;
   readonly deferred_since: number | null;
   readonly recoveries: string;
-  /** How often it was lost in a row. */
+  /** How many times in a row it was lost. */
   readonly suspect: number;
   readonly run_at: number | null;
   readonly reason: string | null;
   readonly error: string | null;
-  /** When the last execution of this round began whose handler was called. */
+  /** When the handler was last called in this round. */
   readonly last_started_at: number | null;
-  /** 1 where its next claim takes a token of its source's budget. */
+  /** 1 if its next start takes a token of its source's budget. */
   readonly needs_token: number;
-  /** The reason with which it ends unless its source turns out to be down; null where it does not wait for that. */
+  /**
+   * While it waits to see whether its source is down: the reason with which it ends otherwise. Null if it does not wait for this.
+   */
   readonly verdict: string | null;
 }
 
-/** Of a task that nothing is remembered of. */
+/** The facts of a task without a row. */
 export const UNTOUCHED: FactsRow = {
   executions: 0,
   round_base: 0,
@@ -55,12 +57,12 @@ export class FactsTable {
     this.#sql = sql;
   }
 
-  /** What is remembered of a task, or the very object `UNTOUCHED`. */
+  /** The facts of a task, or the object `UNTOUCHED` itself. */
   of(id: number): FactsRow {
     return this.#sql.get<FactsRow>('SELECT * FROM hf_facts WHERE task = ?', id) ?? UNTOUCHED;
   }
 
-  /** The same for many, by a JSON list of ids; whoever is missing is untouched. */
+  /** The same for a JSON list of ids. Tasks without facts are missing. */
   ofAll(ids: string): ReadonlyMap<number, FactsRow> {
     const byId = new Map<number, FactsRow>();
     for (const row of this.#sql.rows<FactsColumns>(
@@ -167,7 +169,7 @@ const UNLESS_NEW = `ON CONFLICT (task) DO UPDATE SET ${FACTS.slice(1)
   .map((column) => `${column} = excluded.${column}`)
   .join()}`;
 
-/** The facts of an execution: the present one, or the next one where `started_at` is null. */
+/** The facts of an execution: the present one, or the next one if `started_at` is null. */
 export function factsOf(
   now: number,
   facts: FactsRow,
@@ -196,7 +198,7 @@ function remembered(facts: FactsRow, unreadable: string[]): Remembered {
   };
 }
 
-/** What is remembered after a decision: its charge is added to what was. */
+/** The facts after a decision: with its charge. */
 export function afterDecision(
   facts: FactsRow,
   running: { readonly execution: number; readonly started_at: number },
@@ -227,13 +229,13 @@ export function afterDecision(
   };
 }
 
-/** A new round: what was counted counts no more. */
+/** The facts of a new round: all counts begin at zero. */
 export function newRound(facts: FactsRow, executions: number): FactsRow {
   const all = Math.max(facts.executions, executions);
   return { ...UNTOUCHED, executions: all, round_base: all };
 }
 
-/** When this round's first execution here started; null where there was none, and a deadline passed. */
+/** When the first execution of this round started here; null if there was none and a deadline passed. */
 function firstStart(
   facts: FactsRow,
   { execution, started_at }: { readonly execution: number; readonly started_at: number },
@@ -245,7 +247,7 @@ function recoveriesOf({ recoveries }: FactsRow, unreadable: string[]): readonly 
   return readStored<number[]>(recoveries, 'recoveries', unreadable, []);
 }
 
-/** What is counted after one charge of this reason was taken back. */
+/** The charges after one of this reason was refunded. */
 export function withoutCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
   const counts = readStored<ChargedCount[]>(json, 'charged', [], []);
   return JSON.stringify(

@@ -6,13 +6,13 @@ import type { Enqueuing } from './enqueue.ts';
 import { type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
 import { type Found, mustBeLegal, type Places } from './places.ts';
 
-/** A task of another queue under the id that it got. */
+/** A task of another queue with its new id. */
 interface Arrival {
   readonly id: number;
   readonly task: ImportedTask;
 }
 
-/** Records tasks of another queue: as new ones first, so that keys mean the same, then as they stood there. */
+/** Records tasks of another queue: first as new tasks, so that keys mean the same, then with their states and counts. */
 export class Importing {
   readonly #sql: Sql;
   readonly #enqueuing: Enqueuing;
@@ -50,7 +50,7 @@ export class Importing {
     return receipts;
   }
 
-  /** As a new task it waits; one that did not wait elsewhere leaves that place again. */
+  /** A new task waits. A task that did not wait in the other queue leaves this place again. */
   #stand({ id, task: { stands } }: Arrival): TaskState {
     const found = this.#places.find(id) as Found;
     const to = stands === 'waiting' ? found.state : stands;
@@ -64,13 +64,13 @@ const RESTING = 'hf_resting (id, state, since, executions, reason, result)';
 
 function resting({ id, task }: Arrival, now: number): unknown[] {
   const { stands, executions, reason, result, endedAt } = task;
-  // Of one that is held the facts know the reason, as of any that goes on.
+  // The reason of a held task is in its facts, like that of any task that can go on.
   const itsReason = stands === 'held' || stands === 'succeeded' ? null : (reason ?? null);
   const since = stands !== 'waiting' && hasEnded(stands) ? (endedAt ?? now) : now;
   return [id, stands, since, executions, itsReason, result ?? null];
 }
 
-/** As after a first success here, nothing more is remembered of a task that ended well and never failed. */
+/** A task that succeeded and never failed has no facts, as after a success here. */
 function isRemembered({ stands, executions, charged, deferrals, error }: ImportedTask): boolean {
   if (stands === 'succeeded') return charged.length > 0 || deferrals > 0 || error !== undefined;
   return executions > 0 || error !== undefined;

@@ -35,31 +35,30 @@ import { Writer } from './writer.ts';
 
 export interface SqliteOptions {
   /**
-   * What an acknowledged write survives. `full` (default): any crash, and a power cut, for each commit waits for the disk.
-   * `process`: any crash or kill of processes; but when the power goes or the operating system crashes, the last moments
-   * before may be undone, as if they had not happened: a task enqueued then is lost with its key, one settled then runs
-   * again, and an operator's step is forgotten. The file stays sound. It is this connection's: what other processes write
-   * follows their own option.
+   * What an acknowledged write survives. `full` (default): any crash, and a power cut, because each commit waits for the disk.
+   * `process`: any crash or kill of processes. But after a power cut or a crash of the operating system, the last moments may be
+   * lost: a task that was just enqueued is gone, a task that was just settled runs again, and an operator's last action is
+   * undone. The file stays sound. The option applies to this connection; other processes use their own.
    */
   readonly durability?: Durability;
 }
 
-/** SQLite's `synchronous` for each durability. At NORMAL a WAL is brought to the disk now and then, and not at each commit. */
+/** SQLite's `synchronous` for each durability. With NORMAL, a WAL is synced to the disk only now and then, not at each commit. */
 const SYNCHRONOUS = { full: { name: 'FULL', number: 2 }, process: { name: 'NORMAL', number: 1 } } as const;
 type Durability = keyof typeof SYNCHRONOUS;
 /** By the number that the pragma answers. */
 const SYNCHRONOUS_NAMES = ['OFF', 'NORMAL', 'FULL', 'EXTRA'];
 
 /**
- * A store in one SQLite file, shared by any number of processes of one host. The file is made where it does not exist; its
- * folder must. `':memory:'` is a store that ends with its process. Nothing is opened before Holdfast opens it.
- * @throws InvalidInputError for a path or option that it cannot use.
+ * A store in one SQLite file, shared by any number of processes of one host. The file is made if it does not exist; its folder
+ * must exist. `':memory:'` is a store that ends with its process. It is opened only when Holdfast opens it.
+ * @throws InvalidInputError for an invalid path or option.
  */
 export function sqlite(path: string, options: SqliteOptions = {}): StoreOpener {
   if (typeof path !== 'string' || path === '') {
     throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${show(path)}.`);
   }
-  // The library would cut the path at a NUL and trim it, and open another file than the one that is watched.
+  // The library would cut the path at a NUL and trim it, and so open another file than the one that is checked.
   if (path.includes('\0') || path.trim() !== path) {
     throw new InvalidInputError(`sqlite needs a path without NUL and without space at its ends, got ${show(path)}.`);
   }
@@ -89,8 +88,8 @@ async function openSqlite(path: string, durability: Durability, world: World): P
 }
 
 /**
- * SQLite would open it for reading, and leave files beside it with the same permissions, which keep it from being written
- * even after somebody has made it writable.
+ * SQLite would open it read-only, and make files beside it with the same permissions. These would prevent writes even after the
+ * file was made writable.
  */
 function refuseReadOnly(path: string): void {
   try {
@@ -100,7 +99,7 @@ function refuseReadOnly(path: string): void {
   }
 }
 
-/** SQLite tells a disk that fails as damage of the schema; asked for the file's header alone, it tells what it is. */
+/** SQLite reports a failing disk as a damaged schema. Reading only the file's header gives the real error. */
 async function causeOfDamage(damage: unknown, path: string): Promise<unknown> {
   const probe = await connect(path);
   try {
@@ -212,7 +211,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   };
 }
 
-/** Makes the connection safe to use, and the tables present; every setting that matters is read back. */
+/** Configures the connection and makes the tables. Every important setting is read back. */
 function prepare(sql: Sql, path: string, durability: Durability): void {
   refuseOldSqlite(sqliteVersion(sql));
   const { journal_mode: journal } = sql.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL') as {

@@ -1,33 +1,36 @@
 import type { Sql } from './driver.ts';
 import { type Head, type Lanes, precedes, type Ranked, type Stream } from './lanes.ts';
 
-/** The lanes of one stream, the sooner first: as many of them as were read from the ring. */
+/** The lanes of one stream in their order, as far as they were read from `hf_active`. */
 export interface MergeInput {
   readonly stream: Stream;
   heads: Head[];
-  /** Whether the ring may hold more. */
+  /** Whether `hf_active` may have more. */
   more: boolean;
-  /** How many were asked for when they were last read; 0 where only the first is known, for nobody has come to it. */
+  /** How many were asked for at the last read; 0 if only the first lane is known. */
   asked: number;
-  /** Whether it was taken from since. */
+  /** Whether tasks were taken from it since the last read. */
   changed: boolean;
 }
 
 /** How many lanes of a stream are read at once. */
 const MOST_HEADS = 128;
 
-/** Of how many inputs the lanes are counted. */
+/** In how many inputs the lanes are counted. */
 const MOST_COUNTED = 8;
 
-/** The inputs that a claim merges, sorted by their first lanes: thousands of them cost no more than those that it comes to. */
+/**
+ * The inputs that a claim merges, sorted by their first lanes. A claim reads only the inputs that it reaches, even if there are
+ * thousands.
+ */
 export class Merge {
   readonly #sql: Sql;
   readonly #lanes: Lanes;
   readonly #inputs: MergeInput[];
-  /** How many lanes are read of an input that a claim comes to. */
+  /** How many lanes are read of an input that a claim reaches. */
   readonly #each: number;
 
-  /** For inputs of which their first lane is known, and a claim of so many tasks. */
+  /** `inputs` have only their first lanes. `limit`: how many tasks the claim wants. */
   constructor(sql: Sql, lanes: Lanes, inputs: MergeInput[], limit: number) {
     this.#sql = sql;
     this.#lanes = lanes;
@@ -40,14 +43,14 @@ export class Merge {
     return this.#inputs[0];
   }
 
-  /** Those whose first lanes stand at the same place as the very first: in a fair queue, the lanes of one source. */
+  /** The inputs whose first lanes have the same order key as the very first lane: in a fair queue, the lanes of one source. */
   firsts(): MergeInput[] {
     const key = this.first?.heads[0]?.order_key;
     const others = this.#inputs.findIndex((input) => input.heads[0]?.order_key !== key);
     return others < 0 ? [...this.#inputs] : this.#inputs.slice(0, others);
   }
 
-  /** Where the lane behind the very first stands. */
+  /** The place of the lane after the very first. */
   bound(): Ranked | undefined {
     const [first, second] = this.#inputs;
     if (!first) return undefined;
@@ -55,7 +58,10 @@ export class Merge {
     return sooner(first.heads[1], second?.heads[0]);
   }
 
-  /** Whether at least so many lanes wait; of many inputs, those of the first few are counted, and one of each other. */
+  /**
+   * Whether at least this many lanes wait. If there are many inputs, only the lanes of the first few are counted, and one lane of
+   * each other.
+   */
   hold(lanes: number): boolean {
     let held = this.#inputs.length;
     for (const { stream } of this.#inputs.slice(0, MOST_COUNTED)) {
@@ -71,7 +77,7 @@ export class Merge {
     return held >= lanes;
   }
 
-  /** The first lanes of the first inputs were taken from: those that hold more stand at a new place now. */
+  /** Tasks were taken from the first lanes of the first inputs. Lanes with more tasks have a new place now. */
   moved(inputs: readonly MergeInput[], next: readonly (Head | undefined)[]): void {
     this.#inputs.splice(0, inputs.length);
     inputs.forEach((input, n) => {
@@ -84,7 +90,7 @@ export class Merge {
     });
   }
 
-  /** Leaves out what stands on a track. */
+  /** Leaves out the lanes of a track. */
   drop(track: number): void {
     const others = this.#inputs.filter(({ stream }) => stream.track !== track);
     if (others.length === this.#inputs.length) return;
@@ -105,7 +111,7 @@ export class Merge {
     this.#place(input);
   }
 
-  /** The lanes of a source have left the ring, all of them or those of one track. */
+  /** The lanes of a source were removed from `hf_active`: all of them, or those of one track. */
   dropSource(source: string, track?: number): void {
     const isGone = (input: MergeInput) =>
       (track === undefined || input.stream.track === track) && input.heads.some((head) => head.source === source);
@@ -147,7 +153,7 @@ export class Merge {
   }
 }
 
-/** A lane that stands behind those that were read, where there may be more, is found when these are read. */
+/** A lane that comes after those that were read is found with the next read, if there are more. */
 function insert(input: MergeInput, head: Head): void {
   const at = input.heads.findIndex((other) => precedes(head, other));
   if (at >= 0) input.heads.splice(at, 0, head);

@@ -6,8 +6,9 @@ import type { Sql } from './driver.ts';
 import { Turns } from './turns.ts';
 
 /**
- * Which kind of work a lane holds: what may start at once, retries that need a token of their source's budget, suspects that may run
- * beside others, and those that must run alone. `new` is what became ready for its first execution while its source ramped.
+ * The kind of tasks in a lane. `fresh`: most tasks. `token`: retries that need a token of their source's budget. `suspect`:
+ * suspects that may run beside others. `alone`: suspects that must run alone. `new`: tasks that became ready for their first
+ * execution while their source ramped.
  */
 export const TRACK = { fresh: 0, token: 1, suspect: 2, alone: 3, new: 4 } as const;
 
@@ -16,7 +17,7 @@ export function isUnbound(track: number): boolean {
   return track === TRACK.fresh || track === TRACK.new;
 }
 
-/** What a task brings along when it enters a lane. */
+/** The values of a task that decide its lane and its place there. */
 export interface Place {
   readonly id: number;
   readonly class: number;
@@ -24,16 +25,16 @@ export interface Place {
   readonly priority: number;
   readonly submittedAt: number;
   readonly lostInARow: number;
-  /** When it last began to run in its present round; null where it has not. */
+  /** When it last started in its present round; null if it has not. */
   readonly ranAt: number | null;
   readonly needsToken: boolean;
 }
 
-/** What of a source stands in the ring, as hf_restricted has it. */
+/** Which lanes of a source are in `hf_active`, from `hf_restricted`. */
 export interface Reach {
-  /** None of its lanes does. */
+  /** None of its lanes is. */
   readonly shut: boolean;
-  /** Those do not that hold tasks which need a token. */
+  /** Lanes of tasks that need a token are not. */
   readonly noToken: boolean;
   readonly ramping: boolean;
 }
@@ -47,39 +48,39 @@ export interface Stream {
   readonly track: number;
 }
 
-/** Where a task stands in its lane, or a lane in the ring: the smaller, the sooner. */
+/** The place of a task in its lane, or of a lane in `hf_active`. The smallest comes first. */
 export interface Ranked {
   readonly order_key: number;
   readonly seq: number;
 }
 
-/** A lane in the ring: where its first task stands, or, in a fair queue, its source. */
+/** A lane in `hf_active`, with the place of its first task, or, in a fair queue, the turn of its source. */
 export interface Head extends Ranked {
   readonly lane: number;
   readonly source: string;
 }
 
-/** A lane that changed since the ring was last made to mirror it: its first task before, and now as far as it is known. */
+/** A lane that changed since `hf_active` was last updated: its first task before and now, as far as it is known. */
 interface Touched {
   readonly stream: Stream;
   readonly source: string;
-  /** Whether the ring has nothing of it. */
+  /** Whether it is not in `hf_active`. */
   readonly out: boolean;
   readonly before: Ranked | undefined;
   now: Ranked | undefined | 'unknown';
 }
 
-/** A row of the ring. */
+/** A row of `hf_active`. */
 type RingRow = [class_: number, track: number, orderKey: number, seq: number, lane: number, source: string];
 
-/** The most queue positions that priority leaves room for: about 34 years of milliseconds. */
+/** The distance between two priorities in order keys: about 34 years of milliseconds. */
 const PRIORITY_STEP = 2 ** 40;
 
 const YEAR_2020 = Date.UTC(2020, 0, 1);
 
 /**
- * The ready tasks, in lanes. hf_active, the ring, mirrors the head of every lane that is not empty and whose source is open;
- * both are changed here and nowhere else, so that they cannot part ways.
+ * The ready tasks, in lanes. `hf_active` has the place of the first task of every lane that is not empty and may start tasks.
+ * Both tables are changed only here, so that they stay consistent.
  */
 export class Lanes {
   readonly #sql: Sql;
@@ -87,11 +88,11 @@ export class Lanes {
   readonly #turns: Turns;
   readonly #random: () => number;
   readonly #touched = new Map<number, Touched>();
-  /** Of weighted queues, until it is written down. */
+  /** The last claimed keys of weighted queues, until they are written. */
   readonly #lastKeys = new Map<number, number>();
-  /** What enters its lane before these are next read: one insert for many. */
+  /** Tasks that enter lanes, until the next read: one insert for many. */
   #entering: number[] = [];
-  /** Of the sources that were looked up since the ring was last brought up to date. */
+  /** Of the sources that were read since `hf_active` was last updated. */
   readonly #reach = new Map<string, Reach>();
 
   constructor(sql: Sql, catalogue: Catalogue, random: () => number) {
@@ -101,7 +102,7 @@ export class Lanes {
     this.#random = random;
   }
 
-  /** Forgets what was begun in a transaction that was undone. */
+  /** Forgets the changes of a transaction that was rolled back. */
   forget(): void {
     this.#touched.clear();
     this.#reach.clear();
@@ -111,7 +112,7 @@ export class Lanes {
     this.#catalogue.forget();
   }
 
-  /** Puts a due task where claims find it. */
+  /** Puts a due task into its lane. */
   add(place: Place, track = this.#trackFor(place)): void {
     const lane = this.#catalogue.laneIdOf(place.class, track, place.source);
     const touched = this.#touch(lane, { class: place.class, track }, place.source);
@@ -121,7 +122,7 @@ export class Lanes {
     if (touched.now !== 'unknown' && (!touched.now || precedes(ranked, touched.now))) touched.now = ranked;
   }
 
-  /** Takes one task out of its lane, and answers the track of that; undefined if it is in none. */
+  /** Takes one task out of its lane, and returns the track of the lane; undefined if it is in none. */
   remove(place: Place): number | undefined {
     this.#enter();
     const track = trackOf(place);
@@ -149,7 +150,7 @@ export class Lanes {
     return gone.changes > 0;
   }
 
-  /** Takes the first tasks of a lane out of it, up to and with the last; `next` is its head from now on. */
+  /** Takes the first tasks out of a lane, up to and including `last`. `next` is its first task from now on. */
   cut(stream: Stream, head: Head, last: Ranked, next: Ranked | undefined): void {
     const touched = this.#touched.get(head.lane);
     if (touched) touched.now = next;
@@ -164,12 +165,12 @@ export class Lanes {
     if (ordering === 'weighted_random') this.#lastKeys.set(id, Math.max(this.#lastKeyOf(id), last.order_key));
   }
 
-  /** Sends a source to the back of the line of its fair queue, and answers the key of its lanes in the ring from now on. */
+  /** Gives a source the last turn in its fair queue, and returns the new key of its lanes in `hf_active`. */
   serve(queue: number, source: string): number {
     return this.#turns.serve(queue, source);
   }
 
-  /** Makes the ring mirror the lanes that were touched: once for each, however many tasks came and went. */
+  /** Updates `hf_active` for the changed lanes: once for each lane, even if many tasks came and went. */
   flush(): void {
     this.#enter();
     const rising: RingRow[] = [];
@@ -181,7 +182,7 @@ export class Lanes {
       let was = before;
       let is = head;
       if (queue.fair === 1) {
-        // While it has tasks, only a turn of its source moves it.
+        // While it has tasks, only a new turn of its source changes its place.
         if (before && head && !this.#turns.hasMoved(queue.id, source)) continue;
         const turn = this.#turns.of(queue.id, source);
         was = before && { order_key: turn.before as number, seq: lane };
@@ -201,7 +202,7 @@ export class Lanes {
     this.#noteLastKeys();
   }
 
-  /** What of a source stands in the ring. */
+  /** Which lanes of a source are in `hf_active`. */
   reachOf(source: string): Reach {
     const known = this.#reach.get(source);
     if (known) return known;
@@ -215,7 +216,7 @@ export class Lanes {
     return reach;
   }
 
-  /** Takes lanes of a source out of the ring or puts them back, however many tasks they hold; `write` notes what it is from now on. */
+  /** Removes lanes of a source from `hf_active` or puts them back. `write` stores the new restriction. */
   changeReach(source: string, after: Reach, write: () => void): void {
     this.flush();
     const before = this.reachOf(source);
@@ -233,7 +234,10 @@ export class Lanes {
     this.#raise(rising);
   }
 
-  /** The first task of the lanes of a source, and its lane, among those of these streams; their head where the ring is in order. */
+  /**
+   * The first task of a source's lanes among the accepted streams, and its lane. If the queue is in order, it is also the lane's
+   * entry in `hf_active`.
+   */
   firstOf(
     source: string,
     accepts: (stream: Stream) => boolean,
@@ -269,7 +273,7 @@ export class Lanes {
     this.#catalogue.changed();
   }
 
-  /** Sets up a queue, and puts its ready tasks into its order and its lanes into their line. */
+  /** Changes settings of a queue, and puts its ready tasks and its lanes into the new order. */
   setUp(queue: string, settings: Partial<QueueSettings>, places: (ids: readonly number[]) => readonly Place[]): void {
     const id = this.#catalogue.queueIdOf(queue);
     this.#setLimits(id, settings);
@@ -306,7 +310,7 @@ export class Lanes {
     else this.#catalogue.unrestrict();
   }
 
-  /** Puts the ready tasks of all queues into their order again, after the times by which they stand have changed. */
+  /** Puts the ready tasks of all queues into their order again, after their times were changed. */
   rearrange(places: (ids: readonly number[]) => readonly Place[]): void {
     for (const id of this.#sql.column<number>('SELECT id FROM hf_queues')) {
       const { ordering: order, fair } = this.#catalogue.queue(id);
@@ -338,7 +342,7 @@ export class Lanes {
     this.#raise(rising);
   }
 
-  /** Puts the ready tasks of a queue into its order, lane by lane; the ring is its caller's. */
+  /** Puts the ready tasks of a queue into its order, lane by lane. The caller updates `hf_active`. */
   #reorder(queue: number, places: (ids: readonly number[]) => readonly Place[]): void {
     const rows = this.#sql.rows<[lane: number, id: number]>(
       `SELECT r.lane, abs(r.seq) FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class
@@ -358,7 +362,7 @@ export class Lanes {
     );
   }
 
-  /** What the ring holds of a source, or would if it were open. */
+  /** The rows of a source in `hf_active`, as if the source were not held. */
   #ringRowsOf(source: string): RingRow[] {
     return this.#lanesOf(source).flatMap(([lane, group, track]): RingRow[] => {
       const head = this.#headOf(lane);
@@ -372,7 +376,7 @@ export class Lanes {
     return this.#sql.rows('SELECT id, class, track FROM hf_lanes WHERE source = ?', source);
   }
 
-  /** Where a lane stands in the ring. */
+  /** The place of a lane in `hf_active`. */
   #ringKey(group: number, lane: number, source: string, head: Ranked): Ranked {
     const queue = this.#catalogue.queueOfClass(group);
     return queue.fair === 1 ? { order_key: this.#turns.of(queue.id, source).now, seq: lane } : head;
@@ -415,7 +419,7 @@ export class Lanes {
     );
   }
 
-  /** Where a task that becomes ready now goes. */
+  /** The track of a task that becomes ready now. */
   #trackFor(place: Place): number {
     const track = trackOf(place);
     const isNew = track === TRACK.fresh && place.ranAt === null && this.reachOf(place.source).ramping;
@@ -423,8 +427,9 @@ export class Lanes {
   }
 
   /**
-   * Where a task stands in its queue: the smaller, the sooner. One that has run stands behind what was submitted up to its last
-   * start, so that nothing runs twice before a ready task that has not run; in a `lifo` queue behind all of those.
+   * The order key of a task in its queue; the smallest is claimed first. A task that has run comes after all tasks that were
+   * submitted before its last start, so that no task runs twice before a ready task that has not run; in a `lifo` queue it comes
+   * after all tasks that have not run.
    */
   #orderKey({ class: id, priority, submittedAt, ranAt }: Place, ordering: QueueOrder): number {
     const since = ranAt === null ? submittedAt : Math.max(submittedAt, ranAt + 0.5);
@@ -438,8 +443,8 @@ export class Lanes {
         return -priority * PRIORITY_STEP + since2020;
       }
       case 'weighted_random': {
-        // Exponential races from the last key claimed on: the one that comes first is drawn in proportion to its weight,
-        // and what came earlier is not forgotten by what comes later.
+        // An exponentially distributed step from the last claimed key. So a task comes first with a probability in proportion to
+        // its weight, and later tasks do not starve earlier ones.
         const last = this.#lastKeyOf(this.#catalogue.queueOfClass(id).id);
         return last - Math.log(1 - this.#random()) / Math.max(1, priority);
       }
@@ -463,7 +468,7 @@ export class Lanes {
   }
 }
 
-/** Whether a stands before b. */
+/** Whether a comes before b. */
 export function precedes(a: Ranked, b: Ranked): boolean {
   return a.order_key < b.order_key || (a.order_key === b.order_key && a.seq < b.seq);
 }
@@ -473,7 +478,7 @@ function seqOf(id: number, ordering: QueueOrder): number {
   return ordering === 'lifo' ? -id : id;
 }
 
-/** Whether lanes of this track are not in the ring. */
+/** Whether lanes of this track are not in `hf_active`. */
 function isOut({ shut, noToken }: Reach, track: number): boolean {
   return shut || (noToken && track === TRACK.token);
 }

@@ -16,7 +16,7 @@ interface StillOpen {
   readonly worker: string;
 }
 
-/** Finds the tasks whose success counts although it comes after their lease was lost. */
+/** Finds tasks whose success counts although their lease was lost. */
 export class LateSuccesses {
   readonly #sql: Sql;
   readonly #places: Places;
@@ -26,7 +26,7 @@ export class LateSuccesses {
     this.#places = places;
   }
 
-  /** Undefined where the lease was never lost, or somebody or something contradicts its success. */
+  /** Undefined if the lease was never lost, or the success does not count. */
   find({ task, execution, token }: Lease): StillOpen | undefined {
     const lost = this.#sql.get<LostRow>('SELECT execution, token, worker FROM hf_lost WHERE task = ?', task);
     if (lost?.execution !== execution || lost.token !== token) return undefined;

@@ -2,19 +2,21 @@ import type { Lease } from '../store.ts';
 import type { FactsRow } from './facts.ts';
 import type { Place } from './lanes.ts';
 
-/** What was read of a task when its lease was handed out. */
+/** The data of a task that was read when its lease was handed out. */
 interface Known {
   readonly token: string;
   readonly facts: FactsRow;
   readonly place: Place;
 }
 
-/** More leases than any worker holds: what is beyond was lost, or is settled elsewhere, and is read again if need be. */
+/**
+ * More leases than any worker has. Older entries are of lost leases or were settled elsewhere; if necessary they are read again.
+ */
 const MOST_KNOWN = 20_000;
 
 /**
- * The leases that this process handed out on tasks with a past. The facts of a leased task change only with its revision, so
- * whoever settles such a lease with its first revision need not read them again. Who has the lease, the database says.
+ * The leases that this process handed out for tasks with facts. The facts of a leased task change only with its revision, so a
+ * settlement with the first revision need not read them again. The lease itself is checked in the database.
  */
 export class LeaseCache {
   readonly #known = new Map<number, Known>();
@@ -24,12 +26,12 @@ export class LeaseCache {
     this.#known.set(place.id, { token, facts, place });
   }
 
-  /** What is known of a task is no longer so. */
+  /** Removes a task whose data has changed. */
   forget(task: number): void {
     this.#known.delete(task);
   }
 
-  /** What is known of this lease, once. */
+  /** Returns the data of this lease, and removes it. */
   take({ task, token }: Lease): Known | undefined {
     const known = this.#known.get(task);
     if (known?.token !== token) return undefined;

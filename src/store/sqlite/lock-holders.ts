@@ -6,7 +6,10 @@ const WRITE_LOCK = 120;
 /** How much of a command line is shown. */
 const LONGEST_COMMAND = 80;
 
-/** Who writes to a database just now, as Linux tells: `process 4711 (node backup.js)`. Undefined where that cannot be known. */
+/**
+ * The process that writes to a database now, from Linux's list of locks: `process 4711 (node backup.js)`. Undefined if it is not
+ * known.
+ */
 export function lockHolders(path: string): string | undefined {
   try {
     const { ino } = statSync(`${path}-shm`, { bigint: true });

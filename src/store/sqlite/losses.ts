@@ -8,8 +8,9 @@ interface LostWorker extends ProcessIdentity {
 }
 
 /**
- * How the tasks of a worker that is gone were lost. How many its process ran is counted over all of its workers when the first
- * of them is found gone, and kept on their rows: its leases are taken over a few at a time, perhaps by several workers.
+ * How the tasks of a lost worker were lost. When the first worker of a process is found lost, all running tasks of the process
+ * are counted, and the number is stored with its workers, because their leases are taken over a few at a time, perhaps by several
+ * workers.
  */
 export function lossOf(sql: Sql, worker: LostWorker): Loss {
   if (worker.stopping === 1) return 'while_stopping';
@@ -17,7 +18,7 @@ export function lossOf(sql: Sql, worker: LostWorker): Loss {
   return (known ?? countHeld(sql, worker)) === 1 ? 'alone' : 'beside_others';
 }
 
-/** What was taken over before, to be decided about, does not run. */
+/** A task that was taken over to be decided about does not run. */
 function countHeld(sql: Sql, { host, pid, pid_started }: ProcessIdentity): number {
   const same = 'w.host = :host AND w.pid = :pid AND w.pid_started IS :pid_started';
   const identity = { host, pid, pid_started };

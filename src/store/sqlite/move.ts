@@ -39,7 +39,7 @@ export class Moving {
     return { id, moved: true, from, to };
   }
 
-  /** A running task is its worker's: it is asked to stop, and hears of it at the next renewal. */
+  /** A running task belongs to its worker. The cancel is a request, which the worker finds at its next renewal or earlier. */
   #moveRunning(id: number, move: Move, now: number): Moved {
     if (move.verb !== 'cancel') return { id, moved: false, from: 'running', why: 'conflict' };
     const asked = this.#sql.run(
@@ -57,7 +57,7 @@ export class Moving {
     const next = begins ? newRound(facts, row.executions) : facts;
     const again = move.verb === 'retry' || move.verb === 'redrive' || move.verb === 'resolve';
     const due = again ? now : dueAt(found);
-    // Who retries a task whose deadline has passed wants it all the same; it would only end again.
+    // A deadline that has passed is removed. Otherwise the task would end again at once.
     const deadline = begins && row.deadline !== null && row.deadline <= now ? null : row.deadline;
     if (again) this.#facts.write(row.id, { ...next, run_at: now });
     this.#sql.run('DELETE FROM hf_resting WHERE id = ?', row.id);
@@ -65,7 +65,7 @@ export class Moving {
     this.#places.enter(state, placeOf(row, next), due, deadline, now);
   }
 
-  /** The task stands in no place, under a stored state. */
+  /** The task does not wait or run any more; its state is stored. */
   #rest({ row, facts, state }: Found, to: TaskState, move: Move, now: number): void {
     mustBeLegal(state, to);
     this.#sql.run(

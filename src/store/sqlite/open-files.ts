@@ -12,12 +12,12 @@ interface Identity {
 type OpenFile = readonly [path: string, file: Identity];
 
 /**
- * The files that SQLite has open, by device and inode. SQLite goes on writing to a file that was removed, renamed or replaced,
- * and what it commits there nobody finds again. So every commit asks whether the path still leads to the same files.
+ * The files that SQLite has open, by device and inode. SQLite continues to write to a file that was removed, renamed or replaced,
+ * and these commits are lost. So every commit checks whether the path still leads to the same files.
  */
 export class OpenFiles {
   readonly #path: string;
-  /** The paths and the files that they led to when the store was opened. The database itself comes first. */
+  /** The paths, and the files that they led to when the store was opened. The database comes first. */
   readonly #opened: readonly OpenFile[];
 
   private constructor(path: string, opened: readonly OpenFile[]) {
@@ -26,7 +26,7 @@ export class OpenFiles {
   }
 
   /**
-   * Notes the files of a connection that has just been opened. `before` is what stood at the path before it was.
+   * Notes the files of a connection that was just opened. `before` is the file at the path before.
    * @throws StoreError if they were replaced meanwhile, or the database has a second hard link.
    */
   static of(sql: Sql, path: string, before: Identity | undefined): OpenFiles {
@@ -43,13 +43,16 @@ export class OpenFiles {
     return new OpenFiles(path, [[named, found], ...beside]);
   }
 
-  /** Before anything is written, or what was read is believed. @throws StoreError if the database is not there, or has a second hard link. */
+  /**
+   * Called before a write, and before the result of a read is used. @throws StoreError if the database is not there, or has a
+   * second hard link.
+   */
   check(): void {
     const [main] = this.#opened;
     if (main) refuseHardLink(this.#refuseOther(main, 'Nothing was changed.'), this.#path);
   }
 
-  /** Before what was committed is acknowledged. @throws StoreError if it went to a file that is no longer there. */
+  /** Called before a commit is acknowledged. @throws StoreError if it was written to a file that is no longer there. */
   checkCommitted(): void {
     for (const one of this.#opened)
       this.#refuseOther(one, 'What was being written is not in the file that is there now.');
@@ -62,7 +65,7 @@ export class OpenFiles {
   }
 }
 
-/** What stands at a path; undefined where there is nothing, or nothing that this process can reach. */
+/** The file at a path; undefined if there is none that this process can reach. */
 export function identify(path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -72,8 +75,8 @@ export function identify(path: string): BigIntStats | undefined {
 }
 
 /**
- * SQLite names its log after the path. Two processes that open one file by two names would each keep a log of their own, and
- * the tasks in one of them would be lost.
+ * SQLite names its log after the path. Two processes that open one file under two names would have two logs, and the tasks in one
+ * of them would be lost.
  */
 export function refuseHardLink({ nlink, ino }: BigIntStats, path: string): void {
   if (nlink <= 1n) return;

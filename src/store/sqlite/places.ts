@@ -12,13 +12,13 @@ export interface TaskRow {
   readonly submitted_at: number;
   readonly run_at: number;
   readonly deadline: number | null;
-  /** For one with a unique key: how long it has it. */
+  /** If it has a unique key: how long. */
   readonly unique_while: UniqueScope | null;
-  /** As counted when it came to rest; 0 while it waits or runs. */
+  /** Its executions when it ended or was put aside; 0 while it waits or runs. */
   readonly executions: number;
 }
 
-/** A task, what is remembered of it, and where it stands. */
+/** A task with its facts and its state. */
 export interface Found {
   readonly row: TaskRow;
   readonly facts: FactsRow;
@@ -31,8 +31,8 @@ const TASKS = `
   FROM hf_tasks t LEFT JOIN hf_resting e ON e.id = t.id`;
 
 /**
- * Where waiting tasks stand: with the scheduled, or with the ready in their lanes, and in any case under their deadline.
- * Only here do they enter and leave.
+ * The tables of waiting tasks: scheduled tasks, ready tasks in their lanes, and deadlines. Only this class adds and removes
+ * waiting tasks.
  */
 export class Places {
   readonly #sql: Sql;
@@ -45,7 +45,7 @@ export class Places {
     this.#facts = facts;
   }
 
-  /** Puts a task where it waits: with the scheduled until it is due, else with the ready. */
+  /** Adds a waiting task: to the scheduled ones until it is due, otherwise to the ready ones. */
   enter(from: TaskState | 'new', place: Place, runAt: number, deadline: number | null, now: number): TaskState {
     const to = runAt > now ? 'scheduled' : 'ready';
     mustBeLegal(from, to);
@@ -55,7 +55,7 @@ export class Places {
     return to;
   }
 
-  /** Takes a waiting task from where it waits; for any other there is nothing to take. */
+  /** Removes a waiting task; does nothing for any other task. */
   leave(found: Found): void {
     const { row, state } = found;
     if (state === 'scheduled') {
@@ -69,7 +69,7 @@ export class Places {
     this.#sql.run('DELETE FROM hf_deadlines WHERE deadline = ? AND id = ?', deadline, id);
   }
 
-  /** Moves what has fallen due to ready, the earliest first. */
+  /** Makes due tasks ready, the earliest first. */
   promote(now: number, most: number): void {
     const due = this.#sql.all<{ run_at: number; id: number }>(
       'SELECT run_at, id FROM hf_scheduled WHERE run_at <= ? ORDER BY run_at, id LIMIT ?',
@@ -93,7 +93,7 @@ export class Places {
     return { row, facts, state: scheduled ? 'scheduled' : 'ready' };
   }
 
-  /** Changes what is remembered of a task. A ready one moves to the lane that this asks for. */
+  /** Changes the facts of a task. A ready task moves to the lane that fits them. */
   remember(id: number, facts: FactsRow): void {
     const found = this.find(id);
     const isReady = found?.state === 'ready';
@@ -102,7 +102,7 @@ export class Places {
     if (isReady) this.#lanes.add(placeOf(found.row, facts));
   }
 
-  /** What tasks bring along when they enter a lane, in the order of the ids. */
+  /** The values of tasks that decide their places, in the order of the ids. */
   placesOf(ids: readonly number[]): readonly Place[] {
     const list = JSON.stringify(ids);
     const bare = this.bareOf(list);
@@ -113,7 +113,7 @@ export class Places {
     });
   }
 
-  /** The same for a JSON list of ids, as if none of them had run. */
+  /** The same for a JSON list of ids, without their executions. */
   bareOf(ids: string): ReadonlyMap<number, Place> {
     const rows = this.#sql.rows<[id: number, class_: number, source: string, priority: number, submittedAt: number]>(
       'SELECT id, class, source, priority, submitted_at FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))',
@@ -127,7 +127,7 @@ export class Places {
   }
 }
 
-/** When a waiting task is, or was, to run. */
+/** When a waiting task is, or was, due. */
 export function dueAt({ row, facts }: Found): number {
   return facts.run_at ?? row.run_at;
 }
@@ -146,16 +146,16 @@ export function placeOf(
   };
 }
 
-/** What a task that has never run brings along. */
+/** The values of a task that has never run. */
 export const NO_PAST = { lostInARow: 0, ranAt: null, needsToken: false } as const;
 
-/** What a task brings along of its executions. */
+/** The values that come from its executions. */
 export function pastOf(facts: FactsRow | undefined): Pick<Place, 'lostInARow' | 'ranAt' | 'needsToken'> {
   if (!facts) return NO_PAST;
   return { lostInARow: facts.suspect, ranAt: facts.last_started_at, needsToken: facts.needs_token === 1 };
 }
 
-/** A state change that the table of transitions does not have is a bug, and is not written. */
+/** A state change that is not in the table of transitions is a bug, and is not written. */
 export function mustBeLegal(from: TaskState | 'new' | 'elsewhere', to: TaskState): void {
   if (!isLegal(from, to)) throw new Error(`A task cannot go from ${from} to ${to}.`);
 }

@@ -5,19 +5,22 @@ import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
 import type { Writer } from './writer.ts';
 
-/** How many resting tasks are looked at, without any lock, before those whose time is up are removed. */
+/** How many ended tasks are checked, without a lock, before old ones are removed. */
 const LOOKED_AT = 5_000;
 
-/** A transaction ends when it has removed for so long, and its last few may take longer than others did. */
+/** A transaction ends after this time. Its last removals may take longer than the others. */
 const LONGEST_MS = 5;
 
-/** So many are removed between two looks at the time. */
+/** How many tasks are removed between two checks of the time. */
 const AT_ONCE = 10;
 
-/** Who has a longer history than this loses the oldest part of it first: one task must not hold the file for long either. */
+/**
+ * If the history of a task is longer than this, its oldest part is removed first, so that one task does not lock the file for
+ * long.
+ */
 const MOST_EXECUTIONS = 500;
 
-/** A task whose time is up, as it was found. */
+/** A task whose retention is over, as it was found. */
 interface Due {
   readonly id: number;
   readonly state: RemovableState;
@@ -28,8 +31,8 @@ interface Due {
 type RestingRow = [id: number, state: RemovableState, since: number, reason: string | null];
 
 /**
- * Removes tasks whose time is up. It reads the tasks that came to rest in slices by id, for there is no index by age: it would
- * cost every task that succeeds something, and what one pass reads costs no lock.
+ * Removes tasks whose retention is over. It reads the ended tasks in slices by id. There is no index by age, because it would
+ * make every success slower, and reading needs no lock.
  */
 export class Pruning {
   readonly #sql: Sql;
@@ -66,7 +69,7 @@ export class Pruning {
     return count === 0 ? [] : [{ state: 'succeeded', count }];
   }
 
-  /** By the index, which leaves out those that succeeded. */
+  /** With the index, which does not contain succeeded tasks. */
   #othersFor(sql: Sql, retention: Retention): readonly PruneCount[] {
     const now = this.#clock.read();
     const limits = sql
@@ -96,7 +99,7 @@ export class Pruning {
     return { removed, ...(goOn !== undefined && { next: goOn }) };
   }
 
-  /** The tasks of a slice whose time is up, and where the next slice begins. */
+  /** The tasks of a slice whose retention is over, and where the next slice begins. */
   #look(sql: Sql, retention: Retention, after: number): { readonly due: readonly Due[]; readonly next?: number } {
     const shortest = shortestOf(retention);
     if (shortest === 'never') return { due: [] };
@@ -121,7 +124,7 @@ export class Pruning {
     return next === undefined ? { due } : { due, next };
   }
 
-  /** Removes as many as there is time for. `last` is where it stopped, if not all were reached. */
+  /** Removes tasks until the time is over. `last` is where it stopped, if it did not reach all. */
   #remove(due: readonly Due[]): { readonly removed: readonly PrunedTask[]; readonly last?: number } {
     const started = performance.now();
     const removed: PrunedTask[] = [];
@@ -144,7 +147,7 @@ export class Pruning {
     return { removed };
   }
 
-  /** Those that rest as they did when they were found: meanwhile somebody may have retried them. */
+  /** The tasks that are unchanged since they were found: others may have been retried meanwhile. */
   #stillDue(due: readonly Due[]): PrunedTask[] {
     return this.#sql
       .all<{ id: number; type: string; state: RemovableState; reason: string | null }>(
@@ -167,7 +170,7 @@ export class Pruning {
   /** Everything that belongs to the tasks of a JSON list of ids. */
   #removeAll(ids: string): void {
     for (const statement of BELONGINGS) this.#sql.run(statement, ids);
-    // Numbers of acts that are gone are given out again.
+    // Numbers of removed actions are reused.
     this.#sql.run(
       `UPDATE hf_clock SET acts_told = (SELECT coalesce(max(id), 0) FROM hf_acts)
        WHERE acts_told > (SELECT coalesce(max(id), 0) FROM hf_acts)`,
@@ -192,7 +195,7 @@ const BELONGINGS = [
   `DELETE FROM hf_tasks WHERE id ${OF_THESE}`,
 ];
 
-/** What succeeded has none. */
+/** Succeeded tasks have none. */
 function reasonOf(state: RemovableState, reason: string | null): { readonly reason?: string } {
   return state === 'succeeded' || reason === null ? {} : { reason };
 }

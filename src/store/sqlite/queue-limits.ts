@@ -3,7 +3,7 @@ import { nextStartAfter, startsAllowed } from '../../starts.ts';
 import type { Queue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 
-/** How many tasks of a queue may start, and run at once, where it has limits. */
+/** How many tasks of a queue with limits may start now, and how many may run at the same time. */
 export class QueueLimits {
   readonly #sql: Sql;
 
@@ -20,7 +20,7 @@ export class QueueLimits {
     return Math.max(0, room);
   }
 
-  /** Counts what a claim has leased. */
+  /** Counts the tasks that a claim has leased. */
   started(queue: Queue, ids: readonly number[], now: number): void {
     const pace = paceOf(queue);
     if (pace) {

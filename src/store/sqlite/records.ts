@@ -26,10 +26,10 @@ import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
 import type { OpenFiles } from './open-files.ts';
 
-/** Runs a read and puts SQLite's failures into words. */
+/** Runs a read, and turns SQLite's failures into errors of the store. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
 
-/** A reader on the writer's own connection, which sees what was committed. It waits for nobody who writes. */
+/** A reader on the writer's connection, which sees committed data. It does not wait for writers. */
 export function reader(sql: Sql, path: string, files: OpenFiles, refuseClosed: () => void): Read {
   return async (read) => {
     try {
@@ -138,7 +138,7 @@ export class SqliteRecords implements Records {
       byState.ready = number('SELECT count(*) AS n FROM hf_ready');
       byState.running = number('SELECT count(*) AS n FROM hf_running');
       byState.succeeded = number('SELECT count(*) AS n FROM hf_resting');
-      // The index on states leaves out those that succeeded, which are nearly all of them.
+      // The index on states does not contain succeeded tasks, which are most of them.
       for (const { state, n } of sql.all<{ state: TaskState; n: number }>(
         "SELECT state, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state",
       )) {
@@ -182,7 +182,7 @@ export class SqliteRecords implements Records {
       return rows.flatMap(({ counted_at, ...row }) => {
         const tokens = row.tokens == null ? FULL : tokensAfter(row.tokens, Math.max(0, now - (counted_at ?? now)));
         const record = sourceRecord({ ...row, tokens: tokens < FULL ? tokens : null }, now);
-        // A budget that has filled up meanwhile is forgotten by the next claim.
+        // A budget that is full again is removed by the next claim.
         return record.hold || record.state || record.limits || record.tokens !== undefined ? [record] : [];
       });
     });
@@ -247,7 +247,7 @@ export class SqliteRecords implements Records {
     return this.#read((sql) => sql.column<string>('SELECT published FROM hf_types WHERE type = ?', type)[0]);
   }
 
-  /** What the workers take whose lease has not run out. */
+  /** What the workers with valid leases take. */
   #takersOf(sql: Sql): readonly Takes[] {
     return sql
       .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
@@ -281,7 +281,7 @@ const SOURCES = `
 interface FactsSource {
   readonly idempotent: number | null;
   readonly deadline: number | null;
-  /** As counted when it came to rest. */
+  /** Its executions when it ended or was put aside. */
   readonly executions: number;
   readonly execution: number | null;
   readonly started_at: number | null;
@@ -289,8 +289,8 @@ interface FactsSource {
 }
 
 /**
- * The ids of the tasks in these states. The view computes a state by looking in every place, so only those are looked at that
- * stand where the wanted ones do; where nothing else is asked of them, no more than a page of each state.
+ * The ids of the tasks in these states. The view computes a state from several tables, so only the tables of the wanted states
+ * are read; without other filters, at most a page of each state.
  */
 function standing(states: readonly TaskState[], aPageOfEach: boolean): string {
   const page = aPageOfEach ? 'WHERE id < :before ORDER BY id DESC LIMIT :limit' : '';
@@ -299,7 +299,7 @@ function standing(states: readonly TaskState[], aPageOfEach: boolean): string {
   );
 }
 
-/** Where the tasks of each state stand. */
+/** The tables of each state. */
 const PLACES: Readonly<Record<TaskState, string>> = {
   running: 'SELECT id FROM hf_running',
   scheduled: 'SELECT id FROM hf_scheduled',
@@ -311,7 +311,7 @@ const PLACES: Readonly<Record<TaskState, string>> = {
   cancelled: atRest('cancelled'),
 };
 
-/** By the index, which leaves out those that succeeded. */
+/** With the index, which does not contain succeeded tasks. */
 function atRest(state: TaskState): string {
   return `SELECT id FROM hf_resting WHERE state <> 'succeeded' AND state = '${state}'`;
 }

@@ -17,7 +17,7 @@ interface WorkerRow extends ProcessIdentity {
   readonly stopping: number;
 }
 
-/** Who takes leases over, from whom, and how that one lost them, where it is known. */
+/** The worker that takes leases over, the worker that lost them, and how they were lost, if it is known. */
 interface Takeover {
   readonly taker: number;
   readonly token: string;
@@ -28,21 +28,21 @@ interface Takeover {
 
 interface TakenOver {
   readonly ids: readonly number[];
-  /** When a lease that has run out may be taken over next. */
+  /** When the next lease that has run out may be taken over. */
   readonly nextIn?: Milliseconds;
   readonly neighbours: readonly ProcessIdentity[];
 }
 
-/** A worker that said nothing for so long, and holds nothing, is forgotten. */
+/** A worker without leases that has not renewed for this long is removed. */
 const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 
-/** What its worker gave up: its own recovery may take it as well as another's. */
+/** Leases that their worker gave up. Any worker may recover them, also this one. */
 const GIVEN_UP = 0;
 
 /**
- * Finds the leases that ended without an outcome. A worker whose process is provably dead, or that left, loses them at once; any
- * other only after its lease was watched, expired and unrenewed. The watch is in the database, for each timeline of monotonic
- * clocks, so that processes that live for a moment watch on for one another.
+ * Finds the leases that ended without an outcome. A worker whose process is provably dead, or that left, loses its leases at
+ * once. Any other worker loses them only after its expired lease was watched for a while without a renewal. The watch is stored,
+ * for each timeline of monotonic clocks, so that short-lived processes can continue it.
  */
 export class LostLeases {
   readonly #sql: Sql;
@@ -53,7 +53,7 @@ export class LostLeases {
     this.#clock = clock;
   }
 
-  /** Makes them the taker's under a new token, and answers their tasks. */
+  /** Leases them to the worker that takes them over, with a new token, and returns their tasks. */
   takeOver(taker: number, limit: number, now: number, token: string): TakenOver {
     const taken: number[] = [];
     const neighbours: ProcessIdentity[] = [];
@@ -67,7 +67,7 @@ export class LostLeases {
         const ids = this.#heldBy(worker.id, limit - taken.length);
         const how = ids.length > 0 ? lossOf(this.#sql, worker) : null;
         taken.push(...this.#take({ taker, token, now, lostBy: worker.name, how }, ids));
-        // A living process goes on by itself: nobody waits for it.
+        // A living process continues by itself, so its lease needs no watch.
       } else if (!isRespected(respected(worker), liveness) && this.#holdsAny(worker.id)) {
         nextIn = Math.min(nextIn, left);
       }
@@ -78,7 +78,7 @@ export class LostLeases {
     return { ids: taken, neighbours, ...(Number.isFinite(nextIn) && { nextIn }) };
   }
 
-  /** Gives to recovery what a worker holds and does not name, since longer than a lease before `until`. */
+  /** Gives to recovery the leases that a worker does not name and has had since longer than a lease before `until`. */
   giveUp(worker: number, named: readonly number[], until: number, now: number): void {
     const row = this.#sql.get<WorkerRow>('SELECT * FROM hf_workers WHERE id = ?', worker);
     if (!row) return;
@@ -99,23 +99,23 @@ export class LostLeases {
     }
   }
 
-  /** Whether a worker is there to be given something. */
+  /** Whether the store knows a worker. */
   knows(worker: number): boolean {
     return this.#sql.get('SELECT 1 FROM hf_workers WHERE id = ? AND gone = 0', worker) !== undefined;
   }
 
-  /** What the worker loses from now on is blamed on nobody. */
+  /** Tasks that the worker loses from now on are charged to nobody. */
   noteStopping(worker: number): void {
     this.#sql.run('UPDATE hf_workers SET stopping = 1 WHERE id = ?', worker);
   }
 
-  /** A worker leaves of its own will. What it still holds can be taken over at once. */
+  /** Removes a worker that leaves. Tasks that it still has can be taken over at once. */
   dismiss(worker: number): void {
     this.#sql.run('UPDATE hf_workers SET gone = 1 WHERE id = ?', worker);
     this.#forgetIfUnused(worker);
   }
 
-  /** For how much longer the worker's lease is watched; undefined while it runs. */
+  /** How much longer the worker's expired lease must be watched; undefined if it has not run out. */
   #watchLeft(worker: WorkerRow, liveness: Liveness, now: number): Milliseconds | undefined {
     if (worker.lease_until > now) return undefined;
     const monotonic = this.#clock.monotonic();
@@ -156,7 +156,7 @@ export class LostLeases {
     return ids;
   }
 
-  /** Keeps the token of the lease under which it ran, however often it is taken over. */
+  /** Keeps the token of the execution, even if the task is taken over several times. */
   #noteLoss(task: number, worker: string, now: number): void {
     this.#sql.run(
       `INSERT INTO hf_lost (task, execution, token, worker, at)
@@ -174,7 +174,7 @@ export class LostLeases {
     return this.#sql.column<number>('SELECT id FROM hf_running WHERE worker = ? ORDER BY id LIMIT ?', worker, limit);
   }
 
-  /** What was given up, or stands under a worker whose row is gone. */
+  /** Leases that were given up, or whose worker has no row any more. */
   #heldByNobody(limit: number): readonly number[] {
     return this.#sql.column<number>(
       'SELECT id FROM hf_running WHERE worker NOT IN (SELECT id FROM hf_workers) ORDER BY id LIMIT ?',

@@ -256,7 +256,7 @@ export class SqliteRedrives implements RedriveStore {
     await this.#writer.write(() => this.#sql.run('UPDATE hf_redrives SET driver = NULL WHERE driver = ?', driver));
   }
 
-  /** The redrive, if it runs and is this process's. */
+  /** The redrive, if it runs and this process has it. */
   #drivenRow(id: number, driver: string, now: number): RedriveRow | undefined {
     return this.#sql.get<RedriveRow>(
       `SELECT * FROM hf_redrives WHERE id = ? AND state = 'running' AND driver = ? AND driver_until > ?`,
@@ -266,7 +266,7 @@ export class SqliteRedrives implements RedriveStore {
     );
   }
 
-  /** Answers why the task was skipped, if it was. */
+  /** Returns why the task was skipped, if it was. */
   #putBackOne(row: RedriveRow, candidate: Candidate, stage: number, now: number): RedriveSkip | undefined {
     const skip = this.#objectionTo(row, candidate) ?? this.#move(row, candidate, now);
     const values = { redrive: row.id, task: candidate.task, now };
@@ -319,7 +319,7 @@ export class SqliteRedrives implements RedriveStore {
       'SELECT count(*) FROM hf_redrive_tasks WHERE redrive = ? AND stage IS NOT NULL AND outcome IS NULL',
       id,
     );
-    // Tasks that were removed meanwhile are not there any more.
+    // Tasks that were removed meanwhile are missing here.
     counts.ended_otherwise += undecidedOf(row) - decided.length - open;
     if (decided.length === 0 && counts.ended_otherwise === 0) return;
     this.#sql.run(
@@ -360,7 +360,7 @@ function ends({ after, last }: Slice): { readonly after: number; readonly last: 
   return { after, last: last ?? Number.MAX_SAFE_INTEGER };
 }
 
-/** The last task of the slice after this one; undefined where few enough are left. */
+/** The last id of the slice after this one; undefined if the rest fits into one slice. */
 function lastOf(sql: Sql, states: string, after: number): number | undefined {
   const lasts = sql.column<number | null>(
     `SELECT (SELECT id FROM hf_resting WHERE state <> 'succeeded' AND state = s.value AND id > :after
@@ -373,13 +373,13 @@ function lastOf(sql: Sql, states: string, after: number): number | undefined {
 
 const FROM = `FROM hf_resting e JOIN hf_tasks t ON t.id = e.id JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue`;
 
-/** What a worker reported too late decided nothing. */
+/** A late report decided nothing. */
 const LAST_EXECUTION = '(SELECT max(l.id) FROM hf_executions l WHERE l.task = e.id AND l.late = 0)';
 
 /** Of the execution `x`. */
 const MAY_HAVE_HAPPENED = `(x.outcome = 'loss' OR iif(json_valid(x.failure), coalesce(x.failure ->> 'ambiguous', 0), 0))`;
 
-/** The member of the failure of an execution; null where there is none, or the row is damaged. */
+/** A member of an execution's failure; null if there is none, or the row is damaged. */
 function failureMember(execution: string, name: string): string {
   return `iif(json_valid(${execution}.failure), ${execution}.failure ->> '${name}', NULL)`;
 }
@@ -388,11 +388,11 @@ function failureMember(execution: string, name: string): string {
 const FINGERPRINT = `(SELECT ${failureMember('x', 'fingerprint')} FROM hf_executions x
   WHERE x.task = e.id AND x.late = 0 AND x.failure IS NOT NULL ORDER BY x.id DESC LIMIT 1)`;
 
-/** What a task must meet, and the values for it; `after` and `last` are a slice's. */
+/** The conditions on a task, and their values; `after` and `last` are the bounds of a slice. */
 function conditionsOf(filter: RedriveFilter, until: number) {
   const values: Record<string, string | number> = { until };
   const conditions = [
-    // The index leaves out those that succeeded.
+    // The index does not contain succeeded tasks.
     `e.state <> 'succeeded' AND e.state IN (SELECT value FROM json_each(:states))`,
     'e.id > :after AND e.id <= :last AND e.since <= :until',
   ];

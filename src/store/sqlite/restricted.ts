@@ -6,7 +6,7 @@ import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { isUnbound, type Lanes, TRACK, UNRESTRICTED } from './lanes.ts';
 
-/** All that restricts a source. */
+/** Everything that restricts a source. */
 interface Rules {
   readonly held: number;
   readonly held_until: number | null;
@@ -27,7 +27,7 @@ interface Rules {
   readonly backlog_next: number | null;
 }
 
-/** What a source lets start at this moment, and until when nothing changes by itself. */
+/** What a source may start now, and when this changes by itself. */
 interface Verdict {
   /** Why none of its tasks may start. */
   readonly heldBy: HeldBy | null;
@@ -35,26 +35,26 @@ interface Verdict {
   readonly opensAt: number | null;
 }
 
-/** What one claim may still take of a source. */
+/** How many tasks one claim may still take from a source. */
 export interface Room {
   readonly source: string;
   starts: number;
   tokens: number;
-  /** Whether the ring has nothing of it that needs a token. */
+  /** Whether its lanes of tasks that need a token are not in `hf_active`. */
   noToken: boolean;
   readonly ramping: boolean;
-  /** While it ramps: whether the backlog has the next turn. */
+  /** While it ramps: whether the next start is for the backlog. */
   backlogNext: boolean;
 }
 
-/** A task that was leased, as far as its source's rules are concerned. */
+/** A leased task: the values that its source's limits need. */
 interface Started {
   readonly id: number;
   readonly source: string;
   readonly needsToken: boolean;
 }
 
-/** How many sources one claim opens, so that very many that open at once stall nobody. */
+/** How many sources one claim opens, so that no call waits long if very many open at the same time. */
 const MOST_OPENED = 200;
 
 const NOT_ENDING = Number.MAX_SAFE_INTEGER;
@@ -62,19 +62,19 @@ const NOT_ENDING = Number.MAX_SAFE_INTEGER;
 const NO_PROBES: ReadonlySet<number> = new Set();
 
 /**
- * The sources with a hold, a restriction, a limit, or a budget that is not full: what they let start, and whether the ring has their
- * lanes. Their rows in hf_restricted are written here and nowhere else.
+ * The sources with a hold, a restriction, a limit, or a budget that is not full: what they may start, and whether their lanes are
+ * in `hf_active`. Their rows in `hf_restricted` are written only here.
  */
 export class Restricted {
   readonly #sql: Sql;
   readonly #lanes: Lanes;
   readonly #catalogue: Catalogue;
-  /** Whether the present claim has opened a restricted source, or started something of one. */
+  /** Whether the present claim has opened a restricted source, or started a task of one. */
   #touched = false;
-  /** What the present claim looked up; undefined where the source is not restricted. */
+  /** The sources that the present claim has read; undefined for a source that is not restricted. */
   readonly #rooms = new Map<string, Room | undefined>();
   #now = 0;
-  /** What happened to sources since this was last asked, other than by claims. */
+  /** Changes of sources since the last call, except those by claims. */
   #news = new Set<'work' | 'recall'>();
 
   constructor(sql: Sql, lanes: Lanes, catalogue: Catalogue) {
@@ -93,7 +93,7 @@ export class Restricted {
     return this.#touched;
   }
 
-  /** Before a read outside of a transaction: other processes may have restricted something. */
+  /** Called before a read outside of a transaction: other processes may have restricted a source. */
   look(): void {
     this.#catalogue.lookForRestrictions();
   }
@@ -116,7 +116,7 @@ export class Restricted {
     return { more: due.length === MOST_OPENED };
   }
 
-  /** What may still be taken of a source, if anything bounds that. */
+  /** How many tasks may still be taken from a source; undefined if it is not restricted. */
   roomOf(source: string, track: number): Room | undefined {
     if (track !== TRACK.token && this.#catalogue.isFree(source)) return undefined;
     if (this.#rooms.has(source)) {
@@ -128,17 +128,17 @@ export class Restricted {
     return room;
   }
 
-  /** A claim takes so many tasks of a source. */
+  /** A claim takes this many tasks of a source. */
   take(room: Room, count: number, track: number): void {
     room.starts -= count;
     if (track === TRACK.token) room.tokens -= count;
     if (room.ramping) room.backlogNext = track === TRACK.new;
   }
 
-  /** Where nothing more may be taken of a source, or of the tasks that need a token, their lanes leave the ring. */
+  /** If no more tasks of a source, or none that need a token, may be taken, their lanes are removed from `hf_active`. */
   leave(room: Room): 'open' | 'no_token' | 'shut' {
     if (room.starts < 1) {
-      // The true cause is known when the claim is done.
+      // The real cause is written at the end of the claim.
       this.#write(room.source, { heldBy: 'pace', noToken: false, opensAt: null }, room);
       return 'shut';
     }
@@ -148,12 +148,12 @@ export class Restricted {
     return 'no_token';
   }
 
-  /** Whether nothing of a source may be claimed ahead. */
+  /** Whether no task of a source may be claimed ahead. */
   forbidsAhead(source: string, track: number): boolean {
     return !isUnbound(track) || !this.#catalogue.isFree(source);
   }
 
-  /** Counts what a claim has leased against the rules of its sources, and answers which of them are probes. */
+  /** Counts leased tasks against the limits of their sources, and returns which of them are probes. */
   started(tasks: readonly Started[], now: number): ReadonlySet<number> {
     if (this.#rooms.size === 0 && !tasks.some(({ needsToken }) => needsToken)) return NO_PROBES;
     const bySource = new Map<string, Started[]>();
@@ -228,8 +228,8 @@ export class Restricted {
   // ── Settlements ──
 
   /**
-   * The sources whose limits count any of these running tasks, and whether the limits of queues do: once the tasks have ended, they may
-   * start others. `ids` is JSON.
+   * The sources whose limits count any of these running tasks, and whether limits of queues do. When the tasks have ended, others
+   * may start. `ids` is JSON.
    */
   countedBy(ids: string): { readonly sources: ReadonlySet<string>; readonly queues: boolean } {
     const rows = this.#sql.rows<[source: string | null, queue: number | null]>(
@@ -243,7 +243,7 @@ export class Restricted {
     };
   }
 
-  /** Adds what successes bring to the budgets of their sources; `ids` is JSON. */
+  /** Adds the tokens of successes to the budgets of their sources; `ids` is JSON. */
   addSuccesses(ids: string, now: number): void {
     if (!this.#catalogue.restrictions || !this.#sql.get('SELECT 1 FROM hf_budgets LIMIT 1')) return;
     const rows = this.#sql.rows<[source: string, count: number]>(
@@ -266,7 +266,7 @@ export class Restricted {
     if (row) this.#setTokens(source, tokensAfter(row[0], Math.max(0, now - row[1])) + tokens, now);
   }
 
-  /** Forgets budgets that have filled up again, so many at most, and answers how many they were. */
+  /** Removes budgets that are full again, up to a limit, and returns how many. */
   forgetFullBudgets(most: number, now: number): number {
     const before = this.#countBudgets();
     const full = this.#sql.column<string>(
@@ -296,16 +296,16 @@ export class Restricted {
     );
   }
 
-  // ── The ring ──
+  // ── hf_active ──
 
-  /** Brings the ring in line with the rules of a source after one of them, or what they count, has changed. */
+  /** Updates `hf_active` and `hf_restricted` after a limit of a source, or what it counts, has changed. */
   refresh(source: string, now: number): void {
     const change = this.#refresh(source, now);
     if (change === 'opened') this.#news.add('work');
     if (change === 'shut') this.#news.add('recall');
   }
 
-  /** Whether sources were opened or shut since this was last asked. */
+  /** Whether sources were opened or held since the last call. */
   takeNews(): Iterable<'work' | 'recall'> {
     const news = this.#news;
     if (news.size > 0) this.#news = new Set();
@@ -369,7 +369,7 @@ export class Restricted {
     if (isNew) this.#catalogue.restrict();
   }
 
-  /** The first thing that keeps all tasks of a source from starting now. */
+  /** The first cause that keeps all tasks of a source from starting now. */
   #judge(source: string, rules: Rules, now: number): Verdict {
     const held = (heldBy: HeldBy, opensAt: number | null): Verdict => ({ heldBy, opensAt, noToken: false });
     if (rules.held === 1) return held('source_held', rules.held_until);
@@ -390,7 +390,7 @@ export class Restricted {
     return { heldBy: null, noToken: tokens < 1, opensAt: tokens < 1 ? now + untilToken(tokens) : null };
   }
 
-  /** When the probe that runs holds up no other any more; 0 where none runs. */
+  /** When the running probe no longer delays the next one; 0 if none runs. */
   #nextProbeOf(source: string): number {
     const [last] = this.#sql.column<number | null>(
       'SELECT max(started_at) FROM hf_running WHERE limited_source = ? AND probe = 1',
@@ -431,7 +431,7 @@ function isRestricted(rules: Rules): boolean {
   );
 }
 
-/** The pace of its restriction or its limit, whichever is stricter. */
+/** The slower one of the paces of its restriction and its limit. */
 function paceOf({ per_second, burst, limit_per_second, limit_burst }: Rules): Pace | undefined {
   return stricter(paceFrom(per_second, burst), paceFrom(limit_per_second, limit_burst));
 }

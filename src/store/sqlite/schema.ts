@@ -2,12 +2,13 @@ import { StoreError } from '../../errors.ts';
 import type { Sql } from './driver.ts';
 
 /**
- * The tables. Where a task stands *is* its state: it has a row in exactly one of hf_scheduled, hf_ready, hf_running and
- * hf_resting, whose row says which of the other states it is in. Its wide row in hf_tasks is written when it is enqueued, and seldom after that.
+ * The tables. The table of a task's row is its state: it has a row in exactly one of hf_scheduled, hf_ready, hf_running and
+ * hf_resting; the row in hf_resting says which of the other states it has. Its wide row in hf_tasks is written when it is
+ * enqueued, and rarely after that.
  *
- * A class is an interned (queue, type, category, needs); a lane is one (class, source, track). hf_active has a row for every
- * lane of an open source that has ready tasks, under the key of its first one, so that a claim walks heads and never skips tasks.
- * In a fair queue the key is the source's turn, and seq the lane.
+ * A class is a combination of queue, type, category and needs; a lane belongs to one class, source and track. hf_active has a row
+ * for every lane with ready tasks whose source may start them, with the key of its first task, so that a claim compares only
+ * first tasks. In a fair queue the key is the source's turn, and seq the lane.
  */
 const FIRST = `
 CREATE TABLE hf_clock (

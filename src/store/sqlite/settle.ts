@@ -30,10 +30,10 @@ interface RunningRow {
   readonly unique_while: UniqueScope | null;
 }
 
-/** A batch of settlements: what it looked up once, and what it is about to write. */
+/** A batch of settlements: what it has read, and what it will write. */
 interface Batch {
   readonly now: number;
-  /** Rows are taken out as they are settled, so that a repeated settlement is seen as such. */
+  /** Rows are removed when they are settled, so that a repeated settlement is noticed. */
   readonly running: Map<number, RunningRow>;
   readonly facts: Map<number, FactsRow>;
   readonly places: ReadonlyMap<number, Place>;
@@ -44,13 +44,13 @@ interface Batch {
   resting: unknown[];
   remembered: [id: number, facts: FactsRow][];
   actions: Action[];
-  /** Of tasks that succeeded, and said nothing of the budget of their source. */
+  /** Succeeded tasks whose settlements do not change the budget of their source. */
   succeeded: number[];
-  /** Absent until something is said of a source. */
+  /** Absent until a settlement concerns a source. */
   sources?: SourceChanges;
 }
 
-/** Writes decisions, guarded by lease and revision. */
+/** Writes decisions, if the lease and the revision are still valid. */
 export class Settling {
   readonly #sql: Sql;
   readonly #places: Places;
@@ -79,7 +79,7 @@ export class Settling {
     this.#uniques = uniques;
   }
 
-  /** What the last settlements changed for others. */
+  /** What the last settlements changed for other tasks and workers. */
   takeNews(): Iterable<News> {
     const news = new Set<News>(this.#restricted.takeNews());
     if (this.#queueHasRoom) news.add('work');
@@ -116,13 +116,13 @@ export class Settling {
   }
 
   /**
-   * First executions that succeeded, which is what most settlements are: they need nothing but their lease, and leave
-   * nothing but that they succeeded. Left unanswered are those whose lease is not there, those that have a unique key to free, those
-   * whose source has a state, and those behind a settlement that may change what is known of their source.
+   * Settles successes of first executions, which most settlements are. They need only a check of the lease, and leave no history.
+   * It leaves out those whose lease is missing, those that must free a unique key, those whose source has a state, and those
+   * after a settlement that may change their source.
    */
   #settlePlain(settlements: readonly Settlement[], answers: Settled[], now: number): void {
     mustBeLegal('running', 'succeeded');
-    // Of several words about one lease the first one counts, so such a task is left to be settled in their order.
+    // If there are several settlements for one lease, the first one counts, so such a task is settled later, in their order.
     const eventful = new Set<number>();
     let firstOfSource = settlements.length;
     settlements.forEach((one, i) => {
@@ -175,7 +175,7 @@ export class Settling {
   #lookUp(settlements: readonly Settlement[], now: number): Batch {
     const ids = settlements.map(({ lease }) => lease.task);
     const running = this.#runningRows(JSON.stringify(ids));
-    // What is remembered of a task may have changed since it was leased if its revision has.
+    // The facts of a task may have changed since it was leased if its revision has.
     const isFirst = (task: number) => (running.get(task)?.revision ?? 0) === 0;
     const known = settlements.flatMap(({ lease }) => {
       const cached = this.#leaseCache.take(lease);
@@ -220,7 +220,7 @@ export class Settling {
     return answer;
   }
 
-  /** Changes a source. Charges that are taken back may be of this very batch, so that is written first. */
+  /** Changes a source. Refunded charges may be of this batch, so the batch is written first. */
   #changeSource(source: string, change: NonNullable<SourceChange['change']>, batch: Batch): void {
     if (change.refunds.length > 0) this.#flush(batch);
     for (const { task, facts } of (batch.sources as SourceChanges).write(source, change)) {
@@ -257,10 +257,11 @@ export class Settling {
     return { answer: 'settled', state: decision.next };
   }
 
-  /** It was to wait again, but a newer task with its unique key waits already: that one runs in its stead. */
+  /** The task would wait again, but a newer task with its unique key already waits, and runs instead. */
   #supersede({ id, execution }: RunningRow, by: number, batch: Batch): Settled {
     mustBeLegal('running', 'cancelled');
-    // Its word is what its execution says, so that the same word once more is known as such; this is not of its saying.
+    // The report of its execution stays as it was, so that a repeated report is recognised. The end of the task is a separate
+    // action.
     batch.resting.push(id, 'cancelled', batch.now, execution, null, SUPERSEDED, null);
     batch.actions.push(superseding(id, by, 'running'));
     return { answer: 'settled', state: 'cancelled' };
@@ -285,10 +286,10 @@ export class Settling {
     return { answer: 'changed', revision, facts, ...(sourceState && { sourceState }) };
   }
 
-  /** What to tell a worker whose lease is gone: that its word was taken before, still counts, or is kept as evidence. */
+  /** The answer for a worker whose lease is lost: the report was written before, still counts, or is kept as evidence. */
   #lateAnswer(settlement: Settlement, batch: Batch): Settled {
     const { lease, decision, report } = settlement;
-    // Its word may be among those that are about to be written.
+    // Its report may be among those that are not written yet.
     this.#flush(batch);
     const { task, token, execution } = lease;
     const told = this.#sql.get<{ late: number; next: string }>(
@@ -306,7 +307,7 @@ export class Settling {
     return { answer: 'stale' };
   }
 
-  /** Settles a success whose lease was lost, where nobody contradicts it. */
+  /** Settles a success that counts although its lease was lost. */
   #succeedLate({ lease, decision, report, result }: Settlement, batch: Batch): boolean {
     const open = this.#late.find(lease);
     if (!open) return false;
@@ -316,7 +317,7 @@ export class Settling {
     this.#uniques.follow(id, found.row.unique_while, found.state, 'succeeded');
     this.#places.leave(found);
     this.#sql.run('DELETE FROM hf_resting WHERE id = ?', id);
-    // Whoever recovers it has lost it with this.
+    // If another worker is recovering the task, it loses its lease with this.
     batch.running.delete(id);
     batch.ended.push(id);
     const running = { id, execution, token, worker: 0, lost_by: worker, started_at: batch.now - report.ranFor };
@@ -387,7 +388,7 @@ export class Settling {
   }
 }
 
-/** Whether it ends a first execution, and nothing is to be remembered of that, neither of the task nor of its source. */
+/** Whether it is a plain success of a first execution: nothing must be stored about the task or its source. */
 function isBare(settlement: Settlement): boolean {
   return isPlain(settlement) && !mayChangeSource(settlement);
 }

@@ -1,17 +1,17 @@
 import type { SourceChange } from '../store.ts';
 import type { Refunded, SourceStates } from './source-states.ts';
 
-/** A source, as a batch of settlements goes on. */
+/** A source during a batch of settlements. */
 interface Known {
   /** The revision that the next settlement of it must name. */
   expected: number;
-  /** One was refused: what was made after it was made from what did not happen. */
+  /** A change was refused, so later ones were made from a state that never existed. */
   refused: boolean;
 }
 
 /**
- * Checks what the settlements of one batch were made from, and makes their changes of sources one after the other. Each change counts
- * one up from the revision at which the batch began.
+ * Checks from which states the settlements of one batch were made, and makes their changes of sources one after the other. Each
+ * change raises the revision by one, starting at the revision before the batch.
  */
 export class SourceChanges {
   readonly #states: SourceStates;

@@ -13,13 +13,13 @@ interface StateRow {
   readonly written_at: number;
 }
 
-/** A task of which a charge was taken back. */
+/** A task with a refunded charge. */
 export interface Refunded {
   readonly task: number;
   readonly facts: FactsRow;
 }
 
-/** What the engine remembers of the sources that are not in their normal state. */
+/** The states of sources that are not in their normal state. */
 export class SourceStates {
   readonly #sql: Sql;
   readonly #restricted: Restricted;
@@ -48,12 +48,12 @@ export class SourceStates {
     return row && { revision: row.revision, memory: row.memory, age: Math.max(0, now - row.written_at) };
   }
 
-  /** 0 where it has none. */
+  /** 0 if it has none. */
   revisionOf(source: string): number {
     return this.#sql.column<number>('SELECT revision FROM hf_source_states WHERE source = ?', source)[0] ?? 0;
   }
 
-  /** Of these tasks, a JSON list of ids, those whose source has a state. */
+  /** The tasks of a JSON list of ids whose source has a state. */
   tasksWith(ids: string): readonly number[] {
     return this.#sql.column<number>(
       `SELECT t.id FROM json_each(?) j CROSS JOIN hf_tasks t ON t.id = j.value
@@ -62,7 +62,7 @@ export class SourceStates {
     );
   }
 
-  /** Writes what was made from the present revision, and answers the tasks that it refunds. */
+  /** Writes a change that was made from the present revision, and returns the tasks that it refunds. */
   write(
     source: string,
     { memory, restriction, tokens, refunds }: NonNullable<SourceChange['change']>,
@@ -98,7 +98,7 @@ export class SourceStates {
     if (before === 0) this.#catalogue.restrict();
   }
 
-  /** A later state has a higher number than all that were removed, so that nobody takes one for another. */
+  /** A later state has a higher revision than all that were removed, so that they cannot be confused. */
   #newRevision(): number {
     this.#sql.run('UPDATE hf_clock SET source_revision = source_revision + 1 WHERE id = 1');
     return this.#sql.column<number>('SELECT source_revision FROM hf_clock WHERE id = 1')[0] as number;

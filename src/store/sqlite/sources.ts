@@ -30,7 +30,7 @@ interface Parts {
   readonly notify: (news: News) => void;
 }
 
-/** Holds, changes and limits sources, and sets up queues. */
+/** Holds, changes and limits sources, and configures queues. */
 export class SqliteSources implements SourceStore, SourceStatesOfStore {
   readonly #parts: Parts;
 
@@ -84,7 +84,7 @@ export class SqliteSources implements SourceStore, SourceStatesOfStore {
     await this.#write(source, 'work', (now) => {
       this.#setLimit(source, 'pace', pace && [pace.perSecond, pace.burst, null], by, now);
       this.#setLimit(source, 'concurrency', concurrency == null ? concurrency : [null, null, concurrency], by, now);
-      // Those that run already are counted too.
+      // Tasks that run already are counted too.
       if (typeof concurrency === 'number') {
         sql.run(
           `UPDATE hf_running SET limited_source = :source WHERE limited_source IS NULL AND id IN (
@@ -95,7 +95,9 @@ export class SqliteSources implements SourceStore, SourceStatesOfStore {
     });
   }
 
-  /** A limit of this kind, null to remove it, or undefined to leave it. What a person set, the configuration does not change. */
+  /**
+   * The new limit of this kind, null to remove it, or undefined to leave it. The configuration does not change what a person set.
+   */
   #setLimit(
     source: string,
     kind: 'pace' | 'concurrency',
@@ -149,7 +151,7 @@ export class SqliteSources implements SourceStore, SourceStatesOfStore {
     if (settings.pace !== undefined || settings.concurrency !== undefined) notify('work');
   }
 
-  /** Changes what restricts a source, and brings the ring in line with it. */
+  /** Changes what restricts a source, and updates `hf_active`. */
   async #write(source: string, news: News, run: (now: number) => void): Promise<void> {
     await this.#parts.writer.write((now) => {
       run(now);

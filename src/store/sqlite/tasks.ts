@@ -42,7 +42,7 @@ interface Parts extends ClaimingParts {
   readonly pendingLeaves: PendingLeaves;
 }
 
-/** The verbs over tasks: each one an operation of the writer. */
+/** The operations on tasks: each is an operation of the writer. */
 export class SqliteTasks implements TaskStore {
   readonly enqueue: (tasks: readonly NewTask[]) => Promise<readonly Receipt[]>;
   readonly import: (tasks: readonly ImportedTask[]) => Promise<readonly Receipt[]>;
@@ -75,7 +75,7 @@ export class SqliteTasks implements TaskStore {
     this.enqueue = writer.gathering(
       (tasks: readonly NewTask[], now) => enqueuing.enqueue(tasks, now),
       () => notify('work'),
-      // Who waits for work in this process may claim it in the very transaction that records it.
+      // A worker of this process that waits for work can claim it in the transaction that records it.
       () => notify('work'),
     );
     const importing = new Importing(sql, enqueuing, places, facts);

@@ -1,15 +1,15 @@
 import type { Sql } from './driver.ts';
 
-/** The turn of a source in a fair queue: as the ring has it, and as it is to be. */
+/** The turn of a source in a fair queue: as it is in `hf_active`, and as it will be. */
 interface Turn {
   readonly queue: number;
   readonly source: string;
-  /** Undefined for a source that has none yet. */
+  /** Undefined if the source has none yet. */
   before: number | undefined;
   now: number;
 }
 
-/** A lane that stands in the ring under a turn that its source has no more. */
+/** A lane whose row in `hf_active` still has the old turn of its source. */
 export interface Behind {
   readonly class: number;
   readonly track: number;
@@ -20,9 +20,9 @@ export interface Behind {
 }
 
 /**
- * The turns of the sources of fair queues: who was served longest ago comes first, and who is served goes to the back. A
- * source that the queue has not seen goes to the back as well, or new ones without end would starve the others; one that
- * comes back has kept its place.
+ * The turns of the sources of fair queues. The source whose last turn is longest ago comes first, and then gets the last turn. A
+ * new source also gets the last turn, because an endless number of new sources would starve the others otherwise. A source that
+ * comes back keeps its old turn.
  */
 export class Turns {
   readonly #sql: Sql;
@@ -38,12 +38,12 @@ export class Turns {
     this.#last.clear();
   }
 
-  /** A source's turn. It is kept in mind, and written down by `write`. */
+  /** A source's turn. It is cached, and written by `write`. */
   of(queue: number, source: string): Readonly<Turn> {
     return this.#of(queue, source);
   }
 
-  /** Sends a source to the back of its line, and answers its new turn. */
+  /** Gives a source the last turn, and returns it. */
   serve(queue: number, source: string): number {
     const turn = this.#of(queue, source);
     turn.now = this.#next(queue);
@@ -55,13 +55,13 @@ export class Turns {
     return turn !== undefined && turn.now !== turn.before;
   }
 
-  /** Begins a queue's line anew. */
+  /** Removes all turns of a queue. */
   clear(queue: number): void {
     this.forget();
     this.#sql.run('DELETE FROM hf_turns WHERE queue = ?', queue);
   }
 
-  /** Writes down who was served, and answers those of their lanes that the ring still has under the turn before. */
+  /** Writes the changed turns, and returns the lanes that still have the old turn in `hf_active`. */
   write(): Behind[] {
     if (this.#known.size === 0) return [];
     const moved = [...this.#known.values()].filter(({ before, now }) => before !== now);

@@ -3,8 +3,8 @@ import type { NewTask } from '../store.ts';
 import type { Sql } from './driver.ts';
 
 /**
- * Which task has which unique key at the moment. A row is there exactly while its task is in a state that its own scope
- * counts; tasks without a unique key never come here.
+ * Which task has which unique key. A row exists exactly while its task is in a state in which it has the key, by its own scope.
+ * Tasks without a unique key have no rows.
  */
 export class Uniques {
   readonly #sql: Sql;
@@ -13,7 +13,7 @@ export class Uniques {
     this.#sql = sql;
   }
 
-  /** Who has the keys that these ask for, by their names as `uniqueNameOf` makes them. */
+  /** The tasks that have the wanted keys, by the names of `uniqueNameOf`. */
   occupants(tasks: readonly NewTask[]): Map<string, number> {
     if (!tasks.some(({ unique }) => unique !== undefined)) return new Map();
     const asked = tasks.flatMap(({ type, unique }) => (unique ? [[type, unique.key]] : []));
@@ -31,8 +31,8 @@ export class Uniques {
   }
 
   /**
-   * Follows a task from one state to another: it takes its key, or frees it. Where another task has the key, that one's id is
-   * answered and nothing is changed.
+   * Takes or frees the key of a task that goes from one state to another. If another task has the key, its id is returned and
+   * nothing is changed.
    */
   follow(id: number, scope: UniqueScope | null, from: TaskState, to: TaskState): number | undefined {
     if (scope === null || occupies(scope, from) === occupies(scope, to)) return undefined;
@@ -51,7 +51,7 @@ export class Uniques {
 
 const NAME = 'SELECT c.type, t.unique_key FROM hf_tasks t JOIN hf_classes c ON c.id = t.class WHERE t.id = :id';
 
-/** Unique keys are one a type; neither holds a NUL. */
+/** Types do not share unique keys. Neither contains a NUL. */
 export function uniqueNameOf({ type, unique }: NewTask): string | undefined {
   return unique && `${type}\0${unique.key}`;
 }

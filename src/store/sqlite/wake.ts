@@ -4,17 +4,17 @@ import type { News } from '../store.ts';
 import type { Sql } from './driver.ts';
 
 /**
- * The folder's event comes with a commit's first page, and the commit can be seen when its last one is on the disk, which may
- * take long: so the database is asked again after these pauses.
+ * The folder's event comes with the first page of a commit, but the commit is visible only when its last page is on the disk,
+ * which may take long. So the database is checked again after these pauses.
  */
 const LOOK_AGAIN_MS = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** So often it is looked whether another process has committed, in case an event was lost or a folder cannot be watched. */
+/** How often to check whether another process has committed, in case an event was lost or the folder cannot be watched. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Tells listeners of news: at once of what this process wrote, and by watching the folder of the file, and looking once a second,
- * of what others did.
+ * Notifies listeners of changes: at once of those of this process, and of those of others by watching the folder of the file and
+ * by a check once a second.
  */
 export class Wake {
   readonly #sql: Sql;
@@ -22,11 +22,11 @@ export class Wake {
   readonly #listeners = new Set<(news: News) => void>();
   #watcher: FSWatcher | undefined;
   #looks: NodeJS.Timeout | undefined;
-  /** The newest worker, and how many there are: to see that others came or went. */
+  /** The newest worker, and how many there are. This shows that workers came or went. */
   #workers = '';
   #version = 0;
   #looking = false;
-  /** Another event came while one was being looked into: it may be of another commit. */
+  /** Another event came during a check. It may be of another commit. */
   #again = false;
   #endPause = () => {};
 
@@ -44,7 +44,7 @@ export class Wake {
     };
   }
 
-  /** Tells everyone who listens in this process. */
+  /** Notifies all listeners of this process. */
   call(news: News): void {
     for (const listener of this.#listeners) listener(news);
   }
@@ -69,14 +69,14 @@ export class Wake {
       this.#watcher = watch(dirname(this.#path), { persistent: false }, (_, file) => {
         if (file === null || files.includes(file)) void this.#look();
       });
-      // Watching is only a hint: without it, news are found by looking.
+      // Watching is only a hint: without it, the check once a second finds changes.
       this.#watcher.on('error', () => this.#unwatch());
     } catch {
       this.#watcher = undefined;
     }
   }
 
-  /** Looks whether another connection has committed, a few times, and wakes the listeners if so. */
+  /** Checks a few times whether another connection has committed, and notifies the listeners if so. */
   async #look(): Promise<void> {
     this.#again = true;
     this.#endPause();
@@ -97,7 +97,7 @@ export class Wake {
     }
   }
 
-  /** Whether another connection has committed since the last look; then it is told. */
+  /** Whether another connection has committed since the last check. If so, listeners are notified. */
   #lookOnce(): boolean {
     const version = this.#dataVersion();
     if (version === this.#version) return false;
@@ -114,12 +114,12 @@ export class Wake {
       const seen = this.#sql.get('SELECT max(id) AS newest, count(*) AS all_, sum(gone) AS gone FROM hf_workers');
       return JSON.stringify(seen);
     } catch {
-      // Busy or closing: the next look finds out.
+      // Busy or closing: the next check finds it.
       return this.#workers;
     }
   }
 
-  /** Over when another event comes, if it is of any length. */
+  /** Waits for this time, or until another event comes. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (ms === 0) {
@@ -139,7 +139,7 @@ export class Wake {
     try {
       return this.#sql.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
     } catch {
-      // Busy or closing: the next look or poll finds out.
+      // Busy or closing: the next check or poll finds it.
       return this.#version;
     }
   }

@@ -7,7 +7,7 @@ import { type Head, isUnbound, type Lanes, precedes, type Ranked, type Stream, T
 import { isLimited, type QueueLimits } from './queue-limits.ts';
 import type { Restricted, Room } from './restricted.ts';
 
-/** What one claim may take of one queue. */
+/** What one claim may take from one queue. */
 interface Line {
   readonly queue: Queue;
   readonly merge: Merge;
@@ -19,15 +19,18 @@ interface Line {
 interface Allowance {
   readonly limit: number;
   suspects: number;
-  /** Whether one that must run alone may be taken: as long as nothing else was. `taken` once it was: then nothing more is. */
+  /**
+   * Whether a task that must run alone may be taken: only while nothing else was taken. `taken` when it was: then nothing more is
+   * taken.
+   */
   alone: boolean | 'taken';
   /** In a claim ahead: tasks of these types, and none behind a task of another type or a suspect. Absent: any. */
   readonly types?: readonly string[];
-  /** The classes that gave something. */
+  /** The classes of the taken tasks. */
   readonly classes: Set<number>;
 }
 
-/** The first tasks of a source's lane, in its turn. */
+/** The first tasks of one lane of a source that has its turn. */
 interface Turn {
   readonly input: MergeInput;
   readonly head: Head;
@@ -35,10 +38,13 @@ interface Turn {
   given: number;
 }
 
-/** How many tasks of a lane are read at once while another lane's head bounds them. */
+/** How many tasks of a lane are read at once while the first task of another lane may come before some of them. */
 const WHILE_BOUNDED = 8;
 
-/** In a fair queue a source gives one task a turn; where many lanes wait it gives some, for each turn has pages of its own. */
+/**
+ * In a fair queue a turn is one task. If many lanes wait, a turn is a few tasks, because each turn changes database pages of its
+ * own.
+ */
 const MANY_LANES = 1_000;
 const TASKS_A_TURN = { few: 1, many: 4 } as const;
 
@@ -50,7 +56,10 @@ export interface WalkParts {
   readonly queueLimits: QueueLimits;
 }
 
-/** How a claim finds its tasks: it walks the heads of the lanes that its worker may take from, and never skips a task. */
+/**
+ * How a claim finds its tasks: it compares the first tasks of the lanes that its worker may take from, and takes the exact next
+ * ones.
+ */
 export class Walk {
   readonly #sql: Sql;
   readonly #catalogue: Catalogue;
@@ -68,8 +77,8 @@ export class Walk {
   }
 
   /**
-   * The ids of the next tasks for a claim, taken out of their lanes: each queue's in its exact order, or, where it is fair,
-   * its sources in turn; the queues in turn. Those beyond the request's limit are claimed ahead.
+   * Takes the next tasks for a claim out of their lanes, and returns their ids. The queues take turns. In each queue the tasks
+   * come in its exact order, or, if it is fair, the sources take turns. Tasks beyond the request's limit are claimed ahead.
    */
   take(request: ClaimRequest, now: number): number[] {
     this.#lanes.flush();
@@ -88,7 +97,7 @@ export class Walk {
     return taken;
   }
 
-  /** Whether a claim could be given anything but these tasks. A look: it takes nothing. */
+  /** Whether a claim could get other tasks than these. It only reads. */
   offersOthers(request: ClaimRequest, ids: readonly number[]): boolean {
     this.#lanes.flush();
     return this.#firsts(request).some(({ stream: { class: id, track } }) =>
@@ -111,7 +120,7 @@ export class Walk {
     return queue.paused_at === null && takes(request, { queue: queue.name, type, category, needs });
   }
 
-  /** A fair share of each queue, then whatever is left for those that have more. */
+  /** Takes an equal share from each queue, then the rest from queues that have more. */
   #takeRound(lines: readonly Line[], allowance: Allowance): number[] {
     const { limit } = allowance;
     const share = Math.ceil(limit / Math.max(1, lines.length));
@@ -119,7 +128,7 @@ export class Walk {
     for (const most of lines.length > 1 ? [share, limit] : [limit]) {
       for (const line of lines) {
         const { queue, merge } = line;
-        // Nothing is claimed ahead of a queue with limits.
+        // No task of a queue with limits is claimed ahead.
         const room = allowance.types && isLimited(queue) ? 0 : line.room;
         const before = taken.length;
         const enough = Math.min(limit, before + most, before + room);
@@ -134,7 +143,10 @@ export class Walk {
     return taken;
   }
 
-  /** Merges the lanes of one queue: the one whose head comes first gives until another's comes before its next. */
+  /**
+   * Merges the lanes of one queue: takes tasks from the lane with the very first task until another lane's first task comes
+   * before its next one.
+   */
   #takeInOrder(merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
     while (taken.length < enough && allowance.alone !== 'taken') {
       if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
@@ -178,7 +190,10 @@ export class Walk {
     }
   }
 
-  /** Of a source that ramps: the first task of the side whose turn it is, if another side's task stands before it. */
+  /**
+   * For a source that ramps: new work and backlog take turns. If the first task is of the side that has no turn, this returns the
+   * first task of the other side.
+   */
   #otherSide(
     merge: Merge,
     { backlogNext, tokens }: Room,
@@ -191,14 +206,14 @@ export class Walk {
       (stream) =>
         (stream.track !== TRACK.new) === backlogNext &&
         (stream.track !== TRACK.token || tokens >= 1) &&
-        // Suspects have rules of their own, and come in their order.
+        // Suspects have their own rules, and come in their order.
         stream.track !== TRACK.suspect &&
         stream.track !== TRACK.alone &&
         merge.has(stream),
     );
   }
 
-  /** So many were taken of a restricted source: where it has no room left, its lanes are out of reach. */
+  /** Counts the tasks that were taken from a restricted source. If it may start no more, its lanes are left out. */
   #account(merge: Merge, room: Room, count: number, track: number): void {
     this.#restricted.take(room, count, track);
     this.#dropIfSpent(merge, room);
@@ -210,7 +225,10 @@ export class Walk {
     if (left === 'no_token') merge.dropSource(room.source, TRACK.token);
   }
 
-  /** Serves the sources of a fair queue in turn: one gives a few tasks, in its own order, and goes to the back of the line. */
+  /**
+   * Takes tasks from the sources of a fair queue in turn: a few tasks of one source in their order, then the source gets the last
+   * turn.
+   */
   #takeInTurn(queue: number, merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
     const atOnce = merge.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
     while (taken.length < enough && allowance.alone !== 'taken') {
@@ -249,7 +267,7 @@ export class Walk {
     }
   }
 
-  /** A source has had its turn: what it gave leaves its lanes, and all of them go to the back together. */
+  /** Ends the turn of a source: removes the taken tasks from its lanes, and gives all of its lanes the last turn. */
   #serve(queue: number, merge: Merge, lanes: readonly Turn[]): void {
     const [{ head: first }] = lanes as [Turn];
     const order_key = this.#lanes.serve(queue, first.source);
@@ -279,7 +297,7 @@ export class Walk {
       .map(([order_key, seq]) => ({ order_key, seq }));
   }
 
-  /** What a claim of so many tasks may take from, by queue. */
+  /** The lanes that a claim of `limit` tasks may take from, by queue. */
   #lines(request: ClaimRequest, limit: number, now: number): Line[] {
     const byQueue = new Map<Queue, MergeInput[]>();
     for (const input of this.#firsts(request)) {
@@ -295,12 +313,12 @@ export class Walk {
     }));
   }
 
-  /** The first lane of every class and track that this worker may take from: one probe each, however much they hold. */
+  /** The first lane of every class and track that this worker may take from, with one lookup for each. */
   #firsts(request: ClaimRequest): MergeInput[] {
     const rows = this.#sql.rows<
       [class_: number, track: number, order_key: number, seq: number, lane: number, source: string]
     >(
-      // With > the probe would read all lanes of the class and track that it comes from.
+      // With `>`, the lookup would read all lanes of the class and track before it.
       `WITH RECURSIVE firsts AS (
          SELECT * FROM (
            SELECT class, track, order_key, seq, lane, source FROM hf_active ORDER BY class, track, order_key, seq LIMIT 1)
@@ -323,7 +341,7 @@ export class Walk {
   }
 }
 
-/** Whether the worker that asks takes anything of this track. */
+/** Whether the worker may take tasks of this track. */
 function mayGive(track: number, { suspects, alone }: ClaimRequest): boolean {
   if (track === TRACK.alone) return alone;
   return track !== TRACK.suspect || suspects > 0;
@@ -334,7 +352,10 @@ function hasRoom(room: Room, track: number): boolean {
   return room.starts >= 1 && (track !== TRACK.token || room.tokens >= 1);
 }
 
-/** Of the lanes of a source, the one whose next task comes first; while it ramps, of the side whose turn it is, if that has any. */
+/**
+ * The lane of a source whose next task comes first; while the source ramps, of the side (new work or backlog) that has the turn,
+ * if it has any.
+ */
 function sooner(
   lanes: readonly Turn[],
   { suspects }: Allowance,

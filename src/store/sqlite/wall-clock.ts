@@ -1,14 +1,14 @@
 import type { Milliseconds } from '../../duration.ts';
 
-/** The wall clock may run ahead of the time since the boot by so much: corrections are small. */
+/** How far the wall clock may be ahead of the time since the boot, because of small corrections. */
 export const BELIEVED_AHEAD_MS: Milliseconds = 5 * 60_000;
 
-/** A wall clock that has stayed where it jumped to for so long is believed. */
+/** After this time without another jump, the store follows the wall clock. */
 export const DOUBTED_FOR_MS: Milliseconds = 3_600_000;
 
-/** A wall clock that jumped forward, and is not believed yet. */
+/** A wall clock that jumped forward, and that the store does not follow yet. */
 export interface Doubt {
-  /** What it is ahead of the time since the boot. */
+  /** How far it is ahead of the time since the boot. */
   readonly offset: Milliseconds;
   /** The time since the boot when the jump was first seen. */
   readonly since: Milliseconds;
@@ -16,7 +16,7 @@ export interface Doubt {
 
 export interface Reading {
   readonly wall: number;
-  /** Since the boot, with the time that the machine slept. */
+  /** The time since the boot, including sleep. */
   readonly uptime: Milliseconds;
   /** The store's time at an earlier moment of the same boot. */
   readonly known: { readonly time: number; readonly uptime: Milliseconds };
@@ -24,7 +24,7 @@ export interface Reading {
 }
 
 /**
- * The time to go by. Where the wall clock is further than the time since the boot explains, the store's time goes on from before,
+ * The time that counts. If the wall clock is ahead of what the time since the boot explains, the store's time continues as before
  * until the wall clock has stayed there for an hour.
  */
 export function believable({ wall, uptime, known, doubt }: Reading): { readonly time: number; readonly doubt?: Doubt } {

@@ -24,15 +24,15 @@ interface Parts {
   readonly isClosed: () => boolean;
 }
 
-/** A handle of the caller's, as the library makes it. */
+/** A handle of the caller, from its library. */
 interface Handle extends Driver {
   readonly open: boolean;
   readonly readonly: boolean;
 }
 
 /**
- * Enqueues on handles of the caller's own, inside its transactions. Nothing that was learned on such a handle is kept from one
- * call to the next, for it may have been undone; and nothing of it reaches what the store's own connection keeps in mind.
+ * Enqueues on handles of the caller, inside its transactions. Nothing that was read on such a handle is cached for the next call,
+ * because it may have been rolled back, and the caches of the store's own connection are not used.
  */
 export class Within {
   readonly #parts: Parts;
@@ -87,7 +87,7 @@ export class Within {
   }
 }
 
-/** One handle, and what it takes to enqueue on it. */
+/** One handle, with what is needed to enqueue on it. */
 class Borrowed {
   readonly waits = false;
   readonly #handle: Handle;
@@ -109,7 +109,7 @@ class Borrowed {
     refuseOldSqlite(sql.get<{ version: string }>('SELECT sqlite_version() AS version')?.version ?? 'unknown');
   }
 
-  /** What may change from call to call: that it is open, and how safely it commits. */
+  /** Checks what may change between calls: whether it is open, and how durable its commits are. */
   refuseUnsafe(): void {
     if (this.#parts.isClosed()) throw new ClosedError('The store');
     refuseClosed(this.#handle);
@@ -138,7 +138,7 @@ class Borrowed {
       if (!inside) this.#parts.files.checkCommitted();
       return receipts;
     } catch (error) {
-      // Its own part is undone; the rest of the transaction is the caller's.
+      // Only our own part is undone. The rest of the transaction belongs to the caller.
       if (this.#sql.inTransaction) this.#sql.exec(inside ? 'ROLLBACK TO holdfast; RELEASE holdfast' : 'ROLLBACK');
       throw isBusy(error) ? locked(error, this.#parts.path) : storeError(error, this.#parts.path);
     }
@@ -146,7 +146,7 @@ class Borrowed {
 
   #write(tasks: readonly NewTask[]): readonly Receipt[] {
     const { clock, path } = this.#parts;
-    // The first statement writes: one that read first would keep what it saw, and could not write after somebody else's commit.
+    // The first statement is a write. A transaction that reads first keeps its snapshot, and cannot write after another commit.
     this.#sql.run('UPDATE hf_clock SET high = high WHERE id = 1');
     refuseTooNew(this.#sql, path);
     this.#lanes.forget();
@@ -158,7 +158,7 @@ class Borrowed {
   }
 }
 
-/** Statements that answer numbers, whatever the caller's handle answers by default. */
+/** Statements that return numbers, whatever the default of the caller's handle is. */
 function plain(handle: Handle): Driver {
   return {
     exec: (text) => handle.exec(text),

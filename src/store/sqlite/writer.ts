@@ -7,7 +7,7 @@ import type { Sql } from './driver.ts';
 import { isBusy, storeError } from './failures.ts';
 import type { OpenFiles } from './open-files.ts';
 
-/** What must be brought in order before a part of a transaction counts, and forgotten when it was undone. */
+/** What must be written before the end of a part of a transaction, and forgotten if the part is rolled back. */
 export interface Cached {
   flush(): void;
   forget(): void;
@@ -19,10 +19,10 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** A verb and the calls of it that were made in one turn. It may be run again, if its transaction could not be made. */
+/** An operation and its calls of one turn of the event loop. It may be run again if its transaction failed. */
 interface Operation {
   readonly run: (items: readonly unknown[], now: number) => readonly unknown[];
-  /** Told the answers once they are durable, before the callers are. */
+  /** Called with the answers when they are durable, before the callers get them. */
   readonly onDurable?: (answers: readonly unknown[]) => void;
   readonly calls: Call[];
   begun: boolean;
@@ -40,9 +40,9 @@ export interface WriterParts {
 const MOST_AT_ONCE = 500;
 
 /**
- * Group commit: what is asked for in one turn of the event loop shares a transaction, and the calls of one verb share its
- * statements. Nobody is answered before it is durable. Where something fails, the transaction is made again with a savepoint for
- * each operation, so that what fails undoes nothing of its neighbours.
+ * Group commit: all calls of one turn of the event loop share a transaction, and the calls of one operation share its statements.
+ * No caller gets an answer before the commit is durable. If a call fails, the transaction is repeated with a savepoint for each
+ * operation, so that the failing call does not undo the others.
  */
 export class Writer {
   readonly #sql: Sql;
@@ -70,8 +70,8 @@ export class Writer {
   }
 
   /**
-   * A verb over items: the calls of one turn are run as one, and each is answered its own items' answers. `onAsked` is called
-   * for the first of them, `onDurable` before they are answered.
+   * An operation on items: the calls of one turn are run together, and each gets the answers of its own items. `onAsked` is
+   * called for the first of them, `onDurable` before they get their answers.
    */
   gathering<Item, Answer>(
     run: (items: readonly Item[], now: number) => readonly Answer[],
@@ -94,8 +94,8 @@ export class Writer {
   }
 
   /**
-   * Runs one operation in a transaction of its own, at once and not again, also after the writer was closed. False while others wait
-   * to be written, which must not be overtaken.
+   * Runs one operation in its own transaction, at once and without repeats, even after the writer was closed. False while other
+   * calls wait to be written, because these come first.
    */
   tryNow(run: (now: number) => void): boolean {
     if (this.#flushing) return false;
@@ -108,18 +108,18 @@ export class Writer {
     }
   }
 
-  /** Whether something was asked for that is not written yet. */
+  /** Whether a call is not written yet. */
   get isBusy(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** After this time a busy database is not asked again. */
+  /** After this time, a busy database is not tried again. */
   async giveUpAfter(time: Milliseconds): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, Math.min(time, LONGEST_TIMER)).unref());
     this.#gaveUp = true;
   }
 
-  /** Lets what was asked for be written, and refuses what comes after. */
+  /** Waits until all calls are written, and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#flushing;
@@ -153,7 +153,7 @@ export class Writer {
 
   async #commit(batch: readonly Operation[]): Promise<void> {
     const retry = new BusyRetry();
-    // Hardly anything ever fails, so savepoints are made when something has, to find what cannot be done.
+    // Failures are rare, so savepoints are made only after one, to find the call that fails.
     let guarded = false;
     for (;;) {
       try {
@@ -161,7 +161,7 @@ export class Writer {
         return;
       } catch (error) {
         this.#rollBack();
-        // What a file that was replaced refused must not be written once more.
+        // After the file was replaced, the calls must not be repeated.
         if (!guarded && !isBusy(error) && !(error instanceof StoreError)) {
           guarded = true;
           continue;

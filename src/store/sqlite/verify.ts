@@ -23,7 +23,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     LEFT JOIN hf_facts f ON f.task = t.id
     WHERE l.class <> t.class OR l.source <> t.source OR CASE coalesce(f.suspect, 0)
       WHEN 0 THEN iif(coalesce(f.needs_token, 0), l.track <> 1, l.track NOT IN (0, 4)) WHEN 1 THEN l.track <> 2 ELSE l.track <> 3 END`,
-  'is the head of a lane but not in the ring, or the other way round': `
+  'is the first task of a lane but not in hf_active, or the other way round': `
     WITH heads (class, track, order_key, seq, lane, source) AS (
       SELECT l.class, l.track, iif(q.fair, t.turn + 0.0, r.order_key), iif(q.fair, l.id, r.seq), l.id AS lane, l.source
       FROM (SELECT lane, order_key, seq, row_number() OVER (PARTITION BY lane ORDER BY order_key, seq) AS place FROM hf_ready) r

@@ -58,6 +58,25 @@ const MOST = 1_000_000_000;
 /** How many tasks one transaction records. Other writers wait for this transaction. */
 export const IMPORTED_AT_ONCE = 1_000;
 
+/** How many characters of payloads and results are written in one transaction, unless a task has more. */
+const CHARACTERS_AT_ONCE = 32 * 1_048_576;
+
+/** Tasks in parts, each of which is written in one transaction. */
+export function* partsOfImport(tasks: readonly ImportedTask[]): Generator<readonly ImportedTask[]> {
+  let size = 0;
+  let from = 0;
+  for (const [at, { payload, result }] of tasks.entries()) {
+    const more = payload.length + (result?.length ?? 0);
+    if (at - from === IMPORTED_AT_ONCE || (at > from && size + more > CHARACTERS_AT_ONCE)) {
+      yield tasks.slice(from, at);
+      from = at;
+      size = 0;
+    }
+    size += more;
+  }
+  if (from < tasks.length) yield tasks.slice(from);
+}
+
 const LONGEST_ERROR = 8_192;
 export const LONGEST_NOTE = 4_096;
 

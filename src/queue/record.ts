@@ -3,7 +3,7 @@ import { list } from '../options.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
 import { type AnyTask, checkTask } from '../worker/define-task.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
-import { IMPORTED_AT_ONCE, importedTasks, type TaskToImport } from './import.ts';
+import { importedTasks, partsOfImport, type TaskToImport } from './import.ts';
 import { type ActionOptions, by } from './operate.ts';
 import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
 
@@ -59,9 +59,7 @@ export class Recorder {
     // As a promise, so that closing waits for all batches.
     return this.#record(Promise.resolve(made), async (imported) => {
       const receipts: Receipt[] = [];
-      for (let at = 0; at < imported.length; at += IMPORTED_AT_ONCE) {
-        receipts.push(...(await this.#store.tasks.import(imported.slice(at, at + IMPORTED_AT_ONCE))));
-      }
+      for (const part of partsOfImport(imported)) receipts.push(...(await this.#store.tasks.import(part)));
       return receipts;
     });
   }

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type ChargedCount, defineTask, IMPORT_STATES, type PayloadError, type TaskToImport } from '../../src/index.ts';
+import { partsOfImport } from '../../src/queue/import.ts';
+import type { ImportedTask } from '../../src/store/store.ts';
 import { openTestHoldfast, type TestHoldfast } from '../../src/testing/index.ts';
 import { aStore } from '../a-store.ts';
 import { nonsense, refused, watchRejections } from './refused.ts';
@@ -175,4 +177,12 @@ describe('is refused, with a word about what to say instead', () => {
     await refused(() => kit.holdfast.importTasks([], { by: 'eva' } as never));
     expect(await kit.holdfast.importTasks([])).toEqual([]);
   });
+});
+
+test('an import is written in parts of a thousand tasks, or of 32 MiB, and a larger task alone', () => {
+  const task = (mebibytes: number) => ({ payload: ' '.repeat(mebibytes * 1_048_576) }) as ImportedTask;
+  const sizes = (tasks: readonly ImportedTask[]) => [...partsOfImport(tasks)].map((part) => part.length);
+  expect(sizes([])).toEqual([]);
+  expect(sizes(Array(2_500).fill(task(0)))).toEqual([1_000, 1_000, 500]);
+  expect(sizes([task(20), task(12), task(1), task(40), task(1)])).toEqual([2, 1, 1, 1]);
 });

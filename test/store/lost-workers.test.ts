@@ -100,3 +100,21 @@ describe.each([
     await store.upkeep.close();
   });
 });
+
+test('after a failover that lost the rows of workers, and gave their ids again, each worker joins anew', async () => {
+  const { directUrl } = await databases.take();
+  const [first, second] = [await postgres(directUrl).open(world), await postgres(directUrl).open(world)];
+  const join = ({ tasks }: Store, name: string) => tasks.join({ name, leaseFor: LEASE, publishes: {} });
+  const failOver = () => ask(directUrl, 'DELETE FROM holdfast.workers; ALTER SEQUENCE holdfast.workers_id_seq RESTART');
+  const alice = await join(first, 'alice');
+  await failOver();
+  // In the same process no two workers have the same id.
+  expect(await join(first, 'carol')).not.toBe(alice);
+  await failOver();
+  const bob = await join(second, 'bob');
+  expect(bob).toBe(alice);
+  expect((await first.tasks.renew(alice, [])).known).toBe(false);
+  expect((await second.tasks.renew(bob, [])).known).toBe(true);
+  await first.upkeep.close();
+  await second.upkeep.close();
+});

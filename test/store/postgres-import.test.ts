@@ -43,3 +43,10 @@ test('ten thousand dead tasks are recorded in ten transactions', async () => {
     receipts.slice(0, 2).map(({ id }) => ({ id, created: false })),
   );
 }, 60_000);
+
+test('more payloads in one enqueue than a message can hold are refused in words', async () => {
+  const input = ' '.repeat(1_000_000);
+  await expect(holdfast.enqueueAll('mail', Array(202).fill(input))).rejects.toThrow(
+    'The payloads of these 202 tasks have 193 MiB together, and one call takes 192 MiB. Enqueue fewer tasks at once.',
+  );
+});

@@ -9,6 +9,7 @@ const refused = new StoreError('store_unavailable', 'It refused a statement.');
 function callThree(write: (items: readonly string[]) => Promise<readonly string[]>) {
   const gathering = new Gathering<string, string>({
     write,
+    sizeOf: () => 1,
     locksOf: () => [],
     mayBeBlocked: () => false,
     areIndependent: false,
@@ -57,6 +58,7 @@ test('of many calls that wait for one key, one is made again each time, and a ca
       if (items.includes('other')) isHeld = false;
       return items;
     },
+    sizeOf: () => 1,
     locksOf: (item) => [item.split(' ')[0] as string],
     mayBeBlocked: () => true,
     areIndependent: false,
@@ -91,6 +93,7 @@ test('where many calls are blocked, each is tried for a short time, so that anot
       if (items.includes('free')) areHeld = false;
       return items;
     },
+    sizeOf: () => 1,
     locksOf: (item) => [item],
     mayBeBlocked: () => true,
     areIndependent: false,
@@ -104,4 +107,24 @@ test('where many calls are blocked, each is tried for a short time, so that anot
   expect(Math.min(...waits)).toBeGreaterThan(0);
   expect(waits.reduce((sum, wait) => sum + wait)).toBeLessThan(300);
   await Promise.all(held);
+});
+
+test('calls that are too large for one statement together are made by several, and one that is too large by itself alone', async () => {
+  const mebibytes = { a: 30, b: 30, c: 30, large: 100, d: 1 };
+  const statements: string[] = [];
+  const gathering = new Gathering<keyof typeof mebibytes, string>({
+    write: async (items) => {
+      statements.push(items.join());
+      return items;
+    },
+    sizeOf: (item) => mebibytes[item] * 1_048_576,
+    locksOf: () => [],
+    mayBeBlocked: () => false,
+    areIndependent: false,
+    groupPatience: 0,
+    patience: 0,
+    explain: async (error) => error,
+  });
+  await Promise.all((['a', 'b', 'c', 'large', 'd'] as const).map((item) => gathering.call([item])));
+  expect(statements).toEqual(['a,b', 'c', 'large', 'd']);
 });

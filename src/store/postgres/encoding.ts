@@ -23,6 +23,13 @@ export interface Enqueued {
   readonly tasks: string;
   /** Whether any task has a key or unique key. */
   readonly keyed: boolean;
+  /** The queues, types, categories and needs, as `kindOf` names them. */
+  readonly kinds: readonly string[];
+}
+
+/** Names the queue, type, category and needs of a task. */
+export function kindOf({ queue, type, category = '', needs }: NewTask): string {
+  return JSON.stringify([queue, type, category, needsText(needs)]);
 }
 
 export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
@@ -55,7 +62,8 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
       uc: unique?.onConflict,
     };
   });
-  return { groups: JSON.stringify(groups), tasks: JSON.stringify(list), keyed };
+  const kinds = [...new Set(groups.map((group) => JSON.stringify(group.slice(0, 4))))];
+  return { groups: JSON.stringify(groups), tasks: JSON.stringify(list), keyed, kinds };
 }
 
 /** A settlement in the form of `settle_items`. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
-import { StoreError, UniqueConflictError } from '../../errors.ts';
+import { InvalidInputError, StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { PRUNE_EVERY } from '../../retention.ts';
 import { isWaiting, type TaskState } from '../../task.ts';
@@ -36,7 +36,7 @@ import { claimedFrom, type HandedRow, type StateRow, sourceState, type ToldOfSou
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Database } from './database.ts';
-import { enqueued, imported, newToken, saidJson, tokenOf } from './encoding.ts';
+import { enqueued, imported, kindOf, newToken, saidJson, tokenOf } from './encoding.ts';
 import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
@@ -51,6 +51,17 @@ const LONG_LEASE = 3;
 
 /** How long a statement for several calls waits for a lock of a user's open transaction, unless `answerWithin` is short. */
 const GROUP_PATIENCE_MS: Milliseconds = 500;
+
+/** The same where a queue or type may be new, so that a transaction that makes it too may be open for long. */
+const NEW_KIND_PATIENCE_MS: Milliseconds = 50;
+
+/** More than anybody has. Beyond that they are taken for new once more. */
+const MOST_KNOWN_KINDS = 10_000;
+
+const MEBIBYTE = 1_048_576;
+
+/** Of payloads. No text is longer than 512 MiB in Node, and JSON may need two characters for one. */
+const MOST_IN_ONE_CALL = 192 * MEBIBYTE;
 
 interface Parts {
   readonly database: Database;
@@ -120,8 +131,10 @@ export class PostgresTasks implements TaskStore {
   readonly #settles: Gathering<Settlement, Settled>;
   /** The tokens of claims and recoveries whose answers were lost. Repeated with the same token, they return the same tasks. */
   readonly #unanswered = new Map<string, string>();
-  /** By worker: which workers there were at its last renewal. */
-  readonly #workersSeen = new Map<number, string>();
+  /** By id: the token by which a worker joined, and which workers there were at its last renewal. */
+  readonly #workers = new Map<number, { readonly token: string; seen?: string }>();
+  /** The queues, types, categories and needs that the database knows: once it does, it does for good. */
+  readonly #knownKinds = new Set<string>();
   readonly #groupPatience: Milliseconds;
   #rotation = 0;
 
@@ -137,13 +150,15 @@ export class PostgresTasks implements TaskStore {
     this.#enqueues = new Gathering({
       ...blocked,
       write: (tasks, patience) => this.#enqueue(tasks, patience),
-      locksOf,
-      mayBeBlocked: (task) => locksOf(task).length > 0,
+      sizeOf: ({ payload }) => payload.length,
+      locksOf: (task) => this.#locksOf(task),
+      mayBeBlocked: (task) => this.#locksOf(task).length > 0,
       areIndependent: false,
     });
     this.#settles = new Gathering({
       ...blocked,
       write: (settlements, patience) => this.#settle(settlements, patience),
+      sizeOf: ({ result }) => result?.length ?? 0,
       // Only the database knows the unique key of a task that will wait again.
       locksOf: () => [],
       mayBeBlocked: ({ decision }) => decision.next === 'scheduled',
@@ -194,9 +209,17 @@ export class PostgresTasks implements TaskStore {
       boot,
       pidSpace,
     };
-    const id = await database.call<number>('join_worker', [randomUUID(), JSON.stringify(worker)]);
-    this.#parts.tellOthers('workers');
-    return id;
+    for (;;) {
+      const token = randomUUID();
+      const id = await database.call<number>('join_worker', [token, JSON.stringify(worker)]);
+      if (!this.#workers.has(id)) {
+        this.#workers.set(id, { token });
+        this.#parts.tellOthers('workers');
+        return id;
+      }
+      // A failover lost the row of another worker of this process, which has this id still.
+      await database.call('leave', [id]);
+    }
   }
 
   async publish(types: NewWorker['publishes']): Promise<void> {
@@ -316,6 +339,7 @@ export class PostgresTasks implements TaskStore {
   ): Promise<Renewal> {
     const { database, hearing, time } = this.#parts;
     const probe = hearing.probe();
+    const self = this.#workers.get(worker);
     const values = [
       worker,
       ...leaseLists(leases),
@@ -324,6 +348,7 @@ export class PostgresTasks implements TaskStore {
       hearing.isHearing,
       probe,
       PRUNE_EVERY,
+      self?.token,
     ];
     const { known, now, lost, cancelled, leaseFor, isLong, needed, workers } = await database.call<RenewAnswer>(
       'renew',
@@ -333,9 +358,12 @@ export class PostgresTasks implements TaskStore {
     time.learn(now);
     const these = (places: readonly number[] | null) => (places ?? []).map((place) => leases[place] as Lease);
     const renewal = { known, lost: these(lost), cancelled: these(cancelled) };
-    if (!known) return renewal;
-    const haveChanged = this.#workersSeen.get(worker) !== workers;
-    this.#workersSeen.set(worker, workers);
+    if (!known) {
+      this.#workers.delete(worker);
+      return renewal;
+    }
+    const haveChanged = self?.seen !== workers;
+    if (self) self.seen = workers;
     return {
       ...renewal,
       needed: { ...needed, recovery: needed.recovery || haveChanged },
@@ -424,8 +452,8 @@ export class PostgresTasks implements TaskStore {
   }
 
   async leave(worker: number): Promise<void> {
-    this.#workersSeen.delete(worker);
     await this.#parts.database.call('leave', [worker]);
+    this.#workers.delete(worker);
     this.#parts.pendingLeaves.delete(worker);
     this.#parts.notify('work');
     this.#parts.tellOthers('workers');
@@ -447,18 +475,38 @@ export class PostgresTasks implements TaskStore {
   }
 
   async #enqueue(tasks: readonly NewTask[], patience: Milliseconds): Promise<readonly Receipt[]> {
-    const { groups, tasks: rows, keyed } = enqueued(tasks);
+    refuseTooLarge(tasks);
+    const { groups, tasks: rows, keyed, kinds } = enqueued(tasks);
+    const areKnown = kinds.every((kind) => this.#knownKinds.has(kind));
+    const least = areKnown ? patience : Math.min(patience, NEW_KIND_PATIENCE_MS);
     try {
       const { receipts, woke } = await this.#parts.database.call<EnqueueAnswer>(
         'enqueue_tasks',
-        [randomUUID(), groups, rows, keyed, true, patience],
+        [randomUUID(), groups, rows, keyed, true, least],
         { failsBlocked: true },
       );
+      if (!areKnown) this.#noteKnown(kinds);
       this.#parts.notify('work', woke);
       return receipts.map(receipt);
     } catch (error) {
       throw uniqueConflict(error) ?? error;
     }
+  }
+
+  #noteKnown(kinds: readonly string[]): void {
+    if (this.#knownKinds.size > MOST_KNOWN_KINDS) this.#knownKinds.clear();
+    for (const kind of kinds) this.#knownKinds.add(kind);
+  }
+
+  /** What an enqueue of this task locks: its keys, and its queue and type where they may be new. */
+  #locksOf(task: NewTask): readonly string[] {
+    const { type, key, unique } = task;
+    const kind = kindOf(task);
+    return [
+      ...(key === undefined ? [] : [`key ${type} ${key}`]),
+      ...(unique ? [`unique ${type} ${unique.key}`] : []),
+      ...(this.#knownKinds.has(kind) ? [] : [`kind ${kind}`]),
+    ];
   }
 
   async #settle(settlements: readonly Settlement[], patience: Milliseconds): Promise<readonly Settled[]> {
@@ -540,9 +588,14 @@ function leaseLists(leases: readonly Lease[]): readonly unknown[] {
   ];
 }
 
-/** The keys that an enqueue of this task locks. */
-function locksOf({ type, key, unique }: NewTask): readonly string[] {
-  return [...(key === undefined ? [] : [`key ${type} ${key}`]), ...(unique ? [`unique ${type} ${unique.key}`] : [])];
+/** @throws InvalidInputError for tasks that no message to the server could hold. */
+function refuseTooLarge(tasks: readonly NewTask[]): void {
+  let size = 0;
+  for (const { payload } of tasks) size += payload.length;
+  if (size <= MOST_IN_ONE_CALL) return;
+  throw new InvalidInputError(
+    `The payloads of these ${tasks.length} tasks have ${Math.ceil(size / MEBIBYTE)} MiB together, and one call takes ${MOST_IN_ONE_CALL / MEBIBYTE} MiB. Enqueue fewer tasks at once.`,
+  );
 }
 
 function receipt([id, created, replaced]: ReceiptRow): Receipt {

@@ -6,6 +6,9 @@ import { isBlocked } from './failures.ts';
 /** A statement takes the items of this many calls at most, so that no transaction gets long. */
 const MOST_CALLS = 500;
 
+/** And of calls whose items are this large together, so that no message gets too long; of one call at least. */
+const MOST_CHARACTERS = 64 * 1_048_576;
+
 /** How long the statement of a single call waits for a lock of somebody's open transaction: it is soon made again. */
 const SINGLE_PATIENCE_MS: Milliseconds = 50;
 
@@ -17,6 +20,8 @@ export interface GatheringOptions<Item, Answer>
   readonly write: Write<Item, Answer>;
   /** How long a statement for several calls waits for such a lock. */
   readonly groupPatience: Milliseconds;
+  /** How many characters an item adds to the statement, apart from a few. */
+  readonly sizeOf: (item: Item) => number;
   /** Whether an item may meet such a lock. */
   readonly mayBeBlocked: (item: Item) => boolean;
   /** Whether the items of a call may be written one without the other: then a blocked call of several fails, to be made one by one. */
@@ -62,7 +67,15 @@ export class Gathering<Item, Answer> {
 
   /** What waits, for a statement that somebody else is about to make. */
   takeWaiting(): readonly Batch<Item, Answer>[] {
-    return this.#waiting.splice(0, MOST_CALLS);
+    const { sizeOf } = this.#options;
+    let size = 0;
+    let count = 0;
+    for (const { items } of this.#waiting) {
+      for (const item of items) size += sizeOf(item);
+      if (count === MOST_CALLS || (count > 0 && size > MOST_CHARACTERS)) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
   }
 
   async #flush(): Promise<void> {

@@ -10,10 +10,11 @@ BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done #>> '{}'; END IF;
   PERFORM make_days(now_, 0);
-  INSERT INTO workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot, pid_space)
+  INSERT INTO workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot, pid_space,
+    token)
   VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint,
     (p_worker ->> 'mayRunFor')::bigint, p_worker ->> 'takes',
-    p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace')
+    p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace', p_call)
   RETURNING id INTO joined;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, to_json(joined));
   RETURN joined;
@@ -28,9 +29,10 @@ $$;
 -- had a lease for longer than its length and does not name it, it does not know of it: the answer was lost, or the database went
 -- back in time. Leases since its present claim began do not count, because their answer may be on its way. An idle worker that listens
 -- gets a long lease, unless others hold tasks that it may have to take over: a user's transaction that enqueues sends a NOTIFY to such
--- workers. `p_probe` is sent to the worker itself, to find out whether it still listens.
+-- workers. `p_probe` is sent to the worker itself, to find out whether it still listens. `p_own`: by this token it joined. After a failover
+-- that lost its row, its id may be another worker's.
 CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming_for bigint, p_idle boolean,
-  p_listens boolean, p_probe text, p_prune_every bigint) RETURNS json LANGUAGE plpgsql AS $$
+  p_listens boolean, p_probe text, p_prune_every bigint, p_own uuid) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   self workers;
@@ -40,7 +42,7 @@ DECLARE
     WHERE w.id <> p_worker AND (w.lease_for < s.lease_for OR EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running')));
 BEGIN
   UPDATE workers SET lease_until = now_ + CASE WHEN is_long THEN 3 ELSE 1 END * lease_for, held_when_lost = NULL
-    WHERE id = p_worker AND NOT workers.gone RETURNING * INTO self;
+    WHERE id = p_worker AND NOT workers.gone AND coalesce(token = p_own, true) RETURNING * INTO self;
   IF p_probe IS NOT NULL THEN PERFORM pg_notify('{channel}', p_probe); END IF;
   SELECT json_agg(g.n - 1) FILTER (WHERE l.id IS NULL), json_agg(g.n - 1) FILTER (WHERE l.cancel)
   INTO gone, cancelled

@@ -73,7 +73,7 @@ describe('--policy, --attempts and --backoff', () => {
     expect(definePolicy(overPreset, presets.shellCommand)).toMatchObject({ maxAttempts: 3, permanent: 'retry' });
   });
 
-  test('a preset brings all that it says, and takes nothing from the type', () => {
+  test('a preset sets all of its values, and uses none of the type', () => {
     const policy = definePolicy(policyLayer({ policy: 'imap-mailbox' }, presets.fileMove), presets.fileMove);
     expect(policy).toEqual(presets.imapMailbox);
   });

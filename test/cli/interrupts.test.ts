@@ -19,7 +19,7 @@ function press(signal: NodeJS.Signals, after: number): void {
   process.emit(signal, signal);
 }
 
-test('the first interrupt and the second are told apart', () => {
+test('distinguishes the first interrupt from the second', () => {
   press('SIGINT', 0);
   press('SIGINT', 200);
   expect(heard).toEqual([

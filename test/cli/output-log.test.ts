@@ -87,7 +87,7 @@ describe('what a command printed', () => {
   });
 });
 
-describe('what a reader that follows is told', () => {
+describe('the output that a following reader gets', () => {
   test('is what came since it looked last, through every change of files', () => {
     const { keeper, reader } = stage();
     const [keep, follower] = [keeper(1), reader()];
@@ -168,7 +168,7 @@ describe('the files', () => {
   });
 });
 
-test('what cannot be kept is no failure: it is told once, and goes on when it can', () => {
+test('output that cannot be stored is no failure: it is reported once, and storing continues when it can', () => {
   const { logs, warnings, keeper, reader } = stage();
   writeFileSync(logs, 'a file where the folder should be');
   const keep = keeper(1);

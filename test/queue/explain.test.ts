@@ -347,7 +347,7 @@ describe('explain', () => {
     expect(next).toBe('Nothing happens by itself. A retry starts a new round, with all counts at zero.');
   });
 
-  test('of a cancelled task says who cancelled it, or which one is there in its stead', async () => {
+  test('of a cancelled task says who cancelled it, or which task superseded it', async () => {
     const kit = await opened();
     const unique = { key: 'k', while: 'waiting', onConflict: 'replace' } as const;
     const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
@@ -436,7 +436,7 @@ describe('explainError', () => {
     });
   });
 
-  test('goes on from what was counted of a task', async () => {
+  test('continues from the counts of a task', async () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, { how: 'broken' });
     await kit.advance('20m');

@@ -241,7 +241,7 @@ describe('a worker refuses', () => {
     expect((await make({ only: ['1'] })).message).toMatch(/only/);
   });
 
-  test('a name in place of a list of names, of which it would take parts', async () => {
+  test('a name instead of a list of names', async () => {
     for (const option of ['queues', 'categories', 'types']) {
       expect((await make({ [option]: 'default' })).message).toMatch(/must be a list/);
     }

@@ -31,7 +31,7 @@ test('removes all tasks whose time is up, however many batches that takes, and a
   expect(await holdfast.prune()).toBe(0);
 });
 
-test('keeps what it is told to keep, and what needs a person where no time is named for it', async () => {
+test('keeps the tasks of a `never`, and tasks that need a person if no time is given for them', async () => {
   const holdfast = await queue();
   await holdfast.importTasks([
     { type: 'nothing', input: null, state: 'succeeded', endedAt: ENDED },

@@ -31,7 +31,7 @@ test('makes a queue fair, and exact again, while tasks wait', async () => {
   await expect(holdfast.setQueueFair('default', 1 as never)).rejects.toThrow(/must be one of true, false/);
 });
 
-test('leaves of a queue what it is not told', async () => {
+test('leaves the settings of a queue that are not given', async () => {
   await using holdfast = await open({ mail: { order: 'lifo' }, bulk: { fair: true } });
   await holdfast.setQueueFair('mail', true);
   await holdfast.setQueueOrder('bulk', 'priority');

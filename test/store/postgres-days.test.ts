@@ -136,7 +136,7 @@ test('thousands of days of imports make no partitions', async () => {
   expect(await scene.find(ids[2_999] as number)).toMatchObject({ endedAt: scene.now() - 2_999 * DAY });
 });
 
-test('tasks that succeeded are removed in bounded batches, each told once, and then their day is dropped', async () => {
+test('succeeded tasks are removed in bounded batches, each reported once, and then their day is dropped', async () => {
   const worker = await scene.join();
   const ids = await scene.enqueue(...Array.from({ length: 2_100 }, (_, n) => ({ key: `k${n}` })));
   const claimed = await scene.claim(worker, { limit: 2_100 });

@@ -185,7 +185,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     expect(record?.deferrals).toBe(decision.next === 'scheduled' && decision.charge.to === 'deferrals' ? 1 : 0);
   });
 
-  test('settle of facts that changed is told so', async () => {
+  test('a settlement with old facts gets `changed`', async () => {
     const { task } = await started();
     await store.tasks.move([task.lease.task], { ...by, verb: 'cancel' });
     const [answer] = await losing('.settle(', () => store.tasks.settle([settlement(task, retryIn(1_000))]));
@@ -255,7 +255,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     expect(await count('succeeded')).toBe(0);
   });
 
-  test('a turn that was taken is told to its taker, and steps are told to somebody', async () => {
+  test('the process that took a turn learns it, and actions are handed out once', async () => {
     expect(await losing('.take_turn(', () => store.upkeep.takeTurn('prune', 60_000))).toBe(true);
     const [receipt] = await enqueue(1);
     await store.tasks.move([receipt?.id as number], { ...by, verb: 'cancel' });

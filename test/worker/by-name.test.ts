@@ -7,7 +7,7 @@ const open = useKits();
 /** An effect that may have happened. */
 const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
 
-test('a task enqueued by name is held to what its worker’s definition says of running twice', async () => {
+test('for a task enqueued by name, the worker’s definition says whether it may run twice', async () => {
   const charge = defineTask('charge', {
     idempotent: (input: { safe: boolean }) => input.safe,
     run() {
@@ -36,7 +36,7 @@ test('a task that no process here defines is enqueued without a word about runni
   expect(await kit.holdfast.get(said)).toMatchObject({ idempotent: false });
 });
 
-test('a catch-all gives what it runs its own source, and the preset of its name', async () => {
+test('a definition for all types gives its tasks its own source, and the preset of their type', async () => {
   const all = defineTask('*', {
     source: (input: string) => `imap:${input}`,
     run() {
@@ -83,7 +83,7 @@ test('a drain ends where handlers that ignored their abort hold every slot', asy
   await kit.worker.drain();
 });
 
-test('a logger that fails later than it returns brings nothing down', async () => {
+test('a logger that rejects later ends nothing', async () => {
   const fails = async () => Promise.reject(new Error('the log is full'));
   const log = { debug: fails, info: fails, warn: fails, error: fails };
   const kit = await open({ tasks: [defineTask('work', { run: () => 1 })], log });

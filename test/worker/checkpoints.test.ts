@@ -91,7 +91,7 @@ describe('a checkpoint', () => {
 });
 
 describe('a claim by hand', () => {
-  test('reads and saves the checkpoint, and no more once it is settled', async () => {
+  test('reads and saves the checkpoint, until it is settled', async () => {
     const work = defineTask('work', { retry: atOnce, run() {} });
     const kit = await open({ tasks: [work], worker: { types: [] } });
     await kit.holdfast.enqueue(work, null);

@@ -36,7 +36,7 @@ const states = async (kit: Awaited<ReturnType<typeof open>>) => {
   return { running, ready, succeeded };
 };
 
-describe('what is claimed ahead', () => {
+describe('tasks that are claimed ahead', () => {
   test('are the next tasks of a type that was measured to be short, and they begin in their order', async () => {
     const { kit, quick, begun, release } = await busy();
     const ids: number[] = [];
@@ -96,7 +96,7 @@ describe('what is claimed ahead', () => {
     expect(await states(kit)).toMatchObject({ running: 0, ready: 0 });
   });
 
-  test('is handed back when the worker stops, even what was on its way', async () => {
+  test('are handed back when the worker stops, even if the claim is still running', async () => {
     const { kit, quick } = await busy();
     await kit.holdfast.enqueueAll(quick, Array(5).fill({ wait: '1h' }));
     await kit.drain();
@@ -108,7 +108,7 @@ describe('what is claimed ahead', () => {
     expect(await states(kit)).toEqual({ running: 0, ready: 45, succeeded: 40 });
   });
 
-  test('is never what must not run twice, what has a deadline, or what stands behind a task of another type', async () => {
+  test('are never tasks that must not run twice, have a deadline, or come after a task of another type', async () => {
     const once = await busy({ idempotent: false });
     await once.kit.holdfast.enqueueAll(once.quick, [{ wait: 'open' }, {}, {}]);
     await once.kit.drain();

@@ -63,7 +63,7 @@ describe('a worker whose tasks fail by its own fault', () => {
     expect(await trouble()).toBeUndefined();
   });
 
-  test('and says to whoever asks why a task waits for it', async () => {
+  test('and `explain` says that a task waits for it', async () => {
     const { kit } = await fullDisk();
     const { id } = (await kit.holdfast.list({ states: ['ready'] }))[0] as { id: number };
     expect(await kit.holdfast.explain(id)).toMatchObject({
@@ -175,7 +175,7 @@ describe('a worker whose tasks fail by its own fault', () => {
     });
   });
 
-  test('goes on as soon as anything ends without such a failure, also what began before the pause', async () => {
+  test('continues as soon as a task ends without such a failure, even one that began before the pause', async () => {
     const { kit, work, said } = await fullDisk({ tasks: 0 });
     await kit.holdfast.enqueue(work, { disk: false, for: '20s' });
     await kit.holdfast.enqueueAll(work, Array(3).fill({ disk: true, for: '19s' }));

@@ -60,7 +60,7 @@ describe('a configuration', () => {
     expect(await kit.holdfast.history(id)).toMatchObject([{ after: 7_000 }]);
   });
 
-  test('goes over the code of a type, and under what a task says of itself', async () => {
+  test('wins over the code of a type, but not over the options of a task', async () => {
     const config = registryOf('types: { mail: { retry: { maxAttempts: 1 } } }');
     const kit = await openKit({ tasks: [mail({ retry: { maxAttempts: 9, backoff: immediate } })], config });
     const { id } = await kit.holdfast.enqueue('mail', { fail: 'broken' });
@@ -80,7 +80,7 @@ describe('a configuration', () => {
     expect(await claim?.fail(new Error('broken'))).toMatchObject({ decision: { after: 7_000 } });
   });
 
-  test('says what an error is, to handlers and to claims by hand', async () => {
+  test('classifies errors, for handlers and claims by hand', async () => {
     const rule = (kind: string) =>
       `classify: [{ when: { code: E_CLOSED, type: mail }, reason: order.closed, kind: ${kind} }]`;
     const config = registryOf(rule('permanent'));
@@ -111,7 +111,7 @@ describe('a configuration', () => {
     expect(await orders()).toMatchObject({ a: 'priority', b: 'priority' });
   });
 
-  test('is what workers are like that are not told otherwise', async () => {
+  test('gives the defaults of workers', async () => {
     const kit = await openKit({
       tasks: [mail()],
       config: registryOf('worker: { queues: [bulk] }'),
@@ -144,7 +144,7 @@ describe('what workers publish of their types', () => {
     expect(await published()).toMatchObject({ maxAttempts: 7, backoff: { kind: 'none' } });
   });
 
-  test('is under the configuration of whoever recovers a task of theirs', async () => {
+  test('is used with the configuration of the process that recovers their tasks', async () => {
     const config = registryOf('defaults: { retry: { maxAttempts: 2 } }\ntypes: { alien: { retry: { timeout: 5m } } }');
     const kit = await openKit({ tasks: [mail()], config });
     await kit.holdfast.store.tasks.publish({ alien: JSON.stringify(presets.analysis) });
@@ -157,7 +157,7 @@ describe('what workers publish of their types', () => {
 });
 
 describe('policyFor', () => {
-  test('says of a task in the store what answers its next failure, and who said each value', async () => {
+  test('returns the policy for the next failure of a stored task, with the origin of each value', async () => {
     const config = registryOf(`
 types:
   mail: { retry: { timeout: 5m } }

@@ -107,7 +107,7 @@ describe('a task whose row is damaged', () => {
   });
 });
 
-test('what is damaged in a history is left out of it, and named', async () => {
+test('damaged parts of a history are left out, and named', async () => {
   const path = join(folder(), 'tasks.db');
   const work = defineTask('work', {
     retry: { ...atOnce, maxAttempts: 1 },

@@ -54,7 +54,7 @@ describe('the time in which the process was frozen', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', reason: 'timeout' });
   });
 
-  test('brings nobody past giveUpAfter, but past a deadline, which is a moment that somebody named', async () => {
+  test('does not count for giveUpAfter, but counts for a deadline, which is a fixed time', async () => {
     const failing = async (kit: Kit) => {
       await kit.clock.sleep('2s');
       throw new Error('not yet');
@@ -95,7 +95,7 @@ describe('the time in which the process was frozen', () => {
   });
 });
 
-test('a time limit lets what has ended, and was not read yet, be read first', async () => {
+test('a time limit counts only after arrived events were read, because the execution may have ended', async () => {
   let end = () => {};
   const work = defineTask('work', {
     retry: oneTry('10s'),

@@ -15,7 +15,7 @@ const open = useKits();
 const executionsOf = async (kit: Awaited<ReturnType<typeof open>>, id: number) =>
   (await kit.holdfast.history(id)).filter((entry) => entry.kind === 'execution');
 
-describe('what a handler is told', () => {
+describe('what a handler knows about its execution', () => {
   test('names the task, its place, and which execution and attempt this is', async () => {
     const told: RunningTask[] = [];
     const work = defineTask('work', { retry: { maxAttempts: 7 }, run: (_: unknown, task) => void told.push(task) });
@@ -54,7 +54,7 @@ describe('what a handler is told', () => {
     ]);
   });
 
-  test('says nothing of what there is not', async () => {
+  test('leaves out what does not exist', async () => {
     const told: RunningTask[] = [];
     const work = defineTask('work', { run: (_: unknown, task) => void told.push(task) });
     const kit = await open({ tasks: [work] });
@@ -66,7 +66,7 @@ describe('what a handler is told', () => {
     expect(told[0]).toMatchObject({ queue: 'default', source: 'work', submittedAt: new Date('2026-01-01T00:00:00Z') });
   });
 
-  test('counts attempts by charges and executions by starts, and brings the last error', async () => {
+  test('counts attempts by charges and executions by starts, and has the last error', async () => {
     const told: object[] = [];
     const work = defineTask('work', {
       retry: { ...atOnce, maxAttempts: 4 },
@@ -144,7 +144,7 @@ describe('a result', () => {
     expect(kit.events.filter(isSettled)).toMatchObject([{ state: 'succeeded', decision: { next: 'succeeded' } }]);
   });
 
-  test('that is too large is not kept, and both sizes are told', async () => {
+  test('that is too large is not stored, and the note has both sizes', async () => {
     const { kit, id, task } = await returning('x'.repeat(99), 100);
     expect(task).toMatchObject({ state: 'succeeded' });
     expect(await executionsOf(kit, id)).toMatchObject([{ message: expect.stringMatching(/101 bytes.*100/) }]);
@@ -209,7 +209,7 @@ describe('an input that has a schema', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ source: 'imap:INBOX:1', input: { mailbox: 'INBOX' } });
   });
 
-  test('is refused when it is enqueued, with what is wrong and where', async () => {
+  test('is refused when it is enqueued, and the error says what is wrong and where', async () => {
     const work = defineTask('work', { input: mailbox, run() {} });
     const kit = await open({ tasks: [work] });
 
@@ -282,7 +282,7 @@ describe('an input that has a schema', () => {
 });
 
 describe('onEvent', () => {
-  test('is told of the start and the settlement of each execution, in order, and of the policy and decision', async () => {
+  test('gets the start and the settlement of each execution, in order, with the policy and the decision', async () => {
     const work = defineTask('work', {
       retry: { ...atOnce, maxAttempts: 2 },
       run() {

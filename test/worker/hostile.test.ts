@@ -189,7 +189,7 @@ test('a handler that returns a thenable which never settles is ended by its time
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', reason: 'timeout' });
 });
 
-test('a handler that throws while its abort is told is judged by the abort, and the worker goes on', async () => {
+test('the abort decides the outcome of a handler that throws in its abort listener, and the worker goes on', async () => {
   const work = defineTask('work', {
     retry: { maxAttempts: 1, timeout: '1m' },
     run: (_: unknown, { signal }) =>

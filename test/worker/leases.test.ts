@@ -76,7 +76,7 @@ function withLateClaims() {
 }
 
 describe('a lease', () => {
-  test('is kept while the answer to its claim is on its way: the renewal says so', async () => {
+  test('is kept while the answer to its claim is on its way, because the renewal says so', async () => {
     const { opener, renewed, letThrough } = withLateClaims();
     const work = defineTask('work', { run: () => 'done' });
     const holdfast = await openHoldfast({ store: opener, tasks: [work] });
@@ -315,7 +315,7 @@ describe('a task that was lost with its worker', () => {
     ]);
   });
 
-  test('is judged by what its own worker published before a catch-all of this process', async () => {
+  test('is decided by the policy that a worker published, not by a definition for all types in this process', async () => {
     const published = definePolicy({ backoff: none, maxAttempts: 1 });
     const catchAll = defineTask('*', { retry: { maxAttempts: 2 }, run() {} });
     const kit = await open({ tasks: [catchAll], worker: { leaseFor: '30s', types: [] } });

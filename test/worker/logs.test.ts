@@ -260,7 +260,7 @@ describe('a log tells each thing that happens to a task once', () => {
     });
   });
 
-  test('what was handed back by a shutdown, and that it began again', async () => {
+  test('a task that was handed back by a shutdown, and its next start', async () => {
     const path = join(folder(), 'tasks.db');
     const { log, eventsOf } = listening();
     const entered = gate();
@@ -301,7 +301,7 @@ describe('a log tells each thing that happens to a task once', () => {
     expect(all.sort()).toEqual(['ended.cancelled', 'held', 'released']);
   });
 
-  test('what was removed because its time was up, in one line', async () => {
+  test('tasks that were removed by retention, in one line', async () => {
     const { log, lines } = listening();
     const work = scripted();
     const kit = await open({ tasks: [work], log, worker: { retention: { succeeded: '1d' } } });

@@ -128,7 +128,7 @@ describe('a claim by hand', () => {
     expect(await kit.holdfast.claim()).toBeUndefined();
   });
 
-  test('leaves to no claim what its deadline has passed', async () => {
+  test('no claim gets a task whose deadline has passed', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('work', null, { deadline: new Date(kit.clock.now() + 1_000) });
     await kit.worker.stop();
@@ -193,7 +193,7 @@ describe('its end', () => {
     expect(await kit.holdfast.history(id)).toEqual([]);
   });
 
-  test('is a success without its result where that cannot be kept, and the history says why', async () => {
+  test('is a success without its result if that cannot be stored, and the history says why', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('work', null);
 
@@ -220,7 +220,7 @@ describe('its end', () => {
     expect(await kit.holdfast.history(id)).toHaveLength(3);
   });
 
-  test('obeys what is thrown on purpose', async () => {
+  test('obeys a thrown signal', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('work', null);
 
@@ -266,7 +266,7 @@ describe('its end', () => {
     expect(await kit.holdfast.history(id)).toHaveLength(2);
   });
 
-  test('comes once: what is called after it is refused, and says what had happened', async () => {
+  test('is final: later calls are refused, and the error says what happened', async () => {
     const kit = await byHand();
     await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);
@@ -343,7 +343,7 @@ describe('the policy of a claim is', () => {
     expect((settled.decision as { after: number }).after).toBeGreaterThan(80_000);
   });
 
-  test('that of a definition which says, where the enqueuer did not, that it must not run twice', async () => {
+  test('one whose definition says that it must not run twice, if the enqueue did not say it', async () => {
     const path = join(folder(), 'tasks.db');
     const theirs = await open({ store: aStore(path), tasks: [defineTask('x', { run() {} })], worker: { types: [] } });
     const ours = await byHand([defineTask('pay', { idempotent: false, run() {} })], { store: aStore(path) });
@@ -426,7 +426,7 @@ describe('a renewal', () => {
     expect(await claimed(kit, { name: 'stuck' })).toMatchObject({ id, execution: 2, recovered: true });
   });
 
-  test('that races with the end of its claim neither fails nor says lost', async () => {
+  test('at the same time as the settlement of its claim neither fails nor says lost', async () => {
     const kit = await byHand();
     await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);
@@ -507,7 +507,7 @@ describe('suspects', () => {
     return { kit, ids: receipts.map(({ id }) => id) };
   }
 
-  test('are claimed one at a time, and what is none meanwhile', async () => {
+  test('are claimed one at a time, and other tasks meanwhile', async () => {
     const { kit, ids } = await suspects(['a', 'b']);
     await kit.advance('1ms');
     await kit.holdfast.enqueue('work', 'c');
@@ -588,7 +588,7 @@ describe('the rows of workers', () => {
     expect((await kit.holdfast.workers()).map(({ name }) => name)).toEqual(['kit', 'twice']);
   });
 
-  test('say what is claimed, so that a task which waits for that is not said to have no worker', async () => {
+  test('publish what they claim, so that a waiting task is not reported as without a worker', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('elsewhere', null, { delay: '1s' });
     await kit.holdfast.claim({ types: ['elsewhere'] });
@@ -708,7 +708,7 @@ describe('an open claim', () => {
     expect(await again.get(id)).toMatchObject({ state: 'succeeded', result: 'succeeded' });
   });
 
-  test('whose end is on its way when Holdfast closes ends as it was told', async () => {
+  test('that is being settled when Holdfast closes ends with that settlement', async () => {
     const openAgain = onFile();
     const holdfast = await openAgain();
     const { id } = await holdfast.enqueue('work', null);
@@ -733,7 +733,7 @@ describe('while the store refuses', () => {
     return { kit, logged, ...refusalsOf(path) };
   }
 
-  test('an end is told to be unwritten; the same may be called again, and nothing in its place', async () => {
+  test('a settlement that failed rejects; only the same call may be repeated', async () => {
     const { kit, refuse, relent } = await withTrouble();
     const { id } = await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);
@@ -753,7 +753,7 @@ describe('while the store refuses', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', result: 'done', attempts: 0 });
   });
 
-  test('a claim is told, and the next one takes the task', async () => {
+  test('a claim rejects, and the next one takes the task', async () => {
     const { kit, refuse, relent } = await withTrouble();
     const { id } = await kit.holdfast.enqueue('work', null);
     await refuse('claiming');
@@ -762,7 +762,7 @@ describe('while the store refuses', () => {
     expect(await claimed(kit)).toMatchObject({ id, execution: 1 });
   });
 
-  test('a disposal leaves the claim to its lease, and says so', async () => {
+  test('a disposal lets the lease run out, and logs it', async () => {
     const { kit, logged, refuse, relent } = await withTrouble();
     const { id } = await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);

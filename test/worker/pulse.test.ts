@@ -44,7 +44,7 @@ test('on a clock of the testing kit a year is one pulse, and no freeze', () => {
   expect(told).toEqual(['pulse']);
 });
 
-test('a freeze is told of from when the process was last seen alive; less than a second may be a busy machine', () => {
+test('a freeze counts from when the process was last seen running; less than a second may be a busy machine', () => {
   const { clock, pulse, told, move } = scene();
   pulse.begin();
   move(1_000);
@@ -66,7 +66,7 @@ test('a timer that fires late before the pulse does hears of the freeze at once,
   expect(told).toEqual(['pulse', { since: 1_000, until: 1_800, blocked: false }]);
 });
 
-test('a timer that fires in time says nothing', () => {
+test('a timer that fires in time shows no freeze', () => {
   const { clock, pulse, told, move } = scene();
   pulse.begin();
   move(700);
@@ -75,7 +75,7 @@ test('a timer that fires in time says nothing', () => {
   expect(told).toEqual([]);
 });
 
-test('what blocks the event loop by computing is told apart from what stops the process', () => {
+test('distinguishes an event loop blocked by computing from a stopped process', () => {
   const pulse = new Pulse(systemClock);
   const told: Freeze[] = [];
   pulse.listen({ isNeeded: () => true, onPulse: (freeze) => void (freeze && told.push(freeze)) });

@@ -50,8 +50,8 @@ async function ended(kit: Kit, ...inputs: readonly string[]): Promise<number[]> 
 
 const left = async ({ holdfast }: Kit) => (await holdfast.list()).map(({ id }) => id).sort((a, b) => a - b);
 
-describe('a worker removes what is old', () => {
-  test('after 30 days unless it is told otherwise, and what needs a person never', async () => {
+describe('a worker removes old tasks', () => {
+  test('after 30 days by default, and tasks that need a person never', async () => {
     const { kit, removed } = await kitWith();
     const [, , person] = await ended(kit, 'done', 'code.bug', 'person');
     const waiting = await kit.holdfast.enqueue(work, 'done', { delay: '3000d' });
@@ -86,7 +86,7 @@ describe('a worker removes what is old', () => {
     expect(await left(kit)).toEqual([done]);
   });
 
-  test('as the configuration says at the time, and as code says before it', async () => {
+  test('by the configuration of the moment, and code wins over it', async () => {
     const config = new Registry();
     config.load('retention: { succeeded: never }');
     const { kit } = await kitWith(undefined, {}, { config });
@@ -143,7 +143,7 @@ describe('a worker removes what is old', () => {
     await second.stop();
   });
 
-  test('and goes on where onRemoved throws', async () => {
+  test('and continues if onRemoved throws', async () => {
     const fail = () => {
       throw new Error('from the listener');
     };

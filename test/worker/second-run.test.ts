@@ -71,7 +71,7 @@ test('a task is handed back, and runs later, where that cannot be stored', async
   expect(ran).toEqual([2]);
 });
 
-test('a claim by hand heeds and stores what was published of its type, where this process does not define it', async () => {
+test('a claim by hand uses and stores the published `idempotent` of its type, if this process does not define the type', async () => {
   const kit = await open({ tasks: [defineTask('other', { run() {} })], worker: { types: [] } });
   const published = publications([defineTask('pay', { idempotent: false, run() {} })]);
   await kit.holdfast.store.tasks.join({ name: 'payer', leaseFor: 30_000, publishes: published });

@@ -132,7 +132,7 @@ describe('a worker that stops', () => {
     expect(kit.events.filter(isStarted)).toHaveLength(1);
   });
 
-  test('takes nothing more from the moment it is told', async () => {
+  test('claims nothing more after it was stopped', async () => {
     const { kit, enqueue } = await busy((_, sleep) => sleep('10s'));
     await enqueue();
     await kit.drain();
@@ -203,7 +203,7 @@ describe('a second stop', () => {
 });
 
 describe('a stop while a claim is on its way', () => {
-  test('hands back what was claimed, and starts no handler', async () => {
+  test('hands back claimed tasks, and starts no handler', async () => {
     for (let hops = 0; hops <= 24; hops++) {
       let running = 0;
       const work = defineTask('work', {

@@ -30,7 +30,7 @@ function eventsOf(...observations: readonly Observation[]): unknown[] {
   });
 }
 
-test('an outage is told when it begins, when the source works again, and when it is over', () => {
+test('an outage is logged when it begins, when the source works again, and when it is over', () => {
   expect(
     eventsOf(
       seen('source_failure', 1),
@@ -48,21 +48,21 @@ test('an outage is told when it begins, when the source works again, and when it
   ]);
 });
 
-test('a wait that the source asked for is told once, with its length', () => {
+test('a wait that the source asked for is logged once, with its length', () => {
   const asked = { reason: 'http.429', retryAfter: 120_000 };
   expect(eventsOf(seen('rate_limited', 1, asked), seen('rate_limited', 2, asked))).toEqual([
     { kind: 'source', source: 'api', change: 'waits', reason: 'http.429', refunded: 0, heldForMs: expect.any(Number) },
   ]);
 });
 
-test('a source that needs a person is told with the reason', () => {
+test('a source that needs a person is logged with the reason', () => {
   const revoked = { reason: 'http.401' };
   expect(eventsOf(seen('permanent_source_failure', 1, revoked), seen('permanent_source_failure', 2, revoked))).toEqual([
     { kind: 'source', source: 'api', change: 'needs_person', reason: 'http.401', refunded: 1 },
   ]);
 });
 
-test('a failure or a success of a source that stands as before is not told', () => {
+test('a failure or a success that does not change the condition of a source is not logged', () => {
   expect(eventsOf(seen('success', 1), seen('source_failure', 1), seen('success', 1), seen('task_failure', 2))).toEqual(
     [],
   );

@@ -71,7 +71,7 @@ describe('an outage', () => {
     expect(await kit.holdfast.sources.list()).toEqual([]);
   });
 
-  test('refunds what was charged just before it was recognised, once', async () => {
+  test('refunds once the attempts that were charged before it was recognised', async () => {
     const { api, kit, enqueue } = await stage();
     api.failure = refused;
     const [first] = await enqueue(1);
@@ -146,7 +146,7 @@ describe('an outage', () => {
     for (const task of await all(kit.holdfast)) expect(task).toMatchObject({ state: 'succeeded', attempts: 0 });
   });
 
-  test('goes on where the worker that probes is lost', async () => {
+  test('continues if the worker that probes is lost', async () => {
     const { api, kit, enqueue } = await stage();
     api.failure = refused;
     await enqueue(5);
@@ -179,7 +179,7 @@ describe('an outage', () => {
   });
 });
 
-test('what becomes of a source is logged, with what was refunded', async () => {
+test('changes of a source are logged, with the number of refunds', async () => {
   const lines: { level: string; event: unknown }[] = [];
   const at = (level: string) => (fields: object) => void lines.push({ level, event: fields });
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
@@ -199,7 +199,7 @@ test('what becomes of a source is logged, with what was refunded', async () => {
 });
 
 describe('a source that needs a person', () => {
-  test('kills no task and charges none, and goes on when a person releases it', async () => {
+  test('ends no task and charges none, and its tasks continue when a person releases it', async () => {
     const { api, kit, enqueue } = await stage();
     api.failure = revoked;
     await enqueue(1);
@@ -237,7 +237,7 @@ describe('a Retry-After', () => {
   });
 });
 
-describe('what a handler says of the limit of its source', () => {
+describe('a rate limit that a handler reports', () => {
   test('spaces its tasks until the limit is there again', async () => {
     const starts: number[] = [];
     const call = defineTask('call', {
@@ -333,7 +333,7 @@ describe('the health of a source', () => {
     for (const task of await all(kit.holdfast)) expect(task).toMatchObject({ state: 'succeeded', attempts: 0 });
   });
 
-  test('of which one failure was seen, and no task since, is forgotten', async () => {
+  test('is forgotten after one failure if it had no task since', async () => {
     const { api, kit, enqueue } = await stage();
     api.failure = refused;
     const [only] = await enqueue(1);

@@ -99,7 +99,7 @@ describe('runOne', () => {
 });
 
 describe('drain', () => {
-  test('of a worker that was not started runs what is ready, retries at once included, and leaves what waits', async () => {
+  test('of a worker that was not started runs ready tasks, including immediate retries, and leaves waiting ones', async () => {
     const ran: string[] = [];
     const work = defineTask('work', {
       retry: atOnce,
@@ -127,7 +127,7 @@ describe('drain', () => {
     await kit.worker.drain();
   });
 
-  test('of a worker that was started waits until it is idle, for whoever asked', async () => {
+  test('of a started worker waits until it is idle', async () => {
     const hanging = gate();
     const work = defineTask('work', { run: () => hanging.passed });
     const kit = await open({ tasks: [work] });
@@ -285,7 +285,7 @@ describe('maxTasks', () => {
 });
 
 describe('a worker takes only', () => {
-  test('the tasks that it was told', async () => {
+  test('the tasks of `only`', async () => {
     const { kit, work, ran } = await byHand();
     const [, b, c] = await enqueueAll(kit, work, 'a', 'b', 'c');
 
@@ -323,7 +323,7 @@ describe('a worker takes only', () => {
     expect(ran.toSorted()).toEqual(['a left', 'a right', 'a right', 'b right', 'b right']);
   });
 
-  test('what its capabilities meet: numbers mean at least, the rest equal', async () => {
+  test('tasks whose needs its capabilities meet: numbers mean at least, other values equal', async () => {
     const ran: string[] = [];
     const work = defineTask('work', { run: (name: string) => void ran.push(name) });
     const kit = await open({ tasks: [work], worker: { types: [] } });

@@ -128,7 +128,7 @@ describe('a task that must run alone', () => {
     expect(begun.get(id)).toBeLessThan(131);
   });
 
-  test('runs alone in a worker that is busy without a pause, which ends what it runs first', async () => {
+  test('runs alone in a worker that is always busy, after that worker has finished its other tasks', async () => {
     const { kit, begun, work } = await timed();
     const lasts = Array.from({ length: 30 }, (_, n) => 5 + (n % 7));
     const others = await kit.holdfast.enqueueAll('work', lasts);
@@ -220,7 +220,7 @@ test('a suspect that outlives its probation of 10 s keeps no other one waiting',
   expect(begun.get(third)).toBeCloseTo(20, 0);
 });
 
-test('a suspect has its turn in a worker that claims ahead of what it runs', async () => {
+test('a suspect gets its turn in a worker that claims tasks ahead', async () => {
   const { kit, begun, work } = await timed();
   const before = await kit.holdfast.enqueueAll('work', Array(100).fill(0.005));
   await kit.advance('1ms');

@@ -133,7 +133,7 @@ describe('while the store refuses', () => {
     expect(await kit.holdfast.get(ids[2] as number)).toMatchObject({ state: 'succeeded', executions: 1 });
   });
 
-  test('no more is begun than could be written', async () => {
+  test('a worker begins only as many tasks as it could write', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const { kit, refuse, relent } = await withTrouble([work], { concurrency: 3 });
     await kit.drain();
@@ -150,7 +150,7 @@ describe('while the store refuses', () => {
     expect(kit.events.filter(isStarted)).toHaveLength(20);
   });
 
-  test('the worker asks again for work, ever more slowly, and goes on when it is given some', async () => {
+  test('the worker tries to claim again, at growing intervals, and continues when it gets tasks', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const { kit, refuse, relent, logged } = await withTrouble([work]);
     await kit.drain();
@@ -182,7 +182,7 @@ describe('while the store refuses', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 1 });
   });
 
-  test('a drain of a worker that was not started is told', async () => {
+  test('a drain of a worker that was not started rejects', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const { kit, refuse, relent } = await withTrouble([work], { types: [] });
     await kit.holdfast.enqueue(work, null);
@@ -198,7 +198,7 @@ describe('while the store refuses', () => {
     expect((await kit.holdfast.counts()).byState).toMatchObject({ succeeded: 1 });
   });
 
-  test('a shutdown gives up at its end, and what was not written can be taken over at once', async () => {
+  test('a shutdown gives up after its grace, and tasks that are not written can be taken over at once', async () => {
     const work = defineTask('work', { run: () => 'done' });
     const { kit, refuse, relent, logged } = await withTrouble([work]);
     await kit.drain();

@@ -47,7 +47,7 @@ export function promisesOfCheckpoints(factory: StoreFactory): void {
     );
   });
 
-  test('hands it to whoever recovers a lost task, and to the execution after that', async () => {
+  test('returns it to the worker that recovers a lost task, and to the next execution', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const hers = await scene.start(alice);
     await scene.store.tasks.saveCheckpoint(hers.lease, '"half"');

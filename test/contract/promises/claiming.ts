@@ -188,7 +188,7 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     expect(await look()).toMatchObject({ nextDueIn: 3_999, expired: [] });
   });
 
-  test('leases nothing to a worker that left or was never there, and says that it is not known', async () => {
+  test('leases nothing to a worker that left or never joined, and says that it is unknown', async () => {
     const worker = await scene.join();
     const id = await scene.enqueueOne();
     await scene.store.tasks.leave(worker);
@@ -601,7 +601,7 @@ function promisesOfFilters(scene: Scene): void {
     expect(idsOf(await scene.claim(worker))).toEqual([a]);
   });
 
-  test('passes over the tasks that still run in the claiming process, and gives what stands behind them', async () => {
+  test('skips tasks that still run in the claiming process, and takes the next ones', async () => {
     const worker = await scene.join();
     const ids = await scene.enqueue({}, {}, { source: 'b' }, {}, {});
     const [first, second, third, fourth, fifth] = ids as [number, number, number, number, number];
@@ -649,7 +649,7 @@ function promisesOfSuspects(scene: Scene): void {
     expect(await scene.claim(worker, { suspects: 100 })).toHaveLength(1);
   });
 
-  test('gives none to who asks for none, and the work behind them', async () => {
+  test('gives no suspect to a claim that wants none, but the tasks after it', async () => {
     const worker = await scene.join();
     const [suspect] = (await suspects(1, {})) as [number];
     const clean = await scene.enqueue({}, {});
@@ -683,7 +683,7 @@ function promisesOfSuspects(scene: Scene): void {
     expect(await scene.claim(worker, { only: ids, suspects: 2 })).toHaveLength(2);
   });
 
-  test('gives one that must run alone by itself, to who takes one', async () => {
+  test('gives a suspect that must run alone as the only task, to a claim that accepts one', async () => {
     const worker = await scene.join();
     const [apart, other] = (await suspects(2, {}, {})) as [number, number];
     const behind = await scene.enqueue({}, {});
@@ -695,7 +695,7 @@ function promisesOfSuspects(scene: Scene): void {
     expect(idsOf(await scene.claim(worker, { only: [other] }))).toEqual([other]);
   });
 
-  test('gives one that must run alone in its turn: what stands before it comes first, without it', async () => {
+  test('gives a suspect that must run alone in its order: earlier tasks come first, without it', async () => {
     const worker = await scene.join();
     const before = await scene.enqueue({}, { source: 'b' });
     scene.advance(1);
@@ -785,7 +785,7 @@ function promisesOfPlaces(scene: Scene): void {
     },
   );
 
-  test('puts a retry between what was submitted before its last start and what came later', async () => {
+  test('puts a retry between tasks submitted before its last start and later ones', async () => {
     const worker = await scene.join();
     const [first] = (await scene.enqueue({})) as [number];
     const before = await scene.enqueueOne();
@@ -813,7 +813,7 @@ function promisesOfPlaces(scene: Scene): void {
     expect((await scene.find(claimed.lease.task)).submittedAt).toBe(submittedAt);
   });
 
-  test('lets what was handed back before it began keep its place', async () => {
+  test('a task that was handed back before it began keeps its place', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);
     const other = await scene.enqueueOne();
@@ -822,7 +822,7 @@ function promisesOfPlaces(scene: Scene): void {
     expect(idsOf(await scene.claim(worker))).toEqual([claimed.lease.task, other]);
   });
 
-  test('keeps the priority of what has run', async () => {
+  test('keeps the priority of a task that has run', async () => {
     await scene.store.sources.setUp('default', { order: 'priority' });
     const worker = await scene.join();
     const high = await scene.start(worker, { priority: 4_095 });
@@ -833,7 +833,7 @@ function promisesOfPlaces(scene: Scene): void {
     expect(idsOf(await scene.claim(worker))).toEqual([high.lease.task, low]);
   });
 
-  test('keeps the place of what has run when its queue gets another order', async () => {
+  test('keeps the place of a task that has run when its queue gets another order', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);
     const other = await scene.enqueueOne();
@@ -879,7 +879,7 @@ function promisesOfSecondRuns(scene: Scene): void {
     expect(await scene.recover(await scene.join('bob'))).toMatchObject([{ facts: { idempotent: false } }]);
   });
 
-  test('leaves alone what was said, and what is of other types', async () => {
+  test('does not change a stored value, nor tasks of other types', async () => {
     const worker = await scene.join();
     const [said] = await scene.enqueue({ idempotent: true });
     const other = await enqueueUnsaid();
@@ -905,7 +905,7 @@ function promisesOfSecondRuns(scene: Scene): void {
     expect(await scene.claimTask(worker, one)).toMatchObject({ facts: { idempotent: false } });
   });
 
-  test('does not overrule what was said at the enqueue', async () => {
+  test('does not override the value of the enqueue', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker, { idempotent: true });
     await scene.store.tasks.forbidSecondRun([claimed.lease]);

@@ -81,7 +81,7 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
   });
 
   describe('with a key', () => {
-    test('records the first task only, answers it to all who come after, and leaves it as it was', async () => {
+    test('records only the first task, returns its receipt to all later calls, and does not change it', async () => {
       const [first] = await scene.store.tasks.enqueue([newTask({ key: 'k', payload: '1' })]);
       const [again] = await scene.store.tasks.enqueue([newTask({ key: 'k', payload: '2', priority: 9, delay: 5_000 })]);
 

@@ -62,7 +62,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(await next(worker, 3)).toBe('AbA');
   });
 
-  test('goes on to the next source where the one whose turn it is has nothing left', async () => {
+  test('continues with the next source if the one with the turn has no task left', async () => {
     await beFair();
     const worker = await scene.join();
     const [first] = await scene.enqueue({ source: 'a' }, { source: 'b' }, { source: 'c' });
@@ -86,7 +86,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker, { limit: 1 }))).toEqual(behind.slice(1));
   });
 
-  test('gives a source no more turns for having more types', async () => {
+  test('gives a source with more types no more turns', async () => {
     await beFair();
     const worker = await scene.join();
     const types = ['one', 'two', 'three'].flatMap((type) => many(3, { source: 'A', type }));
@@ -161,7 +161,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(given.match(/A/g)).toHaveLength(2);
   });
 
-  test('keeps a source’s place through its shutting, and puts back what was handed back in its order', async () => {
+  test('keeps a source’s turn during a hold, and puts tasks that were handed back into their order', async () => {
     await beFair();
     const worker = await scene.join();
     const [first] = await scene.enqueue(...many(3, { source: 'A' }), ...many(3, { source: 'b' }));
@@ -211,7 +211,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(await next(worker, 4)).toBe('AbAb');
   });
 
-  test('goes on in turn when the queue’s order changes', async () => {
+  test('keeps the turns when the queue’s order changes', async () => {
     const worker = await scene.join();
     await beFair();
     const ids = await scene.enqueue(...many(3, { source: 'A' }), ...many(3, { source: 'b' }));

@@ -9,7 +9,7 @@ const TRIED = { executions: 4, charged: [LOCKED], reason: 'fs.locked', error: 'E
 export function promisesOfImporting(factory: StoreFactory): void {
   const scene = useScene(factory);
 
-  test('keeps where each task stood, what was counted of it, and that it was imported', async () => {
+  test('keeps the state and the counts of each task, and that it was imported', async () => {
     const now = scene.now();
     const endedAt = now - 86_400_000;
     const ids = await scene.import(
@@ -42,7 +42,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
     }
   });
 
-  test('remembers beside the act what was imported, whatever is counted later', async () => {
+  test('keeps the imported counts in the history, even when the counts change later', async () => {
     const [tried, fresh] = await scene.import({ ...TRIED, by: { actor: 'eva', note: 'old.json' } }, {});
     await scene.settle(await scene.claimTask(await scene.join(), tried as number), retryIn(5_000));
 
@@ -54,7 +54,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
     expect(act).not.toHaveProperty('imported');
   });
 
-  test('lets the next failure count on from what was imported', async () => {
+  test('counts the next failure after the imported ones', async () => {
     const [id] = (await scene.import({ ...TRIED, deferrals: 1, executions: 6 })) as [number];
     const claimed = await scene.claimTask(await scene.join(), id);
 
@@ -100,7 +100,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
     ]);
   });
 
-  test('puts what waits into its queue’s order by when it was submitted, beside what is new', async () => {
+  test('puts waiting tasks into the order of their queue by their submission, among new tasks', async () => {
     const now = scene.now();
     const [late] = await scene.enqueue({});
     const [old, older] = await scene.import({ submittedAt: now - 1_000 }, { submittedAt: now - 2_000 });
@@ -190,7 +190,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
       expect(await scene.find(asked)).toMatchObject({ reason: 'fs.locked', charged: [LOCKED] });
     });
 
-    test('a held one goes on at its time when it is released, with its counts', async () => {
+    test('a held task continues at its time when it is released, with its counts', async () => {
       const dueAt = scene.now() + 60_000;
       const [id] = (await scene.import({ stands: 'held', dueAt, ...TRIED })) as [number];
       expect(await scene.move(id, { verb: 'release' })).toMatchObject({ moved: true, to: 'scheduled' });

@@ -18,7 +18,7 @@ export function promisesOfLateSuccesses(factory: StoreFactory): void {
   const settled = { answer: 'settled', state: 'succeeded' };
 
   describe('that nobody contradicts', () => {
-    test('counts while the task is being recovered, and the recovery is told `stale`', async () => {
+    test('counts while the task is being recovered, and the recovery gets `stale`', async () => {
       const { hers, his } = await takenOver();
 
       expect(await scene.settle(hers, succeeded(), { result: '"done"' })).toEqual(settled);
@@ -55,7 +55,7 @@ export function promisesOfLateSuccesses(factory: StoreFactory): void {
       expect(await scene.find(hers.lease.task)).toMatchObject({ state: 'succeeded', result: '1' });
     });
 
-    test('counts although whoever recovered it was lost as well', async () => {
+    test('counts although the worker that recovered it was lost too', async () => {
       const { bob, hers } = await takenOver();
       await scene.store.tasks.leave(bob);
       const carol = await scene.join('carol');
@@ -78,7 +78,7 @@ export function promisesOfLateSuccesses(factory: StoreFactory): void {
       expect(await scene.find(id)).toMatchObject({ state: 'succeeded', executions: 2 });
     });
 
-    test('is told `already` when it is said once more', async () => {
+    test('gets `already` when it is reported again', async () => {
       const { hers, his } = await takenOver();
       await scene.settle(his, lost('free'));
       await scene.settle(hers, succeeded());

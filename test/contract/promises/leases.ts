@@ -43,7 +43,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       return { alice, bob, hers, his };
     }
 
-    test('can neither fail it nor schedule a retry: it is told `stale`', async () => {
+    test('can neither fail it nor schedule a retry: the answer is `stale`', async () => {
       const { hers } = await takenOver();
       const before = await scene.find(hers.lease.task);
 
@@ -52,12 +52,12 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.find(hers.lease.task)).toEqual(before);
     });
 
-    test('cannot renew it: it is told that it is lost', async () => {
+    test('cannot renew it: the answer is that it is lost', async () => {
       const { alice, hers } = await takenOver();
       expect(await scene.store.tasks.renew(alice, [hers.lease])).toMatchObject({ lost: [hers.lease], cancelled: [] });
     });
 
-    test('cannot overwrite the result of who took it over', async () => {
+    test('cannot overwrite the result of the worker that took it over', async () => {
       const { hers, his } = await takenOver();
       await scene.settle(his, succeeded(), { result: '"B"' });
 
@@ -77,7 +77,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.settle(again, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
     });
 
-    test('goes on with other work when it wakes, if need be under a new name tag', async () => {
+    test('continues with other tasks when it wakes, if necessary under a new id', async () => {
       const { alice, hers } = await takenOver();
       const { known } = await scene.store.tasks.renew(alice, [hers.lease]);
       const worker = known ? alice : await scene.join('alice');
@@ -191,7 +191,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       ]);
     });
 
-    test('lets a worker itself recover what it did not know of any more', async () => {
+    test('lets a worker itself recover tasks that it no longer knew', async () => {
       const alice = await scene.join('alice');
       const { lease } = await scene.start(alice);
       scene.advance(LEASE + 1);
@@ -212,7 +212,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect((await scene.store.tasks.renew(alice, [lease])).lost).toEqual([]);
     });
 
-    test('gives to recovery what was claimed before the claim without an answer began', async () => {
+    test('gives to recovery leases from before the claim without an answer', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       const { lease } = await scene.start(alice);
       scene.advance(LEASE + 10);
@@ -254,7 +254,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
     });
   });
 
-  describe('what is taken back of a worker', () => {
+  describe('what a worker must stop', () => {
     const by = { actor: 'maria' };
 
     test('is nothing as long as nobody takes anything back', async () => {
@@ -263,7 +263,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.store.tasks.recalls(alice, [hers.lease])).toEqual({ cancelled: [], held: [] });
     });
 
-    test('is what was cancelled while it runs, and nothing of others', async () => {
+    test('includes its running tasks that were cancelled, and no tasks of others', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       const [hers, his] = [await scene.start(alice), await scene.start(bob)];
       await scene.start(alice);
@@ -272,7 +272,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.store.tasks.recalls(alice, [])).toEqual({ cancelled: [hers.lease], held: [] });
     });
 
-    test('is what has not begun, of a source that is held or a queue that is paused', async () => {
+    test('includes tasks that have not begun, of a held source or a paused queue', async () => {
       const alice = await scene.join('alice');
       const ofSource = await scene.start(alice, { source: 's' });
       const ofQueue = await scene.start(alice, { queue: 'q' });

@@ -61,7 +61,7 @@ export function promisesOfLimits(factory: StoreFactory): void {
       expect((await claim(worker)).count).toBe(1);
     });
 
-    test('what is not the first execution frees its slot when it succeeds, in a batch with others', async () => {
+    test('frees the slot of a later execution that succeeds in a batch with others', async () => {
       const worker = await scene.join();
       const first = await scene.start(worker);
       await scene.settle(first, retryIn(0));
@@ -100,7 +100,7 @@ export function promisesOfLimits(factory: StoreFactory): void {
       }
     });
 
-    test('a claim by id passes over what a limit holds and goes on to the next', async () => {
+    test('a claim by id skips a task that a limit holds, and takes the next one', async () => {
       const worker = await scene.join();
       await sources().limit(S, { concurrency: 1 }, person);
       await scene.start(worker);
@@ -135,7 +135,7 @@ export function promisesOfLimits(factory: StoreFactory): void {
       expect(await claim(worker)).toMatchObject({ count: 1, nextDueIn: 100 });
     });
 
-    test('what the configuration says replaces no limit that a person set, and sets the others', async () => {
+    test('the configuration does not replace limits that a person set, and sets the others', async () => {
       await sources().limit(S, { concurrency: 5 }, config);
       await sources().limit(S, { concurrency: 2 }, { ...person, note: 'they asked' });
       await sources().limit(S, { concurrency: 5, pace: { perSecond: 10, burst: 1 } }, config);
@@ -229,7 +229,7 @@ export function promisesOfLimits(factory: StoreFactory): void {
       expect(idsOf((await claim(bob)).tasks)).toEqual([ids[1]]);
     });
 
-    test('limits are told with the queue, kept where other settings change, and removed with null', async () => {
+    test('limits are listed with the queue, kept when other settings change, and removed with null', async () => {
       const worker = await scene.join();
       await setUp({ pace: { perSecond: 10, burst: 1 }, concurrency: 3 });
       await setUp({ order: 'lifo' });

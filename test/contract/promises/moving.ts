@@ -36,7 +36,7 @@ export function promisesOfMoving(factory: StoreFactory): void {
       expect(await scene.find(id)).toMatchObject({ state: 'cancelled', endedAt: expect.any(Number) });
   });
 
-  test('only asks a running task to stop, and says so', async () => {
+  test('only requests that a running task stops, and says so', async () => {
     const claimed = await scene.start(await scene.join());
     const { task } = claimed.lease;
 
@@ -108,7 +108,7 @@ export function promisesOfMoving(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker)).toSorted((a, b) => a - b)).toEqual([early, late]);
   });
 
-  test('keeps what is known of a task while it is held', async () => {
+  test('keeps the facts of a task while it is held', async () => {
     const worker = await scene.join();
     const id = await scene.enqueueOne();
     for (const decision of [retryIn(0), deferredFor(0), lost('charged')]) {
@@ -177,7 +177,7 @@ export function promisesOfMoving(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker))).toEqual(ids);
   });
 
-  test('keeps who did it, when and why, among what happened to the task', async () => {
+  test('keeps who did it, when and why, in the history of the task', async () => {
     const worker = await scene.join('alice');
     const claimed = await scene.start(worker);
     const { task } = claimed.lease;

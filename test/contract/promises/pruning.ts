@@ -50,7 +50,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     },
   );
 
-  test('never touches what has not ended, however old', async () => {
+  test('never removes a task that has not ended, however old it is', async () => {
     const ids = [];
     for (const state of ['scheduled', 'ready', 'running', 'held', 'needs_manual'] as const)
       ids.push(await scene.taskIn(state));
@@ -160,7 +160,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     ]);
   });
 
-  test('leaves alone what was retried, and counts its age anew when it ends again', async () => {
+  test('keeps a task that was retried, and counts its age anew when it ends again', async () => {
     const id = await scene.taskIn('dead');
     scene.advance(40 * DAY);
     await scene.move(id, { verb: 'retry' });
@@ -187,7 +187,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     expect(await scene.move(claimed.lease.task, { verb: 'retry' })).toMatchObject({ moved: false, why: 'missing' });
   });
 
-  test('goes on from where it was, and loses nothing when nobody remembers where that was', async () => {
+  test('continues after the last id, and misses nothing if that id is lost', async () => {
     const worker = await scene.join();
     const count = 1_200;
     await scene.enqueue(...Array(count).fill({}));
@@ -276,7 +276,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     expect([...both.flat(), ...rest]).toHaveLength(5);
   });
 
-  test('hands out what followed from a unique key, but not what a settlement said, what was imported, or what is old', async () => {
+  test('hands out cancellations by unique keys, but not those that settlements return, imports, or old actions', async () => {
     const unique = { key: 'u', while: 'waiting', onConflict: 'replace' } as const;
     const replaced = await scene.enqueueOne({ unique });
     await scene.enqueueOne({ unique });
@@ -309,7 +309,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     expect(await scene.store.upkeep.takeActions(9)).toMatchObject([{ task: id, verb: 'cancel' }]);
   });
 
-  test('removes what it may, and nothing else, of whatever there is', async () => {
+  test('removes exactly the tasks that it may, for any set of tasks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ state: fc.constantFrom(...TASK_STATES), age: fc.nat(3) }), { maxLength: 12 }),

@@ -17,7 +17,7 @@ import {
 export function promisesOfRecords(factory: StoreFactory): void {
   const scene = useScene(factory);
 
-  test('knows what workers published of a type last, and nothing of a type of which none did', async () => {
+  test('returns what was last published about a type, and nothing if nothing was', async () => {
     const { records } = scene.store;
     await scene.join('alice', { publishes: { mail: '{"maxAttempts":2}', sms: '{}' } });
     expect(await records.published('mail')).toBe('{"maxAttempts":2}');
@@ -174,7 +174,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  test('keeps what went astray of an execution, of a task that runs and of one that has ended; nobody is told of it as a step', async () => {
+  test('keeps stray errors of an execution, of running and of ended tasks; they are not handed out as actions', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);
     const id = claimed.lease.task;

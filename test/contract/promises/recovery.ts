@@ -24,7 +24,7 @@ export function promisesOfRecovery(factory: StoreFactory): void {
   describe('and time', () => promisesOfPatience(scene));
   describe('by processes that live for a moment', () => promisesOfSharedWatches(scene));
   describe('of workers that left', () => promisesOfLeaving(scene));
-  describe('and who ran beside whom', () => promisesOfBlame(scene));
+  describe('and which tasks ran at the same time', () => promisesOfBlame(scene));
   describe('of waiting tasks past their deadline', () => promisesOfExpiry(scene));
 }
 
@@ -186,7 +186,7 @@ function promisesOfTakingOver(scene: Scene): void {
     ).toMatchObject({ lost: [] });
   });
 
-  test('brings along what a worker of its type published of it, also after that one left', async () => {
+  test('returns what a worker published about its type, even after that worker left', async () => {
     const alice = await scene.join('alice', { publishes: { mail: '{"idempotent":true}', other: '{}' } });
     const bob = await scene.join('bob');
     await scene.start(alice);
@@ -200,7 +200,7 @@ function promisesOfTakingOver(scene: Scene): void {
     ]);
   });
 
-  test('knows the latest of what was published', async () => {
+  test('returns the newest published value', async () => {
     const alice = await scene.join('alice', { publishes: { mail: '1' } });
     const bob = await scene.join('bob', { publishes: { mail: '2' } });
     await scene.start(alice);
@@ -255,7 +255,7 @@ function promisesOfTakingOver(scene: Scene): void {
 }
 
 function promisesOfPatience(scene: Scene): void {
-  test('robs nobody whose lease has not run out, however long it is watched', async () => {
+  test('does not take over a lease that has not run out, however long it is watched', async () => {
     const bob = await scene.join('bob');
     await scene.start(await scene.join('alice'));
     for (let passed = 0; passed < LEASE - 2_000; passed += 1_000) {
@@ -264,7 +264,7 @@ function promisesOfPatience(scene: Scene): void {
     }
   });
 
-  test('watches a lease that ran out for one renew interval before it robs it', async () => {
+  test('watches a lease that ran out for one renewal interval before it takes it over', async () => {
     const bob = await scene.join('bob');
     const hers = await scene.start(await scene.join('alice'));
 
@@ -319,7 +319,7 @@ function promisesOfPatience(scene: Scene): void {
     expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
   });
 
-  test('robs nobody of what is its own, also when it forgot to renew', async () => {
+  test('does not take over its own leases, even if it forgot to renew', async () => {
     const alice = await scene.join('alice');
     const hers = await scene.start(alice);
     for (let round = 0; round < 3; round += 1) {
@@ -418,7 +418,7 @@ function promisesOfSharedWatches(scene: Scene): void {
     expect(await scene.store.tasks.recover(bob, 10)).toEqual({ tasks: [], neighbours: [] });
   });
 
-  test.runIf(scene.hasSecond)('goes on with the watch that an earlier process began', async () => {
+  test.runIf(scene.hasSecond)('continues the watch that an earlier process began', async () => {
     const hers = await scene.start(await scene.join('alice'));
     const looks: number[][] = [];
     scene.advance(LEASE + 1);
@@ -458,7 +458,7 @@ function promisesOfSharedWatches(scene: Scene): void {
     expect(idsOf(await scene.recover(bob))).toEqual([hers.lease.task]);
   });
 
-  test('leaves them alone without end where they may run without end, but for an operator who ends the worker', async () => {
+  test('never takes them over if they have no time limit, unless an operator ends the worker', async () => {
     const [alice, bob] = [await scene.join('alice', { mayRunFor: 'none' }), await scene.join('bob')];
     const hers = await scene.start(alice);
     for (let day = 0; day < 10; day += 1) {
@@ -482,7 +482,7 @@ function promisesOfLeaving(scene: Scene): void {
     ]);
   });
 
-  test('knows a worker that left no more', async () => {
+  test('does not know a worker that left', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     await scene.start(alice);
     await scene.store.tasks.leave(alice);
@@ -539,7 +539,7 @@ function promisesOfBlame(scene: Scene): void {
     expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['beside_others', 'beside_others']);
   });
 
-  test('counts what was settled before no more', async () => {
+  test('does not count tasks that were settled before', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const first = await scene.start(alice);
     await scene.start(alice);
@@ -565,7 +565,7 @@ function promisesOfBlame(scene: Scene): void {
     expect(hows(recovered)).toEqual(['beside_others', 'beside_others', 'beside_others']);
   });
 
-  test('keeps what was found when the one that took it over is lost too', async () => {
+  test('keeps this result when the worker that took it over is lost too', async () => {
     const bob = await scene.join('bob');
     await scene.start(await scene.join('alice'));
     expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['alone']);
@@ -587,7 +587,7 @@ function promisesOfBlame(scene: Scene): void {
     expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['alone']);
   });
 
-  test('says of a worker that had been told to stop that it was stopping, of all that it ran', async () => {
+  test('says of all tasks of a stopping worker that it was stopping', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     await scene.start(alice);
     await scene.store.tasks.stopping(alice);
@@ -597,7 +597,7 @@ function promisesOfBlame(scene: Scene): void {
     expect(hows(await scene.recoverAfterSilence(bob))).toEqual(['while_stopping']);
   });
 
-  test('says nothing of the kind about what expired while it waited', async () => {
+  test('says nothing of this for a task that expired while it waited', async () => {
     const bob = await scene.join('bob');
     await scene.enqueue({ deadline: scene.now() + 1_000, delay: 500_000 });
     scene.advance(1_000);
@@ -666,7 +666,7 @@ function promisesOfExpiry(scene: Scene): void {
     expect(await scene.claimTask(bob, id)).toMatchObject({ lease: { execution: 1 }, facts: { executions: 1 } });
   });
 
-  test('leaves alone what is held, waits for a person, runs or has ended', async () => {
+  test('does not expire tasks that are held, wait for a person, run or have ended', async () => {
     const bob = await scene.join('bob');
     const deadline = scene.now() + 5_000;
     const [held, manual, running, done] = (await scene.enqueue(...Array.from({ length: 4 }, () => ({ deadline })))) as [
@@ -703,7 +703,7 @@ function promisesOfExpiry(scene: Scene): void {
     expect(await scene.recover(bob, 3)).toEqual([]);
   });
 
-  test('never stops claims: they hand out what has not expired, and some of what has', async () => {
+  test('does not block claims: they return tasks that have not expired, and some that have', async () => {
     const bob = await scene.join('bob');
     const deadline = scene.now() + 1_000;
     const late = { elsewhere: { queue: 'reports', deadline }, before: { deadline }, later: { deadline, delay: 500 } };

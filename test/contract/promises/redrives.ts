@@ -197,7 +197,7 @@ export function promisesOfRedrives(factory: StoreFactory): void {
       });
     });
 
-    test('skips what somebody acted on since, and says why', async () => {
+    test('skips tasks on which somebody acted meanwhile, and says why', async () => {
       const ids = (await endedTasks(4)) as [number, number, number, number];
       const unique = { unique: { key: 'u', while: 'unfinished', onConflict: 'reject' } } as const;
       const blocked = await endedTask('fs.locked', unique);

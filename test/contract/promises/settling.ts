@@ -23,9 +23,9 @@ export function promisesOfSettling(factory: StoreFactory): void {
   const scene = useScene(factory);
 
   describe('where it leads', () => promisesOfStates(scene));
-  describe('what it adds up', () => promisesOfDeltas(scene));
-  describe('what it is guarded by', () => promisesOfAnswers(scene));
-  describe('what it leaves behind', () => promisesOfEvidence(scene));
+  describe('what it counts', () => promisesOfDeltas(scene));
+  describe('when it is refused', () => promisesOfAnswers(scene));
+  describe('what it records', () => promisesOfEvidence(scene));
 }
 
 function promisesOfStates(scene: Scene): void {

@@ -23,7 +23,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
   const revisionOf = async (source = S) => (await sources().state(source))?.revision ?? 0;
 
   describe('revisions', () => {
-    test('a source has no state until a settlement makes one, which later claims are told', async () => {
+    test('a source has no state until a settlement makes one, which later claims return', async () => {
       const worker = await scene.join();
       const first = await scene.start(worker);
       expect(first.sourceState).toBeUndefined();
@@ -64,7 +64,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       },
     );
 
-    test('a settlement that was made from a state that is gone is told that there is none', async () => {
+    test('a settlement made from a state that was removed gets the answer that there is none', async () => {
       const worker = await scene.join();
       await restrict(scene, S);
       const claimed = await scene.start(worker);
@@ -78,7 +78,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.settle(claimed, succeeded())).toMatchObject({ answer: 'settled' });
     });
 
-    test('what says nothing of its source is settled whatever state that is in', async () => {
+    test('a settlement that does not concern its source is written, whatever the state of the source', async () => {
       const worker = await scene.join();
       const [one, two, three] = [await scene.start(worker), await scene.start(worker), await scene.start(worker)];
       await restrict(scene, S);
@@ -246,7 +246,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await sources().change(S, from(await revisionOf(), { refunds }))).toBe(true);
     };
 
-    test('a charge is taken back once, and the history says so', async () => {
+    test('a charge is refunded once, and the history says so', async () => {
       const worker = await scene.join();
       const claimed = await charged(worker);
       const { task } = claimed.lease;
@@ -324,7 +324,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.find(first.lease.task)).toMatchObject({ state: 'succeeded', charged: [] });
     });
 
-    test('what is charged in a call may be refunded by a later settlement of the same call', async () => {
+    test('a charge may be refunded by a later settlement of the same call', async () => {
       const worker = await scene.join();
       const [one, two] = (await startAll(worker, 2)) as [Claimed, Claimed];
       const { task, execution } = one.lease;
@@ -349,7 +349,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(answers).toMatchObject([{ answer: 'settled' }, { answer: 'changed', facts: { charged: [] } }]);
     });
 
-    test('what waits for the verdict on its source says so to its next claim, unless it was refunded', async () => {
+    test('a task that waits for the verdict on its source says so to its next claim, unless it was refunded', async () => {
       const worker = await scene.join();
       const ending = await charged(worker, lastStraw());
       const spared = await charged(worker, lastStraw());
@@ -506,7 +506,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.claim(worker)).toMatchObject([{ lease: { task: ids[1] }, probe: true }]);
     });
 
-    test('starts are spaced, and a claim takes no more than fit', async () => {
+    test('starts are spaced, and a claim takes only as many tasks as the pace allows', async () => {
       const worker = await scene.join();
       await restrict(scene, 'a', { cause: 'breaker', pace: { perSecond: 2, burst: 1 } });
       const a = await scene.enqueue(...Array(4).fill({ source: 'a' }));
@@ -522,7 +522,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.claim(worker, { only: [a[3] as number] })).toEqual([]);
     });
 
-    test('who comes late catches up by the burst and no more', async () => {
+    test('after a pause, a claim takes the burst and no more', async () => {
       const worker = await scene.join();
       await restrict(scene, S, { cause: 'breaker', pace: { perSecond: 10, burst: 3 } });
       const ids = await scene.enqueue(...Array(9).fill({}));
@@ -586,7 +586,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       );
     });
 
-    test('once it ramps no more, the order of its queue rules alone', async () => {
+    test('after the ramp, only the order of its queue counts', async () => {
       const worker = await scene.join();
       const backlog = await scene.enqueue({}, {});
       await restrict(scene, S, { cause: 'breaker', ramping: true, pace: { perSecond: 10, burst: 1 } });
@@ -611,7 +611,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(idsOf(await scene.claim(worker))).toEqual([three]);
     });
 
-    test('says when a claim has left no ready task of a source with a state', async () => {
+    test('says that a claim took the last ready task of a source with a state', async () => {
       const worker = await scene.join();
       await restrict(scene, S);
       await scene.enqueue({}, { type: 'other' }, { source: 'b' });
@@ -659,7 +659,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await scene.store.tasks.recalls(worker, [probe.lease])).held).toEqual([]);
     });
 
-    test('hints that workers may have work when a settlement opens a source, and something to give back when one shuts it', async () => {
+    test('notifies workers when a settlement opens a source, and when one holds it', async () => {
       const worker = await scene.join();
       const news: string[] = [];
       const heard = (what: string) =>
@@ -673,7 +673,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       await heard('work');
     });
 
-    test('many sources that open at the same time all open, and until they have, a claim says that it is not done', async () => {
+    test('many sources that open at the same time all open; until then, a claim says that there is more to do', async () => {
       const worker = await scene.join();
       const names = Array.from({ length: 450 }, (_, n) => `s${n}`);
       for (const name of names) await restrict(scene, name, { cause: 'breaker', shutFor: 1_000 });
@@ -765,7 +765,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(await scene.claim(worker, { only: [left?.id as number] })).toEqual([]);
     });
 
-    test('a task that was given a token needs none for its next retry unless that says so', async () => {
+    test('a task that took a token needs none for its next retry unless the decision says so', async () => {
       const worker = await scene.join();
       await needTokens(worker, 1);
       const [claimed] = (await take(worker)).tasks;
@@ -774,7 +774,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await take(worker)).count).toBe(20);
     });
 
-    test('ten successes bring a token, whether their source has a state or not', async () => {
+    test('ten successes add a token, whether their source has a state or not', async () => {
       const worker = await scene.join();
       for (const states of [0, 1]) {
         await needTokens(worker, 21);

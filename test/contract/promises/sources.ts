@@ -19,7 +19,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker))).toEqual([held, late]);
   });
 
-  test('keeps the queue’s order through a shutting', async () => {
+  test('keeps the queue’s order during a hold', async () => {
     const worker = await scene.join();
     const ids = await scene.enqueue({ source: 'a' }, { source: 'b' }, { source: 'a' }, { source: 'b' });
     await scene.store.sources.hold('a', eva);
@@ -61,7 +61,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(await scene.store.records.sources()).toEqual([]);
   });
 
-  test('claims nothing of a paused queue, and goes on in order when it is resumed', async () => {
+  test('claims nothing of a paused queue, and continues in order when it is resumed', async () => {
     const worker = await scene.join();
     const ids = await scene.enqueue({ queue: 'mail' }, { queue: 'mail', type: 'other' });
     const [elsewhere] = await scene.enqueue({});

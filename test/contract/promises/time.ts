@@ -82,7 +82,7 @@ export function promisesOfTime(factory: StoreFactory): void {
     expect(createdAt).toBe(seen);
   });
 
-  test('is not carried away when the wall clock is put right a little short of it', async () => {
+  test('does not jump ahead when the wall clock is corrected to slightly less than before', async () => {
     await scene.enqueueOne();
     scene.world.clock.jumpWall(-3_600_000);
     const { createdAt: before } = await scene.find(await scene.enqueueOne());
@@ -92,7 +92,7 @@ export function promisesOfTime(factory: StoreFactory): void {
     expect(createdAt - before).toBeLessThan(1_000);
   });
 
-  test('goes on although the wall clock was set back: nothing waits for it to catch up', async () => {
+  test('continues although the wall clock was set back: nothing waits until it has caught up', async () => {
     const worker = await scene.join();
     const [before] = await scene.enqueue({ delay: 10_000 });
     scene.world.clock.jumpWall(-3_600_000);

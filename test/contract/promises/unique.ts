@@ -43,7 +43,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     expect(receipts.map(({ created }) => created)).toEqual([true, true, true, true]);
   });
 
-  test('are asked only for what its key does not know: the same enqueue again is answered the same', async () => {
+  test('are checked only if the key is new: the same enqueue again has the same receipt', async () => {
     const again = { ...unique('waiting', 'replace'), key: 'k' };
     const first = await scene.enqueueOne(again);
 
@@ -61,7 +61,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     expect(ids).not.toContain(known);
   });
 
-  test('leave the key of what was not recorded unused', async () => {
+  test('leave the key of a task that was not recorded unused', async () => {
     const worker = await scene.join();
     const first = await scene.start(worker, unique('unfinished'));
     const given = { ...unique('unfinished'), key: 'k' };
@@ -386,22 +386,25 @@ function promisesOfRejecting(scene: Scene): void {
 }
 
 function promisesToOperators(scene: Scene): void {
-  test.each(ENDED)('does not bring a task that is %s back beside another one, and is told which', async (state) => {
-    const old = await taskIn(scene, state, 'unfinished');
-    const id = await scene.enqueueOne(unique('unfinished'));
+  test.each(ENDED)(
+    'does not put back a task that is %s beside another one, and the error names that one',
+    async (state) => {
+      const old = await taskIn(scene, state, 'unfinished');
+      const id = await scene.enqueueOne(unique('unfinished'));
 
-    expect(await scene.move(old, { verb: 'retry' })).toEqual({
-      id: old,
-      moved: false,
-      from: state,
-      why: 'conflict',
-      occupiedBy: id,
-    });
-    expect(await scene.stateOf(old)).toBe(state);
-    await scene.move(id, { verb: 'cancel' });
-    expect(await scene.move(old, { verb: 'retry' })).toMatchObject({ moved: true, to: 'ready' });
-    expect(await enqueue(scene, unique('unfinished'))).toEqual({ id: old, created: false });
-  });
+      expect(await scene.move(old, { verb: 'retry' })).toEqual({
+        id: old,
+        moved: false,
+        from: state,
+        why: 'conflict',
+        occupiedBy: id,
+      });
+      expect(await scene.stateOf(old)).toBe(state);
+      await scene.move(id, { verb: 'cancel' });
+      expect(await scene.move(old, { verb: 'retry' })).toMatchObject({ moved: true, to: 'ready' });
+      expect(await enqueue(scene, unique('unfinished'))).toEqual({ id: old, created: false });
+    },
+  );
 
   test('cannot answer a task with a retry while a newer one waits, but with anything else', async () => {
     const old = await taskIn(scene, 'needs_manual', 'waiting');
@@ -412,7 +415,7 @@ function promisesToOperators(scene: Scene): void {
     expect(await scene.stateOf(id)).toBe('ready');
   });
 
-  test('brings back the rest of a selection: of two with one key the first', async () => {
+  test('puts back the rest of a selection; of two tasks with one key, the first', async () => {
     const worker = await scene.join();
     const dead: number[] = [];
     for (const task of [unique('unfinished'), unique('unfinished'), {}, {}]) {

@@ -53,7 +53,7 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
     await store.upkeep.close();
   });
 
-  test('finishes what was called before it was closed', async () => {
+  test('finishes calls that were made before the close', async () => {
     const { store } = scene;
     const calls = Array.from({ length: 5 }, () => store.tasks.enqueue([newTask()]));
     await scene.closeStore();
@@ -85,7 +85,7 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
     expect(await scene.store.tasks.enqueue([newTask({ key: 'k' })])).toMatchObject([{ created: false }]);
   });
 
-  test('hints when work was enqueued, until it is told to stop', async () => {
+  test('notifies listeners when tasks were enqueued, until it is stopped', async () => {
     let hints = 0;
     const heard = new Promise<void>((resolve) => {
       const stop = scene.store.upkeep.onNews(() => {

@@ -1,10 +1,11 @@
 import type { Milliseconds } from './duration.ts';
+import { ACTIONS } from './task.ts';
 
 /** `stopped`: it stopped itself. `done`: every task has been put back, and how each went is known. The last three are final. */
 export type RedriveState = 'running' | 'paused' | 'stopped' | 'done' | 'cancelled';
 
 /** The tasks that a redrive can put back, by state. */
-export const REDRIVABLE_STATES = ['dead', 'needs_manual', 'cancelled'] as const;
+export const REDRIVABLE_STATES = ACTIONS.redrive.from;
 export type RedrivableState = (typeof REDRIVABLE_STATES)[number];
 
 /**

@@ -1,16 +1,11 @@
 import type { Milliseconds } from './duration.ts';
-import type { TaskState } from './task.ts';
+import { OVER_STATES } from './task.ts';
 
 /** So often one of all workers removes what is old. */
 export const PRUNE_EVERY: Milliseconds = 3_600_000;
 
 /** The states in which a task can be removed. `needs_manual` has not ended, so its tasks are removed only if it is named. */
-export const REMOVABLE_STATES = [
-  'succeeded',
-  'dead',
-  'cancelled',
-  'needs_manual',
-] as const satisfies readonly TaskState[];
+export const REMOVABLE_STATES = OVER_STATES;
 export type RemovableState = (typeof REMOVABLE_STATES)[number];
 
 /** How long a task is kept after it has ended. */

@@ -30,16 +30,8 @@ export const TASK_STATES = [
 export type TaskState = (typeof TASK_STATES)[number];
 
 /** The states in which a task can be imported: every state except running. */
-export const IMPORT_STATES = [
-  'scheduled',
-  'ready',
-  'held',
-  'succeeded',
-  'needs_manual',
-  'dead',
-  'cancelled',
-] as const satisfies readonly TaskState[];
-export type ImportState = (typeof IMPORT_STATES)[number];
+export type ImportState = Exclude<TaskState, 'running'>;
+export const IMPORT_STATES: readonly ImportState[] = TASK_STATES.filter((state) => state !== 'running');
 
 /** The one table of legal transitions. A state change that is not in it cannot be written. */
 export const TRANSITIONS = {
@@ -69,7 +61,7 @@ export function isLegal(from: From, to: TaskState): boolean {
 export const ACTIONS = {
   cancel: { from: ['scheduled', 'ready', 'held', 'needs_manual'], to: 'cancelled' },
   retry: { from: ['scheduled', 'succeeded', 'needs_manual', 'dead', 'cancelled'], to: 'ready' },
-  redrive: { from: ['needs_manual', 'dead', 'cancelled'], to: 'ready' },
+  redrive: { from: ['dead', 'needs_manual', 'cancelled'], to: 'ready' },
   hold: { from: ['scheduled', 'ready'], to: 'held' },
   release: { from: ['held'], to: 'when due' },
   resolve: { from: ['needs_manual'], to: 'as answered' },
@@ -97,13 +89,16 @@ export function actionLeads(
 export const ENDED_STATES = ['succeeded', 'dead', 'cancelled'] as const satisfies readonly TaskState[];
 
 /** Whether a task in this state has ended. */
-export function hasEnded(state: TaskState): boolean {
+export function hasEnded(state: TaskState): state is (typeof ENDED_STATES)[number] {
   return (ENDED_STATES as readonly TaskState[]).includes(state);
 }
 
-/** Whether nothing more happens by itself: the task has ended, or a person must answer. */
+/** The states in which nothing more happens by itself: the task has ended, or a person must answer. */
+export const OVER_STATES = [...ENDED_STATES, 'needs_manual'] as const satisfies readonly TaskState[];
+
+/** Whether a task in this state has ended or needs a person. */
 export function isOver(state: TaskState): boolean {
-  return hasEnded(state) || state === 'needs_manual';
+  return (OVER_STATES as readonly TaskState[]).includes(state);
 }
 
 /** Whether the task runs without anybody's action, now or when it is due. */

@@ -1,5 +1,6 @@
 import { isFamily, isReason } from '../failure/outcome.ts';
 import { REMOVABLE_STATES } from '../retention.ts';
+import { isOver, TASK_STATES } from '../task.ts';
 import type { KeepForInput, RetentionOptions } from '../worker/retention-options.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
 import { entriesOf, field, fields, type Shape, spanOption } from './shapes.ts';
@@ -80,8 +81,8 @@ const OTHERWISE_CALLED = Object.fromEntries([
   ...['completed', 'complete', 'done', 'success'].map((name) => [name, "Did you mean 'succeeded'?"]),
   ...['failed', 'abandoned', 'discarded', 'quarantined'].map((name) => [name, "Did you mean 'dead'?"]),
   ['default', `Each state has its own time: ${REMOVABLE_STATES.join(', ')}.`],
-  ...['scheduled', 'ready', 'running', 'held'].map((name) => [
-    name,
+  ...TASK_STATES.filter((state) => !isOver(state)).map((state) => [
+    state,
     'Tasks that have not ended are never removed. Cancel them first.',
   ]),
 ]);

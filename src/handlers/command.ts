@@ -464,49 +464,37 @@ async function start(
 
 async function startFailure(error: NodeJS.ErrnoException, { argv, cwd, program }: CommandInput): Promise<Error> {
   const name = visible(argv[0] as string, 200);
-  const startFailed = (kind: FailureKind, reason: Reason, message: string): Failed =>
-    failed(message, { kind, reason, code: error.code as string, cause: error });
-  switch (error.code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      if (!(await isDirectory(cwd))) {
-        return startFailed(
-          'transient',
-          'process.cwd_missing',
-          `${name} was not started: there is no directory ${visible(cwd, 200)}.`,
-        );
-      }
-      if (program !== undefined) {
-        const was = `It was ${visible(program, 200)} when the command was recorded.`;
-        return startFailed('transient', 'process.not_found', `${name} was not found. ${was}`);
-      }
-      return startFailed(
-        'permanent',
-        'process.not_found',
-        `${name} was not found, or the interpreter in its first line was not found.`,
-      );
-    case 'EACCES':
-      return startFailed(
-        'permanent',
-        'process.not_executable',
-        `${name} must not be executed, or its folder must not be entered.`,
-      );
-    case 'E2BIG':
-      return startFailed(
-        'permanent',
-        'too_large',
-        `The arguments and the environment of ${name} are larger than the system allows.`,
-      );
-    case 'EAGAIN':
-      return startFailed(
-        'transient',
-        'resource.limit',
-        `${name} was not started: the system allows no more processes at the moment.`,
-      );
-    default:
-      return error;
+  const { code = '' } = error;
+  const startFailed = (kind: FailureKind, reason: Reason, what: string): Failed =>
+    failed(`${name} ${what}.`, { kind, reason, code, cause: error });
+  if (code === 'ENOENT' || code === 'ENOTDIR') {
+    if (!(await isDirectory(cwd))) {
+      const what = `was not started: there is no directory ${visible(cwd, 200)}`;
+      return startFailed('transient', 'process.cwd_missing', what);
+    }
+    if (program !== undefined) {
+      const what = `was not found. It was ${visible(program, 200)} when the command was recorded`;
+      return startFailed('transient', 'process.not_found', what);
+    }
   }
+  const found = START_FAILURES[code];
+  return found ? startFailed(...found) : error;
 }
+
+const NOT_FOUND = [
+  'permanent',
+  'process.not_found',
+  'was not found, or the interpreter in its first line was not found',
+] as const;
+
+/** Why a command was not started, by the code of the system's error. */
+const START_FAILURES: Readonly<Record<string, readonly [kind: FailureKind, reason: Reason, what: string]>> = {
+  ENOENT: NOT_FOUND,
+  ENOTDIR: NOT_FOUND,
+  EACCES: ['permanent', 'process.not_executable', 'must not be executed, or its folder must not be entered'],
+  E2BIG: ['permanent', 'too_large', 'has arguments and an environment that are larger than the system allows'],
+  EAGAIN: ['transient', 'resource.limit', 'was not started: the system allows no more processes at the moment'],
+};
 
 async function isDirectory(path: string): Promise<boolean> {
   try {

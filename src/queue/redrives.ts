@@ -11,19 +11,16 @@ import {
   redriveTime,
 } from '../redrive.ts';
 import { show } from '../show.ts';
-import type { RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
+import type { NameFilter, RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
 import type { Store } from '../store/store.ts';
 import { RedriveDriver } from '../worker/redrive-driver.ts';
 import { LONGEST_NOTE } from './import.ts';
 import { type ActionOptions, by } from './operate.ts';
 
 /** Which ended tasks a redrive puts back. A filter that is left out selects all. */
-export interface RedriveFilterOptions {
+export interface RedriveFilterOptions extends NameFilter {
   /** Default: `dead` only. */
   readonly states?: readonly RedrivableState[];
-  readonly types?: readonly string[];
-  readonly queues?: readonly string[];
-  readonly sources?: readonly string[];
   /** Reasons (`fs.locked`) and families of them (`fs.*`). */
   readonly reasons?: readonly string[];
   /** Fingerprints of the last failure, as in the history and the log. */

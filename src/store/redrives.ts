@@ -1,14 +1,19 @@
 import type { Milliseconds } from '../duration.ts';
 import type { RedrivableState, RedriveProgress, RedriveSkip, RedriveState } from '../redrive.ts';
 
-/** Which tasks a redrive puts back. A filter that is left out selects all. */
-export interface RedriveFilter {
-  readonly states: readonly RedrivableState[];
+/** Tasks of these types, of these queues, and so on. What is left out excludes nothing. */
+export interface NameFilter {
   readonly types?: readonly string[];
   readonly queues?: readonly string[];
   readonly sources?: readonly string[];
-  /** A task's last decision had one of these reasons, or one of these families, such as `fs` for `fs.locked`. */
+  /** Reasons of their last decisions. */
   readonly reasons?: readonly string[];
+}
+
+/** Which tasks a redrive puts back. A filter that is left out selects all. */
+export interface RedriveFilter extends NameFilter {
+  readonly states: readonly RedrivableState[];
+  /** One of the reasons, or of these families, such as `fs` for `fs.locked`. */
   readonly families?: readonly string[];
   /** The fingerprint of the last failure. */
   readonly fingerprints?: readonly string[];

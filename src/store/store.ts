@@ -7,7 +7,7 @@ import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
 import type { ImportState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
-import type { RedriveStore } from './redrives.ts';
+import type { NameFilter, RedriveStore } from './redrives.ts';
 
 /**
  * The interface between Holdfast and a database. A store keeps facts and hands out leases. It never decides about a retry and
@@ -587,12 +587,8 @@ export type HeldBy =
   | 'queue_paused'
   | 'no_worker';
 
-export interface ListFilter {
+export interface ListFilter extends NameFilter {
   readonly states?: readonly TaskState[];
-  readonly types?: readonly string[];
-  readonly queues?: readonly string[];
-  readonly sources?: readonly string[];
-  readonly reasons?: readonly string[];
   /** Only tasks with a smaller id than this. */
   readonly before?: number;
   readonly limit: number;

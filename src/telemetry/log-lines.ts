@@ -217,7 +217,7 @@ function startOf({ facts }: Claimed): Started {
 }
 
 function eventOf({ state, decision, outcome }: Settled): LogEvent {
-  if (state === 'succeeded' || state === 'dead' || state === 'cancelled') return `ended.${state}`;
+  if (hasEnded(state)) return `ended.${state}`;
   if (state === 'needs_manual') return 'needs_manual';
   if (outcome.kind === 'loss') return 'waiting.recovery';
   if (outcome.kind === 'interruption') return 'waiting.handed_back';
@@ -286,7 +286,7 @@ function lineOfAction({ task, type, queue, source, at, actor, verb, note, from, 
 const REASONS_OF_ACTIONS: Readonly<Record<string, string>> = { cancel: 'cancelled', supersede: 'unique.superseded' };
 
 function eventOfAction(verb: string, to: TaskState): LogEvent {
-  if (to === 'succeeded' || to === 'dead' || to === 'cancelled') return `ended.${to}`;
+  if (hasEnded(to)) return `ended.${to}`;
   if (to === 'running') return 'cancel_requested';
   if (to === 'held') return 'held';
   if (verb === 'redrive') return 'redriven';

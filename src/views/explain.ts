@@ -3,7 +3,7 @@ import type { Because } from '../failure/decide.ts';
 import { failureOf } from '../failure/foresee.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { ActionEntry, HistoryEntry } from '../store/store.ts';
-import { isOver } from '../task.ts';
+import { isOver, isWaiting } from '../task.ts';
 import { agoInFull, doneBy } from './done-by.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
 import { lastDecision } from './last-decision.ts';
@@ -56,7 +56,7 @@ export function explain(known: Known): Explanation {
 }
 
 function waits({ task }: Known): boolean {
-  return task.state === 'ready' || task.state === 'scheduled';
+  return isWaiting(task.state);
 }
 
 // ── What is said first, what happens next, and what can be done ──

@@ -298,12 +298,10 @@ function screen(
     terminal.result(`  ${out.glyph(SIGNS[kind])} ${text}`);
     terminal.result(`      ${out.paint('idle', command)}`);
   }
-  const totals = totalsOf(counts)
-    .filter(([, count]) => count > 0)
-    .map(([state, count]) => {
-      const { text, style } = signOf(state);
-      return out.paint(style, `${text} ${count} ${stateWords(state)}`);
-    });
+  const totals = Object.entries(totalsOf(counts)).flatMap(([state, count]) => {
+    const { text, style } = signOf(state as ShownState);
+    return count === 0 ? [] : [out.paint(style, `${text} ${count} ${stateWords(state as ShownState)}`)];
+  });
   terminal.result(`Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`);
   terminal.result(`Due      ${dueLine(counts, now)}`);
   const lines = workerLines(alive, now);
@@ -311,19 +309,11 @@ function screen(
   terminal.result(`Store    ${visible(store)}`);
 }
 
-function totalsOf({ byState, retrying }: Counts): (readonly [ShownState, number])[] {
-  const { scheduled, ready, running, held, needs_manual, dead, succeeded, cancelled } = byState;
-  return [
-    ['running', running],
-    ['ready', ready],
-    ['retrying', retrying],
-    ['scheduled', scheduled - retrying],
-    ['held', held],
-    ['needs_manual', needs_manual],
-    ['dead', dead],
-    ['succeeded', succeeded],
-    ['cancelled', cancelled],
-  ];
+/** In the order in which they are shown. */
+function totalsOf({ byState, retrying }: Counts): Readonly<Record<ShownState, number>> {
+  const { running, ready, held, needs_manual, dead, succeeded, cancelled } = byState;
+  const scheduled = byState.scheduled - retrying;
+  return { running, ready, retrying, scheduled, held, needs_manual, dead, succeeded, cancelled };
 }
 
 function dueLine({ due, nextDueAt }: Counts, now: number): string {

@@ -1,16 +1,11 @@
-import { TASK_STATES, type TaskState } from '../../task.ts';
+import type { ListFilter } from '../../store/store.ts';
+import { TASK_STATES } from '../../task.ts';
 import { visible } from '../../views/visible.ts';
 import { usage } from '../problem.ts';
 import { nearest } from '../suggest.ts';
 
 /** What a list is narrowed to: terms joined by AND, the values of a term by OR. */
-export interface Filter {
-  readonly states?: readonly TaskState[];
-  readonly types?: readonly string[];
-  readonly queues?: readonly string[];
-  readonly sources?: readonly string[];
-  readonly reasons?: readonly string[];
-}
+export type Filter = Omit<ListFilter, 'before' | 'limit'>;
 
 /** The keys of terms, and the members of a filter that they become. */
 export const FILTER_KEYS = {

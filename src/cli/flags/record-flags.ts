@@ -5,7 +5,7 @@ import { presetFor } from '../../failure/presets.ts';
 import type { EnqueueOptions } from '../../queue/enqueue.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { HIGHEST_PRIORITY, isOver } from '../../task.ts';
+import { HIGHEST_PRIORITY, isOver, isWaiting } from '../../task.ts';
 import { isOwnType, summaryOf } from '../../views/task-text.ts';
 import { until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
@@ -94,7 +94,7 @@ export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Pr
   }
   const now = holdfast.now();
   const due = task.dueAt === undefined ? '' : `, due ${until(task.dueAt.getTime(), now)}`;
-  const word = task.state === 'ready' || task.state === 'scheduled' ? 'queued' : task.state;
+  const word = isWaiting(task.state) ? 'queued' : task.state;
   return `${glyph} #${task.id} ${word} (${visible(task.source)}${due})`;
 }
 

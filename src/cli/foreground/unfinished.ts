@@ -1,9 +1,9 @@
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { TaskState } from '../../task.ts';
+import { isOver, TASK_STATES } from '../../task.ts';
 
 /** The states in which something still happens by itself. */
-const UNFINISHED = ['scheduled', 'ready', 'running'] as const satisfies readonly TaskState[];
+const UNFINISHED = TASK_STATES.filter((state) => !isOver(state) && state !== 'held');
 
 const PAGE = 1_000;
 

@@ -1,6 +1,6 @@
 import { FULL, REFILL_EVERY } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
-import { TASK_STATES, type TaskState } from '../../task.ts';
+import { isOver, TASK_STATES, type TaskState } from '../../task.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
@@ -65,8 +65,8 @@ export class PostgresRecords implements Records {
       `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${reason}${more} ORDER BY t.id DESC LIMIT $2)`;
     const pages = states.map((state) => {
       if (state === 'succeeded') return page('succeeded', 'true', inSources);
-      const table = isLive(state) ? 'live' : 'ended';
-      return page(table, `t.state = '${state}'`, isLive(state) ? ofBody : inSources);
+      const [table, more] = isOver(state) ? ['ended', inSources] : ['live', ofBody];
+      return page(table, `t.state = '${state}'`, more);
     });
     if (pages.length === 0) return Promise.resolve([]);
     return this.#records(
@@ -237,10 +237,6 @@ const SOURCES = `
   LEFT JOIN (SELECT a.source, count(*) AS running FROM $.live l JOIN $.lanes a ON a.id = l.lane WHERE l.state = 'running'
     GROUP BY a.source) r ON r.source = n.name
   ORDER BY n.name COLLATE "C"`;
-
-function isLive(state: TaskState): boolean {
-  return state === 'scheduled' || state === 'ready' || state === 'running' || state === 'held';
-}
 
 interface EventRow {
   readonly execution: ExecutionRow | null;

@@ -1,4 +1,4 @@
-import { actionLeads, type TaskState } from '../../task.ts';
+import { actionLeads, isWaiting, type TaskState } from '../../task.ts';
 import type { Move, Moved } from '../store.ts';
 import { type Action, recordAction } from './actions.ts';
 import type { Sql } from './driver.ts';
@@ -33,7 +33,7 @@ export class Moving {
     const occupiedBy = this.#uniques.follow(id, found.row.unique_while, from, to);
     if (occupiedBy !== undefined) return { id, moved: false, from, why: 'conflict', occupiedBy };
     this.#places.leave(found);
-    if (to === 'scheduled' || to === 'ready') this.#wait(found, move, now);
+    if (isWaiting(to)) this.#wait(found, move, now);
     else this.#rest(found, to, move, now);
     recordAction(this.#sql, { ...actionOf(id, move), from, to }, now);
     return { id, moved: true, from, to };

@@ -5,6 +5,7 @@ import { SummaryReporter } from './test/summary-reporter.ts';
 const SLOW = [
   'test/process/**/*.test.ts',
   'test/docs/**/*.test.ts',
+  'test/mistakes/compiler.test.ts',
   'test/postgres/cluster.test.ts',
   'test/store/postgres-{connections,opening,lost-answers,open-transactions,sizes,storm,wake}.test.ts',
 ];
@@ -16,7 +17,7 @@ const WHO_PAYS = ['test/who-pays/**/*.test.ts'];
 const WAITING = ['test/process/{outage,redrive}.test.ts'];
 
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
-const SLICE = ['test/docs/**/*.test.ts', 'test/process/{durability,worker}.test.ts'];
+const SLICE = ['test/docs/**/*.test.ts', 'test/mistakes/compiler.test.ts', 'test/process/{durability,worker}.test.ts'];
 
 /** What `npm run check:fast` runs: rules and text, without a store, and nothing that takes a second by itself. */
 const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architecture.test.ts'];

@@ -1,8 +1,10 @@
-// Writes docs/reasons.md from what was built.
+// Writes docs/reasons.md and docs/errors.md from what was built.
 import { writeFileSync } from 'node:fs';
+import { ERRORS } from '../dist/error-codes.js';
 import { describeBackoff } from '../dist/failure/backoff.js';
 import { ENGINE_REASONS, REASONS } from '../dist/failure/classify/reasons.js';
 import { answerFor, standard } from '../dist/failure/policy.js';
+import { errorsPage } from './errors-page.mjs';
 import { reasonsPage } from './reasons-page.mjs';
 
 const page = reasonsPage({
@@ -12,3 +14,4 @@ const page = reasonsPage({
   backoff: describeBackoff,
 });
 writeFileSync(new URL('../docs/reasons.md', import.meta.url), page);
+writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsPage(ERRORS));

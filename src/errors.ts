@@ -1,32 +1,6 @@
-/**
- * Every code that an error of Holdfast can carry. Programs branch on the code; the message is for people and may change.
- */
-export const ERROR_CODES = [
-  'invalid_input',
-  'invalid_policy',
-  'invalid_config',
-  'payload_rejected',
-  'payload_too_large',
-  'unknown_type',
-  'task_not_found',
-  'worker_not_found',
-  'redrive_not_found',
-  'state_conflict',
-  'redrive_conflict',
-  'unique_conflict',
-  'lease_lost',
-  'store_busy',
-  'store_read_only',
-  'store_full',
-  'store_corrupt',
-  'store_too_new',
-  'store_unsupported',
-  'store_unavailable',
-  'store_replaced',
-  'store_io',
-  'closed',
-] as const;
-export type ErrorCode = (typeof ERROR_CODES)[number];
+import type { ErrorCode } from './error-codes.ts';
+
+export { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 /** The base of all errors of Holdfast. It has a stable `code`, and a message that says what happened, why, and what to do next. */
 export class HoldfastError extends Error {
@@ -118,7 +92,9 @@ export class TaskNotFoundError extends HoldfastError {
 
   constructor(task: number | string) {
     const name = typeof task === 'number' ? `#${task}` : `with the key '${task}'`;
-    super('task_not_found', `There is no task ${name} in this store. It may be in another store.`);
+    const isId = typeof task === 'string' && /^[1-9]\d{0,15}$/.test(task);
+    const next = isId ? `For the task with this id, pass a number: ${task}.` : 'It may be in another store.';
+    super('task_not_found', `There is no task ${name} in this store. ${next}`);
     this.task = task;
   }
 }
@@ -192,6 +168,42 @@ export class UniqueConflictError extends HoldfastError {
     this.task = task;
     this.type = type;
     this.key = key;
+  }
+}
+
+/** The task whose result was waited for has ended without one, or waits for a person. */
+export class TaskFailedError extends HoldfastError {
+  readonly task: number;
+  readonly state: string;
+  /** Of its last decision, such as `http.404`. */
+  declare readonly reason?: string;
+
+  constructor(task: number, state: string, reason: string | undefined, message: string | undefined) {
+    const why = [reason, message].filter((part) => part !== undefined).join(': ');
+    super(
+      'task_failed',
+      `Task #${task} is ${state}, so it has no result.${why === '' ? '' : ` Its last outcome: ${why}`}${/[.!?]$/.test(why) || why === '' ? '' : '.'} ` +
+        `\`explain(${task})\` says why and what can be done.`,
+    );
+    this.task = task;
+    this.state = state;
+    if (reason !== undefined) this.reason = reason;
+  }
+}
+
+/** The task had not ended within the time for which its result was waited for. It goes on. */
+export class ResultTimeoutError extends HoldfastError {
+  readonly task: number;
+  readonly state: string;
+
+  constructor(task: number, state: string, waited: string) {
+    super(
+      'result_timeout',
+      `Task #${task} is ${state} and has not ended within ${waited}. It goes on: call \`result\` again, or raise \`timeout\`.` +
+        ` \`explain(${task})\` says what it waits for.`,
+    );
+    this.task = task;
+    this.state = state;
   }
 }
 

@@ -12,8 +12,10 @@ export {
   PayloadError,
   RedriveConflictError,
   RedriveNotFoundError,
+  ResultTimeoutError,
   StateConflictError,
   StoreError,
+  TaskFailedError,
   TaskNotFoundError,
   UniqueConflictError,
   WorkerNotFoundError,
@@ -66,6 +68,7 @@ export {
   RetryLater,
   type SignalOptions,
 } from './failure/signals.ts';
+export type { AsJson, CarriedAsJson } from './json-types.ts';
 export type { LimitOptions } from './limits.ts';
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { Pace, PaceInput } from './pace.ts';
@@ -77,6 +80,7 @@ export type { ListOptions, PolicyQuestion } from './queue/inspect.ts';
 export { type HoldfastOptions, openHoldfast, type QueueOptions } from './queue/open.ts';
 export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
 export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
+export type { ResultOptions } from './queue/results.ts';
 export type { HoldSourceOptions, Sources } from './queue/sources.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
@@ -122,6 +126,7 @@ export type { ExplainedFailure } from './views/explain-failure.ts';
 export type { Check, Holder } from './views/readiness.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';
 export {
+  type DefinitionOf,
   defineTask,
   type HealthCheck,
   type LostExecution,

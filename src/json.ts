@@ -11,11 +11,17 @@ const DEEPEST = 1_000;
  * Writes a value as JSON, refusing by name and path what JSON would silently lose or change: BigInt, cycles, NaN and
  * infinities, functions, symbols, invalid dates, promises, errors, Maps, Sets and binary data, lone surrogates, NUL
  * characters, and more than 1,000 levels. `undefined` goes the way JSON sends it: members are dropped, in a list it is
- * null. An own `__proto__` stays data.
+ * null. An own `__proto__` stays data. `onChange` hears of the first value that comes back in another form: a Date, or an instance of
+ * a class.
  * @throws PayloadError with the path of the culprit, or both sizes if it is too large.
  */
-export function encodeJson(value: unknown, what: string, limit: number = DEFAULT_SIZE_LIMIT): string {
-  const text = written(value, what, limit);
+export function encodeJson(
+  value: unknown,
+  what: string,
+  limit: number = DEFAULT_SIZE_LIMIT,
+  onChange?: (change: string) => void,
+): string {
+  const text = written(value, what, limit, onChange);
   // A character is at most three bytes of UTF-8, so short texts need no counting.
   const bytes = text.length * 3 <= limit ? 0 : Buffer.byteLength(text);
   if (bytes > limit) {
@@ -28,11 +34,15 @@ export function encodeJson(value: unknown, what: string, limit: number = DEFAULT
   return text;
 }
 
-function written(value: unknown, what: string, limit: number): string {
+function written(value: unknown, what: string, limit: number, onChange?: (change: string) => void): string {
+  const above: Above = { objects: [], left: limit, nullsForUndefined: what === 'result' };
   let objection: Objection | undefined;
   try {
-    objection = objectionTo(value, { objects: [], left: limit });
-    if (!objection) return JSON.stringify(value) ?? 'null';
+    objection = objectionTo(value, above);
+    if (!objection) {
+      if (above.changed && onChange) onChange(changeIn(value, above.changed));
+      return JSON.stringify(value) ?? 'null';
+    }
   } catch (cause) {
     if (cause instanceof TooManyError) {
       const message = `The ${what} holds more values than its limit of ${limit} bytes of JSON has room for. Keep large data elsewhere and put its address in the ${what}, or raise the limit.`;
@@ -64,6 +74,10 @@ interface Objection {
 interface Above {
   readonly objects: object[];
   left: number;
+  /** A result is kept with null for `undefined` in a list; a payload that would change so is refused. */
+  readonly nullsForUndefined: boolean;
+  /** The first value that its reader gets in another form. */
+  changed?: object;
 }
 
 /** What JSON cannot carry in this value, or that it holds more values than its size allows bytes. */
@@ -93,6 +107,7 @@ function objectionToObject(value: object, above: Above): Objection | undefined {
   const plain = Object.getPrototypeOf(value) === Object.prototype;
   if (!plain && isBoxed(value)) return objectionTo(value.valueOf(), above);
   const { objects } = above;
+  if (!plain && above.changed === undefined && isChanged(value)) above.changed = value;
   const problem =
     (plain ? undefined : foreign(value)) ?? (objects.length >= DEEPEST ? `more than ${DEEPEST} levels` : undefined);
   if (problem !== undefined) return here(problem);
@@ -105,7 +120,13 @@ function objectionToObject(value: object, above: Above): Objection | undefined {
 }
 
 function isBoxed(value: object): boolean {
-  return value instanceof Number || value instanceof String || value instanceof BigInt || value instanceof Symbol;
+  return (
+    value instanceof Number ||
+    value instanceof String ||
+    value instanceof Boolean ||
+    value instanceof BigInt ||
+    value instanceof Symbol
+  );
 }
 
 /** The result of `toJSON` is written as it is: JSON does not call `toJSON` on it again. */
@@ -120,7 +141,8 @@ function objectionToContent(value: object, above: Above): Objection | undefined 
 function objectionToMembers(value: object, above: Above): Objection | undefined {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const objection = objectionTo(value[i], above);
+      const isUndefined = value[i] === undefined && !above.nullsForUndefined;
+      const objection = isUndefined ? here('undefined in a list (use null)') : objectionTo(value[i], above);
       if (objection) return { ...objection, path: `[${i}]${objection.path}` };
     }
     return undefined;
@@ -144,7 +166,45 @@ function foreign(value: object): string | undefined {
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) {
     return 'binary data (encode it as base64, or keep it elsewhere)';
   }
+  if (isInstance(value) && Object.keys(value).length === 0) {
+    return `an object of the class ${classOf(value)}, of which JSON keeps nothing`;
+  }
   return undefined;
+}
+
+/** Whether its reader gets it in another form: a Date as a text, an instance of a class without its methods. */
+function isChanged(value: object): boolean {
+  return value instanceof Date || isInstance(value);
+}
+
+/** An instance of a class that does not say how it becomes JSON. Plain objects of another realm have another `Object`. */
+function isInstance(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return (
+    prototype !== null && Object.getPrototypeOf(prototype) !== null && !Array.isArray(value) && !('toJSON' in value)
+  );
+}
+
+/** Says where a value is, and what becomes of it. */
+function changeIn(value: unknown, changed: object): string {
+  const path = pathTo(value, changed) ?? '';
+  return changed instanceof Date
+    ? `the Date at $${path} becomes the text '${changed.toISOString()}'`
+    : `the instance of ${classOf(changed)} at $${path} becomes a plain object without its methods`;
+}
+
+function pathTo(value: unknown, changed: object): string | undefined {
+  if (value === changed) return '';
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const path = pathTo(member, changed);
+    if (path !== undefined) return Array.isArray(value) ? `[${key}]${path}` : within(key, { problem: '', path }).path;
+  }
+  return undefined;
+}
+
+function classOf(value: object): string {
+  return show(value.constructor?.name ?? 'a class').slice(1, -1);
 }
 
 function objectionToText(text: string): Objection | undefined {

@@ -80,7 +80,12 @@ export function oneOf<T>(value: unknown, allowed: readonly T[], what: string): T
 /** A valid Date. */
 export function moment(value: unknown, what: string): Date {
   if (value instanceof Date && !Number.isNaN(value.getTime())) return value;
-  throw new InvalidInputError(`${what} must be a valid Date, got ${shown(value)}.`);
+  const written = typeof value === 'string' ? `'${value}'` : value;
+  const isTime = (typeof value === 'string' || typeof value === 'number') && !Number.isNaN(new Date(value).getTime());
+  const got = value instanceof Date ? 'an invalid Date' : shown(value);
+  throw new InvalidInputError(
+    `${what} must be a valid Date, got ${got}.${isTime ? ` Write new Date(${written}).` : ''}`,
+  );
 }
 
 function shown(value: unknown): string {

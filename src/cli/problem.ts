@@ -146,6 +146,8 @@ const KINDS: Readonly<Record<ProblemCode, readonly [exit: number, title: string]
   state_conflict: [EXIT.conflict, "The task's state does not allow it"],
   redrive_conflict: [EXIT.conflict, "The redrive's state does not allow it"],
   unique_conflict: [EXIT.conflict, 'Unique key is taken'],
+  task_failed: [EXIT.conflict, 'Task has no result'],
+  result_timeout: [EXIT.notFinished, 'Task has not ended in time'],
   lease_lost: [EXIT.conflict, 'Lease lost'],
   store_busy: [EXIT.store, 'Store is locked'],
   store_read_only: [EXIT.notPermitted, 'Not permitted, or read-only'],

@@ -27,7 +27,9 @@ export function optionsGiven(options: unknown): ReadOptions {
   for (const name of SPAN_OPTIONS) needUnit(given[name], name, 'invalid_policy');
   const read = parseOptions(given);
   for (const { backoff, maxAttempts } of [read, ...Object.values(read.rules ?? {})]) {
-    if (backoff?.kind !== 'schedule' || maxAttempts === undefined || maxAttempts > backoff.delays.length) continue;
+    // One try and no more switches the retries off.
+    if (backoff?.kind !== 'schedule' || maxAttempts === undefined || maxAttempts === 1) continue;
+    if (maxAttempts > backoff.delays.length) continue;
     const all = backoff.delays.length + 1;
     throw refusal(
       `maxAttempts ${maxAttempts} uses only ${maxAttempts - 1} of the ${all - 1} delays of the schedule. ` +

@@ -5,6 +5,8 @@ import { type Policy, type PolicyOptions, policyOver, readPolicy } from '../fail
 import { parseSignal } from '../failure/signals.ts';
 import { decodeJson, encodeJson } from '../json.ts';
 import { moment, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import { OTHERWISE_CALLED } from '../otherwise-called.ts';
+import { show } from '../show.ts';
 import type { NewTask } from '../store/store.ts';
 import {
   HIGHEST_PRIORITY,
@@ -96,7 +98,7 @@ export function taskMaker(
   sizeLimit: number,
   unworked: boolean,
 ): TaskMaker {
-  refuseUnknown(options, OPTIONS, 'enqueue');
+  refuseUnknown(options, OPTIONS, 'enqueue', OTHERWISE_CALLED.enqueue);
   const common = settingsOf(definition, options);
   const source = options.source === undefined ? (definition.source ?? definition.type) : name(options.source, 'source');
   const idempotent =
@@ -238,6 +240,9 @@ function settingsOf(definition: AnyTask, options: EnqueueOptions): Writable<NewT
 }
 
 function uniqueOf(unique: UniqueOptions): NonNullable<NewTask['unique']> {
+  if (typeof unique === 'string') {
+    throw new InvalidInputError(`unique takes an object of options. Write unique: { key: ${show(unique)} }.`);
+  }
   refuseUnknown(unique, ['key', 'while', 'onConflict'], 'unique');
   return {
     key: name(unique.key, 'unique.key'),

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
+import type { AsJson } from '../json-types.ts';
 import { type LimitOptions, limitsGiven } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { oneOf, refuseUnknown } from '../options.ts';
@@ -17,11 +18,11 @@ import type {
   WorkerRecord,
   World,
 } from '../store/store.ts';
-import { QUEUE_ORDERS, type QueueOrder } from '../task.ts';
+import { type Json, QUEUE_ORDERS, type QueueOrder } from '../task.ts';
 import type { Explanation } from '../views/explain.ts';
 import type { ExplainedFailure } from '../views/explain-failure.ts';
 import type { Configuration } from '../worker/configuration.ts';
-import type { AnyTask, TaskDefinition } from '../worker/define-task.ts';
+import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { KnownSources } from '../worker/known-sources.ts';
 import { OwnHandlers } from '../worker/own-handlers.ts';
 import { publications } from '../worker/policy-for.ts';
@@ -39,6 +40,7 @@ import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts'
 import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
+import { type ResultOptions, Results } from './results.ts';
 import { limitByConfig, Sources } from './sources.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
@@ -72,6 +74,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #recorder: Recorder;
   readonly #inspector: Inspector;
   readonly #operator: Operator;
+  readonly #results: Results;
   readonly #claims: Claims;
   readonly #suspects: Suspects;
   readonly #workers = new Set<Worker>();
@@ -101,6 +104,7 @@ export class Holdfast implements AsyncDisposable {
     this.#recorder = new Recorder(store, tasks, sizeLimit);
     this.#inspector = new Inspector(store, tasks, configuration);
     this.#operator = new Operator(store, sizeLimit);
+    this.#results = new Results(this.#inspector, world.clock);
     this.#suspects = new Suspects(world.clock);
     this.#knownSources = new KnownSources(world.clock);
     this.#claims = new Claims({
@@ -123,9 +127,9 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidInputError or PayloadError if it refuses the input or an option; then nothing is written. UniqueConflictError
    * if its unique key is taken and `onConflict` is `'reject'`.
    */
-  async enqueue<Input>(
-    task: TaskDefinition<Input, unknown> | string,
-    input: Input,
+  async enqueue<Given>(
+    task: DefinitionOf<Given> | string,
+    input: NoInfer<Given>,
     options: EnqueueOptions = NO_OPTIONS,
   ): Promise<Receipt> {
     this.#refuseClosed();
@@ -142,10 +146,10 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidInputError or PayloadError for the first input that it refuses, with its `index`; then nothing is written;
    * UniqueConflictError if a unique key with `onConflict: 'reject'` is taken; then nothing is written.
    */
-  async enqueueAll<Input>(
-    task: TaskDefinition<Input, unknown> | string,
-    inputs: readonly Input[],
-    options: Omit<EnqueueOptions, 'key' | 'unique'> | ((input: Input, index: number) => EnqueueOptions) = {},
+  async enqueueAll<Given>(
+    task: DefinitionOf<Given> | string,
+    inputs: readonly NoInfer<Given>[],
+    options: Omit<EnqueueOptions, 'key' | 'unique'> | ((input: Given, index: number) => EnqueueOptions) = {},
   ): Promise<readonly Receipt[]> {
     this.#refuseClosed();
     return this.#recorder.enqueueAll(task, inputs, options);
@@ -171,9 +175,11 @@ export class Holdfast implements AsyncDisposable {
    * commit.
    * @throws InvalidInputError for any other handle, saying what to do; StoreError if the store has no transactions of callers.
    */
-  within(handle: SqliteHandle): Within<Receipt>;
-  within(handle: PostgresHandle): Within<Promise<Receipt>>;
-  within(handle: SqliteHandle | PostgresHandle): Within<Receipt | Promise<Receipt>> {
+  within(handle: SqliteHandle): Within<Receipt, readonly Receipt[]>;
+  within(handle: PostgresHandle): Within<Promise<Receipt>, Promise<readonly Receipt[]>>;
+  within(
+    handle: SqliteHandle | PostgresHandle,
+  ): Within<Receipt | Promise<Receipt>, readonly Receipt[] | Promise<readonly Receipt[]>> {
     this.#refuseClosed();
     return this.#recorder.within(handle, () => this.#refuseClosed());
   }
@@ -203,6 +209,7 @@ export class Holdfast implements AsyncDisposable {
         log,
         configuration,
         onEnd: (ended) => this.#workers.delete(ended),
+        onSettled: (task) => this.#results.settled(task),
         ownHandlers: this.#ownHandlers,
         suspects: this.#suspects,
         knownSources: this.#knownSources,
@@ -225,14 +232,35 @@ export class Holdfast implements AsyncDisposable {
     return this.#claims.claim(options);
   }
 
-  /** The task with this id or key, or undefined. */
-  find(idOrKey: number | string): Promise<Task | undefined> {
-    return this.#inspector.find(idOrKey);
+  /** The task with this id or key, or undefined. With its definition, its result has the type that its handler returns. */
+  find(idOrKey: number | string): Promise<Task | undefined>;
+  find<Result>(
+    idOrKey: number | string,
+    task: DefinitionOf<unknown, Result>,
+  ): Promise<Task<AsJson<Result>> | undefined>;
+  find(idOrKey: number | string, task?: AnyTask): Promise<Task | undefined> {
+    return this.#inspector.find(idOrKey, task);
   }
 
-  /** @throws TaskNotFoundError if there is no task with this id or key. */
-  get(idOrKey: number | string): Promise<Task> {
-    return this.#inspector.get(idOrKey);
+  /**
+   * As `find`.
+   * @throws TaskNotFoundError if there is no task with this id or key; InvalidInputError if it is not of the definition's type.
+   */
+  get(idOrKey: number | string): Promise<Task>;
+  get<Result>(idOrKey: number | string, task: DefinitionOf<unknown, Result>): Promise<Task<AsJson<Result>>>;
+  get(idOrKey: number | string, task?: AnyTask): Promise<Task> {
+    return this.#inspector.get(idOrKey, task);
+  }
+
+  /**
+   * Waits until a task has succeeded, and returns its result. The end of a task that a worker of this process runs is known at once;
+   * others are looked for at growing intervals, at most once a second.
+   * @throws TaskFailedError if the task died, was cancelled or needs a person; ResultTimeoutError if it has not ended in time; and what
+   * `get` throws.
+   */
+  async result<Result = Json>(idOrKey: number | string, options: ResultOptions<Result> = {}): Promise<AsJson<Result>> {
+    this.#refuseClosed();
+    return (await this.#results.of(idOrKey, options)) as AsJson<Result>;
   }
 
   /** The newest tasks first; `before` an id for the next page. */
@@ -389,7 +417,8 @@ export class Holdfast implements AsyncDisposable {
   /**
    * Cancels a task. If it runs, its handler is aborted: within a second on the same host, otherwise at the next renewal of its
    * worker. If the handler still succeeds, the task succeeds.
-   * @throws StateConflictError if the task has ended; TaskNotFoundError.
+   * Cancelling a cancelled task changes nothing.
+   * @throws StateConflictError if the task has ended otherwise; TaskNotFoundError.
    */
   async cancel(id: number, options: ActionOptions = {}): Promise<void> {
     this.#refuseClosed();

@@ -1,4 +1,4 @@
-import { TaskNotFoundError } from '../errors.ts';
+import { InvalidInputError, TaskNotFoundError } from '../errors.ts';
 import type { Facts } from '../failure/decide.ts';
 import { UNTRIED } from '../failure/foresee.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
@@ -10,7 +10,7 @@ import { type Explanation, explain } from '../views/explain.ts';
 import { type ExplainedFailure, explainFailure } from '../views/explain-failure.ts';
 import { type SourceSeen, seenSource, sourceFacts } from '../views/source-state.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
-import type { AnyTask } from '../worker/define-task.ts';
+import { type AnyTask, checkTask } from '../worker/define-task.ts';
 import { explainedPolicyFor } from '../worker/policy-for.ts';
 import { idOf } from './operate.ts';
 import { type Task, taskFrom } from './task-view.ts';
@@ -44,17 +44,29 @@ export class Inspector {
     this.#configuration = configuration;
   }
 
-  async find(idOrKey: number | string): Promise<Task | undefined> {
+  async find(idOrKey: number | string, definition?: AnyTask): Promise<Task | undefined> {
     const { records } = this.#store;
-    const record =
-      typeof idOrKey === 'string'
-        ? await records.findByKey(name(idOrKey, 'The key of a task'))
-        : await records.find(idOf(idOrKey));
+    const type = definition === undefined ? undefined : checkTask(definition, 'find').type;
+    if (typeof idOrKey === 'string') {
+      const record = await records.findByKey(name(idOrKey, 'The key of a task'), type);
+      return record && taskFrom(record);
+    }
+    if (typeof Object(idOrKey).id === 'number') {
+      throw new InvalidInputError(
+        `A task is found by its id or key, got an object. Pass its \`id\`: ${Object(idOrKey).id}.`,
+      );
+    }
+    const record = await records.find(idOf(idOrKey));
+    if (record && type !== undefined && type !== '*' && record.type !== type) {
+      throw new InvalidInputError(
+        `Task #${record.id} is of the type '${record.type}', not '${type}'. Name it with its own definition, or without one.`,
+      );
+    }
     return record && taskFrom(record);
   }
 
-  async get(idOrKey: number | string): Promise<Task> {
-    const task = await this.find(idOrKey);
+  async get(idOrKey: number | string, definition?: AnyTask): Promise<Task> {
+    const task = await this.find(idOrKey, definition);
     if (!task) throw new TaskNotFoundError(idOrKey);
     return task;
   }

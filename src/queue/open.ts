@@ -4,6 +4,7 @@ import { DEFAULT_SIZE_LIMIT } from '../json.ts';
 import { LIMIT_OPTIONS, type LimitOptions, limitsGiven, parseLimits } from '../limits.ts';
 import { type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import type { StoreOpener, World } from '../store/store.ts';
@@ -56,7 +57,10 @@ export function openHoldfast(options: HoldfastOptions): Promise<Holdfast> {
 
 /** `openHoldfast` with another clock and other random numbers, for the testing kit. */
 export async function openWith(options: HoldfastOptions, world: World): Promise<Holdfast> {
-  refuseUnknown(options, OPTIONS, 'openHoldfast');
+  if (typeof options === 'string') {
+    throw new InvalidInputError("openHoldfast takes options, such as openHoldfast({ store: sqlite('tasks.db') }).");
+  }
+  refuseUnknown(options, OPTIONS, 'openHoldfast', OTHERWISE_CALLED.openHoldfast);
   if (typeof options.store?.open !== 'function') {
     throw new InvalidInputError("openHoldfast needs a store, such as { store: sqlite('tasks.db') }.");
   }
@@ -131,7 +135,11 @@ function checkLog(log: unknown): void {
 function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {
   const known = new Map<string, AnyTask>();
   for (const task of tasks) {
-    if (known.has(task.type)) throw new InvalidInputError(`The type '${task.type}' is defined twice.`);
+    if (known.has(task.type)) {
+      throw new InvalidInputError(
+        `The type '${task.type}' is defined twice in \`tasks\`. Keep one definition, or give one of them another type.`,
+      );
+    }
     known.set(task.type, task);
   }
   return known;

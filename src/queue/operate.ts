@@ -47,6 +47,7 @@ export class Operator {
     const [moved] = (await this.#store.tasks.move([idOf(id)], move)) as [Moved];
     if (moved.moved || moved.why === 'requested') return;
     if (moved.why === 'missing') throw new TaskNotFoundError(id);
+    if (move.verb === 'cancel' && moved.from === 'cancelled') return;
     throw conflict(move.verb, moved);
   }
 

@@ -19,6 +19,8 @@ export class Recorder {
   readonly #sizeLimit: number;
   /** Calls whose inputs are still being checked or written. */
   readonly #recording = new Set<Promise<unknown>>();
+  /** The definitions that were enqueued and are not among `definitions`, by type. */
+  readonly #enqueued = new Map<string, AnyTask>();
   /** The functions that make tasks of definitions without options. */
   readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
 
@@ -65,7 +67,10 @@ export class Recorder {
   }
 
   /** `refuse` throws once Holdfast is closed. */
-  within(handle: SqliteHandle | PostgresHandle, refuse: () => void): Within<Receipt | Promise<Receipt>> {
+  within(
+    handle: SqliteHandle | PostgresHandle,
+    refuse: () => void,
+  ): Within<Receipt | Promise<Receipt>, readonly Receipt[] | Promise<readonly Receipt[]>> {
     if (!this.#store.within) {
       throw new StoreError(
         'store_unsupported',
@@ -73,11 +78,21 @@ export class Recorder {
       );
     }
     const enqueuer = this.#store.within(handle);
+    const record = (task: unknown, made: readonly NewTask[] | Promise<readonly NewTask[]>) =>
+      recordWithin(enqueuer, made, typeof task === 'string' ? task : (task as AnyTask).type);
     return {
       enqueue: (task, input, options = {}) => {
         refuse();
         const made = this.#makerFor(task, 'enqueue')(options)(input);
-        return recordWithin(enqueuer, made, typeof task === 'string' ? task : task.type);
+        const receipts = record(task, made instanceof Promise ? made.then((one) => [one]) : [made]);
+        return receipts instanceof Promise
+          ? receipts.then(([receipt]) => receipt as Receipt)
+          : (receipts[0] as Receipt);
+      },
+      enqueueAll: (task, inputs, options = {}) => {
+        refuse();
+        refuseTooMany(inputs, 'inputs', 'enqueueAll');
+        return record(task, newTasks(inputs, makerOfEach(options, this.#makerFor(task, 'enqueueAll'))));
       },
     };
   }
@@ -88,7 +103,7 @@ export class Recorder {
   }
 
   #makerFor(task: unknown, verb: string): (options: EnqueueOptions) => TaskMaker {
-    const known = typeof task === 'string' ? this.#definitionOf(task) : checkTask(task, verb);
+    const known = typeof task === 'string' ? this.#definitionOf(task) : this.#checkDefinition(task, verb);
     const definition = known ?? unworked(task as string);
     return (options) => {
       const plain = options === NO_OPTIONS ? this.#plainMakers.get(definition) : undefined;
@@ -97,6 +112,21 @@ export class Recorder {
       if (options === NO_OPTIONS) this.#plainMakers.set(definition, maker);
       return maker;
     };
+  }
+
+  /** Two definitions of a type would answer its failures by two policies, and check its inputs by two schemas. */
+  #checkDefinition(task: unknown, verb: string): AnyTask {
+    const definition = checkTask(task, verb);
+    const { type } = definition;
+    const known = this.#definitions.get(type) ?? this.#enqueued.get(type);
+    if (known === undefined) this.#enqueued.set(type, definition);
+    else if (known !== definition) {
+      const where = this.#definitions.has(type) ? 'passed in `tasks` of openHoldfast' : 'enqueued before';
+      throw new InvalidInputError(
+        `${verb} got another definition of the type '${type}' than the one that was ${where}. Define the type once, export it, and use it in both places.`,
+      );
+    }
+    return definition;
   }
 
   /** Inputs whose check is asynchronous are waited for at the end. The others are passed to the store in this turn. */

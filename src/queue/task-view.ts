@@ -5,10 +5,10 @@ import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Json } from '../task.ts';
 
 /** A task as it is in the store now. */
-export interface Task extends Omit<TaskRecord, Stored> {
+export interface Task<Result = Json> extends Omit<TaskRecord, Stored> {
   readonly input: Json;
   /** The result of its handler, if it succeeded. */
-  readonly result?: Json;
+  readonly result?: Result;
   /** Its own policy options. */
   readonly retry?: ReadOptions;
   readonly submittedAt: Date;

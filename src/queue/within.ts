@@ -1,6 +1,6 @@
 import { InvalidInputError } from '../errors.ts';
 import type { Enqueuer, NewTask, Receipt } from '../store/store.ts';
-import type { TaskDefinition } from '../worker/define-task.ts';
+import type { DefinitionOf } from '../worker/define-task.ts';
 import type { EnqueueOptions } from './enqueue.ts';
 
 /** A Database of better-sqlite3: the part of its type that is needed here. */
@@ -23,7 +23,7 @@ export type PostgresHandle =
   | { unsafe(...args: never[]): unknown };
 
 /** Enqueues on a handle of the caller. On SQLite it returns a receipt; on PostgreSQL a promise of one. */
-export interface Within<Answer> {
+export interface Within<Answer, Answers> {
   /**
    * Records a task on this handle, as `enqueue` does: inside its transaction if one is open, so that the task exists exactly if
    * that transaction commits; otherwise in a transaction of its own.
@@ -31,17 +31,23 @@ export interface Within<Answer> {
    * wait for it; StoreError, retryable, if somebody else is writing: begin with BEGIN IMMEDIATE to wait for them first. After an
    * error, nothing of this call is in the transaction, and the caller can continue with it.
    */
-  enqueue<Input>(task: TaskDefinition<Input, unknown> | string, input: Input, options?: EnqueueOptions): Answer;
+  enqueue<Given>(task: DefinitionOf<Given> | string, input: NoInfer<Given>, options?: EnqueueOptions): Answer;
+  /** The same for many tasks of a type, as `enqueueAll` does: all of them, or none. */
+  enqueueAll<Given>(
+    task: DefinitionOf<Given> | string,
+    inputs: readonly NoInfer<Given>[],
+    options?: Omit<EnqueueOptions, 'key' | 'unique'> | ((input: Given, index: number) => EnqueueOptions),
+  ): Answers;
 }
 
-/** The receipt of one task; not a promise if the store is synchronous. */
+/** The receipts of tasks, at once where the store answers at once. */
 export function recordWithin(
   enqueuer: Enqueuer,
-  made: NewTask | Promise<NewTask>,
+  made: readonly NewTask[] | Promise<readonly NewTask[]>,
   type: string,
-): Receipt | Promise<Receipt> {
+): readonly Receipt[] | Promise<readonly Receipt[]> {
   if (enqueuer.waits) return recordLater(enqueuer, made);
-  if (!(made instanceof Promise)) return enqueuer.enqueue([made])[0] as Receipt;
+  if (!(made instanceof Promise)) return enqueuer.enqueue(made);
   // Its result is not used, so a rejection must not end the process.
   made.catch(() => {});
   throw new InvalidInputError(
@@ -52,8 +58,7 @@ export function recordWithin(
 
 async function recordLater(
   enqueuer: Enqueuer & { readonly waits: true },
-  made: NewTask | Promise<NewTask>,
-): Promise<Receipt> {
-  const [receipt] = await enqueuer.enqueue([await made]);
-  return receipt as Receipt;
+  made: readonly NewTask[] | Promise<readonly NewTask[]>,
+): Promise<readonly Receipt[]> {
+  return enqueuer.enqueue(await made);
 }

@@ -9,11 +9,13 @@ import {
   readPolicy,
   standard,
 } from '../failure/policy.ts';
-import { namedBy, presetFor } from '../failure/presets.ts';
+import { namedBy, presetFor, presets } from '../failure/presets.ts';
 import { Failed } from '../failure/signals.ts';
+import type { CarriedAsJson } from '../json-types.ts';
 import { type LimitOptions, parseLimits } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { name, refuseUnknown, wholeNumber } from '../options.ts';
+import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
@@ -57,7 +59,7 @@ export interface RunningTask {
 }
 
 /** `pace` and `concurrency` limit the source. They need a `source` that is the same for all tasks of the type. */
-export interface TaskOptions<Input, Result> extends LimitOptions {
+export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions {
   /**
    * The policy for its failures: a preset, or options that change `standard`. Default: the preset with the name of the type, else
    * `standard`.
@@ -77,7 +79,7 @@ export interface TaskOptions<Input, Result> extends LimitOptions {
    */
   readonly idempotent?: boolean | ((input: Input) => boolean);
   /** Any Standard Schema (zod, valibot, arktype): checked when enqueued, and again before it runs. */
-  readonly input?: StandardSchemaV1<unknown, Input>;
+  readonly input?: StandardSchemaV1<Given, Input>;
   /**
    * Does the work. The execution ends when the returned promise settles. `unhandledRejections` of the worker says what happens if another
    * promise, which the handler neither returned nor awaited, rejects.
@@ -117,8 +119,8 @@ export interface LostExecution {
 }
 
 /** A type of task: its name, its policy, and what runs it. */
-export interface TaskDefinition<Input, Result>
-  extends Omit<TaskOptions<Input, Result>, 'retry' | 'queue' | 'priority' | 'pace' | 'concurrency'> {
+export interface TaskDefinition<Input, Result, Given = Input>
+  extends Omit<TaskOptions<Input, Result, Given>, 'retry' | 'queue' | 'priority' | 'pace' | 'concurrency'> {
   readonly type: string;
   /** The policy for its failures, unless a configuration sets another one. */
   readonly policy: Policy;
@@ -131,7 +133,11 @@ export interface TaskDefinition<Input, Result>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different inputs has no narrower type
-export type AnyTask = TaskDefinition<any, any>;
+export type AnyTask = TaskDefinition<any, any, any>;
+
+/** A definition by what is given to enqueue it and by what its handler returns; what its handler gets is between them. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export type DefinitionOf<Given, Result = unknown> = TaskDefinition<any, Result, Given>;
 
 const OPTIONS = [
   'retry',
@@ -154,13 +160,34 @@ const OPTIONS = [
  * @throws InvalidInputError naming the option and value that is refused.
  */
 // biome-ignore lint/suspicious/noExplicitAny: an input without a schema has any type
-export function defineTask<Input = any, Result = unknown>(
+export function defineTask<Input = any, Result = unknown, Given = Input>(
   type: string,
-  options: TaskOptions<Input, Result>,
-): TaskDefinition<Input, Result> {
+  options: TaskOptions<Input, Result, Given> & CarriedAsJson<Given>,
+): TaskDefinition<Input, Result, Given> {
+  if (typeof type === 'object')
+    throw new InvalidInputError("The name of the type comes first: defineTask('type', { run }).");
   name(type, 'The type of a task');
-  refuseUnknown(options, OPTIONS, `defineTask('${type}')`);
-  const { retry, queue = 'default', priority = 0, pace, concurrency, ...rest } = options;
+  const what = `defineTask('${type}')`;
+  if (typeof options === 'function') {
+    throw new InvalidInputError(
+      `defineTask takes the work as \`run\`: defineTask('${type}', { run: (input, task) => … }).`,
+    );
+  }
+  refuseUnknown(options, OPTIONS, what, OTHERWISE_CALLED.task);
+  if ('retry' in options && options.retry === undefined) {
+    throw new InvalidInputError(
+      `\`retry\` is undefined in ${what}. Leave it out, or use a preset that exists: ${Object.keys(presets).join(', ')}.`,
+      'invalid_policy',
+    );
+  }
+  const {
+    retry,
+    queue = 'default',
+    priority = 0,
+    pace,
+    concurrency,
+    ...rest
+  }: TaskOptions<Input, Result, Given> = options;
   if (typeof rest.run !== 'function') {
     throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
   }

@@ -1,6 +1,7 @@
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import { show } from '../show.ts';
 import type { PrunedTask, Takes } from '../store/store.ts';
 import type { Needs } from '../task.ts';
@@ -112,7 +113,7 @@ const SHORTEST_LEASE: Milliseconds = 1_000;
  * @throws InvalidInputError naming the option and showing the value.
  */
 export function parseWorkerOptions(given: WorkerOptions, otherwise: WorkerOptions = {}): WorkerSettings {
-  refuseUnknown(given, OPTIONS, 'A worker');
+  refuseUnknown(given, OPTIONS, 'A worker', OTHERWISE_CALLED.worker);
   const options = { ...otherwise, ...given };
   const {
     concurrency = 10,

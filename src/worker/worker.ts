@@ -50,6 +50,8 @@ export interface WorkerContext {
   readonly configuration?: Configuration;
   /** Called when the worker has ended. */
   readonly onEnd?: (worker: Worker) => void;
+  /** Called with each task of which an execution was settled. */
+  readonly onSettled?: (task: number) => void;
   /** The handlers of this process. Default: those of this worker. */
   readonly ownHandlers?: OwnHandlers;
   /** Which suspects this process may run. Default: as if this worker were its only one. */
@@ -127,7 +129,10 @@ export class Worker implements AsyncDisposable {
     this.#only = this.#settings.only && new Set(this.#settings.only);
     this.#wakeup = new Wakeup(world.clock);
     this.#asking = new Asking(store.tasks);
-    this.#announcer = new Announcer(this.name, this.#log, this.#settings.onEvent);
+    this.#announcer = new Announcer(this.name, this.#log, (event) => {
+      if (event.kind === 'settled') context.onSettled?.(event.task.lease.task);
+      return this.#settings.onEvent?.(event);
+    });
     const { knownSources = new KnownSources(world.clock) } = context;
     this.#settler = new Settler({
       asking: this.#asking,

@@ -63,7 +63,6 @@ describe('what JSON can carry', () => {
   test.each<[string, unknown, string]>([
     ['nothing', undefined, 'null'],
     ['undefined members, which are dropped', { a: undefined, b: 1 }, '{"b":1}'],
-    ['undefined in a list, which is null as in JSON', [undefined, 1], '[null,1]'],
     ['a date', new Date(0), '"1970-01-01T00:00:00.000Z"'],
     ['a URL', new URL('https://example.org/'), '"https://example.org/"'],
     ['boxed values', [Object(1), Object('x'), Object(true)], '[1,"x",true]'],
@@ -98,6 +97,26 @@ describe('what JSON can carry', () => {
     ['pairs of surrogates', '😀', '"😀"'],
   ])('takes %s', (_, value, text) => {
     expect(encodeJson(value, 'payload')).toBe(text);
+  });
+
+  test('keeps a result with null for undefined in a list, and refuses a payload with it', () => {
+    expect(encodeJson([undefined, 1], 'result')).toBe('[null,1]');
+    expect(() => encodeJson({ a: [1, undefined] }, 'payload')).toThrow('undefined in a list (use null) at $.a[1]');
+  });
+
+  test('tells of the first value that comes back in another form', () => {
+    const told: string[] = [];
+    class Money {
+      readonly amount = 5;
+    }
+    for (const value of [{ a: [{ at: new Date(0) }] }, { b: new Money() }, { c: 1, d: [new URL('https://x.org')] }]) {
+      encodeJson(value, 'payload', undefined, (change) => told.push(change));
+    }
+    expect(told).toEqual([
+      "the Date at $.a[0].at becomes the text '1970-01-01T00:00:00.000Z'",
+      'the instance of Money at $.b becomes a plain object without its methods',
+    ]);
+    expect(() => encodeJson({ answer: new Response('x') }, 'result')).toThrow('an object of the class Response');
   });
 
   test('keeps an own __proto__ as data, and pollutes nothing', () => {

@@ -18,6 +18,10 @@ beforeEach(async () => {
 
 const countOf = async () => (await holdfast.list({ limit: 1_000 })).length;
 
+let defined = 0;
+/** A type of its own: a type has one definition. */
+const another = () => `work ${++defined}`;
+
 describe('enqueue refuses', () => {
   const enqueue = (options: unknown) => refused(() => holdfast.enqueue(work, null, options as never));
 
@@ -80,23 +84,23 @@ describe('enqueue refuses', () => {
 
   test('nonsense from the functions of a definition, and what these throw', async () => {
     for (const [, value] of nonsense(['a text'])) {
-      const task = defineTask('work', { source: () => value as never, run() {} });
+      const task = defineTask(another(), { source: () => value as never, run() {} });
       expect((await refused(() => holdfast.enqueue(task, null))).message).toMatch(/source/);
     }
     for (const [, value] of nonsense(['true'])) {
-      const task = defineTask('work', { idempotent: () => value as never, run() {} });
+      const task = defineTask(another(), { idempotent: () => value as never, run() {} });
       expect((await refused(() => holdfast.enqueue(task, null))).message).toMatch(/idempotent/);
     }
     for (const [, value] of nonsense()) {
       const fail = () => {
         throw value;
       };
-      const source = defineTask('work', { source: fail, run() {} });
+      const source = defineTask(another(), { source: fail, run() {} });
       expect((await refused(() => holdfast.enqueue(source, null))).message).toMatch(/`source` of work/);
-      const idempotent = defineTask('work', { idempotent: fail, run() {} });
+      const idempotent = defineTask(another(), { idempotent: fail, run() {} });
       expect((await refused(() => holdfast.enqueue(idempotent, null))).message).toMatch(/`idempotent` of work/);
     }
-    const curious = defineTask('work', { source: (input: { box: { name: string } }) => input.box.name, run() {} });
+    const curious = defineTask(another(), { source: (input: { box: { name: string } }) => input.box.name, run() {} });
     const error = await refused(() => holdfast.enqueue(curious, {} as never));
     expect(error.message).toMatch(/`source` of work .*Cannot read properties of undefined/);
     expect(error.cause).toBeInstanceOf(TypeError);
@@ -251,7 +255,7 @@ describe('a payload', () => {
     };
     expect(await roundTrip(input)).toEqual({ ...input, at: '1970-01-01T00:00:00.000Z' });
     expect(await roundTrip(deep(1_000))).toEqual(deep(1_000));
-    expect(await roundTrip({ gone: undefined, list: [undefined] })).toEqual({ list: [null] });
+    expect(await roundTrip({ gone: undefined, list: [null] })).toEqual({ list: [null] });
     expect(await roundTrip(undefined)).toBeNull();
   });
 

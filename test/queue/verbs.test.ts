@@ -51,6 +51,7 @@ const STEPS: Readonly<Record<string, { readonly take: Step; readonly leads: Part
         running: 'running',
         held: 'cancelled',
         needs_manual: 'cancelled',
+        cancelled: 'cancelled',
       },
     },
     hold: { take: (kit, id) => kit.holdfast.hold(id), leads: { scheduled: 'held', ready: 'held' } },

@@ -8,7 +8,7 @@ import {
   type RunningTask,
   type WorkerEvent,
 } from '../../src/index.ts';
-import { atOnce, isSettled, isStarted, useKits } from './scene.ts';
+import { atOnce, enqueueUnchecked, isSettled, isStarted, useKits } from './scene.ts';
 
 const open = useKits();
 
@@ -228,8 +228,7 @@ describe('an input that has a schema', () => {
     const ran: unknown[] = [];
     const strict = defineTask('work', { input: mailbox, run: (input) => void ran.push(input) });
     const kit = await open({ tasks: [strict] });
-    const lax = defineTask('work', { run() {} });
-    const { id } = await kit.holdfast.enqueue(lax, { mailbox: 7 });
+    const id = await enqueueUnchecked(kit, { mailbox: 7 });
 
     await kit.drain();
 
@@ -274,7 +273,7 @@ describe('an input that has a schema', () => {
       message: expect.stringContaining('the schema is broken'),
     });
 
-    const { id } = await kit.holdfast.enqueue(defineTask('work', { run() {} }), 1);
+    const id = await enqueueUnchecked(kit, 1);
     await kit.drain();
 
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', attempts: 1 });

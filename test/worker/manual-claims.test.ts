@@ -168,7 +168,7 @@ describe('claim refuses', () => {
     ['an option of a worker', { concurrency: 2 }, /claim has no option 'concurrency'/],
     ['an id that is none', { id: 0 }, /id must be a whole number/],
     ['a name in place of a list of names', { types: 'work' }, /types must be a list/],
-    ['a lease under a second', { leaseFor: 999 }, /leaseFor must be at least 1 s/],
+    ['a lease under a second', { leaseFor: '999ms' }, /leaseFor must be at least 1 s/],
     ['a name that is none', { name: '' }, /name must be a text/],
     ['capabilities that are none', { capabilities: { cpu: Number.NaN } }, /capabilities\.cpu/],
   ])('%s, before it takes anything', async (_, options, message) => {

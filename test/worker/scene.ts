@@ -33,6 +33,13 @@ export function useKits(): (options?: TestOptions) => Promise<Kit> {
   };
 }
 
+/** Enqueues a task of the type `work` as a program does whose definition checks nothing. */
+export async function enqueueUnchecked(kit: Kit, input: unknown, idempotent = true): Promise<number> {
+  const common = { type: 'work', queue: 'default', source: 'work', priority: 0, delay: 0, idempotent };
+  const [receipt] = await kit.holdfast.store.tasks.enqueue([{ ...common, payload: JSON.stringify(input) }]);
+  return (receipt as { id: number }).id;
+}
+
 async function openWatched(options: TestOptions): Promise<Kit> {
   const watchers = new Set<() => void>();
   const kit = await openTestHoldfast({

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTask, type RunningTask } from '../../src/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
 import { aStore } from '../a-store.ts';
-import { gate, isSettled, isStarted, useKits } from './scene.ts';
+import { enqueueUnchecked, gate, isSettled, isStarted, useKits } from './scene.ts';
 
 const open = useKits();
 
@@ -274,7 +274,7 @@ test('a handler whose input is still being read does not begin after its worker 
   });
   const strict = defineTask('work', { input: slow, idempotent: false, run: (input) => void ran.push(input) });
   const kit = await open({ tasks: [strict], patienceMs: 30 });
-  const { id } = await kit.holdfast.enqueue(defineTask('work', { idempotent: false, run() {} }), 'x');
+  const id = await enqueueUnchecked(kit, 'x', false);
   await kit.drain();
 
   await kit.worker.stop({ grace: 0 });

@@ -58,6 +58,11 @@ export function sqlite(path: string, options: SqliteOptions = {}): StoreOpener {
   if (typeof path !== 'string' || path === '') {
     throw new InvalidInputError(`sqlite needs the path of a file, or ':memory:', got ${show(path)}.`);
   }
+  if (/^postgres(ql)?:/i.test(path)) {
+    throw new InvalidInputError(
+      "sqlite takes the path of a file, got the address of a server. Use postgres('postgres://…') of holdfast/postgres.",
+    );
+  }
   // The library would cut the path at a NUL and trim it, and so open another file than the one that is checked.
   if (path.includes('\0') || path.trim() !== path) {
     throw new InvalidInputError(`sqlite needs a path without NUL and without space at its ends, got ${show(path)}.`);

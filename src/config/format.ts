@@ -149,7 +149,7 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
     {
       notYet: {
         schedules: 'nothing is enqueued by the clock.',
-        alerts: 'nobody is told of anything.',
+        alerts: 'no alerts are sent.',
       },
       instead: {
         retry: 'Write it under `defaults:`, or under a type, source or queue.',

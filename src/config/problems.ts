@@ -25,7 +25,7 @@ export class Problems {
     this.#add('warning', at, message, suggestion);
   }
 
-  /** Whether more would not be told: then nothing that is costly needs to be looked for. */
+  /** Whether no more problems are reported. Then costly checks are not needed. */
   get full(): boolean {
     return this.#found.length >= MOST_PROBLEMS;
   }

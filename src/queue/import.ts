@@ -178,11 +178,11 @@ function standsAs({ state, at, delay }: TaskToImport, now: number): ImportedTask
 function counted(given: TaskToImport, stands: ImportedTask['stands']): Imported {
   const charged = chargedFrom(given.charged === undefined ? [] : given.charged);
   const deferrals = wholeNumber(given.deferrals === undefined ? 0 : given.deferrals, 'deferrals', 0, MOST);
-  const told = charged.reduce((sum, { count }) => sum + count, deferrals);
-  const { executions = told + (stands === 'succeeded' ? 1 : 0) } = given;
+  const counted = charged.reduce((sum, { count }) => sum + count, deferrals);
+  const { executions = counted + (stands === 'succeeded' ? 1 : 0) } = given;
   wholeNumber(executions, 'executions', 0);
-  if (executions < told) {
-    throw new InvalidInputError(`executions must be at least charged + deferrals (${told}), got ${executions}.`);
+  if (executions < counted) {
+    throw new InvalidInputError(`executions must be at least charged + deferrals (${counted}), got ${executions}.`);
   }
   const reason = reasonOf(given, stands, charged, deferrals);
   const untried = (stands === 'waiting' || stands === 'held') && executions === 0;

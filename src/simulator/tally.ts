@@ -46,7 +46,7 @@ export class Tally {
     this.#downUntil = downUntil;
   }
 
-  /** Answers its number, by which its end is told. */
+  /** Returns its number, which its end names. */
   arrived(now: number): number {
     this.#waiting += 1;
     if (now < this.#downUntil) this.#backlog += 1;

@@ -40,7 +40,7 @@ export type EngineEvent =
   | { readonly kind: 'unwritten'; readonly execution: ExecutionOf }
   /** A handler left a promise or timer behind that failed. `isLast`: later ones of this execution are not recorded. */
   | { readonly kind: 'stray'; readonly execution: ExecutionOf; readonly failure: Failure; readonly isLast: boolean }
-  /** What an execution told of its source changed how that stands. */
+  /** An execution changed the condition of its source. */
   | {
       readonly kind: 'source';
       readonly source: string;

@@ -46,10 +46,10 @@ export class KnownSources {
     return this.#changing.size > 0;
   }
 
-  /** The newest known state of a source. `told` came with a claim, this long ago. */
-  stateOf(source: string, told: SourceState | undefined, toldAgo: Milliseconds): KnownState {
+  /** The newest known state of a source. `fromClaim` came with a claim, this long ago. */
+  stateOf(source: string, fromClaim: SourceState | undefined, claimedAgo: Milliseconds): KnownState {
     let entry = this.#entries.get(source);
-    if (told && !(entry && entry.highest >= told.revision)) entry = this.#keep(source, told, toldAgo);
+    if (fromClaim && !(entry && entry.highest >= fromClaim.revision)) entry = this.#keep(source, fromClaim, claimedAgo);
     if (!entry) return { revision: 0, memory: undefined };
     const { revision, memory } = entry;
     return { revision, memory: memory && aged(memory, this.#clock.monotonic() - entry.at) };

@@ -358,7 +358,7 @@ describe('explain', () => {
       `#${id} push is cancelled: eva cancelled it just now: no longer needed.`,
     );
     expect((await kit.holdfast.explain(replaced)).headline).toBe(
-      `#${replaced} push is cancelled: Task #${newer} has its unique key, and is there in its stead.`,
+      `#${replaced} push is cancelled: Task #${newer} has the same unique key and replaces it.`,
     );
   });
 

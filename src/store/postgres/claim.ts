@@ -87,8 +87,8 @@ export interface ToldOfSources {
 }
 
 /** These tasks with the states of their sources. */
-export function withSources(tasks: readonly Claimed[], told: ToldOfSources | null | undefined): readonly Claimed[] {
-  const { states, probes } = told ?? {};
+export function withSources(tasks: readonly Claimed[], news: ToldOfSources | null | undefined): readonly Claimed[] {
+  const { states, probes } = news ?? {};
   if (!states && !probes) return tasks;
   const bySource = new Map(
     states?.map(([source, revision, memory, age, drained]) => [

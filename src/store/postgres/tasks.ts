@@ -271,10 +271,10 @@ export class PostgresTasks implements TaskStore {
   ): Promise<AnsweredClaim | undefined> {
     const { functions } = this.#parts.database;
     const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8,$9),${functions}.claim($10,$11))::text AS answer`;
-    let told: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
+    let answered: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
       const settling = [...settleValues(round), this.#groupPatience];
-      told = await this.#leasing(`claim ${worker}`, (token, again, onAgain) =>
+      answered = await this.#leasing(`claim ${worker}`, (token, again, onAgain) =>
         this.#parts.database.ask(text, [...settling, JSON.stringify({ ...asked, again }), token], {
           again: [...settling, JSON.stringify({ ...asked, again: true }), token],
           onAgain,
@@ -294,9 +294,9 @@ export class PostgresTasks implements TaskStore {
       for (const { reject } of batches) reject(error);
       throw error;
     }
-    const [settled, claimed] = told.value;
+    const [settled, claimed] = answered.value;
     await this.#settles.answer(batches, (settlements) => this.#answersOf(round, settled, settlements.length));
-    return this.#claimFrom(told.token, claimed);
+    return this.#claimFrom(answered.token, claimed);
   }
 
   #asked({
@@ -514,10 +514,10 @@ export class PostgresTasks implements TaskStore {
     let left: readonly Numbered[] = settlements.map((settlement, i) => ({ settlement, i }));
     while (left.length > 0) {
       const { round, later } = roundOfNumbered(left);
-      const told = await this.#parts.database.call<SettleAnswer>('settle', [...settleValues(round), patience], {
+      const answer = await this.#parts.database.call<SettleAnswer>('settle', [...settleValues(round), patience], {
         failsBlocked: true,
       });
-      const some = await this.#answersOf(round, told, settlements.length);
+      const some = await this.#answersOf(round, answer, settlements.length);
       for (const { i } of round.values()) answers[i] = some[i] as Settled;
       left = later;
     }
@@ -526,16 +526,16 @@ export class PostgresTasks implements TaskStore {
 
   async #answersOf(
     round: Round,
-    { now, answers: told, opens, shuts }: SettleAnswer,
+    { now, answers: given, opens, shuts }: SettleAnswer,
     count: number,
   ): Promise<readonly Settled[]> {
     this.#parts.time.learn(now);
     const answers = new Array<Settled>(count);
     for (const { i } of round.values()) answers[i] = SUCCEEDED;
-    const isWaitingAgain = told?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
+    const isWaitingAgain = given?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
     if (opens || isWaitingAgain) this.#parts.notify('work');
     if (shuts) this.#parts.notify('recall');
-    for (const [id, answer, more, state] of told ?? []) {
+    for (const [id, answer, more, state] of given ?? []) {
       const { i, settlement } = round.get(id) as Numbered;
       if (answer === 'settled') answers[i] = { answer, state: more as TaskState };
       else if (answer === 'changed') {

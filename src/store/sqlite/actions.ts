@@ -37,7 +37,7 @@ export function recordStray(sql: Sql, { task, worker, execution, failure }: Stra
 
 /** A task is superseded by another one with the same unique key. */
 export function superseding(task: number, by: number, from: TaskState): Action {
-  const note = `Task #${by} has its unique key, and is there in its stead.`;
+  const note = `Task #${by} has the same unique key and replaces it.`;
   return { task, actor: HOLDFAST, verb: 'supersede', note, from, to: 'cancelled' };
 }
 

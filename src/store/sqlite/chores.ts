@@ -63,36 +63,36 @@ export class Chores {
   }
 
   async takeActions(limit: number): Promise<readonly ActionTaken[]> {
-    const { steps, told, last } = await this.#read((sql) => this.#untold(sql, limit));
-    if (last === told) return [];
+    const { steps, logged, last } = await this.#read((sql) => this.#notLogged(sql, limit));
+    if (last === logged) return [];
     const taken = await this.#writer.write(() =>
-      this.#sql.run('UPDATE hf_clock SET acts_told = ? WHERE id = 1 AND acts_told = ?', last, told),
+      this.#sql.run('UPDATE hf_clock SET acts_told = ? WHERE id = 1 AND acts_told = ?', last, logged),
     );
     // If another process was faster, it gets them.
     return taken.changes > 0 ? steps : [];
   }
 
   /** The actions after the last logged one, and the new last one. Reading them takes no lock. */
-  #untold(
+  #notLogged(
     sql: Sql,
     limit: number,
-  ): { readonly steps: readonly ActionTaken[]; readonly told: number; readonly last: number } {
-    const [told = 0] = sql.column<number>('SELECT acts_told FROM hf_clock WHERE id = 1');
-    const [newest = told] = sql.column<number>('SELECT coalesce(max(id), 0) FROM hf_acts');
+  ): { readonly steps: readonly ActionTaken[]; readonly logged: number; readonly last: number } {
+    const [logged = 0] = sql.column<number>('SELECT acts_told FROM hf_clock WHERE id = 1');
+    const [newest = logged] = sql.column<number>('SELECT coalesce(max(id), 0) FROM hf_acts');
     const rows = sql.all<ActionRow>(
       `SELECT a.id AS act, a.task, c.type, q.name AS queue, t.source, a.at, a.actor, a.verb, a.note,
          a.from_state AS "from", a.to_state AS "to"
        FROM hf_acts a JOIN hf_tasks t ON t.id = a.task JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue
        WHERE a.id > ? AND a.id <= ? AND a.at >= ? AND a.from_state <> 'elsewhere' AND (a.from_state <> 'running' OR a.to_state = 'running')
        ORDER BY a.id LIMIT ?`,
-      told,
+      logged,
       newest,
       this.#now() - NEWS_FOR_MS,
       limit,
     );
     const steps = rows.map(({ act: _, note, ...step }) => ({ ...step, ...(note !== null && { note }) }));
     const last = rows.length < limit ? newest : (rows.at(-1) as ActionRow).act;
-    return { steps, told, last: Math.max(told, last) };
+    return { steps, logged, last: Math.max(logged, last) };
   }
 
   tidy(): Promise<number> {

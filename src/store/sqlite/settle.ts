@@ -152,12 +152,12 @@ export class Settling {
         JSON.stringify([...group.keys()]),
       );
       const silent: number[] = [];
-      const told: unknown[] = [];
+      const withResults: unknown[] = [];
       for (const id of ended) {
         const i = group.get(id) as number;
         const { result } = settlements[i] as Settlement;
         if (result === undefined) silent.push(id);
-        else told.push(id, 'succeeded', now, 1, token, null, result);
+        else withResults.push(id, 'succeeded', now, 1, token, null, result);
         answers[i] = SUCCEEDED;
       }
       this.#sql.run(
@@ -166,7 +166,7 @@ export class Settling {
         token,
         JSON.stringify(silent),
       );
-      this.#sql.insertAll(RESTING, 7, told);
+      this.#sql.insertAll(RESTING, 7, withResults);
       const toCount = any ? ended.filter((id) => mayHaveState(settlements[group.get(id) as number] as Settlement)) : [];
       if (toCount.length > 0) this.#restricted.addSuccesses(JSON.stringify(toCount), now);
     }
@@ -292,15 +292,16 @@ export class Settling {
     // Its report may be among those that are not written yet.
     this.#flush(batch);
     const { task, token, execution } = lease;
-    const told = this.#sql.get<{ late: number; next: string }>(
+    const earlier = this.#sql.get<{ late: number; next: string }>(
       `SELECT 0 AS late, state AS next FROM hf_resting WHERE id = :task AND token = :token AND executions = :execution
        UNION ALL SELECT late, next FROM hf_executions WHERE task = :task AND token = :token AND execution = :execution
        ORDER BY late LIMIT 1`,
       { task, token, execution },
     );
-    if (told?.late === 0 && told.next === decision.next) return { answer: 'already' };
-    if (told === undefined && decision.next === 'succeeded' && this.#succeedLate(settlement, batch)) return SUCCEEDED;
-    if (told?.late !== 1 && this.#sql.get('SELECT 1 FROM hf_tasks WHERE id = ?', task)) {
+    if (earlier?.late === 0 && earlier.next === decision.next) return { answer: 'already' };
+    if (earlier === undefined && decision.next === 'succeeded' && this.#succeedLate(settlement, batch))
+      return SUCCEEDED;
+    if (earlier?.late !== 1 && this.#sql.get('SELECT 1 FROM hf_tasks WHERE id = ?', task)) {
       const started_at = batch.now - report.ranFor;
       this.#record({ id: task, execution, token, started_at, worker: 0, lost_by: null }, decision, report, batch, true);
     }

@@ -167,8 +167,8 @@ export class Writer {
           continue;
         }
         if (this.#gaveUp || !retry.allows(error)) {
-          const told = storeError(error, this.#path);
-          for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(told);
+          const failure = storeError(error, this.#path);
+          for (const { reject } of batch.flatMap(({ calls }) => calls)) reject(failure);
           return;
         }
       }
@@ -217,8 +217,8 @@ export class Writer {
       if (isBusy(error) || !this.#sql.inTransaction) throw error;
       const [only, ...others] = calls;
       if (others.length > 0) return calls.flatMap((call) => this.#runApart(operation, [call], now));
-      const told = storeError(error, this.#path);
-      return [() => only?.reject(told)];
+      const failure = storeError(error, this.#path);
+      return [() => only?.reject(failure)];
     }
   }
 

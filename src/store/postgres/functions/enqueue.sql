@@ -232,7 +232,7 @@ BEGIN
         DELETE FROM uniques u WHERE u.task = occupant;
         PERFORM end_task(occupant, 'cancelled', 'unique.superseded', NULL, p_now);
         INSERT INTO acts (task, at, actor, verb, note, from_state, to_state) VALUES (occupant, p_now, 'holdfast', 'supersede',
-          'Task #' || task_id || ' has its unique key, and is there in its stead.', replaced_from, 'cancelled');
+          'Task #' || task_id || ' has the same unique key and replaces it.', replaced_from, 'cancelled');
         is_held := replaced_from = 'held';
         INSERT INTO uniques (type, key, task) VALUES (task_type, task.uk, task_id);
         EXIT;

@@ -3,18 +3,18 @@
 -- Returns the answer of `settle` for it.
 CREATE FUNCTION settle_late(p_item settlement, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  told record;
+  earlier record;
 BEGIN
-  SELECT x.late, x.next INTO told FROM (
+  SELECT x.late, x.next INTO earlier FROM (
     SELECT false AS late, state AS next FROM ended WHERE id = p_item.id AND token = p_item.t AND executions = p_item.x
     UNION ALL SELECT false, state FROM succeeded WHERE id = p_item.id AND token = p_item.t AND executions = p_item.x
     UNION ALL SELECT late, next FROM executions WHERE task = p_item.id AND token = p_item.t AND execution = p_item.x) x
   ORDER BY x.late LIMIT 1;
-  IF told.late IS FALSE AND told.next = p_item.n THEN RETURN json_build_array(p_item.id, 'already'); END IF;
-  IF told.late IS NULL AND p_item.n = 'succeeded' THEN
+  IF earlier.late IS FALSE AND earlier.next = p_item.n THEN RETURN json_build_array(p_item.id, 'already'); END IF;
+  IF earlier.late IS NULL AND p_item.n = 'succeeded' THEN
     IF succeed_late(p_item, p_now) THEN RETURN json_build_array(p_item.id, 'settled', 'succeeded'); END IF;
   END IF;
-  IF told.late IS NOT TRUE AND (EXISTS (SELECT 1 FROM live WHERE id = p_item.id) OR EXISTS (SELECT 1 FROM ended
+  IF earlier.late IS NOT TRUE AND (EXISTS (SELECT 1 FROM live WHERE id = p_item.id) OR EXISTS (SELECT 1 FROM ended
     WHERE id = p_item.id)
     OR EXISTS (SELECT 1 FROM succeeded WHERE id = p_item.id)) THEN
     PERFORM record_late(p_item, 'a worker that left', true, p_item.m, p_now);

@@ -166,7 +166,7 @@ BEGIN
   ill AS (INSERT INTO ended SELECT * FROM wide WHERE state <> 'succeeded'),
   acted AS (
     INSERT INTO acts (task, at, actor, verb, note, told, from_state, to_state)
-    SELECT y.id, p_now, 'holdfast', 'supersede', 'Task #' || y.by || ' has its unique key, and is there in its stead.',
+    SELECT y.id, p_now, 'holdfast', 'supersede', 'Task #' || y.by || ' has the same unique key and replaces it.',
       true, 'running', 'cancelled'
     FROM unnest(yielding, yielded_to) y(id, by)),
   told AS (

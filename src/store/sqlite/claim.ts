@@ -146,7 +146,8 @@ export class Claiming {
 
   #claimNext(request: ClaimRequest, now: number): { readonly tasks: Claimed[]; readonly more: boolean } {
     const ids = request.only ? this.#takeOnly(request, request.only, now) : this.#takeNext(request, now);
-    return { tasks: this.#lease(ids, this.#storedRows(JSON.stringify(ids)), request, now), more: false };
+    const rows = ids.length === 0 ? new Map<number, StoredRow>() : this.#storedRows(JSON.stringify(ids));
+    return { tasks: this.#lease(ids, rows, request, now), more: false };
   }
 
   /**

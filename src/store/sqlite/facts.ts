@@ -189,7 +189,7 @@ export function factsOf(
 
 function remembered(facts: FactsRow, unreadable: string[]): Remembered {
   if (facts === UNTOUCHED) return NOTHING_REMEMBERED;
-  const charged = readStored<ChargedCount[]>(facts.charged, 'charged', unreadable, []);
+  const charged = chargedFrom(facts.charged, unreadable);
   return {
     ...facts,
     charged,
@@ -244,12 +244,29 @@ function firstStart(
 }
 
 function recoveriesOf({ recoveries }: FactsRow, unreadable: string[]): readonly number[] {
+  if (recoveries === UNTOUCHED.recoveries) return [];
   return readStored<number[]>(recoveries, 'recoveries', unreadable, []);
+}
+
+/** How many different texts are kept. If there are more, the process starts again with none. */
+const MOST_READ = 1_000;
+const alreadyRead = new Map<string, readonly ChargedCount[]>();
+
+/** Reads counts. Most tasks that failed have the same ones, so each text is read once. */
+function chargedFrom(json: string, unreadable: string[]): readonly ChargedCount[] {
+  const known = alreadyRead.get(json);
+  if (known) return known;
+  const before = unreadable.length;
+  const charged = readStored<readonly ChargedCount[]>(json, 'charged', unreadable, []);
+  if (unreadable.length > before) return charged;
+  if (alreadyRead.size >= MOST_READ) alreadyRead.clear();
+  alreadyRead.set(json, charged);
+  return charged;
 }
 
 /** The charges after one of this reason was refunded. */
 export function withoutCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
-  const counts = readStored<ChargedCount[]>(json, 'charged', [], []);
+  const counts = chargedFrom(json, []);
   return JSON.stringify(
     counts.flatMap((one) => {
       if (one.reason !== reason || one.kind !== kind) return [one];
@@ -259,7 +276,7 @@ export function withoutCharge(json: string, reason: string, kind: ChargedCount['
 }
 
 function withCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
-  const counts = readStored<ChargedCount[]>(json, 'charged', [], []);
+  const counts = chargedFrom(json, []);
   const same = counts.find((one) => one.reason === reason && one.kind === kind);
   return JSON.stringify(
     same

@@ -183,9 +183,12 @@ export class Settling {
     });
     const facts = new Map(known.map((one) => [one.place.id, one.facts]));
     const places = new Map(known.map(({ place }) => [place.id, place]));
-    const others = JSON.stringify(ids.filter((id) => !places.has(id)));
-    for (const [id, row] of this.#facts.ofAll(others)) facts.set(id, row);
-    for (const [id, place] of this.#places.bareOf(others)) places.set(id, place);
+    const others = ids.filter((id) => !places.has(id));
+    if (others.length > 0) {
+      const list = JSON.stringify(others);
+      for (const [id, row] of this.#facts.ofAll(list)) facts.set(id, row);
+      for (const [id, place] of this.#places.bareOf(list)) places.set(id, place);
+    }
     return {
       now,
       running,

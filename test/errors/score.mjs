@@ -21,12 +21,15 @@ const cases = readFileSync(path.join(here, 'cases.dev.jsonl'), 'utf8')
   .split('\n')
   .map((line) => JSON.parse(line));
 
+/** Whose effect may have happened, labelled apart from the cases: no answer came, or one that does not say. */
+const maybeDone = new Set(JSON.parse(readFileSync(path.join(here, 'maybe-done.json'), 'utf8')));
+
 const results = cases.map(judge);
 if (values.json) console.log(JSON.stringify(summary(results)));
 else print();
 
 function judge(each) {
-  const { id, source, expect, alt = [], tags = [], why, now } = each;
+  const { id, source, expect, alt = [], why, now } = each;
   let got;
   try {
     got = classify(rebuild(each.error), { now });
@@ -45,7 +48,7 @@ function judge(each) {
     waitExpected: expect.retryAfterMs !== undefined,
     lost: !kindAlt && got.kind === 'permanent',
     ambiguous: got.ambiguous === true,
-    ambiguousTag: tags.includes('ambiguous'),
+    maybeDone: maybeDone.has(id),
   };
 }
 
@@ -71,9 +74,9 @@ function summary(list) {
     waitsFound: count(({ wait, waitExpected }) => wait && waitExpected),
     wronglyPermanent: count(({ lost }) => lost),
     crashed: count(({ got }) => got.kind === 'CRASH'),
-    ambiguousTagged: count(({ ambiguousTag }) => ambiguousTag),
-    ambiguousFound: count(({ ambiguousTag, ambiguous }) => ambiguousTag && ambiguous),
-    ambiguousBesides: count(({ ambiguousTag, ambiguous }) => !ambiguousTag && ambiguous),
+    maybeDone: count((each) => each.maybeDone),
+    ambiguousFound: count((each) => each.maybeDone && each.ambiguous),
+    ambiguousBesides: count((each) => !each.maybeDone && each.ambiguous),
   };
 }
 
@@ -98,15 +101,15 @@ function print() {
   );
   console.log(`wrongly permanent (lost work) ${s.wronglyPermanent}, crashed ${s.crashed}`);
   console.log(
-    `ambiguous: ${s.ambiguousFound} of ${s.ambiguousTagged} that are tagged so; ${s.ambiguousBesides} others (docs/classification.md says why)`,
+    `ambiguous: ${s.ambiguousFound} of ${s.maybeDone} whose effect may have happened, and ${s.ambiguousBesides} of the ${s.cases - s.maybeDone} others`,
   );
-  for (const { id, expect, got, why, kindAlt, reasonAlt, wait, ambiguousTag, ambiguous } of results) {
-    const off = !kindAlt || !reasonAlt || !wait || (ambiguousTag && !ambiguous);
+  for (const { id, expect, got, why, kindAlt, reasonAlt, wait, maybeDone, ambiguous } of results) {
+    const off = !kindAlt || !reasonAlt || !wait || maybeDone !== ambiguous;
     if (!off || !values.show) continue;
     const told = ({ kind, reason, retryAfterMs }) =>
       `${kind} ${reason}${retryAfterMs === undefined ? '' : ` ${retryAfterMs} ms`}`;
     console.log(
-      `${id}: want ${told(expect)}${ambiguousTag ? ' ambiguous' : ''}, got ${told(got)}${ambiguous ? ' ambiguous' : ''} (${why})`,
+      `${id}: want ${told(expect)}${maybeDone ? ' ambiguous' : ''}, got ${told(got)}${ambiguous ? ' ambiguous' : ''} (${why})`,
     );
   }
 }

@@ -534,6 +534,33 @@ describe('an answer that cannot be read came from a server that had the request'
   ]);
 });
 
+describe('what may have been done although no answer says so', () => {
+  const grpc = (details: string) => ({ code: 14, details, message: `14 UNAVAILABLE: ${details}`, metadata: {} });
+  const connecting = { ambiguous: false } as const;
+  check([
+    ['a gRPC connection that was dropped', grpc('Connection dropped'), { reason: 'grpc.unavailable', ambiguous: true }],
+    ['a gRPC connection that was never made', grpc('No connection established'), connecting],
+    ['a program that was stopped for its output', { code: 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER' }, { ambiguous: true }],
+    [
+      'a write of MongoDB while it shuts down',
+      { name: 'MongoServerError', code: 11600, errmsg: 'x' },
+      { ambiguous: true },
+    ],
+    ['an error beside an answer of success', { message: 'unexpected payload', status: 200 }, { ambiguous: true }],
+    ['an FTP transfer that was cut', { name: 'FTPError', code: 426, message: '426 aborted' }, { ambiguous: true }],
+    [
+      'TLS that was never made',
+      {
+        code: 'ECONNRESET',
+        message: 'Client network socket disconnected before secure TLS connection was established',
+      },
+      connecting,
+    ],
+    ['a database that was not reached', "Can't reach database server at `x`", connecting],
+    ['a connection that was not made in time', 'Connection terminated due to connection timeout', connecting],
+  ]);
+});
+
 describe('a pooler in front of a database', () => {
   const server = (code: string, message: string, more: object = {}) => ({
     class: 'DatabaseError',

@@ -3,6 +3,7 @@ import type { Failure, Outcome } from '../outcome.ts';
 import { parseSignal, type Signal } from '../signals.ts';
 import { clean, describe } from './describe.ts';
 import { fingerprint } from './fingerprint.ts';
+import { readNumber } from './inspect.ts';
 import { isAmbiguous, judge } from './judge.ts';
 import { REASONS } from './reasons.ts';
 import { waitAskedFor } from './retry-after.ts';
@@ -84,7 +85,8 @@ function byFamilies(tree: Node, text: Text, now: number): Failure {
   const judged = judge(tree, now);
   if (!judged || judged.verdict.reason === 'unknown') {
     const wait = waitAskedFor(tree.seen, now, { kind: 'unknown', reason: 'unknown' });
-    return failureWith(UNKNOWN, text, judged ?? NO_EVIDENCE, tree, wait);
+    const what = wasAccepted(tree) ? { ...UNKNOWN, ambiguous: true } : UNKNOWN;
+    return failureWith(what, text, judged ?? NO_EVIDENCE, tree, wait);
   }
   const { verdict, node } = judged;
   const { reason } = verdict;
@@ -102,6 +104,13 @@ function byRule({ says, name, field, node }: Ruled, text: Text, now: number): Fa
 type What = Pick<Failure, 'kind' | 'reason' | 'fault' | 'ambiguous'>;
 
 const UNKNOWN: What = { kind: 'unknown', reason: 'unknown', fault: 'task', ambiguous: false };
+/** Beside an answer of success, or without one (status 0 of a browser), the request was made. */
+function wasAccepted({ seen, causes, together }: Node): boolean {
+  const status = seen.number('status') ?? seen.number('statusCode') ?? readNumber(seen.response, 'status');
+  if (status === 0 || (status !== undefined && status >= 200 && status < 300)) return true;
+  return causes.some(wasAccepted) || together.some(wasAccepted);
+}
+
 const NO_EVIDENCE = { rule: 'none' };
 
 function failureWith(

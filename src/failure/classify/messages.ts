@@ -44,7 +44,7 @@ const VAGUE: readonly (readonly [RegExp, Answer])[] = [
 
 const NETWORK: readonly (readonly [RegExp, Answer])[] = [
   [
-    /^(?:socket hang up|premature close|other side closed|connection (?:was )?(?:closed|lost|reset|aborted|terminated)\b|server sent FIN packet|Client network socket disconnected|unexpected (?:close|end of (?:stream|connection))|WebSocket was closed before|remote end closed|broken pipe\b)/i,
+    /^(?:socket hang up|premature close|other side closed|connection (?:was )?(?:closed|lost|reset|aborted|terminated)\b|server sent FIN packet|unexpected (?:close|end of (?:stream|connection))|WebSocket was closed before|remote end closed|broken pipe\b)/i,
     'net.reset',
   ],
   [
@@ -86,6 +86,7 @@ const NETWORK: readonly (readonly [RegExp, Answer])[] = [
 
 /** While connecting, before anything was asked. */
 const BEFORE: readonly (readonly [RegExp, Answer])[] = [
+  [/^Client network socket disconnected\b/, { reason: 'net.reset', ambiguous: false }],
   [
     /^(?:(?:opening )?handshake (?:has )?timed out|timed out while waiting for (?:handshake|server)|greeting never received|connack timeout$|timedout while connecting\b)/i,
     { reason: 'net.timeout', ambiguous: false },
@@ -98,12 +99,12 @@ const DATABASES: readonly (readonly [RegExp, Answer])[] = [
     'db.pool_timeout',
   ],
   [
-    /^(?:timeout expired|Connection terminated(?: unexpectedly| due to connection timeout)?|Client has encountered a connection error and is not queryable|Connection is closed\.|Stream isn't writeable and enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available|Socket closed unexpectedly|Can't add new command when connection is in closed state|MySQL server has gone away|server closed the connection unexpectedly|server conn crashed|Lost connection to MySQL server|Can't reach database server|Operation `[^`]{1,200}` buffering timed out)/,
-    'db.connection',
+    /^(?:timeout expired$|Connection terminated due to connection timeout|Can't reach database server|Operation `[^`]{1,200}` buffering timed out|sorry, too many clients already|remaining connection slots are reserved|Too many connections$|too many connections for (?:role|database))/,
+    { reason: 'db.connection', ambiguous: false },
   ],
   [
-    /^(?:sorry, too many clients already|remaining connection slots are reserved|Too many connections$|too many connections for (?:role|database))/,
-    { reason: 'db.connection', ambiguous: false },
+    /^(?:Connection terminated(?: unexpectedly)?|Client has encountered a connection error and is not queryable|Connection is closed\.|Stream isn't writeable and enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available|Socket closed unexpectedly|Can't add new command when connection is in closed state|MySQL server has gone away|server closed the connection unexpectedly|server conn crashed|Lost connection to MySQL server)/,
+    'db.connection',
   ],
   [
     /^(?:Client was closed and is not queryable|Cannot use a pool after calling end|The client is closed|Pool is closed|Client is closed)/,

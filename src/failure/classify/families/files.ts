@@ -3,6 +3,9 @@ import { type Answer, type Family, type Finding, found, lookUp, type Table } fro
 
 /** FTP replies (RFC 959). A 4 means later and a 5 means never, whatever the same number means in HTTP. */
 const FTP: Table = {
+  // The transfer was cut, or the control connection is being closed.
+  421: { reason: 'ftp.4xx', ambiguous: true },
+  426: { reason: 'ftp.4xx', ambiguous: true },
   450: 'fs.locked',
   452: 'fs.no_space',
   500: 'ftp.5xx',

@@ -106,10 +106,17 @@ export function byGrpcMessage(message: string): Answer | undefined {
 function more({ message }: Seen, code: number): Answer | undefined {
   if (code === 8) return tooLarge(message);
   if (code === 13 && /\bRST_STREAM\b/.test(message)) return 'net.reset';
-  // A connection that was never made, or a stream that the server refused.
   if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(message)) {
-    return { reason: 'grpc.unavailable', ambiguous: false };
+    return 'grpc.unavailable';
   }
+  // The connection was lost after the call had been sent.
+  if (
+    code === 14 &&
+    /\b(?:dropped|reset|EPIPE|ECONNRESET|GOAWAY|RST_STREAM|closed|closing|removed|keepalive|error reading)\b/i.test(
+      message,
+    )
+  )
+    return { reason: 'grpc.unavailable', ambiguous: true };
   if (code === 9 && /\bsession\b.*\bexpired\b/i.test(message)) return 'auth.expired transient';
   return undefined;
 }

@@ -5,8 +5,8 @@ import { answerFor } from './postgres.ts';
 /** Prisma's codes (P1 engine and connection, P2 queries, P3 migrations, P5 and P6 Accelerate). */
 const PRISMA: Table = {
   P1000: 'auth.invalid',
-  P1001: 'db.connection',
-  P1002: 'db.connection',
+  P1001: { reason: 'db.connection', ambiguous: false },
+  P1002: { reason: 'db.connection', ambiguous: false },
   P1003: 'db.schema',
   P1008: 'db.timeout',
   P1009: 'conflict',

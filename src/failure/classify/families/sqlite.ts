@@ -40,7 +40,7 @@ const NAMES: readonly (readonly [prefix: string, answer: Answer])[] = [
   ['LOCKED', 'db.locked'],
   ['PROTOCOL', 'db.locked'],
   ['READONLY', 'db.readonly'],
-  ['CANTOPEN', 'db.connection unknown'],
+  ['CANTOPEN', { reason: 'db.connection', kind: 'unknown', ambiguous: false }],
   ['IOERR_NOMEM', 'db.resources'],
   ['IOERR', 'fs.io'],
   ['CORRUPT', 'db.corrupt'],

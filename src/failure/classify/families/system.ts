@@ -136,6 +136,8 @@ function byCall(seen: Seen): Finding | undefined {
   const { code, syscall } = seen;
   if (typeof code !== 'string') return undefined;
   if (code === 'EPROTO') return byOpenSsl(seen);
+  if (code === 'ECONNRESET' && seen.message.startsWith('Client network socket disconnected before secure TLS'))
+    return found({ reason: 'net.reset', ambiguous: false }, 'message', 'code');
   if (syscall === '') return byHelper(seen);
   if (syscall.startsWith('spawn') || syscall === 'execve' || syscall === 'posix_spawn')
     return lookUp(AT_SPAWN, code, 'code');

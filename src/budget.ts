@@ -5,21 +5,21 @@ import type { Milliseconds } from './duration.ts';
  * is none. So retries add little to the load of a source that fails. Both stores count tokens by these rules.
  */
 
-/** How many tokens fit in. A source of which nothing is remembered has as many. */
+/** How many tokens a full budget has. A source without a stored budget has a full one. */
 export const FULL = 20;
 
 /** How long it takes until one token is added. */
 export const REFILL_EVERY: Milliseconds = 10_000;
 
-/** What a success adds. */
+/** How much a success adds. */
 export const PER_SUCCESS = 0.1;
 
-/** The tokens that there are some time later, if nobody takes one. */
+/** The tokens after some time, if none is taken. */
 export function tokensAfter(tokens: number, elapsed: Milliseconds): number {
   return Math.min(FULL, tokens + elapsed / REFILL_EVERY);
 }
 
-/** How long it takes until a token can be taken; 0 if it can be now. */
+/** How long until a token can be taken; 0 if it can be taken now. */
 export function untilToken(tokens: number): Milliseconds {
   return tokens >= 1 ? 0 : Math.ceil((1 - tokens) * REFILL_EVERY);
 }

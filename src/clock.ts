@@ -2,7 +2,7 @@ import type { Milliseconds } from './duration.ts';
 
 /** The source of time. The testing kit has one that stands still until it is moved. */
 export interface Clock {
-  /** Milliseconds of the epoch, from the host's wall clock. It may jump. */
+  /** Milliseconds since 1970, from the host's wall clock. It may jump. */
   now(): number;
   /** Milliseconds that only go forward, from an arbitrary start. */
   monotonic(): Milliseconds;
@@ -11,7 +11,7 @@ export interface Clock {
    * clock, which all processes of one boot share.
    */
   readonly timeline?: string;
-  /** Milliseconds since the machine was started, sleep included. Absent for the host's clock, whose system is asked. */
+  /** Milliseconds since the boot of the machine, including sleep. Absent for the host's clock, for which the system is asked. */
   uptime?(): Milliseconds;
   /** Calls `then` once after a delay of any length. Returns a function that cancels it. */
   after(delay: Milliseconds, then: () => void): () => void;

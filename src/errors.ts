@@ -32,7 +32,7 @@ export class InvalidInputError extends HoldfastError {
   }
 }
 
-/** One thing that is wrong with a configuration, and where. */
+/** A problem of a configuration, and its place. */
 export interface ConfigProblem {
   /** An error makes the whole file invalid. A warning is about something that has no effect. */
   readonly severity: 'error' | 'warning';
@@ -44,7 +44,7 @@ export interface ConfigProblem {
   /** The offending key or value as it is written there, cut at 80 characters. */
   readonly value: string;
   readonly message: string;
-  /** What was probably meant, or what to write. */
+  /** What was probably meant, or what to write instead. */
   readonly suggestion?: string;
 }
 
@@ -175,7 +175,7 @@ export class UniqueConflictError extends HoldfastError {
 export class TaskFailedError extends HoldfastError {
   readonly task: number;
   readonly state: string;
-  /** Of its last decision, such as `http.404`. */
+  /** The reason of its last decision, such as `http.404`. */
   declare readonly reason?: string;
 
   constructor(task: number, state: string, reason: string | undefined, message: string | undefined) {
@@ -191,7 +191,7 @@ export class TaskFailedError extends HoldfastError {
   }
 }
 
-/** The task had not ended within the time for which its result was waited for. It goes on. */
+/** The task did not end within the time for which its result was waited for. The task goes on. */
 export class ResultTimeoutError extends HoldfastError {
   readonly task: number;
   readonly state: string;
@@ -227,7 +227,7 @@ export class LeaseLostError extends HoldfastError {
 export class StoreError extends HoldfastError {
   /** Whether the same call may succeed later without a change. */
   readonly retryable: boolean;
-  /** Of tables that are too old for this version: the schema that they have, 0 where there are none. */
+  /** If tables are too old for this version: their schema version; 0 if there are none. */
   declare readonly schema?: number;
 
   constructor(

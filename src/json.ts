@@ -2,7 +2,7 @@ import { PayloadError } from './errors.ts';
 import { show } from './show.ts';
 import type { Json } from './task.ts';
 
-/** How large a payload or result may be, in bytes of UTF-8 JSON, unless the opener says otherwise: 1 MiB. */
+/** How large a payload or result may be by default, in bytes of UTF-8 JSON: 1 MiB. */
 export const DEFAULT_SIZE_LIMIT = 1_048_576;
 
 const DEEPEST = 1_000;
@@ -56,7 +56,7 @@ function written(value: unknown, what: string, limit: number, onChange?: (change
   throw new PayloadError('payload_rejected', message, path);
 }
 
-/** Ends the walk over a value that was made to be endless: shared parts count each time, as JSON would write them. */
+/** The walk over a value ends at this size: parts that occur several times count each time, as JSON would write them. */
 class TooManyError extends Error {}
 
 /** Reads what `encodeJson` wrote. */

@@ -2,7 +2,9 @@ import { InvalidInputError } from './errors.ts';
 import { refuseUnknown, wholeNumber } from './options.ts';
 import { type Limits, type PaceInput, parsePace } from './pace.ts';
 
-/** How fast work of a source or queue may go, over all workers. What is left out stays as it is; null removes a limit. */
+/**
+ * How fast the tasks of a source or queue may run, over all workers. A limit that is left out stays as it is; null removes it.
+ */
 export interface LimitOptions {
   /** How often executions may start: `'10/s'`, `'5000/h'`, `'100/15m'`, or with a burst `{ rate: '10/s', burst: 5 }`. */
   readonly pace?: PaceInput | null;
@@ -12,12 +14,12 @@ export interface LimitOptions {
 
 type GivenLimits = { readonly [Name in keyof LimitOptions]?: LimitOptions[Name] | undefined };
 
-/** The names of the options, for whoever has others beside them. */
+/** The names of the options, for functions that have other options too. */
 export const LIMIT_OPTIONS = ['pace', 'concurrency'] as const;
 
 const MOST_AT_ONCE = 100_000;
 
-/** @throws InvalidInputError naming what is refused of `pace` and `concurrency`. */
+/** @throws InvalidInputError if `pace` or `concurrency` is invalid. */
 export function parseLimits({ pace, concurrency }: GivenLimits, what: string): Limits {
   const most = (value: number) => wholeNumber(value, `${what}: concurrency`, 1, MOST_AT_ONCE);
   return {
@@ -26,7 +28,7 @@ export function parseLimits({ pace, concurrency }: GivenLimits, what: string): L
   };
 }
 
-/** The limits of one source or queue. @throws InvalidInputError, also where there is none. */
+/** The limits of one source or queue. @throws InvalidInputError, also if there is none. */
 export function limitsGiven(options: LimitOptions, what: string): Limits {
   refuseUnknown(options, LIMIT_OPTIONS, what);
   const limits = parseLimits(options, what);

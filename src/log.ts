@@ -1,10 +1,10 @@
-/** What Holdfast logs to: pino and its like fit as they are. Nothing is logged where none is given. */
+/** The logger of Holdfast: pino and similar loggers fit without changes. Without a logger, nothing is logged. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** Whether lines of a level are written at all. Where it says no, they are not even made. Default: all are. */
+  /** Whether lines of a level are written. If not, they are not made. Default: all are written. */
   isLevelEnabled?(level: LogLevel): boolean;
 }
 
@@ -36,10 +36,10 @@ export function harmless(log: Logger): Logger {
   if (log === silent) return silent;
   const quietly = (write: () => unknown) => {
     try {
-      // A logger may be asynchronous, whatever its type says.
+      // A logger may be asynchronous, even if its type does not say so.
       Promise.resolve(write()).catch(() => {});
     } catch {
-      // There is nowhere left to tell it.
+      // The error cannot be logged anywhere.
     }
   };
   return {

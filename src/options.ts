@@ -3,8 +3,8 @@ import { likeName } from './nearest.ts';
 import { show } from './show.ts';
 
 /**
- * Refuses unknown options: a misspelt one would otherwise silently have no effect. `instead` says what options that are called
- * otherwise elsewhere are called here.
+ * Refuses unknown options, because a misspelt one would silently have no effect. `instead` maps names that other queues use to
+ * ours.
  */
 export function refuseUnknown(
   options: unknown,

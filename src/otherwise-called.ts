@@ -7,7 +7,7 @@ const POLICY = {
   retries: 'Write retry: { maxAttempts: … }, one more than there are retries.',
 };
 
-/** What options are called elsewhere, and what to write here instead. */
+/** The names of options in other queues, and what to write here instead. */
 export const OTHERWISE_CALLED = {
   task: {
     ...POLICY,

@@ -1,7 +1,7 @@
 import type { Milliseconds } from './duration.ts';
 import { ACTIONS } from './task.ts';
 
-/** `stopped`: it stopped itself. `done`: every task has been put back, and how each went is known. The last three are final. */
+/** `stopped`: it stopped itself. `done`: all tasks were put back, and their outcomes are known. The last three are final. */
 export type RedriveState = 'running' | 'paused' | 'stopped' | 'done' | 'cancelled';
 
 /** The tasks that a redrive can put back, by state. */
@@ -15,7 +15,7 @@ export type RedrivableState = (typeof REDRIVABLE_STATES)[number];
 export const REDRIVE_SKIPS = ['changed', 'missing', 'unique_key', 'may_have_happened'] as const;
 export type RedriveSkip = (typeof REDRIVE_SKIPS)[number];
 
-/** The first stages: so many tasks each, and the next one begins when it is known how each of them went. */
+/** The sizes of the first stages. The next stage begins when the outcomes of all tasks of the stage before are known. */
 const CANARY: readonly number[] = [1, 5, 25];
 
 /** The stages after the canary hold what the pace allows in this time, within these bounds. */
@@ -26,36 +26,38 @@ const LARGEST_PACED_STAGE = 1_000;
 /** How many tasks may be put back whose first outcome is not known yet, in stages. Beyond that the redrive waits. */
 const STAGES_UNDER_WAY = 2;
 
-/** How often it is looked how tasks went. */
+/** How often outcomes are checked. */
 const LOOK_EVERY: Milliseconds = 1_000;
 
-/** What the pace allows in this time is put back together. */
+/** Tasks that the pace allows within this time are put back together. */
 export const SHORTEST_PAUSE: Milliseconds = 250;
 
-/** How many tasks are put back in one transaction, so that nobody waits for it. */
+/** How many tasks are put back in one transaction, so that other calls do not wait long. */
 const MOST_AT_ONCE = 100;
 
-/** What became of the tasks of one stage. `undecided`: the first outcome since is not known yet. */
+/** The outcomes of the tasks of one stage. `undecided`: the first outcome is not known yet. */
 export interface StageCounts {
   readonly stage: number;
   readonly putBack: number;
   readonly undecided: number;
-  /** Those whose first outcome was the same failure as before: the same reason and, where both are known, the same fingerprint. */
+  /**
+   * The tasks whose first outcome was the same failure as before: the same reason and, if both are known, the same fingerprint.
+   */
   readonly failedAgain: number;
 }
 
-/** Where a redrive is. */
+/** The progress of a redrive. */
 export interface RedriveProgress {
   /** Selected tasks that were neither put back nor skipped yet. */
   readonly left: number;
   readonly undecided: number;
   /** The newest stages, in any order. Empty before the first. */
   readonly stages: readonly StageCounts[];
-  /** When the pace allows the next task; negative where that was so long ago. */
+  /** When the pace allows the next task; negative if it did already, this long ago. */
   readonly nextIn: Milliseconds;
 }
 
-/** What a redrive does next. `nextIn`: when the pace allows the next task after these. */
+/** The next step of a redrive. `nextIn`: when the pace allows the next task after these. */
 export type RedriveStep =
   | { readonly do: 'wait'; readonly for: Milliseconds }
   | {
@@ -69,8 +71,8 @@ export type RedriveStep =
   | { readonly do: 'end'; readonly state: 'stopped' | 'done'; readonly because: string };
 
 /**
- * Decides the next step of a redrive. The stages are 1, 5 and 25 tasks, each of which waits for the one before, then larger ones at
- * the given pace. It stops when half of a stage has failed again in the same way, as long as there are tasks left to spare.
+ * Decides the next step of a redrive. The stages are 1, 5 and 25 tasks, each of which waits for the one before, then larger ones
+ * at the given pace. It stops if half of a stage failed again in the same way and tasks are left.
  */
 export function nextStep({ left, undecided, stages, nextIn }: RedriveProgress, perSecond: number): RedriveStep {
   const failing = stages.find((one) => one.failedAgain * 2 >= sizeOf(one.stage, perSecond));
@@ -90,13 +92,13 @@ export function nextStep({ left, undecided, stages, nextIn }: RedriveProgress, p
   const most = Math.min(MOST_AT_ONCE, Math.max(1, Math.ceil(SHORTEST_PAUSE / spacing)));
   const allowed = Math.min(most, Math.floor(-nextIn / spacing) + 1);
   const count = Math.min(allowed, room, left);
-  // What a pause has saved up beyond one step is not made up for.
+  // After a pause, at most one step is put back at once.
   const next = Math.max(nextIn, -(most - 1) * spacing) + count * spacing;
   const pause = Math.min(LOOK_EVERY, Math.max(next, Math.min(SHORTEST_PAUSE, most * spacing)));
   return { do: 'put_back', stage, count, nextIn: next, pause };
 }
 
-/** How long it takes at least to put back so many tasks at this pace. Waiting for the outcomes of the canary comes on top. */
+/** How long it takes at least to put back this many tasks at this pace, without the waits for the outcomes of the canary. */
 export function redriveTime(count: number, perSecond: number): Milliseconds {
   return Math.round((Math.max(0, count - 1) / perSecond) * 1_000);
 }

@@ -1,7 +1,7 @@
 import type { Milliseconds } from './duration.ts';
 import { OVER_STATES } from './task.ts';
 
-/** So often one of all workers removes what is old. */
+/** How often exactly one worker removes old tasks. */
 export const PRUNE_EVERY: Milliseconds = 3_600_000;
 
 /** The states in which a task can be removed. `needs_manual` has not ended, so its tasks are removed only if it is named. */

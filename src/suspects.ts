@@ -16,7 +16,7 @@ export function mustRunAlone(lostInARow: number): boolean {
 const FIRST_PROBATION: Milliseconds = 10_000;
 const LONGEST_PROBATION: Milliseconds = 3_600_000;
 
-/** For how long a worker starts nothing beside a task that must run alone: 10 s, doubling with each loss up to 1 h. */
+/** How long a worker starts no other task beside one that must run alone: 10 s, doubling with each loss up to 1 h. */
 export function probationOf(lostInARow: number): Milliseconds {
   return Math.min(FIRST_PROBATION * 2 ** Math.max(0, lostInARow - ALONE_FROM), LONGEST_PROBATION);
 }

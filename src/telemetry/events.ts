@@ -17,15 +17,15 @@ export interface ExecutionOf {
 }
 
 /**
- * How a source stands from now on: it is down, it asked for a wait, its tasks are released slowly, it is in its normal state again, or
- * it needs a person.
+ * The new condition of a source: it is down, it asked for a wait, its tasks are released slowly, it is in its normal state again,
+ * or it needs a person.
  */
 export type SourceChange = 'down' | 'waits' | 'ramping' | 'normal' | 'needs_person';
 
 /** Everything that happens. Each has one line in the log, made in `log-lines.ts`. */
 export type EngineEvent =
   | WorkerEvent
-  /** Somebody acted on a task, in whatever process. */
+  /** Somebody acted on a task, in any process. */
   | { readonly kind: 'action'; readonly action: ActionTaken }
   /** Tasks were removed by age: how many of each state. */
   | { readonly kind: 'pruned'; readonly removed: Readonly<Partial<Record<RemovableState, number>>> }
@@ -36,7 +36,7 @@ export type EngineEvent =
       readonly state: 'stopped' | 'done';
       readonly because: string;
     }
-  /** The worker stopped before the store took the outcome. */
+  /** The worker stopped before the outcome was written. */
   | { readonly kind: 'unwritten'; readonly execution: ExecutionOf }
   /** A handler left a promise or timer behind that failed. `isLast`: later ones of this execution are not recorded. */
   | { readonly kind: 'stray'; readonly execution: ExecutionOf; readonly failure: Failure; readonly isLast: boolean }
@@ -70,8 +70,8 @@ export type WorkerEvent =
       readonly state: TaskState;
       readonly ranFor: Milliseconds;
     }
-  /** The lease had ended: what was reported is kept as evidence, and changed nothing. */
+  /** The lease was lost: the report is kept as evidence and did not change the task. */
   | { readonly kind: 'stale'; readonly task: Claimed; readonly outcome: Outcome };
 
-/** What one execution came to. */
+/** The result of one execution. */
 export type Finished = Extract<WorkerEvent, { kind: 'settled' | 'stale' }>;

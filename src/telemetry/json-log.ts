@@ -9,19 +9,19 @@ export interface JsonLogOptions {
   readonly write: (line: string) => unknown;
   /** The least urgent level that is written. Default `info`. */
   readonly level?: LogLevel;
-  /** What the lines are called by. Default `holdfast`. */
+  /** The `name` of the lines. Default `holdfast`. */
   readonly name?: string;
-  /** Milliseconds of the epoch. Default: the host's clock. */
+  /** The time in milliseconds since 1970. Default: the host's clock. */
   readonly now?: () => number;
 }
 
-/** As pino numbers them. */
+/** The numbers of pino's levels. */
 const NUMBERS: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
 /**
- * A log of JSON lines as pino writes them, where there is no pino: `level` (20 debug, 30 info, 40 warn, 50 error), `time`, `pid`,
- * `hostname`, `name`, the fields of the line, `msg`. An error in the field `err` becomes its type, message, code and stack.
- * @throws InvalidInputError for options that it cannot use.
+ * A log of JSON lines in pino's format, without pino: `level` (20 debug, 30 info, 40 warn, 50 error), `time`, `pid`, `hostname`,
+ * `name`, the fields of the line, `msg`. An error in the field `err` becomes its type, message, code and stack.
+ * @throws InvalidInputError for invalid options.
  */
 export function jsonLog(options: JsonLogOptions): Logger {
   refuseUnknown(options, ['write', 'level', 'name', 'now'], 'jsonLog');

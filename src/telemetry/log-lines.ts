@@ -6,8 +6,8 @@ import { hasEnded, type TaskState } from '../task.ts';
 import type { EngineEvent, SourceChange, WorkerEvent } from './events.ts';
 
 /**
- * What a line is about, in its field `event`: each thing that happens to a task is one of these, and is logged once. Of those that
- * begin with `ended.` there is exactly one in each round of a task; docs/logs.md says who writes which.
+ * The values of the field `event`. Each thing that happens to a task is one of these, and is logged once. Each round of a task
+ * has exactly one line whose event begins with `ended.`; docs/logs.md says which process writes it.
  */
 export const LOG_EVENTS = [
   'started.initial',
@@ -52,7 +52,7 @@ interface LogLine {
 
 type Settled = Extract<WorkerEvent, { kind: 'settled' }>;
 
-/** Writes the line of an event, unless the log takes no lines of its level. Payloads and results are never in it. */
+/** Writes the line of an event, if the log writes lines of its level. It never contains payloads or results. */
 export function logEvent(log: Logger, event: EngineEvent, worker: string): void {
   const level = levelOf(event);
   if (!isEnabled(log, level)) return;
@@ -60,7 +60,7 @@ export function logEvent(log: Logger, event: EngineEvent, worker: string): void 
   log[level](fields, message);
 }
 
-/** An error where a person should look, a warning for an execution that failed or was lost, otherwise news. */
+/** An error if a person should look, a warning if an execution failed or was lost, otherwise info. */
 function levelOf(event: EngineEvent): LogLevel {
   switch (event.kind) {
     case 'started':
@@ -208,7 +208,7 @@ const STARTED: Readonly<Record<Started, string>> = {
   'started.again': 'Again, after it was handed back',
 };
 
-/** What led to an execution: the last thing that happened to the task. */
+/** The cause of an execution: the last thing that happened to the task. */
 function startOf({ facts }: Claimed): Started {
   if (facts.lostInARow > 0) return 'started.recovery';
   if (facts.deferralsInARow > 0) return 'started.deferral';

@@ -1,4 +1,4 @@
-/** Dice that fall the same way for the same seed: numbers of at least 0 and below 1 (mulberry32, by Tommy Ettinger). */
+/** Random numbers, at least 0 and below 1, that are the same for the same seed (mulberry32, by Tommy Ettinger). */
 export function dice(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

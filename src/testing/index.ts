@@ -19,15 +19,15 @@ export interface TestOptions extends Omit<HoldfastOptions, 'store'> {
   readonly store?: StoreOpener;
   /** Default 2026-01-01T00:00:00Z. */
   readonly start?: Date;
-  /** Of the dice behind jitter and weights. Default 1. */
+  /** The seed of the random numbers for jitter and weights. Default 1. */
   readonly seed?: number;
-  /** For the worker that runs the tasks; its lease is a day unless said, so that long schedules pass quickly. */
+  /** Options of the worker that runs the tasks. Its lease is a day by default, so that long schedules pass quickly. */
   readonly worker?: WorkerOptions;
-  /** How much real time without news makes a handler count as waiting for the clock. Default 250 ms. */
+  /** After how much real time without activity a handler counts as waiting for the clock. Default 250 ms. */
   readonly patienceMs?: Milliseconds;
 }
 
-/** A Holdfast whose time is the test's: a three-day retry schedule passes in milliseconds, the same way every time. */
+/** A Holdfast whose clock the test moves: a three-day retry schedule passes in milliseconds, and always in the same way. */
 export interface TestHoldfast extends AsyncDisposable {
   readonly holdfast: Holdfast;
   readonly worker: Worker;
@@ -36,7 +36,7 @@ export interface TestHoldfast extends AsyncDisposable {
   readonly events: readonly WorkerEvent[];
   /** Runs everything that is due now, on all workers of this Holdfast. */
   drain(): Promise<void>;
-  /** Moves the clock, and runs everything that falls due on the way at its own moment. */
+  /** Moves the clock, and runs everything that becomes due on the way, each at its own time. */
   advance(time: DurationInput): Promise<void>;
   close(): Promise<void>;
 }
@@ -56,13 +56,13 @@ const OPTIONS = [
   'patienceMs',
 ];
 
-/** What a kit without tasks has to do: a worker needs a type, and nobody enqueues this one. */
+/** The type of a kit without tasks: a worker needs a type, and this one is never enqueued. */
 const NOTHING = defineTask('holdfast.testing.nothing', { run() {} });
 
 /**
- * Opens Holdfast for a test, on a clock that stands still and dice that are seeded. A handler that waits should wait on
- * `clock.sleep`; one that hangs is noticed after `patienceMs` of real time, and the clock moves on.
- * Without `tasks` it is for claims by hand: its worker takes nothing, and only looks for what others lost.
+ * Opens Holdfast for a test, with a clock that stands still and seeded random numbers. A handler that waits should use
+ * `clock.sleep`. A handler that hangs is noticed after `patienceMs` of real time, and then the clock moves on. Without `tasks` it
+ * is for claims by hand: its worker claims nothing, and only recovers lost tasks.
  */
 export async function openTestHoldfast(options: TestOptions = {}): Promise<TestHoldfast> {
   refuseUnknown(options, OPTIONS, 'openTestHoldfast');
@@ -79,7 +79,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
     holdfast.work({
       leaseFor: '1d',
       pollInterval: `${LONGEST}ms`,
-      // On this clock every handler looks short.
+      // With this clock, every handler seems short.
       claimAhead: false,
       ...workerOptions,
       onEvent(event) {
@@ -120,10 +120,13 @@ async function closingAfterFailure<T>(holdfast: Holdfast, step: () => T): Promis
   }
 }
 
-/** A handler hangs only if it did nothing in so many turns of the event loop: on a busy machine one turn may take long. */
+/**
+ * A handler counts as hanging only after this many turns of the event loop without activity: on a busy machine one turn may take
+ * long.
+ */
 const LEAST_TURNS = 100;
 
-/** Until nothing is due and nothing runs, or all that runs waits for the clock. */
+/** Runs until nothing is due and nothing runs, or all running handlers wait for the clock. */
 async function untilQuiet(
   holdfast: Holdfast,
   clock: VirtualClock,
@@ -141,7 +144,7 @@ async function untilQuiet(
     const resting = workers.every((worker) => worker.resting);
     const running = workers.reduce((sum, { handlers }) => sum + handlers, 0);
     if (resting && clock.sleepers >= running) return;
-    // Only handlers try our patience: what the store was asked for will be answered, however slow the disk.
+    // The patience applies only to handlers: calls of the store will be answered, even if the disk is slow.
     if (!resting || events.length !== seen) {
       since = performance.now();
       turns = 0;
@@ -151,7 +154,7 @@ async function untilQuiet(
   }
 }
 
-/** The kit's own worker drops what it does; the graces of others pass on the clock that only we can move. */
+/** The kit's own worker drops its executions. The graces of other workers pass on the clock, which only the kit can move. */
 async function closeInItsTime(holdfast: Holdfast, worker: Worker, clock: VirtualClock): Promise<void> {
   let closed = false;
   const closing = Promise.all([worker.stop({ grace: 0 }), holdfast.close()]).finally(() => {

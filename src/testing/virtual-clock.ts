@@ -53,7 +53,7 @@ export class VirtualClock implements Clock {
     return () => this.#pulses.delete(pulse);
   }
 
-  /** For handlers under test: sleeps in virtual time, so that the clock knows that nothing else is to be waited for. */
+  /** For handlers under test: sleeps in virtual time. The clock then knows that the handler waits only for it. */
   async sleep(time: DurationInput, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     this.#sleepers += 1;
@@ -84,7 +84,7 @@ export class VirtualClock implements Clock {
     return this.#first()?.at;
   }
 
-  /** Moves to a time and fires what is due by then, in order; what they set anew waits for the next move. */
+  /** Moves to a time and fires the timers that are due by then, in order. Timers that these set wait for the next move. */
   moveTo(time: number): void {
     if (!(Number.isFinite(time) && time >= this.#now)) {
       throw new InvalidInputError(`A virtual clock goes forward only, from ${this.#now}, got ${show(time)}.`);
@@ -99,7 +99,9 @@ export class VirtualClock implements Clock {
     for (const pulse of [...this.#pulses]) this.#beat(pulse, 0);
   }
 
-  /** Time passes while the process is stopped or its event loop blocked: nothing fires before it is over, then all that is due. */
+  /**
+   * Time passes as if the process were stopped or its event loop blocked: no timer fires before the end, then all that are due.
+   */
   freeze(time: DurationInput): void {
     const stopped = duration(time, 'time');
     this.#now += stopped;

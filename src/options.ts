@@ -2,6 +2,11 @@ import { InvalidInputError } from './errors.ts';
 import { likeName } from './nearest.ts';
 import { show } from './show.ts';
 
+/** Whether the value is an object with named members, and no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /**
  * Refuses unknown options, because a misspelt one would silently have no effect. `instead` maps names that other queues use to
  * ours.
@@ -13,7 +18,7 @@ export function refuseUnknown(
   instead: Readonly<Record<string, string>> = {},
   code: 'invalid_input' | 'invalid_policy' = 'invalid_input',
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isRecord(options)) {
     throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.`, code);
   }
   for (const key of Object.keys(options)) {

@@ -7,10 +7,10 @@ import {
   span as readSpan,
 } from '../duration.ts';
 import { likeName } from '../nearest.ts';
-import { refuseUnknown } from '../options.ts';
+import { isRecord, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { OTHERWISE_CALLED } from './otherwise-called.ts';
-import { isRecord, refusal, tagged } from './refusal.ts';
+import { refusal, tagged } from './refusal.ts';
 
 /** How long the k-th retry waits, before jitter. Plain data, but for `custom`. */
 export type Backoff =

@@ -1,6 +1,6 @@
 import { type DurationInput, needUnit, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { refuseUnknown } from '../options.ts';
+import { isRecord, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { parseBackoff } from './backoff.ts';
 import { parseJitter } from './jitter.ts';
@@ -15,7 +15,7 @@ import {
   type Shape,
   SPAN_OPTIONS,
 } from './policy-fields.ts';
-import { isRecord, refusal } from './refusal.ts';
+import { refusal } from './refusal.ts';
 
 /**
  * Reads the options of a policy that code gave. Each span of time needs its unit, except in a whole policy, whose spans are milliseconds.

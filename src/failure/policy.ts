@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isRecord } from '../options.ts';
 import type { Backoff } from './backoff.ts';
 import { familyOf } from './classify/reasons.ts';
 import type { Jitter } from './jitter.ts';
@@ -130,9 +131,7 @@ function frozen<T extends object>(value: T): T {
  */
 function hash(content: object): string {
   const text = JSON.stringify(content, (_, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
+    isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
   );
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

@@ -1,14 +1,10 @@
 import { InvalidInputError } from '../errors.ts';
+import { isRecord } from '../options.ts';
 import { show } from '../show.ts';
 
 /** The error for a policy that would not work. */
 export function refusal(message: string): InvalidInputError {
   return new InvalidInputError(message, 'invalid_policy');
-}
-
-/** Whether the value is an object with named members, and no list. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

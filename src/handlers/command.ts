@@ -12,7 +12,7 @@ import { reasonOfExit, reasonOfSignal } from '../failure/exits.ts';
 import type { FailureKind } from '../failure/outcome.ts';
 import { type Failed, failedAt, RateLimited } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
-import { readMember, refuseUnknown, wholeNumber } from '../options.ts';
+import { isRecord, readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import type { Json } from '../task.ts';
 import { endLeftRunning, endLost, type LeftRunning, startedAs, TAG, tagOf } from './left-running.ts';
@@ -355,10 +355,6 @@ function isExitRange(value: unknown): value is ExitRange {
 
 function isExitCode(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 // Starting

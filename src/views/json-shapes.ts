@@ -4,6 +4,7 @@ import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import type { ReadOptions } from '../failure/policy.ts';
 import { SPAN_OPTIONS } from '../failure/policy-fields.ts';
+import { isRecord } from '../options.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry, Imported, WorkerRecord } from '../store/store.ts';
 import { snakeCase } from './snake-case.ts';
@@ -172,12 +173,12 @@ function snakeCased(value: unknown): unknown {
 
 /** The same the other way round, for a policy that came in a file. A span may stand there as people write it, too. */
 export function policyOptions(json: unknown): unknown {
-  if (!isObject(json)) return json;
+  if (!isRecord(json)) return json;
   return Object.fromEntries(Object.entries(json).map(([name, member]) => camelCased(name, member)));
 }
 
 function camelCased(name: string, member: unknown): [string, unknown] {
-  if (name === 'rules' && isObject(member)) {
+  if (name === 'rules' && isRecord(member)) {
     return [name, Object.fromEntries(Object.entries(member).map(([rule, options]) => [rule, policyOptions(options)]))];
   }
   const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -190,10 +191,6 @@ function camelCased(name: string, member: unknown): [string, unknown] {
 function withUnit(member: unknown): unknown {
   if (Array.isArray(member)) return member.map(withUnit);
   return typeof member === 'number' ? `${member}ms` : (member ?? 'none');
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function milliseconds(value: unknown): unknown {

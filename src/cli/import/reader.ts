@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type ErrorCode, HoldfastError } from '../../errors.ts';
 import { POLICY_FIELDS } from '../../failure/policy-fields.ts';
 import { DEFAULT_SIZE_LIMIT } from '../../json.ts';
+import { isRecord } from '../../options.ts';
 import { taskMaker, unworked } from '../../queue/enqueue.ts';
 import { importedTask, type TaskToImport } from '../../queue/import.ts';
 import { show } from '../../show.ts';
@@ -177,7 +178,7 @@ const MEMBERS: Readonly<Record<string, Member>> = {
 
 /** `{"fs.locked": 3}` says the same as `[{"reason": "fs.locked", "count": 3}]`. */
 function chargedList(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isRecord(value)) return value;
   return Object.entries(value).map(([reason, count]) => ({ reason, count: count as unknown }));
 }
 
@@ -244,7 +245,7 @@ function parse(line: number, text: string, objections: Objection[]): object | un
     const { wrong } = scanJson(text);
     return object(`it is not JSON: ${wrong?.expected ?? 'a value'} was expected here`, wrong?.at);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     return object(`each line is one task, an object such as {"type": "…", "payload": …}, got ${show(value)}`);
   }
   const { twice, twisted } = scanJson(text);

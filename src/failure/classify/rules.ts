@@ -1,6 +1,7 @@
 import { RE2JS, RE2JSException } from 're2js';
 import { type DurationInput, duration } from '../../duration.ts';
 import { InvalidInputError } from '../../errors.ts';
+import { isRecord } from '../../options.ts';
 import { show } from '../../show.ts';
 import {
   FAILURE_KINDS,
@@ -11,7 +12,6 @@ import {
   isReason,
   type Outcome,
 } from '../outcome.ts';
-import { isRecord } from '../refusal.ts';
 import { classifyBy, outcomeBy } from './classify.ts';
 import { readText } from './inspect.ts';
 import { REASONS, type Reason } from './reasons.ts';

@@ -14,7 +14,7 @@ import {
 import { usage } from './problem.ts';
 import { Terminal } from './terminal/terminal.ts';
 
-/** What a command works with: its terminal, its surroundings, and the flags that all commands share. */
+/** What each command needs: its terminal, its environment, and the flags that all commands share. */
 export class Cli {
   readonly terminal: Terminal;
   readonly environment: NodeJS.ProcessEnv;
@@ -80,7 +80,7 @@ export class Cli {
     return `holdfast ${store}${config}${words}`;
   }
 
-  /** Who takes an operator's step, for the task's history. */
+  /** Who acts, for the history of the task. */
   get actor(): string {
     try {
       return userInfo().username || 'cli';
@@ -97,7 +97,7 @@ function ownerOfFolder(path: string): number | null | undefined {
     if (!found.isDirectory() && !found.isSymbolicLink()) return undefined;
     return process.getuid ? found.uid : null;
   } catch {
-    // Not there, or in a folder that we may not look into: then it is not ours to use.
+    // It does not exist, or this user may not look into its folder: then it is not used.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
-/** What a command ends with. `run` is the exception: its exit code is its command's, see `run --help`. */
+/** The exit codes of commands. Only `run` is different: it ends with the exit code of its command, see `run --help`. */
 export const EXIT = {
   done: 0,
-  /** A task is dead or was cancelled; or Holdfast itself broke. */
+  /** A task is dead or was cancelled, or Holdfast itself failed. */
   failed: 1,
   usage: 2,
   notFound: 3,

@@ -43,12 +43,12 @@ export class Problem extends Error {
   }
 }
 
-/** The address of a store may have been typed where something else was meant. */
+/** The address of a store may stand in any text, for example where it was typed by mistake. */
 function withoutPasswords(text: string): string {
   return text.replaceAll(/(postgres(?:ql)?:\/\/[^\s:@/]*):[^\s@]*@/gi, '$1@');
 }
 
-/** A flag or argument that cannot be what was meant. */
+/** The problem for a flag or argument that is refused. */
 export function usage(what: string, options: ProblemOptions = {}): Problem {
   return new Problem('invalid_input', what, options);
 }
@@ -83,7 +83,7 @@ export function unwritable({ code = '', message, syscall }: NodeJS.ErrnoExceptio
   return `the output cannot be written: ${said}${code === '' ? '' : ` (${code})`}`;
 }
 
-/** Each thing that is wrong stands on a line that editors can follow, all of them at once. */
+/** All errors at once, each on a line with a position that editors understand. */
 function problemOfConfig(error: InvalidConfigError): Problem {
   const { file, problems } = error;
   const found = problems.filter(({ severity }) => severity === 'error').length;

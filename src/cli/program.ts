@@ -6,7 +6,7 @@ import { type Problem, problemOf, usage } from './problem.ts';
 import { commandsLike } from './suggest.ts';
 import { versionOf } from './version.ts';
 
-/** One file of `commands/`: what it adds to a command, and what it does. Loaded only when it is called for. */
+/** A file of `commands/`: it declares the arguments, flags and action of a command. Only the command that was called is loaded. */
 interface CommandModule {
   declare(command: Command): void;
 }
@@ -107,13 +107,13 @@ const ENTRIES = Object.entries(GROUPS).flatMap(([group, entries]) =>
   }),
 );
 
-/** Node has put U+FFFD for bytes that are no UTF-8: what was meant is lost, and something else may be called so. */
+/** Node replaces bytes that are not UTF-8 by U+FFFD, so the argument could name something else than was meant. */
 function refuseBrokenText(args: readonly string[]): void {
   const broken = args.find((arg) => arg.includes('\ufffd'));
   if (broken !== undefined) throw usage(`${visible(broken)} is not valid UTF-8, so what it names cannot be recorded`);
 }
 
-/** The program for these arguments: only the command that they name is loaded, so that the others cost nothing. */
+/** The program for these arguments. Only the command that they name is loaded. */
 export async function programFor(args: readonly string[], write: (text: string) => void): Promise<Command> {
   refuseBrokenText(args);
   const program = new Command('holdfast')
@@ -136,13 +136,13 @@ export async function programFor(args: readonly string[], write: (text: string) 
   return program;
 }
 
-/** What to tell of a failure that nobody was there to hear. `run` has an exit code of its own for it. */
+/** The problem for an error that nothing caught. `run` has an exit code of its own for it. */
 export function problemOfCrash(error: unknown, args: readonly string[]): Problem {
   const problem = problemOf(error);
   return wordsOf(args)[0] === 'run' ? problem.endingWith(EXIT.runFailed) : problem;
 }
 
-/** Commander's objections in our words. Help and version, which it throws too, are none. */
+/** An error of commander in our words; undefined for help and version, which it throws too. */
 export function problemOfCommander(error: CommanderError, args: readonly string[]): Problem | undefined {
   if (error.exitCode === 0) return undefined;
   const [called, about] = wordsOf(args);

@@ -5,14 +5,14 @@ import type { Cli } from './cli.ts';
 import { usage as refused } from './problem.ts';
 import { nearest } from './suggest.ts';
 
-/** What a command can be told to do, as `hold` in `holdfast sources hold NAME`. */
+/** A command below another one, such as `hold` in `holdfast sources hold NAME`. */
 export interface Subcommand<Flags extends object> {
   /** Its name and its arguments: `hold NAME`. */
   readonly usage: string;
   readonly summary: string;
   readonly declare?: (command: Command) => void;
   readonly action: Action<Flags>;
-  /** What people type for it, where the letters do not give it away. */
+  /** Other words that people type for it. */
   readonly alsoCalled?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function declareSubcommands<Flags extends object>(
   list: (cli: Cli) => Promise<Exit>,
   subcommands: readonly Subcommand<Flags>[],
 ): void {
-  // So that it is ours to say what is wrong with a word that is none of them.
+  // Takes any word, so that our own error names an unknown one.
   command.argument('[word...]').enablePositionalOptions().helpCommand(false);
   act(command, async (cli, [word]) => {
     if (word !== undefined) throw unknownSubcommand(command.name(), word, subcommands);

@@ -122,7 +122,7 @@ function refuseUnknownState(text: string, { text: state, at }: Value): void {
   throw pointing(text, at, state.length, `unknown state "${visible(state)}"`, hint);
 }
 
-/** Other documents call a source a connector, which is far from it in letters. */
+/** Other words for keys, whose letters are too different to be suggested otherwise. */
 const ALSO_CALLED: Readonly<Record<string, string>> = { connector: 'source' };
 
 function unknownKey(text: string, key: string, at: number, keys: Keys) {

@@ -83,7 +83,7 @@ function timeOfDay(
 }
 
 function onDate([, year, month, day, time, zone]: RegExpExecArray): Date | undefined {
-  // JavaScript makes March of a 30th of February.
+  // JavaScript reads the 30th of February as a day in March.
   const calendar = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
   if (calendar.getUTCMonth() !== Number(month) - 1 || calendar.getUTCDate() !== Number(day)) return undefined;
   const at = new Date(`${year}-${month}-${day}T${time ?? '00:00'}${zone?.toUpperCase() ?? ''}`);

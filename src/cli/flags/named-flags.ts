@@ -11,7 +11,7 @@ export interface FlagWords {
 }
 
 /**
- * What a handler objects to, in the words of the command line.
+ * Runs a check of a handler, and names the flag in its error instead of the member.
  * @throws Problem naming the flag, or `flag` where all of the value came from one.
  */
 export function inFlagWords<T>(check: () => T, { words, hints = {} }: FlagWords, flag?: string): T {

@@ -75,7 +75,7 @@ function nameFlag(text: string, flag: string): string {
   throw usage(`${flag} must be a text of 1 to 255 characters without control characters, got "${visible(text)}"`);
 }
 
-/** Says that a key was there before, and what with, if that was something else. */
+/** Says that there is a task with this key already, and shows its input if that is different. */
 export function foundByKey(cli: Cli, task: Task, input: unknown): void {
   const { terminal } = cli;
   terminal.note(`#${task.id} has the key ${visible(task.key ?? '')} already, so nothing new was recorded.`);

@@ -43,7 +43,7 @@ export async function findTasks(cli: Cli, holdfast: Holdfast, texts: readonly st
   return [...found.values()];
 }
 
-/** The number in `12` or `#12`; undefined for what can only be a key. */
+/** The number in `12` or `#12`; undefined for any other text, which can only be a key. */
 function idFrom(text: string): number | undefined {
   const digits = /^#?([1-9]\d{0,14})$/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);

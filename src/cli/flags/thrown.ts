@@ -1,4 +1,4 @@
-/** How deep causes are made errors of; the classifier looks no deeper. */
+/** Deeper causes stay as they are; the classifier does not look at them. */
 const DEEPEST = 10;
 
 /**

@@ -12,7 +12,7 @@ export interface Named {
   readonly known: readonly string[];
 }
 
-/** What is wrong with a name that the store does not know. */
+/** The problem for a name that the store does not know. */
 export function unknownName(cli: Cli, named: Named, ...hints: readonly string[]): Problem {
   return new Problem('not_found', unknown(named), {
     hints: [...likely(named), ...hints, `all ${named.kind}s: ${cli.command(`${named.kind}s`)}`],
@@ -32,7 +32,7 @@ export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' 
   return mayGoOn(cli, `Do you want to ${action} it before its first task?`);
 }
 
-/** A source is known from when a task of it first was due: until then it stands with the task alone. */
+/** The store knows a source from when a task of it was first due. */
 function unknown({ kind, name }: Named): string {
   const shown = visible(name);
   return kind === 'source' ? `there is no source ${shown}: no task of it was ever due` : `there is no queue ${shown}`;

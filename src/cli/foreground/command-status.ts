@@ -6,7 +6,7 @@ import { EXIT } from '../exit-codes.ts';
 /** What `timeout` of the coreutils ends with. */
 const TIMED_OUT = 124;
 
-/** For ends of which no exit code tells, by their reason. */
+/** Exit codes for failures without an exit code of the command, by reason. */
 const BY_REASON: Readonly<Record<string, number>> = {
   'process.not_found': 127,
   'process.not_executable': 126,

@@ -7,7 +7,7 @@ const UNFINISHED = TASK_STATES.filter((state) => !isOver(state) && state !== 'he
 
 const PAGE = 1_000;
 
-/** All tasks that are under way, the oldest first. Held ones are not: somebody put them aside. */
+/** All tasks that wait or run, the oldest first. Held tasks are not among them. */
 export async function unfinished(holdfast: Holdfast, types?: readonly string[]): Promise<readonly Task[]> {
   const found: Task[] = [];
   for (let before: number | undefined; ; ) {

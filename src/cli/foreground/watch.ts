@@ -4,7 +4,7 @@ import type { HistoryEntry } from '../../store/store.ts';
 import type { TaskState } from '../../task.ts';
 import { heldSentence } from '../../views/task-text.ts';
 
-/** How often we look for what others did. What we do ourselves is looked at at once. */
+/** How often we look for changes by other processes. Our own are shown at once. */
 export const LOOK_EVERY_MS = 400;
 
 /** Looking at everything takes at most one part in so many of the time: a thousand tasks are not looked at for each that ends. */
@@ -24,7 +24,7 @@ interface Seen {
   readonly entries: ReadonlySet<string>;
 }
 
-/** Tasks that are looked at again and again, by whoever they are worked, until each of them is over. */
+/** Watches tasks until each is over, whichever process works them. */
 export class Watch {
   readonly #holdfast: Holdfast;
   readonly #isOver: (state: TaskState) => boolean;
@@ -38,7 +38,7 @@ export class Watch {
     this.#isOver = isOver;
   }
 
-  /** Watches from here on: what has happened before is no news. */
+  /** Begins to watch: only what happens from now on is reported. */
   static async start(
     holdfast: Holdfast,
     tasks: readonly Task[],
@@ -87,7 +87,7 @@ export class Watch {
       const { task: before, entries } = this.#seen.get(id) as Seen;
       const task = await this.#holdfast.find(id);
       if (!task) {
-        // Retention took it away, so it had ended; how, nobody knows any more.
+        // It was removed by age, so it had ended. How is not known any more.
         this.#open.delete(id);
         continue;
       }

@@ -65,7 +65,7 @@ export class WorkerReport {
     );
   }
 
-  /** The one before goes on. Each thing that is wrong is told, so that nobody has to look elsewhere. */
+  /** The configuration before stays in use. All errors are shown. */
   configRefused({ file, problems }: InvalidConfigError): void {
     const lines = problems.map((problem) => configProblemLine(file, problem));
     this.#tell('config_refused', { file, problems: problems.map(configProblemJson) }, () =>

@@ -44,7 +44,7 @@ function once(stream: Readable): Pick<Input, 'size' | 'chunks' | 'close'> {
   return {
     size: undefined,
     chunks: () => stream,
-    // It may never end, and would keep this process.
+    // A pipe may stay open for ever and keep this process alive.
     close: () => void stream.destroy(),
   };
 }

@@ -56,7 +56,7 @@ export class ImportReader {
     for (const definition of recordedTypes()) this.#definitions.set(definition.type, { definition, known: true });
   }
 
-  /** Undefined for a line on which nothing stands. */
+  /** Undefined for an empty line. */
   async read(line: Line): Promise<Reading | undefined> {
     const { text } = line;
     if (text === undefined) return { objections: [unreadable(line)] };

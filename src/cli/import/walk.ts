@@ -9,12 +9,12 @@ import { type ImportReader, LONGEST_LINE, type Objection } from './reader.ts';
 /** One transaction records no more than this. */
 const BATCH_BYTES = 8 * 1_048_576;
 
-/** How many refused lines are told of one by one. */
+/** How many refused lines are shown one by one. */
 const MOST_TOLD = 20;
 
 /** What became of the lines. */
 export interface Tally {
-  /** How many were looked at, those on which nothing stands included. */
+  /** How many lines were read, empty ones included. */
   lines: number;
   good: number;
   refused: number;
@@ -29,7 +29,7 @@ export interface Tally {
   readonly objections: Objection[];
 }
 
-/** Ctrl-C, or what else asks this process to end. */
+/** Whether this process was asked to end, by Ctrl-C for example. */
 export class Interruption {
   #happened = false;
   #notify = () => {};

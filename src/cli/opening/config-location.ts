@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { usage } from '../problem.ts';
 
-/** A configuration file, and who said so. */
+/** A configuration file, and why this one. */
 export interface ConfigLocation {
   readonly path: string;
   readonly origin: '--config' | 'folder' | 'project' | 'user';
@@ -20,7 +20,7 @@ export interface ConfigSurroundings {
 
 const NAMES = ['holdfast.yaml', 'holdfast.yml', 'holdfast.json'] as const;
 
-/** All places, in the order in which they are looked at; the first that has a file speaks, alone. */
+/** All places, in order. Only the first file that exists is used. */
 function places({ environment, cwd, home, project }: ConfigSurroundings): readonly ConfigLocation[] {
   const config = environment.XDG_CONFIG_HOME;
   // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec

@@ -4,8 +4,8 @@ import type { ConfigLocation } from './config-location.ts';
 import type { ConfiguredStore } from './store-location.ts';
 
 /**
- * What a configuration says of the store, if it does. What reads it is loaded only where it may: commands that need no policies
- * are quick. A file that cannot be read says nothing here; whoever needs it is told.
+ * The store that a configuration names, if it does. The parser is loaded only if the text may name one: commands that need no policies
+ * stay quick. A file that cannot be read counts as naming none here; the command that needs it reports the error.
  * @throws InvalidConfigError where it names a store, and nobody can tell which.
  */
 export async function configuredStore({ path, origin }: ConfigLocation): Promise<ConfiguredStore | undefined> {

@@ -2,12 +2,12 @@ import type { ConfigWatch } from '../../config/watch.ts';
 import type { WorkerReport } from '../foreground/worker-report.ts';
 import type { FoundConfig } from './read-config.ts';
 
-/** Whether somebody's terminal is at the other end: then SIGHUP says that it was closed, and else it asks to read again. */
+/** Whether a terminal is connected. Then SIGHUP means that it was closed; otherwise it asks to read the configuration again. */
 export function onTerminal(): boolean {
   return [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
 }
 
-/** Keeps a worker at what its configuration says, and reports each change. Returns what ends it. */
+/** Applies each change of the configuration to a worker and reports it. Returns a function that ends this. */
 export function followConfig(found: FoundConfig | undefined, report: WorkerReport): () => void {
   let watching: ConfigWatch | undefined;
   let over = false;

@@ -25,8 +25,8 @@ export interface OpenOptions {
   /** For commands that read it themselves, or need none. Default: the one that holds here, without what it says of workers. */
   readonly config?: Configuration | undefined;
   /**
-   * What the configuration is for. To look (default): one that is refused is told and left out, so that a slip in it blinds
-   * nobody. To explain: it ends the command. To work: it ends the command, and what it says of queues is put in place.
+   * What the configuration is for. To look (default): an invalid one is reported and not used, so that the command still
+   * works. To explain: an invalid one ends the command. To work: the same, and its settings of queues are applied.
    */
   readonly purpose?: 'look' | 'explain' | 'work';
 }
@@ -55,7 +55,7 @@ export async function withStore<T>(
   }
 }
 
-/** What opens the store. A file is made where `create` says so; what only looks leaves a database as it is, too. */
+/** The opener of the store. Only with `create` a missing file is created, or the tables of a database. */
 async function storeAt(location: StoreLocation, create: boolean): Promise<StoreOpener> {
   if (location.kind === 'postgres') {
     const { postgres } = await import('../../store/postgres/index.ts');
@@ -77,7 +77,7 @@ async function configurationFor(cli: Cli, purpose: OpenOptions['purpose']): Prom
   return undefined;
 }
 
-/** What is known of our own types without what runs them: their presets, which nobody needs to publish for us. */
+/** A definition of one of our own types without its handler: it has the preset of the type. */
 function known(type: string): AnyTask {
   const run = () => {
     throw new Error('This command works no tasks.');

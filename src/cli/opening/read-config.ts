@@ -12,7 +12,7 @@ export type FoundConfig = ConfigLocation &
     | { readonly registry?: undefined; readonly refused: InvalidConfigError }
   );
 
-/** The configuration that holds here. What reads it is loaded only where there is one. */
+/** The configuration that applies here. The code that reads it is loaded only if there is one. */
 export async function readConfig(cli: Cli): Promise<FoundConfig | undefined> {
   const location = cli.config();
   if (!location) return undefined;

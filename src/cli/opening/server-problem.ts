@@ -6,10 +6,10 @@ import type { ServerStore } from './store-location.ts';
 
 const GLOBALLY = 'beside a holdfast that was installed with -g: npm install -g pg';
 
-/** There is nothing at a place, and what only looks makes nothing. */
+/** There is no store at this place, and the command does not create one. */
 export class NoStore extends Problem {}
 
-/** What went wrong when a store on a server was opened, with what to type next where that is known. */
+/** The problem for an error while a store on a server was opened, with the command to type next where it is known. */
 export function problemAt({ name }: ServerStore, cli: Cli, error: unknown): unknown {
   if (!(error instanceof StoreError) || error.code !== 'store_unsupported') return error;
   if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'ERR_MODULE_NOT_FOUND') {

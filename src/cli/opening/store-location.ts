@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { namesServer, objectionTo } from '../../config/store-name.ts';
 import { Problem, usage } from '../problem.ts';
 
-/** Where the store is, and who said so. */
+/** Where the store is, and why there. */
 export type StoreLocation = FileStore | ServerStore;
 
 interface Named {
@@ -90,7 +90,7 @@ function storeCalled(text: string, around: Surroundings, from: string, origin: N
   return { kind: 'postgres', url: text, name, origin, output: join(stateFolder(around), 'output', folderNameOf(name)) };
 }
 
-/** A store is a list of commands to be run, so one that a stranger put in our way is not taken without being named. */
+/** A store contains commands to be run, so one of another user is used only if it is named. */
 function storeOfConfig({ store, file, origin, owner }: ConfiguredStore, around: Surroundings): StoreLocation {
   if (origin !== '--config' && !isOurs(owner, around)) {
     throw new Problem('store_read_only', `${file} belongs to another user, and it names a store to run commands from`, {
@@ -104,19 +104,19 @@ function isOurs(owner: number | null, { user }: Surroundings): boolean {
   return owner === null || user === null || owner === user || owner === 0;
 }
 
-/** Where a database is, and nothing of who connects. */
+/** The address of a database, without user and password. */
 function nameOf(url: string): string {
   const { host, pathname, searchParams } = new URL(url);
   return `postgres://${searchParams.get('host') ?? host}${pathname}`;
 }
 
-/** For people to recognise, and for no two databases alike. */
+/** A name that people recognise, and that differs for each database. */
 function folderNameOf(name: string): string {
   const words = name.replace(/^postgres:\/\//, '').replaceAll(/[^\w.-]+/g, '-');
   return `${words.slice(0, 60)}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
 }
 
-/** The name of a store as it was typed, for a command to type next: a password that stands in it is left out. */
+/** The name of a store as it was typed, without its password, for a command to type next. */
 export function withoutPassword(text: string): string {
   if (!namesServer(text) || !URL.canParse(text)) return text;
   const url = new URL(text);
@@ -136,7 +136,7 @@ function fileOf(text: string, name: string): string {
   }
 }
 
-/** The nearest one upwards. One that belongs to a stranger is not taken without being named. */
+/** The nearest one upwards. One of another user is used only if it is named. */
 function projectFolder(around: Surroundings): string | undefined {
   for (let folder = resolve(around.cwd); ; folder = dirname(folder)) {
     const candidate = join(folder, PROJECT_FOLDER);

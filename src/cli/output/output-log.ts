@@ -25,7 +25,7 @@ export interface Printed {
   readonly text: string;
 }
 
-/** Of each task at least the last so many bytes are kept, and at most about twice as many: in two files that take turns. */
+/** Of each task at least the last so many bytes are kept, and at most about twice as many: a full file replaces the one before it. */
 const PART_BYTES = 256 * 1024;
 
 /** So many files are kept of a store, the ones written last. */
@@ -59,7 +59,7 @@ export class OutputLog {
     readonly execution: number;
   }): (stream: Stream, chunk: Buffer) => void {
     const decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') };
-    // Whoever wrote before may have died in the middle of a line.
+    // The process that wrote before may have been killed in the middle of a line.
     let torn = true;
     return (stream, chunk) => {
       const text = decoders[stream].write(chunk);
@@ -176,7 +176,7 @@ function partOf(path: string): number | undefined {
   return opened?.part;
 }
 
-/** Lines that a crash or a full disk cut short say nothing. */
+/** A line that was cut short by a crash or a full disk is left out. */
 function parsed(line: string): Printed[] {
   try {
     const { execution, stream, at, text } = JSON.parse(line) as Partial<Printed>;
@@ -191,7 +191,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** A disk that is nearly full takes a part of what it is given. */
+/** On a disk that is nearly full a write may write only a part. */
 function writeFully(file: number, text: string): void {
   const bytes = Buffer.from(text);
   for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);

@@ -5,7 +5,7 @@ import { type OutputPlace, outputFolder } from './output-folder.ts';
 /** The files of `OutputLog`: one for each task, and the one before it. */
 const FILE = /^(\d+)(?:\.old)?\.jsonl$/;
 
-/** Removes what was kept of the output of tasks that are gone. Where nothing was kept, there is nothing to do. */
+/** Removes the kept output of removed tasks. */
 export function removeOutput(place: OutputPlace, tasks: readonly { readonly id: number }[]): void {
   const gone = new Set(tasks.map(({ id }) => id));
   const folder = outputFolder(place);

@@ -13,7 +13,7 @@ export interface NamedPolicy extends ExplainedPolicy {
 }
 
 /**
- * What is called so: a policy of the configuration, else a type of which the configuration or a worker says something, else a
+ * The policy of the configuration with this name, else the type that the configuration or a worker knows, else the
  * preset.
  * @throws Problem naming what is nearest.
  */

@@ -11,7 +11,7 @@ import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
 import { NoStore } from '../opening/server-problem.ts';
 
-/** The policies that hold here: by the configuration, and by what workers published in the store, if there is one. */
+/** The policies that apply here: of the configuration, and of what workers published in the store, if there is one. */
 export interface PoliciesHere {
   readonly registry: Registry;
   readonly holdfast: Holdfast | undefined;
@@ -50,7 +50,7 @@ export async function withPolicies<T>(cli: Cli, use: (here: PoliciesHere) => Pro
   });
 }
 
-/** The configuration that holds here, or one that says nothing. */
+/** The configuration that applies here, or an empty one. */
 export async function registryHere(cli: Cli): Promise<Registry> {
   const found = await readConfig(cli);
   if (found?.refused) throw found.refused;

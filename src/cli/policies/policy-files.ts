@@ -14,7 +14,7 @@ import { configProblemJson, configProblemLine, Problem } from '../problem.ts';
 
 // ── Validate ──
 
-/** Tells everything that is wrong with a file, or with the configuration that holds here. */
+/** Shows everything that is wrong with a file, or with the configuration that applies here. */
 export async function validate(cli: Cli, given: string | undefined): Promise<number> {
   const { file, problems } = given === undefined ? await problemsHere(cli) : await problemsIn(given);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
@@ -69,7 +69,7 @@ async function load(path: string): Promise<Registry> {
 
 // ── Diff ──
 
-/** What tasks would meet otherwise by the second file; a single one is held against what holds here. */
+/** Shows for which tasks the second file changes something. A single file is compared with the configuration that applies here. */
 export async function diff(cli: Cli, a: string, b: string | undefined): Promise<void> {
   const { compareConfigs } = await import('../../config/compare.ts');
   const { registryHere } = await import('./policies-here.ts');
@@ -90,7 +90,7 @@ export async function diff(cli: Cli, a: string, b: string | undefined): Promise<
   });
 }
 
-/** A change of the defaults reaches many types in the same way, and is told once for all of them. */
+/** Types with the same changes are shown together: a change of the defaults affects many of them. */
 function together(comparisons: readonly Comparison[]): readonly (readonly Comparison[])[] {
   const groups = new Map<string, Comparison[]>();
   for (const comparison of comparisons) {

@@ -10,7 +10,7 @@ import { usage } from '../problem.ts';
 import { namedPolicy } from './named-policy.ts';
 import { withPolicies } from './policies-here.ts';
 
-/** Longer schedules are shown by their beginning and their end. */
+/** Of longer schedules only the beginning and the end are shown. */
 const MOST_SHOWN = 30;
 
 /** Every delay of a policy for failures of one reason, and what ends it. Executions count as if they took no time. */
@@ -18,7 +18,7 @@ export async function schedule(cli: Cli, name: string, reason: string | undefine
   if (reason !== undefined) refuseNoReason(reason);
   return withPolicies(cli, async (here) => {
     const { policy, kind, name: called } = await namedPolicy(here, name);
-    // Without a reason it is about the policy itself, so that no rule may speak.
+    // Without a reason it shows the policy itself, without its rules.
     const asked = reason === undefined ? definePolicy({ ...policy, rules: {} }) : policy;
     const failure = failureOf(reason ?? 'unknown', {
       ambiguous: false,
@@ -72,7 +72,7 @@ function print({ terminal }: Cli, policy: Policy, retries: readonly ForeseenRetr
   );
 }
 
-/** Without the reason that stands for any. */
+/** Without the reason `unknown`, which stands for any reason here. */
 function endWords({ because }: Decision): string {
   return because.text.replace(/^unknown: /, '');
 }

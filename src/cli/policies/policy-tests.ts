@@ -8,7 +8,7 @@ import { thrownFrom } from '../flags/thrown.ts';
 import { registryHere } from './policies-here.ts';
 import { textOf } from './policy-files.ts';
 
-/** Runs the examples of a file against the configuration that holds here. Those that are answered otherwise end it with 6. */
+/** Tests the examples of a file against the configuration that applies here. Ends with 6 if one gets another answer. */
 export async function testExamples(cli: Cli, file: string): Promise<number> {
   const { parseExamples, runExample } = await import('../../config/examples.ts');
   const registry = await registryHere(cli);

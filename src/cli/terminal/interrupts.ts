@@ -2,10 +2,10 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type Interrupt = (typeof SIGNALS)[number];
 
-/** npm and npx pass on the Ctrl-C that the terminal has sent to us already: the same again so soon is no other one. */
+/** npm and npx pass on a Ctrl-C that the terminal has sent to us too. The same signal within this time is the same key press. */
 const ONE_PRESS_MS = 100;
 
-/** A third one ends the process whatever is going on, if the second did not help for so long. */
+/** A third interrupt ends the process at once if it comes this long after the second one. */
 const PATIENCE_MS = 1_000;
 
 /**

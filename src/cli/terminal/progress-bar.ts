@@ -1,12 +1,12 @@
 import type { Terminal } from './terminal.ts';
 import { cut } from './width.ts';
 
-/** Ten times a second is as often as anybody sees. */
+/** It is drawn at most ten times a second. */
 const EVERY_MS = 100;
 
 const CELLS = 24;
 
-/** A line on a terminal's stderr that says how far something is, over and over. Nothing where nobody looks, or with --quiet. */
+/** Shows progress in one line of a terminal's stderr. Shows nothing where stderr is no terminal, or with --quiet. */
 export class ProgressBar {
   readonly #terminal: Terminal;
   readonly #shown: boolean;
@@ -29,7 +29,7 @@ export class ProgressBar {
     err.raw(`\r${cut(text, err.columns - 1)}\u001b[K`);
   }
 
-  /** Makes room for whatever is said next. */
+  /** Removes the line, before something else is written. */
   clear(): void {
     if (!this.#drawn) return;
     this.#drawn = false;

@@ -41,7 +41,7 @@ export class Channel {
     this.#ascii = options.ascii;
   }
 
-  /** Columns that a table may use. Unlimited where nobody looks at it. */
+  /** Columns that a table may use. Unlimited if the output is no terminal. */
   get columns(): number {
     if (!this.isTerminal) return Number.POSITIVE_INFINITY;
     const told = Number(this.#environment.COLUMNS);
@@ -53,7 +53,7 @@ export class Channel {
     this.raw(`${this.#ascii ? inAscii(text) : text}\n`);
   }
 
-  /** Writes as it is: JSON, and what a command says that runs in the foreground. */
+  /** Writes a text unchanged: JSON, and the output of a command that runs in the foreground. */
   raw(chunk: string | Uint8Array): void {
     if (chunk.length === 0) return;
     this.atLineStart = typeof chunk === 'string' ? chunk.endsWith('\n') : chunk.at(-1) === 10;
@@ -66,7 +66,7 @@ export class Channel {
     return new Promise((resolve) => this.#sink.write(chunk, (error) => resolve(!error)));
   }
 
-  /** Writes what a task printed elsewhere or before: as it is, but to a terminal nothing that it would obey. */
+  /** Writes the output of a task, unchanged unless this is a terminal: then control characters are spelled out. */
   printed(text: string): void {
     this.raw(this.isTerminal ? visibleOutput(text, this.#colour) : text);
   }
@@ -136,7 +136,7 @@ export class Terminal {
     this.err.line(text);
   }
 
-  /** What must be heard, --quiet or not. */
+  /** A line on stderr that is written with --quiet too. */
   warn(text: string): void {
     this.#finishLine();
     this.err.line(text);
@@ -147,7 +147,7 @@ export class Terminal {
     this.out.raw(`${JSON.stringify(value).replace(LIVELY, escaped)}\n`);
   }
 
-  /** A command may have left its last line open, and on one terminal ours would be glued to it. */
+  /** If a command did not end its last line, ours must not continue it on the same terminal. */
   #finishLine(): void {
     const shared = this.out.isTerminal && this.err.isTerminal;
     if (this.err.atLineStart && (!shared || this.out.atLineStart)) return;
@@ -156,7 +156,7 @@ export class Terminal {
   }
 }
 
-/** What a terminal obeys although JSON may hold it as it is: the upper control characters, and what turns writing round. */
+/** Characters that JSON need not escape but a terminal obeys: upper control characters, and marks of the writing direction. */
 const LIVELY = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 function escaped(character: string): string {
@@ -171,7 +171,7 @@ export function wantsColour(isTerminal: boolean, environment: Environment): bool
   return isTerminal && TERM !== 'dumb' && CLICOLOR !== '0';
 }
 
-/** By the locale. A locale that nobody set is `C`, which knows ASCII only, but on Windows and macOS there is UTF-8. */
+/** By the locale. If none is set it is `C`, which is ASCII only, except on Windows and macOS. */
 export function speaksUtf8(environment: Environment, platform: NodeJS.Platform): boolean {
   const locale = [environment.LC_ALL, environment.LC_CTYPE, environment.LANG].find((value) => value);
   if (locale === undefined) return platform === 'win32' || platform === 'darwin';

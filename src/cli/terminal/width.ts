@@ -2,7 +2,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
 const INVISIBLE = /^[\p{M}\u200b-\u200d\ufeff]+$/u;
 
-/** How many columns of a terminal a text takes, colours left aside. */
+/** How many columns of a terminal a text without colours takes. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const { segment } of segments(text)) width += columnsOf(segment);

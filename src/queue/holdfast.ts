@@ -7,6 +7,7 @@ import type { AsJson } from '../json-types.ts';
 import { type LimitOptions, limitsGiven } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { oneOf, refuseUnknown } from '../options.ts';
+import type { Limits } from '../pace.ts';
 import type { RedriveRecord } from '../store/redrives.ts';
 import type {
   Counts,
@@ -492,11 +493,11 @@ export class Holdfast implements AsyncDisposable {
     const { configuration, tasks, log } = this.#parts;
     const queues = changed(this.#queues, configuration.queues);
     const limits = changed(this.#limits, configuration.limits);
-    this.#queues = configuration.queues;
-    this.#limits = configuration.limits;
     try {
       for (const [queue, settings] of queues) await this.store.sources.setUp(queue, settings);
       for (const [source, said] of limits) await limitByConfig(this.store, source, said);
+      this.#queues = configuration.queues;
+      this.#limits = configuration.limits;
       if (this.#workers.size > 0 || this.#claims.joined) {
         await this.store.tasks.publish(publications(tasks.values(), configuration));
       }
@@ -513,10 +514,15 @@ export class Holdfast implements AsyncDisposable {
   }
 }
 
-/** The settings that differ from before. */
-function changed<Value>(
+/** The settings that differ from before. A limit that is gone is null. */
+function changed<Value extends Limits>(
   before: ReadonlyMap<string, Value>,
   now: ReadonlyMap<string, Value>,
-): readonly [string, Value][] {
-  return [...now].filter(([name, value]) => !isDeepStrictEqual(before.get(name), value));
+): readonly [string, Value | Limits][] {
+  const names = new Set([...before.keys(), ...now.keys()]);
+  return [...names].flatMap((name) => {
+    const [was, is] = [before.get(name), now.get(name)];
+    if (isDeepStrictEqual(was, is)) return [];
+    return [[name, { ...(was?.pace && { pace: null }), ...(was?.concurrency && { concurrency: null }), ...is }]];
+  });
 }

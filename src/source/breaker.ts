@@ -48,10 +48,10 @@ function isOfSeveralTasks({ failed }: Evidence): boolean {
 
 const FIRST_PROBE: Milliseconds = 5_000;
 const LAST_PROBES: Milliseconds = 60_000;
-const SPACING = 1.5;
+const SPACING = 1.1;
 
-/** The time until the next probe after this many failed ones: 5 s, growing by a half up to 60 s, ±20 %. */
+/** The time until the next probe after this many failed ones: 5 s, growing by a tenth up to 60 s, ±20 %. So it is a tenth of the outage so far. */
 export function untilProbe(failedProbes: number, roll: Roll): Milliseconds {
-  const spacing = Math.min(LAST_PROBES, FIRST_PROBE * SPACING ** Math.min(failedProbes, 20));
+  const spacing = Math.min(LAST_PROBES, FIRST_PROBE * SPACING ** failedProbes);
   return Math.round(spacing * (0.8 + 0.4 * roll));
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Registry } from '../../src/config/index.ts';
 import { defineTask } from '../../src/index.ts';
 import type { TestOptions } from '../../src/testing/index.ts';
 import { useKits } from './scene.ts';
@@ -47,6 +48,35 @@ describe('a pace', () => {
     expect(spy.starts).toHaveLength(6);
     expect(Math.min(...gaps(spy.starts))).toBeGreaterThanOrEqual(500);
     expect(Math.max(...gaps(spy.starts))).toBeLessThanOrEqual(501);
+  });
+
+  test('that leaves the configuration ends, and one that a person set stays', async () => {
+    const config = new Registry();
+    const load = (limits: string) =>
+      config.load(`sources: { api: ${limits}, other: ${limits} }\nqueues: { bulk: ${limits} }`);
+    load('{ pace: 1/h, concurrency: 2 }');
+    const { kit } = await stage({ config });
+    const { holdfast } = kit;
+    await holdfast.sources.limit('other', { pace: '1/m' });
+    const limitsOnce = async (concurrency: number | undefined) => {
+      for (let turn = 0; turn < 1_000; turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        const limits = new Map((await holdfast.sources.list()).map((source) => [source.name, source.limits]));
+        if (limits.get('api')?.concurrency === concurrency) return limits;
+      }
+      throw new Error('The limits of the configuration were not written.');
+    };
+
+    load('{ concurrency: 3 }');
+    const fewer = await limitsOnce(3);
+    expect(fewer.get('api')).not.toHaveProperty('pace');
+    expect(fewer.get('other')).toMatchObject({ pace: { perSecond: 1 / 60 } });
+    expect(await holdfast.queues()).toMatchObject([{ name: 'bulk', concurrency: 3 }]);
+    expect((await holdfast.queues())[0]).not.toHaveProperty('pace');
+
+    config.load('version: 1');
+    expect([...(await limitsOnce(undefined)).keys()]).toEqual(['other']);
+    expect((await holdfast.queues())[0]).not.toHaveProperty('concurrency');
   });
 
   test('that a person sets holds at once, goes before the code, and ends when it is removed', async () => {

@@ -37,7 +37,10 @@ const OPTIONS = ['onReload', 'onRefused', 'log', 'quietFor', 'lookEvery'];
  */
 export function watchConfig(path: string, registry: Registry, options: WatchOptions = {}): ConfigWatch {
   refuseUnknown(options, OPTIONS, 'watchConfig');
-  const { quietFor = '100ms', lookEvery = '5s', log = silent, onReload, onRefused } = options;
+  const { quietFor = '100ms', lookEvery = '5s', log = silent, onReload } = options;
+  // Without a log and a listener, a file that is refused would be ignored in silence.
+  const warn = (error: InvalidConfigError) => process.emitWarning(error.message, 'HoldfastWarning');
+  const { onRefused = options.log === undefined ? warn : undefined } = options;
   const watched = new Watched(resolve(path), registry, harmless(log), onReload, onRefused);
   return watched.start(duration(quietFor, 'quietFor'), duration(lookEvery, 'lookEvery'));
 }

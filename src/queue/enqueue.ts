@@ -90,13 +90,15 @@ export type TaskMaker = (input: unknown) => NewTask | Promise<NewTask>;
 
 /**
  * Checks a caller's options, and returns a function that checks an input and makes a new task for the store. `unworked`: this
- * process has no definition of the type, so the worker's definition says whether the task may run twice.
+ * process has no definition of the type, so the worker's definition says whether the task may run twice. `onChange` hears of a value that
+ * the handler gets in another form.
  */
 export function taskMaker(
   definition: AnyTask,
   options: EnqueueOptions,
   sizeLimit: number,
   unworked: boolean,
+  onChange?: (change: string) => void,
 ): TaskMaker {
   refuseUnknown(options, OPTIONS, 'enqueue', OTHERWISE_CALLED.enqueue);
   const common = settingsOf(definition, options);
@@ -118,7 +120,7 @@ export function taskMaker(
   };
   const looksAtInput = definition.input || typeof source === 'function' || typeof idempotent === 'function';
   return (input) => {
-    const payload = encodeJson(input, 'payload', sizeLimit);
+    const payload = encodeJson(input, 'payload', sizeLimit, onChange);
     if (!looksAtInput) return complete(payload, undefined);
     // The schema and the functions of the definition get the same value as the handler: the payload after JSON.
     const read = readInput(definition, decodeJson(payload));

@@ -6,6 +6,7 @@ import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { AsJson } from '../json-types.ts';
 import { type LimitOptions, limitsGiven } from '../limits.ts';
 import type { Logger } from '../log.ts';
+import { Mistakes } from '../mistakes.ts';
 import { oneOf, refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
 import type { RedriveRecord } from '../store/redrives.ts';
@@ -72,6 +73,7 @@ export class Holdfast implements AsyncDisposable {
   /** Operations on redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
   readonly redrives: Redrives;
   readonly #parts: HoldfastParts;
+  readonly #mistakes: Mistakes;
   readonly #recorder: Recorder;
   readonly #inspector: Inspector;
   readonly #operator: Operator;
@@ -94,6 +96,8 @@ export class Holdfast implements AsyncDisposable {
   constructor(parts: HoldfastParts) {
     const { store, world, tasks, configuration, sizeLimit, log, workerName } = parts;
     this.store = store;
+    const mistakes = new Mistakes(log);
+    this.#mistakes = mistakes;
     this.sources = new Sources(store);
     this.redrives = new Redrives(store, () => {
       for (const worker of this.#workers) worker.lookForChores();
@@ -102,7 +106,7 @@ export class Holdfast implements AsyncDisposable {
     this.#queues = configuration.queues;
     this.#limits = configuration.limits;
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
-    this.#recorder = new Recorder(store, tasks, sizeLimit);
+    this.#recorder = new Recorder(store, tasks, sizeLimit, mistakes);
     this.#inspector = new Inspector(store, tasks, configuration);
     this.#operator = new Operator(store, sizeLimit);
     this.#results = new Results(this.#inspector, world.clock);
@@ -211,6 +215,7 @@ export class Holdfast implements AsyncDisposable {
         configuration,
         onEnd: (ended) => this.#workers.delete(ended),
         onSettled: (task) => this.#results.settled(task),
+        mistakes: this.#mistakes,
         ownHandlers: this.#ownHandlers,
         suspects: this.#suspects,
         knownSources: this.#knownSources,

@@ -1,5 +1,7 @@
 import { InvalidInputError, StoreError } from '../errors.ts';
+import type { Mistakes } from '../mistakes.ts';
 import { list } from '../options.ts';
+import { show } from '../show.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
 import { type AnyTask, checkTask } from '../worker/define-task.ts';
 import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
@@ -12,19 +14,27 @@ export const NO_OPTIONS: EnqueueOptions = {};
 /** How many tasks one call takes. */
 const MOST_AT_ONCE = 10_000;
 
+const MOST_QUEUES_SEEN = 1_000;
+
 /** Checks new tasks and passes them to the store. */
 export class Recorder {
   readonly #store: Store;
   readonly #definitions: ReadonlyMap<string, AnyTask>;
   readonly #sizeLimit: number;
+  readonly #mistakes: Mistakes;
   /** Calls whose inputs are still being checked or written. */
   readonly #recording = new Set<Promise<unknown>>();
+  /** The queues whose order was looked at. */
+  readonly #ordersSeen = new Set<string>();
+  /** The types of which a key is being looked at. */
+  readonly #keysAsked = new Set<string>();
   /** The definitions that were enqueued and are not among `definitions`, by type. */
   readonly #enqueued = new Map<string, AnyTask>();
   /** The functions that make tasks of definitions without options. */
   readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
 
-  constructor(store: Store, definitions: ReadonlyMap<string, AnyTask>, sizeLimit: number) {
+  constructor(store: Store, definitions: ReadonlyMap<string, AnyTask>, sizeLimit: number, mistakes: Mistakes) {
+    this.#mistakes = mistakes;
     this.#store = store;
     this.#definitions = definitions;
     this.#sizeLimit = sizeLimit;
@@ -47,7 +57,14 @@ export class Recorder {
   }
 
   #enqueueAll(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
-    return this.#record(made, (tasks) => this.#store.tasks.enqueue(tasks));
+    return this.#record(made, async (tasks) => {
+      if (!tasks.some(({ key }) => key !== undefined)) return this.#store.tasks.enqueue(tasks);
+      const receipts = await this.#store.tasks.enqueue(tasks);
+      for (let i = 0; i < receipts.length; i++) {
+        if (receipts[i]?.created === false) void this.#lookAtKey(tasks[i] as NewTask, receipts[i] as Receipt);
+      }
+      return receipts;
+    });
   }
 
   async importTasks(tasks: readonly TaskToImport[], options: ActionOptions): Promise<readonly Receipt[]> {
@@ -108,10 +125,60 @@ export class Recorder {
     return (options) => {
       const plain = options === NO_OPTIONS ? this.#plainMakers.get(definition) : undefined;
       if (plain) return plain;
-      const maker = taskMaker(definition, options, this.#sizeLimit, known === undefined);
+      const { type } = definition;
+      // A schema reads the payload as JSON brings it back, so that the handler gets what it says.
+      const onChange = definition.input ? undefined : (change: string) => this.#tellOfChange(type, change);
+      const maker = taskMaker(definition, options, this.#sizeLimit, known === undefined, onChange);
+      const { queue = definition.queue, priority = definition.priority } = options;
+      if (priority > 0) this.#lookAtOrder(queue);
       if (options === NO_OPTIONS) this.#plainMakers.set(definition, maker);
       return maker;
     };
+  }
+
+  #tellOfChange(type: string, change: string): void {
+    this.#mistakes.tell(
+      `change ${type}`,
+      `The handler of '${type}' gets its input in another form: ${change}. Convert it before you enqueue it, or give the type an \`input\` schema that reads it.`,
+    );
+  }
+
+  /** Whether the order of a queue looks at priorities. In the background: an enqueue does not wait for that, nor fail by it. */
+  #lookAtOrder(queue: string): void {
+    if (this.#ordersSeen.has(queue) || this.#ordersSeen.size >= MOST_QUEUES_SEEN) return;
+    this.#ordersSeen.add(queue);
+    this.#store.records.queues().then(
+      (queues) => {
+        const order = queues.find(({ name }) => name === queue)?.order ?? 'fifo';
+        if (order === 'priority' || order === 'weighted_random') return;
+        this.#mistakes.tell(
+          `priority ${queue}`,
+          `A priority has no effect in the queue '${queue}', whose order is ${order}. Set its order: openHoldfast({ queues: { ${show(queue)}: { order: 'priority' } } }).`,
+        );
+      },
+      // The store says what is wrong with it to whoever waits for a call.
+      () => this.#ordersSeen.delete(queue),
+    );
+  }
+
+  /** Whether a key that was taken belongs to a task with another input. In the background, one at a time for each type. */
+  async #lookAtKey({ type, key, payload }: NewTask, { id }: Receipt): Promise<void> {
+    const about = `key ${type}`;
+    if (key === undefined || this.#keysAsked.has(type) || this.#mistakes.isTold(about)) return;
+    this.#keysAsked.add(type);
+    try {
+      const found = await this.#store.records.find(id);
+      if (found?.key === key && found.payload !== payload) {
+        this.#mistakes.tell(
+          about,
+          `The key ${show(key)} of '${type}' belongs to task #${id}, which has another input, so nothing was enqueued. Use a new key for new work.`,
+        );
+      }
+    } catch {
+      // As above: only whoever waits for a call is told of a store that fails.
+    } finally {
+      this.#keysAsked.delete(type);
+    }
   }
 
   /** Two definitions of a type would answer its failures by two policies, and check its inputs by two schemas. */

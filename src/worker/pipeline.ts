@@ -42,6 +42,8 @@ export interface PipelineOptions {
   readonly isStopping: () => boolean;
   /** Called when a handler is about to be called. */
   readonly onStart: () => void;
+  /** Called where a handler succeeded and its result could not be kept, with the reason. */
+  readonly onResultLost: (claimed: Claimed, why: string) => void;
   /** Called with how long a handler ran, without the time in which its process was frozen. */
   readonly onRan: (type: string, time: Milliseconds) => void;
   /** Called when a slot may be free, in the same turn as the settlement: the claim that follows shares its transaction. */
@@ -248,6 +250,7 @@ export class Pipeline implements WorkerHandlers {
     else onRan(claimed.type, elapsed - frozenFor);
     pause.ended(execution, outcome);
     const ending: Writable<Ending> = endingOf(outcome, elapsed, returned, sizeLimit);
+    if (ending.note !== undefined) this.#options.onResultLost(claimed, ending.note);
     const { limit } = execution;
     if (frozenFor > 0) ending.frozenFor = frozenFor;
     if (unhealthy) ending.unhealthy = unhealthy;

@@ -2,6 +2,7 @@ import { type DurationInput, duration, type Milliseconds } from '../duration.ts'
 import { ClosedError, InvalidInputError } from '../errors.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger, silent } from '../log.ts';
+import { Mistakes } from '../mistakes.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, News, PrunedTask, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
@@ -52,6 +53,8 @@ export interface WorkerContext {
   readonly onEnd?: (worker: Worker) => void;
   /** Called with each task of which an execution was settled. */
   readonly onSettled?: (task: number) => void;
+  /** Default: it tells of them by itself. */
+  readonly mistakes?: Mistakes;
   /** The handlers of this process. Default: those of this worker. */
   readonly ownHandlers?: OwnHandlers;
   /** Which suspects this process may run. Default: as if this worker were its only one. */
@@ -128,12 +131,17 @@ export class Worker implements AsyncDisposable {
     this.#takes = this.#takesOf(this.#settings.takes);
     this.#only = this.#settings.only && new Set(this.#settings.only);
     this.#wakeup = new Wakeup(world.clock);
-    this.#asking = new Asking(store.tasks);
+    this.#asking = new Asking(store.tasks, {
+      onNoAnswer: () =>
+        this.#log.warn({ worker: this.name }, 'The store has not answered for 5 s; the worker goes on trying'),
+      onAnswer: (after) =>
+        this.#log.info({ worker: this.name, noAnswerForMs: Math.round(after) }, 'The store answers again'),
+    });
     this.#announcer = new Announcer(this.name, this.#log, (event) => {
       if (event.kind === 'settled') context.onSettled?.(event.task.lease.task);
       return this.#settings.onEvent?.(event);
     });
-    const { knownSources = new KnownSources(world.clock) } = context;
+    const { knownSources = new KnownSources(world.clock), mistakes = new Mistakes(context.log) } = context;
     this.#settler = new Settler({
       asking: this.#asking,
       world,
@@ -196,6 +204,8 @@ export class Worker implements AsyncDisposable {
     });
     const { ownHandlers = new OwnHandlers() } = context;
     this.#pipeline = new Pipeline({
+      onResultLost: ({ lease, type }, why) =>
+        mistakes.tell(`result ${type}`, `Task #${lease.task} of the type '${type}' succeeded. ${why}`),
       clock: world.clock,
       settler: this.#settler,
       announcer: this.#announcer,

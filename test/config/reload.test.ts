@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,6 +58,18 @@ function attemptsOf(registry: Registry): number {
 }
 
 describe('a file under watch', () => {
+  test('that is refused is told of by a warning of the process, where nobody else listens', async () => {
+    const registry = await loadConfig(path);
+    watching = watchConfig(path, registry, { quietFor: '10ms' });
+    const warned = once(process, 'warning');
+    writeFileSync(path, 'types: { a: { retry: { maxAttempts: none } } }');
+    await watching.reload();
+    expect((await warned)[0]).toMatchObject({
+      name: 'HoldfastWarning',
+      message: expect.stringContaining('The file is not used.'),
+    });
+  });
+
   test('is read anew when it is written', async () => {
     const { registry, next } = await watched();
     writeFileSync(path, NEW);

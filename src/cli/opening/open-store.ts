@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Logger } from '../../log.ts';
+import { type Logger, silent } from '../../log.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { openHoldfast } from '../../queue/open.ts';
 import { sqlite } from '../../store/sqlite/index.ts';
@@ -43,7 +43,8 @@ export async function withStore<T>(
   const endSuspending = suspendBetweenCommits();
   const store = await storeAt(location, create);
   const config = 'config' in options ? given : await configurationFor(cli, purpose);
-  const opening = openHoldfast({ store, ...rest, tasks, ...(config && { config }) });
+  // Warnings for programmers are not for the people of a command line.
+  const opening = openHoldfast({ store, log: { ...silent }, ...rest, tasks, ...(config && { config }) });
   const holdfast = await opening.catch((error) => {
     throw location.kind === 'postgres' ? problemAt(location, cli, error) : error;
   });

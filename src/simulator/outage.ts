@@ -12,16 +12,16 @@ import type { SimulatedPolicy } from './policies.ts';
 import { SimulatedServer } from './server.ts';
 import { type Sample, type SourceCondition, Tally } from './tally.ts';
 
-/** One outage of one source, and what arrives meanwhile. */
+/** One outage of one source, and the tasks that arrive meanwhile. */
 export interface Scenario {
   /** Tasks that arrive in a second, on average. */
   readonly arrivals: number;
   /** Calls that the server serves in any second; it throttles the others. More than `arrivals`: otherwise nothing drains. */
   readonly capacity: number;
-  /** How long everything works before the outage, and how long it goes on when the backlog is drained. */
+  /** How long everything works before the outage, and after the backlog is drained. */
   readonly before: Milliseconds;
   readonly outage: Milliseconds;
-  /** The simulation ends when the backlog is drained, and at the latest so long after the outage. */
+  /** The simulation ends when the backlog is drained, or at the latest this long after the outage. */
   readonly longest: Milliseconds;
 }
 
@@ -44,13 +44,13 @@ export interface Simulation {
   readonly workers?: number;
 }
 
-/** What a policy did to the server and to the tasks. */
+/** The effect of a policy on the server and on the tasks. */
 export interface OutageResult {
   /** Calls during the outage. */
   readonly useless_calls: number;
   /** Calls that the server throttled after the outage. */
   readonly throttled_after: number;
-  /** Tasks that were given up, although nothing is wrong with any of them. */
+  /** Tasks that ended as dead, although nothing was wrong with them. */
   readonly dead: number;
   /** Attempts that are charged to tasks at the end. */
   readonly attempts_charged: number;
@@ -59,7 +59,10 @@ export interface OutageResult {
    * not wait, so where tasks died this may be below 1. Null where the backlog was not drained in time.
    */
   readonly drain_ratio: number | null;
-  /** From arrival to success, of tasks that arrived while the backlog drained. Null where most of them did not succeed. */
+  /**
+   * The median time from arrival to success of tasks that arrived while the backlog drained. Null if most of them did not
+   * succeed.
+   */
   readonly fresh_wait_p50_ms: number | null;
   /** The most calls in one second after the outage. */
   readonly peak_calls_per_second: number;
@@ -78,13 +81,13 @@ const SECOND: Milliseconds = 1_000;
 /** How many tasks a worker runs at a time. Calls take no time, so this is how many it claims at once. */
 const CONCURRENCY = 100;
 
-/** The clock moves in steps of this length. What falls due between two steps happens at the second one. */
+/** The clock moves in steps of this length. What becomes due between two steps happens at the second one. */
 const STEP: Milliseconds = 50;
 
 /** How many intervals of equal length the outage is divided into, for the plot. */
 const INTERVALS = 360;
 
-/** Runs the scenario on a clock of its own, through a worker, a store and `decide` as they are. */
+/** Runs the scenario with its own clock, through the real worker, store and `decide`. */
 export async function simulateOutage(simulation: Simulation): Promise<SimulatedOutage> {
   const { scenario, store, seed, policy, workers = 1 } = simulation;
   const clock = new VirtualClock(new Date('2026-01-01T00:00:00Z'));
@@ -165,13 +168,13 @@ function httpError(status: number, message: string): Error {
   return Object.assign(new Error(`HTTP ${status} ${message}`), { status });
 }
 
-/** When the clock has to be looked at next. */
+/** When the clock must move next. */
 function nextStep(clock: VirtualClock, moment: number): number {
   const next = Math.min(clock.nextTimer ?? moment, moment);
   return Math.max(clock.now() + STEP, Math.ceil(next / STEP) * STEP);
 }
 
-/** Moments at random, at so many a millisecond on average. */
+/** Random times, with this average number per millisecond. */
 function momentsFrom(start: number, rate: number, random: () => number): { readonly next: number; draw(): void } {
   const gap = () => -Math.log(1 - random()) / rate;
   let next = start + gap();

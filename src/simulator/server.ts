@@ -1,13 +1,13 @@
 import type { Milliseconds } from '../duration.ts';
 
-/** What a call to the simulated server comes to. Each answer is given at once. */
+/** The answer of the simulated server to a call. It is given at once. */
 export type Answer = 'served' | 'down' | 'throttled';
 
 export interface ServerOptions {
   /** The outage: from here, and until there. Milliseconds of whatever clock `answer` is called with. */
   readonly downFrom: number;
   readonly downUntil: number;
-  /** At most so many calls are served in any second. Those above are throttled. */
+  /** The most calls that are served in any second. More calls are throttled. */
   readonly capacity: number;
 }
 

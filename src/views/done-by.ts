@@ -3,7 +3,7 @@ import type { By } from '../store/store.ts';
 import { ago, rfc3339 } from './times.ts';
 import { visible } from './visible.ts';
 
-/** What somebody did to a source or queue: when, who, and a word about why. */
+/** An action on a source or queue: when, who, and why. */
 export interface DoneBy extends By {
   readonly at: number;
 }
@@ -13,7 +13,7 @@ export function doneByWords({ at, actor, note }: DoneBy, now: number): string {
   return `${ago(at, now)} by ${visible(actor)}${note === undefined ? '' : `: ${visible(note)}`}`;
 }
 
-/** Null where nobody did it. */
+/** Null if nobody did it. */
 export function doneByJson(done: DoneBy | undefined): object | null {
   return done ? { at: rfc3339(done.at), actor: done.actor, note: done.note ?? null } : null;
 }

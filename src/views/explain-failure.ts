@@ -5,25 +5,25 @@ import { describeOrigin, type ExplainedPolicy, type Origin } from '../failure/la
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import { type Answer, answerFor, type Policy } from '../failure/policy.ts';
 
-/** What would happen if an execution ended in some way, and why. */
+/** What would happen after an outcome of an execution, and why. */
 export interface ExplainedFailure {
-  /** What it would be recognised as; absent for what is no failure, such as "later". */
+  /** Its classification; absent if it is no failure, such as "later". */
   readonly failure?: Failure;
   readonly outcome: Outcome['kind'];
-  /** The rule that would answer, and who said it. */
+  /** The rule that would apply, and where it was set. */
   readonly rule: string;
   readonly from: Origin;
-  /** As it would be made by the policy of today, but with its delay before jitter. */
+  /** The decision by the present policy, but with its delay before jitter. */
   readonly decision: Decision;
-  /** Between which bounds jitter would draw the delay. */
+  /** The bounds of the delay with jitter. */
   readonly delay?: { readonly nominal: Milliseconds; readonly low: Milliseconds; readonly high: Milliseconds };
-  /** What ends a task that goes on failing like this. */
+  /** What ends a task that always fails like this. */
   readonly ends: readonly string[];
-  /** All of it for people: lines, each with its label. Holds texts of the error as they are. */
+  /** Everything as text for people: lines with labels. Texts of the error are unchanged. */
   readonly text: string;
 }
 
-/** Asks the same `decide` that workers ask. */
+/** Uses the same `decide` as workers. */
 export function explainFailure(facts: Facts, outcome: Outcome, explained: ExplainedPolicy): ExplainedFailure {
   const { policy } = explained;
   const failure = outcome.kind === 'failure' ? outcome.failure : undefined;
@@ -48,7 +48,7 @@ function reasonOf(decision: Decision, outcome: Outcome): string {
   return decision.next === 'succeeded' ? 'success' : decision.reason;
 }
 
-/** Who said the rule; for the policy itself, who said its backoff. */
+/** Where the rule was set; for the policy itself, where its backoff was set. */
 function originOf({ values }: ExplainedPolicy, { rule }: Answer): Origin {
   const inRule = values.find(({ path }) => path[0] === 'rules' && path[1] === rule);
   const found = inRule ?? values.find(({ path }) => path[0] === 'backoff');

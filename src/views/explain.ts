@@ -16,7 +16,7 @@ import { REFUNDED } from './refunded.ts';
 import { holdsTasks, inTime, shownSourceState, sourceFacts } from './source-state.ts';
 import { suspectNext, suspectWords } from './suspect-rule.ts';
 
-/** What a person can do about a task; `as` for `resolve`, `name` for what is no task. */
+/** What a person can do about a task; `as` is for `resolve`, `name` for a source, queue or other name. */
 export interface PossibleAction {
   readonly words: string;
   readonly verb: 'retry' | 'release' | 'resolve' | 'cancel' | 'releaseSource' | 'probeSource' | 'resumeQueue' | 'work';
@@ -24,25 +24,25 @@ export interface PossibleAction {
   readonly name?: string;
 }
 
-/** Why a task is where it is, and what happens next. `text` says all of it, the same in every place where it is shown. */
+/** Why a task is in its state, and what happens next. `text` says all of it, and is the same wherever it is shown. */
 export interface Explanation {
   readonly task: Task;
   readonly headline: string;
-  /** Everything that holds it, the first of them in the headline. */
+  /** Everything that holds it; the headline names the first. */
   readonly heldBy: readonly Holder[];
   /** Of a task that waits. */
   readonly checks: readonly Check[];
-  /** Of the last decision about it, in its present round or the one before. */
+  /** The last decision about it, in its present round or the one before. */
   readonly because?: Because;
-  /** What follows from its next failure, should it be like the last one; of a task that can still fail. */
+  /** What its next failure would lead to, if it is like the last one; only for a task that can still fail. */
   readonly nextFailure?: ExplainedFailure;
   readonly next: string;
   readonly actions: readonly PossibleAction[];
-  /** Lines with labels. Holds names and notes as somebody wrote them: make them safe for where they are shown. */
+  /** Lines with labels. Names and notes are unchanged, so escape them for the place where they are shown. */
   readonly text: string;
 }
 
-/** Explains a task from what is known of it. Pure. */
+/** Explains a task from its stored data. Pure. */
 export function explain(known: Known): Explanation {
   const { task, history } = known;
   const checks = waits(known) || task.state === 'held' ? checksOf(known) : [];
@@ -124,7 +124,7 @@ function tellVerdict(known: Known, dueIn: Milliseconds, actions: readonly Possib
   };
 }
 
-/** A retry, a deferral, a recovery, or the time that it was recorded for. */
+/** A retry, a deferral, a recovery, or its first due time. */
 function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
   const last = lastDecision(history);
   const due = `due in ${formatDuration(dueIn)}`;
@@ -138,7 +138,7 @@ function goesOnWhen(heldBy: readonly Holder[], known: Known): string {
   return `it goes on when ${heldBy.map((each) => endOf(each, known)).join(', and ')}`;
 }
 
-/** What must happen before a holder lets it go. */
+/** What must happen before it is no longer held. */
 function endOf(holder: Holder, { now, source }: Known): string {
   switch (holder) {
     case 'operator':
@@ -169,7 +169,7 @@ function endOf(holder: Holder, { now, source }: Known): string {
   }
 }
 
-/** Of a task that its source holds. */
+/** For a task that its source holds. */
 function freeOfCharge(heldBy: readonly Holder[]): string {
   const atSource = heldBy.some((each) => each === 'breaker' || each === 'rate_limit' || each === 'needs_person');
   return atSource ? ' Until then it uses up no attempt and keeps its place.' : '';
@@ -260,7 +260,7 @@ function tellSucceeded(known: Known): Told {
   return { headline: `${nameOf(task)} has succeeded${when}${how}.`, next: 'Nothing: it is done.', actions: [] };
 }
 
-/** An execution that was lost or handed back was no attempt, but it was a start. */
+/** A lost or handed-back execution was not an attempt, but it was a start. */
 function whichTry({ attempts, executions }: Task): string {
   if (attempts > 0) return `after ${attempts + 1} attempts`;
   return executions === 1 ? 'at the first try' : `in execution ${executions}`;
@@ -303,7 +303,7 @@ function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
 
 // ── The next failure ──
 
-/** As the last one, or where none is known one that says nothing. */
+/** Like the last failure; if there was none, an unknown one. */
 function nextFailureOf({ history, facts, policy, source }: Known): ExplainedFailure {
   const last = history.findLast((entry) => entry.kind === 'execution' && !entry.late && entry.failure !== undefined);
   const failure = last?.kind === 'execution' && last.failure ? last.failure : failureOf('unknown');
@@ -372,7 +372,7 @@ function endedBy(history: readonly HistoryEntry[], state: Task['state']): Action
   return last?.kind === 'action' && last.to === state && last.from !== 'elsewhere' ? last : undefined;
 }
 
-/** What another queue had said of a task that was imported. */
+/** The values of an imported task from the other queue. */
 function importedWords(history: readonly HistoryEntry[]): string | undefined {
   const { reason, error } = lastAction(history, ({ imported }) => imported !== undefined)?.imported ?? {};
   const words = [reason, error].filter((part) => part !== undefined).join(': ');

@@ -16,7 +16,7 @@ export function documentOf(name: string, content: object): object {
   return { schema: `holdfast.${name}/v1`, ...content };
 }
 
-/** What is not known is null, so that every task has the same members. Input and result are the task's own JSON, untouched. */
+/** Unknown values are null, so that every task has the same members. Input and result are the task's own JSON, unchanged. */
 export function taskJson(task: Task): object {
   return {
     id: task.id,

@@ -39,7 +39,7 @@ function whatIsKnown(row: WorkerRecord | undefined, now: number): string {
   return 'Its worker is silent, and its lease has ended. If it succeeds before the task is started again, that counts.';
 }
 
-/** Not one that is there for certain tasks only: it may end before it looks again. */
+/** Not a worker with `only`: it may end before it checks again. */
 function recordsLosses({ takes, keepsTasks }: WorkerRecord): boolean {
   return keepsTasks && takes.types?.length !== 0;
 }

@@ -142,7 +142,7 @@ export class ModelSources {
     };
   }
 
-  /** When a hold and a shutting end; infinity where only somebody ends them. */
+  /** When the hold of a source ends, by an operator or by its state; infinity if only a person ends it. */
   opensAt(name: string, now: number): number {
     const { hold, state } = this.of(name);
     const shutFor = state?.restriction?.shutFor;

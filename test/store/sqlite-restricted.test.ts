@@ -80,7 +80,7 @@ test('a claim reads no lane of a held source, even if there are many', async () 
   expect(nextDueIn).toBe(60_000);
 });
 
-test('opening and shutting a source writes as much for a hundred tasks as for one', async () => {
+test('opening and holding a source writes as much for a hundred tasks as for one', async () => {
   await store.tasks.enqueue([newTask({ source: 'small' })]);
   const change = async (source: string, revision: number) => {
     await store.sources.change(source, from(revision, { restriction: { cause: 'breaker', shutFor: 60_000 } }));

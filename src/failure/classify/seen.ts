@@ -4,7 +4,7 @@ import { inheritedNames, isReadable, type Names, read, readOf, readText } from '
 import { type Status, statusOf } from './status.ts';
 
 /** How much of a message is searched for words, in characters. */
-export const LONGEST_READ = 1_024;
+const LONGEST_READ = 1_024;
 
 /**
  * Sorts of errors, told apart by little, so that not every family must look at each: with the status of an answer; as the

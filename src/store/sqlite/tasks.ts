@@ -229,8 +229,8 @@ export class SqliteTasks implements TaskStore {
 }
 
 /**
- * Of these tasks, those whose source is held, shut, or lets nothing start but its probe, or whose queue is paused. That a source may
- * start nothing more for its pace or its limit says nothing of what it has let start.
+ * The given tasks whose source is held, down, or tested by another task, or whose queue is paused. A pace or limit that is used
+ * up does not count, because these tasks have been allowed to start.
  */
 const HELD_BACK = `
   SELECT t.id FROM json_each(?) j JOIN hf_tasks t ON t.id = j.value JOIN hf_classes c ON c.id = t.class

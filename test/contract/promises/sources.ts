@@ -3,7 +3,7 @@ import { idsOf, retryIn, type StoreFactory, useScene } from '../scene.ts';
 
 const eva = { actor: 'eva', note: 'the host is down' };
 
-/** What shutting a source and pausing a queue mean. */
+/** Holding a source and pausing a queue. */
 export function promisesOfSources(factory: StoreFactory): void {
   const scene = useScene(factory);
 

@@ -146,7 +146,7 @@ const POOLERS: readonly (readonly [RegExp, Answer])[] = [
   ],
 ];
 
-export function byPoolerWords(message: string): Answer | undefined {
+function byPoolerWords(message: string): Answer | undefined {
   return POOLERS.find(([text]) => text.test(message))?.[1];
 }
 

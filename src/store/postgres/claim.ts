@@ -80,14 +80,14 @@ export function sourceState([revision, memory, age]: StateRow): SourceState {
   return { revision, memory, age };
 }
 
-/** The result of `told_of_sources` for the tasks of a claim. */
-export interface ToldOfSources {
+/** The result of `states_of_sources` for the tasks of a claim. */
+export interface StatesOfSources {
   readonly states: readonly [source: string, ...state: StateRow, drained: boolean][] | null;
   readonly probes: readonly number[] | null;
 }
 
 /** These tasks with the states of their sources. */
-export function withSources(tasks: readonly Claimed[], news: ToldOfSources | null | undefined): readonly Claimed[] {
+export function withSources(tasks: readonly Claimed[], news: StatesOfSources | null | undefined): readonly Claimed[] {
   const { states, probes } = news ?? {};
   if (!states && !probes) return tasks;
   const bySource = new Map(

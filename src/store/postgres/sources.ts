@@ -14,9 +14,6 @@ import type {
 import { type StateRow, sourceState } from './claim.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
-/** How many tasks are reordered in one transaction. */
-const REORDERED_AT_ONCE = 1_000;
-
 /** Holds, releases, changes and limits sources; pauses, resumes and configures queues. */
 export class PostgresSources implements SourceStore, SourceStates {
   readonly #database: Database;
@@ -78,7 +75,7 @@ export class PostgresSources implements SourceStore, SourceStates {
 
   async setUp(queue: string, { order, fair, pace, concurrency }: Partial<QueueSettings>): Promise<void> {
     if (order !== undefined && (await this.#database.call('order_queue', [randomUUID(), queue, order]))) {
-      while (await this.#database.call<boolean>('reorder', [REORDERED_AT_ONCE]));
+      while (await this.#database.call<boolean>('reorder', []));
     }
     const limits = JSON.stringify({ pace, concurrency });
     await this.#database.call('set_up_queue', [randomUUID(), queue, fair ?? null, limits], {

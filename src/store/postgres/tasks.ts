@@ -32,7 +32,7 @@ import type {
   TaskStore,
   Trouble,
 } from '../store.ts';
-import { claimedFrom, type HandedRow, type StateRow, sourceState, type ToldOfSources, withSources } from './claim.ts';
+import { claimedFrom, type HandedRow, type StateRow, type StatesOfSources, sourceState, withSources } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Database } from './database.ts';
@@ -82,7 +82,7 @@ interface ClaimAnswer {
   readonly expired: boolean;
   readonly unfinished?: boolean;
   readonly tasks?: readonly HandedRow[] | null;
-  readonly sources?: ToldOfSources | null;
+  readonly sources?: StatesOfSources | null;
   readonly next?: number | null;
 }
 

@@ -774,12 +774,13 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await take(worker)).count).toBe(20);
     });
 
-    test('ten successes add a token, whether their source has a state or not', async () => {
+    test('ten successes add a token, whether their source has a state, a limit, or neither', async () => {
       const worker = await scene.join();
-      for (const states of [0, 1]) {
+      for (const has of ['neither', 'a state', 'a limit']) {
         await needTokens(worker, 21);
         expect((await take(worker)).count).toBe(20);
-        if (states > 0) await restrict(scene, S);
+        if (has === 'a state') await restrict(scene, S);
+        if (has === 'a limit') await sources().limit(S, { concurrency: 500 }, { actor: 'eva', origin: 'person' });
         const source = { revision: await revisionOf() };
         const claimed = await startAll(worker, 10, 'quick');
         const answers = await scene.store.tasks.settle(claimed.map((one) => settlement(one, succeeded(), { source })));

@@ -96,8 +96,6 @@ BEGIN
   PERFORM forget_sources(now_);
   IF drop_old_history(now_) THEN forgotten := forgotten + 1; END IF;
   forgotten := forgotten + forget_redrive(now_ - p_listed_for);
-  -- What the process that changed the order of a queue left undone.
-  IF reorder(1000) THEN forgotten := forgotten + 1; END IF;
   RETURN forgotten;
 END $$;
 

@@ -1,5 +1,6 @@
--- Claiming, from the top down: `claim` calls `take_next`, which asks each queue in turn by `take`; `take` picks the next tasks of one
--- queue in its exact order (`pick` of pick.sql, or `pick_limited` where any source has a limit or a state) and leases them (`lease`).
+-- Claiming, from the top down: `claim` calls `take_next`, which asks each queue in turn by `take`. `take` finds the next tasks of one
+-- queue in its exact order (`pick_next`, by `pick` of pick.sql, or by `pick_limited` where lanes of limited sources are met), leases them
+-- (`lease`), counts their starts for limits, and deactivates the empty lanes that were read.
 --
 -- A lane has the ready tasks of one class, source and track in their order. Its rank is at most the place of its first task: a
 -- claim reads the first lanes by rank and the first tasks of each, and merges them. So it costs what it takes, however many tasks
@@ -16,7 +17,7 @@ CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_blocked boolean,
 -- and seq, or lower); the lanes that have none; whether there are more lanes than were read; how many of the tasks are suspects;
 -- how many blocks of dead entries were read, if many; whether a source was left out because somebody has its row
 -- locked; and whether any of the tasks needs a token, or is of a source that has a state, a limit or a budget that is not full.
-CREATE TYPE picked AS (ids bigint[], going_on bigint[], next_keys double precision[], next_seqs bigint[], drained bigint[],
+CREATE TYPE picked AS (ids bigint[], lanes_left bigint[], next_keys double precision[], next_seqs bigint[], empty_lanes bigint[],
   has_more boolean, suspects integer, blocks bigint, is_blocked boolean, is_limited boolean);
 
 -- Leases the next ready tasks to a worker. Answers them, and when the next task is due. `expired`: some tasks met their deadline, and
@@ -46,7 +47,7 @@ BEGIN
     tasks := leased_before(worker_, p_token, now_);
     IF tasks IS NOT NULL THEN
       RETURN json_build_object('known', true, 'now', now_, 'expired', false, 'tasks', tasks, 'next', now_,
-        'sources', told_of_sources(ARRAY(SELECT (task ->> 0)::bigint FROM json_array_elements(tasks) task), now_));
+        'sources', states_of_sources(ARRAY(SELECT (task ->> 0)::bigint FROM json_array_elements(tasks) task), now_));
     END IF;
   END IF;
   SELECT t.due, t.expiring INTO due, expiring FROM next_times(now_) t;
@@ -86,7 +87,7 @@ BEGIN
   IF took.is_limited THEN opens_at := least(opens_at, next_opening(now_)); END IF;
   due := least(due, opens_at);
   RETURN json_build_object('known', true, 'now', now_, 'tasks', tasks, 'next', least(due, expiring),
-    'sources', CASE WHEN took.is_limited AND tasks IS NOT NULL THEN told_of_sources(taken, now_) END,
+    'sources', CASE WHEN took.is_limited AND tasks IS NOT NULL THEN states_of_sources(taken, now_) END,
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND took.is_unfinished);
 END $$;
 
@@ -109,23 +110,29 @@ DECLARE
   count_ integer := cardinality(queues_);
   most integer := (p_request ->> 'limit')::integer;
   most_ahead integer := coalesce((p_request ->> 'ahead')::integer, 0);
-  suspects integer := (p_request ->> 'suspects')::integer;
-  room integer;
+  suspects integer := 0;
+  alone boolean := false;
+  slots integer;
   ahead integer;
   got record;
 BEGIN
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
   IF p_limited THEN queues_ := with_limits(queues_); END IF;
+  -- Most claims meet no suspect.
+  IF EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (2, 3)) THEN
+    suspects := (p_request ->> 'suspects')::integer;
+    alone := (p_request ->> 'alone')::boolean;
+  END IF;
   FOR pass IN 1..3 LOOP
     EXIT WHEN pass = 2 AND count_ = 1;
     EXIT WHEN pass = 3 AND (most_ahead = 0 OR count_ = 1 OR cardinality(done.taken) < most
       OR ahead_of(done.taken, most - 1, coalesce(texts_of(p_request -> 'aheadTypes'), '{}')) < most);
     FOR i IN 0..count_ - 1 LOOP
-      room := CASE pass WHEN 3 THEN 0 WHEN 2 THEN most - cardinality(done.taken)
+      slots := CASE pass WHEN 3 THEN 0 WHEN 2 THEN most - cardinality(done.taken)
         ELSE least(most - cardinality(done.taken), ceil(most::numeric / count_)::integer) END;
       ahead := CASE WHEN pass = 3 THEN most + most_ahead - cardinality(done.taken) WHEN count_ = 1 THEN most_ahead ELSE 0 END;
-      got := take(queues_[1 + ((p_request ->> 'rotation')::integer + i) % count_], p_request, room, ahead,
-        suspects, (p_request ->> 'alone')::boolean AND done.taken = '{}', p_limited, p_token, p_now);
+      got := take(queues_[1 + ((p_request ->> 'rotation')::integer + i) % count_], p_request, slots, ahead,
+        suspects, alone AND done.taken = '{}', p_limited, p_token, p_now);
       done.taken := done.taken || got.taken;
       done.is_unfinished := done.is_unfinished OR got.is_unfinished;
       done.is_blocked := done.is_blocked OR got.is_blocked;
@@ -138,7 +145,7 @@ BEGIN
   RETURN done;
 END $$;
 
--- The queues that a worker may claim from, without those that are paused. With `p_active` only classes that have an active lane.
+-- The queues that a worker may claim from, without those that are paused. With `p_active` only those that have an active lane.
 CREATE FUNCTION claimable_queues(p_request json, p_active boolean, p_limited boolean, p_now bigint) RETURNS SETOF claimable LANGUAGE plpgsql AS $$
 DECLARE
   types text[] := texts_of(p_request -> 'types');
@@ -146,15 +153,19 @@ DECLARE
   categories text[] := texts_of(p_request -> 'categories');
   capabilities jsonb := p_request -> 'capabilities';
 BEGIN
-  RETURN QUERY SELECT q.id, q.fair, q.ordering, array_agg(c.id), coalesce(f.floor, '-infinity'), false
-    FROM classes c JOIN queues q ON q.id = c.queue LEFT JOIN floors f ON f.name = 'lanes ' || q.id AND f.until > p_now
-    WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
-      AND (categories IS NULL OR c.category = ANY(categories))
-      AND (c.needs = '{}' OR meets(capabilities, c.needs))
-      AND (NOT p_active OR EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (0, 2, 3) AND l.active
+  RETURN QUERY SELECT q.id, q.fair, q.ordering, q.classes, coalesce(f.floor, '-infinity'), false
+    FROM (SELECT q.id, q.fair, q.ordering, array_agg(c.id) AS classes FROM classes c JOIN queues q ON q.id = c.queue
+      WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
+        AND (categories IS NULL OR c.category = ANY(categories))
+        AND (c.needs = '{}' OR meets(capabilities, c.needs))
+      GROUP BY q.id) q
+    LEFT JOIN floors f ON f.name = 'lanes ' || q.id AND f.until > p_now
+    -- This ends at the first lane that is active.
+    WHERE NOT p_active
+      OR EXISTS (SELECT 1 FROM unnest(q.classes) c(id) JOIN lanes l ON l.class = c.id AND l.track IN (0, 2, 3) AND l.active
         AND l.rank >= coalesce(f.floor, '-infinity'))
-        OR p_limited AND EXISTS (SELECT 1 FROM lanes l WHERE l.class = c.id AND l.track IN (1, 4) AND l.active))
-    GROUP BY q.id, f.floor ORDER BY q.id;
+      OR p_limited AND EXISTS (SELECT 1 FROM lanes l WHERE l.class = ANY(q.classes) AND l.track IN (1, 4) AND l.active)
+    ORDER BY q.id;
 END $$;
 
 -- These queues, with whether they are limited now.
@@ -192,9 +203,12 @@ DECLARE
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   most integer := p_most;
   -- How many tasks are read where some of them are locked; null: not known yet whether any is.
-  reach integer;
+  to_read integer;
+  -- The lanes that are read, but for those of suspects: see `track_of`.
+  tracks integer[] := CASE WHEN p_limited THEN '{0,1,4}' ELSE '{0}' END;
+  suspects_left integer;
   found picked;
-  apart picked;
+  lone_suspect picked;
   wanted bigint[];
   fit bigint[];
   got bigint[];
@@ -208,41 +222,34 @@ BEGIN
   is_limited := false;
   IF p_queue.is_limited THEN
     is_limited := true;
-    SELECT q.permits, q.is_locked INTO queue_permits, is_blocked FROM queue_room(p_queue.queue, p_now) q;
+    SELECT q.permits, q.is_locked INTO queue_permits, is_blocked FROM queue_allowance(p_queue.queue, p_now) q;
     most := least(most, queue_permits);
     p_ahead := 0;
     IF most = 0 THEN RETURN; END IF;
   END IF;
-  FOREACH reach IN ARRAY '{NULL,100,1000,10000}'::integer[] LOOP
+  FOREACH to_read IN ARRAY '{NULL,100,1000,10000}'::integer[] LOOP
     is_alone := false;
-    IF p_limited THEN
-      found := pick_admitted(p_queue, CASE WHEN p_suspects > suspects THEN '{0,1,4,2}' ELSE '{0,1,4}' END::integer[],
-        greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
-        except_, p_now);
-      is_blocked := is_blocked OR coalesce(found.is_blocked, false);
-    ELSE
-      found := pick(p_queue, CASE WHEN p_suspects > suspects THEN '{0,2}' ELSE '{0}' END::integer[],
-        greatest(most + p_ahead, reach), CASE WHEN p_suspects > suspects THEN greatest(p_suspects - suspects, reach) ELSE 0 END,
-        except_, '{}', p_now);
-    END IF;
+    suspects_left := p_suspects - suspects;
+    found := pick_next(p_queue, CASE WHEN suspects_left > 0 THEN tracks || 2 ELSE tracks END, greatest(most + p_ahead, to_read),
+      CASE WHEN suspects_left > 0 THEN greatest(suspects_left, to_read) ELSE 0 END, except_, p_limited, p_now);
+    is_blocked := is_blocked OR coalesce(found.is_blocked, false);
     wanted := found.ids;
-    IF reach IS NOT NULL THEN wanted := free_of(wanted, most + p_ahead, p_suspects - suspects, p_queue.fair, p_now); END IF;
+    IF to_read IS NOT NULL THEN wanted := free_of(wanted, most + p_ahead, suspects_left, p_queue.fair, p_now); END IF;
     IF p_alone AND taken = '{}' AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active) THEN
-      apart := CASE WHEN p_limited THEN pick_admitted(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, p_now)
-        ELSE pick(p_queue, '{3}', coalesce(reach, 1), coalesce(reach, 1), except_, '{}', p_now) END;
-      IF reach IS NOT NULL THEN apart.ids := free_of(apart.ids, 1, 1, p_queue.fair, p_now); END IF;
-      is_alone := apart.ids IS NOT NULL
-        AND (wanted IS NULL OR place_of(p_queue, apart.ids[1]) < place_of(p_queue, wanted[1]));
+      lone_suspect := pick_next(p_queue, '{3}', coalesce(to_read, 1), coalesce(to_read, 1), except_, p_limited, p_now);
+      IF to_read IS NOT NULL THEN lone_suspect.ids := free_of(lone_suspect.ids, 1, 1, p_queue.fair, p_now); END IF;
+      is_alone := lone_suspect.ids IS NOT NULL
+        AND (wanted IS NULL OR place_of(p_queue, lone_suspect.ids[1]) < place_of(p_queue, wanted[1]));
       IF is_alone AND most = 0 THEN
         -- Nothing is claimed ahead behind it.
         is_alone := false;
         RETURN;
       END IF;
       IF is_alone THEN
-        found := apart;
-        wanted := apart.ids;
+        found := lone_suspect;
+        wanted := lone_suspect.ids;
       ELSE
-        PERFORM rest_lanes(apart.drained, p_now);
+        PERFORM rest_lanes(lone_suspect.empty_lanes, p_now);
       END IF;
     END IF;
     EXIT WHEN found IS NULL;
@@ -267,25 +274,26 @@ BEGIN
       PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now);
     END IF;
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
-    IF reach IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
+    IF to_read IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
         AND (found.has_more OR found.blocks IS NOT NULL) THEN
       PERFORM rank_lanes(p_queue, found, p_now);
     END IF;
-    PERFORM rest_lanes(found.drained, p_now);
+    PERFORM rest_lanes(found.empty_lanes, p_now);
     taken := taken || got;
     IF found.suspects > 0 THEN suspects := suspects + (SELECT count(*) FROM live WHERE id = ANY(got) AND suspect); END IF;
     is_unfinished := found.ids IS NULL AND found.has_more;
-    EXIT WHEN CASE WHEN reach IS NULL THEN cardinality(got) = cardinality(fit)
+    EXIT WHEN CASE WHEN to_read IS NULL THEN cardinality(got) = cardinality(fit)
       ELSE is_alone OR cardinality(got) < cardinality(wanted) OR cardinality(got) >= most
-        OR cardinality(found.ids) IS NULL OR cardinality(found.ids) < reach END;
+        OR cardinality(found.ids) IS NULL OR cardinality(found.ids) < to_read END;
     most := most - cardinality(got);
   END LOOP;
 END $$;
 
--- As `pick_limited`, and admitted by the sources of the tasks, whose rows are locked then. Where a source admits less than it seemed to, it is
--- picked again.
-CREATE FUNCTION pick_admitted(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
-  p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
+-- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects. With `p_limited` only
+-- tasks that their sources let start; the rows of limited sources are locked then. If a source turns out to let fewer start than the
+-- pick assumed, it picks again.
+CREATE FUNCTION pick_next(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
+  p_limited boolean, p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
 DECLARE
   found picked;
   passed record;
@@ -294,7 +302,7 @@ DECLARE
 BEGIN
   -- Mostly the lanes that are read first are of other sources.
   found := pick(p_queue, p_tracks, p_most, p_suspects, p_except, '{}', p_now);
-  IF NOT EXISTS (SELECT 1 FROM lanes a WHERE a.id = ANY(found.going_on || found.drained)
+  IF NOT p_limited OR NOT EXISTS (SELECT 1 FROM lanes a WHERE a.id = ANY(found.lanes_left || found.empty_lanes)
     AND (a.track = 1 OR EXISTS (SELECT 1 FROM source_states s WHERE s.name = a.source)))
   THEN
     RETURN found;
@@ -303,13 +311,13 @@ BEGIN
     found := pick_limited(p_queue, p_tracks, p_most, p_suspects, p_except, without, p_now);
     EXIT WHEN found.ids IS NULL OR NOT found.is_limited;
     passed := admitted(found.ids, p_now);
-    is_blocked := is_blocked OR passed.missed <> '{}';
+    is_blocked := is_blocked OR passed.locked_elsewhere <> '{}';
     IF cardinality(passed.ids) = cardinality(found.ids) THEN EXIT; END IF;
-    without := without || passed.missed;
+    without := without || passed.locked_elsewhere;
     IF attempt = 4 THEN
       found.ids := nullif(passed.ids, '{}');
       -- No rank may be raised past what was not given.
-      found.going_on := NULL;
+      found.lanes_left := NULL;
     END IF;
   END LOOP;
   IF NOT found IS NULL OR is_blocked THEN found.is_blocked := is_blocked; END IF;
@@ -456,7 +464,7 @@ BEGIN
   -- As for other claims: who sets a limit waits for this one.
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
   IF p_limited THEN queues_ := with_limits(queues_); END IF;
-  -- What is not admitted makes room for others.
+  -- More than the limit, because some may not be admitted.
   picked := pick_only(p_request, queues_, CASE WHEN p_limited THEN json_array_length(p_request -> 'only') ELSE most END,
     (p_request ->> 'alone')::boolean);
   IF p_limited THEN
@@ -465,14 +473,14 @@ BEGIN
       passed := admitted(pick_only(p_request, queues_, json_array_length(p_request -> 'only'), false), p_now);
     END IF;
     picked := passed.ids;
-    done.is_blocked := passed.missed <> '{}';
+    done.is_blocked := passed.locked_elsewhere <> '{}';
   END IF;
   FOREACH queue_ IN ARRAY queues_ LOOP
     CONTINUE WHEN NOT queue_.is_limited;
     of_queue := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
       WHERE l.class = ANY(queue_.classes) ORDER BY t.n);
     CONTINUE WHEN of_queue = '{}';
-    of_queue := of_queue[1 + coalesce((SELECT permits FROM queue_room(queue_.queue, p_now)), cardinality(of_queue)) :];
+    of_queue := of_queue[1 + coalesce((SELECT permits FROM queue_allowance(queue_.queue, p_now)), cardinality(of_queue)) :];
     picked := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) WHERE t.id <> ALL(of_queue) ORDER BY t.n);
   END LOOP;
   picked := picked[1 : most];

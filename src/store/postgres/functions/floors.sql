@@ -20,7 +20,7 @@ CREATE FUNCTION blocks_read(p_table regclass, p_index regclass) RETURNS bigint L
 $$;
 
 -- Until when a floor is valid. A task below it may be committed late, so this is only a second, or more if reading takes longer.
-CREATE FUNCTION believed_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION valid_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT p_now + 1000 + p_blocks / 5
 $$;
 
@@ -29,10 +29,10 @@ $$;
 CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
-    UPDATE floors SET floor = p_floor, until = CASE WHEN until > p_now THEN until ELSE believed_until(p_blocks, p_now) END
+    UPDATE floors SET floor = p_floor, until = CASE WHEN until > p_now THEN until ELSE valid_until(p_blocks, p_now) END
     WHERE name = (SELECT name FROM floors WHERE name = p_name FOR NO KEY UPDATE SKIP LOCKED);
   ELSE
-    INSERT INTO floors VALUES (p_name, p_floor, believed_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;
+    INSERT INTO floors VALUES (p_name, p_floor, valid_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;
   END IF;
 END $$;
 

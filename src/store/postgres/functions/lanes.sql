@@ -138,13 +138,13 @@ CREATE FUNCTION rank_lanes(p_queue claimable, p_found picked, p_now bigint) RETU
 DECLARE
   own bigint[];
 BEGIN
-  own := ARRAY(SELECT l.id FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq)
+  own := ARRAY(SELECT l.id FROM unnest(p_found.lanes_left, p_found.next_keys, p_found.next_seqs) g(id, key, seq)
     CROSS JOIN LATERAL rank_of(p_queue, g.id, g.key, g.seq, p_now) r JOIN lanes l ON l.id = g.id
     WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (r.rank, r.rank_seq)) FOR UPDATE OF l SKIP LOCKED);
   WITH place AS MATERIALIZED (
     -- A task before this place may have been committed since the claim picked its tasks.
     SELECT g.id, coalesce(t.order_key, g.key) AS key, coalesce(t.seq, g.seq) AS seq
-    FROM unnest(p_found.going_on, p_found.next_keys, p_found.next_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
+    FROM unnest(p_found.lanes_left, p_found.next_keys, p_found.next_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
     LEFT JOIN LATERAL (
       SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' AND (t.order_key, t.seq) < (g.key, g.seq)
         AND t.order_key >= CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END
@@ -154,7 +154,7 @@ BEGIN
     rank_seq = CASE WHEN p_found.has_more AND r.rank > l.rank THEN r.rank_seq
       WHEN p_found.has_more AND r.rank = l.rank THEN greatest(l.rank_seq, r.rank_seq) ELSE l.rank_seq END,
     low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key ELSE p.key END,
-    looked_at = coalesce(believed_until(p_found.blocks, p_now), l.looked_at)
+    looked_at = coalesce(valid_until(p_found.blocks, p_now), l.looked_at)
   FROM place p CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r WHERE l.id = p.id;
 END $$;
 
@@ -198,6 +198,6 @@ BEGIN
     UPDATE lanes SET active = false WHERE id = ANY(own);
     RETURN cardinality(own) + cardinality(closed);
   END IF;
-  UPDATE lanes SET low_key = 'infinity', looked_at = believed_until(blocks / cardinality(own), p_now) WHERE id = ANY(own);
+  UPDATE lanes SET low_key = 'infinity', looked_at = valid_until(blocks / cardinality(own), p_now) WHERE id = ANY(own);
   RETURN cardinality(closed);
 END $$;

@@ -38,12 +38,12 @@ END $$;
 CREATE FUNCTION open_sources(p_now bigint, p_most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   s source_states;
-  found room;
+  found allowance;
   hold record;
   lanes_ bigint[];
   woken bigint[] := '{}';
   holds integer := 0;
-  gates integer := 0;
+  closed integer := 0;
   budgets integer := 0;
   next_at bigint := next_opening(p_now);
 BEGIN
@@ -58,8 +58,8 @@ BEGIN
   FOR s IN SELECT * FROM source_states WHERE closed_by IS NOT NULL AND opens_at <= p_now ORDER BY opens_at LIMIT p_most
     FOR UPDATE SKIP LOCKED
   LOOP
-    gates := gates + 1;
-    found := room_of(s, p_now);
+    closed := closed + 1;
+    found := allowance_of(s, p_now);
     IF found.permits = 0 THEN
       UPDATE source_states SET closed_by = found.closed_by, opens_at = found.opens_at WHERE name = s.name;
       CONTINUE;
@@ -79,7 +79,7 @@ BEGIN
   IF woken <> '{}' THEN PERFORM wake_all(ARRAY(SELECT DISTINCT id FROM unnest(woken) id)); END IF;
   next_at := next_opening(p_now);
   IF coalesce(next_at > p_now, true) THEN RETURN next_at; END IF;
-  RETURN CASE WHEN p_most IN (holds, gates, budgets) THEN p_now ELSE p_now + 20 END;
+  RETURN CASE WHEN p_most IN (holds, closed, budgets) THEN p_now ELSE p_now + 20 END;
 END $$;
 
 -- The lanes of a source, locked; null where somebody has one of them locked.
@@ -92,7 +92,7 @@ BEGIN
 END $$;
 
 -- What is told of the sources of these tasks: their states, each with whether a ready task is left, and which of the tasks are probes.
-CREATE FUNCTION told_of_sources(p_ids bigint[], p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION states_of_sources(p_ids bigint[], p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN json_build_object(
     'states', (SELECT json_agg(json_build_array(s.name, s.revision, s.memory, greatest(0, p_now - s.written_at), NOT EXISTS (

@@ -67,10 +67,10 @@ BEGIN
         AND NOT EXISTS (SELECT 1 FROM given g, deep WHERE g.nth = deep.most AND g.nth < p_most
           AND g.n < greatest(p_most, (SELECT n FROM last))),
       (SELECT min(rank) FROM lane), (SELECT count(*) FROM lane)
-    INTO found.ids, found.going_on, found.next_keys, found.next_seqs, found.drained, found.has_more, found.suspects, found.blocks, found.is_blocked,
+    INTO found.ids, found.lanes_left, found.next_keys, found.next_seqs, found.empty_lanes, found.has_more, found.suspects, found.blocks, found.is_blocked,
       found.is_limited, is_exact, lowest, lanes_read;
     EXIT WHEN is_exact OR lanes_read = 0;
-    rested := rest_lanes(found.drained, p_now);
+    rested := rest_lanes(found.empty_lanes, p_now);
     rested_in_all := rested_in_all + rested;
     IF rested_in_all >= 500 THEN
       -- None of what was found is given, so no rank may be raised past it.

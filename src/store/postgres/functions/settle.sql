@@ -83,22 +83,21 @@ END $$;
 
 -- Settles tasks, each at most once per call. Returns a list for each: its new state, or why it was not changed. `p_differing` are
 -- tasks whose source was changed meanwhile.
-CREATE FUNCTION settle_items(p_items json, p_differing bigint[], p_patience integer, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION settle_items(p_items settlement[], p_have_keys boolean, p_differing bigint[], p_patience integer, p_now bigint,
+  OUT answers json[], OUT answered bigint[], OUT changed bigint[]) LANGUAGE plpgsql AS $$
 DECLARE
   item record;
   weighted integer[] := ARRAY(SELECT c.id FROM queues q JOIN classes c ON c.queue = q.id WHERE q.ordering = 'weighted_random');
   yielding bigint[] := '{}';
   yielded_to bigint[] := '{}';
   occupant bigint;
-  answers json;
-  answered bigint[];
   woken bigint[];
   keys double precision[];
   seqs bigint[];
 BEGIN
   FOR item IN
-    SELECT l.id, l.unique_while, i.n FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
-    WHERE l.unique_while IS NOT NULL AND l.executions = i.x AND l.token = i.t
+    SELECT l.id, l.unique_while, i.n FROM unnest(p_items) i JOIN live l ON l.id = i.id
+    WHERE p_have_keys AND l.unique_while IS NOT NULL AND l.executions = i.x AND l.token = i.t
       AND (i.n = 'succeeded' OR l.revision = i.r) AND i.id <> ALL(p_differing)
     ORDER BY l.id FOR UPDATE OF l
   LOOP
@@ -118,7 +117,7 @@ BEGIN
   WITH held AS MATERIALIZED (
     SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.since, l.worker, l.lost_by,
       l.executions, i.n <> 'succeeded' AND l.revision <> i.r OR i.id = ANY(p_differing) AS differs, i.id = ANY(yielding) AS yields
-    FROM json_populate_recordset(NULL::settlement, p_items) i JOIN live l ON l.id = i.id
+    FROM unnest(p_items) i JOIN live l ON l.id = i.id
     WHERE l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
   fit AS MATERIALIZED (SELECT h.* FROM held h WHERE NOT h.differs),
   again AS (
@@ -178,30 +177,26 @@ BEGIN
   entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM again WHERE state = 'ready' ORDER BY lane,
     order_key, seq)
   SELECT
-    (SELECT json_agg(CASE WHEN h.differs THEN json_build_array(h.id, 'changed')
-      ELSE json_build_array(h.id, 'settled', CASE WHEN h.yields THEN 'cancelled' WHEN h.n <> 'scheduled'
-        THEN h.n WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END) END) FROM held h),
-    (SELECT array_agg(h.id) FROM held h),
+    (SELECT array_agg(json_build_array(h.id, 'settled', CASE WHEN h.yields THEN 'cancelled' WHEN h.n <> 'scheduled'
+      THEN h.n WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END)) FROM fit h),
+    (SELECT array_agg(h.id) FROM held h), (SELECT array_agg(h.id) FROM held h WHERE h.differs),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
-  INTO answers, answered, woken, keys, seqs;
+  INTO answers, answered, changed, woken, keys, seqs;
   PERFORM wake_lanes(woken, keys, seqs);
   IF woken IS NOT NULL THEN PERFORM set_config('holdfast.woke', 'yes', true); END IF;
-  RETURN coalesce(answers, '[]');
 END $$;
 
--- An answer of `settle_items` with the new facts and the new state of the source, if these were changed meanwhile.
-CREATE FUNCTION with_state(p_answer json, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
+-- Says of these tasks that they, or their sources, were changed since the decision: with the new facts and the new states of the sources.
+CREATE FUNCTION changed_answers(p_ids bigint[], p_now bigint) RETURNS json[] LANGUAGE plpgsql AS $$
 BEGIN
-  IF p_answer ->> 1 <> 'changed' THEN RETURN p_answer; END IF;
-  RETURN (SELECT json_build_array(l.id, 'changed', handed(l, b), state_of(b.source, p_now)) FROM live l JOIN bodies b ON b.id = l.id
-    WHERE l.id = (p_answer ->> 0)::bigint);
+  RETURN ARRAY(SELECT json_build_array(l.id, 'changed', handed(l, b), state_of(b.source, p_now)) FROM live l JOIN bodies b ON b.id = l.id
+    WHERE l.id = ANY(p_ids));
 END $$;
 
 -- The tasks whose charges these settlements refund.
-CREATE FUNCTION refunded_by(p_items json) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION refunded_by(p_items settlement[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN ARRAY(SELECT (r ->> 'task')::bigint FROM json_array_elements(p_items) i
-    CROSS JOIN LATERAL json_array_elements(i #> '{sc,refunds}') r);
+  RETURN ARRAY(SELECT (refund ->> 'task')::bigint FROM unnest(p_items) i CROSS JOIN LATERAL json_array_elements(i.sc -> 'refunds') refund);
 END $$;
 
 -- Settles a batch: plain successes by their ids, tokens and results, others as items. Returns lists of id, answer and more; plain
@@ -212,11 +207,11 @@ CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_re
   p_items json, p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
+  items settlement[] := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_items) i);
+  have_keys boolean := p_items IS NOT NULL AND EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL);
   rest bigint[];
-  items json := p_items;
+  settled record;
   answers json[];
-  written json;
-  named bigint[];
   item settlement;
   -- Whether any of their sources has a row, or may get one.
   has_states boolean := EXISTS (SELECT 1 FROM source_states) OR p_changes;
@@ -230,41 +225,35 @@ BEGIN
     has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(p_ids || p_item_ids)) t
       JOIN lanes a ON a.id = t.lane JOIN source_states s ON s.name = a.source);
   END IF;
-  IF has_states OR p_items IS NOT NULL AND (cardinality(p_ids) > 0
-      OR EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL)) THEN
+  IF has_states OR have_keys OR p_items IS NOT NULL AND cardinality(p_ids) > 0 THEN
     -- If several statements will lock these tasks, all are locked here in one order, so that two of these calls cannot wait for
     -- each other.
-    refunded := CASE WHEN p_changes THEN refunded_by(p_items) END;
+    refunded := CASE WHEN p_changes THEN refunded_by(items) END;
     PERFORM 1 FROM live WHERE id = ANY(p_ids || p_item_ids || refunded) ORDER BY id FOR UPDATE;
     PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
   END IF;
   IF has_states THEN
-    sources_ := settle_sources(p_ids, p_tokens, p_places, p_items, now_);
+    sources_ := settle_sources(p_ids, p_tokens, p_places, items, now_);
     differing := sources_.differing;
   END IF;
   IF cardinality(p_ids) > 0 THEN
     rest := settle_plain(p_ids, p_tokens, texts_of(p_results), differing, now_);
-    IF cardinality(rest) > 0 THEN
-      SELECT json_agg(json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0, 'n', 'succeeded', 'c', 'nobody', 'rs',
-        p_results ->> (g.n - 1)::integer,
-        'pl', true, 'oc', 'success', 'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf',
-          (p_plain -> (g.n - 1)::integer ->> 1)::bigint))
-      INTO items FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest);
-      written := settle_items(items, differing, p_patience, now_);
-      answers := ARRAY(SELECT with_state(json_array_elements(written), now_));
-      named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
-      FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, items) i WHERE i.id <> ALL(named) LOOP
-        answers := answers || settle_late(item, now_);
-      END LOOP;
+    IF rest <> '{}' THEN
+      have_keys := true;
+      items := items || ARRAY(SELECT json_populate_record(NULL::settlement, json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0,
+          'n', 'succeeded', 'c', 'nobody', 'rs', p_results ->> (g.n - 1)::integer, 'pl', true, 'oc', 'success',
+          'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf', p_plain -> (g.n - 1)::integer -> 1))
+        FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest));
     END IF;
   END IF;
-  IF p_items IS NOT NULL THEN
-    written := settle_items(p_items, differing, p_patience, now_);
+  IF cardinality(items) > 0 THEN
+    settled := settle_items(items, have_keys, differing, p_patience, now_);
     IF has_states THEN PERFORM refund(sources_.refunds, now_); END IF;
-    named := ARRAY(SELECT (a ->> 0)::bigint FROM json_array_elements(written) a);
-    answers := answers || ARRAY(SELECT with_state(a, now_) FROM json_array_elements(written) a);
-    IF cardinality(named) < json_array_length(p_items) THEN
-      FOR item IN SELECT * FROM json_populate_recordset(NULL::settlement, p_items) i WHERE i.id <> ALL(named) LOOP
+    answers := settled.answers;
+    IF settled.changed IS NOT NULL THEN answers := answers || changed_answers(settled.changed, now_); END IF;
+    IF cardinality(items) > coalesce(cardinality(settled.answered), 0) THEN
+      FOREACH item IN ARRAY items LOOP
+        CONTINUE WHEN item.id = ANY(settled.answered);
         answers := answers || settle_late(item, now_);
       END LOOP;
     END IF;

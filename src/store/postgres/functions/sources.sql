@@ -107,7 +107,7 @@ BEGIN
 END $$;
 
 -- Puts some tasks of a queue whose order was changed into this order, the newest first. Returns whether any may be left, of any queue.
-CREATE FUNCTION reorder(p_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION reorder(p_most integer DEFAULT 1000) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   queue_ queues;
   lowest bigint;
@@ -133,15 +133,21 @@ END $$;
 -- Makes a queue fair or not, and sets its limits.
 CREATE FUNCTION set_up_queue(p_call uuid, p_queue text, p_fair boolean, p_limits jsonb DEFAULT '{}') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  changes_turns boolean;
   before queues;
   lanes_ bigint[];
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
   PERFORM make_queue(p_queue);
-  SELECT * INTO before FROM queues WHERE name = p_queue FOR NO KEY UPDATE;
-  IF p_fair <> before.fair THEN
+  changes_turns := EXISTS (SELECT 1 FROM queues WHERE name = p_queue AND fair <> p_fair);
+  IF changes_turns THEN
+    -- The same locks in the same order as `order_queue` and `reorder`.
+    PERFORM pg_advisory_xact_lock(lane_lock() + 7, 0);
     -- What becomes due is left to a claim that sees whether the queue is fair.
-    PERFORM pg_advisory_xact_lock(lane_lock() + 2, before.id);
+    PERFORM pg_advisory_xact_lock(lane_lock() + 2, id) FROM queues WHERE name = p_queue;
+  END IF;
+  SELECT * INTO before FROM queues WHERE name = p_queue FOR NO KEY UPDATE;
+  IF changes_turns THEN
     UPDATE queues SET fair = p_fair WHERE id = before.id;
     lanes_ := ARRAY(SELECT l.id FROM lanes l WHERE l.class IN (SELECT id FROM classes WHERE queue = before.id) ORDER BY l.id);
     -- Before the queue's lock, for whoever waits for that may have lanes locked.

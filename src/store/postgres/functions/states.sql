@@ -133,7 +133,7 @@ CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, c
 -- refunds to be made, whether tasks may start now (`opens`), and whether a source was held (`shuts`). All these tasks are locked.
 -- `p_ids` are plain successes. They were decided without a state of the source, except those whose place is -1, which do not
 -- concern their source.
-CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_places integer[], p_items json, p_now bigint,
+CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_places integer[], p_items settlement[], p_now bigint,
   OUT differing bigint[], OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
 DECLARE
   word record;
@@ -143,6 +143,7 @@ DECLARE
   is_broken boolean;
   is_changed boolean;
   frees boolean;
+  successes bigint;
   refunds_ json[] := '{}';
   words source_word[];
   counted_ text[];
@@ -158,11 +159,11 @@ BEGIN
       WHERE g.place >= 0
     UNION ALL
     SELECT (b.source, l.id, i.so, i.sr, i.sc, i.n = 'succeeded')::source_word
-      FROM json_populate_recordset(NULL::settlement, p_items) i
+      FROM unnest(p_items) i
       JOIN live l ON l.id = i.id AND l.executions = i.x AND l.token = i.t JOIN bodies b ON b.id = l.id
       WHERE i.sr IS NOT NULL AND (i.n = 'succeeded' OR l.revision = i.r));
   counted_ := ARRAY(SELECT DISTINCT counted FROM live WHERE counted IS NOT NULL AND state = 'running' AND id IN (
-    SELECT unnest(p_ids) UNION SELECT (i ->> 'id')::bigint FROM json_array_elements(p_items) i));
+    SELECT unnest(p_ids) UNION SELECT i.id FROM unnest(p_items) i));
   FOR source_ IN SELECT w.source FROM unnest(words) w UNION SELECT unnest(counted_) ORDER BY 1 LOOP
     frees := source_ = ANY(counted_);
     is_changed := false;
@@ -188,16 +189,17 @@ BEGIN
         is_changed := true;
         -- Charges of later settlements of this call do not exist yet.
         refunds_ := refunds_ || ARRAY(SELECT given FROM json_array_elements(word.change -> 'refunds') given WHERE NOT EXISTS (
-          SELECT 1 FROM json_populate_recordset(NULL::settlement, p_items) i
+          SELECT 1 FROM unnest(p_items) i
           WHERE i.id = (given ->> 'task')::bigint AND i.x = (given ->> 'execution')::integer AND i.so > word.p));
       END IF;
     END LOOP;
     IF NOT is_broken AND NOT is_changed AND s.tokens IS NOT NULL THEN
-      -- Successes add to a budget that is not full. If its row is locked, this is skipped.
-      PERFORM add_tokens(source_, (SELECT count(*) FROM unnest(words) w WHERE w.source = source_ AND w.is_success), p_now);
+      -- Successes add to a budget that is not full. If its row is locked by others, this is skipped.
+      successes := (SELECT count(*) FROM unnest(words) w WHERE w.source = source_ AND w.is_success);
+      IF frees THEN s := with_tokens(s, successes * budget_per_success(), p_now); ELSE PERFORM add_tokens(source_, successes, p_now); END IF;
     END IF;
     CONTINUE WHEN NOT is_changed AND NOT frees OR s.name IS NULL;
-    s := with_gates(s, p_now);
+    s := closed_if_needed(s, p_now);
     -- The settled tasks still count as running here, so the next claim checks again what may start.
     IF frees AND s.closed_by IS NOT NULL AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now THEN s.opens_at := p_now; END IF;
     PERFORM save_source(s);
@@ -214,7 +216,7 @@ DECLARE
 BEGIN
   IF p_successes = 0 THEN RETURN; END IF;
   SELECT * INTO s FROM source_states WHERE name = p_source FOR NO KEY UPDATE SKIP LOCKED;
-  IF FOUND THEN PERFORM save_source(with_gates(with_tokens(s, p_successes * budget_per_success(), p_now), p_now)); END IF;
+  IF FOUND THEN PERFORM save_source(closed_if_needed(with_tokens(s, p_successes * budget_per_success(), p_now), p_now)); END IF;
 END $$;
 
 -- Changes the state of a source as a settlement does. Returns whether the revision was the current one, and the same `opens` and
@@ -236,7 +238,7 @@ BEGIN
   PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
   s := own_source(p_source);
   IF s.revision <> p_revision THEN RETURN json_build_object('changed', false); END IF;
-  s := with_gates(with_change(s, p_change, now_), now_);
+  s := closed_if_needed(with_change(s, p_change, now_), now_);
   PERFORM save_source(s);
   PERFORM refund(p_change -> 'refunds', now_);
   done := json_build_object('changed', true, 'opens', s.closed_by IS NULL OR coalesce(s.opens_at <= now_, false),
@@ -274,7 +276,7 @@ BEGIN
     UPDATE live SET counted = p_source WHERE id IN (
       SELECT id FROM live WHERE id = ANY(running_of_source(p_source)) AND counted IS NULL FOR UPDATE SKIP LOCKED);
   END IF;
-  s := with_gates(s, now_);
+  s := closed_if_needed(s, now_);
   PERFORM save_source(s);
 END $$;
 

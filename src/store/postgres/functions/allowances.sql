@@ -4,7 +4,7 @@
 
 -- How many tasks of a source may start now, and how many that need a token; null: any number. Where none may start, why, and when that
 -- ends, if it is known. `is_known`: there is a row of the source.
-CREATE TYPE room AS (permits integer, tokens integer, is_ramping boolean, backlog_is_next boolean, closed_by text, opens_at bigint,
+CREATE TYPE allowance AS (permits integer, tokens integer, is_ramping boolean, backlog_is_next boolean, closed_by text, opens_at bigint,
   is_known boolean);
 
 -- How many starts a pace admits now; null: any number. As in `src/starts.ts`.
@@ -40,9 +40,9 @@ CREATE FUNCTION is_limiting(s source_states) RETURNS boolean LANGUAGE sql IMMUTA
   SELECT s.restriction IS NOT NULL OR s.closed_by IS NOT NULL OR s.limit_per_second IS NOT NULL OR s.limit_concurrency IS NOT NULL
 $$;
 
-CREATE FUNCTION room_of(s source_states, p_now bigint) RETURNS room LANGUAGE plpgsql AS $$
+CREATE FUNCTION allowance_of(s source_states, p_now bigint) RETURNS allowance LANGUAGE plpgsql AS $$
 DECLARE
-  found room;
+  found allowance;
   starts integer;
   next_probe bigint;
 BEGIN
@@ -80,11 +80,11 @@ BEGIN
   RETURN found;
 END $$;
 
--- The room of a source by its name, none where it is among those that the claim leaves out.
-CREATE FUNCTION room_now(p_source text, p_without text[], p_now bigint) RETURNS room LANGUAGE plpgsql AS $$
+-- The allowance of a source by its name, none where it is among those that the claim leaves out.
+CREATE FUNCTION allowance_now(p_source text, p_without text[], p_now bigint) RETURNS allowance LANGUAGE plpgsql AS $$
 DECLARE
   s source_states;
-  found room;
+  found allowance;
 BEGIN
   SELECT * INTO s FROM source_states WHERE name = p_source;
   IF s.name IS NULL THEN
@@ -93,52 +93,52 @@ BEGIN
     IF p_source = ANY(p_without) THEN found.permits := 0; END IF;
     RETURN found;
   END IF;
-  found := room_of(s, p_now);
+  found := allowance_of(s, p_now);
   found.is_known := true;
   IF s.closed_by IS NOT NULL OR p_source = ANY(p_without) THEN found.permits := 0; END IF;
   IF s.budget_opens_at IS NOT NULL THEN found.tokens := 0; END IF;
   RETURN found;
 END $$;
 
--- Those of these tasks that their sources let start, in the given order. The rows of these sources are locked; `missed` are those that
+-- Those of these tasks that their sources let start, in the given order. The rows of these sources are locked; `locked_elsewhere` are those that
 -- somebody else has locked, of which nothing is admitted.
-CREATE FUNCTION admitted(p_ids bigint[], p_now bigint, OUT ids bigint[], OUT missed text[]) LANGUAGE plpgsql AS $$
+CREATE FUNCTION admitted(p_ids bigint[], p_now bigint, OUT ids bigint[], OUT locked_elsewhere text[]) LANGUAGE plpgsql AS $$
 DECLARE
   names text[];
-  spending text[];
+  need_tokens text[];
   locked text[] := '{}';
   permits integer[] := '{}';
   tokens integer[] := '{}';
   s source_states;
-  found room;
+  found allowance;
   task record;
   place integer;
 BEGIN
   ids := '{}';
-  SELECT array_agg(DISTINCT a.source), array_agg(DISTINCT a.source) FILTER (WHERE a.track = 1) INTO names, spending
+  SELECT array_agg(DISTINCT a.source), array_agg(DISTINCT a.source) FILTER (WHERE a.track = 1) INTO names, need_tokens
     FROM live l JOIN lanes a ON a.id = l.lane WHERE l.id = ANY(p_ids);
   -- A budget that is full may have no row. Whoever else makes that row has this lock, and may wait for the queue.
-  INSERT INTO source_states (name) SELECT w.name FROM unnest(spending) w(name)
+  INSERT INTO source_states (name) SELECT w.name FROM unnest(need_tokens) w(name)
     WHERE NOT EXISTS (SELECT 1 FROM source_states o WHERE o.name = w.name)
       AND pg_try_advisory_xact_lock(lane_lock() + 6, hashtext(w.name)) ORDER BY w.name ON CONFLICT DO NOTHING;
-  FOR s IN SELECT * FROM source_states o WHERE o.name = ANY(names) AND (is_limiting(o) OR o.name = ANY(spending)) ORDER BY o.name
+  FOR s IN SELECT * FROM source_states o WHERE o.name = ANY(names) AND (is_limiting(o) OR o.name = ANY(need_tokens)) ORDER BY o.name
     FOR UPDATE SKIP LOCKED
   LOOP
-    found := room_of(s, p_now);
+    found := allowance_of(s, p_now);
     IF s.closed_by IS NOT NULL THEN found.permits := 0; END IF;
     IF s.budget_opens_at IS NOT NULL THEN found.tokens := 0; END IF;
     locked := locked || s.name;
     permits := permits || found.permits;
     tokens := tokens || found.tokens;
   END LOOP;
-  missed := ARRAY(SELECT o.name FROM source_states o WHERE o.name = ANY(names) AND o.name <> ALL(locked)
-      AND (is_limiting(o) OR o.name = ANY(spending))
-    UNION SELECT name FROM unnest(spending) name WHERE name <> ALL(locked));
+  locked_elsewhere := ARRAY(SELECT o.name FROM source_states o WHERE o.name = ANY(names) AND o.name <> ALL(locked)
+      AND (is_limiting(o) OR o.name = ANY(need_tokens))
+    UNION SELECT name FROM unnest(need_tokens) name WHERE name <> ALL(locked));
   FOR task IN
     SELECT t.id, a.source, a.track FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN lanes a ON a.id = l.lane
     ORDER BY t.n
   LOOP
-    CONTINUE WHEN task.source = ANY(missed);
+    CONTINUE WHEN task.source = ANY(locked_elsewhere);
     place := array_position(locked, task.source);
     IF place IS NOT NULL THEN
       CONTINUE WHEN permits[place] = 0 OR task.track = 1 AND tokens[place] = 0;
@@ -170,7 +170,7 @@ BEGIN
       s.tokens := greatest(0, tokens_of(s, p_now) - started.spent);
       s.tokens_at := p_now;
     END IF;
-    s := with_gates(s, p_now);
+    s := closed_if_needed(s, p_now);
     PERFORM save_source(s);
     IF s.closed_by IS NOT NULL OR s.budget_opens_at IS NOT NULL THEN closed := closed || s.name; END IF;
   END LOOP;
@@ -180,13 +180,13 @@ BEGIN
 END $$;
 
 -- Closes what may start nothing now. What may start something again stays closed until the next claim opens it, together with its lanes.
-CREATE FUNCTION with_gates(s source_states, p_now bigint) RETURNS source_states LANGUAGE plpgsql AS $$
+CREATE FUNCTION closed_if_needed(s source_states, p_now bigint) RETURNS source_states LANGUAGE plpgsql AS $$
 DECLARE
-  found room;
+  found allowance;
 BEGIN
   -- A pace of before holds nothing back for longer than the present one would.
   s.next_start := CASE WHEN s.next_start > p_now + 1000 / pace_of(s) THEN p_now + 1000 / pace_of(s) WHEN pace_of(s) IS NOT NULL THEN s.next_start END;
-  found := room_of(s, p_now);
+  found := allowance_of(s, p_now);
   IF found.permits = 0 THEN
     s.closed_by := found.closed_by;
     s.opens_at := found.opens_at;
@@ -216,7 +216,7 @@ BEGIN
 END $$;
 
 -- How many tasks of a queue may start now; null: any number. `is_locked`: somebody changes the queue, and nothing may start until then.
-CREATE FUNCTION queue_room(p_queue integer, p_now bigint, OUT permits integer, OUT is_locked boolean) LANGUAGE plpgsql AS $$
+CREATE FUNCTION queue_allowance(p_queue integer, p_now bigint, OUT permits integer, OUT is_locked boolean) LANGUAGE plpgsql AS $$
 DECLARE
   q queues;
 BEGIN

@@ -89,24 +89,41 @@ export class Settling {
 
   settle(settlements: readonly Settlement[], now: number): readonly Settled[] {
     const answers = new Array<Settled>(settlements.length);
-    const released = this.#limitedBy(settlements);
-    const settled = this.#settle(settlements, answers, now);
+    const restricted = this.#mayBeRestricted(settlements);
+    const released = this.#limitedBy(restricted);
+    const settled = this.#settle(settlements, restricted, answers, now);
     for (const source of released) this.#restricted.refresh(source, now);
     return settled;
   }
 
+  /** Those of tasks that limits may count, or whose source may have a state: not those of claims that were of free sources only. */
+  #mayBeRestricted(settlements: readonly Settlement[]): readonly Settlement[] {
+    if (!this.#restricted.any) return [];
+    let token: string | undefined;
+    let isFree = false;
+    return settlements.filter(({ lease }) => {
+      // Most of them are of one claim.
+      if (lease.token !== token) isFree = this.#catalogue.isFreeClaim(lease.token);
+      token = lease.token;
+      return !isFree;
+    });
+  }
+
   /** The sources whose limits count the tasks of these settlements. */
   #limitedBy(settlements: readonly Settlement[]): Iterable<string> {
-    if (!this.#restricted.any) return [];
-    const ids = settlements.flatMap(({ lease }) => (this.#catalogue.isFreeClaim(lease.token) ? [] : [lease.task]));
-    if (ids.length === 0) return [];
-    const { sources, queues } = this.#restricted.countedBy(JSON.stringify(ids));
+    if (settlements.length === 0) return [];
+    const { sources, queues } = this.#restricted.countedBy(JSON.stringify(settlements.map(({ lease }) => lease.task)));
     if (queues) this.#queueHasRoom = true;
     return sources;
   }
 
-  #settle(settlements: readonly Settlement[], answers: Settled[], now: number): readonly Settled[] {
-    this.#settlePlain(settlements, answers, now);
+  #settle(
+    settlements: readonly Settlement[],
+    restricted: readonly Settlement[],
+    answers: Settled[],
+    now: number,
+  ): readonly Settled[] {
+    this.#settlePlain(settlements, restricted, answers, now);
     const others = settlements.filter((_, i) => !answers[i]);
     if (others.length === 0) return answers;
     const batch = this.#lookUp(others, now);
@@ -120,7 +137,12 @@ export class Settling {
    * It leaves out those whose lease is missing, those that must free a unique key, those whose source has a state, and those
    * after a settlement that may change their source.
    */
-  #settlePlain(settlements: readonly Settlement[], answers: Settled[], now: number): void {
+  #settlePlain(
+    settlements: readonly Settlement[],
+    restricted: readonly Settlement[],
+    answers: Settled[],
+    now: number,
+  ): void {
     mustBeLegal('running', 'succeeded');
     // If there are several settlements for one lease, the first one counts, so such a task is settled later, in their order.
     const eventful = new Set<number>();
@@ -129,9 +151,7 @@ export class Settling {
       if (mayChangeSource(one) && i < firstOfSource) firstOfSource = i;
       if (!isBare(one)) eventful.add(one.lease.task);
     });
-    const { any } = this.#restricted;
-    const mayHaveState = (one: Settlement) => one.source !== 'any' && !this.#catalogue.isFreeClaim(one.lease.token);
-    const concerned = any ? settlements.filter(mayHaveState) : [];
+    const concerned = restricted.filter(({ source }) => source !== 'any');
     if (concerned.length > 0 && this.#sourceStates.any) {
       const ids = JSON.stringify(concerned.map(({ lease }) => lease.task));
       for (const id of this.#sourceStates.tasksWith(ids)) eventful.add(id);
@@ -167,8 +187,10 @@ export class Settling {
         JSON.stringify(silent),
       );
       this.#sql.insertAll(RESTING, 7, withResults);
-      const toCount = any ? ended.filter((id) => mayHaveState(settlements[group.get(id) as number] as Settlement)) : [];
-      if (toCount.length > 0) this.#restricted.addSuccesses(JSON.stringify(toCount), now);
+      if (concerned.length > 0) {
+        const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
+        this.#restricted.addSuccesses(JSON.stringify(toCount), now);
+      }
     }
   }
 

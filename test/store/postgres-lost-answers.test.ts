@@ -159,7 +159,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
 
   test('renew renews', async () => {
     const { worker, task } = await started();
-    expect(await losing('.renew(', () => store.tasks.renew(worker, [task.lease]))).toEqual({
+    expect(await losing('.renew(', () => store.tasks.renew(worker, [task.lease]))).toMatchObject({
       known: true,
       lost: [],
       cancelled: [],

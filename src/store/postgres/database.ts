@@ -38,8 +38,8 @@ export interface Call {
   /** Called before the call is repeated because it is not known whether it had its effect. */
   readonly onAgain?: () => void;
   /**
-   * Whether a call that waits for a lock of another transaction fails at once instead of being repeated. `isBlocked` recognises
-   * this error.
+   * Whether a call that waits for a lock of another transaction fails at once instead of being repeated, unless an earlier attempt may
+   * still take effect. `isBlocked` recognises this error.
    */
   readonly failsBlocked?: boolean;
 }
@@ -285,12 +285,14 @@ export class Database {
   #patiently<T>(work: () => Promise<T>, { onAgain, failsBlocked }: Omit<Call, 'within' | 'again'> = {}): Promise<T> {
     return this.#counted(async () => {
       let failing: Milliseconds | undefined;
+      // Then the server may still carry it out: a caller who made it anew by another id would have it twice.
+      let wasLost = false;
       for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
         try {
           return await work();
         } catch (error) {
           if (this.#gaveUp) throw storeError(error, this.where);
-          if (failsBlocked && isBlocked(error)) throw storeError(error, this.where);
+          if (failsBlocked && !wasLost && isBlocked(error)) throw storeError(error, this.where);
           const lost = isLost(error) && (this.#tookWrites || !isReadOnly(error));
           failing ??= performance.now();
           if (lost) this.losses += 1;
@@ -302,7 +304,10 @@ export class Database {
           if (!(lost || isBusy(error)) || performance.now() - failing > patience) {
             throw isBlocked(error) ? await this.explainBlocked(error) : storeError(error, this.where);
           }
-          if (lost) onAgain?.();
+          if (lost) {
+            wasLost = true;
+            onAgain?.();
+          }
         }
         await new Promise((resolve) => setTimeout(resolve, Math.random() * pause));
       }

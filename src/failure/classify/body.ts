@@ -20,6 +20,7 @@ function unwrapped(body: unknown, level = 1): unknown {
 
 /** The JSON that a message ends with: all of it, or what follows a status and words. */
 export function bodyInMessage(seen: Readable): unknown {
+  if (!seen.message.includes('{')) return undefined;
   const message = seen.get('message') ?? seen.message;
   if (typeof message !== 'string' || message.length > LONGEST_JSON) return undefined;
   const from = message.search(/[[{]\s*["{]/);

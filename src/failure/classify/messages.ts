@@ -315,7 +315,7 @@ function byHttp(said: string): Answer | undefined {
   if (number) return byStatusAlone(Number(number));
   const phrase = CODE_AND_PHRASE.exec(said);
   if (phrase && isPhraseOf(Number(phrase[1]), phrase[2] as string)) return byStatusAlone(Number(phrase[1]));
-  const inText = CODE_IN_TEXT.exec(said);
+  const inText = /429|5\d\d/.test(said) ? CODE_IN_TEXT.exec(said) : null;
   const [code, words] = [Number(inText?.[1] ?? inText?.[4]), inText?.[2] ?? inText?.[3]];
   if (words !== undefined && isPhraseOf(code, words)) return byStatus(code);
   const alone = said.length < 40 ? PHRASE_ALONE.get(said.toLowerCase().replace(/[.!]$/, '')) : undefined;

@@ -107,7 +107,9 @@ const BODY_SECONDS = [
 const BODY_MOMENTS = ['resets_at', 'reset_at', 'retry_at'] as const;
 
 function inBody(seen: Seen, now: number): Milliseconds | undefined {
-  const { body } = seen;
+  const { body, response } = seen;
+  const parameters = seen.get('parameters');
+  if (body === undefined && response === undefined && parameters === undefined) return retryInfo(seen);
   const first = read(read(body, 'errors'), 0);
   for (const holder of [
     body,
@@ -116,8 +118,8 @@ function inBody(seen: Seen, now: number): Milliseconds | undefined {
     read(body, 'error_data'),
     first,
     read(first, 'extensions'),
-    seen.get('parameters'),
-    read(seen.response, 'parameters'),
+    parameters,
+    read(response, 'parameters'),
   ]) {
     const wait = holder === undefined || holder === null ? undefined : inHolder(holder, now);
     if (wait !== undefined) return wait;

@@ -45,7 +45,6 @@ export function statusOf(seen: Readable): Status | undefined {
 
 /** Clients that copy an answer into their message: `400 {"error": …}`, or JSON that holds its status. */
 function inMessage(seen: Readable): Status | undefined {
-  if (!seen.message.includes('{')) return undefined;
   const body = bodyInMessage(seen);
   if (body === undefined) return undefined;
   const error = read(body, 'error');

@@ -72,11 +72,11 @@ describe('the store', () => {
 
   test('is in PostgreSQL where a URL says so, and is called without who connects', () => {
     const url = 'postgres://eva:secret@db.example:5433/app?sslmode=require';
-    expect(locateStore(url, around())).toEqual({
+    expect(locateStore(undefined, around({ environment: { HOLDFAST_STORE: url } }))).toEqual({
       kind: 'postgres',
       url,
       name: 'postgres://db.example:5433/app',
-      origin: '--store',
+      origin: 'HOLDFAST_STORE',
       output: expect.stringMatching(/^\/home\/eva\/.local\/state\/holdfast\/output\/db.example-5433-app-[0-9a-f]{8}$/),
     });
     const told = around({ environment: { HOLDFAST_STORE: 'postgresql:///app?host=/run/pg' } });
@@ -121,6 +121,8 @@ describe('the store', () => {
     ['file://host/x.db', '--store is not the URL of a file on this machine: file://host/x.db'],
     [':memory:', '--store :memory: would be forgotten when this command ends'],
     ['', '--store is empty'],
+    ['postgres://eva:secret@db/app', '--store holds a password'],
+    ['postgres://db/app?user=eva&password=secret', '--store holds a password'],
   ])('%s is refused', (flag, why) => {
     expect(() => locateStore(flag, around())).toThrow(why);
     expect(() => locateStore(flag, around())).not.toThrow('secret');

@@ -238,9 +238,12 @@ describe.concurrent('on PostgreSQL', () => {
   });
 
   test('what is typed next names the store that a flag named, without its password', async ({ shop }) => {
-    const { stderr } = await shop.run('run', '-b', '-s', shop.url, '--', 'true');
     const { username, host, pathname } = new URL(shop.url);
-    expect(stderr).toContain(`start holdfast -s postgres://${username}@${host}${pathname} worker`);
+    const plain = `postgres://${username}@${host}${pathname}`;
+    const { stderr } = await shop.run('run', '-b', '-s', plain, '--', 'true');
+    expect(stderr).toContain(`start holdfast -s ${plain} worker`);
+    const refused = await shop.run('status', '-s', shop.url);
+    expect([refused.exit, refused.stderr]).toEqual([2, expect.stringContaining('--store holds a password')]);
   });
 });
 
@@ -263,13 +266,14 @@ describe.concurrent('what cannot be opened ends with 7, and says what to do', ()
     elsewhere.pathname = '/nosuch';
     stranger.username = 'nosuch';
     for (const address of [elsewhere, stranger]) {
+      address.password = '';
       const { exit, stderr } = await shop.start(['status', '-vv', '-s', address.href]).ended;
       expect([exit, stderr]).toEqual([7, expect.stringMatching(/"nosuch" does not exist\. Check the user, password/)]);
     }
   });
 
   test('a server that is not there, for commands, workers and run', async ({ shop }) => {
-    const nowhere = `postgres://eva:${PASSWORD}@127.0.0.1:1/app`;
+    const nowhere = 'postgres://eva@127.0.0.1:1/app';
     const [status, worker, run] = await Promise.all([
       shop.start(['status', '--json', '-s', nowhere]).ended,
       shop.start(['worker', '-s', nowhere]).ended,

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -79,6 +80,15 @@ test.each(REMOVALS)('acknowledges nothing when its file is %s', async (_, remove
   remove();
   expect(await acknowledged('store_replaced')).toBe(0);
   rmSync(`${folder}-moved`, { recursive: true, force: true });
+});
+
+test('a new store is its owner’s alone, with the files beside it; one that is there keeps its mode', async () => {
+  const modes = () => ['', '-wal', '-shm'].map((end) => statSync(`${path}${end}`).mode & 0o777);
+  expect(modes()).toEqual([0o600, 0o600, 0o600]);
+  await holdfast.close();
+  chmodSync(path, 0o660);
+  holdfast = await open(path);
+  expect(modes()).toEqual([0o660, 0o660, 0o660]);
 });
 
 test('says that its file was replaced, and what to do', async () => {

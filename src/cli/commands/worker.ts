@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { type DurationInput, formatDuration, type Milliseconds } from '../../duration.ts';
@@ -11,6 +12,7 @@ import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
+import { holdsBackSignals } from '../foreground/first-process.ts';
 import { HandlerStopper } from '../foreground/handler-stopper.ts';
 import { WorkerReport } from '../foreground/worker-report.ts';
 import { followConfig, onTerminal } from '../opening/follow-config.ts';
@@ -87,6 +89,20 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
     );
     const stopFollowing = followConfig(found, report);
     report.up(location.name);
+    const mode =
+      location.kind === 'file' && process.platform !== 'win32' ? statSync(location.path).mode & 0o777 : 0o600;
+    if ((mode & 0o077) !== 0) {
+      const text = `${location.name} can be opened by other users (mode ${mode.toString(8)}). If that is not meant: chmod 600`;
+      report.trouble('warn', text, undefined);
+    }
+    const between = process.pid === 1 ? undefined : holdsBackSignals(process.ppid);
+    if (between !== undefined) {
+      report.trouble(
+        'warn',
+        `PID 1 is ${between}, which passes no signals on: a stop of the container kills this worker without its grace. Start it with exec, or as the command of the container (docs/containers.md)`,
+        undefined,
+      );
+    }
     try {
       await untilEnded(worker, { stopper, report, trouble, drain: flags.drain ?? false, grace: worker.grace });
     } finally {

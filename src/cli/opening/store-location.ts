@@ -85,6 +85,11 @@ function fileStore(path: string, origin: Named['origin']): FileStore {
 function storeCalled(text: string, around: Surroundings, from: string, origin: Named['origin']): StoreLocation {
   const objection = objectionTo(text);
   if (objection) throw usage(`${origin} ${objection.what}`, { hints: [objection.instead] });
+  if (origin === '--store' && holdsPassword(text)) {
+    throw usage('--store holds a password, and every user of this machine can read it in the list of processes', {
+      hints: ['name the store in HOLDFAST_STORE, or leave the password out and set PGPASSWORD or ~/.pgpass'],
+    });
+  }
   if (!namesServer(text)) return fileStore(/^file:/i.test(text) ? fileOf(text, origin) : resolve(from, text), origin);
   const name = nameOf(text);
   return { kind: 'postgres', url: text, name, origin, output: join(stateFolder(around), 'output', folderNameOf(name)) };
@@ -114,6 +119,12 @@ function nameOf(url: string): string {
 function folderNameOf(name: string): string {
   const words = name.replace(/^postgres:\/\//, '').replaceAll(/[^\w.-]+/g, '-');
   return `${words.slice(0, 60)}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+}
+
+function holdsPassword(text: string): boolean {
+  if (!namesServer(text)) return false;
+  const { password, searchParams } = new URL(text);
+  return password !== '' || [...searchParams.keys()].some((name) => /password/i.test(name));
 }
 
 /** The name of a store as it was typed, without its password, for a command to type next. */

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
@@ -82,6 +82,7 @@ async function openSqlite(path: string, durability: Durability, world: World): P
     refuseReadOnly(path);
     if (before.isFile()) refuseHardLink(before, path);
   }
+  if (path !== ':memory:' && !before) makePrivate(path);
   const sql = new Sql(await connect(path));
   try {
     await retryWhileBusy(() => prepare(sql, path, durability));
@@ -89,6 +90,15 @@ async function openSqlite(path: string, durability: Durability, world: World): P
   } catch (error) {
     sql.close();
     throw storeError(isDamage(error) ? await causeOfDamage(error, path) : error, path);
+  }
+}
+
+/** A new store is its owner's alone, for inputs and results may hold secrets. SQLite gives its log beside it the same permissions. */
+function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // Another process has just made it, or it cannot be made, which SQLite says next.
   }
 }
 

@@ -226,7 +226,11 @@ const WORKER = fields<WorkerSection>(
     leaseFor: field(spanOption(1_000), 'How long a worker that does not renew its lease keeps its tasks.', {
       byDefault: '30s',
     }),
-    pollInterval: field(spanOption(1), 'How often it polls for work. Without it, an idle worker on PostgreSQL polls less often.', { byDefault: '1s' }),
+    pollInterval: field(
+      spanOption(1),
+      'How often it polls for work. Without it, an idle worker on PostgreSQL polls less often.',
+      { byDefault: '1s' },
+    ),
     grace: field(spanOption(), 'How much time a handler gets to end when its execution or the worker is stopped.', {
       byDefault: '30s',
     }),

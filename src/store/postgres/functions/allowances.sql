@@ -1,20 +1,20 @@
--- What sources and queues let start: shut sources, probes, paces, concurrency, and the budgets for retries. A claim that takes a task of
--- a source that is limited has the row of that source locked; it skips a row that somebody else has locked, because it waits for
--- nobody while it has the lock of a queue.
+-- How many tasks sources and queues may start now: held sources, probes, paces, concurrency, and the budgets for retries. A claim
+-- that takes a task of a limited source has the row of that source locked. It skips a source whose row is already locked, because
+-- it must not wait while it has the lock of a queue.
 
--- How many tasks of a source may start now, and how many that need a token; null: any number. Where none may start, why, and when that
--- ends, if it is known. `is_known`: there is a row of the source.
+-- How many tasks of a source may start now, and how many that need a token; null: any number. If none may start: why, and when
+-- this ends, if it is known. `is_known`: the source has a row.
 CREATE TYPE allowance AS (permits integer, tokens integer, is_ramping boolean, backlog_is_next boolean, closed_by text, opens_at bigint,
   is_known boolean);
 
--- How many starts a pace admits now; null: any number. As in `src/starts.ts`.
+-- How many starts a pace allows now; null: any number. As in `src/starts.ts`.
 CREATE FUNCTION starts_at_pace(p_per_second double precision, p_burst double precision, p_next_start double precision, p_now bigint)
 RETURNS integer LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_per_second IS NULL THEN NULL WHEN p_next_start > p_now THEN 0
     ELSE least(p_burst, floor((p_now - coalesce(p_next_start, p_now)) * p_per_second / 1000) + 1)::integer END
 $$;
 
--- When it admits the next one after so many starts.
+-- When it allows the next start after this many.
 CREATE FUNCTION after_starts(p_per_second double precision, p_burst double precision, p_next_start double precision, p_count bigint,
   p_now bigint) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_per_second IS NULL THEN p_next_start
@@ -35,7 +35,7 @@ CREATE FUNCTION tokens_of(s source_states, p_now bigint) RETURNS double precisio
     ELSE least(budget_full(), s.tokens + greatest(p_now - s.tokens_at, 0) / budget_refill_every()) END
 $$;
 
--- Whether something of this row limits what may start, or may do so soon.
+-- Whether this row limits starts, or may do so soon.
 CREATE FUNCTION is_limiting(s source_states) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT s.restriction IS NOT NULL OR s.closed_by IS NOT NULL OR s.limit_per_second IS NOT NULL OR s.limit_concurrency IS NOT NULL
 $$;
@@ -117,7 +117,8 @@ BEGIN
   ids := '{}';
   SELECT array_agg(DISTINCT a.source), array_agg(DISTINCT a.source) FILTER (WHERE a.track = 1) INTO names, need_tokens
     FROM live l JOIN lanes a ON a.id = l.lane WHERE l.id = ANY(p_ids);
-  -- A budget that is full may have no row. Whoever else makes that row has this lock, and may wait for the queue.
+  -- A source with a full budget may have no row. A transaction that makes the row has this lock, and may wait for the lock of the
+  -- queue. So this only tries to get it.
   INSERT INTO source_states (name) SELECT w.name FROM unnest(need_tokens) w(name)
     WHERE NOT EXISTS (SELECT 1 FROM source_states o WHERE o.name = w.name)
       AND pg_try_advisory_xact_lock(lane_lock() + 6, hashtext(w.name)) ORDER BY w.name ON CONFLICT DO NOTHING;
@@ -149,7 +150,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Counts what was started of sources whose rows are locked by this claim, and closes those that may start nothing more.
+-- Counts the started tasks of the sources whose rows this claim has locked, and holds the sources that may start no more.
 CREATE FUNCTION note_starts(p_ids bigint[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   started record;
@@ -179,12 +180,13 @@ BEGIN
   END IF;
 END $$;
 
--- Closes what may start nothing now. What may start something again stays closed until the next claim opens it, together with its lanes.
+-- Marks a source that may start no task now as closed. A source that may start tasks again stays closed until the next claim
+-- opens it and its lanes.
 CREATE FUNCTION closed_if_needed(s source_states, p_now bigint) RETURNS source_states LANGUAGE plpgsql AS $$
 DECLARE
   found allowance;
 BEGIN
-  -- A pace of before holds nothing back for longer than the present one would.
+  -- A slow pace that was set before does not delay starts longer than the present one would.
   s.next_start := CASE WHEN s.next_start > p_now + 1000 / pace_of(s) THEN p_now + 1000 / pace_of(s) WHEN pace_of(s) IS NOT NULL THEN s.next_start END;
   found := allowance_of(s, p_now);
   IF found.permits = 0 THEN
@@ -215,7 +217,8 @@ BEGIN
   WHERE o.name = s.name;
 END $$;
 
--- How many tasks of a queue may start now; null: any number. `is_locked`: somebody changes the queue, and nothing may start until then.
+-- How many tasks of a queue may start now; null: any number. `is_locked`: another transaction is changing the queue, and no task
+-- may start until it ends.
 CREATE FUNCTION queue_allowance(p_queue integer, p_now bigint, OUT permits integer, OUT is_locked boolean) LANGUAGE plpgsql AS $$
 DECLARE
   q queues;
@@ -233,7 +236,7 @@ BEGIN
   END IF;
 END $$;
 
--- Counts what was started of a queue whose row is locked by this claim.
+-- Counts the started tasks of a queue whose row this claim has locked.
 CREATE FUNCTION note_queue_starts(p_queue integer, p_count integer, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE queues SET next_start = after_starts(per_second, burst, next_start, p_count, p_now) WHERE id = p_queue AND per_second IS NOT NULL;

@@ -1,27 +1,29 @@
--- Claiming, from the top down: `claim` calls `take_next`, which asks each queue in turn by `take`. `take` finds the next tasks of one
--- queue in its exact order (`pick_next`, by `pick` of pick.sql, or by `pick_limited` where lanes of limited sources are met), leases them
--- (`lease`), counts their starts for limits, and deactivates the empty lanes that were read.
+-- Claiming, from the top down: `claim` calls `take_next`, which asks each queue in turn by `take`. `take` finds the next tasks of
+-- one queue in its exact order (`pick_next`, by `pick` of pick.sql, or by `pick_limited` where lanes of limited sources are met),
+-- leases them (`lease`), counts their starts for limits, and deactivates the empty lanes that were read.
 --
 -- A lane has the ready tasks of one class, source and track in their order. Its rank is at most the place of its first task: a
--- claim reads the first lanes by rank and the first tasks of each, and merges them. So it costs what it takes, however many tasks
--- wait, are scheduled, have ended, or belong to held sources.
+-- claim reads the first lanes by rank and the first tasks of each, and merges them. So its cost depends on how many tasks it
+-- takes, not on how many wait, are scheduled, have ended, or belong to held sources.
 
--- A queue that a worker may claim from: the classes of its tasks that fit the worker, and the floor of its lanes.
+-- A queue from which a worker may claim: the classes of its tasks that fit the worker, and the rank at which reading its lanes
+-- begins (`low_rank`).
 CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision, is_limited boolean);
 
--- What a claim took. `is_unfinished`: it ended early, to keep its transaction short, or because limits were set meanwhile.
--- `is_blocked`: the row of a source or queue was locked. `is_limited`: as of `picked`.
+-- The tasks that a claim took. `is_unfinished`: it ended early, to keep its transaction short, or because limits were set
+-- meanwhile. `is_blocked`: the row of a source or queue was locked. `is_limited`: as in `picked`.
 CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_blocked boolean, is_limited boolean);
 
--- What was found in a queue: the next tasks in order; the lanes that have tasks behind these, with the place of the next one (its key
--- and seq, or lower); the lanes that have none; whether there are more lanes than were read; how many of the tasks are suspects;
--- how many blocks of dead entries were read, if many; whether a source was left out because somebody has its row
--- locked; and whether any of the tasks needs a token, or is of a source that has a state, a limit or a budget that is not full.
+-- The result of a pick. `ids`: the next tasks in order. `going_on`: the lanes with more tasks, with the key and seq of their next
+-- task (or lower). `drained`: the lanes without more tasks. `has_more`: there are more lanes than were read. `suspects`: how many
+-- of the tasks are suspects. `blocks`: how many blocks of dead entries were read, if many. `is_blocked`: a source was left out
+-- because its row is locked. `is_limited`: a task needs a token, or its source has a row in `source_states`.
 CREATE TYPE picked AS (ids bigint[], lanes_left bigint[], next_keys double precision[], next_seqs bigint[], empty_lanes bigint[],
   has_more boolean, suspects integer, blocks bigint, is_blocked boolean, is_limited boolean);
 
--- Leases the next ready tasks to a worker. Answers them, and when the next task is due. `expired`: some tasks met their deadline, and
--- the worker must recover them first. `unfinished`: the claim ended early, to keep its transaction short, and is to be made again.
+-- Leases the next ready tasks to a worker. Returns them, and when the next task is due. `expired`: the deadline of some tasks has
+-- passed, and the worker must recover them first. `unfinished`: the claim ended early, to keep its transaction short, and must be
+-- repeated.
 CREATE FUNCTION claim(p_request json, p_token uuid) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -37,7 +39,7 @@ DECLARE
   has_long_lease boolean;
   opens_at bigint;
 BEGIN
-  -- As `has_limits`: a function would take as long as all of this.
+  -- The same as `has_limits`, because the call of a function would take as long as the rest of the claim.
   SELECT EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
     OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4))
     OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL), lease_until > now_ + lease_for
@@ -61,7 +63,7 @@ BEGIN
   END IF;
   IF is_limited THEN
     IF deactivate_closed(200) THEN
-      -- More sources were closed than one transaction deactivates: the next claim goes on with them.
+      -- More sources were held than one transaction can deactivate. The next claim continues with them.
       RETURN json_build_object('known', true, 'now', now_, 'next', now_, 'expired', false, 'unfinished', true);
     END IF;
     opens_at := open_sources(now_, 100);
@@ -82,7 +84,7 @@ BEGIN
     SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
     IF has_left THEN due := greatest(due, now_ + 100); END IF;
   END IF;
-  -- Somebody else has the row of a source or queue locked for a moment.
+  -- Another transaction has the row of a source or queue locked.
   IF took.is_blocked THEN opens_at := least(opens_at, now_ + 20); END IF;
   IF took.is_limited THEN opens_at := least(opens_at, next_opening(now_)); END IF;
   due := least(due, opens_at);
@@ -91,8 +93,8 @@ BEGIN
     'expired', tasks IS NULL AND coalesce(expiring <= now_, false), 'unfinished', tasks IS NULL AND took.is_unfinished);
 END $$;
 
--- What a claim with this token leased before; its answer was lost. It may still be at work: then it has the worker's row locked. Or it
--- may come later: then it finds the token among the calls and leases nothing.
+-- The tasks that a claim with this token leased; its answer was lost. If that claim still runs, it has the worker's row locked,
+-- so this waits for it. If it comes later, it finds the token in `calls` and leases nothing.
 CREATE FUNCTION leased_before(p_worker bigint, p_token uuid, p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM workers WHERE id = p_worker FOR UPDATE;
@@ -101,8 +103,8 @@ BEGIN
     FROM live l JOIN bodies b ON b.id = l.id WHERE l.worker = p_worker AND l.state = 'running' AND l.token = p_token);
 END $$;
 
--- Leases the next tasks of all queues that the worker may claim from: first a fair share of each queue, then whatever is left, then
--- tasks ahead of need. Claims of one queue wait for each other here, so that each finds the exact order of what is left.
+-- Leases the next tasks of all queues from which the worker may claim: first an equal share of each queue, then the rest, then
+-- tasks that are claimed ahead. Claims of one queue wait for each other here, so that each takes the exact next tasks.
 CREATE FUNCTION take_next(p_request json, p_limited boolean, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
   done taken := ROW('{}'::bigint[], false, false, false);
@@ -118,7 +120,7 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
   IF p_limited THEN queues_ := with_limits(queues_); END IF;
-  -- Most claims meet no suspect.
+  -- Most claims find no suspect.
   IF EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (2, 3)) THEN
     suspects := (p_request ->> 'suspects')::integer;
     alone := (p_request ->> 'alone')::boolean;
@@ -145,7 +147,7 @@ BEGIN
   RETURN done;
 END $$;
 
--- The queues that a worker may claim from, without those that are paused. With `p_active` only those that have an active lane.
+-- The queues from which a worker may claim, without paused ones. With `p_active` only those that have an active lane.
 CREATE FUNCTION claimable_queues(p_request json, p_active boolean, p_limited boolean, p_now bigint) RETURNS SETOF claimable LANGUAGE plpgsql AS $$
 DECLARE
   types text[] := texts_of(p_request -> 'types');
@@ -160,7 +162,7 @@ BEGIN
         AND (c.needs = '{}' OR meets(capabilities, c.needs))
       GROUP BY q.id) q
     LEFT JOIN floors f ON f.name = 'lanes ' || q.id AND f.until > p_now
-    -- This ends at the first lane that is active.
+    -- This stops at the first active lane.
     WHERE NOT p_active
       OR EXISTS (SELECT 1 FROM unnest(q.classes) c(id) JOIN lanes l ON l.class = c.id AND l.track IN (0, 2, 3) AND l.active
         AND l.rank >= coalesce(f.floor, '-infinity'))
@@ -178,8 +180,8 @@ BEGIN
     FROM unnest(p_queues) WITH ORDINALITY q(queue, fair, ordering, classes, low_rank, is_limited, n) ORDER BY q.n);
 END $$;
 
--- Whether a worker's capabilities meet these needs. A damaged row, whose needs cannot be read, is met by any: its task is handed
--- out, and the worker has a person look at it.
+-- Whether a worker's capabilities meet these needs. If the needs of a damaged row cannot be read, any worker meets them: it gets
+-- the task, and then asks a person.
 CREATE FUNCTION meets(p_capabilities jsonb, p_needs text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN NOT EXISTS (SELECT 1 FROM jsonb_each(p_needs::jsonb) need
@@ -190,10 +192,10 @@ EXCEPTION WHEN data_exception THEN
   RETURN true;
 END $$;
 
--- Leases the next tasks of one queue, whose lock the caller has: at most so many, and ahead of need some more. A suspect that must run
--- alone is leased by itself, where `p_alone` allows it and it is the first of all. A task that another transaction has locked, in
--- order to cancel or hold it, is passed over: where one is met, more tasks are read, up to the first 10,000 of the queue. A claim of
--- many tasks is bounded by the size of their payloads too. What a source or the queue does not let start is passed over.
+-- Leases the next tasks of one queue, whose lock the caller has: at most `p_most`, and up to `p_ahead` more ahead. A suspect that
+-- must run alone is leased as the only task, if `p_alone` allows it and it is the very first task. Tasks that another transaction
+-- has locked, for example to cancel them, are skipped: then more tasks are read, up to the first 10,000 of the queue. Tasks that
+-- their source or queue may not start now are skipped too. The size of the payloads of one claim is limited.
 CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
   p_limited boolean, p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean,
   OUT is_blocked boolean, OUT is_limited boolean)
@@ -202,7 +204,7 @@ DECLARE
   queue_permits integer;
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   most integer := p_most;
-  -- How many tasks are read where some of them are locked; null: not known yet whether any is.
+  -- How many tasks to read, because some of them are locked. Null in the first round, when it is not known whether any is.
   to_read integer;
   -- The lanes that are read, but for those of suspects: see `track_of`.
   tracks integer[] := CASE WHEN p_limited THEN '{0,1,4}' ELSE '{0}' END;
@@ -241,7 +243,7 @@ BEGIN
       is_alone := lone_suspect.ids IS NOT NULL
         AND (wanted IS NULL OR place_of(p_queue, lone_suspect.ids[1]) < place_of(p_queue, wanted[1]));
       IF is_alone AND most = 0 THEN
-        -- Nothing is claimed ahead behind it.
+        -- No task is claimed ahead after such a suspect.
         is_alone := false;
         RETURN;
       END IF;
@@ -289,8 +291,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects. With `p_limited` only
--- tasks that their sources let start; the rows of limited sources are locked then. If a source turns out to let fewer start than the
+-- Finds the next tasks of these tracks of a queue, at most `p_most`, with at most `p_suspects` suspects. With `p_limited`, only
+-- tasks that their sources may start now; the rows of limited sources are then locked. If a source may start fewer tasks than the
 -- pick assumed, it picks again.
 CREATE FUNCTION pick_next(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
   p_limited boolean, p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
@@ -300,7 +302,7 @@ DECLARE
   without text[] := '{}';
   is_blocked boolean := false;
 BEGIN
-  -- Mostly the lanes that are read first are of other sources.
+  -- The lanes that are read first are usually not of limited sources.
   found := pick(p_queue, p_tracks, p_most, p_suspects, p_except, '{}', p_now);
   IF NOT p_limited OR NOT EXISTS (SELECT 1 FROM lanes a WHERE a.id = ANY(found.lanes_left || found.empty_lanes)
     AND (a.track = 1 OR EXISTS (SELECT 1 FROM source_states s WHERE s.name = a.source)))
@@ -316,7 +318,7 @@ BEGIN
     without := without || passed.locked_elsewhere;
     IF attempt = 4 THEN
       found.ids := nullif(passed.ids, '{}');
-      -- No rank may be raised past what was not given.
+      -- No rank may be raised past a task that was not taken.
       found.lanes_left := NULL;
     END IF;
   END LOOP;
@@ -324,8 +326,8 @@ BEGIN
   RETURN found;
 END $$;
 
--- Those of these tasks that nobody else has locked, in the given order: at most so many, and among them at most so many suspects.
--- They are locked. With `p_fair` the rounds of the sources are counted without the tasks that are passed over.
+-- Locks and returns those of these tasks that no other transaction has locked, in the given order: at most `p_most`, with at most
+-- `p_suspects` suspects. With `p_fair`, skipped tasks do not count in the turns of their sources.
 CREATE FUNCTION free_of(p_ids bigint[], p_most integer, p_suspects integer, p_fair boolean, p_now bigint) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -353,15 +355,15 @@ BEGIN
   RETURN free;
 END $$;
 
--- Where a task stands in its queue, to be compared with others of the same queue.
+-- The place of a task in its queue, for comparing it with others of the same queue.
 CREATE FUNCTION place_of(p_queue claimable, p_id bigint) RETURNS record LANGUAGE sql STABLE AS $$
   SELECT ROW(CASE WHEN (p_queue).fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = (p_queue).queue
     AND u.source = l.source), 0) ELSE 0 END, t.order_key, t.seq)
   FROM live t JOIN lanes l ON l.id = t.lane WHERE t.id = p_id
 $$;
 
--- How many of the tasks in this order may be claimed: up to the limit, and ahead of it where all up to there are of types that
--- are short, may run twice, have no deadline, are no suspects, and are of sources without a state or limit.
+-- How many of these tasks may be claimed, in their order: up to the limit, and beyond it only while all tasks are of short types,
+-- may run twice, have no deadline, are no suspects, and have sources without a state or limit.
 CREATE FUNCTION ahead_of(p_ids bigint[], p_limit integer, p_types text[]) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   short integer[] := ARRAY(SELECT id FROM classes WHERE type = ANY(p_types));
@@ -375,24 +377,26 @@ BEGIN
   RETURN CASE unfit WHEN 0 THEN least(p_limit, cardinality(p_ids)) ELSE coalesce(unfit - 1, cardinality(p_ids)) END;
 END $$;
 
--- How many of these tasks fit into one answer, with what this claim has leased already: their payloads have 64 MiB at most, but for
--- the first task, which always fits. Written as JSON in JSON they may be twice as long, and Node takes no answer of 512 MiB.
+-- How many of these tasks fit into one answer, together with those that this claim has already leased: at most 64 MiB of
+-- payloads, but always at least one task. As JSON inside of JSON they may be twice as long, and Node cannot read an answer of 512
+-- MiB.
 CREATE FUNCTION fitting(p_ids bigint[], p_worker bigint, p_token uuid) RETURNS integer LANGUAGE plpgsql STABLE AS $$
 DECLARE
   sizes bigint[] := ARRAY(SELECT sum(octet_length(b.payload)) OVER (ORDER BY t.n)
     FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN bodies b ON b.id = t.id ORDER BY t.n);
   leased bigint;
 BEGIN
-  -- Tasks are small mostly: then nothing else is read.
+  -- Most tasks are small. Then nothing else is read.
   IF sizes[cardinality(sizes)] <= 4194304 THEN RETURN cardinality(p_ids); END IF;
   SELECT coalesce(sum(octet_length(b.payload)), 0) INTO leased FROM live l JOIN bodies b ON b.id = l.id
     WHERE l.worker = p_worker AND l.state = 'running' AND l.token = p_token;
   RETURN (SELECT greatest(CASE leased WHEN 0 THEN 1 ELSE 0 END, count(*)) FROM unnest(sizes) size WHERE size <= 67108864 - leased);
 END $$;
 
--- Leases those of these tasks that are still ready and that nobody else has locked, and answers them in the given order; none where
--- the worker is gone, or has given this claim up. Null where limits were set since a claim without `p_limited` began: it is made again,
--- for who sets a limit counts what was leased before, and waits for the claims that have the lock of a queue.
+-- Leases those of these tasks that are still ready and that no other transaction has locked, and returns them in the given order;
+-- none if the worker is gone, or has given up this claim. Null if a limit was set since a claim without `p_limited` began: then
+-- the claim is repeated. (Setting a limit counts the tasks that are leased, and waits for the claims that have the lock of a
+-- queue.)
 CREATE FUNCTION lease(p_ids bigint[], p_request json, p_token uuid, p_limited boolean, p_now bigint)
   RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -428,7 +432,8 @@ BEGIN
   RETURN leased;
 END $$;
 
--- Notes what the order of a queue must know of a claim: the last key of a weighted one, and in a fair one whose turn it was.
+-- Records for the order of a queue what a claim took: the last key of a weighted queue, and the turns of the sources of a fair
+-- one.
 CREATE FUNCTION note_served(p_queue claimable, p_taken bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   served text[];
@@ -440,7 +445,8 @@ BEGIN
   IF p_queue.fair THEN
     served := ARRAY(SELECT a.source FROM unnest(p_taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
       JOIN lanes a ON a.id = l.lane GROUP BY a.source ORDER BY max(t.n));
-    -- A source has a turn since it was first there, but for one that came when the queue became fair: it may just be getting one.
+    -- A source gets its turn when its first task comes. If the queue becomes fair at the same time, that transaction may not be
+    -- committed yet.
     IF NOT pg_try_advisory_xact_lock(lane_lock() + 5, p_queue.queue) THEN
       served := ARRAY(SELECT source FROM unnest(served) WITH ORDINALITY s(source, n)
         WHERE EXISTS (SELECT 1 FROM turns t WHERE t.queue = p_queue.queue AND t.source = s.source) ORDER BY n);
@@ -450,7 +456,7 @@ BEGIN
   END IF;
 END $$;
 
--- Leases the tasks that were asked for by id, as far as the worker may have them.
+-- Leases the tasks that were asked for by id, if the worker may have them.
 CREATE FUNCTION take_only(p_request json, p_limited boolean, p_token uuid, p_now bigint) RETURNS taken LANGUAGE plpgsql AS $$
 DECLARE
   done taken := ROW('{}'::bigint[], false, false, p_limited);
@@ -461,10 +467,10 @@ DECLARE
   picked bigint[];
   of_queue bigint[];
 BEGIN
-  -- As for other claims: who sets a limit waits for this one.
+  -- As in other claims: setting a limit waits for this lock.
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
   IF p_limited THEN queues_ := with_limits(queues_); END IF;
-  -- More than the limit, because some may not be admitted.
+  -- More than the limit, because some sources may not start their tasks now.
   picked := pick_only(p_request, queues_, CASE WHEN p_limited THEN json_array_length(p_request -> 'only') ELSE most END,
     (p_request ->> 'alone')::boolean);
   IF p_limited THEN
@@ -503,7 +509,7 @@ BEGIN
   RETURN done;
 END $$;
 
--- The tasks that were asked for by id, as far as the worker may have them, locked: at most so many.
+-- Locks and returns the tasks that were asked for by id, if the worker may have them: at most `p_most`.
 CREATE FUNCTION pick_only(p_request json, p_queues claimable[], p_most integer, p_alone boolean) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');

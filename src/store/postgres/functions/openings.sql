@@ -10,7 +10,7 @@ BEGIN
     OR EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
 END $$;
 
--- When the next of them opens, or the next queue with a pace.
+-- When the next of them opens, or the next queue with a pace may start a task.
 CREATE FUNCTION next_opening(p_now bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN least((SELECT opens_at FROM source_states WHERE closed_by IS NOT NULL ORDER BY opens_at LIMIT 1),
@@ -82,7 +82,7 @@ BEGIN
   RETURN CASE WHEN p_most IN (holds, closed, budgets) THEN p_now ELSE p_now + 20 END;
 END $$;
 
--- The lanes of a source, locked; null where somebody has one of them locked.
+-- Locks and returns the lanes of a source; null if another transaction has one of them locked.
 CREATE FUNCTION own_lanes(p_source text) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   own bigint[] := ARRAY(SELECT id FROM lanes WHERE source = p_source FOR NO KEY UPDATE SKIP LOCKED);
@@ -91,7 +91,7 @@ BEGIN
   RETURN own;
 END $$;
 
--- What is told of the sources of these tasks: their states, each with whether a ready task is left, and which of the tasks are probes.
+-- The states of the sources of these tasks, each with whether it has no ready task left, and which of the tasks are probes.
 CREATE FUNCTION states_of_sources(p_ids bigint[], p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN json_build_object(

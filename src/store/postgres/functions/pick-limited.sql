@@ -1,5 +1,5 @@
-    -- What sources let start, nothing of those of `p_without`. While a source ramps, new work and backlog take turns, each where the
-    -- first of what is left of both stands.
+    -- The tasks that their sources may start now, without the sources of `p_without`. While a source ramps, new work and backlog
+    -- take turns. The task with the turn takes the place of the first task of both.
     limited AS (
       SELECT t.*, l.id AS lane, l.track, l.turn, l.source, r.allowance FROM lane l
       CROSS JOIN LATERAL (SELECT allowance_now(l.source, p_without, p_now) AS allowance OFFSET 0) r

@@ -1,10 +1,11 @@
--- How a claim finds the next tasks of a queue. This text makes two functions, which differ in how the tasks of the lanes are read: `pick`,
--- where no source is limited (pick-any.sql), and `pick_limited` (pick-limited.sql). In one function the plan of the second would
--- be set up at each claim.
+-- How a claim finds the next tasks of a queue. Two functions are made from this text: `pick` reads the tasks of lanes without
+-- limits (pick-any.sql), and `pick_limited` reads them with the limits of their sources (pick-limited.sql). If there were one
+-- function, each claim would pay for the larger plan.
 
--- Finds the next tasks of these tracks of a queue, at most so many, and among them at most so many suspects: the first that are met. Null:
--- there are no lanes. Where the lanes that were read do not prove the order, more lanes are read, and more tasks of each. Empty lanes are
--- put to rest; after many of them it ends without a task, so that no transaction gets long.
+-- Finds the next tasks of these tracks of a queue: at most `p_most`, with at most `p_suspects` suspects, which are the first ones
+-- in order. Null if there are no lanes. It reads the first lanes and the first tasks of each. If a lane or task that was not read
+-- could come before the last task that it found, it reads more. It deactivates empty lanes; after many of them it ends without a
+-- task, so that no transaction gets long.
 CREATE FUNCTION {name}(p_queue claimable, p_tracks integer[], p_most integer, p_suspects integer, p_except bigint[],
   p_without text[], p_now bigint)
 RETURNS picked LANGUAGE plpgsql AS $$
@@ -21,7 +22,7 @@ DECLARE
   rested integer;
   rested_in_all integer := 0;
 BEGIN
-  -- A turn has pages of its own, so where many lanes wait a source gives some tasks at once.
+  -- Each turn changes database pages of its own, so if many lanes wait, a turn is several tasks.
   IF p_queue.fair AND (SELECT count(*) FROM (SELECT 1 FROM lanes l WHERE l.class = ANY(p_queue.classes) AND l.track IN (0, 2)
     AND l.active AND l.rank >= p_queue.low_rank LIMIT 1000) many) >= 1000 THEN
     turn_length := 4;
@@ -29,7 +30,7 @@ BEGIN
   LOOP
     WITH lane AS MATERIALIZED (
       SELECT x.*, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n,
-        -- A source that has no turn yet comes first, and so gets one.
+        -- A source without a turn comes first, and then gets one.
         CASE WHEN p_queue.fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = p_queue.queue AND u.source = x.source),
           0) END AS turn
       FROM unnest(p_queue.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
@@ -53,14 +54,14 @@ BEGIN
       ORDER BY n LIMIT p_most),
     last AS MATERIALIZED (SELECT * FROM given ORDER BY n DESC LIMIT 1),
     next AS MATERIALIZED (
-      -- Where each lane goes on: at its first task that is not given, or not before the last one that was read.
+      -- The next task of each lane: the first one that was not taken, or the last one that was read.
       SELECT t.lane, min(t.order_key) AS key, min(t.seq) AS seq FROM task t, deep
       WHERE t.nth = deep.most OR t.id NOT IN (SELECT id FROM given) GROUP BY t.lane)
     SELECT (SELECT array_agg(id ORDER BY n) FROM given),
       (SELECT array_agg(lane) FROM next), (SELECT array_agg(key) FROM next), (SELECT array_agg(seq) FROM next),
       (SELECT array_agg(id) FROM lane WHERE n <= lanes_most AND id NOT IN (SELECT lane FROM next)),
       (SELECT bool_or(n > lanes_most) FROM lane), (SELECT count(*) FROM met), NULL, NULL, {is_limited},
-      -- No lane that was not read, and no lane of which only the first tasks were read, can have a task before the last one.
+      -- No lane that was not read, and no task that was not read, can come before the last task that was found.
       NOT EXISTS (SELECT 1 FROM lane l WHERE l.n > lanes_most AND (l.track NOT IN (2, 3) OR (SELECT count(*) FROM met) < p_suspects)
           AND NOT coalesce((SELECT n = p_most AND CASE WHEN p_queue.fair THEN round = 0 AND turn < l.rank
             ELSE (order_key, seq) < (l.rank, l.rank_seq) END FROM last), false))
@@ -73,7 +74,7 @@ BEGIN
     rested := rest_lanes(found.empty_lanes, p_now);
     rested_in_all := rested_in_all + rested;
     IF rested_in_all >= 500 THEN
-      -- None of what was found is given, so no rank may be raised past it.
+      -- The tasks that were found are not taken, so no rank may be raised past them.
       found := NULL;
       found.has_more := true;
       EXIT;

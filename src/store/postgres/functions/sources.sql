@@ -1,5 +1,5 @@
--- Holding and releasing sources, which touches their lanes and never their tasks; pausing and setting up queues. Each call acts once,
--- so that a hold whose answer was lost does not act again after the source was released.
+-- Holding and releasing sources, which changes their lanes and never their tasks; pausing and configuring queues. Each call has
+-- its effect once, so that a hold whose answer was lost does not take effect again after a release.
 
 -- Whether this call comes for the first time. If the same call is running, this waits for its end.
 CREATE FUNCTION is_first(p_call uuid) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -78,7 +78,7 @@ BEGIN
   END IF;
   IF p_limits ? 'concurrency' THEN
     UPDATE queues SET concurrency = (p_limits ->> 'concurrency')::integer WHERE id = p_queue;
-    -- No claim is under way after this, and later ones see the limit. What started before is counted from now on.
+    -- After this lock no claim is running, and later claims see the limit. Tasks that started before are counted from now on.
     PERFORM pg_advisory_xact_lock(lane_lock() + 4, p_queue);
     UPDATE live SET counted_queue = p_queue WHERE id IN (
       SELECT l.id FROM live l WHERE l.id IN (SELECT id FROM running_of_queue(p_queue) id) FOR UPDATE SKIP LOCKED);

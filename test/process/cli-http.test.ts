@@ -58,6 +58,25 @@ describe('holdfast http', () => {
     expect([again.exit, again.stdout, server.heard.length]).toEqual([0, '✓ #1 succeeded after 2 attempts\n', 3]);
   });
 
+  test('ends with exit code 4 when its host needs a person, and says how to release it', async ({ project }) => {
+    let token = 'wrong';
+    const server = await serve((_, response) => {
+      if (token === 'wrong') response.writeHead(401).end();
+      else response.end('welcome');
+    });
+    const call = ['http', 'GET', server.url, ...LOCAL];
+    expect(await project.run(...call)).toMatchObject({ exit: 1, stderr: expect.stringContaining('✕ #1 dead') });
+    const second = await project.run(...call);
+    const release = `sources release http:127.0.0.1:${server.port}`;
+    expect([second.exit, second.stderr]).toEqual([4, expect.stringContaining(release)]);
+
+    token = 'right';
+    expect(await project.run(...call)).toMatchObject({ exit: 4, stderr: expect.stringContaining(release) });
+    expect(await project.run(...release.split(' '))).toMatchObject({ exit: 0 });
+    expect(await project.run('resume')).toMatchObject({ exit: 0 });
+    expect(server.heard).toHaveLength(4);
+  });
+
   const lost: readonly (readonly [string, (response: ServerResponse) => void])[] = [
     ['a reset', (response) => void response.destroy()],
     ['silence', () => {}],

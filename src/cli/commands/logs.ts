@@ -67,7 +67,7 @@ async function once(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promi
 
 async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
   const { terminal } = cli;
-  const watch = await Watch.start(holdfast, [task], isOver);
+  const watch = await Watch.start(holdfast, [task], ({ state }) => isOver(state));
   logs.show(await holdfast.history(task.id), holdfast.now());
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`, [task.type]);
   if (task.state === 'held') terminal.note(`#${task.id} is held. Release it: ${cli.command(`release ${task.id}`)}`);

@@ -51,7 +51,7 @@ async function untilOver(
   tasks: readonly Task[],
   timeoutMs: number | undefined,
 ): Promise<readonly Task[]> {
-  const watch = await Watch.start(holdfast, tasks, isOver);
+  const watch = await Watch.start(holdfast, tasks, ({ state }) => isOver(state));
   for (const task of tasks.filter(({ state }) => isOver(state))) await report(cli, holdfast, task);
   if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(watch.open));
   for (const { id } of watch.open.filter(({ state }) => state === 'held')) {

@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { isOver, type TaskState } from '../../task.ts';
+import { isOver } from '../../task.ts';
 import { SHELL_COMMAND } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -17,7 +17,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { taskTypes } from '../types/task-types.ts';
 import { Detacher } from './detacher.ts';
 import { HandlerStopper } from './handler-stopper.ts';
-import { Progress } from './progress.ts';
+import { isLeftToPeople, Progress } from './progress.ts';
 import { Sleeper } from './sleeper.ts';
 import { LOOK_EVERY_MS, Watch } from './watch.ts';
 import { foregroundName, lostWorkers } from './workers-alive.ts';
@@ -112,9 +112,8 @@ export async function workHere(
     lostWorkers: await lostWorkers(holdfast),
   });
   try {
-    const watch = await Watch.start(holdfast, tasks, isOverHere);
-    for (const task of tasks.filter(({ state }) => isOverHere(state)))
-      progress.over(task, await holdfast.history(task.id));
+    const watch = await Watch.start(holdfast, tasks, isLeftToPeople);
+    for (const task of tasks.filter(isLeftToPeople)) progress.over(task, await holdfast.history(task.id));
     await progress.start(options.takeNow ? watch.open.map(dueAtOnce) : watch.open, holdfast.now());
     if (watch.open.length > 0) await work(cli, foreground, watch, progress, options);
     for (const change of await watch.look()) progress.change(change);
@@ -184,17 +183,15 @@ function dueAtOnce({ dueAt: _, ...task }: Task): Task {
   return task;
 }
 
-/** The exit code for tasks: 75 if one is not finished, else 4 if one needs a person, else 1 if one failed, else 0. */
-export function exitOfTasks(tasks: readonly Pick<Task, 'state'>[]): number {
+/**
+ * The exit code for tasks: 75 if one is not finished, else 4 if one or its source needs a person, else 1 if one failed,
+ * else 0.
+ */
+export function exitOfTasks(tasks: readonly Pick<Task, 'state' | 'heldBy'>[]): number {
   const states = new Set(tasks.map(({ state }) => state));
-  if (tasks.some(({ state }) => !isOver(state))) return EXIT.notFinished;
-  if (states.has('needs_manual')) return EXIT.needsPerson;
+  if (tasks.some((task) => !isOver(task.state) && task.heldBy !== 'needs_person')) return EXIT.notFinished;
+  if (states.has('needs_manual') || tasks.some(({ heldBy }) => heldBy === 'needs_person')) return EXIT.needsPerson;
   return states.has('dead') || states.has('cancelled') ? EXIT.failed : EXIT.done;
-}
-
-/** Whether there is nothing left to do here: it is over, or an operator holds it. */
-function isOverHere(state: TaskState): boolean {
-  return isOver(state) || state === 'held';
 }
 
 function killAfterOf({ type, input }: Task): number {

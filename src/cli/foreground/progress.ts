@@ -18,7 +18,7 @@ import {
   triesUsed,
 } from '../../views/task-text.ts';
 import { clockTime, until } from '../../views/times.ts';
-import { visible } from '../../views/visible.ts';
+import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { cut } from '../terminal/width.ts';
 import type { Change } from './watch.ts';
@@ -126,7 +126,7 @@ export class Progress {
     }
     this.#elsewhere(before, task);
     if (task.heldBy !== before.heldBy) this.#held(task);
-    if (isOver(task.state) || task.state === 'held') this.#end(task, history, news);
+    if (isLeftToPeople(task)) this.#end(task, history, news);
   }
 
   /** A task about which nothing is left to do here. */
@@ -284,6 +284,11 @@ export class Progress {
   }
 }
 
+/** Whether no worker will do anything about a task: it is over, an operator holds it, or its source needs a person. */
+export function isLeftToPeople({ state, heldBy }: Task): boolean {
+  return isOver(state) || state === 'held' || heldBy === 'needs_person';
+}
+
 /** How a task ended, or what it waits for, in a sentence. */
 export function endLine(task: Task, history: readonly HistoryEntry[]): string {
   const because = lastDecision(history)?.because;
@@ -308,7 +313,7 @@ export function endLine(task: Task, history: readonly HistoryEntry[]): string {
     case 'cancelled':
       return `cancelled${byHand}`;
     default:
-      return stateWords(shownState(task));
+      return heldSentence(task) ?? stateWords(shownState(task));
   }
 }
 
@@ -318,6 +323,9 @@ export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]
     return [`look  ${cli.command(`show ${task.id}`)}        retry it  ${cli.command(`retry ${task.id}`)}`];
   }
   if (task.state === 'held') return [`release it: ${cli.command(`release ${task.id}`)}`];
+  if (task.heldBy === 'needs_person') {
+    return [`remove the cause, then release the source: ${cli.command(`sources release ${quoted(task.source)}`)}`];
+  }
   if (task.state !== 'needs_manual') return [];
   const ambiguous = isAmbiguous(task, history);
   const advice = ambiguous ? undefined : adviceFor(task.reason);

@@ -1,7 +1,6 @@
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
-import type { TaskState } from '../../task.ts';
 import { heldSentence } from '../../views/task-text.ts';
 
 /** How often we look for changes by other processes. Our own are shown at once. */
@@ -27,27 +26,23 @@ interface Seen {
 /** Watches tasks until each is over, whichever process works them. */
 export class Watch {
   readonly #holdfast: Holdfast;
-  readonly #isOver: (state: TaskState) => boolean;
+  readonly #isOver: (task: Task) => boolean;
   readonly #seen = new Map<number, Seen>();
   readonly #open = new Set<number>();
   readonly #touched = new Set<number>();
   #lookAroundAt = 0;
 
-  private constructor(holdfast: Holdfast, isOver: (state: TaskState) => boolean) {
+  private constructor(holdfast: Holdfast, isOver: (task: Task) => boolean) {
     this.#holdfast = holdfast;
     this.#isOver = isOver;
   }
 
   /** Begins to watch: only what happens from now on is reported. */
-  static async start(
-    holdfast: Holdfast,
-    tasks: readonly Task[],
-    isOver: (state: TaskState) => boolean,
-  ): Promise<Watch> {
+  static async start(holdfast: Holdfast, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
     const watch = new Watch(holdfast, isOver);
     for (const task of tasks) {
       watch.#seen.set(task.id, { task, entries: new Set((await holdfast.history(task.id)).map(nameOf)) });
-      if (!isOver(task.state)) watch.#open.add(task.id);
+      if (!isOver(task)) watch.#open.add(task.id);
     }
     return watch;
   }
@@ -94,7 +89,7 @@ export class Watch {
       if (signatureOf(task) === signatureOf(before)) continue;
       const history = await this.#holdfast.history(id);
       this.#seen.set(id, { task, entries: new Set(history.map(nameOf)) });
-      if (this.#isOver(task.state)) this.#open.delete(id);
+      if (this.#isOver(task)) this.#open.delete(id);
       changes.push({ before, task, history, news: history.filter((entry) => !entries.has(nameOf(entry))) });
     }
     return changes;

@@ -1,3 +1,4 @@
+import { ERRORS } from '../error-codes.ts';
 import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, StoreError } from '../errors.ts';
 import { visible, visibleLines } from '../views/visible.ts';
 import { EXIT } from './exit-codes.ts';
@@ -32,7 +33,7 @@ export class Problem extends Error {
     this.code = code;
     this.why = (options.why ?? []).map(withoutPasswords);
     this.hints = (options.hints ?? []).map(withoutPasswords);
-    this.exit = options.exit ?? KINDS[code][0];
+    this.exit = options.exit ?? EXITS[code];
     this.retryable = options.retryable ?? false;
   }
 
@@ -122,7 +123,7 @@ export function problemJson(problem: Problem): object {
   return {
     type: `urn:holdfast:problem:${problem.code}`,
     code: problem.code,
-    title: KINDS[problem.code][1],
+    title: titleOf(problem.code),
     detail: [problem.message, ...problem.why].join(' '),
     exit: problem.exit,
     hints: problem.hints,
@@ -131,34 +132,45 @@ export function problemJson(problem: Problem): object {
   };
 }
 
-/** How a problem of each code ends a command, and its title. */
-const KINDS: Readonly<Record<ProblemCode, readonly [exit: number, title: string]>> = {
-  invalid_input: [EXIT.usage, 'Invalid flag or argument'],
-  invalid_policy: [EXIT.usage, 'Invalid policy'],
-  invalid_config: [EXIT.invalidConfig, 'Invalid configuration'],
-  payload_rejected: [EXIT.usage, 'Payload rejected'],
-  payload_too_large: [EXIT.usage, 'Payload too large'],
-  unknown_type: [EXIT.conflict, 'Unknown type of task'],
-  task_not_found: [EXIT.notFound, 'Task not found'],
-  worker_not_found: [EXIT.notFound, 'Worker not found'],
-  redrive_not_found: [EXIT.notFound, 'Redrive not found'],
-  not_found: [EXIT.notFound, 'Name not found'],
-  state_conflict: [EXIT.conflict, "The task's state does not allow it"],
-  redrive_conflict: [EXIT.conflict, "The redrive's state does not allow it"],
-  unique_conflict: [EXIT.conflict, 'Unique key is taken'],
-  task_failed: [EXIT.conflict, 'Task has no result'],
-  result_timeout: [EXIT.notFinished, 'Task has not ended in time'],
-  lease_lost: [EXIT.conflict, 'Lease lost'],
-  store_busy: [EXIT.store, 'Store is locked'],
-  store_read_only: [EXIT.notPermitted, 'Not permitted, or read-only'],
-  store_full: [EXIT.store, 'No space left for the store'],
-  store_corrupt: [EXIT.store, 'Store is damaged'],
-  store_too_new: [EXIT.store, 'Store was written by a newer Holdfast'],
-  store_unsupported: [EXIT.store, 'Store cannot work here'],
-  store_unavailable: [EXIT.store, 'Store is not there'],
-  store_replaced: [EXIT.store, 'Store was removed or replaced'],
-  store_io: [EXIT.store, 'Disk failed under the store'],
-  closed: [EXIT.failed, 'Already closed'],
-  output_failed: [EXIT.failed, 'Output cannot be written'],
-  unexpected: [EXIT.failed, 'Unexpected failure'],
+function titleOf(code: ProblemCode): string {
+  return code in TITLES ? TITLES[code as keyof typeof TITLES] : ERRORS[code as ErrorCode].title;
+}
+
+/** The exit code of a command that ends with this problem. */
+const EXITS: Readonly<Record<ProblemCode, number>> = {
+  invalid_input: EXIT.usage,
+  invalid_policy: EXIT.usage,
+  invalid_config: EXIT.invalidConfig,
+  payload_rejected: EXIT.usage,
+  payload_too_large: EXIT.usage,
+  unknown_type: EXIT.conflict,
+  task_not_found: EXIT.notFound,
+  worker_not_found: EXIT.notFound,
+  redrive_not_found: EXIT.notFound,
+  not_found: EXIT.notFound,
+  state_conflict: EXIT.conflict,
+  redrive_conflict: EXIT.conflict,
+  unique_conflict: EXIT.conflict,
+  task_failed: EXIT.conflict,
+  result_timeout: EXIT.notFinished,
+  lease_lost: EXIT.conflict,
+  store_busy: EXIT.store,
+  store_read_only: EXIT.notPermitted,
+  store_full: EXIT.store,
+  store_corrupt: EXIT.store,
+  store_too_new: EXIT.store,
+  store_unsupported: EXIT.store,
+  store_unavailable: EXIT.store,
+  store_replaced: EXIT.store,
+  store_io: EXIT.store,
+  closed: EXIT.failed,
+  output_failed: EXIT.failed,
+  unexpected: EXIT.failed,
+};
+
+/** Titles of problems that only the command line has. Those of all others are in `ERRORS`. */
+const TITLES: Readonly<Record<Exclude<ProblemCode, ErrorCode>, string>> = {
+  not_found: 'Name not found',
+  output_failed: 'Output cannot be written',
+  unexpected: 'Unexpected failure',
 };

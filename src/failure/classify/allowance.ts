@@ -1,7 +1,7 @@
 import { read, readNumber } from './inspect.ts';
 import type { Seen } from './seen.ts';
 
-/** A number in a sentence: no date, time, version or path. */
+/** A number in a sentence, not part of a date, time, version or path. */
 const NUMBER = String.raw`(\d{1,3}(?:,\d{3})+|\d{1,15})(?![\d:/-]|\.\d)`;
 const ALLOWED = new RegExp(
   String.raw`\b(?:limit|maximum|max|allowed|allowance|bucket size|capacity)(?: (?:is|of))?[ :=(]{1,3}${NUMBER}`,
@@ -10,8 +10,8 @@ const ALLOWED = new RegExp(
 const REQUESTED = new RegExp(String.raw`\brequested(?: tokens)?[ :=(]{1,3}${NUMBER}`, 'i');
 
 /**
- * Whether a request fits into the whole allowance of a limit, where the answer says how much was asked for and how much is allowed.
- * What does not fit never passes, however long it waits.
+ * Whether a request fits into the whole allowance of a limit, if the answer says how much was requested and how much is allowed.
+ * A request that does not fit fails however long it waits.
  */
 export function fitsAllowance(seen: Seen): boolean | undefined {
   const cost = read(read(seen.body, 'extensions'), 'cost');

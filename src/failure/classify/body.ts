@@ -1,24 +1,24 @@
 import { type Readable, read } from './inspect.ts';
 
-/** A longer text is not parsed: an answer that explains itself is short. */
+/** Longer text is not parsed. Error bodies are short. */
 const LONGEST_JSON = 16_384;
 
-/** Where clients keep the body of an answer, the most telling place first. */
+/** The fields in which clients keep the body of a response, the most informative first. */
 const IN_RESPONSE = ['data', 'body', '_data', 'error'] as const;
 const DIRECT = ['body', 'data', 'raw', 'rawError', 'responseBody', 'error', 'text'] as const;
 
-/** The answer's body, parsed if it is text that looks like JSON. Several clients keep it nowhere but in their message. */
+/** The body of the response, parsed if it looks like JSON. Some clients keep it only in the error's message. */
 export function bodyOf(seen: Readable): unknown {
   return unwrapped(inFields(seen) ?? bodyInMessage(seen));
 }
 
-/** Google's streaming client puts the answer as JSON into the message of another one. */
+/** Google's streaming client puts the response as JSON into the message of another response. */
 function unwrapped(body: unknown, level = 1): unknown {
   const inner = level > 2 ? undefined : parsed(read(read(body, 'error'), 'message'));
   return inner === undefined ? body : unwrapped(inner, level + 1);
 }
 
-/** The JSON that a message ends with: all of it, or what follows a status and words. */
+/** The JSON at the end of a message. A status and words may stand before it. */
 export function bodyInMessage(seen: Readable): unknown {
   if (!seen.message.includes('{')) return undefined;
   const message = seen.get('message') ?? seen.message;
@@ -31,7 +31,7 @@ export function bodyInMessage(seen: Readable): unknown {
 function inFields(seen: Readable): unknown {
   const { response } = seen;
   if (response !== undefined && response !== null) {
-    // graphql-request's response is the body; its own `body` is the text that the parsed one came from.
+    // With graphql-request, `response` is the parsed body, and `response.body` is its text.
     for (const name of IN_RESPONSE) {
       const body = parsed(read(response, name));
       if (body !== undefined) return body;
@@ -51,12 +51,12 @@ function parsed(value: unknown): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    // Cut or foreign text; it says nothing.
+    // Truncated JSON or other text is no evidence.
     return undefined;
   }
 }
 
-/** Where a body may have its code: the holder, then the names in it, from the most exact. */
+/** Where a body may have an error code: a path, then names of fields there, the most exact first. */
 const HOLDERS: readonly (readonly [path: readonly (string | number)[], names: readonly string[]])[] = [
   [['error', 'details', 0], ['reason']],
   [['error', 'errors', 0], ['reason']],
@@ -95,7 +95,7 @@ const HOLDERS: readonly (readonly [path: readonly (string | number)[], names: re
 
 const LONGEST_CODE = 100;
 
-/** Every code that a body gives, with its path, the most exact first. */
+/** Every error code in a body, with its path, the most exact first. */
 export function codesIn(body: unknown): (readonly [code: string, path: string])[] {
   const codes: (readonly [string, string])[] = [];
   for (const [path, names] of HOLDERS) {
@@ -110,7 +110,7 @@ export function codesIn(body: unknown): (readonly [code: string, path: string])[
   return codes;
 }
 
-/** Where a body may say something in words. */
+/** The fields of a body that may hold a message. */
 const WORDS: readonly (readonly (string | number)[])[] = [
   ['message'],
   ['error', 'message'],
@@ -128,7 +128,7 @@ const WORDS: readonly (readonly (string | number)[])[] = [
 
 const LONGEST_WORDS = 1_024;
 
-/** What a body says in words: all such texts, one a line. */
+/** All messages in a body, one per line. */
 export function wordsIn(body: unknown): string {
   if (typeof body === 'string') return body.slice(0, LONGEST_WORDS);
   if (typeof body !== 'object' || body === null) return '';

@@ -15,26 +15,26 @@ import { kindOf } from './verdict.ts';
 const LONGEST_CODE = 128;
 
 /**
- * What kind of failure a thrown value is. Never throws, whatever was thrown; takes bounded time; reads no clock.
- * Evidence, in order: a signal thrown on purpose, the user's rules, the families of errors (through `cause`, `errors` and
- * what else libraries call them), the message, else `unknown`.
+ * Classifies a thrown value of any kind. Never throws, takes bounded time, and reads no clock.
+ * The first of these that applies decides: a signal, the application's rules, the families of errors (also for wrapped errors in
+ * `cause`, `errors` and similar fields), the message. Otherwise the failure is `unknown`.
  */
 export function classify(thrown: unknown, context: ClassifyContext): Failure {
   return classifyBy(thrown, context);
 }
 
-/** The outcome of an execution whose handler threw: "later" is a deferral, everything else a failure. */
+/** The outcome of an execution whose handler threw. `RetryLater` is a deferral, everything else a failure. */
 export function outcomeOf(thrown: unknown, context: ClassifyContext): Outcome {
   return outcomeBy(thrown, context);
 }
 
-/** As `classify`, with rules that are asked after signals and before the families. */
+/** As `classify`, with the application's rules, which apply after signals and before the families. */
 export function classifyBy(thrown: unknown, context: ClassifyContext, rules?: Rules): Failure {
   const tree = treeOf(thrown);
   return failureOf(thrown, tree, findSignal(tree), context, rules);
 }
 
-/** As `outcomeOf`, with rules. */
+/** As `outcomeOf`, with the application's rules. */
 export function outcomeBy(thrown: unknown, context: ClassifyContext, rules?: Rules): Outcome {
   const tree = treeOf(thrown);
   const signal = findSignal(tree);
@@ -60,7 +60,7 @@ function failureOf(
   return ruled ? byRule(ruled, text, context.now) : byFamilies(tree, text, context.now);
 }
 
-/** A wrapper does not hide what was said on purpose: the outermost signal counts. */
+/** Finds a signal in the thrown value or in an error that it wraps. The outermost one counts. */
 function findSignal(tree: Node): Signal | undefined {
   const first = parseSignal(tree.seen.value);
   if (first || tree.causes.length + tree.together.length === 0) return first;
@@ -91,7 +91,7 @@ function byFamilies(tree: Node, text: Text, now: number): Failure {
   const { verdict, node } = judged;
   const { reason } = verdict;
   const what = { reason, kind: kindOf(verdict), fault: REASONS[reason].fault, ambiguous: isAmbiguous(judged) };
-  // A wrapper may carry the wait of what it wraps.
+  // The wait may be in the outer error although the reason came from an inner one.
   const wait = judged.retryAfterMs ?? (node === tree ? undefined : waitAskedFor(tree.seen, now, what));
   return failureWith(what, text, judged, node, wait);
 }
@@ -104,7 +104,7 @@ function byRule({ says, name, field, node }: Ruled, text: Text, now: number): Fa
 type What = Pick<Failure, 'kind' | 'reason' | 'fault' | 'ambiguous'>;
 
 const UNKNOWN: What = { kind: 'unknown', reason: 'unknown', fault: 'task', ambiguous: false };
-/** Beside an answer of success, or without one (status 0 of a browser), the request was made. */
+/** Whether the request may have had its effect: the status is a success, or 0, which browsers give if they got no response. */
 function wasAccepted({ seen, causes, together }: Node): boolean {
   const status = seen.number('status') ?? seen.number('statusCode') ?? readNumber(seen.response, 'status');
   if (status === 0 || (status !== undefined && status >= 200 && status < 300)) return true;

@@ -1,11 +1,11 @@
 import { read, readText } from './inspect.ts';
 
-/** How much of a message is kept, in characters. */
+/** How many characters of a message are kept. */
 const LONGEST_MESSAGE = 8_192;
 
 const LONGEST_NAME = 128;
 
-/** The name and message of whatever was thrown: always text, bounded, without NUL, control characters or lone surrogates. */
+/** The name and message of a thrown value of any kind: bounded text without NUL, control characters or lone surrogates. */
 export function describe(thrown: unknown): { readonly name: string; readonly message: string } {
   return { name: clean(nameOf(thrown), LONGEST_NAME), message: clean(messageOf(thrown), LONGEST_MESSAGE) };
 }
@@ -15,7 +15,7 @@ function nameOf(thrown: unknown): string {
     return thrown === null ? 'null' : typeof thrown;
   }
   const named = readText(thrown, 'name');
-  // A subclass that does not set its name is still told apart by its constructor.
+  // A subclass that does not set `name` is named by its constructor.
   const telling = named !== undefined && named !== '' && named !== 'Error';
   return (telling ? named : readText(read(thrown, 'constructor'), 'name')) || typeof thrown;
 }
@@ -45,7 +45,7 @@ function messageOfObject(thrown: object): string {
   return `${typeof thrown === 'function' ? 'a function' : 'an object'} without a message was thrown`;
 }
 
-/** Text as any database and terminal takes it. Cut before it is cleaned, so that 100 MB of it cost no more than 8 KiB. */
+/** Text that any database and terminal accepts. It is cut before it is cleaned, so that 100 MB cost no more than 8 KiB. */
 export function clean(text: string, longest: number): string {
   const cut = text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the point

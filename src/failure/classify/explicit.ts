@@ -1,12 +1,12 @@
 import type { Seen } from './seen.ts';
 
-/** Whether whoever threw it said if it may be tried again. */
+/** Whether the error itself says that it may be retried, and in which field. */
 export interface Said {
   readonly again: boolean;
   readonly field: string;
 }
 
-/** Names by which other queues and helpers know an error that must not be retried. */
+/** Names that other queues and libraries give to errors that must not be retried. */
 const NEVER_NAMES = new Set([
   ...['UnrecoverableError', 'NonRetriableError', 'NonRetryableError', 'NonRetryableException', 'AbortTaskRunError'],
   ...['TerminalError', 'PermanentError', 'UnretryableError', 'NotRetryableError', 'DoNotRetryError', 'DiscardJobError'],
@@ -19,21 +19,21 @@ const AGAIN_NAMES = new Set([
   'RetryAfterError',
 ]);
 
-/** Fields that mean "never again" when they are true. */
+/** Fields that forbid a retry if they are true. */
 const NEVER = ['nonRetryable', 'nonRetriable', 'unrecoverable', 'noRetry'] as const;
-/** Fields that mean what they hold. */
+/** Fields that allow a retry if they are true and forbid it if they are false. */
 const EITHER = ['retryable', 'isRetryable', 'retriable'] as const;
-/** Fields that mean "try again" when they are true. */
+/** Fields that allow a retry if they are true. */
 const AGAIN = ['isTransient', 'transient', 'temporary'] as const;
 
-/** kafkajs means by it that its own retries are used up, and neo4j-driver that it does not know the code. */
+/** In kafkajs it means that its own retries are used up; in neo4j-driver, that it does not know the code. */
 function hasOwnMeaning(seen: Seen): boolean {
   return seen.name.startsWith('KafkaJS') || seen.name === 'Neo4jError';
 }
 
 export function explicit(seen: Seen): Said | undefined {
   if (NEVER_NAMES.has(seen.name) || NEVER_NAMES.has(seen.class)) return { again: false, field: 'name' };
-  // p-retry's way to say "do not retry": it has the name of an abort, and what was thrown.
+  // p-retry's AbortError means "do not retry". Unlike others of that name, it has `originalError`.
   if (seen.name === 'AbortError' && seen.get('originalError') !== undefined)
     return { again: false, field: 'originalError' };
   for (const field of NEVER) if (seen.get(field) === true) return { again: false, field };

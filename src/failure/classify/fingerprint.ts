@@ -1,12 +1,12 @@
-/** Raised when the same failure would get another fingerprint, so that nobody compares two that were made differently. */
+/** Raised when the algorithm changes, so that fingerprints of different versions are never compared. */
 const VERSION = 1;
 
-/** How much of a message counts: what comes later is detail, and the message may be long. */
+/** How many characters of a message count. */
 const LONGEST = 160;
 
 /**
- * What failures of the same sort have in common: their reason, class and message, less what differs from one to the next
- * (ids, numbers, times, paths, URLs, e-mail addresses). The same text in every process and version: `1:` and 13 hex digits.
+ * The same text for similar failures, in every process and version: `1:` and 13 hex digits. It is made from the reason, class and
+ * message, without ids, numbers, times, paths, URLs and e-mail addresses.
  */
 export function fingerprint(reason: string, name: string, message: string): string {
   return `${VERSION}:${hash(`${reason}\n${name}\n${masked(message)}`)}`;
@@ -15,8 +15,8 @@ export function fingerprint(reason: string, name: string, message: string): stri
 const SPACE = 32;
 
 /**
- * The message with each varying word as `#`. A word ends at white space, a quote, a bracket or a comma, so that what stands
- * between quotes is one; a digit, a slash, a backslash or an @ makes it a number, an id, a time, a path, a URL or an address.
+ * The message, with `#` for each word that contains a digit, a slash, a backslash or an @: a number, an id, a time, a path, a URL
+ * or an address. Words end at white space, quotes, brackets, commas and semicolons.
  */
 function masked(message: string): string {
   const length = Math.min(message.length, LONGEST);
@@ -40,7 +40,7 @@ function masked(message: string): string {
   return text + message.slice(from, length);
 }
 
-/** White space, and: " ' ( ) , ; < > [ ] ` { } */
+/** Whether a character is white space or one of: " ' ( ) , ; < > [ ] ` { } */
 function endsWord(code: number): boolean {
   if (code <= SPACE) return true;
   if (code > 125 || (code >= 97 && code <= 122)) return false;
@@ -49,7 +49,7 @@ function endsWord(code: number): boolean {
 
 const ENDS = new Set([...'"\'(),;<>[]`{}'].map((end) => end.charCodeAt(0)));
 
-/** 52 bits from two mixes of 32: enough to tell groups apart, at a tenth of the cost of a cryptographic hash. */
+/** A hash of 52 bits, made from two of 32. It costs a tenth of a cryptographic hash. */
 function hash(text: string): string {
   let high = 0x9e3779b9;
   let low = 0x85ebca6b;

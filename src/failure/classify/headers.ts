@@ -1,14 +1,14 @@
 import { isReadable, read } from './inspect.ts';
 
-/** How many headers are looked at: more than any server sends. */
+/** At most this many headers are read. No server sends so many. */
 const MOST_HEADERS = 256;
 const LONGEST_NAME = 64;
 const LONGEST_VALUE = 1_024;
 
-/** The headers that somebody here asks for. */
+/** The headers that the classifier reads. */
 const WANTED = /retry|limit|-towait-|^date$|^www-authenticate$/;
 
-/** The headers of an answer that speak of waiting and trying again, whatever object they came in; names in lower case. */
+/** The headers of a response about rate limits and retries, from an object of any kind. Names are in lower case. */
 export class HeaderBag {
   readonly #kept = new Map<string, string>();
   readonly #get: ((name: string) => unknown) | undefined;
@@ -17,13 +17,13 @@ export class HeaderBag {
     try {
       collect(headers, this.#kept);
       if (this.#kept.size > 0) return;
-      // gRPC's Metadata only answers when asked by name; Azure's and node-fetch's headers tell what they have by and by.
+      // gRPC's Metadata can only be read by name. Azure's and node-fetch's headers can be iterated.
       const get = read(headers, 'get');
       if (typeof get !== 'function') return;
       this.#get = (name) => get.call(headers, name);
       collectPairs(headers, this.#kept);
     } catch {
-      // Somebody else's object refused to be read, and what cannot be read asks for nothing.
+      // The object threw when it was read. Headers that cannot be read count as absent.
     }
   }
 
@@ -39,7 +39,7 @@ export class HeaderBag {
     }
   }
 
-  /** The names of its headers that are of this form. */
+  /** The names of the headers that match. */
   names(form: RegExp): string[] {
     return [...this.#kept.keys()].filter((name) => form.test(name));
   }
@@ -62,7 +62,7 @@ function collect(headers: object, kept: Map<string, string>): void {
   }
 }
 
-/** The same of what lists its headers as pairs. */
+/** The headers of an object that lists them as pairs. */
 function collectPairs(headers: object, kept: Map<string, string>): void {
   if (typeof read(headers, Symbol.iterator) !== 'function') return;
   let looked = 0;
@@ -73,7 +73,7 @@ function collectPairs(headers: object, kept: Map<string, string>): void {
   }
 }
 
-/** Keeps the first value of a header that somebody asks for. */
+/** Keeps the first value of a header that the classifier reads. */
 function keep(kept: Map<string, string>, key: unknown, value: unknown): void {
   if (typeof key !== 'string' || key.length > LONGEST_NAME) return;
   const name = key.toLowerCase();
@@ -87,7 +87,7 @@ function text(value: unknown): string | undefined {
   return typeof first === 'string' && first.length <= LONGEST_VALUE ? first.trim() : undefined;
 }
 
-/** The bag of whatever a client keeps as headers, if it is anything. */
+/** Reads what a client keeps as headers. Undefined if there are none. */
 export function bagOf(headers: unknown): HeaderBag | undefined {
   return isReadable(headers) ? new HeaderBag(headers) : undefined;
 }

@@ -1,30 +1,30 @@
 /**
- * Reading a thrown value that may be anything: a Proxy that throws, an object whose getters throw, a cyclic chain. Nothing
- * in here throws, and nothing runs without bound.
+ * Reads thrown values of any kind: Proxies and getters that throw, cyclic chains. No function here throws or runs without
+ * bound.
  */
 
-/** One error whose properties can be asked for by name. */
+/** One error whose properties can be read by name. */
 export interface Readable {
   readonly code: unknown;
   readonly message: string;
-  /** The answer that a client attached, wherever it is kept. */
+  /** The HTTP response that a client attached. */
   readonly response: unknown;
   get(key: PropertyKey): unknown;
 }
 
-/** The property's value, or undefined where it cannot be read. What a value only has from `Object.prototype` is no evidence. */
+/** The value of a property, or undefined if it cannot be read or comes only from `Object.prototype`. */
 export function read(value: unknown, key: PropertyKey): unknown {
   return isReadable(value) ? readOf(value, key, inheritedNames(value)) : undefined;
 }
 
-/** As `read`, for an object of which it is known what it inherits. */
+/** As `read`, for an object whose inherited names are known. */
 export function readOf(value: object, key: PropertyKey, inherited: Names): unknown {
   try {
-    // Asked before it is read: a lookup that finds nothing is dear where every error has another class.
+    // Checked before the read, because reading an absent property is slow if each error has another class.
     if (!Object.hasOwn(value, key) && !inherited?.has(key)) return undefined;
     return (value as Record<PropertyKey, unknown>)[key];
   } catch {
-    // A getter or trap of somebody else's refused; what cannot be read is no evidence.
+    // A getter or a trap of a Proxy threw. A property that cannot be read is no evidence.
     return undefined;
   }
 }
@@ -33,7 +33,7 @@ export function isReadable(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** The names that an object has from its classes, without those that everything has; undefined for none. */
+/** The names that an object inherits from its classes, without those of `Object.prototype`. Undefined if there are none. */
 export type Names = ReadonlySet<PropertyKey> | undefined;
 
 const NAMES = new WeakMap<object, Names>();
@@ -75,7 +75,7 @@ export function readNumber(value: unknown, key: PropertyKey): number | undefined
   return typeof found === 'number' && Number.isFinite(found) ? found : undefined;
 }
 
-/** Whether it is a list; a revoked Proxy refuses even that question. */
+/** Whether it is an array. `Array.isArray` throws for a revoked Proxy. */
 export function isList(value: unknown): boolean {
   try {
     return Array.isArray(value);

@@ -7,21 +7,21 @@ import type { Seen } from './seen.ts';
 import type { Node } from './tree.ts';
 import { kindOf, STRENGTHS, type Strength, type Verdict, verdictOf } from './verdict.ts';
 
-/** What the families made of an error and all that it wraps. */
+/** The verdict about an error and everything that it wraps. */
 export interface Judged {
   readonly verdict: Verdict;
   readonly strength: Strength;
-  /** The family that said so, and the field that it read, as a path from what was thrown. */
+  /** The family that recognised it, and the field that it read, as a path from the thrown value. */
   readonly rule: string;
   readonly field: string;
-  /** The error that it was read in. */
+  /** The error that has this field. */
   readonly node: Node;
   readonly retryAfterMs?: Milliseconds;
 }
 
 /**
- * The most specific evidence in an error and all that it wraps. An error speaks before its cause, unless the cause says
- * something stronger, or that trying again is of no use: a wrapper never hides a permanent cause.
+ * The strongest evidence in an error and everything that it wraps. An outer error wins over its cause, unless the evidence of
+ * the cause is stronger, or the cause is permanent and its evidence no weaker.
  */
 export function judge(node: Node, now: number): Judged | undefined {
   let best = own(node, now);
@@ -32,10 +32,10 @@ export function judge(node: Node, now: number): Judged | undefined {
 
 function stronger(outer: Judged | undefined, inner: Judged | undefined): Judged | undefined {
   if (!outer || !inner) return outer ?? inner;
-  // Why it was told to stop, where that was a time limit.
+  // The cause of the abort was a time limit, which is the more exact reason.
   if (outer.verdict.reason === 'abort' && outer.strength === 'hint' && /timeout$/.test(inner.verdict.reason))
     return inner;
-  // "The network failed" is what a client says where it does not know; its cause may.
+  // Clients say "the network failed" if they do not know more. The cause may be more exact.
   if (outer.verdict.reason === 'net.failed' && outer.strength === 'hint' && inner.strength === 'hint') return inner;
   if (weight(inner) > weight(outer))
     return outer.strength === 'status' || outer.strength === 'said' ? unlessForbidden(outer, inner) : inner;
@@ -47,7 +47,7 @@ function stronger(outer: Judged | undefined, inner: Judged | undefined): Judged 
   return hidden && weight(inner) >= STRENGTHS.indexOf('code') ? inner : outer;
 }
 
-/** An answer of the other side stands against what its cause says, except for an express "never again". */
+/** The response of a service wins over the cause, unless the cause explicitly forbids a retry. */
 function unlessForbidden(outer: Judged, inner: Judged): Judged {
   return inner.strength === 'said' && kindOf(inner.verdict) === 'permanent' && isHopeful(outer) ? inner : outer;
 }
@@ -64,8 +64,8 @@ function weight({ strength }: Judged): number {
 const MILDEST_FIRST = ['rate_limited', 'transient', 'unknown', 'permanent'] as const;
 
 /**
- * Of several errors that happened together, the one with the most hope speaks: a retry too many costs little, a wrong
- * "permanent" loses the task. The longest wait counts, and if one of them may have had its effect, so may the whole.
+ * The verdict about several errors that happened together: that of the error whose retry is most likely to succeed. One retry too
+ * many costs little, but a wrong "permanent" ends the task. The longest wait counts. If one error is ambiguous, all are.
  */
 function together(nodes: readonly Node[], now: number): Judged | undefined {
   const judged = nodes.map((each) => judge(each, now));
@@ -74,7 +74,7 @@ function together(nodes: readonly Node[], now: number): Judged | undefined {
   if (!first) return undefined;
   const waits = told.map(({ retryAfterMs }) => retryAfterMs).filter((ms) => ms !== undefined);
   const wait = waits.length === 0 ? {} : { retryAfterMs: Math.max(...waits) };
-  // One of which nothing is known may be one that passes.
+  // An error that nothing recognised may be transient, so the whole is not permanent.
   const verdict =
     told.length < judged.length && kindOf(first.verdict) === 'permanent' ? verdictOf('unknown') : first.verdict;
   return { ...first, ...wait, verdict: told.some(isAmbiguous) ? { ...verdict, ambiguous: true } : verdict };
@@ -88,7 +88,7 @@ export function isAmbiguous({ verdict }: { readonly verdict: Verdict }): boolean
   return verdict.ambiguous ?? REASONS[verdict.reason].ambiguous;
 }
 
-/** What one error says of itself, in the order of evidence. */
+/** The verdict about one error, without what it wraps. */
 function own(node: Node, now: number): Judged | undefined {
   const { seen } = node;
   const told = recognise(seen);

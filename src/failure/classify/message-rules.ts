@@ -1,10 +1,10 @@
 import type { ClassifyRule } from './rules.ts';
 
 /**
- * Rules for people whose errors are nothing but English text, as those of connectors that pass on what a command printed.
- * Opt-in, since words are weak evidence: `classifierFrom(messageRules)`, or after rules of your own. What the issue with
- * plain words is, each rule avoids: a code such as 503 only counts beside words that make it a status, and "not found" only
- * where it ends the text or names what was looked for. The first 8,192 characters are searched, in linear time.
+ * Rules for errors that are only English text, such as the output of a command. They are opt-in, because words are weak evidence:
+ * `classifierFrom(messageRules)`, or after your own rules. To avoid wrong matches, a number such as 503 counts only beside words
+ * that make it a status, and "not found" only at the end of the text or with the name of what is missing. The first 8,192
+ * characters are searched, in linear time.
  */
 export const messageRules: readonly ClassifyRule[] = [
   {

@@ -11,15 +11,15 @@ import { byStatus } from './status-answers.ts';
 import { type Answer, type Finding, found, kindOf, type Strength, verdictOf } from './verdict.ts';
 
 /*
- * What is left when no field says what happened: text. Each template is anchored at the beginning of the message (after
- * names such as `Error:` or `getConnection:`) or to words that only stand before a code. None looks for a bare number, nor
- * for a word in isolation, and none knows another language than English: such a message ends as unknown.
+ * Recognises an error by its message if no field says what happened. Each template begins at the start of the message (after
+ * prefixes such as `Error:` or `getConnection:`) or needs words that stand only before a code. No template matches a number or
+ * a word alone. Messages in other languages than English stay unknown.
  */
 
 /** `TypeError: `, `getConnection: `, `Error: page 3: ` and the like. */
 const PREFIX = /^(?:(?:Uncaught |Unhandled )?[A-Za-z_$][\w.$[\]]{0,60}: ){1,4}/;
 
-/** Texts that tell nothing of a cause that stands behind them. */
+/** Messages that do not say what went wrong. If there is a cause, its evidence wins. */
 const VAGUE: readonly (readonly [RegExp, Answer])[] = [
   [
     /^(?:Failed to fetch|fetch failed|Load failed|network error|Error in input stream|Network request failed|Network Error|NetworkError when attempting to fetch resource\.?)$/i,
@@ -84,7 +84,7 @@ const NETWORK: readonly (readonly [RegExp, Answer])[] = [
   [/^WebSocket is not open\b/, 'net.reset unknown'],
 ];
 
-/** While connecting, before anything was asked. */
+/** Failures while connecting, before a request was sent. */
 const BEFORE: readonly (readonly [RegExp, Answer])[] = [
   [/^Client network socket disconnected\b/, { reason: 'net.reset', ambiguous: false }],
   [
@@ -196,7 +196,7 @@ const OTHER: readonly (readonly [RegExp, Answer])[] = [
   ],
 ];
 
-/** Many templates as one expression, so that a message that is none of them is passed over at once. */
+/** Many templates as one expression, so that a message that matches none of them is rejected quickly. */
 class Templates {
   readonly #answers: readonly Answer[];
   readonly #any: RegExp;
@@ -213,26 +213,26 @@ class Templates {
   }
 }
 
-/** Each alternative of a template by itself. */
+/** Each alternative of a template as a template of its own. */
 const ALL = [...BEFORE, ...DATABASES, ...NETWORK, ...BROKERS, ...OTHER].flatMap(([{ source }, answer]) =>
   source.split(/\|(?=\^|\\b)/).map((part) => [new RegExp(part), answer] as const),
 );
 const isAnchored = ([{ source }]: readonly [RegExp, Answer]) => source.startsWith('^');
-/** Most begin where the message begins: tried once. The rest is searched for. */
+/** Most templates begin at the start of the message, so they are tried only there. The others are searched for. */
 const ANCHORED = new Templates(ALL.filter(isAnchored), '^');
 const LOOSE = new Templates(
   ALL.filter((each) => !isAnchored(each)),
   '',
 );
 
-/** Words before a status, and nothing else: `HTTP 503`, `status code 503`, `server response: 503`. */
+/** A status after words that introduce one: `HTTP 503`, `status code 503`, `server response: 503`. */
 const STATUS =
   /^HTTP(?:\/\d(?:\.\d)?)?(?: error| status| response)?(?: code)?[:,]? ?\(?([45]\d\d)\b|\b[Ss]tatus(?: [Cc]ode|Code)?(?: of| is| was)?(?: ?[:=])? ?([45]\d\d)\b|\b[Rr]espon(?:se|ded)(?: with| code)?(?: an?)?(?: HTTP)?(?: error)?:? ([45]\d\d)\b/;
 const CODE_AND_PHRASE = /^([45]\d\d)(?::| -)? ([A-Za-z][A-Za-z ]{2,30}[a-z])(?=$|[.:,;(\n]| for | - )/;
-/** Inside a sentence or in brackets; only of statuses that pass, for a number may count something else. */
+/** A status inside a sentence or in brackets. Only transient ones, because the number may mean something else. */
 const CODE_IN_TEXT =
   /(?<![\w.#-])(429|5\d\d) ([A-Z][a-z]+ [A-Z][A-Za-z ]{2,20})|([A-Z][a-z]+ [A-Z][A-Za-z ]{2,20}) \((429|5\d\d)\)/;
-/** Whole messages that are a reason phrase. Those that would be permanent are not taken from words alone. */
+/** Messages that are only a reason phrase. Phrases of permanent statuses are left out, because words alone are weak evidence. */
 const PHRASE_ALONE = new Map([
   ['too many requests', 429],
   ['bad gateway', 502],
@@ -272,7 +272,7 @@ export function byMessage(seen: Seen): Finding | undefined {
 const MAY_PASS =
   /\b(?:try(?:ing)?(?: it| this)? again|retry (?:again|later|in|after)|come back later|temporary (?:error|failure|problem)|temporarily)\b/i;
 
-/** Words alone are weak evidence: what would be permanent is not, if the same message speaks of a limit or of another try. */
+/** A permanent answer from words alone does not stay permanent if the message also mentions a limit or a retry. */
 function unlessItMayPass(answer: Answer | undefined, said: string): Answer | undefined {
   if (answer === undefined) return undefined;
   const verdict = verdictOf(answer);
@@ -281,7 +281,7 @@ function unlessItMayPass(answer: Answer | undefined, said: string): Answer | und
   return MAY_PASS.test(said) ? { ...verdict, kind: 'unknown' } : answer;
 }
 
-/** A message that is nothing but a code. */
+/** A message that is only a code. */
 function byCode(message: string): Answer | undefined {
   return /^E[A-Z0-9_]{2,20}$/.test(message) ? CODES.get(message)?.answer : undefined;
 }
@@ -304,7 +304,7 @@ function byExit(said: string): Answer | undefined {
   return code === undefined || code === '0' || /^[345]\d\d$/.test(code) ? undefined : reasonOfExit(Number(code));
 }
 
-/** As if the code stood in its field. */
+/** The answer for a system error with this `code` and `syscall`. */
 function asSystem(code: string, syscall: string): Answer | undefined {
   return system.sense?.(new Seen({ code, syscall }))?.verdict ?? CODES.get(code)?.answer;
 }
@@ -322,7 +322,7 @@ function byHttp(said: string): Answer | undefined {
   return alone === undefined ? undefined : byStatus(alone);
 }
 
-/** Without its body, which may have spoken of a limit. */
+/** The answer for a status without its body. The body may have named a rate limit, so a refusal is not permanent. */
 function byStatusAlone(status: number): Answer {
   const verdict = verdictOf(byStatus(status));
   return LIMIT_STATUSES.includes(status) && kindOf(verdict) === 'permanent' ? { ...verdict, kind: 'unknown' } : verdict;

@@ -2,25 +2,25 @@ import type { Milliseconds } from '../../duration.ts';
 import { HeaderBag } from './headers.ts';
 import { httpDate, plausible, resetIn } from './times.ts';
 
-/** What a source still takes until it counts anew. */
+/** How many requests a source still accepts before its limit resets. */
 export interface RateLimit {
   readonly remaining: number;
   readonly resetsIn: Milliseconds;
 }
 
-/** One limit of the headers of an answer. Some do not say how much of it is left. */
+/** One limit in the headers of a response. Some headers do not say how much of it is left. */
 export interface Quota {
   readonly remaining?: number;
   readonly resetsIn: number;
 }
 
-/** The other side's clock, where its answer carries one that differs from ours: a skewed clock must not matter. */
+/** The time of the server, if its `Date` header differs from our clock by more than a second; otherwise `now`. */
 export function serverNow(headers: HeaderBag, now: number): number {
   const sent = httpDate(headers.get('date') ?? '', now);
   return sent !== undefined && Math.abs(sent - now) > 1_000 ? sent : now;
 }
 
-/** Every limit that the headers of an answer name. */
+/** Every limit in the headers of a response. */
 export function quotasIn(headers: HeaderBag, now: number): readonly Quota[] {
   const all = [...headers].filter(([name]) => name.includes('limit'));
   if (all.length === 0) return [];
@@ -29,7 +29,7 @@ export function quotasIn(headers: HeaderBag, now: number): readonly Quota[] {
   return [...all.flatMap((pair) => quotaOf(pair, byName, server)), ...structured(byName.get('ratelimit') ?? '')];
 }
 
-/** Whether one of the limits that the headers of an answer name has nothing left. */
+/** Whether one of the limits in the headers of a response is used up. */
 export function isLimitUsedUp(headers: HeaderBag): boolean {
   for (const [name, value] of headers) {
     if (name.includes('limit') && name.includes('remain') && /^0+$/.test(value)) return true;
@@ -37,7 +37,7 @@ export function isLimitUsedUp(headers: HeaderBag): boolean {
   return structured(headers.get('ratelimit') ?? '').some(({ remaining }) => remaining === 0);
 }
 
-/** Of the limits that the headers of an answer name, the one that allows least until it is there again. */
+/** The limit in the headers of a response that allows the fewest requests per time until it resets. */
 export function tightestLimit(headers: object, now: number): RateLimit | undefined {
   let tightest: RateLimit | undefined;
   for (const { remaining, resetsIn } of quotasIn(new HeaderBag(headers), now)) {

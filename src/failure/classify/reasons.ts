@@ -2,14 +2,14 @@ import type { FailureKind, Fault } from '../outcome.ts';
 
 /** What is known about one reason, for all libraries. `docs/reasons.md` is made from this. */
 export interface ReasonInfo {
-  /** The kind, unless the rule that recognised it says otherwise. */
+  /** The kind, unless the rule or table that recognised it gives another. */
   readonly kind: FailureKind;
-  /** Who caused it, and so who pays. */
+  /** Who is at fault. This decides who is charged. */
   readonly fault: Fault;
-  /** Whether the effect may have happened, unless the rule says otherwise. */
+  /** Whether the effect may have happened, unless the rule or table that recognised it says otherwise. */
   readonly ambiguous: boolean;
   readonly meaning: string;
-  /** What it is easily confused with, and other hints. */
+  /** Hints, such as what it is easily confused with. */
   readonly traps?: string;
 }
 
@@ -315,10 +315,10 @@ const ROWS = {
   unknown: ['unknown', 'task', 'The error does not say what went wrong.'],
 } as const satisfies Readonly<Record<string, Row>>;
 
-/** The reasons that the classifier and our handlers give. Users' rules and signals may give others. */
+/** The reasons that the classifier and the built-in handlers give. Rules and signals of an application may give others. */
 export type Reason = keyof typeof ROWS;
 
-/** Every reason that the classifier and our handlers give, and what is known of it. */
+/** What is known about each reason that the classifier and the built-in handlers give. */
 export const REASONS: Readonly<Record<Reason, ReasonInfo>> = Object.fromEntries(
   Object.entries(ROWS as Readonly<Record<string, Row>>).map(([reason, [kind, fault, meaning, traps]]) => [
     reason,
@@ -329,11 +329,11 @@ export const REASONS: Readonly<Record<Reason, ReasonInfo>> = Object.fromEntries(
 /** What is known about a reason that no failure has. */
 export interface EngineReasonInfo {
   readonly meaning: string;
-  /** Whether a policy answers it, so that a rule can name it. Other reasons belong only to ended or waiting tasks. */
+  /** Whether a rule of a policy can name it. Other reasons belong only to ended or waiting tasks. */
   readonly answered: boolean;
 }
 
-/** The reasons of things that happen to a task without a failure: a deferral, a loss, an end. */
+/** The reasons of events that are not failures: a deferral, a loss, an end. */
 export const ENGINE_REASONS = {
   'explicit.later': { answered: true, meaning: 'The handler asked to run later.' },
   'worker.lost': { answered: true, meaning: 'Its worker was lost.' },

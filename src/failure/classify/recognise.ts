@@ -21,13 +21,13 @@ import { Seen } from './seen.ts';
 import { byStatus } from './status-answers.ts';
 import { type Finding, found, kindOf, type Strength, type Verdict, verdictOf } from './verdict.ts';
 
-/** What one error says of itself, and which family says so. */
+/** What an error is, and the family that recognised it. */
 export interface Told {
   readonly finding: Finding;
   readonly rule: string;
 }
 
-/** What one error says of itself, without what it wraps, in the order of evidence. */
+/** Recognises one error, without what it wraps. The first kind of evidence that applies decides. */
 export function recognise(seen: Seen): Told | undefined {
   const told = byEvidence(seen);
   const said = explicit(seen);
@@ -35,8 +35,8 @@ export function recognise(seen: Seen): Told | undefined {
 }
 
 /**
- * An express word about retrying stands above what was recognised, where the two disagree. Where they agree, the more exact
- * reason stays.
+ * If the error itself says whether it may be retried, that wins. If the recognised reason agrees with it, the reason is kept,
+ * because it is more exact.
  */
 function underWord(
   recognised: Told | undefined,
@@ -51,7 +51,7 @@ function underWord(
   return { finding: found('explicit.transient', field, kind === 'permanent' ? 'said' : 'hint'), rule: 'explicit' };
 }
 
-/** A verdict made more exact by the status and by what was asked for, whichever family it came from. */
+/** The verdict of any family, made more exact by the status and by the size of the request. */
 export function refined(verdict: Verdict, seen: Seen): Verdict {
   if (kindOf(verdict) === 'rate_limited' || verdict.reason === 'too_large') {
     const fits = fitsAllowance(seen);
@@ -61,7 +61,7 @@ export function refined(verdict: Verdict, seen: Seen): Verdict {
   const status = seen.status?.number ?? 0;
   if (verdict.reason === 'http.5xx') {
     if (status === 529) return verdictOf('throttled');
-    // The status tells whether the request was taken on at all.
+    // The status says whether the server accepted the request at all.
     const { ambiguous } = verdictOf(byStatus(status));
     if (verdict.ambiguous === undefined && status >= 500 && ambiguous !== undefined) return { ...verdict, ambiguous };
   }
@@ -98,7 +98,7 @@ function told(finding: Finding | undefined, rule: string): Told | undefined {
   return finding && { finding, rule };
 }
 
-/** nodemailer keeps what the system said beside a code of its own. */
+/** nodemailer has its own code and keeps the system's in `originalCode`. */
 function byHiddenCode(seen: Seen): Told | undefined {
   const code = seen.get('originalCode');
   if (typeof code !== 'string') return undefined;
@@ -107,7 +107,7 @@ function byHiddenCode(seen: Seen): Told | undefined {
   return known && { ...known, finding: { ...known.finding, field: 'originalCode' } };
 }
 
-/** Codes and names that only one library has. */
+/** Codes and names that only one library uses. */
 function byTables(seen: Seen): Told | undefined {
   return (
     entry(VENDOR_CODES, seen.code, 'code') ??
@@ -116,7 +116,7 @@ function byTables(seen: Seen): Told | undefined {
   );
 }
 
-/** A name that tells little: whatever a cause says in its stead is better. */
+/** A name that says little. The evidence of a cause wins over it. */
 function byName(seen: Seen): Told | undefined {
   return entry(NAMES, seen.name, 'name', 'hint') ?? entry(NAMES, seen.class, 'name', 'hint');
 }
@@ -127,9 +127,9 @@ function entry(table: ReadonlyMap<string, Entry>, key: unknown, field: string, s
   return known && { finding: found(known.answer, field, strength), rule: known.family };
 }
 
-/** A code in the body of an answer that failed, where it is more exact than the status. */
+/** A code in the body of an error response, if it is more exact than the status. */
 function byBody(seen: Seen): Told | undefined {
-  // jsforce copies Salesforce's code, and no status.
+  // jsforce copies Salesforce's code, but not the status.
   const own = entry(BODY_CODES, seen.get('errorCode'), 'errorCode');
   if (own && seen.status === undefined) return own;
   const status = seen.status?.number ?? (/(?:API|Response)Error$/.test(seen.class) ? 400 : 0);
@@ -145,7 +145,7 @@ function byBody(seen: Seen): Told | undefined {
   return undefined;
 }
 
-/** Google's clients copy the list of reasons. */
+/** Google's clients copy the list of reasons from the body. */
 function byList(seen: Seen): Told | undefined {
   return entry(BODY_CODES, read(read(seen.get('errors'), 0), 'reason'), 'errors.0.reason');
 }

@@ -8,16 +8,16 @@ import type { Seen } from './seen.ts';
 import { askedInWords, saidInWords } from './spoken-wait.ts';
 import { bounded, httpDate, isoTime, plainNumber, plausible, resetIn, spokenSpan } from './times.ts';
 
-/** What was recognised, as far as it decides where a wait is looked for. */
+/** The kind and reason of a failure. They decide where a wait is looked for. */
 interface Recognised {
   readonly kind: FailureKind;
   readonly reason: string;
 }
 
 /**
- * How long the other side asks to wait, from wherever it says so, the most exact place first: `retry-after-ms`,
- * `Retry-After`, the fields of a library, the body, gRPC's push-back, the reset headers of a limit that is used up (only for
- * a rate limit), and words in a message that is understood. What is garbage counts as absent, and the next place is asked.
+ * How long the other side asks to wait. These places are read, the most exact first: `retry-after-ms`, `Retry-After`, the fields
+ * of a library, the body, gRPC's push-back, the reset headers of a limit that is used up (only for a rate limit), and words in the
+ * message of a recognised error. An invalid value counts as absent.
  */
 export function waitAskedFor(seen: Seen, now: number, { kind, reason }: Recognised): Milliseconds | undefined {
   const { sort } = seen;
@@ -38,10 +38,10 @@ export function waitAskedFor(seen: Seen, now: number, { kind, reason }: Recognis
   return SPEAKS_OF_WAITING.test(reason) ? inWords(seen, now, false) : undefined;
 }
 
-/** Reasons that come without a status and may yet have headers: calls of gRPC. */
+/** Reasons of gRPC calls, which have no status but may have headers. */
 const MAY_HAVE_TRAILERS = /^grpc\.|^unknown$/;
 
-/** Reasons other than rate limits whose messages name a wait: a server that is away, a mail server that greylists. */
+/** Reasons other than rate limits whose messages may name a wait: an unavailable server, a mail server that greylists. */
 const SPEAKS_OF_WAITING = /^(?:smtp\.4xx|ftp\.4xx|http\.(?:5xx|408)|(?:db|api|imap|grpc)\.unavailable)$/;
 
 const MS_HEADERS = /(?:^|-)retry-after-(?:ms|milliseconds)$/;
@@ -63,7 +63,7 @@ function inHeaders(headers: HeaderBag, now: number): Milliseconds | undefined {
   return undefined;
 }
 
-/** Fields of libraries, by the unit that they are known to have. */
+/** Fields of libraries whose unit is known. */
 const MILLISECONDS = ['retryAfterMs', 'retryAfterInMs', 'msBeforeNext', 'throttleReset'] as const;
 const SECONDS = ['retryAfter', 'retry_after', 'retryAfterSeconds'] as const;
 
@@ -74,7 +74,7 @@ function inFields(seen: Seen, now: number): Milliseconds | undefined {
   }
   for (const name of SECONDS) {
     const wait = inSeconds(seen.get(name), now);
-    // @discordjs/rest counts in milliseconds, under the name that others use for seconds.
+    // @discordjs/rest gives milliseconds under a name that others use for seconds.
     if (wait !== undefined) return bounded(seen.get('timeToReset') === undefined ? wait : wait / 1_000);
   }
   return undefined;
@@ -91,7 +91,7 @@ function inSeconds(value: unknown, now: number): number | undefined {
   return at === undefined ? spokenSpan(value) : Math.max(0, at - now);
 }
 
-/** Names under which bodies keep it: Matrix in milliseconds, most others in seconds, and some as a moment. */
+/** The wait in a body. Matrix gives milliseconds, most others seconds, and some a time. */
 const BODY_MILLISECONDS = ['retry_after_ms', 'retryAfterMs'] as const;
 const BODY_SECONDS = [
   'retry_after',
@@ -100,7 +100,7 @@ const BODY_SECONDS = [
   'retry_after_seconds',
   'retry_in_seconds',
   'resets_in_seconds',
-  // Stack Exchange, and a model of Hugging Face that is being loaded.
+  // Stack Exchange, and Hugging Face while a model is loading.
   'backoff',
   'estimated_time',
 ] as const;
@@ -144,7 +144,7 @@ function inHolder(holder: unknown, now: number): Milliseconds | undefined {
   return undefined;
 }
 
-/** Shopify's bucket: how long until it holds what the query costs. */
+/** Shopify: how long until there are enough points for the cost of the query. */
 function untilAffordable(body: unknown): Milliseconds | undefined {
   const cost = read(read(body, 'extensions'), 'cost');
   const status = read(cost, 'throttleStatus');
@@ -157,13 +157,13 @@ function untilAffordable(body: unknown): Milliseconds | undefined {
   return bounded((Math.max(0, asked - left) / rate) * 1_000);
 }
 
-/** gRPC's push-back; a negative one means "do not retry", which is no hint of a wait. */
+/** gRPC's push-back. A negative one means "do not retry", so it is not a wait. */
 function pushBack(headers: HeaderBag): Milliseconds | undefined {
   const ms = plainNumber(headers.get('grpc-retry-pushback-ms') ?? '');
   return ms === undefined ? undefined : bounded(ms);
 }
 
-/** Until a limit is there again: of several the one that is used up; of several such, the longest. */
+/** How long until a limit resets. If there are several: the longest of those that are used up. */
 function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
   const quotas = quotasIn(headers, now);
   const usedUp = quotas.filter(({ remaining }) => remaining === 0);
@@ -172,9 +172,9 @@ function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
   return waits.length === 0 ? undefined : plausible(Math.max(...waits));
 }
 
-/** What is said in words, where it is understood that they speak of waiting. */
+/** The wait that a message names in words, for reasons whose messages may name one. */
 function inWords(seen: Seen, now: number, limited: boolean): Milliseconds | undefined {
-  // Cosmos DB behind MongoDB's protocol.
+  // Cosmos DB with MongoDB's protocol.
   const ms = /\bRetryAfterMs=(\d{1,9})\b/.exec(seen.message)?.[1];
   if (ms !== undefined) return bounded(Number(ms));
   const { headers } = seen;
@@ -182,7 +182,7 @@ function inWords(seen: Seen, now: number, limited: boolean): Milliseconds | unde
   return limited ? saidInWords(seen.words, there) : askedInWords(seen.words, there);
 }
 
-/** GitHub asks to wait a minute where its secondary limit names no time. */
+/** GitHub's documentation asks to wait a minute if its secondary limit names no time. */
 function usual(seen: Seen, reason: string): Milliseconds | undefined {
   if (reason !== 'throttled') return undefined;
   const said = `${seen.message} ${readText(seen.body, 'message')?.slice(0, 512) ?? ''}`;

@@ -3,7 +3,7 @@ import { read } from './inspect.ts';
 import type { Seen } from './seen.ts';
 import { bounded, spokenSpan } from './times.ts';
 
-/** Google's RetryInfo, as JSON in a body, decoded by google-gax, or in the trailers of a gRPC call. */
+/** Google's RetryInfo: JSON in a body, decoded by google-gax, or in the trailers of a gRPC call. */
 export function retryInfo(seen: Seen): Milliseconds | undefined {
   const lists = [
     read(read(seen.body, 'error'), 'details'),
@@ -23,7 +23,7 @@ export function retryInfo(seen: Seen): Milliseconds | undefined {
   return inTrailers(seen.get('metadata'));
 }
 
-/** `"34.07s"`, or `{ seconds, nanos }` with numbers or texts. */
+/** Reads `"34.07s"`, or `{ seconds, nanos }` with numbers or strings. */
 function delayOf(delay: unknown): number | undefined {
   if (typeof delay === 'string') return spokenSpan(delay);
   const seconds = Number(read(delay, 'seconds') ?? 0);
@@ -41,7 +41,7 @@ function inTrailers(metadata: unknown): Milliseconds | undefined {
     const bytes = read(get.call(metadata, TRAILER), 0);
     return bytes instanceof Uint8Array && bytes.length < 65_536 ? fromStatus(bytes) : undefined;
   } catch {
-    // Somebody else's object refused, or the bytes are no message.
+    // The object threw when it was read, or the bytes are not a protobuf message.
     return undefined;
   }
 }

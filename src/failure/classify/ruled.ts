@@ -2,15 +2,15 @@ import type { Milliseconds } from '../../duration.ts';
 import type { FailureKind, Fault } from '../outcome.ts';
 import type { Node } from './tree.ts';
 
-/** What is known of the execution that failed, beside the error. */
+/** What is known about the failed execution besides the error. */
 export interface ClassifyContext {
-  /** The time against which dates in the error are read, in milliseconds of the epoch. */
+  /** The current time in milliseconds of the epoch, for dates in the error. */
   readonly now: number;
-  /** The task's type, for rules that are about one. */
+  /** The task's type, for rules about one type. */
   readonly type?: string;
 }
 
-/** What a rule that matched says, and where. */
+/** The result of a rule that matched, and where it matched. */
 export interface Ruled {
   readonly says: Says;
   readonly name: string;
@@ -18,10 +18,10 @@ export interface Ruled {
   readonly node: Node;
 }
 
-/** Asks the rules of an application, in their order, about what was thrown. */
+/** Tries the rules of an application, in their order, on the thrown value. */
 export type Rules = (tree: Node, context: ClassifyContext) => Ruled | undefined;
 
-/** What a rule says of a failure, with its defaults filled in. */
+/** What a rule says about a failure, with its defaults filled in. */
 export interface Says {
   readonly reason: string;
   readonly kind: FailureKind;

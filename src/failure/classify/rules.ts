@@ -19,9 +19,9 @@ import type { ClassifyContext, Ruled, Says } from './ruled.ts';
 import type { Seen } from './seen.ts';
 import { type Node, outermostFirst } from './tree.ts';
 
-/** What a rule is about. Every part that is given must hold, in the same error of what was thrown or what it wraps. */
+/** When a rule matches: every part that is given must match the same error, the thrown one or one that it wraps. */
 export interface RuleMatch {
-  /** The error's `code`, or one of several. Numbers and texts are compared as text. */
+  /** The error's `code`, or one of several. Numbers are compared as text. */
   readonly code?: string | number | readonly (string | number)[];
   /** The HTTP status: `429`, `'5xx'`, or one of several. */
   readonly status?: number | string | readonly (number | string)[];
@@ -33,34 +33,34 @@ export interface RuleMatch {
   readonly type?: string | readonly string[];
 }
 
-/** A rule of the application's own: what it is about, and what such a failure is. */
+/** A rule of the application: when it matches, and how it classifies the failure. */
 export interface ClassifyRule {
-  /** How `evidence.rule` names it. Default: `rules.1` for the first, and so on. */
+  /** Its name in `evidence.rule`. Default: `rules.1` for the first, and so on. */
   readonly name?: string;
-  /** As data, or a function over each error from the outermost in. A function that throws says nothing. */
+  /** Data, or a function that is called with each error, the outermost first. If the function throws, the rule does not match. */
   readonly when: RuleMatch | ((error: unknown, context: ClassifyContext) => boolean);
-  /** A slug: one of ours, or of your own. */
+  /** A slug: a reason of Holdfast's, or your own. */
   readonly reason: string;
-  /** Default: the kind of a reason of ours, else `unknown`. */
+  /** Default: that of the reason if it is one of Holdfast's, else `unknown`. */
   readonly kind?: FailureKind;
-  /** Default: the fault of a reason of ours, else `task`. */
+  /** Default: that of the reason if it is one of Holdfast's, else `task`. */
   readonly fault?: Fault;
-  /** Default: as a reason of ours, else false. */
+  /** Default: that of the reason if it is one of Holdfast's, else false. */
   readonly ambiguous?: boolean;
-  /** Default: what the error asks for, if anything. */
+  /** Default: the wait that the error asks for, if any. */
   readonly retryAfter?: DurationInput;
 }
 
-/** `classify` and `outcomeOf` with an application's rules, which are asked after signals and before everything else. */
+/** `classify` and `outcomeOf` with an application's rules. They apply after signals and before everything else. */
 export interface Classifier {
   readonly classify: (thrown: unknown, context: ClassifyContext) => Failure;
   readonly outcomeOf: (thrown: unknown, context: ClassifyContext) => Outcome;
 }
 
 /**
- * A classifier that asks these rules first, in their order; the first that matches speaks. They may be data, as read from a
- * file: everything is checked here and nothing later.
- * @throws InvalidInputError naming the rule, the field and the value that is refused.
+ * A classifier that tries these rules first, in their order; the first that matches decides. They may be plain data, such as from
+ * a file. All of it is checked here.
+ * @throws InvalidInputError naming the rule, the field and the refused value.
  */
 export function classifierFrom(rules: readonly ClassifyRule[]): Classifier {
   if (!Array.isArray(rules)) throw refused(`The rules must be a list, got ${show(rules)}.`);
@@ -75,7 +75,7 @@ export function classifierFrom(rules: readonly ClassifyRule[]): Classifier {
 interface Rule {
   readonly name: string;
   readonly says: Says;
-  /** The field that decided, or undefined where the rule is not about this error. */
+  /** The field that matched, or undefined if the rule does not match this error. */
   readonly matches: (seen: Seen, context: ClassifyContext) => string | undefined;
 }
 
@@ -143,7 +143,7 @@ function parseWhen(when: unknown, where: string): Rule['matches'] {
     throw refused(
       `${where} must name at least one of ${MATCH_FIELDS.join(', ')}: a rule without one would match everything.`,
     );
-  // What is dearest to test comes last.
+  // The slowest test comes last.
   return (seen, context) =>
     tests.every((test) => test.holds(seen, context)) ? tests.map(({ field }) => field).join('+') : undefined;
 }
@@ -153,7 +153,7 @@ function byFunction(when: (error: unknown, context: ClassifyContext) => unknown)
     try {
       return when(seen.value, context) === true ? 'when' : undefined;
     } catch {
-      // The failure must be classified whatever the rule does; the next one may know it.
+      // The failure must be classified even if a rule throws, so the next rule is tried.
       return undefined;
     }
   };
@@ -208,7 +208,7 @@ function statuses(value: unknown, where: string): (status: number) => boolean {
   return (status) => known.has(String(status)) || known.has(`${Math.floor(status / 100)}xx`);
 }
 
-/** How much of a message an expression sees: linear time is only short where the input is. */
+/** How many characters of a message an expression searches. Linear time is only short if the input is. */
 const LONGEST_SEARCHED = 8_192;
 const LONGEST_EXPRESSION = 1_024;
 

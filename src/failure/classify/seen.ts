@@ -3,23 +3,23 @@ import { bagOf, type HeaderBag } from './headers.ts';
 import { inheritedNames, isReadable, type Names, read, readOf, readText } from './inspect.ts';
 import { type Status, statusOf } from './status.ts';
 
-/** How much of a message is searched for words, in characters. */
+/** How many characters of a message are searched. */
 const LONGEST_READ = 1_024;
 
 /**
- * Sorts of errors, told apart by little, so that not every family must look at each: with the status of an answer; as the
- * system made it, with its call; with a code that is text or a number; or with none.
+ * Sorts of errors that are cheap to tell apart, so that not every family must look at each error. `answered`: it has an HTTP
+ * status. `system`: a system error with `syscall`. `coded`, `numbered`: its code is a string, a number. `bare`: it has no code.
  */
 export const SORTS = ['answered', 'system', 'coded', 'numbered', 'bare'] as const;
 export type Sort = (typeof SORTS)[number];
 
 const ABSENT = Symbol('not read yet');
 
-/** One error of a chain, read no more often than needed: what is asked for by several families is kept. */
+/** One error of a chain. It keeps what several families read, so that each property is read once. */
 export class Seen {
   readonly value: unknown;
   readonly name: string;
-  /** The name of its class, which differs from `name` where a library forgot to set that. */
+  /** The name of its class. It differs from `name` if the library did not set that. */
   readonly class: string;
   /** The beginning of its message. */
   readonly message: string;
@@ -63,7 +63,7 @@ export class Seen {
     return this.text(key) ?? '';
   }
 
-  /** The property of an object that stands in a property. */
+  /** A property of the object in a property. */
   in(outer: string, key: string): unknown {
     return read(this.get(outer), key);
   }
@@ -72,13 +72,13 @@ export class Seen {
     return names.includes(this.name) || names.includes(this.class);
   }
 
-  /** The answer that a client attached, wherever it is kept. */
+  /** The HTTP response that a client attached. */
   get response(): unknown {
     if (this.#response === ABSENT) this.#response = this.get('response');
     return this.#response;
   }
 
-  /** What sort of error it is, by which families are asked. */
+  /** Its sort, which decides which families look at it. */
   get sort(): Sort {
     const { code, status } = this;
     if (status !== undefined) return 'answered';
@@ -86,31 +86,31 @@ export class Seen {
     return typeof code === 'number' ? 'numbered' : 'bare';
   }
 
-  /** The HTTP status, in any of the places where clients put it. */
+  /** The HTTP status, from any of the fields in which clients keep it. */
   get status(): Status | undefined {
     if (this.#status === ABSENT) this.#status = statusOf(this);
     return this.#status;
   }
 
-  /** Where clients keep the headers of an answer. */
+  /** The headers of the response, as the client keeps them. */
   get rawHeaders(): unknown {
     const own = read(this.response, 'headers') ?? this.get('headers') ?? this.get('responseHeaders');
     return own ?? this.in('meta', 'headers') ?? this.in('$response', 'headers') ?? this.get('metadata');
   }
 
-  /** What the answer's headers say of waiting and trying again. */
+  /** The headers of the response about rate limits and retries. */
   get headers(): HeaderBag | undefined {
     if (this.#headers === ABSENT) this.#headers = bagOf(this.rawHeaders);
     return this.#headers;
   }
 
-  /** The answer's body, parsed if it is JSON. */
+  /** The body of the response, parsed if it is JSON. */
   get body(): unknown {
     if (this.#body === ABSENT) this.#body = bodyOf(this);
     return this.#body;
   }
 
-  /** What its message and the body of the answer say in words. */
+  /** The text of its message and of the body of the response. */
   get words(): string {
     const answer = this.body ?? read(this.response, 'data') ?? this.text('response') ?? this.text('responseText');
     this.#words ??= `${this.message}\n${wordsIn(answer)}`;

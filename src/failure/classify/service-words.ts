@@ -1,11 +1,11 @@
 import type { Answer } from './verdict.ts';
 
-/** The status of an answer, its words, and what both together mean. */
+/** A status, an expression for the message, and what both together mean. */
 type Row = readonly [status: number, words: RegExp, answer: Answer];
 
 /**
- * What services mean by a status, where only their own words tell: one table a service. A new habit of a service is a line here;
- * what many services say alike stands in `http.ts`.
+ * What a status means if only the message of the service tells: one table per service. Messages that many services share are in
+ * `http.ts`.
  */
 const SERVICES: Readonly<Record<string, readonly Row[]>> = {
   anthropic: [
@@ -16,7 +16,7 @@ const SERVICES: Readonly<Record<string, readonly Row[]>> = {
   deepl: [[456, /./, 'quota.exhausted rate_limited']],
   github: [
     [405, /\bbase branch was modified\b|\bmerge already in progress\b/i, 'conflict transient'],
-    // Whether it can be merged is computed later, and a person may still approve.
+    // GitHub computes later whether it can be merged, and a person may still approve it.
     [405, /\bnot mergeable\b|\brequired status check|\bapproving review/i, 'conflict unknown'],
     [422, /\bwas submitted too quickly\b/i, 'throttled'],
   ],
@@ -37,7 +37,7 @@ const SERVICES: Readonly<Record<string, readonly Row[]>> = {
 const ROWS = Object.values(SERVICES).flat();
 const STATUSES = new Set(ROWS.map(([status]) => status));
 
-/** What the words of an answer mean with its status, if a service is known for it. */
+/** What a status means together with the message, if a service is known to send both. */
 export function byServiceWords(status: number, words: () => string): Answer | undefined {
   if (!STATUSES.has(status)) return undefined;
   return ROWS.find((row) => row[0] === status && row[1].test(words()))?.[2];

@@ -1,28 +1,28 @@
 import type { Milliseconds } from '../../duration.ts';
 import { plausible } from './times.ts';
 
-/** How much of a text is searched for a wait, in characters. */
+/** How many characters of a text are searched for a wait. */
 const LONGEST = 2_048;
 const MOST_LEADS = 16;
 
-/** Words after which a wait or a moment is named: "try again in", "retry-after:", "banned until", "resets at". */
+/** Words before a wait or a time: "try again in", "retry-after:", "banned until", "resets at". */
 const LEADS =
   /(?:\b(?:again|wait|available|access|back|back-?off|banned|blocked|locked|throttled|limited|refills?|renews?|resumes?|lifted|reset(?:s|ting)?)\b|(?<!\w)retry(?!ing)|FLOOD_WAIT_)/gi;
-/** A text about a limit may name its wait without such a word: "in 10 s", "for 5 minutes". */
+/** A text about a limit may name its wait without those words: "in 10 s", "for 5 minutes". */
 const PREPOSITIONS = /\b(?:in|after|for|every|within)\b/gi;
-/** What may stand between a lead and the wait. */
+/** What may stand between these words and the wait. */
 const FILLERS =
   /(?:[\s:="'(_-]|(?<![a-z])(?:in|after|for|until|till|at|on|by|of|about|around|approximately|least|another|up|to|is|will|be|time|the|this|next)(?![a-z])){0,12}/iy;
 
 /**
- * The wait that a text asks for in words, from its first such phrase that can be read: "try again in 7m12s", "wait 1 minute, 30
- * seconds", "until 2026-12-01 at 00:00 UTC". A moment is compared with `now` and counts as UTC unless it has a zone.
+ * The wait that a text asks for, from the first phrase that can be read: "try again in 7m12s", "wait 1 minute, 30 seconds", "until
+ * 2026-12-01 at 00:00 UTC". A time is compared with `now`, and is UTC unless it has a zone.
  */
 export function askedInWords(text: string, now: number): Milliseconds | undefined {
   return firstAfter(LEADS, text, now);
 }
 
-/** As `askedInWords`, of a text that is known to be about a limit, which names a wait in fewer words. */
+/** As `askedInWords`, for a text that is known to be about a limit. Such a text may name a wait in fewer words. */
 export function saidInWords(text: string, now: number): Milliseconds | undefined {
   return firstAfter(LEADS, text, now) ?? firstAfter(PREPOSITIONS, text, now);
 }
@@ -42,7 +42,7 @@ function firstAfter(leads: RegExp, whole: string, now: number): Milliseconds | u
   return undefined;
 }
 
-/** A number alone is seconds after "retry after" and in FLOOD_WAIT_42, if nothing is counted with it. */
+/** A number without a unit means seconds after "retry after" and in FLOOD_WAIT_42, unless another word follows the number. */
 function bareSeconds(lead: string, between: string, rest: string): number | undefined {
   const number = /^(\d{1,9}(?:\.\d{1,6})?)(?![\d.]*[ \t]*[\w%:/-])/.exec(rest)?.[1];
   const counts = lead === 'FLOOD_WAIT_' || /^[-_ ]?after\b/i.test(between);
@@ -94,7 +94,7 @@ const DATE =
   /(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(\d{4})-(\d\d)-(\d\d)|([a-z]{3})[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})|(\d{1,2})(?:st|nd|rd|th)?[ -]([a-z]{3})[a-z]{0,6}[ -](\d{4}))(?!\d)/iy;
 const TIME = /(?:T|,? (?:at )?)?(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:\s?([ap])\.?m\b\.?)?/iy;
 const ZONE = /\s?\(?(?:(Z|UTC|GMT)(?![+\-\w/])|([ECMP])([SD])T\b|(?:UTC|GMT)?([+-])(\d\d):?(\d\d)\b)/y;
-/** An abbreviation or name of a zone that is not known here. */
+/** An abbreviation or name of a zone that is not known. */
 const OTHER_ZONE = /\s?\(?(?:[A-Z]{2,5}\b|[A-Z][a-z]+\/[A-Z])/y;
 const EPOCH = /(\d{10}|\d{13})(?![\d.]\d|\d)/y;
 
@@ -139,7 +139,7 @@ function offsetOf(zone: RegExpExecArray | undefined): number {
   return zone?.[4] === undefined ? 0 : (zone[4] === '-' ? -1 : 1) * sum(0, zone[5], zone[6]);
 }
 
-/** What the expression, which is sticky, finds at this place. */
+/** The match of a sticky expression at this place. */
 function found(expression: RegExp, text: string, at: number): RegExpExecArray | undefined {
   expression.lastIndex = at;
   return expression.exec(text) ?? undefined;

@@ -1,6 +1,6 @@
 import type { Answer } from './verdict.ts';
 
-/** What a status means by itself. What is not in the table goes by its hundred. */
+/** What a status means by itself. A status that is not in the table is judged by its first digit. */
 const BY_STATUS: Readonly<Record<number, Answer>> = {
   401: 'auth.invalid',
   402: 'quota.exhausted',
@@ -20,14 +20,14 @@ const BY_STATUS: Readonly<Record<number, Answer>> = {
   // Shopify.
   430: 'throttled',
   431: 'too_large',
-  // Cosmos DB: ask again.
+  // Cosmos DB: retry.
   449: 'http.4xx transient',
-  // nginx: its client went away before there was an answer.
+  // nginx: the client disconnected before the response.
   499: { reason: 'http.4xx', kind: 'unknown', ambiguous: true },
   501: { reason: 'http.5xx', kind: 'permanent', ambiguous: false },
-  // Not taken on at all: overloaded, or nobody behind the proxy.
+  // The request was not accepted: the server is overloaded, or the proxy has no server.
   503: { reason: 'http.5xx', ambiguous: false },
-  // Limits of bandwidth and of load, of several hosts and services.
+  // Limits of bandwidth and load at several hosts and services.
   509: 'throttled',
   529: 'throttled',
   521: { reason: 'http.5xx', ambiguous: false },

@@ -4,13 +4,13 @@ import { type Readable, read } from './inspect.ts';
 export interface Status {
   readonly number: number;
   readonly field: string;
-  /** Whether an answer of the other side stands beside it. Without one it may be the application's own word. */
+  /** Whether it came with a response. Without one, the application may have set the status itself. */
   readonly answered: boolean;
 }
 
 const DIRECT = ['status', 'statusCode', 'httpStatus', 'httpStatusCode', 'error_code'] as const;
 
-/** Objects that hold a status, and under which names. */
+/** Objects that contain a status, and the names of its fields. */
 const NESTED = [
   ['response', ['status', 'statusCode', 'error_code']],
   ['$metadata', ['httpStatusCode']],
@@ -20,7 +20,7 @@ const NESTED = [
   ['output', ['statusCode']],
 ] as const;
 
-/** What stands beside a `code` that is an HTTP status. Without such a sign a number means eight other things. */
+/** Fields that show that a numeric `code` is an HTTP status. Other libraries use such numbers for other things. */
 const SIGNS = ['response', 'headers', 'isAxiosError', 'statusText', 'statusMessage', 'responseBody'] as const;
 
 export function statusOf(seen: Readable): Status | undefined {
@@ -55,7 +55,7 @@ function inMessage(seen: Readable): Status | undefined {
   return number === undefined ? undefined : { number, field: 'message', answered: true };
 }
 
-/** `RESOURCE_EXHAUSTED`: Google's JSON has the status in words beside the number. */
+/** Whether it is a word such as `RESOURCE_EXHAUSTED`, which Google's JSON has beside the number. */
 function isRpcName(status: unknown): boolean {
   return typeof status === 'string' && /^[A-Z]{2,}(?:_[A-Z]+)*$/.test(status);
 }
@@ -75,7 +75,7 @@ function httpNumber(value: unknown): number | undefined {
   return typeof value === 'string' && /^[345]\d\d$/.test(value) ? Number(value) : undefined;
 }
 
-/** Reason phrases, by which a bare number is known as a status. */
+/** Reason phrases. A number with its phrase is a status. */
 export const PHRASES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',

@@ -1,17 +1,17 @@
 import { LONGEST, type Milliseconds } from '../../duration.ts';
 
-/** A wait as it is reported: whole milliseconds, never negative. A longer one than ten years is those, which a person has to answer. */
+/** A wait in whole milliseconds, from 0 to ten years. A longer one becomes ten years, which needs a person. */
 export function bounded(ms: number): Milliseconds | undefined {
-  // No negative zero: JSON would not bring it back.
+  // Not a negative zero, because JSON does not keep it.
   return Number.isFinite(ms) && ms >= 0 ? Math.min(Math.ceil(ms), LONGEST) || 0 : undefined;
 }
 
-/** The same of a number whose unit was guessed: beyond ten years the guess was wrong. */
+/** As `bounded`, for a number whose unit is a guess. More than ten years means that the guess is wrong. */
 export function plausible(ms: number): Milliseconds | undefined {
   return ms <= LONGEST ? bounded(ms) : undefined;
 }
 
-/** `120` or `1.5`, and neither `1e3`, `+5` nor `120junk`. */
+/** Reads `120` or `1.5`, but not `1e3`, `+5` or `120junk`. */
 export function plainNumber(text: string): number | undefined {
   return /^\d{1,64}(?:\.\d{1,20})?$/.test(text) ? Number(text) : undefined;
 }
@@ -20,11 +20,11 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 
 const DAY = '(0[1-9]|[12]\\d|3[01])';
 const CLOCK = '([01]\\d|2[0-3]):([0-5]\\d):([0-5]\\d|60)';
-/** The preferred form, `Thu, 01 Jan 2026 00:02:00 GMT`, also with an offset as mail has it. */
+/** The preferred form, `Thu, 01 Jan 2026 00:02:00 GMT`, also with an offset as in mail. */
 const PREFERRED = new RegExp(
   `^[A-Z][a-z]{2}, ${DAY} ([A-Z][a-z]{2}) (\\d{4}) ${CLOCK} (?:GMT|UTC|([+-])(\\d\\d)(\\d\\d))$`,
 );
-/** `Thursday, 01-Jan-26 00:02:00 GMT`: the century is the one that is nearest. */
+/** `Thursday, 01-Jan-26 00:02:00 GMT`, read as the nearest such year. */
 const RFC_850 = new RegExp(`^[A-Z][a-z]{5,8}, ${DAY}-([A-Z][a-z]{2})-(\\d\\d) ${CLOCK} GMT$`);
 /** `Thu Jan  1 00:02:00 2026`, which is GMT; `Date.parse` reads it as local time. */
 const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ( [1-9]|0[1-9]|[12]\\d|3[01]) ${CLOCK} (\\d{4})$`);
@@ -75,7 +75,7 @@ export function spokenSpan(text: string): number | undefined {
   return sum;
 }
 
-/** A moment or a span as services write it into a "reset" header: told apart by their size. */
+/** The wait in a "reset" header. Some services give a time and others a span; the size of the number tells which. */
 export function resetIn(text: string, now: number): number | undefined {
   const number = plainNumber(text);
   if (number !== undefined) {

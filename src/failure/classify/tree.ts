@@ -1,14 +1,14 @@
 import { isList, read, readNumber } from './inspect.ts';
 import { Seen } from './seen.ts';
 
-/** One error of what was thrown, and what it wraps. */
+/** The thrown value or an error inside it, and what it wraps. */
 export interface Node {
   readonly seen: Seen;
-  /** Where it stands, such as `cause.` or `errors.0.`; empty for what was thrown itself. */
+  /** Its path, such as `cause.` or `errors.0.`. Empty for the thrown value itself. */
   readonly path: string;
-  /** What it wraps as its one cause, under any of the names that libraries have for it. */
+  /** Its causes, from `cause` and the other fields in which libraries keep one. */
   readonly causes: readonly Node[];
-  /** Errors that happened beside one another. */
+  /** Errors that happened together. */
   readonly together: readonly Node[];
 }
 
@@ -16,7 +16,7 @@ const DEEPEST = 10;
 const MOST_ERRORS = 100;
 const MOST_TOGETHER = 32;
 
-/** Where wrappers keep what they wrap. */
+/** Fields in which libraries keep the wrapped error. */
 const WRAPPED = [
   'original',
   'parent',
@@ -34,8 +34,8 @@ const WRAPPED = [
 ] as const;
 
 /**
- * What was thrown and all that it wraps: `cause`, the `errors` of an AggregateError, and the names that libraries have for
- * them. Each object once, at most ten levels and a hundred errors in all, whatever its getters make up.
+ * The thrown value and everything that it wraps: `cause`, the `errors` of an AggregateError, and the fields that libraries use
+ * instead. Each object appears once. There are at most ten levels and a hundred errors, even if getters make new ones.
  */
 export function treeOf(thrown: unknown): Node {
   const walk: Walk = { met: new Set([thrown]), left: MOST_ERRORS - 1 };
@@ -60,7 +60,7 @@ function grow(value: unknown, path: string, level: number, walk: Walk): Node {
     const inner = seen.get(name);
     if (inner !== undefined && isWorthReading(inner, false)) add(causes, inner, `${path}${name}.`, level, walk);
   }
-  // A list that was thrown is of errors that happened together, as the `errors` of an AggregateError are.
+  // A thrown array contains errors that happened together, like the `errors` of an AggregateError.
   const errors = isList(value) ? value : seen.get('errors');
   return { seen, path, causes, together: errors === undefined ? NONE : listed(errors, `${path}errors.`, level, walk) };
 }
@@ -72,12 +72,12 @@ function add(to: Node[], value: unknown, path: string, level: number, walk: Walk
   to.push(grow(value, path, level + 1, walk));
 }
 
-/** A cause may be a text; under the other names only objects are errors. */
+/** `cause` may be a string. In other fields, only objects count as errors. */
 function isWorthReading(value: unknown, isCause: boolean): boolean {
   return typeof value === 'string' ? isCause && value !== '' : typeof value === 'object' && value !== null;
 }
 
-/** The first members of a list, one by one: a Proxy of one, or one with an iterator of its own, may be endless. */
+/** The first elements of an array, read by index, because a Proxy or an own iterator may be endless. */
 function listed(list: unknown, path: string, level: number, walk: Walk): readonly Node[] {
   if (!isList(list)) return NONE;
   const nodes: Node[] = [];
@@ -89,7 +89,7 @@ function listed(list: unknown, path: string, level: number, walk: Walk): readonl
   return nodes;
 }
 
-/** The errors from the outermost to the innermost, level by level. */
+/** All errors, level by level, the outermost first. */
 export function* outermostFirst(root: Node): Generator<Node> {
   for (let level: readonly Node[] = [root]; level.length > 0; ) {
     yield* level;

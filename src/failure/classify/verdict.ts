@@ -3,8 +3,8 @@ import { REASONS, type Reason } from './reasons.ts';
 import type { Seen, Sort } from './seen.ts';
 
 /**
- * What a table says of a code: a reason, which has its kind in `reasons.ts`; or a reason and another kind, as in
- * `'quota.exhausted transient'`; or the same with a word about ambiguity.
+ * What a table says about a code. One of: a reason, whose kind is in `reasons.ts`; a reason and another kind, as in
+ * `'quota.exhausted transient'`; a whole verdict.
  */
 export type Answer = Reason | `${Reason} ${FailureKind}` | Verdict;
 
@@ -12,48 +12,48 @@ export interface Verdict {
   readonly reason: Reason;
   readonly kind?: FailureKind;
   readonly ambiguous?: boolean;
-  /** What it is instead if the other side asks for a wait. */
+  /** The answer instead of this one if the other side asks for a wait. */
   readonly ifWait?: Answer;
 }
 
 /** Codes or names, and what they mean. */
 export type Table = Readonly<Record<string, Answer>>;
 
-/** An answer, and where it was read. */
+/** A verdict, and where its evidence was read. */
 export interface Finding {
   readonly verdict: Verdict;
   /** The field that was read, such as `response.status`. */
   readonly field: string;
-  /** How sure: see `STRENGTHS`. Default `code`. */
+  /** How strong the evidence is. Default `code`. */
   readonly strength?: Strength;
 }
 
 /**
- * How much evidence weighs when an error and its cause say different things. A `status` is the answer of another side to the
- * very thing that was tried; a `code` is what a library or system calls it; a `message` is text that a program wrote; a `hint`
- * may be the wrapper's word for whatever happened; a `class` (TypeError) is all that is left.
+ * The strengths of evidence, the weakest first. They decide when an error and its cause disagree. `class`: only a class such as
+ * TypeError is known. `hint`: a general word that a wrapper may use for any failure. `message`: text. `code`: a code or name of a
+ * library or system. `status`: the response to the request itself. `said`: the error says explicitly whether to retry.
  */
 export const STRENGTHS = ['class', 'hint', 'message', 'code', 'status', 'said'] as const;
 export type Strength = (typeof STRENGTHS)[number];
 
-/** A family of errors: tables of what its codes and names mean, and where a table will not do, a way to read its shape. */
+/** A family of errors: tables of what its codes and names mean, and a function for what a table cannot express. */
 export interface Family {
   readonly name: string;
   /** Values of `code` that nothing else uses. They outrank an HTTP status: AWS answers 400 to throttling. */
   readonly vendorCodes?: Table;
   /** Names and classes that nothing else uses. They outrank an HTTP status. */
   readonly vendorNames?: Table;
-  /** Codes inside an answer's body, where they are strings. They outrank the answer's status. */
+  /** Codes in the body of a response, if they are strings. They outrank its status. */
   readonly bodyCodes?: Table;
-  /** Values of `code` that an HTTP status outranks: an error that has both came with an answer. */
+  /** Values of `code` that an HTTP status outranks. */
   readonly codes?: Table;
-  /** Values of `code` that tell little: whatever the message or a cause says in their stead is better. */
+  /** Values of `code` that say little. The message and a cause outrank them. */
   readonly vagueCodes?: Table;
-  /** Names and classes that tell little: a cause that tells more outranks them. */
+  /** Names and classes that say little. The message and a cause that says more outrank them. */
   readonly names?: Table;
-  /** Which sorts of errors its sense is asked about. Default: all but `answered` and `system`. */
+  /** For which sorts of errors `sense` is called. Default: all but `answered` and `system`. */
   readonly asked?: readonly Sort[];
-  /** Reads one error by its shape, before any table is asked. */
+  /** Recognises one error by its fields, before any table is looked up. */
   readonly sense?: (seen: Seen) => Finding | undefined;
 }
 
@@ -69,7 +69,7 @@ export function verdictOf(answer: Answer): Verdict {
 
 const PARSED = new Map<string, Verdict>();
 
-/** What a table says of a code, as a finding in the field where the code stood. */
+/** Looks up a code in a table. `field` is the field that has the code. */
 export function lookUp(table: Table, code: unknown, field: string, strength?: Strength): Finding | undefined {
   if ((typeof code !== 'string' && typeof code !== 'number') || !Object.hasOwn(table, code)) return undefined;
   return found(table[code] as Answer, field, strength);
@@ -79,7 +79,7 @@ export function found(answer: Answer, field: string, strength?: Strength): Findi
   return { verdict: verdictOf(answer), field, ...(strength !== undefined && { strength }) };
 }
 
-/** The kind of a verdict: its own word, else its reason's. */
+/** The kind of a verdict: its own, else that of its reason. */
 export function kindOf(verdict: Verdict): FailureKind {
   return verdict.kind ?? REASONS[verdict.reason].kind;
 }

@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, type Table } from '../verdict.ts';
 
-/** Time limits and aborts under the names that the platform and common helpers give them. */
+/** Time limits and aborts, by the names that the platform and common libraries use. */
 const NAMES: Table = {
   TimeoutError: 'timeout',
   AbortError: 'abort',
@@ -38,7 +38,7 @@ export const abort: Family = {
   sense: byDomException,
 };
 
-/** A DOMException says what it is by name; its `code` is an old number. */
+/** A DOMException is recognised by its name. Its `code` is a legacy number. */
 function byDomException(seen: Seen): Finding | undefined {
   if (seen.class !== 'DOMException' && seen.class !== 'QuotaExceededError') return undefined;
   switch (seen.name) {

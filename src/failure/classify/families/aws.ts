@@ -2,7 +2,7 @@ import { read } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Errors of AWS by name. Many come with the status 400, which says nothing. */
+/** Errors of AWS by name. Many have the status 400, which says nothing by itself. */
 const NAMES: Table = {
   Throttling: 'throttled',
   ThrottlingException: 'throttled',
@@ -155,7 +155,7 @@ const NAMES: Table = {
   InvalidClientException: 'auth.invalid',
 };
 
-/** Reasons inside a cancelled transaction; the most hopeful one speaks. */
+/** Reasons inside a cancelled transaction. If there are several, the one that a retry is most likely to solve counts. */
 const CANCELLED: Table = {
   TransactionConflict: 'db.serialization',
   ThrottlingError: 'throttled',
@@ -167,7 +167,7 @@ const CANCELLED: Table = {
 
 export const aws: Family = { name: 'aws', asked: ['answered', 'coded', 'bare'], bodyCodes: pick(NAMES), sense: byName };
 
-/** Only names that no other service uses for something else. */
+/** Names that no other service uses with another meaning. */
 function pick(names: Table): Table {
   return Object.fromEntries(
     Object.entries(names).filter(
@@ -194,7 +194,7 @@ function byName(seen: Seen): Finding | undefined {
     const known = lookUp(NAMES, name.slice(name.indexOf('#') + 1), field);
     if (known) return known;
   }
-  // A 400 of AWS by a name that is not known may be anything.
+  // A 400 of AWS with an unknown name may mean anything.
   const { status } = seen;
   if (status?.number === 400)
     return found(/Throttl|TooManyRequests|RateExceeded/.test(seen.name) ? 'throttled' : 'http.4xx unknown', 'name');
@@ -206,7 +206,7 @@ function isAws(seen: Seen): boolean {
     seen.get('$metadata') !== undefined ||
     seen.get('$fault') !== undefined ||
     seen.get('tryNextLink') !== undefined ||
-    // minio's client.
+    // The client of MinIO.
     seen.is('S3Error') ||
     (seen.get('requestId') !== undefined && seen.get('retryDelay') !== undefined)
   );

@@ -92,10 +92,10 @@ function byCode(seen: Seen): Finding | undefined {
   const coded =
     lookUp(CODES, seen.code, 'code') ??
     lookUp(CODES, readText(details, 'errorCode'), 'details.errorCode') ??
-    // Tables speak OData.
+    // Table storage uses OData.
     lookUp(CODES, readText(read(details, 'odataError'), 'code'), 'details.odataError.code');
   if (coded?.verdict.reason === 'data.parse' || coded?.verdict.reason === 'net.failed') {
-    // The client's own word. The answer's status, or the system's code below, says more.
+    // The client's own code. The status of the response, or the system's code in the cause, says more.
     return seen.status === undefined ? { ...coded, strength: 'hint' } : undefined;
   }
   return coded;

@@ -98,7 +98,7 @@ function byText(seen: Seen): Finding | undefined {
   if (!isBrowser(seen)) return undefined;
   const said = message.replace(CALL, '');
   const answer = TEXTS.find(([text]) => text.test(said))?.[1];
-  // What the page itself threw is the page's affair, and no fault of this code.
+  // The page itself threw it, so it is not a bug in this code.
   if (answer === undefined && /^(?:\w*Error: )/.test(said)) return found('unknown', 'message');
   return answer && found(answer, 'message');
 }

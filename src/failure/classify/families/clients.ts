@@ -1,21 +1,21 @@
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Clients that say with a code of their own what became of a request: undici, axios, got, follow-redirects, Bun. */
+/** Codes of HTTP clients: undici, axios, got, follow-redirects, Bun. */
 const CODES: Table = {
   UND_ERR_CONNECT_TIMEOUT: { reason: 'net.timeout', ambiguous: false },
   UND_ERR_HEADERS_TIMEOUT: 'net.timeout',
   UND_ERR_BODY_TIMEOUT: 'net.timeout',
   UND_ERR_SOCKET: 'net.reset',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'net.reset',
-  // Of an answer: the server had the request.
+  // The response is too large, so the server had the request.
   UND_ERR_RES_EXCEEDED_MAX_SIZE: { reason: 'too_large', ambiguous: true },
   UND_ERR_HEADERS_OVERFLOW: { reason: 'too_large', ambiguous: true },
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'code.bug',
   UND_ERR_INVALID_ARG: 'code.bug',
   UND_ERR_INVALID_RETURN_VALUE: 'code.bug',
   UND_ERR_NOT_SUPPORTED: 'not_implemented',
-  // Requests under way fail with it too.
+  // Requests that were already sent fail with it too.
   UND_ERR_DESTROYED: { reason: 'net.closed_client', ambiguous: true },
   UND_ERR_CLOSED: 'net.closed_client',
   UND_ERR_BPL_MISSING_UPSTREAM: 'net.failed',
@@ -32,7 +32,7 @@ const CODES: Table = {
   ERR_CACHE_ACCESS: 'fs.io',
   ETOOLARGE: 'too_large',
   EPARSE: 'data.parse',
-  // Bun and Deno name their network errors in words.
+  // Bun and Deno have words as codes of network errors.
   ConnectionRefused: 'net.refused',
   ConnectionClosed: 'net.reset',
   ConnectionReset: 'net.reset',
@@ -46,7 +46,7 @@ const CODES: Table = {
   EOPENBREAKER: { reason: 'api.unavailable', ambiguous: false },
 };
 
-/** What says that it ended, and not why. */
+/** Codes that do not say why the request ended. */
 const VAGUE: Table = {
   ERR_CANCELED: 'abort',
   ERR_ABORTED: 'abort',
@@ -83,7 +83,7 @@ const NAMES: Table = {
   ProtocolError: 'net.protocol',
 };
 
-/** Why a web socket was closed (RFC 6455), where somebody throws the event or copies its code. */
+/** Why a web socket was closed (RFC 6455). Some clients throw the event or copy its code. */
 const CLOSED: Table = {
   1001: 'net.reset',
   1002: 'net.protocol',
@@ -133,28 +133,28 @@ function byShape(seen: Seen): Finding | undefined {
     default:
       break;
   }
-  // superagent and needle: the time limit of the client, under a code that the system also has.
+  // superagent and needle: the client's time limit, with a code that the system uses for something else.
   if (seen.code === 'ECONNABORTED' && (seen.get('timeout') !== undefined || seen.get('errno') === 'ETIME')) {
     return found('net.timeout', 'code');
   }
   return undefined;
 }
 
-/** ws throws RangeErrors for what the other side sent. */
+/** ws throws RangeErrors for invalid data from the other side. */
 function byWebSocket(code: string): Finding {
   if (code.endsWith('_LENGTH') && code.startsWith('WS_ERR_UNSUPPORTED_')) return found('too_large', 'code');
   if (code === 'WS_ERR_TOO_MANY_BUFFERED_PARTS') return found('too_large', 'code');
   return found(code === 'WS_ERR_INVALID_UTF8' ? 'data.parse permanent' : 'net.protocol', 'code');
 }
 
-/** axios has one code for several things, and another for its time limit that the system has for resets. */
+/** axios uses ERR_BAD_RESPONSE for several failures, and for its time limit ECONNABORTED, which the system uses for resets. */
 function byAxios(seen: Seen): Finding | undefined {
   const { code, message } = seen;
   if (code === 'ECONNABORTED' && seen.get('errno') === undefined) {
     return found(message === 'Request aborted' ? 'abort' : 'net.timeout', 'code');
   }
   if (code !== 'ERR_BAD_RESPONSE' && code !== 'ERR_BAD_REQUEST') return undefined;
-  // Of an answer, or of a request, which was not sent then.
+  // `Content` is the size of the response. `Body` is the size of the request, which was then not sent.
   const [, which] = /^max(Content|Body)Length size of \d+ exceeded/.exec(message) ?? [];
   if (which !== undefined) return found({ reason: 'too_large', ambiguous: which === 'Content' }, 'message');
   if (message === 'stream has been aborted') return found('net.reset', 'message');

@@ -56,7 +56,7 @@ const ORACLE: Table = {
   'NJS-510': 'net.timeout',
 };
 
-/** Neo4j, from the most exact beginning of its code. */
+/** Neo4j, by the beginning of its code, the most exact first. */
 const NEO4J: readonly (readonly [prefix: string, answer: Answer])[] = [
   ['Neo.TransientError.Transaction.DeadlockDetected', 'db.serialization'],
   ['Neo.TransientError.Transaction.LockClientStopped', 'db.locked'],
@@ -108,7 +108,7 @@ const NAMES: Table = {
   RateLimitedError: 'throttled',
 };
 
-/** ClickHouse, by the name of its code. */
+/** ClickHouse, by the names of its codes. */
 const CLICKHOUSE: Table = {
   UNKNOWN_TABLE: 'db.schema',
   UNKNOWN_DATABASE: 'db.schema',

@@ -2,9 +2,9 @@ import type { Seen } from '../seen.ts';
 import { type Answer, type Finding, found } from '../verdict.ts';
 
 /**
- * How the names of errors end, in libraries that nobody has told us of. A name is a hint: a code, a status, a message that is
- * understood, and whatever a cause says are all better. What would be permanent is only taken from names that cannot mean
- * anything else; a host, a server or a broker that was "not found" may come back.
+ * How error names end in libraries that have no family. A name is only a hint: a code, a status, a recognised message and a cause
+ * all outrank it. Only names that cannot mean anything else are permanent, because a host, a server or a broker that was "not
+ * found" may come back.
  */
 const ENDINGS: readonly (readonly [ending: RegExp, answer: Answer])[] = [
   [/(?:Timeout|TimedOut|DeadlineExceeded)(?:Error|Exception)?$/, 'timeout'],

@@ -1,9 +1,9 @@
 import type { Seen } from '../seen.ts';
 import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** FTP replies (RFC 959). A 4 means later and a 5 means never, whatever the same number means in HTTP. */
+/** FTP replies (RFC 959). 4xx is transient and 5xx is permanent, unlike in HTTP. */
 const FTP: Table = {
-  // The transfer was cut, or the control connection is being closed.
+  // The transfer was interrupted, or the server closes the control connection.
   421: { reason: 'ftp.4xx', ambiguous: true },
   426: { reason: 'ftp.4xx', ambiguous: true },
   450: 'fs.locked',
@@ -21,7 +21,7 @@ const FTP: Table = {
   553: 'fs.invalid',
 };
 
-/** Status codes of SFTP. ssh2-sftp-client has them as numbers, or as names. */
+/** Status codes of SFTP. ssh2-sftp-client gives them as numbers or names. */
 const SFTP: Table = {
   2: 'fs.not_found',
   3: 'fs.permission',
@@ -44,7 +44,7 @@ const SFTP_NAMES: Table = {
   ERR_BAD_AUTH: 'auth.invalid',
 };
 
-/** What ssh2 says of a connection, where it has no code. */
+/** Messages of ssh2 about a connection, if it gives no code. */
 const SSH_LEVELS: Table = {
   'client-authentication': 'auth.invalid',
   'client-timeout': { reason: 'net.timeout', ambiguous: false },
@@ -66,7 +66,7 @@ export const files: Family = {
 function byReply(seen: Seen): Finding | undefined {
   if (typeof seen.code === 'number') {
     if (seen.is('FTPError')) return found(byFtp(seen.code, seen.message), 'code');
-    // A status of SFTP is below 32 and stands without a system's number beside it.
+    // A status of SFTP is below 32 and comes without `errno`.
     if (isSftp(seen)) return lookUp(SFTP, seen.code, 'code');
   }
   const level = seen.get('level');
@@ -75,7 +75,7 @@ function byReply(seen: Seen): Finding | undefined {
 
 function bySsh(level: string, seen: Seen): Finding | undefined {
   if (seen.message.startsWith('Host denied')) return found('tls.certificate', 'message');
-  // The socket's own code says more than "client-socket".
+  // The code of the socket says more than "client-socket".
   return typeof seen.code === 'string' && /^E[A-Z]+$/.test(seen.code) ? undefined : lookUp(SSH_LEVELS, level, 'level');
 }
 
@@ -91,7 +91,7 @@ function isSftp(seen: Seen): boolean {
   );
 }
 
-/** What an FTP reply means: some of its numbers stand for several things, told apart by its text. */
+/** What an FTP reply means. Some numbers have several meanings, and the text tells which. */
 export function byFtp(reply: number, text: string): Answer {
   if (reply === 550) {
     if (/\b(?:no such|not found|does ?n.t exist|cannot find)/i.test(text)) return 'fs.not_found';

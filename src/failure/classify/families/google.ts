@@ -1,6 +1,6 @@
 import type { Family, Table } from '../verdict.ts';
 
-/** Reasons of Google's APIs. A 403 of theirs is as often a limit as a missing right. */
+/** Reasons of Google's APIs. Their 403 is as often a rate limit as a missing permission. */
 const REASONS: Table = {
   rateLimitExceeded: 'throttled',
   userRateLimitExceeded: 'throttled',

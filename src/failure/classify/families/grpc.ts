@@ -43,7 +43,7 @@ const GRPC_NAMES: readonly string[] = [
   'UNAUTHENTICATED',
 ];
 
-/** nice-grpc and Connect name their codes in words, in one case or another. */
+/** nice-grpc and Connect give the names of codes, in upper or lower case. */
 const BY_NAME: Table = Object.fromEntries(GRPC_NAMES.map((name, code) => [name, GRPC_ANSWERS[code] as Answer]));
 
 export const grpc: Family = { name: 'grpc', asked: ['coded', 'numbered'], sense: byCode };
@@ -54,7 +54,7 @@ function byCode(seen: Seen): Finding | undefined {
     if (code < 1 || code > 16 || !isCall(seen, code)) return undefined;
     return found(more(seen, code) ?? (GRPC_ANSWERS[code] as Answer), 'code');
   }
-  // google.rpc.Status as REST gives it, Firestore's web client, Twirp.
+  // google.rpc.Status in REST, Firestore's web client, Twirp.
   if (
     typeof code !== 'string' ||
     !seen.is(
@@ -75,7 +75,7 @@ function byCode(seen: Seen): Finding | undefined {
   return Object.hasOwn(BY_NAME, name) ? found(BY_NAME[name] as Answer, 'code') : undefined;
 }
 
-/** The number alone is also an exit code, a status of SFTP, Kafka or MongoDB: the call must be seen. */
+/** Whether the error is from a gRPC call. The number alone may also be an exit code or a code of SFTP, Kafka or MongoDB. */
 function isCall(seen: Seen, code: number): boolean {
   const { message } = seen;
   if (message.startsWith(`${code} ${GRPC_NAMES[code]}:`)) return true;
@@ -88,13 +88,16 @@ function isCall(seen: Seen, code: number): boolean {
   );
 }
 
-/** gRPC calls its own limit of size a used-up resource. What was received was an answer, so the call had its effect. */
+/**
+ * gRPC reports a message that is too large as RESOURCE_EXHAUSTED. If it was received, it is the response, so the effect may have
+ * happened.
+ */
 function tooLarge(message: string): Answer | undefined {
   const [, way] = /\b(received|send|sent)\b.*\blarger than\b/i.exec(message) ?? [];
   return way === undefined ? undefined : { reason: 'too_large', ambiguous: /received/i.test(way) };
 }
 
-/** What a message alone means that begins as those of gRPC do: `14 UNAVAILABLE: …`. */
+/** The answer for a message that begins like those of gRPC: `14 UNAVAILABLE: …`. */
 export function byGrpcMessage(message: string): Answer | undefined {
   const match = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(message);
   const code = Number(match?.[1]);
@@ -102,14 +105,14 @@ export function byGrpcMessage(message: string): Answer | undefined {
   return (code === 8 ? tooLarge(message) : undefined) ?? GRPC_ANSWERS[code];
 }
 
-/** What the text tells beyond the code. */
+/** The answer if the text says more than the code. */
 function more({ message }: Seen, code: number): Answer | undefined {
   if (code === 8) return tooLarge(message);
   if (code === 13 && /\bRST_STREAM\b/.test(message)) return 'net.reset';
   if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(message)) {
     return 'grpc.unavailable';
   }
-  // The connection was lost after the call had been sent.
+  // The connection was lost after the call was sent.
   if (
     code === 14 &&
     /\b(?:dropped|reset|EPIPE|ECONNRESET|GOAWAY|RST_STREAM|closed|closing|removed|keepalive|error reading)\b/i.test(

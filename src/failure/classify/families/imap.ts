@@ -2,7 +2,7 @@ import { read } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Response codes of IMAP servers (RFC 5530 and the extensions around it). */
+/** Response codes of IMAP servers (RFC 5530 and extensions). */
 const RESPONSE_CODES: Table = {
   UNAVAILABLE: 'imap.unavailable',
   SERVERBUG: 'imap.unavailable',
@@ -33,7 +33,7 @@ const RESPONSE_CODES: Table = {
   REFERRAL: 'imap.no',
 };
 
-/** imapflow's and node-imap's own codes. */
+/** Codes of imapflow and node-imap themselves. */
 const CODES: Table = {
   NoConnection: 'net.reset',
   ClosedAfterConnectText: 'net.reset',
@@ -48,7 +48,7 @@ const CODES: Table = {
   MissingServerExtension: 'not_implemented',
 };
 
-/** Response codes of POP3 (RFC 2449 and 3206), which stand before the text. */
+/** Response codes of POP3 (RFC 2449 and 3206). The text follows them. */
 const POP3: Table = {
   'IN-USE': 'imap.in_use',
   'LOGIN-DELAY': 'throttled',
@@ -59,7 +59,7 @@ const POP3: Table = {
 
 const TOO_MANY =
   /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl|\bback-?off time\b/i;
-/** A server that asks to come back later; the protocol has only NO for it. */
+/** Texts with which a server asks to retry later. The protocol has only NO for that. */
 const LATER =
   /\b(?:try|retry|come back)(?: again)? (?:later|in|after)\b|\btemporar|\bserver (?:is )?busy\b|\bnot connected\b|\b(?:service|server|mailbox|system) (?:is )?(?:currently )?unavailable\b/i;
 const BAD_LOGIN =
@@ -73,9 +73,9 @@ function byResponse(seen: Seen): Finding | undefined {
   if (code === undefined && status === undefined && seen.get('authenticationFailed') !== true)
     return bySource(seen) ?? byPop3(seen);
   const text = (seen.text('responseText') ?? seen.message).slice(0, 1_024);
-  // A limit is told in the text, whatever code stands beside it.
+  // A text about a limit wins over the code.
   if (TOO_MANY.test(text)) return found('throttled', 'responseText');
-  // An alert has no meaning of its own: its text has.
+  // ALERT is not in the table, because its text has the meaning.
   const known = lookUp(RESPONSE_CODES, code?.toUpperCase(), 'serverResponseCode');
   if (known) return known;
   if (seen.get('authenticationFailed') === true || BAD_LOGIN.test(text))
@@ -86,7 +86,7 @@ function byResponse(seen: Seen): Finding | undefined {
   return status === 'NO' ? found('imap.no', 'responseStatus') : undefined;
 }
 
-/** node-imap tells by `source` whether it was the socket, the login, or a time limit; the text may name a code. */
+/** In node-imap, `source` says whether the socket, the login or a time limit failed. The text may contain a code. */
 function bySource(seen: Seen): Finding | undefined {
   const source = seen.get('source');
   const code = seen.get('textCode');

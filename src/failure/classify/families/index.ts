@@ -27,7 +27,7 @@ import { sqlite } from './sqlite.ts';
 import { system } from './system.ts';
 import { tokens, validators } from './validators.ts';
 
-/** Every family, in the order in which their senses are asked. Where two tables have the same code, the earlier one speaks. */
+/** Every family, in the order in which `sense` is called. If two tables have the same code, the earlier one wins. */
 export const FAMILIES: readonly Family[] = [
   ...[processes, system, network, mysql, postgres, prisma, sqlite, mssql, mongodb, redis, databases],
   ...[aws, azure, grpc, smtp, imap, files, kafka, amqp, nats, slack, chat, meta, graphql, browsers],
@@ -35,7 +35,7 @@ export const FAMILIES: readonly Family[] = [
   ...[models, payments, business, microsoft, google, search, oauth],
 ];
 
-/** What a code or name means, and the family that says so. */
+/** What a code or name means, and the family whose table has it. */
 export interface Entry {
   readonly answer: Answer;
   readonly family: string;
@@ -62,7 +62,7 @@ export const NAMES = joined('names');
 
 const ASKED: readonly Sort[] = ['coded', 'numbered', 'bare'];
 
-/** The families that read a shape, by the sort of error that they know. */
+/** The families with a `sense`, by the sorts of errors for which it is called. */
 export const SENSES = Object.fromEntries(
   SORTS.map((sort) => [
     sort,

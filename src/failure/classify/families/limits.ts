@@ -1,6 +1,6 @@
 import { type Family, found, type Table } from '../verdict.ts';
 
-/** Limiters, breakers, bulkheads and locks inside the program. */
+/** Rate limiters, circuit breakers, bulkheads and locks inside the program. */
 const NAMES: Table = {
   RateLimitError: 'throttled',
   RateLimitExceeded: 'throttled',
@@ -31,7 +31,7 @@ export const limits: Family = {
   },
   names: NAMES,
   sense(seen) {
-    // rate-limiter-flexible throws its result.
+    // rate-limiter-flexible throws its result object.
     if (seen.number('msBeforeNext') !== undefined && seen.get('remainingPoints') !== undefined) {
       return found('throttled', 'msBeforeNext');
     }

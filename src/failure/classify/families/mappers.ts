@@ -79,7 +79,7 @@ const PRISMA_NAMES: Table = {
   PrismaClientRustPanicError: 'db.internal',
 };
 
-/** Sequelize, TypeORM, Knex, Objection, MikroORM, Bookshelf: what they say themselves. What they wrap says more. */
+/** Errors of Sequelize, TypeORM, Knex, Objection, MikroORM and Bookshelf. The error of the driver that they wrap says more. */
 const NAMES: Table = {
   SequelizeUniqueConstraintError: 'db.unique',
   SequelizeForeignKeyConstraintError: 'db.constraint',
@@ -147,7 +147,7 @@ function byPrisma(seen: Seen): Finding | undefined {
   return found(/Authentication failed/.test(seen.message) ? 'auth.invalid' : 'db.connection unknown', 'name', 'hint');
 }
 
-/** Their words for what the driver below them knows better. */
+/** Names that say less than the driver's error that they wrap. */
 const VAGUE: Table = {
   SequelizeConnectionError: 'db.connection',
   SequelizeConnectionRefusedError: 'net.refused',
@@ -162,7 +162,7 @@ const VAGUE: Table = {
   SequelizeInvalidConnectionError: 'validation',
 };
 
-/** A raw query: the database's own code stands beside Prisma's. */
+/** A raw query of Prisma, which also has the database's own code. */
 function byRawQuery(seen: Seen): Finding {
   const state = seen.in('meta', 'code');
   const answer = typeof state === 'string' && state.length === 5 ? answerFor(state) : undefined;

@@ -2,7 +2,7 @@ import { readNumber } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Kafka's errors by type, as kafkajs and node-rdkafka name them. */
+/** Kafka's errors, by the names of kafkajs and node-rdkafka. */
 const KAFKA: Table = {
   UNKNOWN: 'mq.unavailable unknown',
   OFFSET_OUT_OF_RANGE: 'validation',
@@ -111,7 +111,7 @@ const RDKAFKA: Table = {
   [-194]: 'mq.connection',
 };
 
-/** Reply codes of AMQP 0-9-1. 404 and 503 look like HTTP and are not. */
+/** Reply codes of AMQP 0-9-1. 404 and 503 are not those of HTTP. */
 const AMQP: Table = {
   311: 'too_large',
   312: 'not_found',
@@ -195,7 +195,7 @@ function byKafka(seen: Seen): Finding | undefined {
   if (seen.name.startsWith('KafkaJS')) {
     const typed = lookUp(KAFKA, seen.get('type'), 'type');
     if (typed) return typed;
-    // Its own complaint about what it was given. With a cause it is a wrapper for whatever it would not repeat.
+    // Without a cause it is about invalid arguments. With a cause it wraps any error that kafkajs does not retry.
     if (seen.name === 'KafkaJSNonRetriableError' && seen.get('cause') == null && seen.get('originalError') == null)
       return found('explicit.permanent', 'name');
     return seen.name === 'KafkaJSSASLAuthenticationError' ? found('auth.invalid', 'name') : undefined;
@@ -220,7 +220,7 @@ function byAmqp(seen: Seen): Finding | undefined {
   if (seen.message.startsWith('Handshake terminated'))
     return found(said?.[1] === '403' ? 'auth.invalid' : 'mq.rejected', 'message');
   const number = seen.number('code') ?? (said === null ? undefined : Number(said[1]));
-  // A queue that was declared otherwise is a conflict; one that is full or a message not acknowledged in time is not.
+  // 406 is also sent for a message that was not acknowledged in time, not only for a queue that was declared differently.
   return lookUp(AMQP, number, 'code');
 }
 
@@ -232,7 +232,7 @@ function byNats(seen: Seen): Finding | undefined {
     const status = readNumber(seen.get('error'), 'code') ?? seen.number('code');
     return status === 503 ? found('mq.unavailable', 'code') : status === 404 ? found('not_found', 'code') : undefined;
   }
-  // mqtt.js refuses with the broker's number.
+  // mqtt.js gives the broker's number.
   if (typeof seen.code === 'number' && /^Connection refused: /.test(seen.text('message') ?? ''))
     return lookUp(MQTT, seen.code, 'code');
   return undefined;

@@ -2,7 +2,7 @@ import { read } from '../inspect.ts';
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Codes of the MongoDB server. Its 13 is a missing right; in gRPC 13 is an internal error. */
+/** Codes of the MongoDB server. 13 is a missing permission here and an internal error in gRPC. */
 const NUMBERS: Table = {
   2: 'validation',
   6: 'db.connection',
@@ -33,7 +33,7 @@ const NUMBERS: Table = {
   85: 'conflict',
   86: 'conflict',
   89: 'db.connection',
-  // While it shuts down or steps down, a write that has begun may have been done.
+  // While the server shuts down or steps down, a write that has begun may have its effect.
   91: { reason: 'db.unavailable', ambiguous: true },
   96: 'db.internal',
   98: 'db.locked',
@@ -147,7 +147,7 @@ function byNumber(seen: Seen): Finding | undefined {
   if (/^MongoNetwork/.test(seen.name) && seen.get('beforeHandshake') === true) {
     return found({ reason: 'db.connection', ambiguous: false }, 'name');
   }
-  // Nothing was sent: no server could be chosen.
+  // No server could be selected, so nothing was sent.
   if (seen.name === 'MongoServerSelectionError' || seen.name === 'MongooseServerSelectionError') {
     return found({ reason: 'db.connection', ambiguous: false }, 'name');
   }

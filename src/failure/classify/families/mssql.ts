@@ -93,7 +93,7 @@ const NUMBERS: Table = {
   49920: 'throttled',
 };
 
-/** tedious's and mssql's codes, where the server gave no number. */
+/** Codes of tedious and mssql, if the server gave no number. */
 const CODES: Table = {
   ELOGIN: 'auth.invalid',
   EINSTLOOKUP: 'net.dns',
@@ -122,7 +122,7 @@ function byNumber(seen: Seen): Finding | undefined {
     number !== undefined &&
     (seen.get('state') !== undefined || seen.get('class') !== undefined || seen.get('serverName') !== undefined);
   if (fromServer) return lookUp(NUMBERS, number, 'number');
-  // Its time limit of a request; c-ares has the same code for a name that could not be resolved in time.
+  // The time limit of a request. c-ares uses the same code for a name that was not resolved in time.
   if (seen.code !== 'ETIMEOUT' || seen.syscall !== '' || !seen.is(...CLASSES)) return undefined;
   return lookUp(
     { ETIMEOUT: seen.is('ConnectionError') ? { reason: 'db.connection', ambiguous: false } : 'db.timeout' },

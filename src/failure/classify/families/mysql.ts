@@ -2,7 +2,7 @@ import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 import { answerFor } from './postgres.ts';
 
-/** Numbers of MySQL and MariaDB. */
+/** Error numbers of MySQL and MariaDB. */
 const NUMBERS: Table = {
   1005: 'db.schema',
   1007: 'conflict',
@@ -92,12 +92,12 @@ const NUMBERS: Table = {
   3819: 'db.constraint',
   4025: 'db.constraint',
   8002: 'db.serialization',
-  // ProxySQL found no server in time.
+  // ProxySQL: no server became available in time.
   9001: 'db.unavailable',
   9007: 'db.serialization',
 };
 
-/** The drivers' own codes, and server codes for which they have no number beside. */
+/** Codes of the drivers, and codes of the server that come without a number. */
 const CODES: Table = {
   PROTOCOL_CONNECTION_LOST: 'db.connection',
   PROTOCOL_SEQUENCE_TIMEOUT: 'db.timeout',

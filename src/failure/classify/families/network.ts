@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Names that could not be resolved: getaddrinfo's and c-ares's. ETIMEOUT (not ETIMEDOUT) is c-ares. */
+/** DNS errors of getaddrinfo and c-ares. ETIMEOUT (not ETIMEDOUT) is from c-ares. */
 const DNS: Table = {
   ENOTFOUND: 'net.dns',
   EAI_AGAIN: 'net.dns',
@@ -27,7 +27,7 @@ const DNS: Table = {
   ECANCELLED: 'abort',
 };
 
-/** What OpenSSL and Node say of certificates. */
+/** Codes of OpenSSL and Node about certificates. */
 const CERTIFICATES: Table = {
   CERT_HAS_EXPIRED: 'tls.certificate',
   CERT_NOT_YET_VALID: 'tls.certificate',
@@ -82,7 +82,7 @@ const HTTP: Table = {
   ERR_INVALID_URL_SCHEME: 'validation',
 };
 
-/** Why the peer closed an HTTP/2 stream; Node says it only in the message. */
+/** Why the peer closed an HTTP/2 stream. Node gives the code only in the message. */
 const HTTP2: Table = {
   NGHTTP2_ENHANCE_YOUR_CALM: 'throttled',
   NGHTTP2_REFUSED_STREAM: { reason: 'net.reset', ambiguous: false },
@@ -98,14 +98,14 @@ export const network: Family = {
   name: 'network',
   asked: ['system', 'coded'],
   codes: { ...DNS, ...CERTIFICATES, ...HTTP },
-  // What was pending when the session ended; the cause says why it did.
+  // The session ended while the request was pending. The cause says why.
   vagueCodes: { ERR_HTTP2_STREAM_CANCEL: 'abort' },
   sense: byPrefix,
 };
 
 function byPrefix({ code, message }: Seen): Finding | undefined {
   if (typeof code !== 'string' || code.length < 5) return undefined;
-  // What cannot be read is an answer, so the server had the request.
+  // The response cannot be read, so the server had the request.
   if (code.startsWith('HPE_'))
     return found({ reason: code === 'HPE_HEADER_OVERFLOW' ? 'too_large' : 'net.protocol', ambiguous: true }, 'code');
   if (code.startsWith('ERR_HTTP2_')) {
@@ -113,7 +113,7 @@ function byPrefix({ code, message }: Seen): Finding | undefined {
     return lookUp(HTTP2, why, 'message');
   }
   if (!code.startsWith('ERR_SSL_') || Object.hasOwn(CERTIFICATES, code)) return undefined;
-  // Alerts that speak of a certificate: ours is expired, revoked, unknown or missing.
+  // Alerts about our certificate: it is expired, revoked, unknown or missing.
   if (!code.endsWith('_CERTIFICATE_REQUIRED') && /_ALERT_(?:BAD_|UNKNOWN_CA|.*CERTIFICATE)/.test(code))
     return found('tls.certificate', 'code');
   return found('tls.handshake', 'code');

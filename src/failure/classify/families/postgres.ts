@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
 
-/** SQLSTATEs that say more than their class. */
+/** SQLSTATEs whose meaning differs from that of their class. */
 const SQLSTATES: Table = {
   '08P01': 'net.protocol',
   '08001': { reason: 'db.connection', ambiguous: false },
@@ -61,7 +61,7 @@ const SQLSTATES: Table = {
   IM002: 'validation',
 };
 
-/** The first two characters: the class of a state (PostgreSQL's appendix A; the standard's for other databases). */
+/** Classes of SQLSTATEs, by their first two characters (PostgreSQL's appendix A, and the SQL standard for other databases). */
 const CLASSES: Table = {
   '08': 'db.connection',
   '0A': 'not_implemented',
@@ -88,7 +88,7 @@ const CLASSES: Table = {
   XX: 'db.internal',
 };
 
-/** What stands beside a SQLSTATE. Without such a sign five digits may be anything. */
+/** Fields that show that a code is a SQLSTATE. Five digits alone may mean anything. */
 const SIGNS = [
   'severity',
   'routine',
@@ -103,7 +103,7 @@ const SIGNS = [
 
 export const postgres: Family = {
   name: 'postgres',
-  // postgres.js and node-postgres, where the server did not come to speak.
+  // Codes of postgres.js and node-postgres themselves.
   vendorCodes: {
     CONNECTION_CLOSED: 'db.connection',
     CONNECTION_ENDED: 'net.closed_client',
@@ -118,12 +118,12 @@ export const postgres: Family = {
   sense: bySqlState,
 };
 
-/** States under which poolers report something else: a violated protocol, an internal error, a failure of the system. */
+/** SQLSTATEs that poolers use for other failures, so that only the message says what happened. */
 const VAGUE_STATES = /^(?:08P01|08000|08006|XX000|58\d{3}|57000)$/;
 
 /**
- * What PgBouncer, Supavisor, Odyssey, PgCat, Pgpool and Neon say. First what they say before the statement has reached a server,
- * then what they say when they lost that server, of which the statement may have been done.
+ * Messages of PgBouncer, Supavisor, Odyssey, PgCat, Pgpool and Neon. First those before the statement reached a server, then those
+ * after they lost the server, when the statement may have had its effect.
  */
 const POOLERS: readonly (readonly [RegExp, Answer])[] = [
   [
@@ -164,7 +164,7 @@ function bySqlState(seen: Seen): Finding | undefined {
   return answer && found(answer, 'sqlState');
 }
 
-/** What a SQLSTATE means: itself, else its class. */
+/** What a SQLSTATE means, or else its class. */
 export function answerFor(state: string): Answer | undefined {
   if (!isSqlState(state)) return undefined;
   return SQLSTATES[state] ?? CLASSES[state.slice(0, 2)];

@@ -21,7 +21,7 @@ export const processes: Family = {
   sense: byEnd,
 };
 
-/** How a child process ended, as Node, execa, zx, tinyexec and others tell it. */
+/** How a child process ended, in errors of Node, execa, zx, tinyexec and others. */
 function byEnd(seen: Seen): Finding | undefined {
   const exitCode = seen.number('exitCode');
   const signal = signalOf(seen);
@@ -29,10 +29,10 @@ function byEnd(seen: Seen): Finding | undefined {
   if (seen.get('timedOut') === true) return found('timeout', 'timedOut');
   if (seen.get('isMaxBuffer') === true) return found('process.max_buffer', 'isMaxBuffer');
   if (seen.get('isCanceled') === true || seen.get('isTerminated') === 'canceled') return found('abort', 'isCanceled');
-  // What kept it from starting, or a limit of spawnSync, has a code in words.
+  // A failure to start, or a limit of spawnSync, has a string as its code.
   if (typeof seen.code === 'string' && seen.code !== '') return lookUp(AT_SPAWN, seen.code, 'code');
   if (typeof signal === 'string' && /^SIG[A-Z0-9]+$/.test(signal)) {
-    // Node itself killed it, which exec and spawnSync do when their time limit is over.
+    // Node killed it itself: exec and spawnSync do that when their time limit is reached.
     if (seen.get('killed') === true && signal === 'SIGTERM' && seen.get('cmd') !== undefined)
       return found('timeout', 'killed');
     return found(reasonOfSignal(signal), 'signal');
@@ -43,11 +43,11 @@ function byEnd(seen: Seen): Finding | undefined {
   return found(reasonOfExit(number), field);
 }
 
-/** The signal that ended it; null where it ended by itself. */
+/** The signal that ended the process. Null if no signal did. */
 function signalOf(seen: Seen): unknown {
   for (const name of ['signal', 'signalCode', 'signalName']) {
     const signal = seen.get(name);
-    // An AbortSignal is no signal of the system.
+    // `signal` may also be an AbortSignal.
     if (signal === null || typeof signal === 'string') return signal;
   }
   return undefined;

@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Family, type Finding, found, type Table } from '../verdict.ts';
 
-/** Faults of the code itself, under the codes that Node gives them. */
+/** Node's codes for bugs in the program. */
 const CODES: Table = {
   MODULE_NOT_FOUND: 'code.bug',
   ERR_MODULE_NOT_FOUND: 'code.bug',
@@ -36,12 +36,12 @@ const CODES: Table = {
   ERR_UNKNOWN_SIGNAL: 'code.bug',
   ERR_CRYPTO_INVALID_STATE: 'code.bug',
   ERR_CRYPTO_HASH_FINALIZED: 'code.bug',
-  // Data that cannot be read, whatever is tried.
+  // Invalid data, which a retry does not change.
   ERR_ENCODING_INVALID_ENCODED_DATA: 'data.parse permanent',
   ERR_ENCODING_NOT_SUPPORTED: 'data.parse permanent',
   Z_DATA_ERROR: 'data.parse permanent',
   Z_NEED_DICT: 'data.parse permanent',
-  // Cut short on its way, or for good.
+  // Incomplete data: the transfer was interrupted, or the data itself is incomplete.
   Z_BUF_ERROR: 'data.parse',
   Z_MEM_ERROR: 'resource.memory transient',
   Z_STREAM_ERROR: 'code.bug',
@@ -50,7 +50,7 @@ const CODES: Table = {
   ERR_PARSE_ARGS_INVALID_OPTION_VALUE: 'validation',
 };
 
-/** Classes of the language. Only what is left counts them: several clients throw TypeError for the network. */
+/** Classes of the language. They count only if nothing else recognises the error: clients throw TypeError for network errors. */
 const CLASSES: Table = {
   TypeError: 'code.bug',
   ReferenceError: 'code.bug',
@@ -68,17 +68,16 @@ export const programming: Family = {
   sense: byPrefix,
 };
 
-/** Node's own complaints about arguments, states and cryptography. */
+/** Node's errors about invalid arguments and cryptography, and those of csv-parse. */
 function byPrefix({ code }: Seen): Finding | undefined {
   if (typeof code !== 'string') return undefined;
-  // csv-parse.
   if (code.startsWith('CSV_'))
     return found(/^CSV_(?:INVALID_OPTION|OPTION_)/.test(code) ? 'code.bug' : 'data.parse', 'code');
   if (!code.startsWith('ERR_')) return undefined;
   if (code.startsWith('ERR_INVALID_') && !/^ERR_INVALID_(?:URL|PROTOCOL|DOMAIN)/.test(code))
     return found('code.bug', 'code');
   if (code.startsWith('ERR_OSSL_')) {
-    // A key or text that is not what it was said to be; what else OpenSSL refuses is a wrong call.
+    // A key or data in another format than expected. All other errors of OpenSSL are wrong calls.
     return found(
       /BAD_DECRYPT|BAD_|DECODE|PARSE|NO_START_LINE|UNSUPPORTED|WRONG/.test(code) ? 'data.parse permanent' : 'code.bug',
       'code',
@@ -87,7 +86,7 @@ function byPrefix({ code }: Seen): Finding | undefined {
   return undefined;
 }
 
-/** What is left: a class of the language. */
+/** Recognises an error by its class if nothing else did. */
 export function byClass(seen: Seen): Finding | undefined {
   const name = Object.hasOwn(CLASSES, seen.name) ? seen.name : seen.class;
   const answer = Object.hasOwn(CLASSES, name) ? CLASSES[name] : undefined;

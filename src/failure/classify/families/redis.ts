@@ -53,7 +53,7 @@ const NAMES: Table = {
   ExecutionError: 'db.locked',
 };
 
-/** Texts after the word ERR, for which Redis has no word of its own. */
+/** Texts after the word ERR, which Redis uses for many failures. */
 const ERRORS: readonly (readonly [RegExp, Parameters<typeof found>[0]])[] = [
   [/^ERR max number of clients/, { reason: 'db.connection', ambiguous: false }],
   [/^ERR (?:max daily request limit|max requests limit)/, 'quota.exhausted rate_limited'],

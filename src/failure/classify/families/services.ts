@@ -21,7 +21,7 @@ const OAUTH: Table = {
   temporarily_unavailable: { reason: 'http.5xx', ambiguous: false },
 };
 
-/** Language models: OpenAI, Anthropic, Mistral, Cohere, OpenRouter and those who answer like them. */
+/** Language models: OpenAI, Anthropic, Mistral, Cohere, OpenRouter and compatible services. */
 const MODELS: Table = {
   insufficient_quota: 'quota.exhausted',
   quota_exceeded: 'quota.exhausted rate_limited',
@@ -240,7 +240,7 @@ const SLACK: Table = {
   accesslimited: 'auth.forbidden',
 };
 
-/** Error codes of Meta's Graph API, which stand in a 400. */
+/** Error codes of Meta's Graph API. Their status is 400. */
 const META: Table = {
   1: 'http.5xx',
   2: 'http.5xx',
@@ -315,7 +315,7 @@ function bySlack(seen: Seen): Finding | undefined {
   return lookUp(SLACK, error, 'data.error') ?? (typeof error === 'string' ? bySuffix(error) : undefined);
 }
 
-/** Slack builds its codes from a few endings. */
+/** Many of Slack's codes follow a few patterns. */
 function bySuffix(error: string): Finding {
   if (error.endsWith('_not_found')) return found('not_found', 'data.error');
   if (error.startsWith('invalid_')) return found('validation', 'data.error');
@@ -326,7 +326,7 @@ function bySuffix(error: string): Finding {
 
 export const graphql: Family = { name: 'graphql', sense: byGraphql };
 
-/** Errors in an answer that HTTP calls well, as graphql-request, Octokit, urql and Apollo wrap them. */
+/** Errors in a response with a status of success, in errors of graphql-request, Octokit, urql and Apollo. */
 function byGraphql(seen: Seen): Finding | undefined {
   const list = listOf(seen);
   if (list === undefined) return undefined;
@@ -359,7 +359,7 @@ function listOf(seen: Seen): unknown {
     : undefined;
 }
 
-/** Discord's JSON codes; its client throws its own rate limits. */
+/** Discord's JSON codes, and the rate limits that its client throws. */
 const DISCORD: Table = {
   10003: 'http.404',
   20028: 'throttled',
@@ -383,7 +383,7 @@ const DISCORD: Table = {
   131000: 'http.5xx',
 };
 
-/** Telegram's descriptions are the only thing that tells its 400s apart. */
+/** Telegram answers many failures with 400. Only the description tells which. */
 const TELEGRAM: readonly (readonly [RegExp, Parameters<typeof found>[0]])[] = [
   [
     /^(?:\d+: )?(?:Forbidden|Bad Request): (?:bot was (?:blocked|kicked)|user is deactivated|not enough rights|have no rights|need administrator)/i,
@@ -419,7 +419,7 @@ export const chat: Family = {
   sense(seen) {
     if (seen.get('timeToReset') !== undefined && seen.get('retryAfter') !== undefined)
       return found('http.429', 'retryAfter');
-    // Telegram's own protocol: `420 FLOOD`.
+    // Telegram's MTProto: `420 FLOOD`.
     if (seen.text('errorMessage') !== undefined && typeof seen.code === 'number' && seen.code >= 300 && seen.code < 600)
       return found(byStatus(seen.code), 'code');
     if (seen.get('rawError') !== undefined) return lookUp(DISCORD, seen.code, 'code');

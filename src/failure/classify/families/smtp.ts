@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
 
-/** Enhanced codes (RFC 3463) that say more than the reply code before them. */
+/** Enhanced codes (RFC 3463) that say more than the reply code. */
 const ENHANCED: Table = {
   '4.2.2': 'quota.exhausted transient',
   '5.2.2': 'quota.exhausted',
@@ -18,7 +18,7 @@ const ENHANCED: Table = {
   '5.7.8': 'auth.invalid',
   '5.7.9': 'auth.invalid',
   '5.7.14': 'auth.invalid',
-  // Gmail and Outlook: too fast, too many connections.
+  // Gmail and Outlook: mail is sent too fast, or there are too many connections.
   '4.7.28': 'throttled',
   '4.7.32': 'throttled',
   '4.7.650': 'throttled',
@@ -29,7 +29,7 @@ const ENHANCED: Table = {
   '4.4.5': 'throttled',
 };
 
-/** Reply codes. A 4 means later and a 5 means never, whatever the same number means in HTTP. */
+/** Reply codes. 4xx is transient and 5xx is permanent, unlike in HTTP. */
 const REPLIES: Table = {
   530: 'auth.invalid',
   534: 'auth.invalid',
@@ -39,7 +39,7 @@ const REPLIES: Table = {
   552: 'quota.exhausted',
 };
 
-/** nodemailer's own codes, where the server gave no reply. */
+/** Codes of nodemailer itself, if the server gave no reply. */
 const CODES: Table = {
   ETLS: 'tls.handshake',
   EAUTH: 'auth.invalid',
@@ -52,7 +52,7 @@ const CODES: Table = {
   ESENDMAIL: 'process.exit',
 };
 
-/** Those that only say at which step it was. */
+/** Codes of nodemailer that only say which step failed. */
 const VAGUE: Table = {
   EPROTOCOL: 'net.protocol',
   EMESSAGE: 'smtp.5xx unknown',
@@ -76,13 +76,13 @@ export const smtp: Family = {
 function byReply(seen: Seen): Finding | undefined {
   const reply = seen.number('responseCode');
   if (reply === undefined) return byTimeLimit(seen) ?? byEmailJs(seen);
-  // STARTTLS was refused, by whatever number.
+  // STARTTLS was refused.
   if (seen.code === 'ETLS' && reply >= 500) return found('tls.handshake', 'code');
   const response = (seen.text('response') ?? seen.message).slice(0, 1_024);
   return { ...found(byNumbers(reply, response), 'responseCode') };
 }
 
-/** What an SMTP reply means: its enhanced code first, then its number. */
+/** What an SMTP reply means. The enhanced code wins over the reply code. */
 function byNumbers(reply: number, response: string): Answer {
   const enhanced = /(?:^|[\s-])([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1];
   if (enhanced !== undefined && Object.hasOwn(ENHANCED, enhanced)) return ENHANCED[enhanced] as Answer;
@@ -102,7 +102,7 @@ function byNumbers(reply: number, response: string): Answer {
   return reply >= 500 ? 'smtp.5xx' : 'net.protocol';
 }
 
-/** emailjs numbers its steps, and keeps what the server said. */
+/** Codes of emailjs. It also keeps the reply of the server. */
 const EMAILJS: Table = {
   1: { reason: 'net.refused', ambiguous: false },
   3: 'auth.invalid',
@@ -116,12 +116,12 @@ function byEmailJs(seen: Seen): Finding | undefined {
   if (!seen.is('SMTPError')) return undefined;
   const said = /^(\d{3})[ -](.*)/.exec((seen.text('smtp') ?? '').slice(0, 1_024));
   if (said) return found(byNumbers(Number(said[1]), said[2] as string), 'smtp');
-  // A login that failed for another reason says so in what came before.
+  // The login failed for another reason, which is in the previous error.
   if (seen.code === 3 && seen.in('previous', 'smtp') !== undefined) return undefined;
   return lookUp(EMAILJS, seen.code, 'code');
 }
 
-/** nodemailer says which of its time limits it was. */
+/** nodemailer says which of its time limits was reached. */
 function byTimeLimit(seen: Seen): Finding | undefined {
   if (seen.get('timeoutType') !== undefined) return found({ reason: 'net.timeout', ambiguous: false }, 'timeoutType');
   return undefined;

@@ -1,7 +1,7 @@
 import type { Seen } from '../seen.ts';
 import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
 
-/** Result codes of SQLite by their number; an extended code has its primary one in the low eight bits. */
+/** Result codes of SQLite, by number. The low eight bits of an extended code are its primary code. */
 const NUMBERS: Table = {
   1: 'db.schema',
   2: 'db.internal',
@@ -30,7 +30,7 @@ const NUMBERS: Table = {
   2579: 'db.unique',
 };
 
-/** The same by name, from the most exact beginning. */
+/** The same by the beginning of the name, the most exact first. */
 const NAMES: readonly (readonly [prefix: string, answer: Answer])[] = [
   ['CONSTRAINT_UNIQUE', 'db.unique'],
   ['CONSTRAINT_PRIMARYKEY', 'db.unique'],

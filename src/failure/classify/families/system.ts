@@ -75,19 +75,19 @@ const CODES: Table = {
   ECOMPROMISED: 'fs.locked',
 };
 
-/** While a program is started, the same codes speak of the program. */
+/** Codes whose meaning is different when a program is started. */
 export const AT_SPAWN: Table = {
   ENOENT: 'process.not_found',
   EACCES: 'process.not_executable',
   EPERM: 'process.not_executable',
   ENOEXEC: 'process.not_executable',
-  // Windows says it of a program that is none.
+  // Windows: the file is not a program.
   UNKNOWN: 'process.not_executable',
   ETIMEDOUT: 'timeout',
   ENOBUFS: 'process.max_buffer',
 };
 
-/** While connecting nothing was sent yet, so nothing can have happened. */
+/** Codes while connecting. Nothing was sent yet, so the effect cannot have happened. */
 const AT_CONNECT: Table = {
   ENOENT: 'net.refused',
   ETIMEDOUT: { reason: 'net.timeout', ambiguous: false },
@@ -99,7 +99,7 @@ const AT_CONNECT: Table = {
 const AT_SOCKET: Table = { EACCES: 'net.permission', EPERM: 'net.permission' };
 const SOCKET_CALLS = ['connect', 'bind', 'listen'];
 
-/** On Windows another program that has the file open makes these calls fail so. */
+/** Codes that these calls give on Windows while another program has the file open. */
 const ON_WINDOWS: Table = {
   EPERM: 'fs.locked',
   EACCES: 'fs.locked',
@@ -120,7 +120,7 @@ const WINDOWS_CALLS = [
   'utime',
 ];
 
-/** libuv gives Windows errors numbers of −4000 and below wherever they are read, so they tell the platform. */
+/** On Windows, libuv gives errors the numbers −4000 and below. So an `errno` shows the platform, even in another process. */
 const WINDOWS_ERRNO = -4_000;
 const WINDOWS_PATH = /^(?:[A-Za-z]:[\\/]|\\\\)/;
 
@@ -131,7 +131,7 @@ export const system: Family = {
   sense: byCall,
 };
 
-/** Codes that mean another thing at a certain call or on a certain system. */
+/** Codes whose meaning depends on the call or the platform. */
 function byCall(seen: Seen): Finding | undefined {
   const { code, syscall } = seen;
   if (typeof code !== 'string') return undefined;
@@ -154,11 +154,11 @@ function byCall(seen: Seen): Finding | undefined {
 /** Node gives all errors of OpenSSL the same code, so the message decides. `syscall` may be absent: some clients copy only the code. */
 function byOpenSsl({ message }: Seen): Finding | undefined {
   if (!message.includes('SSL routines')) return undefined;
-  // Alert 80 says that the other side has an internal error, so it may pass.
+  // Alert 80 is an internal error of the other side, so it may be transient.
   return found(message.includes('alert internal error') ? 'tls.handshake transient' : 'tls.handshake', 'code');
 }
 
-/** opossum and other helpers call what they do themselves by codes of the system. */
+/** opossum and other libraries use codes of the system for their own errors. */
 function byHelper({ code, message }: Seen): Finding | undefined {
   if (code === 'ETIMEDOUT' && /^Timed out after \d+ ?ms$/.test(message)) return found('timeout', 'message');
   if (code === 'ESHUTDOWN' && message === 'The circuit has been shutdown.')

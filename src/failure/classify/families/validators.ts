@@ -43,9 +43,9 @@ export const validators: Family = {
   sense: byShape,
 };
 
-/** Validators share no class, but all of them list what is wrong. */
+/** Validators have no common class, but each has a list of what is wrong. */
 function byShape(seen: Seen): Finding | undefined {
-  // class-validator throws a list of these; what is wrong deeper down stands in `children`.
+  // class-validator throws a list of these. Errors of nested objects are in `children`.
   if (typeof seen.get('property') === 'string') {
     const field = ['constraints', 'children'].find((name) => seen.get(name) !== undefined);
     if (field !== undefined) return found('validation', field);
@@ -53,7 +53,7 @@ function byShape(seen: Seen): Finding | undefined {
   if (seen.is('ZodError', '$ZodError', 'ValiError')) return found('validation', 'name');
   if (seen.get('isJoi') === true) return found('validation', 'isJoi');
   if (!seen.is('ValidationError', 'Error', 'TypeError', 'AssertionError', 'StructError')) return undefined;
-  // ajv, whose errors people attach or throw as they are.
+  // ajv: applications attach its errors or throw them.
   if (seen.get('ajv') === true || isAjv(read(seen.get('errors'), 0))) return found('validation', 'errors');
   if (!seen.is('ValidationError')) return undefined;
   if (seen.status !== undefined) return undefined;
@@ -64,7 +64,7 @@ function isAjv(first: unknown): boolean {
   return typeof read(first, 'keyword') === 'string' && typeof read(first, 'schemaPath') === 'string';
 }
 
-/** Tokens that somebody hands in: jsonwebtoken, jose. */
+/** Errors about tokens that a caller sent: jsonwebtoken, jose. */
 export const tokens: Family = {
   name: 'tokens',
   vendorCodes: {

@@ -3,8 +3,8 @@ import type { Writable } from '../writable.ts';
 import type { Facts } from './decide.ts';
 
 /**
- * The same facts, `elapsed` later: the outcome of a handler that ran for an hour is decided by the facts after that hour. Time in
- * which the process was frozen counts only for the deadline, because a deadline is a fixed time.
+ * The facts after `elapsed`. If a handler ran for an hour, its outcome is decided by the facts after that hour. Time in which the
+ * process was frozen counts only for the deadline, because a deadline is a fixed time.
  */
 export function aged(facts: Facts, elapsed: Milliseconds, frozen: Milliseconds = 0): Facts {
   const older: Writable<Facts> = { ...facts };

@@ -79,7 +79,7 @@ function members<Options>(options: Options, kind: keyof typeof FIELDS, example: 
 function readExponential(options: ExponentialOptions): Backoff {
   const base = span(options.base, 'base');
   const factor = options.factor ?? 2;
-  // The type is checked too: '2' behaves like a number until it is added to one.
+  // The type is checked too, because '2' behaves like a number until it is added to one.
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
     throw refusal(`factor must be a number of at least 1, got ${show(factor)}.`);
   }
@@ -164,7 +164,7 @@ export function parseBackoff(value: unknown): Backoff {
 type Reader = (content: never) => Backoff;
 const SHORT_FORMS: Readonly<Record<string, Reader>> = { exponential, linear, fixed, schedule };
 
-/** Which helper makes the backoff that was probably meant. */
+/** Suggests the function that makes the backoff that was probably meant. */
 function helperFor(value: unknown): string {
   const helpers: Readonly<Record<string, string>> = {
     exponential: "exponential({ base: '5s', cap: '1h' })",

@@ -5,7 +5,7 @@ import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './j
 import { type End, type Failure, type FailureKind, hadNoAnswer, type Loss, type Outcome } from './outcome.ts';
 import { type Answer, answerFor, type Policy } from './policy.ts';
 
-/** How many failures were charged to a task under one reason, in its present round. */
+/** How many failures were charged to a task under one reason, in its current round. */
 export interface ChargedCount {
   readonly reason: string;
   readonly kind: FailureKind;
@@ -44,7 +44,10 @@ export interface SourceFacts {
   readonly standing: 'open' | 'down' | 'needs_person';
   /** How long none of its tasks starts, as far as it is known. */
   readonly shutFor: Milliseconds;
-  /** Somebody waits for this one task, and its worker runs no other: nobody is expected to show soon whether the source is down. */
+  /**
+   * Somebody waits for this task, and its worker runs no other. So no other task is expected to show soon whether the source is
+   * down.
+   */
   readonly alone?: true;
 }
 
@@ -244,7 +247,7 @@ function blamedSource({ facts, policy }: Case, failure: Failure): SourceFacts | 
   const { fault, kind, retryAfterMs } = failure;
   const { source } = facts;
   if (source === undefined || source.standing === 'open') return undefined;
-  // Also where the policy has no breaker: a task of another type found out, and the source holds this one too.
+  // Also if the policy has no breaker: a task of another type found that the source is down, and the source holds this one too.
   if (fault === 'source' || hadNoAnswer(failure)) return source;
   const limited = kind === 'rate_limited' || fault === 'quota';
   const tooLong = retryAfterMs !== undefined && retryAfterMs > policy.maxRetryAfter;
@@ -278,12 +281,12 @@ function waitForSource(open: Case, failure: Failure, source: SourceFacts): Decis
   return outOfBounds(open, after, charge, inputs) ?? again(open, after, charge, 'source_down', text, inputs);
 }
 
-/** Ends that wait for the verdict on the source. A deadline and `maxExecutions` do not wait. */
+/** Steps whose end waits until it is clear whether the source is down. A deadline and `maxExecutions` do not wait. */
 const WAITING_ENDS: readonly Step[] = ['max_attempts', 'permanent', 'give_up_after'];
 
 /**
- * A failure of the source must not end a task before it is clear whether the source is down. What would end by it waits first, and
- * a retry takes a token of the source's budget.
+ * A failure of the source must not end a task before it is clear whether the source is down, so a task that would end waits first.
+ * A retry takes a token of the source's budget.
  */
 function orVerdict(open: Case, failure: Failure, decision: Decision): Decision {
   const { facts, policy } = open;
@@ -299,7 +302,7 @@ function orVerdict(open: Case, failure: Failure, decision: Decision): Decision {
   return { ...waiting, verdict: open.reason };
 }
 
-/** Its claim did not start it. Where the charge was refunded meanwhile, it goes on. */
+/** Its claim did not start it. If its charge was refunded meanwhile, it goes on. */
 function judgeVerdict(open: Case): Decision {
   if (open.facts.verdict === undefined) {
     const text = 'Its source turned out to be down, so its charge was refunded. It is ready again at once.';
@@ -350,7 +353,7 @@ function whatFollows(how: Loss, lostInARow: number, recoveries: number, charged:
   return ` while others ran beside it. Nothing is charged, but it was lost ${lostInARow} times in a row, so it runs alone next.`;
 }
 
-/** The worker could not run it now. It may be able to later, or another worker may. */
+/** The worker could not run it. Later it may, or another worker may. */
 function deferForWorker(open: Case, { reason, retryAfterMs }: Failure): Decision {
   const deferred =
     retryAfterMs === undefined ? deferByBackoff(open) : deferAsAsked(open, retryAfterMs, open.answer.jitter);
@@ -457,7 +460,7 @@ function outOfBounds(
     const counted = { count: facts.executions, limit: policy.maxExecutions };
     return end(open, 'needs_manual', charge, 'max_executions', text, { ...inputs, ...counted });
   }
-  // The give-up time counts only for a task that has failed at its own charge, and not while its source is down.
+  // The give-up time counts only for a task to which a failure was charged, and not while its source is down.
   const failed = charge.to === 'task' || (charge.to !== 'source' && facts.charged.length > 0);
   if (failed && policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
     const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;

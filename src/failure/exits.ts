@@ -1,6 +1,6 @@
 import type { Reason } from './classify/reasons.ts';
 
-/** What the end of a program means by convention: sysexits.h, timeout(1), the shell's 126, 127 and 128 + a signal's number. */
+/** What exit codes mean by convention: sysexits.h, timeout(1), the shell's 126, 127 and 128 + the number of a signal. */
 const EXIT_CODES: Readonly<Record<number, Reason>> = {
   64: 'process.usage',
   75: 'process.tempfail',
@@ -30,7 +30,7 @@ const EXIT_CODES: Readonly<Record<number, Reason>> = {
   3221225786: 'process.killed',
 };
 
-/** Signals by which the system ends a program that broke. All others come from outside. */
+/** Signals that the system sends to a program that crashed. All others are sent by other programs. */
 const CRASHES: readonly string[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS', 'SIGIOT'];
 
 /** The reason for an exit code; `process.exit` for one without a common meaning. */

@@ -25,7 +25,7 @@ export function foresee(facts: Facts, outcome: Outcome, policy: Policy): Foresee
   return { decision: { ...plain, because }, delay: { nominal: plain.after, low, high } };
 }
 
-/** A failure of which only the reason, a kind, or a family such as `fs.*` is known. `said` overrides the usual values of the reason. */
+/** A failure of which only the reason, a kind, or a family such as `fs.*` is known. `said` replaces the usual values of the reason. */
 export function failureOf(name: string, said: Partial<Failure> = {}): Failure {
   const reason = isKind(name) ? 'unknown' : name.replace(/\*$/, 'any');
   const known = Object.hasOwn(REASONS, reason) ? (REASONS as Readonly<Record<string, ReasonInfo>>)[reason] : undefined;

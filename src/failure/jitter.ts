@@ -62,10 +62,10 @@ export function partOf(text: string): number | undefined {
   return percent === undefined ? undefined : Number(percent) / 100;
 }
 
-/** Above a delay that a server asked for, jitter adds at most this much. */
+/** Jitter adds at most this much to a delay that a server asked for. */
 export const WIDEST_ABOVE_FLOOR: Milliseconds = 300_000;
 
-/** Draws from our own delay. Never below zero nor below `floor`, never above ten years. */
+/** Applies jitter to the policy's delay. The result is between `floor` and ten years, and never negative. */
 export function jittered(delay: Milliseconds, jitter: Jitter, roll: Roll, floor: Milliseconds = 0): Drawn {
   switch (jitter.kind) {
     case 'none':
@@ -79,7 +79,7 @@ export function jittered(delay: Milliseconds, jitter: Jitter, roll: Roll, floor:
   }
 }
 
-/** Draws at or above a delay that the other side asked for: jitter only adds, as much as it would spread, at most 5 min. */
+/** Applies jitter to a delay that the other side asked for. It only adds: as much as it would spread, at most 5 min. */
 export function jitteredAbove(floor: Milliseconds, jitter: Jitter, roll: Roll): Drawn {
   return draw(floor, floor + Math.min(spread(floor, jitter), WIDEST_ABOVE_FLOOR), roll);
 }

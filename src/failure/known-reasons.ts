@@ -13,15 +13,15 @@ const OURS: readonly string[] = [
 export interface Objection {
   readonly message: string;
   readonly suggestion: string | undefined;
-  /** Whether the name is surely a slip. Otherwise it may be a reason of the application's own that nobody listed. */
+  /** Whether the name is certainly a typing error. Otherwise it may be the application's own reason, which is not listed. */
   readonly slip: boolean;
 }
 
-/** The reasons that rules may name: ours and those of the application. */
+/** The reasons that rules may name: Holdfast's and those of the application. */
 export class KnownReasons {
   /** Whether the application listed all of its own reasons. */
   readonly #complete: boolean;
-  /** What to tell somebody whose own reason looks like a typing error. */
+  /** Advice for a reason of the application that looks like a typing error. */
   readonly #advice: string;
   readonly #all: readonly string[];
   readonly #families: readonly string[];
@@ -38,7 +38,7 @@ export class KnownReasons {
     return [...FAILURE_KINDS, ...this.#all, ...this.#families];
   }
 
-  /** Looks at the name of a rule, which has the form of a reason or family. */
+  /** Checks the name of a rule, which has the form of a reason or family. */
   objectionTo(name: string): Objection | undefined {
     if (isFamily(name)) return this.#objectionToFamily(name);
     if (isKind(name) || this.#all.includes(name)) return undefined;
@@ -63,7 +63,7 @@ export class KnownReasons {
     return this.#complete ? { message, suggestion: this.#advice, slip: false } : undefined;
   }
 
-  /** The same for a reason with which tasks come to rest. */
+  /** The same for a reason of a waiting or ended task. */
   objectionToEnd(name: string): Objection | undefined {
     return Object.hasOwn(ENGINE, name) || name === 'unique.*' ? undefined : this.objectionTo(name);
   }
@@ -80,7 +80,7 @@ export class KnownReasons {
   }
 }
 
-/** Short families are often one letter apart and both meant: `app.*` is no slip for `api.*`. */
+/** Whether one different letter is surely a typing error. Short families often differ by one: `app.*` may be meant, not `api.*`. */
 function isLong(name: string): boolean {
   return (name.split('.', 1)[0] as string).length >= 6;
 }
@@ -89,15 +89,15 @@ function didYouMean(like: string): string {
   return `Did you mean ${show(like)}?`;
 }
 
-/** A family of one's own may look a little like one of ours: only a single edit is surely a slip. */
+/** A known name that differs by at most one edit. With more edits, it may be a name of the application. */
 function slipOf(name: string, known: readonly string[]): string | undefined {
   return known.find((each) => Math.abs(each.length - name.length) <= 1 && editsBetween(name, each) <= 1);
 }
 
-/** Code has no list of the application's own reasons, so it may name any that is not close to one of ours. */
+/** In code there is no list of the application's own reasons, so any name is allowed that does not resemble one of Holdfast's. */
 const IN_CODE = new KnownReasons([], false, 'Give your own reason another name.');
 
-/** What is wrong with the name of a rule in code, or with a reason that tasks come to rest with. */
+/** What is wrong with the name of a rule in code, or with a reason of waiting or ended tasks. */
 export function slipIn(name: string, of: 'rule' | 'end'): string | undefined {
   const objection = of === 'rule' ? IN_CODE.objectionTo(name) : IN_CODE.objectionToEnd(name);
   return objection?.slip ? `${objection.message} ${objection.suggestion}` : undefined;

@@ -42,7 +42,6 @@ export interface Said {
   readonly source: readonly Layer[];
 }
 
-/** No layers. */
 export const UNSAID: Said = { default: [], queue: [], type: [], source: [] };
 
 /** The policy in the code of a type: a whole policy, or options. */
@@ -73,12 +72,12 @@ function codeLayer(code: Code, by: 'code' | 'published'): Layer {
   return namedBy(code as Policy) ? presetLayer(code as Policy, 'type') : wholeLayer(code as Policy, origin);
 }
 
-/** What a task itself says, as a layer. */
+/** The options of a task as a layer. */
 export function ownLayer(retry: PolicyOptions | ReadOptions): Layer {
   return { options: parseOptions(retry), bare: 'version' in retry, origin: { level: 'task', by: 'task' } };
 }
 
-/** A whole policy as a layer: nothing shows through it. */
+/** A whole policy as a layer. No value of a less specific layer applies. */
 function wholeLayer(policy: Policy, origin: Origin): Layer {
   return { options: optionsOf(policy), bare: true, origin };
 }
@@ -87,7 +86,7 @@ function optionsOf({ version: _, ...options }: Policy): ReadOptions {
   return options;
 }
 
-/** The policy that layers come to, the first of them over `standard`. @throws InvalidInputError for a value that is refused. */
+/** The policy that results from the layers. The first is applied over `standard`. @throws InvalidInputError for a refused value. */
 export function policyFrom(layers: readonly Layer[]): Policy {
   let policy = standard;
   for (const { options, bare } of layers) {
@@ -162,7 +161,7 @@ class Origins {
   }
 }
 
-/** Under which key `Layer.places` keeps the place of a value. */
+/** The key of a value in `Layer.places`. */
 export function placeKey(path: readonly string[]): string {
   return JSON.stringify(path);
 }

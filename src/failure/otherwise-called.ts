@@ -1,6 +1,6 @@
 const RETRIES = 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.';
 
-/** What options of a policy are called elsewhere, and what to write here: in code and in files. */
+/** Names that other libraries use for options of a policy, and what to write here, in code and in files. */
 export const OTHERWISE_CALLED = {
   policy: {
     maxRetries: RETRIES,

@@ -45,23 +45,23 @@ export interface Failure {
   readonly fault: Fault;
   /** The effect may have happened although no answer came. */
   readonly ambiguous: boolean;
-  /** What the other side asked for, in milliseconds. 0 is a hint too; absent means that there was none. */
+  /** The wait that the other side asked for, in milliseconds. 0 is a wait too. Absent if it asked for none. */
   readonly retryAfterMs?: Milliseconds;
   /** The application's own code, as it was thrown. */
   readonly code?: string;
-  /** The class of what was thrown, and its message: without secrets and control characters, at most 8,192 characters. */
+  /** The class and message of the thrown value, without secrets and control characters, at most 8,192 characters. */
   readonly name: string;
   readonly message: string;
   readonly evidence: Evidence;
-  /** Alike for failures of the same sort, whatever ids, numbers, times and paths their messages hold; made by `classify`. */
+  /** Made by `classify`. The same for failures whose messages differ only in ids, numbers, times and paths. */
   readonly fingerprint?: string;
   /** Set if the handler decided what must follow; see `signals.ts`. */
   readonly word?: 'permanent' | 'needs_manual';
 }
 
 /**
- * Whether no answer came in time. Then it is open whether the task took too long or its source hangs: the task is charged, but the
- * source has not shown that it works either.
+ * Whether no response came in time. Either the task took too long or its source hangs. The task is charged, and the outcome is no
+ * evidence that the source works.
  */
 export function hadNoAnswer({ fault, reason }: Failure): boolean {
   return fault === 'task' && (reason === 'timeout' || reason === 'abort');
@@ -89,7 +89,7 @@ export type Outcome =
   /** It waited to see whether its source is down, and that time is over. It ends with this reason unless its charge was refunded. */
   | { readonly kind: 'verdict'; readonly reason: string };
 
-/** Whether an execution reported anything by this outcome: a hand-back before it began, and a lost lease, say nothing of its task. */
+/** Whether an execution reported the outcome. A hand-back before it began and a lost lease say nothing about the task. */
 export function saysSomething(outcome: Outcome): boolean {
   if (outcome.kind === 'interruption') return outcome.started;
   return outcome.kind !== 'loss' && outcome.kind !== 'expiry' && outcome.kind !== 'verdict';

@@ -24,17 +24,17 @@ export type Shape =
 export interface Field<Given, Kept = Given> {
   readonly shape: Shape;
   readonly says: string;
-  /** What holds where nobody says anything. */
+  /** The value if no level sets it. */
   readonly byDefault: Kept;
-  /** In the form of a file. */
+  /** As in a file. */
   readonly examples?: readonly unknown[];
-  /** Only for the types: no field has it. */
+  /** Only for the types. No field has a value here. */
   readonly given?: Given;
 }
 
 const HOUR: Milliseconds = 3_600_000;
 
-/** What a rule may say otherwise for the failures that it names. What it leaves out comes from the next less specific rule. */
+/** The options of a rule, for the failures that it names. An option that it leaves out comes from the next less specific rule. */
 export const RULE_FIELDS = {
   /** Charged executions, the first included: 4 is one try and three retries. A rule's own limit counts only the failures that it governs. */
   maxAttempts: whole(1, 5, 'Charged executions, the first included: 4 is one try and three retries.', [4]),
@@ -58,15 +58,15 @@ export const RULE_FIELDS = {
   charge: flag(true, '`false`: a rate limit without a hint is a deferral and charges nobody. Only for rate limits.'),
 };
 
-/** What a rule may say. */
+/** The options of a rule. */
 export interface RuleOptions extends GivenTo<typeof RULE_FIELDS> {}
 
-/** A rule, read. */
+/** A rule after it was read. */
 export type ReadRule = Partial<KeptOf<typeof RULE_FIELDS>>;
 
 const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
 
-/** What the memory of its source may do with a task, and what each of it means. */
+/** What the memory of its source may do with a task, and the description of each. */
 const SOURCE_SWITCHES = {
   gate: 'A Retry-After holds all tasks of the source until then.',
   breaker:
@@ -74,7 +74,7 @@ const SOURCE_SWITCHES = {
   budget: 'A retry after a failure of the source waits while the source has no token for it.',
 } as const;
 
-/** Which of it is on. */
+/** Which of these are on. */
 export type SourceSwitches = Readonly<Record<keyof typeof SOURCE_SWITCHES, boolean>>;
 
 export const POLICY_FIELDS = {
@@ -122,7 +122,7 @@ export const POLICY_FIELDS = {
   }),
 };
 
-/** Options of a policy, read, as they are laid over one another. Those of a whole policy have its `version`. */
+/** Options of a policy after they were read. Those of a whole policy have its `version`. */
 export type ReadOptions = Partial<Omit<PolicyContent, 'source'>> & {
   readonly source?: Partial<SourceSwitches>;
   readonly version?: string;
@@ -134,7 +134,7 @@ export interface PolicyOptions extends GivenTo<typeof POLICY_FIELDS> {}
 /** The value of each option. */
 export interface PolicyContent extends KeptOf<typeof POLICY_FIELDS> {}
 
-/** A policy with every value settled. `version` is a hash of its content, kept with each decision that it made. */
+/** A policy with a value for every option. `version` is a hash of its content. It is stored with each decision. */
 export interface Policy extends PolicyContent {
   readonly version: string;
 }

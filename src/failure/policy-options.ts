@@ -27,7 +27,7 @@ export function optionsGiven(options: unknown): ReadOptions {
   for (const name of SPAN_OPTIONS) needUnit(given[name], name, 'invalid_policy');
   const read = parseOptions(given);
   for (const { backoff, maxAttempts } of [read, ...Object.values(read.rules ?? {})]) {
-    // One try and no more switches the retries off.
+    // One attempt means no retries.
     if (backoff?.kind !== 'schedule' || maxAttempts === undefined || maxAttempts === 1) continue;
     if (maxAttempts > backoff.delays.length) continue;
     const all = backoff.delays.length + 1;
@@ -134,7 +134,7 @@ function oneOf(allowed: readonly unknown[], value: unknown, what: string): unkno
   throw refusal(`${what} must be one of ${allowed.join(', ')}, got ${show(value)}.`);
 }
 
-/** Says which option an objection to a part of it is about. */
+/** Adds the name of the option to an error about a part of it. */
 function within(read: (value: unknown) => unknown, value: unknown, what: string): unknown {
   try {
     return read(value);

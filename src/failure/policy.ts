@@ -53,7 +53,7 @@ export function policyOver(options: ReadOptions | PolicyOptions, over: Policy): 
   return settled({ ...over, ...byLength, ...given, rules, source: { ...over.source, ...given.source } });
 }
 
-/** The numbers that answer one failure, each from the most specific rule that has it, and how its charges are counted. */
+/** The values of a policy for one failure, each from the most specific rule that has it, and how its charges are counted. */
 export interface Answer {
   /** The most specific rule that matched, or `policy`. */
   readonly rule: string;
@@ -63,7 +63,7 @@ export interface Answer {
   readonly jitter: Jitter;
   readonly onExhausted: End;
   readonly charge: boolean;
-  /** Whose `maxAttempts` it is: charges under this rule count together. */
+  /** The rule that gave `maxAttempts`. Charges under this rule count together. */
   readonly limitedBy: string;
 }
 

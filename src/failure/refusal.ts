@@ -2,7 +2,7 @@ import { InvalidInputError } from '../errors.ts';
 import { isRecord } from '../options.ts';
 import { show } from '../show.ts';
 
-/** The error for a policy that would not work. */
+/** The error for an invalid policy. */
 export function refusal(message: string): InvalidInputError {
   return new InvalidInputError(message, 'invalid_policy');
 }

@@ -20,7 +20,7 @@ export type Signal =
       readonly reason: string;
       readonly kind: FailureKind;
       readonly code?: string;
-      /** Only `failedAt` says it. */
+      /** Set only by `failedAt`. */
       readonly fault?: Fault;
     };
 
@@ -78,7 +78,7 @@ export class RetryLater extends SignalError {
   }
 }
 
-/** The other side limits the rate. With `after`: a deferral of at least this time. Without: the policy's rule for rate limits applies. */
+/** The other side limits the rate. With `after`: a deferral of at least that. Without: the policy's rule for rate limits applies. */
 export class RateLimited extends SignalError {
   constructor(after?: DurationInput, message = 'The other side limits the rate.', options: SignalOptions = {}) {
     super(
@@ -90,8 +90,8 @@ export class RateLimited extends SignalError {
 }
 
 /**
- * A charged failure with your own reason. `kind` is by default that of a reason of Holdfast's (`quota.exhausted` is permanent), and
- * `transient` for any other, so the policy retries it.
+ * A charged failure with your own reason. For a reason of Holdfast's, `kind` is by default that of the reason (`quota.exhausted` is
+ * permanent). For any other reason it is `transient`, so the policy retries it.
  */
 export class Failed extends SignalError {
   constructor(message: string, options: SignalOptions & { readonly kind?: FailureKind } = {}) {
@@ -104,7 +104,7 @@ export class Failed extends SignalError {
   }
 }
 
-/** A `Failed` of a built-in handler, which knows who is at fault. A `Failed` of an application is charged to the task. */
+/** A `Failed` of a built-in handler, with the fault. A `Failed` of an application is the fault of the task. */
 export function failedAt(fault: Fault, message: string, options: ConstructorParameters<typeof Failed>[1]): Failed {
   const failed = new Failed(message, options);
   return Object.assign(failed, { [SIGNAL]: { ...failed[SIGNAL], fault } });

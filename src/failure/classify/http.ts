@@ -16,7 +16,7 @@ export function byHttp(seen: Seen): Finding | undefined {
   const plain = verdictOf(unlessSaid(seen, status, headers) ?? byStatus(number));
   // A 5xx that the application made itself only says that something failed. The cause says what.
   const strength = number < 400 || (number >= 500 && !status.answered) ? 'hint' : 'status';
-  return { verdict: asTold(plain, headers), field, strength };
+  return { verdict: withRetryHeaders(plain, headers), field, strength };
 }
 
 /** Statuses of refusals that some services also use for rate limits. */
@@ -70,11 +70,11 @@ function isLimited(seen: Seen, status: number, headers: HeaderBag | undefined): 
 }
 
 /** Applies the headers in which Stripe, OpenAI and Anthropic say whether a retry makes sense. */
-function asTold(verdict: Verdict, headers: HeaderBag | undefined): Verdict {
+function withRetryHeaders(verdict: Verdict, headers: HeaderBag | undefined): Verdict {
   if (headers === undefined) return verdict;
-  const told = headers.get('x-should-retry') ?? headers.get('stripe-should-retry');
-  if (told === 'false' && kindOf(verdict) === 'transient') return { ...verdict, kind: 'permanent' };
-  if (told === 'true' && kindOf(verdict) !== 'rate_limited') return { ...verdict, kind: 'transient' };
+  const retry = headers.get('x-should-retry') ?? headers.get('stripe-should-retry');
+  if (retry === 'false' && kindOf(verdict) === 'transient') return { ...verdict, kind: 'permanent' };
+  if (retry === 'true' && kindOf(verdict) !== 'rate_limited') return { ...verdict, kind: 'transient' };
   return verdict;
 }
 

@@ -69,15 +69,15 @@ const MILDEST_FIRST = ['rate_limited', 'transient', 'unknown', 'permanent'] as c
  */
 function together(nodes: readonly Node[], now: number): Judged | undefined {
   const judged = nodes.map((each) => judge(each, now));
-  const told = judged.filter((each) => each !== undefined);
-  const [first] = told.toSorted((a, b) => hope(a) - hope(b));
+  const known = judged.filter((each) => each !== undefined);
+  const [first] = known.toSorted((a, b) => hope(a) - hope(b));
   if (!first) return undefined;
-  const waits = told.map(({ retryAfterMs }) => retryAfterMs).filter((ms) => ms !== undefined);
+  const waits = known.map(({ retryAfterMs }) => retryAfterMs).filter((ms) => ms !== undefined);
   const wait = waits.length === 0 ? {} : { retryAfterMs: Math.max(...waits) };
   // An error that nothing recognised may be transient, so the whole is not permanent.
   const verdict =
-    told.length < judged.length && kindOf(first.verdict) === 'permanent' ? verdictOf('unknown') : first.verdict;
-  return { ...first, ...wait, verdict: told.some(isAmbiguous) ? { ...verdict, ambiguous: true } : verdict };
+    known.length < judged.length && kindOf(first.verdict) === 'permanent' ? verdictOf('unknown') : first.verdict;
+  return { ...first, ...wait, verdict: known.some(isAmbiguous) ? { ...verdict, ambiguous: true } : verdict };
 }
 
 function hope({ verdict }: Judged): number {
@@ -91,14 +91,14 @@ export function isAmbiguous({ verdict }: { readonly verdict: Verdict }): boolean
 /** The verdict about one error, without what it wraps. */
 function own(node: Node, now: number): Judged | undefined {
   const { seen } = node;
-  const told = recognise(seen);
-  if (!told) return undefined;
-  const { verdict, wait } = withWait(refined(told.finding.verdict, seen), seen, now);
+  const recognised = recognise(seen);
+  if (!recognised) return undefined;
+  const { verdict, wait } = withWait(refined(recognised.finding.verdict, seen), seen, now);
   const judged: Writable<Judged> = {
     verdict,
-    strength: told.finding.strength ?? 'code',
-    rule: told.rule,
-    field: `${node.path}${told.finding.field}`,
+    strength: recognised.finding.strength ?? 'code',
+    rule: recognised.rule,
+    field: `${node.path}${recognised.finding.field}`,
     node,
   };
   if (wait !== undefined) judged.retryAfterMs = wait;

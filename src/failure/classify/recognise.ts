@@ -22,26 +22,26 @@ import { byStatus } from './status-answers.ts';
 import { type Finding, found, kindOf, type Strength, type Verdict, verdictOf } from './verdict.ts';
 
 /** What an error is, and the family that recognised it. */
-export interface Told {
+export interface Recognised {
   readonly finding: Finding;
   readonly rule: string;
 }
 
 /** Recognises one error, without what it wraps. The first kind of evidence that applies decides. */
-export function recognise(seen: Seen): Told | undefined {
-  const told = byEvidence(seen);
+export function recognise(seen: Seen): Recognised | undefined {
+  const recognised = byEvidence(seen);
   const said = explicit(seen);
-  return said ? underWord(told, said) : told;
+  return said ? unlessExplicit(recognised, said) : recognised;
 }
 
 /**
  * If the error itself says whether it may be retried, that wins. If the recognised reason agrees with it, the reason is kept,
  * because it is more exact.
  */
-function underWord(
-  recognised: Told | undefined,
+function unlessExplicit(
+  recognised: Recognised | undefined,
   { again, field }: { again: boolean; field: string },
-): Told | undefined {
+): Recognised | undefined {
   const kind = recognised && kindOf(recognised.finding.verdict);
   if (!again) {
     if (kind === 'permanent' && recognised?.finding.strength !== 'class') return recognised;
@@ -69,13 +69,13 @@ export function refined(verdict: Verdict, seen: Seen): Verdict {
   return verdict.reason === 'not_found' && status === 404 ? { ...verdict, reason: 'http.404' } : verdict;
 }
 
-function byEvidence(seen: Seen): Told | undefined {
+function byEvidence(seen: Seen): Recognised | undefined {
   if (typeof seen.value === 'object' && seen.value !== null) return ofObject(seen);
-  return typeof seen.value === 'string' ? told(byMessage(seen), 'message') : undefined;
+  return typeof seen.value === 'string' ? withRule(byMessage(seen), 'message') : undefined;
 }
 
-function ofObject(seen: Seen): Told | undefined {
-  let hint: Told | undefined;
+function ofObject(seen: Seen): Recognised | undefined {
+  let hint: Recognised | undefined;
   for (const family of SENSES[seen.sort]) {
     const finding = family.sense?.(seen);
     if (!finding) continue;
@@ -84,22 +84,22 @@ function ofObject(seen: Seen): Told | undefined {
   }
   const exact = byTables(seen) ?? byBody(seen);
   if (exact) return exact;
-  const http = told(byHttp(seen), 'http');
+  const http = withRule(byHttp(seen), 'http');
   if (http && http.finding.strength !== 'hint') return http;
   const known = byHiddenCode(seen) ?? entry(CODES, seen.code, 'code');
   if (known) return known;
-  const message = told(byMessage(seen), 'message');
+  const message = withRule(byMessage(seen), 'message');
   if (message && message.finding.strength !== 'hint') return message;
   const vague = entry(VAGUE_CODES, seen.code, 'code', 'hint') ?? hint ?? http ?? byName(seen) ?? message;
-  return vague ?? told(byEnding(seen), 'names') ?? told(byClass(seen), 'programming');
+  return vague ?? withRule(byEnding(seen), 'names') ?? withRule(byClass(seen), 'programming');
 }
 
-function told(finding: Finding | undefined, rule: string): Told | undefined {
+function withRule(finding: Finding | undefined, rule: string): Recognised | undefined {
   return finding && { finding, rule };
 }
 
 /** nodemailer has its own code and keeps the system's in `originalCode`. */
-function byHiddenCode(seen: Seen): Told | undefined {
+function byHiddenCode(seen: Seen): Recognised | undefined {
   const code = seen.get('originalCode');
   if (typeof code !== 'string') return undefined;
   const finding = network.sense?.(new Seen({ code, message: seen.message }));
@@ -108,7 +108,7 @@ function byHiddenCode(seen: Seen): Told | undefined {
 }
 
 /** Codes and names that only one library uses. */
-function byTables(seen: Seen): Told | undefined {
+function byTables(seen: Seen): Recognised | undefined {
   return (
     entry(VENDOR_CODES, seen.code, 'code') ??
     entry(VENDOR_NAMES, seen.name, 'name') ??
@@ -117,18 +117,23 @@ function byTables(seen: Seen): Told | undefined {
 }
 
 /** A name that says little. The evidence of a cause wins over it. */
-function byName(seen: Seen): Told | undefined {
+function byName(seen: Seen): Recognised | undefined {
   return entry(NAMES, seen.name, 'name', 'hint') ?? entry(NAMES, seen.class, 'name', 'hint');
 }
 
-function entry(table: ReadonlyMap<string, Entry>, key: unknown, field: string, strength?: Strength): Told | undefined {
+function entry(
+  table: ReadonlyMap<string, Entry>,
+  key: unknown,
+  field: string,
+  strength?: Strength,
+): Recognised | undefined {
   if (typeof key !== 'string') return undefined;
   const known = table.get(key);
   return known && { finding: found(known.answer, field, strength), rule: known.family };
 }
 
 /** A code in the body of an error response, if it is more exact than the status. */
-function byBody(seen: Seen): Told | undefined {
+function byBody(seen: Seen): Recognised | undefined {
   // jsforce copies Salesforce's code, but not the status.
   const own = entry(BODY_CODES, seen.get('errorCode'), 'errorCode');
   if (own && seen.status === undefined) return own;
@@ -146,10 +151,10 @@ function byBody(seen: Seen): Told | undefined {
 }
 
 /** Google's clients copy the list of reasons from the body. */
-function byList(seen: Seen): Told | undefined {
+function byList(seen: Seen): Recognised | undefined {
   return entry(BODY_CODES, read(read(seen.get('errors'), 0), 'reason'), 'errors.0.reason');
 }
 
-function strong(known: Told): Told {
+function strong(known: Recognised): Recognised {
   return { ...known, finding: { ...known.finding, strength: 'status' } };
 }

@@ -167,8 +167,8 @@ function pushBack(headers: HeaderBag): Milliseconds | undefined {
 function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
   const quotas = quotasIn(headers, now);
   const usedUp = quotas.filter(({ remaining }) => remaining === 0);
-  const untold = quotas.filter(({ remaining }) => remaining === undefined);
-  const waits = (usedUp.length > 0 ? usedUp : untold).map(({ resetsIn }) => resetsIn);
+  const unknown = quotas.filter(({ remaining }) => remaining === undefined);
+  const waits = (usedUp.length > 0 ? usedUp : unknown).map(({ resetsIn }) => resetsIn);
   return waits.length === 0 ? undefined : plausible(Math.max(...waits));
 }
 

@@ -5,14 +5,14 @@ import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
 import { problemOf } from './problem.ts';
 import { report } from './report.ts';
 
-/** The exit code of a command; 0 where it says none. */
+/** The exit code of a command. None means 0. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a command that is always done returns nothing
 export type Exit = number | void;
 
 /** What a command does, once its flags are read. */
 export type Action<Flags> = (cli: Cli, args: readonly string[], flags: Flags) => Promise<Exit>;
 
-/** Gives a command its action: variadic or not, its arguments come as one list. */
+/** Gives a command its action, which gets all arguments as one list. */
 export function act<Flags extends object>(command: Command, action: Action<Flags>): void {
   command.action(async () => {
     const cli = new Cli(globalFlagsOf(command));
@@ -38,7 +38,7 @@ function globalFlagsOf(command: Command): GlobalFlags {
   return flags;
 }
 
-/** The program, its command, and the command's own. */
+/** The program, the command, and its subcommand. */
 function levelsOf(command: Command): Command[] {
   return command.parent ? [...levelsOf(command.parent), command] : [command];
 }

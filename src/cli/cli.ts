@@ -30,12 +30,12 @@ export class Cli {
     this.terminal = new Terminal(process, flags);
   }
 
-  /** Whether a person is asked before something that cannot be taken back. */
+  /** Whether a person is asked before an action that cannot be undone. */
   get asks(): boolean {
     return !this.yes && this.terminal.mayAsk;
   }
 
-  /** The current folder. @throws Problem where it is gone. */
+  /** The current folder. @throws Problem if it was removed. */
   get cwd(): string {
     try {
       return process.cwd();
@@ -44,14 +44,14 @@ export class Cli {
     }
   }
 
-  /** Where the store is. @throws Problem for what cannot be one; InvalidConfigError where a configuration should say it and cannot. */
+  /** Where the store is. @throws Problem if it cannot be a store; InvalidConfigError if a configuration names it and is invalid. */
   async location(): Promise<StoreLocation> {
     const told = this.#store !== undefined || this.environment.HOLDFAST_STORE;
     const config = told ? undefined : this.config();
     return locateStore(this.#store, this.#around, config && (await configuredStore(config)));
   }
 
-  /** The configuration that holds here, if there is one. Nothing is read yet. @throws Problem for a flag that says nothing. */
+  /** The configuration that applies here, if there is one. It is not read yet. @throws Problem for an empty flag. */
   config(): ConfigLocation | undefined {
     return locateConfig(this.#config, {
       environment: this.environment,
@@ -73,7 +73,7 @@ export class Cli {
     };
   }
 
-  /** A command to type next. It names the store and the configuration if this one was told them by flags. */
+  /** A command to type next. It contains the flags for the store and the configuration if this command had them. */
   command(words: string): string {
     const store = this.#store === undefined ? '' : `-s ${quoted(withoutPassword(this.#store))} `;
     const config = this.#config === undefined ? '' : `-c ${quoted(this.#config)} `;

@@ -7,16 +7,16 @@ import { outputFailed, problemOf } from './problem.ts';
 import { flagsAmong, problemOfCommander, problemOfCrash, programFor } from './program.ts';
 import { report } from './report.ts';
 
-/** How long after the end something forgotten (a timer, a child's pipe) may keep the process. */
+/** How long the process may live after the end of its command if a timer or a child's pipe is still open. */
 const LINGER_MS = 2_000;
 
 await main(process.argv.slice(2));
 
-/** Reads the arguments, does what they say, and sets the exit code. Nothing that is thrown gets past it. */
+/** Runs the command in the arguments, and sets the exit code. Never rejects. */
 async function main(args: readonly string[]): Promise<void> {
   survivePipes(args);
   const { terminal } = new Cli(flagsAmong(args));
-  // Thrown where nobody waits for it: nothing is known of what else is going on, so nothing else is done.
+  // Nothing caught the error, so the state of the process is unknown, and it ends.
   process.on('uncaughtException', (error) => {
     // Its worker records it, and says whether the process goes on.
     if (isOwned()) return;
@@ -35,8 +35,8 @@ async function main(args: readonly string[]): Promise<void> {
 }
 
 /**
- * A reader that went away is no error; a full disk is, and is told of on stderr, with --json too. Who writes for long, or works,
- * listens too, and ends by itself: then all that is left is that nothing which was lost ends as done.
+ * A closed reader of stdout is not an error. A full disk is, and is reported on stderr, with --json too. Commands that write for
+ * long or run tasks have their own listener and end by themselves. For them, only the exit code is set if output was lost.
  */
 function survivePipes(args: readonly string[]): void {
   process.stderr.on('error', () => {});

@@ -4,8 +4,8 @@ import { visible, visibleLines } from '../views/visible.ts';
 import { EXIT } from './exit-codes.ts';
 
 /**
- * `not_found`: a name of which the store knows nothing. `output_failed`: stdout took no more. `unexpected`: not foreseen, so a bug
- * of ours or a machine that fails.
+ * `not_found`: the store does not know the name. `output_failed`: writing to stdout failed. `unexpected`: any other error, so a bug
+ * in Holdfast or a failing machine.
  */
 export type ProblemCode = ErrorCode | 'not_found' | 'output_failed' | 'unexpected';
 
@@ -19,7 +19,7 @@ export interface ProblemOptions {
   readonly cause?: unknown;
 }
 
-/** What a command ends with when it could not do its work: what, why, what next, and the exit code. */
+/** Why a command failed: what happened, why, what to do next, and the exit code. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly why: readonly string[];
@@ -109,7 +109,7 @@ export function configProblemJson(problem: ConfigProblem): object {
   return { severity, path, line, column, value, message, suggestion: suggestion ?? null };
 }
 
-/** For a terminal: one line what, then why, then what next, and the exit code at the end. */
+/** For a terminal: a line with what happened, then why, then what to do next, and the exit code at the end. */
 export function problemLines(problem: Problem): string[] {
   const [what = '', ...more] = visibleLines(problem.message);
   const lines = [`error: ${what}`, ...[...more, ...problem.why, ...problem.hints].map((line) => `       ${line}`)];

@@ -218,8 +218,8 @@ function addGlobalFlags(command: Command): void {
 }
 
 /**
- * The flags that matter for a problem, read from arguments that could not be parsed, or not yet. What follows `--` is
- * somebody else's.
+ * The flags that matter for showing a problem, read from arguments that cannot be parsed or are not parsed yet. Arguments after `--`
+ * belong to another program.
  */
 export function flagsAmong(args: readonly string[]): GlobalFlags {
   const own = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);

@@ -2,7 +2,7 @@ import { type Problem, problemJson, problemLines } from './problem.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { versionOf } from './version.ts';
 
-/** Tells of a problem, as text on stderr or as the document of --json, and sets the exit code. */
+/** Reports a problem, as text on stderr or as the document of --json, and sets the exit code. */
 export function report(problem: Problem, terminal: Terminal): void {
   process.exitCode = problem.exit;
   if (terminal.json) {

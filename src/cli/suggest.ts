@@ -2,7 +2,7 @@ import { nearest } from '../nearest.ts';
 
 export { nearest } from '../nearest.ts';
 
-/** What people type for what they mean, where the letters do not give it away. */
+/** Words that people type for a command with another name, if the letters are too different for a suggestion. */
 const INTENTS: readonly (readonly [words: string, meant: string])[] = [
   ['restart rerun redo requeue', 'retry (due now; a new round if it had ended)'],
   ['replay', 'redrive (many ended tasks), or retry (some)'],
@@ -36,7 +36,7 @@ const INTENTS: readonly (readonly [words: string, meant: string])[] = [
   ['follow', 'logs ID -f (what it prints), or wait (its end)'],
 ];
 
-/** What a person may have meant by a word that is no command: by intent first, then by its letters. */
+/** The command that a person may have meant by an unknown word: by its meaning first, then by its letters. */
 export function commandsLike(word: string, commands: readonly string[]): string[] {
   const intent = INTENTS.find(([words]) => words.split(' ').includes(word.toLowerCase()));
   return intent ? [intent[1]] : nearest(word, commands);

@@ -86,7 +86,7 @@ async function show(cli: Cli): Promise<void> {
   return withStore(cli, { config: undefined }, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
-    // How much a database holds is its server's to tell, and it has more than our tables.
+    // The size of a database is left to its server, because it may have other tables.
     const bytes = location.kind === 'file' ? statSync(location.path).size : null;
     const { terminal } = cli;
     terminal.answer('db', { store: name, kind, schema_version: schema, durability, driver, bytes }, () => {
@@ -101,7 +101,7 @@ async function show(cli: Cli): Promise<void> {
 
 // ── Migrate ──
 
-/** Opening a store to write is what brings its tables up to date. */
+/** Opening a store for writing migrates its tables. */
 async function migrate(cli: Cli): Promise<void> {
   return withStore(cli, { config: undefined, create: true }, async (holdfast, { name }) => {
     const { kind, schema } = holdfast.describe();

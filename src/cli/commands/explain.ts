@@ -56,7 +56,7 @@ async function explain(cli: Cli, id: string | undefined, { error, type }: Flags)
   });
 }
 
-/** Of a type there may be no store yet; then nobody has published anything of it. */
+/** A type can be explained without a store. Then no worker has published a policy. */
 async function explainErrorOf(cli: Cli, thrown: unknown, type: string): Promise<void> {
   return withPolicies(cli, async ({ explainError, policyFor }) => {
     printError(cli, await explainError(thrown, { type }), undefined);

@@ -40,7 +40,7 @@ interface Flags extends RecordFlags {
   readonly idempotent?: boolean;
 }
 
-/** What a task may carry as its input, in which the body is text or base64. */
+/** The longest body in a task's input, where it is text or base64. */
 const LARGEST_BODY = 1024 * 1024;
 
 export function declare(command: Command): void {
@@ -93,7 +93,7 @@ async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flag
     type: HTTP_DELIVERY,
     flags,
     inputs: [input],
-    // Our environment has its secrets; a worker's may not.
+    // This environment has the secrets. That of a worker may not.
     preferHere: true,
     answer,
     options: (_, now, ofType) => optionsFrom(flags, now, ofType),
@@ -104,8 +104,8 @@ async function http(cli: Cli, [method = '', url]: readonly string[], flags: Flag
 }
 
 /**
- * The body to stdout: whole and byte for byte if it was received here; a terminal gets what is kept, without what it would obey. A person
- * may have left another result, or none.
+ * Writes the body to stdout: whole and byte for byte if it was received here, otherwise the kept part. On a terminal, the kept part
+ * is shown without control characters. A person who resolved the task may have left another result, or none.
  */
 async function showAnswer({ terminal }: Cli, { result }: Task, answer?: WholeAnswer, limit?: number): Promise<void> {
   const { status, bytes, body, contentType, redirects, cut } = Object(result) as Partial<HttpResult>;
@@ -126,7 +126,7 @@ async function showAnswer({ terminal }: Cli, { result }: Task, answer?: WholeAns
   else terminal.out.raw(body);
 }
 
-/** The time limit of an attempt is the request's own here, so that it ends as the network's failure and not as our worker's. */
+/** `--attempt-timeout` is the time limit of the request, not of the task, so that it is a failure of the network. */
 function optionsFrom({ attemptTimeout: _, ...flags }: Flags, now: number, ofType?: Policy) {
   return enqueueOptions(flags, HTTP_DELIVERY, now, ofType && { ofType });
 }
@@ -166,14 +166,14 @@ function headerFrom(text: string, cwd: string): HttpHeader {
     : inFlagWords(() => parseHeader(text), FLAGS, '--header');
 }
 
-/** A later attempt must have what this one has, so the key is recorded. */
+/** The key is recorded, because all attempts must have the same. */
 function idempotencyFrom(header: string | true, key: string | undefined) {
   return { header: header === true ? IDEMPOTENCY_HEADER : header, key: key ?? randomUUID() };
 }
 
 const IS_URL = /^https?:/i;
 
-/** A name may follow the flag, so that it takes what stands next. */
+/** The flag takes the next argument as its name. So a URL or a method here is a mistake. */
 function headerNameFrom(name: string): string {
   if (!IS_URL.test(name) && !/^(?:get|head|post|put|patch|delete|options)$/i.test(name)) return name;
   throw usage(`--idempotency-header took ${visible(withoutSecret(name))} for its name`, {
@@ -181,7 +181,7 @@ function headerNameFrom(name: string): string {
   });
 }
 
-/** As it is now: a later attempt sends what was recorded, whatever became of the file. */
+/** Reads the body now. Later attempts send what was recorded, even if the file changes. */
 async function bodyFrom([data = '', ...more]: readonly string[], cwd: string): Promise<HttpInput['body']> {
   if (more.length > 0)
     throw usage('--data may be given once', { hints: ['put several parts into one file: -d @FILE'] });
@@ -219,7 +219,7 @@ function sizeFrom(text: string, flag: string): number {
   throw usage(`${flag} must be a size such as 4096, 100k or 1m, at most 64m, got "${visible(text)}"`);
 }
 
-/** Here and now it would be sent from here: what is missing here is refused before anything is recorded. */
+/** The request is sent from this process, so a variable that is missing here is refused before anything is recorded. */
 function refuseMissing(headers: readonly HttpHeader[], environment: NodeJS.ProcessEnv): void {
   for (const header of headers) {
     if ('env' in header && !environment[header.env]) {

@@ -118,7 +118,7 @@ async function walked(
   }
 }
 
-/** Records a batch in one transaction, and counts what became of it. */
+/** Records a batch in one transaction, and counts the results. */
 function recorder(holdfast: Holdfast): Walk['take'] {
   return async (batch, tally) => {
     const now = holdfast.now();

@@ -45,7 +45,7 @@ A space joins terms by AND, a comma joins values by OR; a value with spaces is q
   act<Flags>(command, list);
 }
 
-/** The tasks of one answer, and the number to ask on from, if there are more. */
+/** The tasks of one page, and the number with which the next page starts, if there are more. */
 interface Page {
   readonly tasks: readonly Task[];
   readonly next: number | null;
@@ -76,7 +76,7 @@ function limitFrom(text: string | undefined): number {
   return text === undefined ? LIMIT : wholeNumberFlag(text, '--limit', 1, MOST);
 }
 
-/** Whether something holds it, or would if it were due. A missing worker is no hold. */
+/** Whether something holds it, or would if it were due. A missing worker does not count. */
 function isHeld(task: Task): boolean {
   return task.state === 'held' || heldWords(task) !== '';
 }
@@ -90,7 +90,7 @@ async function pageOf(
 ): Promise<Page> {
   const tasks: Task[] = [];
   for (let from = before; ; ) {
-    // One more than is shown tells whether there are more.
+    // One more than is shown, to know whether there are more.
     const size = held ? MOST : Math.min(MOST, limit + 1 - tasks.length);
     const some = await holdfast.list({ ...filter, limit: size, ...(from !== undefined && { before: from }) });
     tasks.push(...(held ? some.filter(isHeld) : some));
@@ -102,7 +102,7 @@ async function pageOf(
   return { tasks: shown, next: shown.at(-1)?.id ?? null };
 }
 
-/** How many match in all, where that can be told without looking at each. */
+/** How many match in all, if that is known without reading each. */
 async function totalOf(
   holdfast: Holdfast,
   { states, ...narrower }: Filter,
@@ -146,7 +146,7 @@ async function rowOf(holdfast: Holdfast, policies: PolicyCache, task: Task, now:
   ];
 }
 
-/** When it goes on, or since when it does not. */
+/** When it continues, or since when it does not. */
 function whenOf(task: Task, now: number): string {
   if (task.endedAt) return ago(task.endedAt.getTime(), now);
   if (task.running) return `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;

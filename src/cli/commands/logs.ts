@@ -22,10 +22,10 @@ import type { StoreLocation } from '../opening/store-location.ts';
 import { OutputReader, type Printed } from '../output/output-log.ts';
 import { Problem } from '../problem.ts';
 
-/** How often a follower looks for what was printed. */
+/** How often `--follow` looks for new output. */
 const FOLLOW_EVERY_MS = 200;
 
-/** Of a store that several machines share. */
+/** A note for stores that several machines share. */
 const ELSEWHERE = 'What a command prints is kept on the machine that runs it, for the user who does.';
 
 interface Flags {
@@ -75,7 +75,7 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
   while (watch.open.length > 0) {
     await sleeper.sleep(FOLLOW_EVERY_MS);
     await watch.lookAgain();
-    // After the look: what an execution printed is kept before its end can be seen.
+    // Read after the look at the task: the output of an execution is kept before its end is visible.
     logs.showNews(holdfast.now());
   }
   const [left] = watch.tasks as [Task];
@@ -88,7 +88,7 @@ async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Pro
   return exit;
 }
 
-/** What a task printed, shown on the streams that it was written to, or gathered for one document. */
+/** The output of a task, shown on the streams to which it was written, or collected for one document. */
 class Logs {
   readonly #cli: Cli;
   readonly #reader: OutputReader;
@@ -107,7 +107,7 @@ class Logs {
     this.#only = only;
   }
 
-  /** Everything so far, one execution after the other. Of those that left nothing else, how they ended. */
+  /** All output so far, one execution after the other. For executions without output, how they ended. */
   show(history: readonly HistoryEntry[], now: number): void {
     const kept = this.#news();
     const printed = kept.length > 0 ? kept : this.#tail();
@@ -126,7 +126,7 @@ class Logs {
     if (executions.size === 0) this.#nothing();
   }
 
-  /** What came since. */
+  /** The new output. */
   showNews(now: number): void {
     for (const piece of this.#news()) {
       const { execution, at } = piece;
@@ -165,7 +165,7 @@ class Logs {
     }
   }
 
-  /** What a success left in its result, if there is nothing else. */
+  /** The output in the result of a success, if there is no other. */
   #tail(): Printed[] {
     const { type, result, executions: execution, endedAt } = this.#task;
     const { stdout } = Object(result) as { stdout?: unknown };

@@ -39,7 +39,7 @@ async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<num
     throw usage(`--key names one task, and there are ${moves.length} sources`, { hints: ['one call for each source'] });
   }
   if (flags.plain && flags.policy !== undefined) throw usage('--plain and --policy contradict each other: choose one');
-  // A key may lead to a move that is done, whose source is gone.
+  // A key may belong to a move that is done, whose source does not exist any more.
   if (flags.key === undefined) for (const { from } of moves) refuseMissing(from);
   return recordAndWork(cli, {
     name: 'mv',
@@ -69,7 +69,7 @@ function optionsFor(flags: Flags, now: number, ofType?: Policy) {
 
 /**
  * One move for each source, in absolute paths: a worker has another current folder.
- * @throws Problem where the destination cannot be meant, or two sources would get one name.
+ * @throws Problem if the destination makes no sense, or if two sources would get one name.
  */
 function movesFrom(paths: readonly string[], cwd: string): MoveInput[] {
   const sources = paths.slice(0, -1);
@@ -107,7 +107,7 @@ function refuseNamesakes(moves: readonly MoveInput[]): void {
   }
 }
 
-/** A path that nobody can look at now (a share that is away) may be there when it is moved; one that is not there is a slip. */
+/** A path that does not exist is a mistake. One that cannot be checked now, as on an unavailable share, may exist later. */
 function refuseMissing(path: string): void {
   if (isMissing(path)) throw usage(`there is no ${visible(path)}, so nothing was recorded`);
 }

@@ -121,7 +121,7 @@ async function show(cli: Cli, name: string | undefined, { effective }: Flags): P
 
 type Shown = Omit<NamedPolicy, 'kind'> & { readonly kind: NamedPolicy['kind'] | 'task' };
 
-/** `12`, `#12` and keys are tasks where there is one; everything else is a type. */
+/** `12`, `#12` and a key mean a task if it exists. Everything else is a type. */
 async function effectivePolicy(cli: Cli, here: PoliciesHere, of: string): Promise<Shown> {
   const { holdfast } = here;
   if (of === '') throw usage('--effective is empty');

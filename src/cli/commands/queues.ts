@@ -21,7 +21,7 @@ import { declareSubcommands } from '../subcommands.ts';
 import { nearest } from '../suggest.ts';
 import type { Column } from '../terminal/table.ts';
 
-/** So many scheduled tasks are looked at to tell their queues, the ones that fall due next. */
+/** How many scheduled tasks are read to find their queues: those that fall due next. */
 const MOST_SCHEDULED = 20_000;
 
 interface Flags extends LimitFlags {

@@ -109,7 +109,7 @@ async function change(cli: Cli, verb: Change, text: string, { note }: Flags): Pr
   });
 }
 
-/** @throws Problem for what is no number. */
+/** @throws Problem for what is not a number. */
 function idFrom(text: string): number {
   return wholeNumberFlag(text.replace(/^#/, ''), 'the number of a redrive', 1);
 }

@@ -21,7 +21,7 @@ interface Flags {
   readonly timeout?: string;
 }
 
-/** More than this is work for `holdfast worker`: it does not ask for each of them by its number. */
+/** More tasks than this are left to `holdfast worker`, which does not claim each by its number. */
 const MOST = 1_000;
 
 export function declare(command: Command): void {
@@ -95,7 +95,7 @@ async function hurry(cli: Cli, holdfast: Holdfast, task: Task): Promise<void> {
   try {
     await holdfast.retry(task.id, { actor: cli.actor, note: 'resume --now' });
   } catch (error) {
-    // It fell due, or somebody took it, since we looked: that is as good.
+    // It fell due or was claimed since it was read, which is enough.
     if (!(error instanceof StateConflictError)) throw error;
   }
 }

@@ -84,7 +84,7 @@ async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<num
     type: SHELL_COMMAND,
     flags,
     inputs: [input],
-    // Another worker would not show its output here.
+    // The output of a command that another worker runs is not shown here.
     preferHere: true,
     options: (_, now, ofType) => ({
       ...enqueueOptions(flags, SHELL_COMMAND, now, ofType && { ofType }),
@@ -174,7 +174,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Commander takes `--no-…` for the opposite of a flag; this one is a flag of its own. */
+/** For commander, `--no-…` is the opposite of a flag. This one is a flag of its own. */
 function noRetryOn(command: Command) {
   const option = command.createOption('--no-retry-on <codes>', 'exit codes that are not; wins over --retry-on');
   option.negate = false;

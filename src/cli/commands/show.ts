@@ -132,7 +132,7 @@ function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEn
   return ['attempts', ...history.flatMap((entry, i) => [`  ${lines[i]}`, ...saidBelow(entry, history[i - 1])])];
 }
 
-/** What it said stands below the row, in full: it is what a person came for. */
+/** The whole message is shown below the row, because it matters most. */
 function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): string[] {
   if (entry.kind === 'action') return entry.imported ? importedBelow(entry.imported) : [];
   if (entry.kind === 'stray') return entry.failure ? [`       ${visible(entry.failure.message)}`] : [];
@@ -141,7 +141,7 @@ function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): strin
   return [`       ${said(entry) === said(before) ? 'same as before' : said(entry)}`];
 }
 
-/** What had been counted of it in another queue, and what it said there last. */
+/** What another queue had counted of it, and its last error there. */
 function importedBelow(imported: Imported): string[] {
   const { reason, error } = imported;
   const counted = importedWords(imported);
@@ -253,7 +253,7 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
   }
 }
 
-/** What holds it at its source, its queue or a limit, and when that ends. */
+/** What holds the task at its source, its queue or a limit, and when that ends. */
 async function whatHolds(holdfast: Holdfast, { id }: Task): Promise<string[]> {
   const { checks, next } = await holdfast.explain(id);
   const held = checks.find(({ holder }) => holder !== undefined);
@@ -271,13 +271,13 @@ async function whoTakesIt(cli: Cli, holdfast: Holdfast, { id, type }: Task): Pro
   return [`next   ${what}: ${cli.command('worker')}${here}`];
 }
 
-/** Where that is shown. It may be long, and comes as it was printed. */
+/** The command that shows its output, which may be long. */
 function whatItPrinted(cli: Cli, { id, type, state, executions }: Task): string[] {
   if (type !== SHELL_COMMAND || executions === 0) return [];
   return [`output ${cli.command(state === 'running' ? `logs ${id} -f` : `logs ${id}`)}`];
 }
 
-/** Small values on the line of their name, the texts of a result below theirs. */
+/** Small values are on the line of their name. Texts of a result are below it. */
 function content(name: string, value: Json): string[] {
   const label = name.padEnd(7);
   if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -229,7 +229,7 @@ function tell(cli: Cli, holdfast: Holdfast, verb: string, source: ListedSource, 
   );
 }
 
-/** @throws Problem for a name that may be a slip for a source that is held, which would stay held. */
+/** @throws Problem for an unknown name, which may be a misspelt name of a held source. That source would stay held. */
 async function knownSource(cli: Cli, holdfast: Holdfast, name: string): Promise<ListedSource> {
   const source = await sourceOf(holdfast, name);
   if (source.state !== 'normal') return source;
@@ -239,7 +239,7 @@ async function knownSource(cli: Cli, holdfast: Holdfast, name: string): Promise<
   return source;
 }
 
-/** Whatever its state: one in its normal state may not be among the fullest. */
+/** Finds a source in any state. One in its normal state may not be among those with the most tasks. */
 async function sourceOf(holdfast: Holdfast, name: string): Promise<ListedSource> {
   const all = await sourcesOf(holdfast, Number.MAX_SAFE_INTEGER);
   const found = all.find((source) => source.name === name);

@@ -9,7 +9,7 @@ import { rfc3339, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 
-/** What waits for a person for one reason, and what that person can do. */
+/** The tasks that need a person for one reason, and what that person can do. */
 interface Action {
   readonly reason: string;
   readonly count: number;

@@ -25,7 +25,7 @@ import { processWords } from './workers.ts';
 /** How many tasks are named in one line. */
 const MOST_NAMED = 5;
 
-/** How many ready tasks are asked who takes them. */
+/** For how many ready tasks it is checked whether a worker takes them. */
 const MOST_LOOKED_AT = 1_000;
 
 /** For how long a redrive that stopped itself needs attention. */
@@ -36,7 +36,7 @@ interface Flags {
   readonly summary?: boolean;
 }
 
-/** Something that a person should look at: what, why it matters, and the command that leads there. */
+/** Something that needs attention: what it is, why it matters, and the command that shows it. */
 interface Attention {
   readonly kind: keyof typeof SIGNS;
   readonly count: number;
@@ -98,8 +98,8 @@ async function summary(cli: Cli): Promise<number> {
 }
 
 /**
- * The configuration is looked at here, for a worker that refused it can only say so in its own log: the store has no place for
- * it. A worker that follows another file is not seen.
+ * The configuration is checked here, because a worker that refused it reports that only in its own log, not in the store. A worker
+ * with another file is not noticed.
  */
 function refusedConfig(cli: Cli, config: FoundConfig | undefined): Attention[] {
   if (!config?.refused) return [];
@@ -164,7 +164,7 @@ async function stoppedRedrives(cli: Cli, holdfast: Holdfast, now: number): Promi
   });
 }
 
-/** Due tasks that no running worker takes: a slip in a name, or a worker that is missing. */
+/** Due tasks that no running worker takes, because of a misspelt name or a missing worker. */
 function unclaimed(cli: Cli, { due }: Counts, ready: readonly Task[], someoneWorks: boolean): Attention[] {
   if (someoneWorks) return ofTypes(cli, typeCounts(ready.filter(({ heldBy }) => heldBy === 'no_worker')));
   const foreign = typeCounts(ready.filter(({ type }) => !isOwnType(type)));
@@ -240,7 +240,7 @@ async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Atte
   return [...sources, ...queues.filter(({ count }) => count > 0)];
 }
 
-/** One item for a source, however many of its tasks wait. What opens by itself soon, or is only slow, needs nobody. */
+/** One item for each source with waiting tasks. A source that opens soon by itself, or is only slow, needs nobody. */
 function sourceAttention(cli: Cli, record: SourceRecord, count: number, now: number): Attention[] {
   const { name, hold } = record;
   const shown = visible(name);

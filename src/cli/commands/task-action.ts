@@ -16,17 +16,17 @@ export interface ActionFlags {
   readonly note?: string;
 }
 
-/** What a person can do to one task or to several. */
+/** An action on one task or on several. */
 export interface TaskAction<Flags extends ActionFlags> {
   readonly name: 'retry' | 'cancel' | 'hold' | 'release';
-  /** The question before several tasks are changed, if a person is there to answer. */
+  /** The question before several tasks are changed, if a person can answer. */
   readonly asks?: (count: number) => string;
-  /** Refuses the action where it would do harm. @throws Problem. */
+  /** Refuses the action if it would do harm. @throws Problem. */
   readonly check?: (cli: Cli, holdfast: Holdfast, task: Task, flags: Flags) => Promise<void>;
   readonly run: (holdfast: Holdfast, id: number, options: ActionOptions) => Promise<void>;
   /** The new state of the task in words, to follow its glyph and number. */
   readonly words: (after: Task, before: Task, now: number) => string;
-  /** What to know or do then, as lines below. */
+  /** Lines below it: what to know or do next. */
   readonly next?: (cli: Cli, holdfast: Holdfast, after: Task) => Promise<readonly string[] | undefined>;
   /** Whether the tasks may be due afterwards, so that a worker is needed. */
   readonly needsWorker?: boolean;

@@ -16,7 +16,7 @@ import { unfinished } from '../foreground/unfinished.ts';
 import { LOOK_EVERY_MS, Watch } from '../foreground/watch.ts';
 import { withStore } from '../opening/open-store.ts';
 
-/** More numbers than this help nobody. */
+/** At most this many numbers are shown. */
 const MOST_NAMED = 10;
 
 interface Flags {

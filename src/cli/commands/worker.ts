@@ -137,7 +137,7 @@ async function untilEnded(worker: Worker, { stopper, report, trouble, drain, gra
     onTerminal() ? undefined : ['SIGINT', 'SIGTERM'],
   );
   trouble.onFatal = () => void stop();
-  // Nobody reads its lines any more; what runs must not be left without its worker for that.
+  // Its output has no reader any more. It stops in order, so that running tasks are not lost with it.
   const gone = () => void stop();
   process.stdout.on('error', gone);
   try {
@@ -160,7 +160,7 @@ async function atOnce(worker: Worker, stopper: HandlerStopper): Promise<void> {
 
 type Options = WorkerOptions & { readonly name: string; readonly grace: DurationInput };
 
-/** What the flags say; the worker itself lays them over what a configuration says of workers. */
+/** The options from the flags. The worker itself applies them over those of the configuration. */
 function optionsFrom(
   { concurrency, queues, grace, poll, lease, name, maxTasks }: Flags,
   configured: WorkerOptions = {},
@@ -182,7 +182,7 @@ function spanOf(text: string, flag: string, least: Milliseconds): DurationInput 
   return `${ms}ms`;
 }
 
-/** A supervisor must be able to tell "start me again" from "mend my configuration first". */
+/** Uses another exit code for an invalid configuration, so that a supervisor does not restart the worker. */
 function configured<T>(make: () => T): T {
   try {
     return make();
@@ -192,7 +192,7 @@ function configured<T>(make: () => T): T {
   }
 }
 
-/** What goes wrong in the worker itself. It lives through a store that is away for a while, but not through one that is lost. */
+/** Reports errors of the worker itself. It survives a store that is unavailable for a while, but not one that is lost. */
 class Trouble {
   readonly log: Logger;
   fatal: Problem | undefined;
@@ -200,13 +200,13 @@ class Trouble {
 
   constructor(report: WorkerReport) {
     const hear = (level: 'warn' | 'error') => (fields: object, message: string) => {
-      // What becomes of tasks is told by the worker's events.
+      // The events of the worker report what happens to tasks.
       if ('event' in fields) return;
       const { err } = fields as { err?: unknown };
       report.trouble(level, message, err);
       if (err instanceof StoreError && !err.retryable) this.#end(problemOf(err));
     };
-    // Another worker's log may have what operators did.
+    // Actions of operators are left to the logs of other workers.
     const isLevelEnabled = (level: string) => level === 'warn' || level === 'error';
     this.log = { debug() {}, info() {}, warn: hear('warn'), error: hear('error'), isLevelEnabled };
   }

@@ -78,12 +78,12 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
   terminal.note(`  do not wait for that: ${cli.command(`workers end ${stale.id}`)}`);
 }
 
-/** `pid 731`, with its host where that is another one. */
+/** `pid 731`, and its host if that is another one. */
 export function processWords({ host, pid }: WorkerRecord): string {
   return host === hostname() ? `pid ${pid}` : `pid ${pid} on ${visible(host)}`;
 }
 
-/** How long it is believed. A lease that ended is not taken away before somebody has watched it for a while. */
+/** How long its lease lasts. After that, another worker watches it for a while before it takes its tasks over. */
 function leaseWords(worker: WorkerRecord, now: number): string {
   if (worker.leaseUntil <= now) return `ended ${ago(worker.leaseUntil, now)}`;
   return worker.keepsTasks ? `ends ${until(worker.leaseUntil, now)}` : 'no such process';
@@ -116,7 +116,7 @@ async function end(cli: Cli, texts: readonly string[]): Promise<number> {
   });
 }
 
-/** False for one that has left meanwhile, of its own will. */
+/** False for a worker that has ended by itself meanwhile. */
 async function endOne(holdfast: Holdfast, { id }: WorkerRecord): Promise<boolean> {
   try {
     await holdfast.endWorker(id);

@@ -2,12 +2,12 @@ import { visible } from '../../views/visible.ts';
 import { usage } from '../problem.ts';
 import { thrownFrom } from './thrown.ts';
 
-/** The error that a person wrote: what begins with { is JSON, everything else a message. @throws Problem for broken JSON. */
+/** The error that a person wrote: JSON if it begins with {, otherwise a message. @throws Problem for invalid JSON. */
 export function errorGiven(text: string): unknown {
   return text.trimStart().startsWith('{') ? errorFromJson(text) : new Error(text);
 }
 
-/** The error that JSON tells of. @throws Problem for what is no JSON. */
+/** The error that JSON describes. @throws Problem for invalid JSON. */
 export function errorFromJson(text: string): unknown {
   try {
     return thrownFrom(JSON.parse(text));

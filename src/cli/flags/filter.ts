@@ -4,7 +4,7 @@ import { visible } from '../../views/visible.ts';
 import { usage } from '../problem.ts';
 import { nearest } from '../suggest.ts';
 
-/** What a list is narrowed to: terms joined by AND, the values of a term by OR. */
+/** A filter of a list: its terms are joined by AND, the values of a term by OR. */
 export type Filter = Omit<ListFilter, 'before' | 'limit'>;
 
 /** The keys of terms, and the members of a filter that they become. */
@@ -18,7 +18,7 @@ export const FILTER_KEYS = {
 
 type Keys = Readonly<Record<string, string>>;
 
-/** What terms with these keys say. */
+/** The values of each key. */
 type Terms<Of extends Keys> = { readonly [name in Exclude<Of[keyof Of], 'states'>]?: readonly string[] } & Pick<
   Filter,
   'states'
@@ -37,7 +37,7 @@ interface Value {
 
 /**
  * Reads `state:dead,needs_manual source:"fs:/mnt/my nas"`. A comma separates values, quotes keep spaces and commas.
- * @throws Problem that points at the column, for an unknown key or state, a term without a key or value, or one said twice.
+ * @throws Problem that points at the column, for an unknown key or state, a term without a key or value, or a repeated key.
  */
 export function parseFilter(text: string): Filter {
   return parseTerms(text, FILTER_KEYS);

@@ -5,7 +5,7 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
-/** Everything that comes on stdin. @throws what `tooLarge` answers, where that is more than `most` bytes. */
+/** All of stdin. @throws the error of `tooLarge` if there are more than `most` bytes. */
 export async function readStdin(most: number, tooLarge: () => Problem): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -10,7 +10,7 @@ export interface LimitFlags {
   readonly none?: boolean;
 }
 
-/** As code says them. */
+/** As in code. */
 interface LimitsTyped {
   readonly pace?: string | null;
   readonly concurrency?: number | null;

@@ -68,7 +68,7 @@ function onPastClock([, day, hours, minutes, seconds]: RegExpExecArray, now: Dat
   return at;
 }
 
-/** This time of the day of `now`; undefined where no day has it. */
+/** This time on the day of `now`. Undefined if it is not a valid time. */
 function timeOfDay(
   hours: string | undefined,
   minutes: string | undefined,

@@ -2,17 +2,17 @@ import { InvalidInputError } from '../../errors.ts';
 import { visible } from '../../views/visible.ts';
 import { problemOf, usage } from '../problem.ts';
 
-/** How the members of an input are called on the command line. */
+/** The names of an input's members on the command line. */
 export interface FlagWords {
   /** By member: the flag, or words for an argument. */
   readonly words: Readonly<Record<string, string>>;
-  /** By member: what to do where it is refused. */
+  /** By member: what to do if it is refused. */
   readonly hints?: Readonly<Record<string, string>>;
 }
 
 /**
  * Runs a check of a handler, and names the flag in its error instead of the member.
- * @throws Problem naming the flag, or `flag` where all of the value came from one.
+ * @throws Problem naming the flag, or `flag` if the whole value came from one.
  */
 export function inFlagWords<T>(check: () => T, { words, hints = {} }: FlagWords, flag?: string): T {
   try {

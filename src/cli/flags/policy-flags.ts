@@ -15,9 +15,9 @@ export interface PolicyFlags {
 }
 
 /**
- * What a task's own layer of policy is, by the flags of its command; undefined where they leave its type's policy alone.
- * `--attempts` and `--backoff` hold for every failure: they reach into the rules too, but for those that ask a person (or
- * end) at the first failure.
+ * A task's own policy layer, from the flags of its command. Undefined if they do not change its type's policy. `--attempts` and
+ * `--backoff` apply to every failure, so they change the rules too, except those that end the task or ask a person at the first
+ * failure.
  * @throws Problem naming the flag and its value.
  */
 export function policyLayer(flags: PolicyFlags, ofType: Policy, chosen?: Policy): PolicyOptions | undefined {
@@ -77,7 +77,7 @@ function adjusted(rule: ReadRule, delays: Delays | undefined, attempts: number |
   };
 }
 
-/** A whole number that a flag says. @throws Problem naming the flag and what it got. */
+/** The whole number of a flag. @throws Problem naming the flag and its value. */
 export function wholeNumberFlag(text: string, flag: string, least: number, most = Number.MAX_SAFE_INTEGER): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;

@@ -14,9 +14,9 @@ export interface PruneFlags {
 const NOTHING: Retention = { succeeded: {}, dead: {}, cancelled: {}, needs_manual: {} };
 
 /**
- * What to remove: by the times that are configured, or of one age, narrowed to states and reasons. What needs a person is
- * among it only where it is named: here by its state, or in the configuration by a time.
- * @throws Problem for a flag that cannot be meant.
+ * What to remove: by the configured times or by one age, limited to states and reasons. Tasks that need a person are removed only if
+ * a flag names their state or the configuration has a time for them.
+ * @throws Problem for a flag that makes no sense.
  */
 export function pruneSelection(flags: PruneFlags, configured: Retention): Retention {
   const states = flags.state === undefined ? undefined : statesIn(flags.state);
@@ -44,7 +44,7 @@ function ofAge(state: RemovableState, age: number): Retention {
   return { ...NOTHING, [state]: { default: age } };
 }
 
-/** The times of a state; with reasons, those of the reasons and of what belongs to their families, and of nothing else. */
+/** The times of a state. With reasons: only the times of these reasons and of the reasons in these families. */
 function timesOf(
   state: RemovableState,
   retention: Retention,

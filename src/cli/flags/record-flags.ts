@@ -48,7 +48,7 @@ export function addRecordFlags(command: Command, attemptTimeout = ATTEMPT_TIMEOU
 }
 
 /**
- * What the flags say of a task of this type.
+ * The options of a task of this type, from the flags.
  * @throws Problem naming the flag and its value.
  */
 export function enqueueOptions(
@@ -75,7 +75,7 @@ function nameFlag(text: string, flag: string): string {
   throw usage(`${flag} must be a text of 1 to 255 characters without control characters, got "${visible(text)}"`);
 }
 
-/** Says that there is a task with this key already, and shows its input if that is different. */
+/** Says that a task with this key exists, and shows its input if it differs. */
 export function foundByKey(cli: Cli, task: Task, input: unknown): void {
   const { terminal } = cli;
   terminal.note(`#${task.id} has the key ${visible(task.key ?? '')} already, so nothing new was recorded.`);

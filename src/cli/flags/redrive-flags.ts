@@ -18,7 +18,7 @@ export interface RedriveFlags {
 /** The keys of a filter that `list` has, and those that only ended tasks have. */
 const KEYS = { ...FILTER_KEYS, fingerprint: 'fingerprints' } as const;
 
-/** @throws Problem for what is no filter, and for states that are not over. */
+/** @throws Problem for an invalid filter, and for states that are not over. */
 export function redriveFilter(terms: readonly string[], flags: RedriveFlags, now: Date): RedriveFilterOptions {
   const { states, ...filter } = parseTerms(terms.join(' '), KEYS);
   const waiting = states?.find((state) => !(REDRIVABLE_STATES as readonly string[]).includes(state));
@@ -34,7 +34,7 @@ export function redriveFilter(terms: readonly string[], flags: RedriveFlags, now
   };
 }
 
-/** A stored filter in the way in which it was given. */
+/** A stored filter, written as a person gives it. */
 export function printRedriveFilter({ reasons, families, endedFrom, endedBefore, ...filter }: RedriveFilter): string {
   const all = [...(reasons ?? []), ...(families ?? []).map((family) => `${family}.*`)];
   return [

@@ -5,9 +5,9 @@ import type { Cli } from '../cli.ts';
 import { Problem, usage } from '../problem.ts';
 
 /**
- * The task that a person means by `12`, `#12`, its key or `key:KEY`. `#12` is always a number, and `key:12` always a key. Digits after a
- * zero, as in `0012`, are no number: only a key is written so.
- * @throws Problem where there is none, or where `12` is the number of one task and the key of another.
+ * The task that a person means by `12`, `#12`, its key or `key:KEY`. `#12` is always a number, and `key:12` always a key. Digits
+ * that begin with a zero, as in `0012`, are a key.
+ * @throws Problem if there is none, or if `12` is the number of one task and the key of another.
  */
 export async function findTask(cli: Cli, holdfast: Holdfast, text: string): Promise<Task> {
   const id = idFrom(text);

@@ -1,9 +1,9 @@
-/** Deeper causes stay as they are; the classifier does not look at them. */
+/** Deeper causes stay as they are, because the classifier does not read them. */
 const DEEPEST = 10;
 
 /**
- * The error that JSON tells of: every member is put onto an `Error`, as libraries do; `cause` and the members of `errors` are
- * made in the same way, and `class` is the name of its constructor. What is no object was thrown itself.
+ * Makes the error that JSON describes: an `Error` with all its members. `cause` and the elements of `errors` become errors in the
+ * same way, and `class` is the name of the constructor. A value that is not an object stays as it is.
  */
 export function thrownFrom(json: unknown, level = 1): unknown {
   if (typeof json !== 'object' || json === null || level > DEEPEST) return json;
@@ -17,7 +17,7 @@ export function thrownFrom(json: unknown, level = 1): unknown {
   return error;
 }
 
-/** Not by assignment, to which `__proto__` means something else. */
+/** Defines the member. An assignment to `__proto__` would change the prototype. */
 function put(error: Error, name: string, value: unknown): void {
   Object.defineProperty(error, name, { value, configurable: true, writable: true, enumerable: name !== 'constructor' });
 }

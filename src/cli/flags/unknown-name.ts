@@ -8,7 +8,7 @@ import { mayGoOn } from '../terminal/prompt.ts';
 export interface Named {
   readonly kind: 'source' | 'queue';
   readonly name: string;
-  /** Those that the store knows. */
+  /** The names that the store knows. */
   readonly known: readonly string[];
 }
 
@@ -20,9 +20,9 @@ export function unknownName(cli: Cli, named: Named, ...hints: readonly string[])
 }
 
 /**
- * Whether to go on with a name that the store does not know. It may be meant for tasks to come, or be a slip, which would do
- * nothing in silence: a person is asked, a script must say --yes.
- * @throws Problem where nobody is there to be asked.
+ * Whether to go on with a name that the store does not know. It may be meant for future tasks, or it may be a typing error, which
+ * would silently do nothing. So a person is asked, and a script needs --yes.
+ * @throws Problem if nobody can be asked.
  */
 export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' | 'order' | 'limit'): Promise<boolean> {
   if (cli.yes || named.known.includes(named.name)) return true;
@@ -32,7 +32,7 @@ export async function mayBeNew(cli: Cli, named: Named, action: 'hold' | 'pause' 
   return mayGoOn(cli, `Do you want to ${action} it before its first task?`);
 }
 
-/** The store knows a source from when a task of it was first due. */
+/** The store knows a source since a task of it was first due. */
 function unknown({ kind, name }: Named): string {
   const shown = visible(name);
   return kind === 'source' ? `there is no source ${shown}: no task of it was ever due` : `there is no queue ${shown}`;

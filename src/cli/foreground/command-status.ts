@@ -3,7 +3,7 @@ import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
 import { EXIT } from '../exit-codes.ts';
 
-/** What `timeout` of the coreutils ends with. */
+/** The exit code of `timeout` from the coreutils. */
 const TIMED_OUT = 124;
 
 /** Exit codes for failures without an exit code of the command, by reason. */
@@ -14,8 +14,8 @@ const BY_REASON: Readonly<Record<string, number>> = {
 };
 
 /**
- * The exit code that the command of a task ended with last, as a shell would show it; 125 where it never got so far. A task
- * that did not succeed never gives 0: 0 may have been no success by `--success-on`, or be from before a person gave it up.
+ * The last exit code of a task's command, as a shell would show it. 125 if there is none. Never 0 for a task that did not succeed,
+ * although 0 may be a failure with `--success-on`.
  */
 export function commandStatus(task: Pick<Task, 'state' | 'result'>, history: readonly HistoryEntry[]): number {
   if (task.state === 'succeeded') return statusOfResult(task.result);

@@ -4,12 +4,12 @@ import { onInterrupt } from '../terminal/interrupts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { HandlerStopper } from './handler-stopper.ts';
 
-/** Whether nobody reads stdout any more: `| head`, or a closed terminal. A failing disk reports EIO too. */
+/** Whether stdout has no reader any more, as after `| head` or on a closed terminal. A failing disk also reports EIO. */
 export function readerIsGone({ code = '' }: NodeJS.ErrnoException): boolean {
   return code === 'EPIPE' || code === 'ECONNRESET' || (code === 'EIO' && process.stdout.isTTY);
 }
 
-/** Most commands have ended by then. If not, a note says that they are being stopped. */
+/** After this time, a note says that commands are being stopped. Most have ended by then. */
 const NOTE_AFTER_MS = 300;
 
 /**
@@ -42,7 +42,7 @@ export class Detacher {
     this.#cleanUps.push(
       () => process.stdout.off('error', broken),
       onInterrupt((times) => {
-        // A terminal has shown `^C`.
+        // Ends the line on which the terminal has shown `^C`.
         if (this.#terminal.err.isTerminal) this.#terminal.err.atLineStart = false;
         this.#detach();
         if (times > 1) this.#stopper.killNow();

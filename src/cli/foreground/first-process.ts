@@ -7,8 +7,8 @@ const SHELLS = /^(?:sh|ash|dash|bash|zsh|busybox)$/;
 const PACKAGE_MANAGERS = /\b(npm|npx|yarn|pnpm)\b/;
 
 /**
- * What stands between the container and this process and passes no signals on: a shell or package manager that is PID 1 and started
- * it, itself or through one shell more. Undefined where there is none.
+ * The shell or package manager that is PID 1 of a container and passes no signals on to this process. It started this process itself
+ * or through one more shell. Undefined if there is none.
  */
 export function holdsBackSignals(parent: number, read: ReadProcess = readProc): string | undefined {
   try {
@@ -17,12 +17,12 @@ export function holdsBackSignals(parent: number, read: ReadProcess = readProc): 
     const command = words[0]?.split('/').at(-1) ?? '';
     return SHELLS.test(command) ? command : PACKAGE_MANAGERS.exec(words.slice(0, 2).join(' '))?.[1];
   } catch {
-    // No /proc, as outside of Linux, or one that may not be read.
+    // There is no /proc outside of Linux, and it may be unreadable.
     return undefined;
   }
 }
 
-/** The name of a process, in parentheses, may hold anything. */
+/** The name of a process, in parentheses, may contain any characters. */
 function parentOf(stat: string): number {
   return Number(stat.slice(stat.lastIndexOf(')')).split(' ')[2]);
 }

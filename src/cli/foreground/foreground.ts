@@ -25,24 +25,24 @@ import { foregroundName, lostWorkers } from './workers-alive.ts';
 /** The grace of the worker while `HandlerStopper` stops the handlers: that decides how long it takes. */
 const UNTIL_ALL_STOPPED = '30d';
 
-/** Added to the time that a command has to end by itself: for the process to end and its children to be ended. */
+/** Added to the time that a command has to end by itself, so that the process and its children can end. */
 const REAPING_MS = 5_000;
 
 /** The note of the retry that makes a task due for this process. */
 const TAKEN = 'to be worked in the foreground';
 
-/** From SIGTERM to SIGKILL, for commands that do not say. */
+/** The time from SIGTERM to SIGKILL, for commands that set none. */
 const DEFAULT_KILL_AFTER_MS = 10_000;
 
-/** An open store, and the means to work in the foreground. */
+/** An open store, and what is needed to run tasks in the foreground. */
 export interface Foreground {
   readonly holdfast: Holdfast;
   readonly stopper: HandlerStopper;
-  /** It listens from the moment when something is recorded. Before that an interrupt ends the process as usual. */
+  /** It listens as soon as something is recorded. Before that, an interrupt ends the process as usual. */
   readonly detacher: Detacher;
 }
 
-/** Opens the store for a command that works tasks itself, and shows the output of their commands while they run. */
+/** Opens the store for a command that runs tasks itself, and shows the output of their commands while they run. */
 export async function withForeground<T>(
   cli: Cli,
   options: { readonly create: boolean; readonly answer?: WholeAnswer },
@@ -56,7 +56,7 @@ export async function withForeground<T>(
     environment: cli.environment,
     stopper,
     output: new OutputLog(await cli.location(), log),
-    // With --json stdout is for one document.
+    // With --json, stdout contains only one document.
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
     ...(answer && { answer }),
   });
@@ -65,7 +65,7 @@ export async function withForeground<T>(
     try {
       return await use({ holdfast, stopper, detacher });
     } finally {
-      // Whoever interrupted it does not wait for a store that is locked or away.
+      // A person who interrupts does not wait for a store that is locked or unavailable.
       if (detacher.detached) await holdfast.close({ grace: 0 });
     }
   });
@@ -82,16 +82,16 @@ export interface WorkOptions {
 }
 
 export interface Worked {
-  /** As they were left, in the order in which they were given. */
+  /** The tasks at the end, in the order in which they were given. */
   readonly tasks: readonly Task[];
-  /** An interrupt or `--timeout` ended the work. All tasks may be over all the same. */
+  /** An interrupt or `--timeout` ended the work. All tasks may still be over. */
   readonly interrupted: boolean;
   /** It was interrupted, and some tasks are not over. */
   readonly detached: boolean;
 }
 
 /**
- * Works tasks here and now until each has ended, needs a person or is held. A task that another worker claims is watched
+ * Runs tasks in this process until each has ended, needs a person or is held. A task that another worker claims is watched
  * instead. An interrupt detaches: the running attempt is stopped and not counted, and the tasks stay.
  */
 export async function workHere(
@@ -174,7 +174,7 @@ async function takeNow(cli: Cli, holdfast: Holdfast, worker: Worker, tasks: read
   const due = tasks.map(({ id }) => holdfast.retry(id, { actor: cli.actor, note: TAKEN }));
   void worker.drain();
   for (const { reason } of (await Promise.allSettled(due)).filter((one) => one.status === 'rejected')) {
-    // They fell due meanwhile, and another worker claimed them: then they are watched.
+    // They fell due meanwhile, and another worker claimed them. So they are watched.
     if (!(reason instanceof StateConflictError)) throw reason;
   }
 }
@@ -201,8 +201,8 @@ function killAfterOf({ type, input }: Task): number {
 }
 
 /**
- * Shows trouble that is no task's own: a store that cannot be written just now, a lease that was lost. `Progress` shows what happens
- * to the tasks.
+ * Shows errors that are not about one task, such as a store that cannot be written or a lost lease. `Progress` shows what happens to
+ * the tasks.
  */
 function troubleLog(terminal: Terminal): Logger {
   const say = (fields: object, message: string) => {

@@ -24,29 +24,29 @@ import { cut } from '../terminal/width.ts';
 import type { Change } from './watch.ts';
 
 export interface ProgressOptions {
-  /** Our worker's name: what it does is not news from elsewhere. */
+  /** The name of this process's worker. Other workers' executions are reported as such. */
   readonly worker: string;
-  /** The note of steps that we take ourselves, of which nobody needs to be told. */
+  /** The note of this command's own actions, which are not shown. */
   readonly ownNote: string;
   /** Whether lines must say which task they are about. */
   readonly many: boolean;
-  /** Whether the last line of a task is the command's result, and not progress. */
+  /** Whether the last line of a task is the command's result. Otherwise it is progress. */
   readonly endsOnStdout: boolean;
   readonly policies: PolicyCache;
-  /** Names of workers that no longer keep their tasks. */
+  /** Names of lost workers, which no longer hold their tasks. */
   readonly lostWorkers: ReadonlySet<string>;
 }
 
-/** From more tasks than this a line each would only scroll away. */
+/** For more tasks than this, one line is shown instead of a line for each. */
 const MOST_HEADERS = 3;
 
-/** Workers keep this much of what a command said on stdout. */
+/** Workers keep this much of a command's stdout. */
 const KEPT_BYTES = 4 * 1024;
 
 /** How much of an error one line shows. */
 const SAID_COLUMNS = 160;
 
-/** Tells a person what becomes of the tasks that a command works or waits for. */
+/** Shows what happens to the tasks that a command runs or waits for. */
 export class Progress {
   readonly #cli: Cli;
   readonly #options: ProgressOptions;
@@ -59,12 +59,12 @@ export class Progress {
     this.#options = options;
   }
 
-  /** A success at the first try leaves no history, so its worker tells how long it took. */
+  /** A success at the first attempt has no history, so the worker reports how long it took. */
   succeeded(id: number, ranFor: number): void {
     this.#ranFor.set(id, ranFor);
   }
 
-  /** A line for each task, or one for a crowd. */
+  /** One line for each task, or one for all if there are many. */
   async start(tasks: readonly Task[], now: number): Promise<void> {
     if (tasks.length <= MOST_HEADERS) {
       for (const task of tasks) await this.#header(task, now);
@@ -91,7 +91,7 @@ export class Progress {
     this.#held(task);
   }
 
-  /** It is due, and something holds it for a while. */
+  /** Shows what holds a due task. */
   #held(task: Task): void {
     const sentence = heldSentence(task);
     if (sentence === undefined) return;
@@ -102,7 +102,7 @@ export class Progress {
     );
   }
 
-  /** Once a command. */
+  /** Shown once per command. */
   #hint(): string {
     const hint = this.#toldCtrlC ? '' : '      Ctrl-C detaches, the task stays';
     this.#toldCtrlC = true;
@@ -116,7 +116,7 @@ export class Progress {
       : `${visible(worker)} has taken it: following`;
   }
 
-  /** Everything that happened to a task since the last look. */
+  /** Shows everything that happened to a task since the last look. */
   change({ before, task, news, history }: Change): void {
     const numbers = numbered(history);
     for (const entry of news) {
@@ -129,13 +129,13 @@ export class Progress {
     if (isLeftToPeople(task)) this.#end(task, history, news);
   }
 
-  /** A task about which nothing is left to do here. */
+  /** Shows a task for which nothing is left to do here. */
   over(task: Task, history: readonly HistoryEntry[]): void {
     this.#say(task, endLine(task, history));
     for (const line of nextSteps(this.#cli, task, history)) this.#note(`  ${line}`);
   }
 
-  /** What is left of the tasks that a person walked away from. */
+  /** Shows the tasks that are not over when a person detaches. */
   async detached(open: readonly Task[]): Promise<void> {
     const [first] = open;
     if (!first) return;
@@ -215,7 +215,7 @@ export class Progress {
     this.#note(`  ${this.#whose(task)}${visible(entry.verb)} by ${visible(entry.actor)}${asked}${note}`);
   }
 
-  /** Somebody else has taken it. Said once an execution. */
+  /** Says that another worker has taken the task, once per execution. */
   #elsewhere(before: Task, task: Task): void {
     const worker = task.running?.worker;
     if (worker === undefined || this.#isOwn(worker)) return;
@@ -241,13 +241,13 @@ export class Progress {
     }
   }
 
-  /** What a move could not keep. */
+  /** Shows which properties of a file a move could not keep. */
   #notKept({ type, result }: Task): void {
     const { note } = Object(result) as { note?: unknown };
     if (type === FILE_MOVE && typeof note === 'string') this.#note(`  ${visible(note)}`);
   }
 
-  /** What another worker ran was not seen as it came; the end of its output was kept with its result. */
+  /** Shows the output of a command that another worker ran. Only the end of it is kept, with the result. */
   #outputFromElsewhere({ result }: Task): void {
     const { stdout } = Object(result) as { stdout?: unknown };
     if (typeof stdout !== 'string' || stdout === '' || this.#options.endsOnStdout) return;
@@ -256,7 +256,7 @@ export class Progress {
     if (Buffer.byteLength(stdout) >= KEPT_BYTES) terminal.warn('  only the end of its output was kept by its worker');
   }
 
-  /** The last word about a task. A bad one is heard with --quiet too. */
+  /** Shows the last line about a task. A failure is shown with --quiet too. */
   #say(task: Task, text: string): void {
     const { terminal } = this.#cli;
     const onStdout = this.#options.endsOnStdout && !terminal.json;
@@ -284,7 +284,7 @@ export class Progress {
   }
 }
 
-/** Whether no worker will do anything about a task: it is over, an operator holds it, or its source needs a person. */
+/** Whether no worker will run a task: it is over, an operator holds it, or its source needs a person. */
 export function isLeftToPeople({ state, heldBy }: Task): boolean {
   return isOver(state) || state === 'held' || heldBy === 'needs_person';
 }

@@ -12,37 +12,37 @@ import type { WholeAnswer } from '../output/whole-answer.ts';
 import { exitOfTasks, withForeground, workHere } from './foreground.ts';
 import { someoneWorks } from './workers-alive.ts';
 
-/** A task that this process wants to work is recorded as due so much later, so that no other worker claims it first. */
+/** Tasks that this process will run itself are recorded as due this much later, so that no other worker claims them first. */
 const HEAD_START = '10s';
 
 /** What a command records, and how it shows the outcome. */
 export interface WorkToRecord {
-  /** The command's name, which its JSON document carries. */
+  /** The command's name, for its JSON document. */
   readonly name: string;
   readonly type: string;
   readonly flags: RecordFlags;
   readonly inputs: readonly unknown[];
-  /** The options of a task. Also called before the store is opened, so that a wrong flag makes no store. */
+  /** The options of a task. Also called before the store is opened, so that a wrong flag does not create a store. */
   readonly options: (input: unknown, now: number, ofType?: Policy) => EnqueueOptions;
   /** Whether this process should work the tasks rather than another worker. If it ends early, a worker takes them. */
   readonly preferHere: boolean;
   /** Whether the last line of a task is this command's result. Default: it is progress. */
   readonly endsOnStdout?: boolean;
-  /** Refuses what could not be known before the store was open. */
+  /** Refuses what can only be checked with an open store. */
   readonly check?: (holdfast: Holdfast) => Promise<void>;
-  /** The exit code of what was worked here. Default: by the states of the tasks. */
+  /** The exit code for tasks that ran here. Default: by their states. */
   readonly exitOf?: (holdfast: Holdfast, tasks: readonly Task[], interrupted: boolean) => Promise<number>;
-  /** The exit code of what was not worked here. Default: 0. */
+  /** The exit code for tasks that did not run here. Default: 0. */
   readonly exitUnworked?: (tasks: readonly Task[]) => number;
   /** The content of the document that `--json` prints. Default: the task and its history. */
   readonly content?: (tasks: readonly Task[]) => object;
   /** Shows the results of the tasks, without `--json`. */
   readonly show?: (tasks: readonly Task[]) => void | Promise<void>;
-  /** Takes the whole body of an answer that is received here. */
+  /** Stores the whole body of a response that is received here. */
   readonly answer?: WholeAnswer | undefined;
 }
 
-/** Records tasks, works them here unless `--detach` leaves them to a worker, shows how they ended, and answers the exit code. */
+/** Records tasks, runs them here unless `--detach` leaves them to a worker, shows how they ended, and returns the exit code. */
 export async function recordAndWork(cli: Cli, work: WorkToRecord): Promise<number> {
   const { flags, inputs, options } = work;
   const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
@@ -71,7 +71,7 @@ export async function recordAndWork(cli: Cli, work: WorkToRecord): Promise<numbe
   });
 }
 
-/** Enqueues all in one turn of the event loop, so that they share commits. None is worked before all are recorded. */
+/** Enqueues all in one turn of the event loop, so that they share commits. None runs before all are recorded. */
 async function record(
   holdfast: Holdfast,
   { type, inputs, options }: WorkToRecord,
@@ -90,7 +90,7 @@ async function record(
   return { tasks, created: receipts.every((receipt) => receipt.created) };
 }
 
-/** For tasks that are recorded, now or before, and not worked here. */
+/** Reports tasks that are recorded, now or earlier, and do not run here. */
 async function endUnworked(
   cli: Cli,
   holdfast: Holdfast,

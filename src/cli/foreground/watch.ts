@@ -3,17 +3,17 @@ import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
 import { heldSentence } from '../../views/task-text.ts';
 
-/** How often we look for changes by other processes. Our own are shown at once. */
+/** How often changes by other processes are looked up. Changes by this process are shown at once. */
 export const LOOK_EVERY_MS = 400;
 
-/** Looking at everything takes at most one part in so many of the time: a thousand tasks are not looked at for each that ends. */
+/** Reading all tasks takes at most one tenth of the time, so that a thousand tasks are not read again for each that ends. */
 const LOOKING_SHARE = 10;
 
-/** What became of a task since somebody looked last. */
+/** What happened to a task since the last look. */
 export interface Change {
   readonly before: Task;
   readonly task: Task;
-  /** What happened meanwhile, oldest first, and everything that ever happened. */
+  /** The new entries of its history, oldest first, and the whole history. */
   readonly news: readonly HistoryEntry[];
   readonly history: readonly HistoryEntry[];
 }
@@ -23,7 +23,7 @@ interface Seen {
   readonly entries: ReadonlySet<string>;
 }
 
-/** Watches tasks until each is over, whichever process works them. */
+/** Watches tasks until each is over, whichever process runs them. */
 export class Watch {
   readonly #holdfast: Holdfast;
   readonly #isOver: (task: Task) => boolean;
@@ -37,7 +37,7 @@ export class Watch {
     this.#isOver = isOver;
   }
 
-  /** Begins to watch: only what happens from now on is reported. */
+  /** Begins to watch. Only later changes are reported. */
   static async start(holdfast: Holdfast, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
     const watch = new Watch(holdfast, isOver);
     for (const task of tasks) {
@@ -57,12 +57,12 @@ export class Watch {
     return [...this.#open].map((id) => (this.#seen.get(id) as Seen).task);
   }
 
-  /** Something happened to this task: the next look is for it. */
+  /** Something happened to this task, so the next look reads it. */
   touch(id: number): void {
     this.#touched.add(id);
   }
 
-  /** Looks at what was touched, and now and then at everything, for what others did. */
+  /** Reads the touched tasks, and sometimes all tasks, to find changes by other processes. */
   async lookAgain(): Promise<Change[]> {
     const began = performance.now();
     const around = began >= this.#lookAroundAt;
@@ -74,7 +74,7 @@ export class Watch {
     return changes;
   }
 
-  /** What has changed since the last look, at these tasks or at all that are not over. */
+  /** The changes since the last look to these tasks, or to all that are not over. */
   async look(ids: Iterable<number> = [...this.#open]): Promise<Change[]> {
     const changes: Change[] = [];
     for (const id of ids) {
@@ -82,7 +82,7 @@ export class Watch {
       const { task: before, entries } = this.#seen.get(id) as Seen;
       const task = await this.#holdfast.find(id);
       if (!task) {
-        // It was removed by age, so it had ended. How is not known any more.
+        // It was removed by age, so it had ended. How it ended is unknown.
         this.#open.delete(id);
         continue;
       }
@@ -96,7 +96,7 @@ export class Watch {
   }
 }
 
-/** Differs whenever something happened to a task that people want to hear of. */
+/** Differs after each change of a task that is worth showing. */
 function signatureOf(task: Task): string {
   const { state, executions, dueAt, attempts, deferrals, recoveries, reason, running, heldBy } = task;
   const held = heldSentence(task) === undefined ? undefined : heldBy;

@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 
 type Settled = Extract<WorkerEvent, { kind: 'settled' }>;
 
-/** What a worker does, as it does it: lines to read on a terminal, else JSON lines. */
+/** Reports what a worker does: plain lines on a terminal, otherwise JSON lines. */
 export class WorkerReport {
   readonly #terminal: Terminal;
   readonly #worker: string;
@@ -36,7 +36,7 @@ export class WorkerReport {
 
   stopping(signal: string, graceMs: number): void {
     const how = graceMs === 0 ? 'at once' : `what runs has ${formatDuration(graceMs)}; a second time stops it at once`;
-    // A terminal has shown `^C`.
+    // Ends the line on which the terminal has shown `^C`.
     if (this.#lines && signal === 'SIGINT') this.#terminal.out.raw('\n');
     const words = () => `${this.#glyph('held')} ${signal}: stopping, ${how}`;
     this.#tell('stopping', { signal, grace_ms: graceMs }, words);
@@ -52,7 +52,7 @@ export class WorkerReport {
     this.#tell('trouble', { level, message, error }, words);
   }
 
-  /** A configuration that came into force; undefined where it was asked to read one, and there is none. */
+  /** Reports that a configuration is now in use. Undefined if the worker was asked to read one and there is none. */
   configured(config: Pick<Config, 'file' | 'version' | 'warnings'> | undefined): void {
     const { file = null, version = null, warnings = [] } = config ?? {};
     this.#tell('config', { file, version, warnings: warnings.map(configProblemJson) }, () =>
@@ -65,7 +65,7 @@ export class WorkerReport {
     );
   }
 
-  /** The configuration before stays in use. All errors are shown. */
+  /** Reports a refused configuration with all its errors. The one before stays in use. */
   configRefused({ file, problems }: InvalidConfigError): void {
     const lines = problems.map((problem) => configProblemLine(file, problem));
     this.#tell('config_refused', { file, problems: problems.map(configProblemJson) }, () =>

@@ -3,24 +3,24 @@ import type { WorkerRecord } from '../../store/store.ts';
 
 const FOREGROUND = 'foreground-';
 
-/** The name of the worker that a foreground command is. It takes only its own tasks. */
+/** The name of the worker in a foreground command. It takes only its own tasks. */
 export function foregroundName(pid: number): string {
   return `${FOREGROUND}${pid}`;
 }
 
-/** Whether a worker takes whatever is due, as opposed to the few tasks of a `run`, `mv` or `resume`, or one that was claimed by hand. */
+/** Whether a worker takes any due task, unlike that of a `run`, `mv` or `resume` and unlike a claim by hand. */
 export function worksAll({ name, takes }: WorkerRecord): boolean {
   return !name.startsWith(FOREGROUND) && takes.types?.length !== 0;
 }
 
-/** Whether somebody is there who takes what is due. */
+/** Whether a running worker takes due tasks. */
 export async function someoneWorks(holdfast: Holdfast): Promise<boolean> {
   return (await holdfast.workers()).some((worker) => worksAll(worker) && worker.keepsTasks);
 }
 
 export interface MissingWorkers {
   readonly noneRuns: boolean;
-  /** Those of the types that no running worker takes. */
+  /** Those of these types that no running worker takes. */
   readonly types: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export async function missingWorkers(holdfast: Holdfast, types: Iterable<string>
   return { noneRuns: alive.length === 0, types: [...new Set(types)].filter((type) => !isTaken(type)) };
 }
 
-/** The names of workers that no longer keep their tasks. */
+/** The names of lost workers, which no longer hold their tasks. */
 export async function lostWorkers(holdfast: Holdfast): Promise<ReadonlySet<string>> {
   const workers = await holdfast.workers();
   const kept = new Set(workers.filter(({ keepsTasks }) => keepsTasks).map(({ name }) => name));

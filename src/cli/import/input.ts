@@ -7,11 +7,11 @@ import { usage } from '../problem.ts';
 
 /** What is imported: a file, which can be read twice, or what comes through a pipe, which cannot. */
 export interface Input {
-  /** As it was called, safe to print. */
+  /** Its name as it was given, safe to print. */
   readonly path: string;
-  /** The last part of that. */
+  /** The last part of that name. */
   readonly name: string;
-  /** In bytes; undefined where it can be read only once. */
+  /** In bytes. Undefined if it can be read only once. */
   readonly size: number | undefined;
   /** From the beginning. */
   chunks(): AsyncIterable<Buffer>;
@@ -20,7 +20,7 @@ export interface Input {
 
 const CHUNK_BYTES = 256 * 1_024;
 
-/** @throws Problem where it cannot be read. */
+/** @throws Problem if it cannot be read. */
 export function openInput(path: string): Input {
   if (path === '-') return { path: 'stdin', name: 'stdin', ...once(process.stdin) };
   const file = opened(path);
@@ -30,7 +30,7 @@ export function openInput(path: string): Input {
     throw usage(`${visible(path)} is a folder`, { hints: ['holdfast import FILE.jsonl'] });
   }
   const named = { path: visible(path), name: basename(path) };
-  // A pipe that has a name is read as a socket is: nobody waits in a read that an interrupt could not end.
+  // A named pipe is read like a socket, so that an interrupt can end a waiting read.
   if (!stats.isFile()) return { ...named, ...once(new Socket({ fd: file, readable: true })) };
   return {
     ...named,

@@ -1,24 +1,24 @@
-/** What `JSON.parse` does not tell: where a text is no JSON, the offsets of its keys, and which numbers JavaScript would change. */
+/** What `JSON.parse` does not say: where the JSON is invalid, the offsets of its keys, and which numbers JavaScript would change. */
 export interface Scan {
   /** Offsets of the top-level keys. */
   readonly members: ReadonlyMap<string, number>;
   /** Whole numbers that JavaScript cannot hold exactly. */
   readonly twisted: readonly { readonly token: string; readonly at: number }[];
-  /** The first key that an object has twice, with the offset of the second: JavaScript would silently keep the last. */
+  /** The first repeated key of an object, with the second offset. JavaScript would silently keep the last one. */
   readonly twice?: { readonly name: string; readonly at: number };
-  /** The offset at which the text is no JSON, and what was expected there. */
+  /** The offset at which the JSON is invalid, and what was expected there. */
   readonly wrong?: { readonly at: number; readonly expected: string };
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON has none in its strings
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
-/** Up to a thousand at once: an expression for any number would need a stack as deep as the text is long. */
+/** At most a thousand at once, because without a limit the expression would need a stack as deep as the text is long. */
 const ESCAPES = /(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 const SPACE = /[ \t\r\n]*/y;
 const WORD = /true|false|null/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Deeper than anything that is taken. */
+/** Deeper than any accepted value. */
 const DEEPEST = 2_000;
 
 export function scanJson(text: string): Scan {
@@ -92,7 +92,7 @@ class Scanner {
     if (!this.#is(']')) this.#fail('a comma or ]');
   }
 
-  /** Reads a text, and answers it with its quotes. */
+  /** Reads a string, and returns it with its quotes. */
   #string(): string {
     const from = this.#at;
     if (this.#text[from] !== '"') this.#fail('a text in double quotes');
@@ -113,7 +113,7 @@ class Scanner {
     }
   }
 
-  /** The next character that is no space. */
+  /** The next character that is not a space. */
   #next(): string | undefined {
     this.#take(SPACE);
     return this.#text[this.#at];

@@ -3,10 +3,10 @@ import { isUtf8 } from 'node:buffer';
 export interface Line {
   /** Counted from 1. */
   readonly number: number;
-  /** How many bytes of the input are read with it. */
+  /** How many bytes of the input are read up to and including this line. */
   readonly end: number;
   readonly bytes: number;
-  /** Without its line end, and without the mark that some programs begin a file with. */
+  /** Without its line end and without a byte order mark. */
   readonly text?: string;
   /** Why it has no text. */
   readonly wrong?: 'too_long' | 'not_utf8';
@@ -14,7 +14,7 @@ export interface Line {
 
 const LINE_END = 0x0a;
 
-/** The lines of a stream, as many at once as a chunk of it holds. No more than one chunk and the longest line is kept. */
+/** The lines of a stream, those of one chunk at a time. Only one chunk and the longest line are in memory. */
 export async function* linesIn(chunks: AsyncIterable<Buffer>, longest: number): AsyncGenerator<readonly Line[]> {
   let number = 0;
   let end = 0;

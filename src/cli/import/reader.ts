@@ -18,18 +18,18 @@ import { scanJson } from './json-scan.ts';
 import type { Line } from './lines.ts';
 import { SeenKeys } from './seen-keys.ts';
 
-/** What a line may be, in bytes: a payload and a result of the largest size, with room for escapes. */
+/** The longest line, in bytes: a payload and a result of the largest size, with room for escapes. */
 export const LONGEST_LINE = 16 * DEFAULT_SIZE_LIMIT;
 
 /** Why a line is refused. */
 export interface Objection {
   readonly line: number;
-  /** Counted in characters from 1, where it is known. */
+  /** Counted in characters from 1, if it is known. */
   readonly column?: number;
   readonly member?: string;
   readonly code: ErrorCode;
   readonly text: string;
-  /** What to do about it, where that is not clear. */
+  /** What to do about it, if that is not clear. */
   readonly hint?: string;
 }
 
@@ -45,7 +45,7 @@ export interface ReaderOptions {
   readonly now: () => number;
 }
 
-/** Reads lines as tasks of another queue. It reads each file with a new one: it remembers the keys. */
+/** Reads lines as tasks of another queue. Each file needs a new reader, because a reader remembers the keys. */
 export class ImportReader {
   readonly #options: ReaderOptions;
   readonly #keys = new SeenKeys();
@@ -106,7 +106,7 @@ export class ImportReader {
     for (const [member, value] of Object.entries(parsed)) {
       const read = Object.hasOwn(MEMBERS, member) ? MEMBERS[member] : undefined;
       if (!read) object(member, unknownMember(member));
-      // As in the documents of --json, null is what is not known; only a payload may be null itself.
+      // As in the documents of --json, null means unknown. Only for a payload it is a value.
       else if (value !== null || member === 'payload') {
         const [option, converted] = read(value);
         if (converted === undefined)
@@ -149,7 +149,7 @@ const time =
   (option: string): Member =>
   (value) => [option, parseInstant(value)];
 
-/** What a line may say, and what `importTasks` calls it. The checks are that one's. */
+/** The members of a line, and their names in `importTasks`, which checks them. */
 const MEMBERS: Readonly<Record<string, Member>> = {
   type: as('type'),
   payload: as('input'),
@@ -182,7 +182,7 @@ function chargedList(value: unknown): unknown {
   return Object.entries(value).map(([reason, count]) => ({ reason, count: count as unknown }));
 }
 
-/** What other queues, and other parts of this one, call it. */
+/** Names of members in other queues and in other parts of Holdfast. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
   ...{ input: 'payload', data: 'payload', args: 'payload', body: 'payload', params: 'payload' },
   ...{ id: 'key', job_id: 'key', uuid: 'key', dedupe_key: 'key', idempotency_key: 'key' },
@@ -230,7 +230,7 @@ function unreadable({ number, bytes, wrong }: Line): Objection {
       };
 }
 
-/** The object of a line; undefined where it is none, with the objections. */
+/** The object of a line. Undefined, with objections, if it is not an object. */
 function parse(line: number, text: string, objections: Objection[]): object | undefined {
   const object = (words: string, at?: number) => {
     const column = at === undefined ? {} : { column: columnOf(text, at) };
@@ -278,7 +278,7 @@ function inFileWords(message: string): string {
     .replaceAll(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, (word) => FILE_WORDS[word] ?? word);
 }
 
-/** With the column of its member, where the line has it. */
+/** With the column of its member, if the line has it. */
 function placed(text: string, objection: Objection & { readonly member: string }): Objection {
   const at = scanJson(text).members.get(objection.member);
   return at === undefined ? objection : { ...objection, column: columnOf(text, at) };

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The keys of a file, and on which line each stood first. It keeps 64 bits of a hash and the line number, 12 bytes for each key, so that
- * millions of keys fit into memory. Among a million keys two collide by chance once in thirty million files.
+ * The keys of a file, and the first line of each. It keeps 64 bits of a hash and the line number, 12 bytes for each key, so that
+ * millions of keys fit into memory. Two of a million keys collide by chance in one of thirty million files.
  */
 export class SeenKeys {
   #size = 0;
   #table = new Uint32Array(3 * 1_024);
 
-  /** Answers the line on which this key of this type stood before. Otherwise adds it. */
+  /** Returns the earlier line with this key of this type. If there is none, adds the key. */
   add(type: string, key: string, line: number): number | undefined {
     const digest = createHash('sha256').update(`${type}\0${key}`).digest();
     const [high, low] = [digest.readUInt32LE(0), digest.readUInt32LE(4)];

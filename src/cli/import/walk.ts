@@ -6,13 +6,13 @@ import type { Input } from './input.ts';
 import { linesIn } from './lines.ts';
 import { type ImportReader, LONGEST_LINE, type Objection } from './reader.ts';
 
-/** One transaction records no more than this. */
+/** One transaction imports at most this many tasks. */
 const BATCH_BYTES = 8 * 1_048_576;
 
 /** How many refused lines are shown one by one. */
 const MOST_TOLD = 20;
 
-/** What became of the lines. */
+/** What happened to the lines. */
 export interface Tally {
   /** How many lines were read, empty ones included. */
   lines: number;
@@ -22,7 +22,7 @@ export interface Tally {
   alreadyThere: number;
   /** Of those that were imported. */
   readonly byState: Partial<Record<ImportState, number>>;
-  /** All up to this line is recorded, but for what was refused. */
+  /** All lines up to this one are imported, except refused ones. */
   recordedTo: number;
   interrupted: boolean;
   /** Of the first lines that were refused. */
@@ -43,7 +43,7 @@ export class Interruption {
     return this.#happened;
   }
 
-  /** What was promised, or undefined once it has happened. `Promise.race` would keep every answer until then. */
+  /** The result of the promise, or undefined after an interruption. `Promise.race` would keep every result in memory until then. */
   until<T>(promised: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       this.#notify = () => resolve(undefined);
@@ -58,13 +58,13 @@ export interface Walk {
   readonly reader: ImportReader;
   readonly bar: ProgressBar;
   readonly verb: 'checking' | 'importing';
-  /** Whether the first line that is refused is the last one that is read; what came before it is taken. */
+  /** Whether reading stops at the first refused line. The lines before it are imported. */
   readonly stopsAtRefusal: boolean;
   readonly interruption: Interruption;
   readonly take: (batch: readonly ImportedTask[], tally: Tally) => Promise<void>;
 }
 
-/** Reads all lines of an input, and hands on what they say, a batch at a time. */
+/** Reads all lines of an input, and passes their tasks to `take` in batches. */
 export async function walk(how: Walk, tally: Tally): Promise<Tally> {
   const { input, reader, bar, verb, stopsAtRefusal, interruption } = how;
   let batch: ImportedTask[] = [];

@@ -23,7 +23,7 @@ const NAMES = ['holdfast.yaml', 'holdfast.yml', 'holdfast.json'] as const;
 /** All places, in order. Only the first file that exists is used. */
 function places({ environment, cwd, home, project }: ConfigSurroundings): readonly ConfigLocation[] {
   const config = environment.XDG_CONFIG_HOME;
-  // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec
+  // A relative path must be ignored: https://specifications.freedesktop.org/basedir-spec
   const user = config?.startsWith('/') ? config : join(home, '.config');
   return [
     ...NAMES.map((name) => ({ path: join(cwd, name), origin: 'folder' as const })),
@@ -36,8 +36,8 @@ function places({ environment, cwd, home, project }: ConfigSurroundings): readon
 
 /**
  * The flag; else `holdfast.yaml`, `.yml` or `.json` here, or beside the `.holdfast/` folder of the project; else the user's
- * own. Undefined where there is none. A file that a flag names need not be there: reading it says so.
- * @throws Problem for a flag that says nothing.
+ * own. Undefined if there is none. Whether the file of a flag exists is only checked when it is read.
+ * @throws Problem for an empty flag.
  */
 export function locateConfig(flag: string | undefined, around: ConfigSurroundings): ConfigLocation | undefined {
   if (flag === '')
@@ -53,8 +53,8 @@ export const CONFIG_PLACES = [
 ] as const;
 
 /**
- * Whether a file is there. In a folder into which this user may not look, such as another user's home, there is none for it; one
- * that stands in plain sight and may not be read counts, so that it is told and not left out.
+ * Whether the file exists. A file in an unreadable folder, such as another user's home, does not count. A file that itself is
+ * unreadable counts, so that the error is reported.
  */
 export function mayBeConfig(path: string): boolean {
   try {

@@ -6,7 +6,7 @@ import type { ConfiguredStore } from './store-location.ts';
 /**
  * The store that a configuration names, if it does. The parser is loaded only if the text may name one: commands that need no policies
  * stay quick. A file that cannot be read counts as naming none here; the command that needs it reports the error.
- * @throws InvalidConfigError where it names a store, and nobody can tell which.
+ * @throws InvalidConfigError if it names a store in a way that cannot be read.
  */
 export async function configuredStore({ path, origin }: ConfigLocation): Promise<ConfiguredStore | undefined> {
   const text = await readFile(path, 'utf8').catch(() => '');

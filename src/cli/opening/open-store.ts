@@ -18,20 +18,20 @@ import { problemAt } from './server-problem.ts';
 import type { FileStore, StoreLocation } from './store-location.ts';
 
 export interface OpenOptions {
-  /** For commands that record: the store and its folder are made where they are missing. Default: a missing store is a problem. */
+  /** For commands that record tasks: creates the store and its folder if missing. Default: a missing store is a problem. */
   readonly create?: boolean;
   readonly tasks?: readonly AnyTask[];
   readonly log?: Logger;
-  /** For commands that read it themselves, or need none. Default: the one that holds here, without what it says of workers. */
+  /** For commands that read it themselves, or need none. Default: the one that applies here, without its settings of workers. */
   readonly config?: Configuration | undefined;
   /**
-   * What the configuration is for. To look (default): an invalid one is reported and not used, so that the command still
-   * works. To explain: an invalid one ends the command. To work: the same, and its settings of queues are applied.
+   * What the configuration is for. To look (default): an invalid configuration is reported and not used, so that the command still
+   * works. To explain: an invalid configuration ends the command. To work: the same, and its settings of queues are applied.
    */
   readonly purpose?: 'look' | 'explain' | 'work';
 }
 
-/** Opens the store, hands it to `use`, and closes it however that ends. */
+/** Opens the store, calls `use` with it, and always closes it afterwards. */
 export async function withStore<T>(
   cli: Cli,
   options: OpenOptions,
@@ -43,7 +43,7 @@ export async function withStore<T>(
   const endSuspending = suspendBetweenCommits();
   const store = await storeAt(location, create);
   const config = 'config' in options ? given : await configurationFor(cli, purpose);
-  // Warnings for programmers are not for the people of a command line.
+  // These warnings are for programmers, not for users of the command line.
   const opening = openHoldfast({ store, log: { ...silent }, ...rest, tasks, ...(config && { config }) });
   const holdfast = await opening.catch((error) => {
     throw location.kind === 'postgres' ? problemAt(location, cli, error) : error;

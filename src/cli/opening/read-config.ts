@@ -27,8 +27,8 @@ export async function readConfig(cli: Cli): Promise<FoundConfig | undefined> {
 }
 
 /**
- * A configuration for a command that is no worker: a `run` takes its one task, whatever workers are to take. Its queues and
- * limits only where they are to be put in place, which is a write.
+ * The parts of a configuration for a command that is not a worker. Settings of workers do not apply to it. Queues and limits are
+ * included only on request, because applying them writes to the store.
  */
 export function partOf(registry: Registry, withQueues: boolean): Configuration {
   return {

@@ -20,30 +20,30 @@ export interface FileStore extends Named {
 
 export interface ServerStore extends Named {
   readonly kind: 'postgres';
-  /** May hold a password. */
+  /** May contain a password. */
   readonly url: string;
-  /** Where this user keeps what commands print on this machine: a server has no place beside it. */
+  /** The folder for the output of commands on this machine. A server has no folder for it. */
   readonly output: string;
 }
 
-/** What the configuration that holds here says of the store. */
+/** The store in the configuration that applies here. */
 export interface ConfiguredStore {
   readonly store: string;
   readonly file: string;
   readonly origin: '--config' | 'folder' | 'project' | 'user';
-  /** Null where the system knows no owners. */
+  /** Null if the system has no owners. */
   readonly owner: number | null;
 }
 
-/** The surroundings that decide where the store is. */
+/** The environment that decides where the store is. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;
   readonly platform: NodeJS.Platform;
-  /** Who owns a folder, or undefined where there is none. Null where the system knows no owners. */
+  /** The owner of a folder, undefined if it does not exist, and null if the system has no owners. */
   readonly ownerOf: (path: string) => number | null | undefined;
-  /** Who we are; null where the system knows no owners. */
+  /** The current user. Null if the system has no owners. */
   readonly user: number | null;
 }
 
@@ -53,8 +53,8 @@ const FILE = 'holdfast.db';
 
 /**
  * The flag, else HOLDFAST_STORE, else `store:` of the configuration, else the nearest `.holdfast/` upwards, else the user's state
- * folder. A project comes before what a user's own configuration says. Nothing is made or opened here.
- * @throws Problem for what is no store, and for a project's folder or a configuration that belongs to somebody else.
+ * folder. A project wins over the user's own configuration. Nothing is created or opened here.
+ * @throws Problem for what is not a store, and for a project's folder or a configuration that belongs to another user.
  */
 export function locateStore(
   flag: string | undefined,

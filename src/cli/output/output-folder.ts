@@ -5,19 +5,19 @@ import type { FileStore, ServerStore } from '../opening/store-location.ts';
 /** What decides where the output of a store's commands is kept. */
 export type OutputPlace = Pick<FileStore, 'kind' | 'path'> | Pick<ServerStore, 'kind' | 'output'>;
 
-/** A folder that is there. */
+/** A folder that exists. */
 export interface OutputFolder {
   readonly folder: string;
   /** Of the files in it. */
   readonly mode: number;
 }
 
-/** Beside a file, the same for all who reach it by whichever link; for a server in the state folder of this user. */
+/** For a file: beside it, and the same whichever link leads to it. For a server: in the state folder of this user. */
 export function outputFolder(place: OutputPlace): string {
   return place.kind === 'file' ? `${realpathSync(place.path)}.logs` : place.output;
 }
 
-/** Makes it where it is missing. Who may read the store may read what its commands print, and nobody else. */
+/** Creates it if it does not exist. Only users who may read the store may read the output of its commands. */
 export function makeOutputFolder(place: OutputPlace): OutputFolder {
   const folder = outputFolder(place);
   if (place.kind === 'postgres') {

@@ -25,18 +25,18 @@ export interface Printed {
   readonly text: string;
 }
 
-/** Of each task at least the last so many bytes are kept, and at most about twice as many: a full file replaces the one before it. */
+/** At least this many bytes of each task are kept, the last ones, and at most about twice as many. */
 const PART_BYTES = 256 * 1024;
 
-/** So many files are kept of a store, the ones written last. */
+/** This many files of a store are kept: those that were written last. */
 const MOST_FILES = 2_000;
 
-/** How many files a process makes before it looks again whether there are too many. */
+/** How many files a process creates before it checks again whether there are too many. */
 const FILES_BETWEEN_LOOKS = 100;
 
 /**
- * What commands print, kept for `holdfast logs`: JSON lines in a file for each task, which replaces the one
- * before it when it is full. It is no part of the store: whatever goes wrong here is no task's failure, and told once.
+ * Keeps the output of commands for `holdfast logs`: JSON lines in a file for each task. A full file replaces the one before. It is
+ * not part of the store: an error here fails no task, and is logged once.
  */
 export class OutputLog {
   readonly #place: OutputPlace;
@@ -50,7 +50,7 @@ export class OutputLog {
     this.#log = log;
   }
 
-  /** For one execution: keeps what it is given. Never throws. */
+  /** Keeps the output of one execution. The returned function never throws. */
   keeper({
     id,
     execution,
@@ -98,13 +98,13 @@ export class OutputLog {
   }
 }
 
-/** Reads what was kept of a task, and each time it is asked what came since. */
+/** Reads the kept output of a task. Each call returns what is new. */
 export class OutputReader {
   readonly #folder: string;
   readonly #task: number;
   #part = 0;
   #offset = 0;
-  /** Whether something before, or between two looks, was not kept. */
+  /** Whether output was lost, at the beginning or between two reads. */
   incomplete = false;
 
   constructor(place: OutputPlace, task: number) {
@@ -112,10 +112,10 @@ export class OutputReader {
     this.#task = task;
   }
 
-  /** @throws what the system says if there is something that may not be read. */
+  /** @throws the system's error if a file exists but cannot be read. */
   news(): Printed[] {
     const { current, old } = filesOf(this.#folder, this.#task);
-    // The newer one first: if they take turns between the two, it is found twice, and never missed.
+    // The newer file is opened first. If it replaces the older one meanwhile, it is opened twice, but none is missed.
     const parts = [open(current), open(old)].filter((part) => part !== undefined);
     try {
       const unread = parts
@@ -132,7 +132,7 @@ export class OutputReader {
     if (part !== this.#part) [this.#part, this.#offset] = [part, start];
     const bytes = Buffer.alloc(Math.max(0, fstatSync(file).size - this.#offset));
     const read = bytes.subarray(0, readSync(file, bytes, 0, bytes.length, this.#offset));
-    // What stands after the last line end is still being written.
+    // The text after the last line end is still being written.
     const whole = read.subarray(0, read.lastIndexOf(10) + 1);
     this.#offset += whole.length;
     return whole.toString().split('\n').flatMap(parsed);
@@ -141,7 +141,7 @@ export class OutputReader {
 
 interface Part {
   readonly file: number;
-  /** Counted from 1: the first that is left tells whether there were others before it. */
+  /** Counted from 1. A higher first number shows that earlier parts were removed. */
   readonly part: number;
   /** Where its lines begin. */
   readonly start: number;
@@ -191,13 +191,13 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** On a disk that is nearly full a write may write only a part. */
+/** Writes all bytes. On a nearly full disk, one write may store only a part. */
 function writeFully(file: number, text: string): void {
   const bytes = Buffer.from(text);
   for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
 }
 
-/** Removes the files that were written longest ago, if there are too many. */
+/** Removes the oldest files if there are too many. */
 function prune(folder: string): void {
   const names = readdirSync(folder);
   if (names.length <= MOST_FILES) return;

@@ -6,20 +6,20 @@ import type { Channel } from '../terminal/terminal.ts';
 const CHUNK = 64 * 1024;
 
 /**
- * The body of a good answer, byte for byte, until its task has ended: an attempt whose answer breaks off shows nothing. It is in a
- * temporary file that has no name any more, so nothing is left if the process is killed.
+ * Stores the body of a successful response, byte for byte, until its task has ended, so that an incomplete response is not shown. It
+ * is in a temporary file without a name, so nothing is left if the process is killed.
  */
 export class WholeAnswer {
   #file: number | undefined;
   #bytes = 0;
   #trouble: unknown;
 
-  /** How many bytes there are; undefined if no attempt of this process had a good answer. */
+  /** The number of bytes. Undefined if no attempt of this process had a successful response. */
   get bytes(): number | undefined {
     return this.#file === undefined ? undefined : this.#bytes;
   }
 
-  /** Begins an answer, and drops what an earlier attempt received. */
+  /** Begins a response, and removes what an earlier attempt received. */
   begin(): void {
     this.#bytes = 0;
     this.#try(() => {
@@ -28,7 +28,7 @@ export class WholeAnswer {
     });
   }
 
-  /** Never throws: the request has succeeded, whatever becomes of its answer here. */
+  /** Never throws, because the request has succeeded even if its response cannot be stored here. */
   write(chunk: Buffer): void {
     this.#try(() => {
       let from = 0;
@@ -38,7 +38,7 @@ export class WholeAnswer {
     });
   }
 
-  /** Writes all of it. @throws what kept it from being stored. */
+  /** Writes all of it. @throws the error that kept it from being stored. */
   async copyTo(out: Channel): Promise<void> {
     if (this.#trouble !== undefined) throw this.#trouble;
     for (let at = 0; at < this.#bytes; ) {

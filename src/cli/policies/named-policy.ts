@@ -5,17 +5,17 @@ import { Problem } from '../problem.ts';
 import { nearest } from '../suggest.ts';
 import type { PoliciesHere } from './policies-here.ts';
 
-/** A policy that a person called by a name. */
+/** A policy that a person named. */
 export interface NamedPolicy extends ExplainedPolicy {
-  /** A policy of the configuration, what holds for a type, or a preset as it is. */
+  /** A policy of the configuration, the policy of a type, or a preset. */
   readonly kind: 'policy' | 'type' | 'preset';
   readonly name: string;
 }
 
 /**
- * The policy of the configuration with this name, else the type that the configuration or a worker knows, else the
- * preset.
- * @throws Problem naming what is nearest.
+ * The policy of the configuration with this name, else the policy of the type with this name that the configuration or a worker
+ * knows, else the preset.
+ * @throws Problem with the most similar name.
  */
 export async function namedPolicy(here: PoliciesHere, name: string): Promise<NamedPolicy> {
   const { registry, holdfast } = here;

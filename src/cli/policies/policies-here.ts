@@ -19,7 +19,7 @@ export interface PoliciesHere {
   explainError(thrown: unknown, question: PolicyQuestion): Promise<ExplainedFailure>;
 }
 
-/** Policies can be asked for before there is any store. @throws InvalidConfigError where the configuration is refused. */
+/** Calls `use` with the policies that apply here, even without a store. @throws InvalidConfigError for a refused configuration. */
 export async function withPolicies<T>(cli: Cli, use: (here: PoliciesHere) => Promise<T>): Promise<T> {
   const registry = await registryHere(cli);
   const location = await cli.location();

@@ -130,7 +130,7 @@ function comparisonJson({ what, name, changes }: Comparison): object {
   };
 }
 
-/** The text of a file that is no configuration. @throws Problem where it cannot be read. */
+/** The text of a file that is not a configuration. @throws Problem if it cannot be read. */
 export async function textOf(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

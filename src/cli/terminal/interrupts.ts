@@ -1,4 +1,4 @@
-/** What asks a process to end: Ctrl-C, `kill`, and a terminal that was closed. */
+/** The signals that ask a process to end: of Ctrl-C, of `kill`, and of a closed terminal. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type Interrupt = (typeof SIGNALS)[number];
 

@@ -2,8 +2,8 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import type { Cli } from '../cli.ts';
 
 /**
- * Asks on stderr, and answers what was typed. Ctrl-C, and an input that ends, end the command as if it had asked nothing: until
- * a person has answered, nothing has been done.
+ * Asks on stderr, and returns what was typed. Ctrl-C and the end of the input end the command. It has changed nothing before the
+ * answer.
  */
 export class Prompt implements Disposable {
   readonly #lines: Interface = createInterface({ input: process.stdin, output: process.stderr });
@@ -28,7 +28,7 @@ export class Prompt implements Disposable {
   }
 }
 
-/** Whether a command may go on: a person is asked, unless --yes has answered. A script is not asked. */
+/** Whether a command may go on. A person is asked, except with --yes. A script is not asked. */
 export async function mayGoOn(cli: Cli, question: string): Promise<boolean> {
   if (!cli.asks) return true;
   using prompt = new Prompt();

@@ -1,6 +1,6 @@
 /**
- * Ctrl-Z stops the process between two turns of the event loop, and so never in the middle of a transaction, whose lock everybody
- * else would wait for until it goes on. Returns what ends that.
+ * Ctrl-Z stops the process between two turns of the event loop. In the middle of a transaction, it would keep a lock for which all
+ * other processes wait until it continues. Returns a function that ends this.
  */
 export function suspendBetweenCommits(): () => void {
   if (process.platform === 'win32') return () => {};

@@ -14,8 +14,8 @@ interface Output {
 }
 
 /**
- * Lines of a table whose columns are as wide as their longest cell. Where that is more than fits, the columns that may be
- * cut give way, the widest first.
+ * The lines of a table. Each column is as wide as its longest cell. If the table is too wide, the columns that may be cut are cut,
+ * the widest first.
  */
 export function table(
   columns: readonly Column[],

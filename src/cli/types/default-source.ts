@@ -5,8 +5,8 @@ import type { MoveInput } from '../../handlers/move.ts';
 import { visible } from '../../views/visible.ts';
 
 /**
- * The program by its last name: what fails for one `rsync` often fails for the next. Which machine a command talks to,
- * only the command knows.
+ * The name of the program without its folder, because what fails for one `rsync` often fails for the next. Only the command itself
+ * knows which machine it talks to.
  */
 export function sourceOfCommand({ argv, shell }: CommandInput): string {
   const program = shell ? 'sh' : basename(argv[0] as string);
@@ -14,8 +14,8 @@ export function sourceOfCommand({ argv, shell }: CommandInput): string {
 }
 
 /**
- * The failure domain is the file system that it goes to: a disk that is full, or a share that is away, fails them all. Named
- * by the folder that it is mounted on, as far as device numbers tell.
+ * The file system of the destination: a full disk or an unavailable share fails all moves to it. It is named by its mount point, as
+ * far as device numbers show that.
  */
 export function sourceOfMove({ to }: MoveInput): string {
   let folder = nearestFolder(dirname(to));

@@ -22,15 +22,15 @@ import { sourceOfCommand, sourceOfMove } from './default-source.ts';
 export interface TaskTypeOptions {
   readonly environment: CommandOptions['environment'];
   readonly stopper: HandlerStopper;
-  /** Where commands show their output as it comes. Without it the end of it is kept in the task's result. */
+  /** Shows the output of commands while they run. Without it, the end of the output is kept in the task's result. */
   readonly write?: NonNullable<CommandOptions['write']>;
-  /** Takes the body of a good answer, whole. Without it the beginning is kept in the task's result. */
+  /** Receives the whole body of a successful response. Without it, the beginning is kept in the task's result. */
   readonly answer?: NonNullable<HttpOptions['answer']>;
-  /** Where it is kept for `holdfast logs`. */
+  /** Keeps the output for `holdfast logs`. */
   readonly output: OutputLog;
 }
 
-/** The types that the command line works: `shell_command`, `file_move` and `http_delivery`. */
+/** The task types of the command line: `shell_command`, `file_move` and `http_delivery`. */
 export function taskTypes({ environment, stopper, write, answer, output }: TaskTypeOptions): readonly AnyTask[] {
   const keep = (task: CommandTask) => output.keeper(task);
   const runCommand = command({ environment, kill: stopper.kill, keep, ...(write && { write }) });
@@ -57,7 +57,7 @@ export function taskTypes({ environment, stopper, write, answer, output }: TaskT
   ];
 }
 
-/** The same types for a command that records tasks of them and works none. */
+/** The same types, for a command that only records tasks. */
 export function recordedTypes(): readonly AnyTask[] {
   return [
     defineTask<CommandInput>(SHELL_COMMAND, { input: schemaOf(checkCommand), source: sourceOfCommand, run: notHere }),
@@ -75,7 +75,7 @@ function notHere(): never {
   throw new Error('This command works no tasks.');
 }
 
-/** Looking at the file system once for each folder. */
+/** As `sourceOfMove`, but looks at the file system only once for each folder. */
 function sourceByFolder(): (input: MoveInput) => string {
   const known = new Map<string, string>();
   return (input) => {
@@ -89,7 +89,7 @@ function sourceByFolder(): (input: MoveInput) => string {
 
 const MOST_FOLDERS_KNOWN = 10_000;
 
-/** A worker has another current folder than whoever wrote the path. */
+/** Paths must be absolute, because a worker has another current folder. */
 function checkAbsoluteMove(input: unknown): MoveInput {
   const read = checkMove(input);
   const relative = [read.from, read.to].find((path) => !isAbsolute(path));
@@ -97,7 +97,7 @@ function checkAbsoluteMove(input: unknown): MoveInput {
   throw new InvalidInputError(`A move needs absolute paths, got ${show(relative)}.`);
 }
 
-/** Reads what was stored of a move. @throws InvalidInputError naming the member that is missing. */
+/** Reads the stored input of a move. @throws InvalidInputError naming the missing member. */
 function checkMove(input: unknown): MoveInput {
   const { from, to } = Object(input) as Record<string, unknown>;
   if (typeof from !== 'string' || from === '') throw new InvalidInputError('A move needs `from`, a path.');
@@ -105,7 +105,7 @@ function checkMove(input: unknown): MoveInput {
   return { from, to };
 }
 
-/** A check that throws, as the Standard Schema that a definition takes. */
+/** Makes a Standard Schema, which a definition needs, from a function that throws for invalid input. */
 function schemaOf<T>(check: (input: unknown) => T) {
   return {
     '~standard': {

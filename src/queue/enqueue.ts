@@ -128,9 +128,14 @@ export function taskMaker(
   };
 }
 
+/** Options that many tasks share, or a function of the input and its index that returns the options of each. */
+export type OptionsOfEach<Input> =
+  | Omit<EnqueueOptions, 'key' | 'unique'>
+  | ((input: Input, index: number) => EnqueueOptions);
+
 /** Makes the function that turns each of many inputs into a task, with options that all share, or with its own options. */
 export function makerOfEach<Input>(
-  options: EnqueueOptions | ((input: Input, index: number) => EnqueueOptions),
+  options: OptionsOfEach<Input>,
   makerWith: (options: EnqueueOptions) => TaskMaker,
 ): (input: Input, index: number) => TaskMaker {
   if (typeof options === 'function') return (input, index) => makerWith(options(input, index));

@@ -35,7 +35,7 @@ import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import { Administration } from './administration.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
-import type { EnqueueOptions } from './enqueue.ts';
+import type { EnqueueOptions, OptionsOfEach } from './enqueue.ts';
 import type { TaskToImport } from './import.ts';
 import { Inspector, type ListOptions, type PolicyQuestion } from './inspect.ts';
 import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts';
@@ -151,10 +151,20 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidInputError or PayloadError for the first input that it refuses, with its `index`; then nothing is written;
    * UniqueConflictError if a unique key with `onConflict: 'reject'` is taken; then nothing is written.
    */
+  enqueueAll<Given>(
+    task: DefinitionOf<Given>,
+    inputs: readonly NoInfer<Given>[],
+    options?: OptionsOfEach<Given>,
+  ): Promise<readonly Receipt[]>;
+  enqueueAll<Given>(
+    task: string,
+    inputs: readonly Given[],
+    options?: OptionsOfEach<Given>,
+  ): Promise<readonly Receipt[]>;
   async enqueueAll<Given>(
     task: DefinitionOf<Given> | string,
-    inputs: readonly NoInfer<Given>[],
-    options: Omit<EnqueueOptions, 'key' | 'unique'> | ((input: Given, index: number) => EnqueueOptions) = {},
+    inputs: readonly Given[],
+    options: OptionsOfEach<Given> = {},
   ): Promise<readonly Receipt[]> {
     this.#refuseClosed();
     return this.#recorder.enqueueAll(task, inputs, options);

@@ -4,7 +4,15 @@ import { list } from '../options.ts';
 import { show } from '../show.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
 import { type AnyTask, checkTask } from '../worker/define-task.ts';
-import { type EnqueueOptions, makerOfEach, newTasks, type TaskMaker, taskMaker, unworked } from './enqueue.ts';
+import {
+  type EnqueueOptions,
+  makerOfEach,
+  newTasks,
+  type OptionsOfEach,
+  type TaskMaker,
+  taskMaker,
+  unworked,
+} from './enqueue.ts';
 import { importedTasks, partsOfImport, type TaskToImport } from './import.ts';
 import { type ActionOptions, by } from './operate.ts';
 import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
@@ -49,7 +57,7 @@ export class Recorder {
   async enqueueAll<Input>(
     task: unknown,
     inputs: readonly Input[],
-    options: EnqueueOptions | ((input: Input, index: number) => EnqueueOptions),
+    options: OptionsOfEach<Input>,
   ): Promise<readonly Receipt[]> {
     const makerWith = this.#makerFor(task, 'enqueueAll');
     refuseTooMany(inputs, 'inputs', 'enqueueAll');

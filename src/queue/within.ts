@@ -1,7 +1,7 @@
 import { InvalidInputError } from '../errors.ts';
 import type { Enqueuer, NewTask, Receipt } from '../store/store.ts';
 import type { DefinitionOf } from '../worker/define-task.ts';
-import type { EnqueueOptions } from './enqueue.ts';
+import type { EnqueueOptions, OptionsOfEach } from './enqueue.ts';
 
 /** A Database of better-sqlite3: the part of its type that is needed here. */
 export interface SqliteHandle {
@@ -34,10 +34,11 @@ export interface Within<Answer, Answers> {
   enqueue<Given>(task: DefinitionOf<Given> | string, input: NoInfer<Given>, options?: EnqueueOptions): Answer;
   /** The same for many tasks of a type, as `enqueueAll` does: all of them, or none. */
   enqueueAll<Given>(
-    task: DefinitionOf<Given> | string,
+    task: DefinitionOf<Given>,
     inputs: readonly NoInfer<Given>[],
-    options?: Omit<EnqueueOptions, 'key' | 'unique'> | ((input: Given, index: number) => EnqueueOptions),
+    options?: OptionsOfEach<Given>,
   ): Answers;
+  enqueueAll<Given>(task: string, inputs: readonly Given[], options?: OptionsOfEach<Given>): Answers;
 }
 
 /** The receipts of tasks, at once where the store answers at once. */

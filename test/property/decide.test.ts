@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { decide, LEAST_DEFERRAL, STEPS } from '../../src/failure/decide.ts';
 import { answerFor, definePolicy, type Policy } from '../../src/failure/policy.ts';
 import { type Judged, judge, raised, stories, troubledStories } from './ledger.ts';
-import { options, policies, rolls } from './policies.ts';
+import { options, policies, rolls, usingEachDelay } from './policies.ts';
 
 /** Holds for every decision of every story under every policy. */
 function always(promise: (judged: Judged, policy: Policy) => void): void {
@@ -255,7 +255,7 @@ describe('the version of a policy', () => {
   test('changes when its content does, and only then', () => {
     fc.assert(
       fc.property(options, options, fc.boolean(), (a, b, twice) => {
-        const [one, other] = [definePolicy(a), definePolicy(twice ? { ...a } : { ...a, ...b })];
+        const [one, other] = [definePolicy(a), definePolicy(twice ? { ...a } : usingEachDelay({ ...a, ...b }))];
         const content = ({ version: _, ...rest }: Policy) => rest;
         expect(one.version === other.version).toBe(isDeepStrictEqual(content(one), content(other)));
       }),

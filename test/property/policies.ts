@@ -83,7 +83,7 @@ const rules: fc.Arbitrary<RuleOptions> = fc
   .map(usingEachDelay);
 
 /** A schedule that is longer than its attempts is refused. */
-function usingEachDelay<Options extends RuleOptions>(options: Options): Options {
+export function usingEachDelay<Options extends RuleOptions>(options: Options): Options {
   const { maxAttempts = Number.POSITIVE_INFINITY, ...others } = options;
   const delays = Object(options.backoff).delays?.length ?? 0;
   return maxAttempts <= delays ? (others as Options) : options;

@@ -8,7 +8,7 @@ test('a small value that JSON would write endlessly is refused before it is walk
   let value: unknown = 'x';
   for (let level = 0; level < 60; level++) value = [value, value];
   expect(() => encodeJson(value, 'payload')).toThrow(expect.objectContaining({ code: 'payload_too_large' }));
-  expect(() => encodeJson(new Array(10_000_000), 'payload')).toThrow(
+  expect(() => encodeJson(new Array(2_000_000).fill(null), 'payload')).toThrow(
     expect.objectContaining({ code: 'payload_too_large' }),
   );
 });

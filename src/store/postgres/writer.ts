@@ -28,6 +28,11 @@ export interface GatheringOptions<Item, Answer>
   readonly areIndependent: boolean;
 }
 
+interface SizedBatch<Item, Answer> extends Batch<Item, Answer> {
+  /** How many characters its items add to a statement. */
+  readonly size: number;
+}
+
 /**
  * Group commit for one verb: the calls that are made in one turn of the event loop, or while an earlier statement is under way,
  * share a statement. Nobody is answered before it is committed. Where a statement is refused, its calls are made one by one, and
@@ -37,7 +42,7 @@ export interface GatheringOptions<Item, Answer>
 export class Gathering<Item, Answer> {
   readonly #options: GatheringOptions<Item, Answer>;
   readonly #blocked: BlockedCalls<Item, Answer>;
-  #waiting: Batch<Item, Answer>[] = [];
+  #waiting: SizedBatch<Item, Answer>[] = [];
   #flushing: Promise<void> | undefined;
 
   constructor(options: GatheringOptions<Item, Answer>) {
@@ -54,7 +59,9 @@ export class Gathering<Item, Answer> {
         this.#blocked.add({ items, resolve, reject });
         return;
       }
-      this.#waiting.push({ items, resolve, reject });
+      // Here a call whose size cannot be told fails alone.
+      const size = items.reduce((sum, item) => sum + this.#options.sizeOf(item), 0);
+      this.#waiting.push({ items, size, resolve, reject });
       this.#flushing ??= this.#flush();
     });
   }
@@ -67,12 +74,11 @@ export class Gathering<Item, Answer> {
 
   /** What waits, for a statement that somebody else is about to make. */
   takeWaiting(): readonly Batch<Item, Answer>[] {
-    const { sizeOf } = this.#options;
-    let size = 0;
+    let total = 0;
     let count = 0;
-    for (const { items } of this.#waiting) {
-      for (const item of items) size += sizeOf(item);
-      if (count === MOST_CALLS || (count > 0 && size > MOST_CHARACTERS)) break;
+    for (const { size } of this.#waiting) {
+      total += size;
+      if (count === MOST_CALLS || (count > 0 && total > MOST_CHARACTERS)) break;
       count += 1;
     }
     return this.#waiting.splice(0, count);

@@ -32,7 +32,7 @@ describe('backoff', () => {
     expect(ceilings(exponential({ base: 0 }), 3)).toEqual([0, 0, 0]);
   });
 
-  test('has a cap of one hour where none is said, or the first delay if that is longer', () => {
+  test('has a cap of one hour by default, or the first delay if that is longer', () => {
     expect(ceiling(exponential({ base: '1s' }), 100)).toBe(3_600_000);
     expect(ceiling(linear({ step: '1m' }), 1_000)).toBe(3_600_000);
     expect(ceiling(exponential({ base: '2h' }), 5)).toBe(7_200_000);
@@ -50,11 +50,11 @@ describe('backoff', () => {
     expect(ceilings(schedule(['5m', '15m', '60m']), 5)).toEqual([300_000, 900_000, 3_600_000, 3_600_000, 3_600_000]);
   });
 
-  test('of immediate is nothing', () => {
+  test('of immediate is 0', () => {
     expect(ceilings(immediate, 3)).toEqual([0, 0, 0]);
   });
 
-  test('of a function of one’s own is what it returns for the number of the retry', () => {
+  test('of a custom function is what it returns for the number of the retry', () => {
     expect(
       ceilings(
         custom('squares', (k) => k * k * 1_000),
@@ -80,7 +80,7 @@ describe('backoff', () => {
     expect(ceiling(custom('odd', delay), 1)).toBe(ms);
   });
 
-  test('says its formula in words', () => {
+  test('describes its formula in words', () => {
     const words = [
       exponential({ base: '5m', cap: '24h' }),
       linear({ step: '1s', cap: '1m' }),
@@ -130,7 +130,7 @@ describe('backoff', () => {
     );
   });
 
-  test('read from data is what its function would have built', () => {
+  test('read from data equals that of its function', () => {
     expect(parseBackoff({ kind: 'exponential', base: '5s', cap: '1h' })).toEqual(
       exponential({ base: '5s', cap: '1h' }),
     );
@@ -175,7 +175,7 @@ describe('jitter', () => {
     expect(drawn(proportional(0))).toEqual([10_000, 10_000, 10_000]);
   });
 
-  test('full spreads between nothing and the delay', () => {
+  test('full spreads between 0 and the delay', () => {
     expect(drawn({ kind: 'full' })).toEqual([0, 5_000, 10_000]);
   });
 
@@ -194,7 +194,7 @@ describe('jitter', () => {
     }
   });
 
-  test('tells how likely the draw was, per millisecond', () => {
+  test('gives the density of the draw, per millisecond', () => {
     expect(jittered(10_000, { kind: 'full' }, 0.25)).toEqual({ delay: 2_500, low: 0, high: 10_000, density: 1e-4 });
   });
 

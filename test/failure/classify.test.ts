@@ -58,13 +58,13 @@ describe('an error of the file system, as this system throws it', () => {
     expect(failure.message).toContain(code);
   });
 
-  test('ENOENT of a program that is not there is no missing file', async () => {
+  test('ENOENT of a missing program is not a missing file', async () => {
     const child = spawn(join(at, 'no-such-program'));
     const [error] = await once(child, 'error');
     expect(seen(error)).toMatchObject({ reason: 'process.not_found', kind: 'permanent' });
   });
 
-  test('EACCES of a file that is no program', async () => {
+  test('EACCES of a file that is not a program', async () => {
     const child = spawn(join(at, 'file'));
     const [error] = await once(child, 'error');
     expect(seen(error)).toMatchObject({ reason: 'process.not_executable', kind: 'permanent' });
@@ -78,7 +78,7 @@ describe('an error of the file system, as this system throws it', () => {
 
 describe('an error of the network, as this system throws it', () => {
   const sockets = new Set<Socket>();
-  /** Answers whoever connects with a reset. */
+  /** Resets each connection. */
   const rude: Server = createServer((socket) => {
     sockets.add(socket);
     socket.once('data', () => socket.resetAndDestroy());
@@ -118,7 +118,7 @@ describe('an error of the network, as this system throws it', () => {
     });
   });
 
-  test('ECONNRESET of a request that was sent is ambiguous: it may have been carried out', async () => {
+  test('ECONNRESET of a request that was sent is ambiguous: its effect may have happened', async () => {
     const [error] = await once(get(url(portOf(rude))), 'error');
     expect(error).toMatchObject({ code: 'ECONNRESET' });
     expect(seen(error)).toMatchObject({ reason: 'net.reset', kind: 'transient', fault: 'source', ambiguous: true });
@@ -182,7 +182,7 @@ describe('a system error', () => {
     expect(seen(system('EACCES', { syscall }))).toMatchObject({ reason: 'net.permission', kind: 'permanent' });
   });
 
-  describe('of Windows, told by its number below −4000 wherever it was made', () => {
+  describe('of Windows, recognised on any system by its number below −4000', () => {
     test.each([
       ['EPERM', -4048, 'rename'],
       ['EACCES', -4092, 'unlink'],
@@ -203,7 +203,7 @@ describe('a system error', () => {
       expect(seen(system(code, { errno, syscall })).reason).toBe(reason);
     });
 
-    test('EPERM of Linux at the same call is a permission', () => {
+    test('EPERM of Linux at the same call is a missing permission', () => {
       expect(seen(system('EPERM', { errno: -1, syscall: 'rename' }))).toMatchObject({ reason: 'fs.permission' });
     });
   });
@@ -267,13 +267,13 @@ describe('an HTTP status', () => {
     expect(seen(Object.assign(new Error('y', { cause }), { status: 404 })).reason).toBe('http.404');
   });
 
-  test('that says nothing of a failure leaves the word to the code: an answer may be cut in the middle', () => {
+  test('of success is outranked by the code: a response may be interrupted', () => {
     for (const response of [null, { status: 200 }]) {
       expect(seen(Object.assign(new Error('x'), { code: 'ECONNRESET', response })).reason).toBe('net.reset');
     }
   });
 
-  test('of an answer outranks the code of the library that carried it', () => {
+  test('of a response outranks the code of the client library', () => {
     const axios = Object.assign(new Error('x'), { code: 'ETIMEDOUT', response: { status: 404, headers: {} } });
     expect(seen(axios).reason).toBe('http.404');
   });
@@ -303,7 +303,7 @@ describe('an HTTP status', () => {
       expect(seen(Object.assign(new Error(message), { status, ...more }))).toMatchObject(limited);
     });
 
-    test('but words alone do not outrank a status that says what it means', () => {
+    test('but words alone do not outrank a status with a clear meaning', () => {
       expect(seen(Object.assign(new Error('rate limit plan 404'), { status: 404 })).reason).toBe('http.404');
     });
   });
@@ -318,7 +318,7 @@ describe('an HTTP status', () => {
     expect(seen({ status: 404, headers })).toMatchObject({ kind: 'permanent', retryAfterMs: 5_000 });
   });
 
-  test('400 of the AWS SDK says nothing by itself: it is also how throttling and conflicts are told', () => {
+  test('400 of the AWS SDK says nothing by itself: throttling and conflicts have it too', () => {
     expect(seen({ name: 'SomethingException', $metadata: { httpStatusCode: 400 } }).kind).toBe('unknown');
     expect(seen({ name: 'TransactionConflictException', $metadata: { httpStatusCode: 400 } })).toMatchObject({
       kind: 'transient',
@@ -346,7 +346,7 @@ describe('Retry-After', () => {
     [['120', '5'], 120_000],
     ['315360000', 315_360_000_000],
 
-    // Longer than we can wait: ten years, which no policy takes for a wait of its own accord.
+    // A longer wait becomes ten years, which is more than the default maxRetryAfter.
     ['315360001', 315_360_000_000],
     ['99999999999', 315_360_000_000],
     ['9'.repeat(400), undefined],
@@ -446,12 +446,12 @@ describe('Retry-After', () => {
 describe('errors that were thrown together', () => {
   const coded = (code: string) => Object.assign(new Error(code), { code });
 
-  test('are understood through the errors of an AggregateError', () => {
+  test('are recognised in the errors of an AggregateError', () => {
     expect(seen(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')])).reason).toBe('net.refused');
     expect(seen(new Error('x', { cause: new AggregateError([coded('ENOENT')]) })).reason).toBe('fs.not_found');
   });
 
-  test('are as hopeful as the most hopeful of them: rate limit, then transient, then unknown, then permanent', () => {
+  test('have the kind that is most likely to pass: rate limit, then transient, then unknown, then permanent', () => {
     expect(seen(new AggregateError([coded('ENOENT'), coded('ECONNREFUSED')]))).toMatchObject({
       reason: 'net.refused',
       code: 'ECONNREFUSED',
@@ -461,7 +461,7 @@ describe('errors that were thrown together', () => {
     expect(seen(new AggregateError([coded('ENOENT'), coded('EEXIST')])).reason).toBe('fs.not_found');
   });
 
-  test('wait for the longest of their hints', () => {
+  test('have the longest of their waits', () => {
     const limited = (seconds: string) => ({ status: 429, headers: { 'retry-after': seconds } });
     expect(seen(new AggregateError([limited('5'), limited('60'), { status: 429 }])).retryAfterMs).toBe(60_000);
   });
@@ -473,7 +473,7 @@ describe('errors that were thrown together', () => {
     });
   });
 
-  test('that say nothing leave the word to what lies below them', () => {
+  test('that say nothing are outranked by their causes', () => {
     expect(seen(new AggregateError([new Error('a'), new Error('b', { cause: coded('EBUSY') })])).reason).toBe(
       'fs.locked',
     );
@@ -488,7 +488,7 @@ describe('the name and message', () => {
     expect(seen(Object.assign(new Error('x'), { name: 'MyError' })).name).toBe('MyError');
   });
 
-  test('of a subclass that does not set its name are told apart by its class', () => {
+  test('of a subclass that does not set its name contain its class', () => {
     expect(seen(new Fatal('x')).name).toBe('Fatal');
     expect(seen(new Error('x')).name).toBe('Error');
   });

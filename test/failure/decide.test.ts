@@ -89,7 +89,7 @@ describe('a failure', () => {
       expect(decided(failed({ ...full, retryAfterMs: HOUR }), plain).after).toBe(HOUR);
     });
 
-    test('needs a person when the bounds of deferrals are reached, and is charged to nobody', () => {
+    test('needs a person when the limits of deferrals are reached, and is charged to nobody', () => {
       expect(decided(failed(full), plain, { deferralsInARow: 100 })).toMatchObject({
         next: 'needs_manual',
         step: 'max_deferrals',
@@ -98,7 +98,7 @@ describe('a failure', () => {
       });
     });
 
-    test('and permanent needs a person, and not the policy’s end; under permanent: retry it is a deferral', () => {
+    test('that is permanent needs a person, whatever onExhausted says; with permanent: retry it is a deferral', () => {
       const lacking = { kind: 'permanent', reason: 'process.not_found', fault: 'worker' } as const;
       expect(decided(failed(lacking), plain)).toMatchObject({
         next: 'needs_manual',
@@ -109,13 +109,13 @@ describe('a failure', () => {
       expect(decided(failed(lacking), retrying)).toMatchObject({ next: 'scheduled', charge: 'deferrals' });
     });
 
-    test('and ambiguous needs a person where the task must not run twice, and charges nobody', () => {
+    test('that is ambiguous needs a person if the task must not run twice, and charges nobody', () => {
       const broken = failed({ ...full, reason: 'fs.io', ambiguous: true });
       const end = decided(broken, plain, { idempotent: false });
       expect(end).toMatchObject({ next: 'needs_manual', step: 'ambiguous', charge: 'nobody' });
     });
 
-    test('is charged where a rule names the very reason, unless that says charge: false', () => {
+    test('is charged if a rule names this reason, unless the rule has charge: false', () => {
       const own = definePolicy({ rules: { 'fs.no_space': { maxAttempts: 2 } } }, plain);
       expect(decided(failed(full), own)).toMatchObject({ charge: 'task', step: 'retry' });
       const free = definePolicy({ rules: { 'fs.no_space': { charge: false } } }, plain);
@@ -143,16 +143,16 @@ describe('a failure', () => {
     expect(decided(failed(), definePolicy({ maxAttempts: 1 })).next).toBe('dead');
   });
 
-  test('ends where onExhausted says', () => {
+  test('ends in the state of onExhausted', () => {
     const manual = definePolicy({ onExhausted: 'needs_manual' }, plain);
     expect(decided(failed(), manual, { charged: [charged(2)] }).next).toBe('needs_manual');
   });
 
-  test('beyond a limit that was lowered while it waited ends, and does not go on for ever', () => {
+  test('ends the task if the limit was lowered below its count while it waited', () => {
     expect(decided(failed(), plain, { charged: [charged(50)] }).next).toBe('dead');
   });
 
-  test('explains itself: rule, count, limit, formula, draw, density, and the version of the policy', () => {
+  test('is explained by rule, count, limit, formula, draw, density and the version of the policy', () => {
     const spread = definePolicy({ jitter: proportional(0.1) }, plain);
     const { after, because } = decided(failed(), spread, { charged: [charged(1)] }, 0.25);
     expect(after).toBe(1_900);
@@ -182,7 +182,7 @@ describe('counts by reason', () => {
     },
   });
 
-  test('of a rule with its own maxAttempts are its own', () => {
+  test('of a rule with its own maxAttempts are separate', () => {
     const known = { charged: [charged(4, 'app.broke'), charged(1, 'timeout')] };
     expect(decided(failed({ reason: 'timeout' }), byReason, known)).toMatchObject({
       next: 'scheduled',
@@ -213,14 +213,14 @@ describe('counts by reason', () => {
     expect(reset).toMatchObject({ after: 3 * SECOND, because: { rule: 'net.reset', count: 3, limit: 5 } });
   });
 
-  test('are drawn anew under today’s policy: what an old rule counted apart, a new policy counts together', () => {
+  test('follow today’s policy: charges that an old rule counted separately are counted together by a new policy', () => {
     const known = { charged: [charged(2, 'timeout'), charged(2, 'app.broke')] };
     expect(decided(failed(), byReason, known).because).toMatchObject({ count: 3, limit: 5 });
     const today = definePolicy({ maxAttempts: 5 });
     expect(decided(failed(), today, known)).toMatchObject({ next: 'dead', because: { count: 5, limit: 5 } });
   });
 
-  test('of a kind’s rule are those of its kind, as it was when they were charged', () => {
+  test('of a rule for a kind are those of this kind at the time of the charge', () => {
     const kinds = definePolicy({ maxAttempts: 2, rules: { transient: { maxAttempts: 4 } } });
     const known = { charged: [charged(2, 'a', 'transient'), charged(1, 'b', 'transient'), charged(1, 'c', 'unknown')] };
     expect(decided(failed({ reason: 'd' }), kinds, known)).toMatchObject({
@@ -276,12 +276,12 @@ describe('a permanent failure', () => {
     });
   });
 
-  test('is retried under a rule that names the very reason', () => {
+  test('is retried if a rule names this reason', () => {
     const named = definePolicy({ rules: { 'http.404': {} } }, plain);
     expect(decided(permanent, named)).toMatchObject({ step: 'retry', because: { rule: 'http.404' } });
   });
 
-  test('is not retried for a rule about its family or its kind; those only say where it ends', () => {
+  test('is not retried for a rule about its family or its kind, which only gives the state in which it ends', () => {
     for (const rules of [
       { 'http.*': { onExhausted: 'needs_manual' } },
       { permanent: { onExhausted: 'needs_manual' } },
@@ -294,7 +294,7 @@ describe('a permanent failure', () => {
   });
 });
 
-describe('the handler’s own word', () => {
+describe('a signal of the handler', () => {
   const never = failed({ word: 'permanent', kind: 'permanent', reason: 'order.closed' });
 
   test('PermanentFailure ends the task at once', () => {
@@ -327,11 +327,11 @@ describe('the handler’s own word', () => {
 describe('an ambiguous failure', () => {
   const timeout = failed({ reason: 'timeout', ambiguous: true });
 
-  test('is retried where the task may run twice', () => {
+  test('is retried if the task may run twice', () => {
     expect(decided(timeout, plain)).toMatchObject({ next: 'scheduled', step: 'retry' });
   });
 
-  test('needs a person where it may not, and is charged', () => {
+  test('needs a person if the task must not run twice, and is charged', () => {
     expect(decided(timeout, plain, { idempotent: false })).toMatchObject({
       next: 'needs_manual',
       step: 'ambiguous',
@@ -340,7 +340,7 @@ describe('an ambiguous failure', () => {
     });
   });
 
-  test('is retried all the same under retryAmbiguous', () => {
+  test('is retried in any case with retryAmbiguous', () => {
     const waived = definePolicy({ retryAmbiguous: true }, plain);
     for (const outcome of [timeout, lost, interrupted()]) {
       expect(decided(outcome, waived, { idempotent: false }).next).toBe('scheduled');
@@ -353,7 +353,7 @@ describe('an ambiguous failure', () => {
 });
 
 describe('a rate limit', () => {
-  test('with a hint is a deferral of at least that, uncharged, and jitter only adds', () => {
+  test('with a wait is an uncharged deferral of at least that, and jitter only adds', () => {
     const hinted = failed({ ...throttled, retryAfterMs: 90 * SECOND });
     expect(decided(hinted, plain)).toMatchObject({
       next: 'scheduled',
@@ -366,24 +366,24 @@ describe('a rate limit', () => {
     expect(decided(hinted, spread, {}, 0.999_999).after).toBe(108 * SECOND);
   });
 
-  test('with a hint is a deferral even where rate limits are charged, and at its very last attempt', () => {
+  test('with a wait is a deferral even if rate limits are charged, and at the last attempt', () => {
     const charging = definePolicy({ maxAttempts: 1, rules: { rate_limited: { charge: true } } });
     expect(decided(failed({ ...throttled, retryAfterMs: 5 * SECOND }), charging).charge).toBe('deferrals');
   });
 
-  test('with a hint is a deferral whoever is at fault', () => {
+  test('with a wait is a deferral whoever is at fault', () => {
     const said = failed({ kind: 'rate_limited', reason: 'app.slow_down', fault: 'task', retryAfterMs: 7 * SECOND });
     expect(decided(said, plain)).toMatchObject({ step: 'deferral', after: 7 * SECOND });
   });
 
-  test('with a hint of 0 is a deferral of one second', () => {
+  test('with a wait of 0 is a deferral of one second', () => {
     expect(decided(failed({ ...throttled, retryAfterMs: 0 }), plain)).toMatchObject({
       step: 'deferral',
       after: SECOND,
     });
   });
 
-  test('with a hint beyond maxRetryAfter needs a person', () => {
+  test('with a wait beyond maxRetryAfter needs a person', () => {
     const ask = (retryAfterMs: number) => decided(failed({ ...throttled, retryAfterMs }), plain);
     expect(ask(DAY)).toMatchObject({ next: 'scheduled', after: DAY });
     expect(ask(DAY + 1)).toMatchObject({
@@ -402,14 +402,14 @@ describe('a rate limit', () => {
     });
   });
 
-  test('without a hint is charged, by the rule’s own base and backoff', () => {
+  test('without a wait is charged, with the rule’s own base and backoff', () => {
     const charging = definePolicy({ rules: { rate_limited: { backoff: exponential({ base: '10m' }) } } }, plain);
     const first = decided(failed(throttled), charging);
     expect(first).toMatchObject({ step: 'retry', after: 10 * MINUTE, charge: 'task' });
     expect(decided(failed(throttled), charging, { charged: [charged(1)] }).after).toBe(20 * MINUTE);
   });
 
-  test('without a hint under charge: false is a deferral by the count of deferrals in a row', () => {
+  test('without a wait and with charge: false is a deferral by the count of deferrals in a row', () => {
     const known = { charged: [charged(2)], deferralsInARow: 2 };
     expect(decided(failed(throttled), plain, known)).toMatchObject({
       step: 'deferral',
@@ -422,7 +422,7 @@ describe('a rate limit', () => {
     expect(decided(failed(), plain, { deferralsInARow: 0 }).after).toBe(SECOND);
   });
 
-  test('is what a full quota is too, whatever its kind', () => {
+  test('is also a used-up quota, whatever its kind', () => {
     const quota = { kind: 'transient', reason: 'quota.exhausted', fault: 'quota' } as const;
     expect(decided(failed({ ...quota, retryAfterMs: HOUR }), plain)).toMatchObject({ step: 'deferral', after: HOUR });
     const uncharged = definePolicy({ rules: { 'quota.*': { charge: false } } }, plain);
@@ -430,19 +430,19 @@ describe('a rate limit', () => {
     expect(decided(failed(quota), plain).charge).toBe('task');
   });
 
-  test('is the only thing that charge: false speaks of', () => {
+  test('is the only failure to which charge: false applies', () => {
     const odd = definePolicy({ rules: { 'app.broke': { charge: false } } }, plain);
     expect(decided(failed(), odd).charge).toBe('task');
   });
 });
 
-describe('a hint without a rate limit', () => {
-  test('is obeyed as a deferral where the source is at fault', () => {
+describe('a requested wait without a rate limit', () => {
+  test('is a deferral if the source is at fault', () => {
     const busy = failed({ reason: 'http.5xx', fault: 'source', retryAfterMs: 30 * SECOND });
     expect(decided(busy, plain)).toMatchObject({ step: 'deferral', after: 30 * SECOND, charge: 'deferrals' });
   });
 
-  test('is a floor for the retry where the task is at fault, and the task is charged', () => {
+  test('is the shortest delay of the retry if the task is at fault, and the task is charged', () => {
     const locked = (retryAfterMs: number) => failed({ reason: 'http.423', retryAfterMs });
     expect(decided(locked(30 * SECOND), plain)).toMatchObject({ step: 'retry', after: 30 * SECOND, charge: 'task' });
     expect(decided(locked(0), plain)).toMatchObject({ step: 'retry', after: SECOND });
@@ -455,7 +455,7 @@ describe('a hint without a rate limit', () => {
     expect(decided(locked(5_000), full, {}, 0).after).toBe(5_000);
   });
 
-  test('beyond maxRetryAfter needs a person, charged as the failure that it is', () => {
+  test('beyond maxRetryAfter needs a person, and the failure is charged', () => {
     expect(decided(failed({ reason: 'http.423', retryAfterMs: DAY + 1 }), plain)).toMatchObject({
       next: 'needs_manual',
       step: 'max_retry_after',
@@ -480,12 +480,12 @@ describe('RetryLater', () => {
     expect(decided(later(0), plain)).toMatchObject({ step: 'deferral', after: SECOND });
   });
 
-  test('without a delay waits as the policy’s backoff says, by its own consecutive count', () => {
+  test('without a delay waits by the policy’s backoff and the count of deferrals in a row', () => {
     const known = { charged: [charged(2)], deferralsInARow: 3 };
     expect(decided(later(), plain, known)).toMatchObject({ step: 'deferral', after: 8 * SECOND });
   });
 
-  test('without a delay is at least a second later, even if the backoff says at once', () => {
+  test('without a delay waits at least a second, even if the backoff is immediate', () => {
     const eager = definePolicy({ backoff: immediate, jitter: { kind: 'full' } });
     expect(decided(later(), eager, {}, 0).after).toBe(SECOND);
     const spread = definePolicy({ jitter: proportional(0.1) }, plain);
@@ -494,14 +494,14 @@ describe('RetryLater', () => {
     expect(because.jitter).toEqual({ low: 1_000, high: 1_100, roll: 0, density: 1 / 100 });
   });
 
-  test('is answered by a rule that names its reason, and by no rule for a kind of failure', () => {
+  test('follows a rule for its reason, but no rule for a kind of failure', () => {
     const rules = { transient: { backoff: fixed('1h') }, 'order.pending': { backoff: fixed('5m') } };
     const policy = definePolicy({ rules }, plain);
     expect(decided(later(), policy).after).toBe(SECOND);
     expect(decided(later(undefined, 'order.pending'), policy).after).toBe(5 * MINUTE);
   });
 
-  test('never brings a task to the end of its attempts', () => {
+  test('never uses up the attempts of a task', () => {
     expect(decided(later(5_000), plain, { charged: [charged(2)] }).next).toBe('scheduled');
   });
 });
@@ -524,7 +524,7 @@ describe('deferrals in a row', () => {
     expect(decided(later(5_000), definePolicy({ maxDeferrals: 0 })).step).toBe('max_deferrals');
   });
 
-  test('put a task off for maxDeferredFor at most, counted from the first of the row', () => {
+  test('delay a task by maxDeferredFor at most, counted from the first of the row', () => {
     const hour = definePolicy({ maxDeferredFor: '1h' }, plain);
     expect(decided(later(10 * MINUTE), hour, { deferralsInARow: 1, deferredForMs: 50 * MINUTE }).next).toBe(
       'scheduled',
@@ -536,7 +536,7 @@ describe('deferrals in a row', () => {
     });
   });
 
-  test('are held against maxDeferredFor by what was asked, so that the dice do not call a person', () => {
+  test('are compared with maxDeferredFor without jitter, so that chance does not decide whether a person is asked', () => {
     const spread = definePolicy({ jitter: proportional(0.5) }, plain);
     const day = failed({ ...throttled, retryAfterMs: DAY });
     for (const roll of [0, 0.9]) expect(decided(day, spread, {}, roll).next).toBe('scheduled');
@@ -564,7 +564,7 @@ describe('backoff none', () => {
     expect(decided(interrupted(false), once)).toMatchObject({ next: 'scheduled', after: 0 });
   });
 
-  test('of a rule holds for what that rule governs', () => {
+  test('of a rule applies to the failures that the rule governs', () => {
     const some = definePolicy({ rules: { 'app.broke': { backoff: none }, 'worker.lost': { backoff: none } } });
     expect(decided(failed(), some).step).toBe('no_retry');
     expect(decided(failed({ reason: 'app.other' }), some).step).toBe('retry');
@@ -572,19 +572,22 @@ describe('backoff none', () => {
   });
 });
 
-describe('a lease that ended without a word', () => {
-  test.each(['alone', 'beside_others'] as const)('is free the first time, and makes the task a suspect: %s', (how) => {
-    expect(decided(lostWhile(how), plain)).toMatchObject({
-      next: 'scheduled',
-      step: 'recovery',
-      after: 0,
-      charge: 'nobody',
-      lostInARow: 1,
-      reason: 'worker.lost',
-    });
-  });
+describe('a lease that ended without an outcome', () => {
+  test.each(['alone', 'beside_others'] as const)(
+    'is not charged the first time, and makes the task a suspect: %s',
+    (how) => {
+      expect(decided(lostWhile(how), plain)).toMatchObject({
+        next: 'scheduled',
+        step: 'recovery',
+        after: 0,
+        charge: 'nobody',
+        lostInARow: 1,
+        reason: 'worker.lost',
+      });
+    },
+  );
 
-  test('is charged a recovery where a suspect ran alone, and never an attempt', () => {
+  test('is charged as a recovery if a suspect ran alone, and never as an attempt', () => {
     const last = { lostInARow: 1, charged: [charged(2)] };
     expect(decided(lost, plain, last)).toMatchObject({
       next: 'scheduled',
@@ -595,7 +598,7 @@ describe('a lease that ended without a word', () => {
     });
   });
 
-  test('charges nobody where others ran beside a suspect, however often that happens', () => {
+  test('charges nobody if others ran beside a suspect, however often that happens', () => {
     const often = { lostInARow: 7, recoveriesAgoMs: [HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR] };
     expect(decided(lostWhile('beside_others'), plain, often)).toMatchObject({
       next: 'scheduled',
@@ -664,7 +667,7 @@ describe('a lease that ended without a word', () => {
     expect(decided(outcome, plain, { lostInARow: 3 }).lostInARow).toBe(0);
   });
 
-  test('is not forgiven by a hand-back before the handler began', () => {
+  test('still counts after a hand-back before the handler began', () => {
     expect(decided(interrupted(false), plain, { lostInARow: 3 }).lostInARow).toBe(3);
     expect(decided(interrupted(false), plain, { lostInARow: 0 }).lostInARow).toBe(0);
   });
@@ -681,7 +684,7 @@ describe('an interruption', () => {
     });
   });
 
-  test('of a handler that had begun needs a person where the task may not run twice', () => {
+  test('of a handler that had begun needs a person if the task must not run twice', () => {
     expect(decided(interrupted(true), plain, { idempotent: false })).toMatchObject({
       next: 'needs_manual',
       step: 'ambiguous',
@@ -692,7 +695,7 @@ describe('an interruption', () => {
 });
 
 describe('time', () => {
-  test('giveUpAfter ends what would start later than that after the first start', () => {
+  test('giveUpAfter ends a task that would start later than that after its first start', () => {
     const hour = definePolicy({ giveUpAfter: '1h', maxAttempts: 99 }, plain);
     expect(decided(failed(), hour, { sinceFirstStartMs: HOUR - SECOND }).next).toBe('scheduled');
     const late = { sinceFirstStartMs: HOUR - SECOND + 1 };
@@ -713,11 +716,11 @@ describe('time', () => {
     expect(decided(outcome, hour, { sinceFirstStartMs: 3 * HOUR }).next).toBe('scheduled');
   });
 
-  test('giveUpAfter is no limit unless it is said', () => {
+  test('giveUpAfter is no limit by default', () => {
     expect(decided(failed(), plain, { sinceFirstStartMs: 3_650 * DAY }).next).toBe('scheduled');
   });
 
-  test('a deadline ends what would start at it or after it, by the delay as it was drawn', () => {
+  test('a deadline ends a task that would start at it or after it, with jitter', () => {
     expect(decided(failed(), plain, { untilDeadlineMs: SECOND + 1 }).next).toBe('scheduled');
     expect(decided(failed(), plain, { untilDeadlineMs: SECOND })).toMatchObject({
       next: 'dead',
@@ -729,7 +732,7 @@ describe('time', () => {
     expect(decided(failed(), spread, { untilDeadlineMs: SECOND }, 0.9).step).toBe('deadline');
   });
 
-  test('an end for want of time keeps the draw that it came from', () => {
+  test('an end by a time limit keeps the random draw of the delay', () => {
     const spread = definePolicy({ jitter: proportional(0.5) }, plain);
     const { because } = decided(failed(), spread, { untilDeadlineMs: SECOND }, 0.75);
     expect(because).toMatchObject({
@@ -750,7 +753,7 @@ describe('time', () => {
     expect(decided(interrupted(), plain, { untilDeadlineMs: 1 }).next).toBe('scheduled');
   });
 
-  test('a task whose deadline passed while it waited ends where onExhausted says, uncharged', () => {
+  test('a task whose deadline passed while it waited ends in the state of onExhausted, uncharged', () => {
     expect(decided(expired, plain)).toMatchObject({
       next: 'dead',
       step: 'deadline',

@@ -3,7 +3,7 @@ import { classify } from '../../src/failure/classify/classify.ts';
 
 const now = Date.UTC(2026, 0, 15, 12);
 
-/** An error as a library throws it: its class, its message, and what it puts beside it. */
+/** An error as a library throws it: its class, its message and its fields. */
 function thrown(kind: string, message: string, more: object = {}, hidden: object = {}): Error {
   const { cause, ...own } = more as { cause?: unknown };
   const bare = { [kind]: class extends Error {} }[kind] as ErrorConstructor;
@@ -1149,7 +1149,7 @@ const OTHERS: readonly Case[] = [
   ],
 ];
 
-/** Met when real libraries were provoked (`npm run errors:live`). */
+/** Errors that real libraries threw in `npm run errors:live`. */
 const PROVOKED: readonly Case[] = [
   [
     'node-fetch 2, TLS to a plain port',
@@ -1359,7 +1359,7 @@ describe.each([
 describe('whether the effect may have happened', () => {
   const ambiguous = (error: unknown) => classify(error, { now }).ambiguous;
 
-  test('is told by the status, whatever the body calls the failure', () => {
+  test('depends on the status, whatever code the body has', () => {
     const body = { error: { type: 'no_shard_available_action_exception' } };
     expect(ambiguous(named('ResponseError', 'x', { meta: { statusCode: 503, body }, ...answered(503, body) }))).toBe(
       false,
@@ -1367,11 +1367,11 @@ describe('whether the effect may have happened', () => {
     expect(ambiguous(named('ResponseError', 'x', answered(500, body)))).toBe(true);
   });
 
-  test('is not known where a client only says that the network failed', () => {
+  test('is unknown if a client only says that the network failed', () => {
     expect(ambiguous(named('PostmarkError', 'fetch failed', { statusCode: 0 }))).toBe(true);
   });
 
-  test('is out of the question while a handshake is waited for', () => {
+  test('is excluded while a handshake is not complete', () => {
     for (const text of ['Opening handshake has timed out', 'connack timeout', 'Timed out while waiting for handshake'])
       expect(ambiguous(new Error(text)), text).toBe(false);
   });

@@ -11,8 +11,8 @@ const failing = (name: string) => ({ kind: 'failure', failure: failureOf(name) }
 const nominal = (policy: Policy, name: string) =>
   scheduleOf(policy, failing(name)).retries.map((retry) => retry.nominal);
 
-describe('what is foreseen', () => {
-  test('is what is decided, between bounds that hold for every roll of the dice', () => {
+describe('a forecast', () => {
+  test('is the decision, with bounds that hold for every random number', () => {
     fc.assert(
       fc.property(policies, outcomes, rolls, (some, outcome, roll) => {
         const policy = definePolicy({ giveUpAfter: 'none' }, some);
@@ -29,7 +29,7 @@ describe('what is foreseen', () => {
     );
   });
 
-  test('does not depend on the dice where it is near the time to give up', () => {
+  test('does not depend on chance near the give-up time', () => {
     const policy = definePolicy({
       backoff: { kind: 'fixed', delay: HOUR },
       jitter: { kind: 'equal' },
@@ -52,7 +52,7 @@ describe('a schedule', () => {
     expect(scheduleOf(presets.analysis, failing('unknown')).end).toMatchObject({ next: 'dead', because: { count: 4 } });
   });
 
-  test('is what happens to a task that fails like that for ever, for every preset', () => {
+  test('is what happens to a task that always fails like that, for every preset', () => {
     for (const preset of Object.values(presets)) {
       const still = definePolicy({ ...preset, jitter: { kind: 'none' } });
       const { delays, end } = fateOf(still, { reason: 'app.broke', kind: 'transient' }, 0);
@@ -61,7 +61,7 @@ describe('a schedule', () => {
     }
   });
 
-  test('adds up, and stops where the policy gives up', () => {
+  test('adds up its delays, and stops at giveUpAfter', () => {
     const policy = definePolicy({
       maxAttempts: 9,
       backoff: { kind: 'fixed', delay: HOUR },
@@ -73,13 +73,13 @@ describe('a schedule', () => {
     expect(end).toMatchObject({ next: 'dead', because: { step: 'give_up_after' } });
   });
 
-  test('of what is not counted ends with the last deferral', () => {
+  test('of uncharged outcomes ends with the last deferral', () => {
     const { retries, end } = scheduleOf(presets.standard, failing('rate_limited'));
     expect(retries.every(({ charge }) => charge === 'deferrals')).toBe(true);
     expect(end).toMatchObject({ next: 'needs_manual' });
   });
 
-  test('has an end in sight, however far the end of the policy is', () => {
+  test('is cut off if the policy continues for very long', () => {
     const policy = definePolicy({ maxAttempts: 1_000_000, maxExecutions: 1_000_000, backoff: { kind: 'immediate' } });
     const { retries, end } = scheduleOf(policy, failing('timeout'));
     expect([retries.length, end]).toEqual([1_000, undefined]);

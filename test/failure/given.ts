@@ -3,7 +3,7 @@ import type { Failure, FailureKind, Loss, Outcome } from '../../src/failure/outc
 import type { Policy } from '../../src/failure/policy.ts';
 
 /*
- * What the tests of judgements start from: a task on its first execution, and a failure that is the task's own fault.
+ * The facts from which tests of decisions start: a task at its first execution, and a failure that is the task's fault.
  */
 
 export const SECOND = 1_000;
@@ -62,7 +62,7 @@ export function charged(count: number, reason = 'app.broke', kind: FailureKind =
   return { reason, kind, count };
 }
 
-/** What happens to a task that fails in the same way for ever: every delay, drawn with the same roll, and the end. */
+/** What happens to a task that always fails in the same way: every delay, with the same random number, and the end. */
 export function fateOf(policy: Policy, given: Partial<Failure>, roll: number) {
   const delays: number[] = [];
   for (let count = 0; ; count++) {
@@ -73,7 +73,7 @@ export function fateOf(policy: Policy, given: Partial<Failure>, roll: number) {
   }
 }
 
-/** A decision as the tests look at it: every field that some decision has, `undefined` where this one has none. */
+/** A decision with every field that any decision has, `undefined` if this one has none. */
 export interface Seen {
   readonly next: Decision['next'];
   readonly step: Decision['because']['step'];
@@ -84,7 +84,7 @@ export interface Seen {
   readonly because: Decision['because'];
 }
 
-/** Decides with the dice in the middle, unless said. */
+/** Decides with a random number of 0.5 by default. */
 export function decided(outcome: Outcome, policy: Policy, known: Partial<Facts> = {}, roll = 0.5): Seen {
   const decision = decide(facts(known), outcome, policy, roll);
   return {

@@ -16,7 +16,7 @@ function throwing(...names: string[]): object {
   return error;
 }
 
-/** A Proxy of which every question throws. */
+/** A Proxy with traps that all throw. */
 function unwilling(): object {
   const traps = Object.getOwnPropertyNames(Reflect).map((trap) => [trap, refuse]);
   return new Proxy(() => {}, Object.fromEntries(traps));
@@ -56,7 +56,7 @@ function circular(): object {
   return value;
 }
 
-/** The least processor time that it took, in milliseconds: what else the machine does is not counted against it. */
+/** The least processor time that it took, in milliseconds, so that other load on the machine does not count. */
 function quickest(tries: number, thrown: unknown): number {
   const times = Array.from({ length: tries }, () => {
     const before = process.cpuUsage();
@@ -248,9 +248,9 @@ const HOSTILE: readonly (readonly [name: string, make: () => unknown])[] = [
   ],
 ];
 
-// Some of these take seconds to make.
+// Some of these values take seconds to make.
 describe.each(HOSTILE)('classifying %s', { timeout: 90_000 }, (_, make) => {
-  test('gives a bounded, well-formed failure that can be stored, soon, and throws nothing', () => {
+  test('quickly gives a bounded, well-formed failure that can be stored, and throws nothing', () => {
     const failure = classify(make(), { now: 0 });
 
     expect(FAILURE_KINDS).toContain(failure.kind);
@@ -299,7 +299,7 @@ test.each<[string, () => unknown]>([
   expect(quickest(8, make())).toBeLessThan(5);
 });
 
-test('what can be said of odd things is said', () => {
+test('odd values are recognised as far as possible', () => {
   const said = (thrown: unknown) => {
     const { name, message } = classify(thrown, { now: 0 });
     return [name, message];

@@ -5,7 +5,7 @@ import type { Outcome } from '../../src/failure/outcome.ts';
 import { definePolicy, type PolicyOptions } from '../../src/failure/policy.ts';
 import { charged, expired, facts, failed, HOUR, interrupted, later, lost } from './given.ts';
 
-/** Something because of which a step would speak, if no earlier one did. */
+/** A reason for a step to decide, if no earlier step does. */
 interface Reason {
   readonly step: Step;
   readonly known?: Partial<Facts>;
@@ -32,7 +32,7 @@ const maxDeferredFor: Reason = {
   policy: { maxDeferredFor: '1h' },
 };
 
-/** For each kind of outcome: everything that can end or answer it, and what is left where nothing does. */
+/** For each kind of outcome: every step that can decide it, and the step that decides if no other does. */
 interface Judged {
   readonly name: string;
   readonly outcome: Outcome;
@@ -178,15 +178,15 @@ function stepFor({ outcome, known: always }: Pick<Judged, 'outcome' | 'known'>, 
 describe.each(OUTCOMES)('the order of judgement of $name', (judged) => {
   const { reasons, otherwise } = judged;
 
-  test('is left to the last step where nothing else applies', () => {
+  test('is decided by the last step if no other applies', () => {
     expect(stepFor(judged, [])).toBe(otherwise);
   });
 
-  test('gives each reason its own step', () => {
+  test('gives each condition its own step', () => {
     expect(reasons.map((reason) => stepFor(judged, [reason]))).toEqual(reasons.map(({ step }) => step));
   });
 
-  test('lets the earlier of any two steps speak', () => {
+  test('lets the earlier of any two steps decide', () => {
     for (const [i, earlier] of reasons.entries()) {
       for (const second of reasons.slice(i + 1)) {
         expect(STEPS.indexOf(earlier.step), `${earlier.step} before ${second.step}`).toBeLessThanOrEqual(
@@ -197,7 +197,7 @@ describe.each(OUTCOMES)('the order of judgement of $name', (judged) => {
     }
   });
 
-  test('lets the first speak where all apply at once', () => {
+  test('lets the first step decide if all apply', () => {
     expect(stepFor(judged, reasons)).toBe(reasons[0]?.step);
   });
 });
@@ -209,7 +209,7 @@ test('every step of the judgement is reached by some outcome', () => {
   expect([...STEPS].filter((step) => !reached.has(step))).toEqual([]);
 });
 
-test('a rule of a reason speaks before one of its family, of its kind, and the policy', () => {
+test('a rule for a reason wins over one for its family, one for its kind, and the policy', () => {
   const rules = {
     'app.broke': { backoff: fixed('1001ms') },
     'app.*': { backoff: fixed('1002ms') },

@@ -62,10 +62,10 @@ describe('what is kept of an error', () => {
 describe('the fingerprint', () => {
   const print = (message: string, more: object = {}) => kept(message, more).fingerprint;
 
-  test('says how it was made, and is the same everywhere', () => {
+  test('contains its version, and is the same everywhere', () => {
     expect(print('order 17 not found')).toBe(print('order 4711 not found'));
     expect(print('order 17 not found')).toMatch(/^1:[0-9a-f]{13}$/);
-    // Pinned: a change of this is a change of every group that people know.
+    // Fixed here, because a change would change every group of failures.
     expect(print('order 17 not found')).toBe('1:52e0f1d5ba7ed');
   });
 
@@ -81,7 +81,7 @@ describe('the fingerprint', () => {
     expect(print(one)).toBe(print(other));
   });
 
-  test('sees another message, class or reason', () => {
+  test('differs for another message, class or reason', () => {
     const prints = [
       print('the order is closed'),
       print('the order is open'),

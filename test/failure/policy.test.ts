@@ -8,31 +8,31 @@ import { presets } from '../../src/failure/presets.ts';
 import { HOUR } from './given.ts';
 
 describe('a policy', () => {
-  test('is the standard one where nothing is said', () => {
+  test('is the standard one by default', () => {
     expect(definePolicy()).toEqual(standard);
     expect(definePolicy({})).toEqual(standard);
   });
 
-  test('takes what is said and keeps the rest of what lies underneath', () => {
+  test('takes the given options and keeps the other values of its base', () => {
     const policy = definePolicy({ maxAttempts: 3, giveUpAfter: '2h' }, presets.imapMailbox);
     expect(policy).toMatchObject({ maxAttempts: 3, giveUpAfter: 2 * HOUR, backoff: presets.imapMailbox.backoff });
     expect(policy.rules).toEqual(presets.imapMailbox.rules);
   });
 
-  test('takes undefined for nothing said, at its own level and in rules', () => {
+  test('takes undefined as left out, at its own level and in rules', () => {
     const options = { maxAttempts: undefined, backoff: undefined, rules: { 'fs.locked': { maxAttempts: undefined } } };
     const policy = definePolicy(options as unknown as PolicyOptions);
     expect(policy).toMatchObject({ maxAttempts: 5, backoff: standard.backoff });
     expect(answerFor(policy, 'fs.locked', 'transient')).toMatchObject({ maxAttempts: 5, limitedBy: 'policy' });
   });
 
-  test('joins rules by name, and replaces a namesake as a whole', () => {
+  test('combines rules by name, and replaces a rule of the same name as a whole', () => {
     const over = definePolicy({ rules: { 'fs.locked': { maxAttempts: 9, onExhausted: 'needs_manual' }, timeout: {} } });
     const policy = definePolicy({ rules: { 'fs.locked': { maxAttempts: 2 } } }, over);
     expect(policy.rules).toEqual({ rate_limited: { charge: false }, 'fs.locked': { maxAttempts: 2 }, timeout: {} });
   });
 
-  test('allows each delay of a schedule once, unless it says how many attempts', () => {
+  test('allows each delay of a schedule once, unless maxAttempts is set', () => {
     const delays = schedule(['5m', '15m', '60m']);
     expect(definePolicy({ backoff: delays }).maxAttempts).toBe(4);
     expect(definePolicy({ backoff: delays, maxAttempts: 9 }).maxAttempts).toBe(9);
@@ -43,7 +43,7 @@ describe('a policy', () => {
     expect(definePolicy({ ...presets.worker, maxAttempts: 3 }).rules).toEqual({});
   });
 
-  test('cannot be changed behind its version, nor through what it was made of', () => {
+  test('cannot be changed, not even through the options from which it was made', () => {
     const rules = { 'fs.locked': { maxAttempts: 2 } };
     const policy = definePolicy({ rules });
     rules['fs.locked'].maxAttempts = 99;
@@ -53,7 +53,7 @@ describe('a policy', () => {
     expect(() => Object.assign(policy.backoff, { base: 1 })).toThrow(TypeError);
   });
 
-  test('reads backoffs and jitters that were written as data', () => {
+  test('reads backoffs and jitters that are plain data', () => {
     const policy = definePolicy({
       backoff: { kind: 'exponential', base: '5s', cap: '1h' } as never,
       rules: { timeout: { backoff: { kind: 'fixed', delay: '1m' } as never } },
@@ -62,7 +62,7 @@ describe('a policy', () => {
     expect(policy.rules.timeout?.backoff).toEqual(fixed('1m'));
   });
 
-  test('has the same version for the same content, whoever wrote it and in whatever order', () => {
+  test('has the same version for the same content, in any order', () => {
     const one = definePolicy({ maxAttempts: 7, rules: { timeout: { maxAttempts: 2 }, 'fs.*': { charge: true } } });
     const two = definePolicy({ rules: { 'fs.*': { charge: true }, timeout: { maxAttempts: 2 } }, maxAttempts: 7 });
     expect(one.version).toBe(two.version);
@@ -181,7 +181,7 @@ describe('a policy', () => {
   });
 });
 
-test('a rule may be for a reason of an application, in a family of its own or in one of ours', () => {
+test('a rule may be for a reason of an application, in its own family or in a built-in one', () => {
   const rules = {
     'order.closed': {},
     'fs.vault_sealed': {},
@@ -214,7 +214,7 @@ describe('the answer of a policy', () => {
     },
   });
 
-  test('is its own where no rule matches', () => {
+  test('is its own if no rule matches', () => {
     expect(answerFor(policy, 'http.404', 'permanent')).toEqual({
       rule: 'policy',
       namesReason: false,
@@ -252,7 +252,7 @@ describe('the answer of a policy', () => {
     expect(answerFor(families, 'timeouts', 'transient').maxAttempts).toBe(5);
   });
 
-  test('to what is no failure comes from the reason or family, never from a kind', () => {
+  test('to an outcome that is not a failure comes from the reason or family, never from a kind', () => {
     expect(answerFor(policy, 'worker.lost')).toMatchObject({ rule: 'policy', maxAttempts: 5 });
     const named = definePolicy({
       rules: { 'worker.*': { backoff: none }, 'explicit.later': { backoff: fixed('1ms') } },
@@ -261,7 +261,7 @@ describe('the answer of a policy', () => {
     expect(answerFor(named, 'explicit.later').backoff).toEqual(fixed('1ms'));
   });
 
-  test('does not take a rule for a kind for one that names the reason of the same name', () => {
+  test('does not take a rule for a kind as one for the reason of the same name', () => {
     const kinds = definePolicy({ rules: { permanent: { maxAttempts: 2 }, unknown: { maxAttempts: 3 } } });
     expect(answerFor(kinds, 'permanent', 'permanent')).toMatchObject({ rule: 'permanent', namesReason: false });
     expect(answerFor(kinds, 'unknown', 'unknown')).toMatchObject({

@@ -67,7 +67,7 @@ const SCHEDULES: readonly [
   ['analysis', 'permanent', min(5, 15, 60), 'dead'],
 ];
 
-/** The spread that the documents name: 0 is none, `full` is from nothing to the ceiling. */
+/** The jitter in the documents: 0 is none, `full` is from 0 to the ceiling. */
 const JITTERS = {
   standard: 0.1,
   shellCommand: 'full',
@@ -103,14 +103,14 @@ describe('the presets', () => {
     expect(decided(failed(failures.limited), presets.standard, { deferralsInARow: 3 }).after).toBe(8_000);
   });
 
-  test('all obey a hint without a charge, in full', () => {
+  test('all obey a requested wait in full, without a charge', () => {
     for (const policy of Object.values(presets)) {
       const hinted = decided(failed({ ...failures.limited, retryAfterMs: HOUR }), policy, {}, 0);
       expect(hinted).toMatchObject({ next: 'scheduled', charge: 'deferrals', after: HOUR });
     }
   });
 
-  test('count apart what their rules count apart: four locked files leave a move its other attempts', () => {
+  test('count separately what their rules count separately: after four locked files a move has its other attempts', () => {
     const locked = charged(9, 'fs.locked');
     expect(decided(failed(failures.unknown), presets.fileMove, { charged: [locked] }).because).toMatchObject({
       count: 1,
@@ -143,7 +143,7 @@ describe('the presets', () => {
     expect(presetFor(type)).toBe(policy);
   });
 
-  test('have no limit of their own beyond the standard ones', () => {
+  test('set no limits other than the standard ones', () => {
     for (const policy of Object.values(presets)) {
       expect(policy).toMatchObject({
         maxDeferrals: 100,

@@ -4,7 +4,7 @@ import { tightestLimit } from '../../src/failure/classify/quotas.ts';
 const NOW = Date.UTC(2026, 0, 1);
 const SECONDS = NOW / 1_000;
 
-describe('what an answer says of its rate limit', () => {
+describe('the rate limit in a response', () => {
   test.each<[string, object, { remaining: number; resetsIn: number } | undefined]>([
     ['nothing', { 'content-type': 'text/html' }, undefined],
     ['the IETF field', { ratelimit: '"default";r=50;t=30' }, { remaining: 50, resetsIn: 30_000 }],

@@ -9,7 +9,7 @@ import { nodesIn, readModule, readSource } from '../architecture.ts';
 const KNOWN = [...Object.keys(REASONS), ...Object.keys(ENGINE_REASONS)];
 const FAMILIES = new Set(KNOWN.filter((reason) => reason.includes('.')).map(familyOf));
 
-/** Texts that look like a reason of ours and are something else. */
+/** Strings that look like a reason but are something else. */
 const OTHERS: readonly string[] = [
   ...LOG_EVENTS,
   'api.example.com',
@@ -20,7 +20,7 @@ const OTHERS: readonly string[] = [
   'worker.timeout',
 ];
 
-/** Where a text says a reason: as a member `reason`, as its default, or in the form of a reason of one of our families. */
+/** Where a source file names a reason: in a member `reason`, as its default, or as a string with the name of a family. */
 function reasonsIn(file: string, text: string): readonly string[] {
   return nodesIn(readModule(file, text).body).flatMap((node) => {
     if (node.type === 'Property' && isNamed(node.key, 'reason')) return literalsOf(node.value);
@@ -32,7 +32,7 @@ function isNamed(key: unknown, name: string): boolean {
   return (key as { name?: string }).name === name;
 }
 
-/** The functions of PostgreSQL say reasons too. */
+/** The functions of PostgreSQL name reasons too. */
 function readFunctions(): [file: string, text: string][] {
   const folder = 'src/store/postgres/functions';
   return readdirSync(folder).map((name) => [join(folder, name), readFileSync(join(folder, name), 'utf8')]);
@@ -50,8 +50,8 @@ function literalsOf(value: unknown): readonly string[] {
   return quotedIn((node.value as { raw: string }).raw);
 }
 
-test('every reason that is said anywhere in the source is in a table of reasons', () => {
-  // Files of configuration quote reasons of others, and commands call their documents `db.prune`.
+test('every reason in the source is in a table of reasons', () => {
+  // The configuration quotes reasons of applications, and commands have documents with names such as `db.prune`.
   const unknown = readSource()
     .filter(([file]) => !/^src\/(config|cli\/commands)\//.test(file))
     .flatMap(([file, text]) => reasonsIn(file, text).map((reason) => ({ file, reason })))
@@ -62,14 +62,14 @@ test('every reason that is said anywhere in the source is in a table of reasons'
   expect(inSql.filter(({ reason }) => !KNOWN.includes(reason))).toEqual([]);
 });
 
-test('a reason that is in no table is found where it is said', () => {
+test('a reason that is in no table is found, with its place', () => {
   const said = (text: string) => reasonsIn('src/handlers/x.ts', text);
   expect(said(`throw new Failed('Gone.', { reason: 'own.gone' });`)).toContain('own.gone');
   expect(said(`const gone = failed('permanent', 'process.gone');`)).toContain('process.gone');
   expect(said("const sql = `UPDATE x SET reason = 'unique.gone'`;")).toContain('unique.gone');
 });
 
-test('every reason of the engine has a name that cannot be taken for one of a failure, and a meaning', () => {
+test('every reason of the engine has a meaning, and a name that no failure has', () => {
   for (const [reason, { meaning }] of Object.entries(ENGINE_REASONS)) {
     expect(isReason(reason)).toBe(true);
     expect(Object.keys(REASONS)).not.toContain(reason);

@@ -8,8 +8,8 @@ import type { Failure } from '../../src/failure/outcome.ts';
 import { rebuild } from '../errors/rebuild.mjs';
 
 /*
- * Errors that people reported, built anew in their shape, and others of the same kinds: the members of an error, as
- * `holdfast classify` reads them, or a message alone.
+ * Errors that people reported, with the same members, and similar ones: the members of an error, as `holdfast classify` reads
+ * them, or only a message.
  */
 
 const now = Date.UTC(2026, 0, 15, 12);
@@ -17,7 +17,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** What is expected; a wait of undefined must be absent. */
+/** The expected failure. A wait of undefined must be absent. */
 type Expected = Omit<Partial<Failure>, 'retryAfterMs'> & { readonly retryAfterMs?: number | undefined };
 
 type Row = readonly [what: string, error: object | string, expected: Expected];
@@ -74,7 +74,7 @@ describe('a wait in words', () => {
     ['Daily limit reached, try again after midnight UTC', 12 * HOUR],
     ['Daily limit reached, it resets at 18:30 UTC', 6.5 * HOUR],
     ['The limit was reset at 2026-01-15T11:00:00Z', 0],
-    // What names no wait of ours.
+    // Texts that name no wait.
     ['Please wait a few minutes before you try again', undefined],
     ['Rate limit reached: 20 requests', undefined],
     ['Try again in a while', undefined],
@@ -118,7 +118,7 @@ describe('a wait in words', () => {
   ]);
 });
 
-describe('a service’s own short wait stands above words about plans and billing', () => {
+describe('a service’s own short wait wins over words about plans and billing', () => {
   const quota = {
     error: {
       code: 429,
@@ -180,7 +180,7 @@ describe('a service’s own short wait stands above words about plans and billin
   ]);
 });
 
-describe('what is asked for exceeds the whole allowance', () => {
+describe('a request that exceeds the whole allowance', () => {
   const tokens = (limit: number, used: number, asked: number) => ({
     name: 'RateLimitError',
     status: 429,
@@ -245,7 +245,7 @@ describe('what is asked for exceeds the whole allowance', () => {
   ]);
 });
 
-describe('a limit that the body tells of, whatever the status', () => {
+describe('a limit in the body, whatever the status', () => {
   const usage = 'You have reached your specified API usage limits. You will regain access on 2026-02-01 at 00:00 UTC.';
   const body = { type: 'error', error: { type: 'invalid_request_error', message: usage } };
   const untilFebruary = {
@@ -426,7 +426,7 @@ describe('a limit that the body tells of, whatever the status', () => {
       answer(429, { errors: [{ extensions: { code: 'ComplexityException', retry_in_seconds: 11 } }] }),
       limited(11_000),
     ],
-    // What is no limit of the kind.
+    // Texts that are not about such a limit.
     [
       'a limit of a parameter',
       answer(400, { message: 'limit must be between 1 and 100' }),
@@ -534,7 +534,7 @@ describe('an answer that cannot be read came from a server that had the request'
   ]);
 });
 
-describe('what may have been done although no answer says so', () => {
+describe('an effect that may have happened although no response says so', () => {
   const grpc = (details: string) => ({ code: 14, details, message: `14 UNAVAILABLE: ${details}`, metadata: {} });
   const connecting = { ambiguous: false } as const;
   check([
@@ -750,7 +750,7 @@ describe('a mail or file server', () => {
   ]);
 });
 
-describe('a status as the only word', () => {
+describe('a status as the only evidence', () => {
   const down = { kind: 'transient', reason: 'http.5xx' } as const;
   check([
     ['with its phrase', '503 Service Unavailable', down],
@@ -816,7 +816,7 @@ describe('no retryable error is called permanent by its message alone', () => {
     '5 NOT_FOUND: nothing here',
     '7 PERMISSION_DENIED: no',
   ];
-  test.each(PERMANENT)('%s, unless it speaks of another try or of a limit', (message) => {
+  test.each(PERMANENT)('%s, unless it mentions a retry or a limit', (message) => {
     expect(classify(new Error(message), { now }).kind).toBe('permanent');
     for (const more of [
       'please try again later',
@@ -828,7 +828,7 @@ describe('no retryable error is called permanent by its message alone', () => {
   });
 
   test.each(['Permission denied', 'authentication failed', 'Mailbox not found'])(
-    '%s by the rules for messages, unless it speaks of another try or of a limit',
+    '%s by the rules for messages, unless it mentions a retry or a limit',
     (message) => {
       expect(isPermanent(message)).toBe(true);
       for (const more of ['please try again later', 'too many requests', 'temporary failure', 'retry in 30 seconds'])

@@ -14,7 +14,7 @@ function judged(rules: readonly ClassifyRule[], thrown: unknown, type?: string) 
 }
 
 describe('rules of the application', () => {
-  test('speak before the families, and the first that matches wins', () => {
+  test('apply before the families, and the first that matches wins', () => {
     const rules: ClassifyRule[] = [
       { when: { code: 'EBUSY' }, reason: 'printer.busy', kind: 'transient', fault: 'source' },
       { name: 'never', when: { code: ['EBUSY', 'ENOENT'] }, reason: 'printer.gone', kind: 'permanent' },
@@ -31,7 +31,7 @@ describe('rules of the application', () => {
     expect(judged(rules, coded('EEXIST')).reason).toBe('fs.dest_exists');
   });
 
-  test('speak after a signal', () => {
+  test('do not apply to a signal', () => {
     const rules: ClassifyRule[] = [{ when: { name: 'PermanentFailure' }, reason: 'mine' }];
     expect(judged(rules, new PermanentFailure('x')).reason).toBe('explicit.permanent');
     expect(classifierFrom(rules).outcomeOf(new RetryLater('5s'), { now })).toMatchObject({ kind: 'deferral' });
@@ -41,7 +41,7 @@ describe('rules of the application', () => {
     });
   });
 
-  test('find what a wrapper hides, and say where', () => {
+  test('also match a wrapped error, and name its field', () => {
     const rules: ClassifyRule[] = [{ when: { code: 42 }, reason: 'mine' }];
     expect(judged(rules, new Error('x', { cause: coded('42') })).evidence).toEqual({
       rule: 'rules.1',
@@ -49,7 +49,7 @@ describe('rules of the application', () => {
     });
   });
 
-  test('need all of their parts in one error', () => {
+  test('match only if one error has all of their parts', () => {
     const rules: ClassifyRule[] = [
       { when: { status: '5xx', message: '^busy', name: 'ApiError', type: ['sync', 'push'] }, reason: 'mine' },
     ];
@@ -63,7 +63,7 @@ describe('rules of the application', () => {
     expect(judged(rules, Object.assign(error, { status: 404 }), 'sync').reason).toBe('http.404');
   });
 
-  test('take kind, fault and ambiguity of a reason of ours, unless they say otherwise', () => {
+  test('take kind, fault and ambiguity from a built-in reason, unless they set them', () => {
     expect(judged([{ when: { code: 1 }, reason: 'net.reset' }], coded(1))).toMatchObject({
       kind: 'transient',
       fault: 'source',
@@ -78,13 +78,13 @@ describe('rules of the application', () => {
     });
   });
 
-  test('keep the wait that the error asks for, or name their own', () => {
+  test('keep the wait that the error asks for, or set their own', () => {
     const error = coded(1, { status: 429, headers: { 'retry-after': '9' } });
     expect(judged([{ when: { code: 1 }, reason: 'throttled' }], error).retryAfterMs).toBe(9_000);
     expect(judged([{ when: { code: 1 }, reason: 'throttled', retryAfter: '2m' }], error).retryAfterMs).toBe(120_000);
   });
 
-  test('may be functions, and one that throws says nothing', () => {
+  test('may be functions, and one that throws does not match', () => {
     const rules: ClassifyRule[] = [
       {
         when: () => {
@@ -144,7 +144,7 @@ describe('rules of the application', () => {
   });
 });
 
-describe('the rules for people whose errors are only text', () => {
+describe('the rules for errors that are only text', () => {
   const { classify } = classifierFrom(messageRules);
   const seen = (message: string) => {
     const { kind, reason } = classify(new Error(message), { now });

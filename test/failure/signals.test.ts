@@ -4,7 +4,7 @@ import { Failed, NeedsManual, PermanentFailure, RateLimited, RetryLater, SIGNAL 
 
 const context = { now: Date.UTC(2026, 0, 1) };
 
-describe('what a handler throws on purpose', () => {
+describe('a signal that a handler throws', () => {
   test('PermanentFailure is a permanent failure that no policy retries', () => {
     expect(
       classify(new PermanentFailure('The order is closed.', { reason: 'order.closed', code: 'E42' }), context),
@@ -30,7 +30,7 @@ describe('what a handler throws on purpose', () => {
     });
   });
 
-  test('RetryLater is a deferral and no failure', () => {
+  test('RetryLater is a deferral, not a failure', () => {
     expect(outcomeOf(new RetryLater('10m', 'The report is not ready.', { reason: 'report.pending' }), context)).toEqual(
       {
         kind: 'deferral',
@@ -47,7 +47,7 @@ describe('what a handler throws on purpose', () => {
     });
   });
 
-  test('RateLimited is a rate limit of the source’s quota, with its hint or without', () => {
+  test('RateLimited is a rate limit of the source’s quota, with or without a wait', () => {
     expect(classify(new RateLimited('90s'), context)).toMatchObject({
       kind: 'rate_limited',
       reason: 'throttled',
@@ -57,7 +57,7 @@ describe('what a handler throws on purpose', () => {
     expect(classify(new RateLimited(), context)).not.toHaveProperty('retryAfterMs');
   });
 
-  test('Failed is a charged failure under the application’s own reason, retryable unless it says otherwise', () => {
+  test('Failed is a charged failure with the application’s own reason, retryable by default', () => {
     expect(classify(new Failed('No stock.', { reason: 'stock.empty', code: 7 }), context)).toMatchObject({
       kind: 'transient',
       reason: 'stock.empty',
@@ -81,7 +81,7 @@ describe('what a handler throws on purpose', () => {
     expect(new NeedsManual('x')).not.toHaveProperty('cause');
   });
 
-  test('is refused with a reason, kind or delay that nobody could name in a rule', () => {
+  test('is refused with an invalid reason, kind or delay', () => {
     expect(() => new Failed('x', { reason: 'Not A Slug' })).toThrow("got 'Not A Slug'");
     expect(() => new Failed('x', { reason: 'x'.repeat(65) })).toThrow('at most 64 characters');
     expect(() => new Failed('x', { reason: 5 as never })).toThrow('got 5.');
@@ -94,7 +94,7 @@ describe('what a handler throws on purpose', () => {
 });
 
 describe('a signal that was wrapped', () => {
-  test('counts through cause, wrapped twice', () => {
+  test('counts in the cause of a cause', () => {
     const error = new Error('sync failed', { cause: new Error('page 3', { cause: new PermanentFailure('gone') }) });
     expect(classify(error, context)).toMatchObject({ word: 'permanent', name: 'Error', message: 'sync failed' });
     expect(
@@ -118,13 +118,13 @@ describe('a signal that was wrapped', () => {
     expect(classify(new Failed('y', { reason: 'mine', cause: { status: 404 } }), context).reason).toBe('mine');
   });
 
-  test('counts less than one that is further out', () => {
+  test('is outranked by a signal that wraps it', () => {
     expect(classify(new PermanentFailure('x', { cause: new NeedsManual('y') }), context).word).toBe('permanent');
   });
 });
 
 describe('a signal of another copy of the package', () => {
-  test('is recognised, though it is an instance of none of our classes', async () => {
+  test('is recognised, although it is not an instance of our classes', async () => {
     vi.resetModules();
     const copy = await import('../../src/failure/signals.ts');
     expect(copy.PermanentFailure).not.toBe(PermanentFailure);

@@ -25,7 +25,7 @@ describe('a failure at the source’s fault', () => {
     expect(fate(OPEN)).toMatchObject({ next: 'scheduled', after: 9_000, charge: { to: 'task' }, needsToken: true });
   });
 
-  test('takes no token where the budget is off', () => {
+  test('takes no token if the budget is off', () => {
     expect(fate(OPEN, {}, {}, { source: { budget: false } })).not.toHaveProperty('needsToken');
   });
 
@@ -38,7 +38,7 @@ describe('a failure at the source’s fault', () => {
     );
   });
 
-  test('is what a probe that gets no answer in time has too, though a task that takes too long is charged otherwise', () => {
+  test('is also a probe without a response in time, although a task that takes too long is otherwise charged', () => {
     for (const reason of ['timeout', 'abort']) {
       expect(fate(OPEN, { reason, fault: 'task' })).toMatchObject({ charge: { to: 'task', reason } });
       expect(fate(DOWN, { reason, fault: 'task' })).toMatchObject({ charge: { to: 'source' } });
@@ -56,13 +56,13 @@ describe('a failure at the source’s fault', () => {
     expect(fate(DOWN, { retryAfterMs: HOUR })).toMatchObject({ after: HOUR, charge: { to: 'source' } });
   });
 
-  test('is charged as ever where nothing is known of the source', () => {
+  test('is charged as usual if nothing is known about the source', () => {
     const policy = definePolicy({ maxAttempts: 3 });
     const last = facts({ charged: [charged(2)] });
     expect(decide(last, failed({ fault: 'source' }), policy, 0.5)).toMatchObject({ next: 'dead' });
   });
 
-  test('is charged to the source also where its own policy has no breaker, and another type found out that it is down', () => {
+  test('is charged to the source even if its own policy has no breaker and another type found that the source is down', () => {
     const [last, off] = [{ charged: [charged(2)] }, { source: { breaker: false } }];
     expect(fate(OPEN, {}, last, off)).toMatchObject({ next: 'dead', charge: { to: 'task' } });
     for (const source of [DOWN, NEEDS_PERSON]) {
@@ -77,7 +77,7 @@ describe('a failure at the source’s fault', () => {
     expect(soon.because).not.toHaveProperty('jitter');
   });
 
-  test('that is ambiguous needs a person where the task must not run twice, and is charged to nobody’s attempts while down', () => {
+  test('that is ambiguous needs a person if the task must not run twice, and uses no attempt while the source is down', () => {
     expect(fate(DOWN, { ambiguous: true }, { idempotent: false })).toMatchObject({
       next: 'needs_manual',
       charge: { to: 'source' },
@@ -122,7 +122,7 @@ describe('the last attempt', () => {
     });
   });
 
-  test('does not wait where somebody waits for it and nobody else is expected to show whether the source is down', () => {
+  test('does not wait if somebody waits for the task and no other task is expected to show whether the source is down', () => {
     const alone = { ...OPEN, alone: true } as const;
     expect(fate(alone, {}, last)).toMatchObject({ next: 'dead', because: { step: 'max_attempts' } });
     expect(fate(alone, { kind: 'permanent' })).toMatchObject({ next: 'dead', because: { step: 'permanent' } });
@@ -139,13 +139,13 @@ describe('the last attempt', () => {
     });
   });
 
-  test('is cancelled where that was asked for', () => {
+  test('is cancelled if that was requested', () => {
     const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
     const known = facts({ verdict: 'app.broke', cancelRequested: true });
     expect(decide(known, outcome, presets.standard, 0.5).next).toBe('cancelled');
   });
 
-  test('ends where the policy says', () => {
+  test('ends in the state of onExhausted', () => {
     const outcome = { kind: 'verdict', reason: 'app.broke' } as const;
     const waited = facts({ verdict: 'app.broke', charged: [charged(3)] });
     const asks = { onExhausted: 'needs_manual' } as const;
@@ -153,7 +153,7 @@ describe('the last attempt', () => {
     expect(decide(waited, outcome, definePolicy({ rules: { transient: asks } }), 0.5).next).toBe('needs_manual');
   });
 
-  test('waits also where giveUpAfter would end it', () => {
+  test('also waits if giveUpAfter would end it', () => {
     const late = { sinceFirstStartMs: HOUR };
     expect(fate(OPEN, {}, late, { giveUpAfter: '1h' })).toMatchObject({ verdict: 'app.broke' });
   });
@@ -170,11 +170,11 @@ describe('the last attempt', () => {
 describe('a permanent failure at the source’s fault', () => {
   const revoked = { kind: 'permanent', reason: 'auth.invalid' } as const;
 
-  test('waits a minute to see whether another task meets it too', () => {
+  test('waits a minute to see whether another task fails the same way', () => {
     expect(fate(OPEN, revoked)).toMatchObject({ after: MINUTE, charge: { to: 'task' }, verdict: 'auth.invalid' });
   });
 
-  test('is charged to nobody where the source needs a person, who releases its tasks with it', () => {
+  test('is charged to nobody if the source needs a person, who releases its tasks with the source', () => {
     const decision = fate(NEEDS_PERSON, revoked);
     expect(decision).toMatchObject({ next: 'scheduled', after: 9_000, charge: { to: 'source' } });
     expect(decision.because.text).toBe(
@@ -182,7 +182,7 @@ describe('a permanent failure at the source’s fault', () => {
     );
   });
 
-  test('is retried as any other where the policy says so', () => {
+  test('is retried like any other if the policy says so', () => {
     expect(fate(OPEN, revoked, {}, { permanent: 'retry' })).toMatchObject({ after: 9_000, needsToken: true });
     expect(fate(OPEN, revoked, {}, { rules: { 'auth.invalid': { maxAttempts: 2 } } })).toMatchObject({ after: 9_000 });
   });
@@ -191,14 +191,14 @@ describe('a permanent failure at the source’s fault', () => {
 describe('a Retry-After', () => {
   const tooLong = { kind: 'rate_limited', fault: 'quota', retryAfterMs: 2 * DAY } as const;
 
-  test('longer than maxRetryAfter kills no task and asks no person about it: its source needs one', () => {
+  test('longer than maxRetryAfter does not end the task: only its source needs a person', () => {
     const decision = fate(NEEDS_PERSON, tooLong);
     expect(decision).toMatchObject({ next: 'scheduled', after: 9_000, charge: { to: 'source' } });
     expect(fate(NEEDS_PERSON, tooLong, {}, { source: { gate: false } })).toMatchObject({ next: 'needs_manual' });
     expect(fate(OPEN, tooLong)).toMatchObject({ next: 'needs_manual' });
   });
 
-  test('is a deferral of its task, as ever', () => {
+  test('is a deferral of its task, as usual', () => {
     expect(fate(OPEN, { retryAfterMs: HOUR })).toMatchObject({ after: HOUR, charge: { to: 'deferrals' } });
   });
 });

@@ -73,7 +73,7 @@ describe('how long to wait', () => {
   });
 
   test('stands in headers that keep a store of their own beside it', () => {
-    // Azure's and gRPC's are objects whose own fields are no headers; node-fetch's have a number, its size.
+    // Fields of Azure's and gRPC's objects are not headers. node-fetch's object has a number, its size.
     class Kept {
       readonly size = 1;
       readonly _headersMap = new Map([['retry-after', { name: 'retry-after', value: '3' }]]);

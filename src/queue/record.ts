@@ -161,7 +161,7 @@ export class Recorder {
         if (order === 'priority' || order === 'weighted_random') return;
         this.#mistakes.tell(
           `priority ${queue}`,
-          `A priority has no effect in the queue '${queue}', whose order is ${order}. Set its order: openHoldfast({ queues: { ${show(queue)}: { order: 'priority' } } }).`,
+          `A priority has no effect in the queue '${queue}', whose order is ${order}. Set its order, by \`holdfast queues order ${queue} priority\` or openHoldfast({ queues: { ${show(queue)}: { order: 'priority' } } }).`,
         );
       },
       // The store says what is wrong with it to whoever waits for a call.

@@ -82,7 +82,11 @@ async function openSqlite(path: string, durability: Durability, world: World): P
     refuseReadOnly(path);
     if (before.isFile()) refuseHardLink(before, path);
   }
-  if (path !== ':memory:' && !before) makePrivate(path);
+  if (path !== ':memory:' && !before) {
+    // A library that was not built is noticed before there is a file.
+    (await connect(':memory:')).close();
+    makePrivate(path);
+  }
   const sql = new Sql(await connect(path));
   try {
     await retryWhileBusy(() => prepare(sql, path, durability));

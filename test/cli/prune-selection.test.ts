@@ -63,7 +63,7 @@ describe('db prune refuses', () => {
     [{ reason: 'EACCES' }, '--reason EACCES is no reason'],
     [{ olderThan: 'soon' }, '--older-than'],
     [{ state: 'succeeded', reason: 'fs.locked' }, 'what succeeded has no reason'],
-    [{ state: 'needs_manual' }, 'the retention keeps what is needs_manual for ever'],
+    [{ state: 'needs_manual' }, 'the retention keeps tasks that are needs_manual for ever'],
   ])('%j', (flags, message) => {
     expect(() => selected(flags)).toThrow(message);
   });
@@ -72,7 +72,7 @@ describe('db prune refuses', () => {
     const refused = () => selected({ state: 'dead', reason: 'fs.locked' }, { dead: { 'fs.locked': 'never' } });
     expect(refused).toThrow(
       expect.objectContaining({
-        message: 'the retention keeps what is dead for fs.locked for ever',
+        message: 'the retention keeps tasks that are dead for fs.locked for ever',
         hints: [expect.stringContaining('--older-than')],
       }),
     );

@@ -80,7 +80,7 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['http G/T https://api.example', 'The method must be an HTTP method'],
     ['http GET ftp://api.example', "The URL must begin with http or https, got 'ftp:'"],
     ['http GET https://eva:pw@api.example', 'The URL has a user name or password'],
-    ['http GET http://0x7f.1/', 'if it is meant: --allow-private'],
+    ['http GET http://0x7f.1/', 'to allow it: --allow-private'],
     ['http POST https://api.example -H nonsense', "--header: A header is written 'Name: value'"],
     ['http POST https://api.example -H Host:x', 'The header Host cannot be set'],
     ['http POST https://api.example -H X-Api-Key:k', "'X-Api-Key: env:VARIABLE'"],

@@ -263,7 +263,7 @@ describe('addresses of holdfast http', () => {
     'records nothing for %s unless it is allowed',
     async (url, { project }) => {
       const { exit, stderr } = await project.run('http', 'GET', url);
-      expect([exit, stderr]).toEqual([2, expect.stringContaining('if it is meant: --allow-private')]);
+      expect([exit, stderr]).toEqual([2, expect.stringContaining('to allow it: --allow-private')]);
       expect((await project.json<{ items?: unknown[] }>('list', '-s', project.store)).document.items ?? []).toEqual([]);
     },
   );

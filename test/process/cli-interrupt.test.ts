@@ -73,7 +73,7 @@ describe.concurrent('Ctrl-C', () => {
     const { exit, stderr } = await run.ended;
     locked.close();
     expect(exit).toBe(75);
-    expect(stderr).toContain('detached. #1 was stopped here, but the store could not be told. A worker takes it over.');
+    expect(stderr).toContain('detached. #1 was stopped here, but that could not be recorded. A worker takes it over.');
     expect(pids(project).filter(lives)).toEqual([]);
     project.write('go', '');
     expect(await project.run('worker', '--drain')).toMatchObject({ exit: 0 });
@@ -94,7 +94,7 @@ describe.concurrent('Ctrl-C', () => {
     const run = project.start(['run', '--kill-after', '1h', '--', './stubborn']);
     await run.says('started');
     run.kill('SIGINT');
-    await run.says('stopping what runs. Ctrl-C again kills it at once');
+    await run.says('stopping the running tasks. Ctrl-C again kills them at once');
     run.kill('SIGINT');
     expect((await run.ended).exit).toBe(75);
     expect(pids(project).filter(lives)).toEqual([]);

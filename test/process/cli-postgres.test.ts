@@ -206,7 +206,7 @@ describe.concurrent('on PostgreSQL', () => {
     const elsewhere = await shop.start(['logs', '1'], { env: { HOME: shop.project.path('another') } }).ended;
     expect(elsewhere).toMatchObject({ exit: 0, stdout: '' });
     expect(elsewhere.stderr).toBe(
-      '#1 has printed nothing here. What a command prints is kept on the machine that runs it, for the user who does.\n',
+      '#1 has printed nothing here. The output of a command is kept on the machine where it ran, for the user who ran it.\n',
     );
   });
 

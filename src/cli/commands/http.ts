@@ -242,7 +242,7 @@ const FLAGS: FlagWords = {
     'idempotency.key': 'The --key, which is sent as the idempotency key,',
     'idempotency.header': '--idempotency-header',
   },
-  hints: { allowPrivate: 'if it is meant: --allow-private' },
+  hints: { allowPrivate: 'to allow it: --allow-private' },
 };
 
 function withoutSecret(url: string): string {

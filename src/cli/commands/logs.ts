@@ -26,7 +26,7 @@ import { Problem } from '../problem.ts';
 const FOLLOW_EVERY_MS = 200;
 
 /** A note for stores that several machines share. */
-const ELSEWHERE = 'What a command prints is kept on the machine that runs it, for the user who does.';
+const ELSEWHERE = 'The output of a command is kept on the machine where it ran, for the user who ran it.';
 
 interface Flags {
   readonly follow?: boolean;

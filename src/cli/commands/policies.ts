@@ -31,14 +31,14 @@ export function declare(command: Command): void {
     },
     {
       usage: 'validate [FILE]',
-      summary: 'everything that is wrong with a configuration (default: the one that holds here)',
+      summary: 'everything that is wrong with a configuration (default: the one that applies here)',
       alsoCalled: ['check', 'lint', 'verify'],
       declare: (validate) => validate.argument('[file]'),
       action: (cli, [file]) => validate(cli, file),
     },
     {
       usage: 'diff [A] B',
-      summary: 'what is different for which tasks in two files (default A: the one that holds here)',
+      summary: 'what is different for which tasks in two files (default A: the one that applies here)',
       alsoCalled: ['compare'],
       declare: (diff) => diff.argument('<a>').argument('[b]'),
       action: (cli, [a, b]) => diff(cli, a as string, b),

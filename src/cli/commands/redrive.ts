@@ -91,9 +91,7 @@ function planLines(
     lines.push(`${plural(mayRunTwice, 'task', 'tasks')} of them may have happened already and would run a second time`);
   }
   if (mustNotRunTwice > 0) {
-    const what = acceptsDuplicate
-      ? 'and are put back all the same'
-      : 'and are skipped, unless you say --accept-duplicate';
+    const what = acceptsDuplicate ? 'but are put back' : 'and are skipped, unless you say --accept-duplicate';
     lines.push(`${mustNotRunTwice} of these must not run twice ${what}`);
   }
   return lines;

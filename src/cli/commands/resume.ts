@@ -27,7 +27,7 @@ const MOST = 1_000;
 export function declare(command: Command): void {
   command
     .argument('[ids...]')
-    .option('--now', 'those that wait for their time are due at once')
+    .option('--now', 'make waiting tasks due at once')
     .option('--concurrency <number>', 'how many at a time (default: 1)')
     .option('--timeout <duration>', 'wait so long, then detach; the tasks stay');
   act<Flags>(command, resume);

@@ -45,9 +45,9 @@ export function declare(command: Command): void {
     .option('--concurrency <number>', 'how many at a time (default: 10)')
     .option('--queues <names>', 'only these queues, separated by commas')
     .option('--name <name>', 'what it is called (default: host and pid)')
-    .option('--drain', 'work what is due, then exit')
+    .option('--drain', 'run all due tasks, then exit')
     .option('--max-tasks <number>', 'start so many, then exit')
-    .option('--grace <duration>', 'how long a stop waits for what runs (default: 30s)')
+    .option('--grace <duration>', 'how long a stop waits for running tasks (default: 30s)')
     .option('--poll <duration>', 'how often it looks for what other processes recorded (default: 1s)')
     .option('--lease <duration>', 'how long others wait for it when it is silent (default: 30s)')
     .addHelpText(

@@ -33,8 +33,8 @@ export function pruneSelection(flags: PruneFlags, configured: Retention): Retent
   const kept = states?.find((state) => Object.values(selection[state] ?? {}).every((time) => time === 'never'));
   if (kept !== undefined) {
     const which = reasons ? `${kept} for ${reasons.map(visible).join(', ')}` : kept;
-    throw usage(`the retention keeps what is ${which} for ever`, {
-      hints: ['to remove it all the same, say how old it must be: --older-than 90d'],
+    throw usage(`the retention keeps tasks that are ${which} for ever`, {
+      hints: ['to remove them, give an age: --older-than 90d'],
     });
   }
   return { ...NOTHING, ...selection };

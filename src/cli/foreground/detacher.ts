@@ -71,7 +71,7 @@ export class Detacher {
     this.#stopper.stop();
     this.#notify();
     const note = () => {
-      if (this.#stopper.running > 0) this.#terminal.note('stopping what runs. Ctrl-C again kills it at once');
+      if (this.#stopper.running > 0) this.#terminal.note('stopping the running tasks. Ctrl-C again kills them at once');
     };
     this.#cleanUps.push(systemClock.after(NOTE_AFTER_MS, note));
   }

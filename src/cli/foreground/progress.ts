@@ -141,7 +141,7 @@ export class Progress {
     if (!first) return;
     if (open.length > 1) this.#note(`detached. ${open.length} tasks stay on disk.`);
     else if (first.running && this.#isOwn(first.running.worker)) {
-      this.#note(`detached. #${first.id} was stopped here, but the store could not be told. A worker takes it over.`);
+      this.#note(`detached. #${first.id} was stopped here, but that could not be recorded. A worker takes it over.`);
     } else if (first.running && this.#options.lostWorkers.has(first.running.worker)) {
       this.#note(`detached. The worker of #${first.id} was lost. Another worker takes it over.`);
     } else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);

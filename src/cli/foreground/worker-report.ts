@@ -35,7 +35,8 @@ export class WorkerReport {
   }
 
   stopping(signal: string, graceMs: number): void {
-    const how = graceMs === 0 ? 'at once' : `what runs has ${formatDuration(graceMs)}; a second time stops it at once`;
+    const how =
+      graceMs === 0 ? 'at once' : `running tasks have ${formatDuration(graceMs)}; a second signal stops them at once`;
     // Ends the line on which the terminal has shown `^C`.
     if (this.#lines && signal === 'SIGINT') this.#terminal.out.raw('\n');
     const words = () => `${this.#glyph('held')} ${signal}: stopping, ${how}`;

@@ -300,7 +300,7 @@ export class Claiming {
   }
 
   #takeOnly(request: ClaimRequest, only: readonly number[], now: number): number[] {
-    const queueRoom = new Map<Queue, number>();
+    const queueStarts = new Map<Queue, number>();
     const taken: number[] = [];
     let { suspects } = request;
     for (const id of only) {
@@ -309,19 +309,19 @@ export class Claiming {
       if (found?.state !== 'ready' || !this.#walk.admits(request, found.row.class)) continue;
       const place = placeOf(found.row, found.facts);
       const track = place.needsToken ? TRACK.token : TRACK.fresh;
-      const room = this.#restricted.roomOf(place.source, track);
-      if (room && (room.starts < 1 || (place.needsToken && room.tokens < 1))) continue;
+      const allowance = this.#restricted.allowanceOf(place.source, track);
+      if (allowance && (allowance.starts < 1 || (place.needsToken && allowance.tokens < 1))) continue;
       const queue = this.#catalogue.queueOfClass(place.class);
-      const starts = queueRoom.get(queue) ?? this.#queueLimits.roomOf(queue, now);
+      const starts = queueStarts.get(queue) ?? this.#queueLimits.startsOf(queue, now);
       if (starts < 1) continue;
       const alone = mustRunAlone(place.lostInARow);
       if (alone ? !request.alone || taken.length > 0 : place.lostInARow > 0 && suspects-- <= 0) continue;
       if (this.#lanes.remove(place) === undefined) continue;
       taken.push(id);
-      queueRoom.set(queue, starts - 1);
-      if (room) {
-        this.#restricted.take(room, 1, track);
-        this.#restricted.leave(room);
+      queueStarts.set(queue, starts - 1);
+      if (allowance) {
+        this.#restricted.take(allowance, 1, track);
+        this.#restricted.deactivateIfUsedUp(allowance);
       }
       if (alone) break;
     }

@@ -30,48 +30,54 @@ export interface Place {
   readonly needsToken: boolean;
 }
 
-/** Which lanes of a source are in `hf_active`, from `hf_restricted`. */
-export interface Reach {
-  /** None of its lanes is. */
-  readonly shut: boolean;
-  /** Lanes of tasks that need a token are not. */
+/** Which tasks of a source may not start now, from `hf_restricted`. Their lanes are not in `hf_active`. */
+export interface StartLimits {
+  /** None of its tasks may start. */
+  readonly held: boolean;
+  /** Tasks that need a token may not start. */
   readonly noToken: boolean;
   readonly ramping: boolean;
 }
 
 /** Of a source without a row in hf_restricted. */
-export const UNRESTRICTED: Reach = { shut: false, noToken: false, ramping: false };
+export const UNRESTRICTED: StartLimits = { held: false, noToken: false, ramping: false };
 
 /** The lanes of one class and track. */
-export interface Stream {
+export interface LaneGroup {
   readonly class: number;
   readonly track: number;
 }
 
-/** The place of a task in its lane, or of a lane in `hf_active`. The smallest comes first. */
-export interface Ranked {
+/** The position of a task in its lane, or of a lane in `hf_active`. The smallest comes first. */
+export interface Position {
   readonly order_key: number;
   readonly seq: number;
 }
 
-/** A lane in `hf_active`, with the place of its first task, or, in a fair queue, the turn of its source. */
-export interface Head extends Ranked {
+/** A lane in `hf_active`, with the position of its first task, or, in a fair queue, the turn of its source. */
+export interface ActiveLane extends Position {
   readonly lane: number;
   readonly source: string;
 }
 
+/** A lane and its group. */
+export interface GroupedLane {
+  readonly group: LaneGroup;
+  readonly active: ActiveLane;
+}
+
 /** A lane that changed since `hf_active` was last updated: its first task before and now, as far as it is known. */
-interface Touched {
-  readonly stream: Stream;
+interface ChangedLane {
+  readonly group: LaneGroup;
   readonly source: string;
-  /** Whether it is not in `hf_active`. */
-  readonly out: boolean;
-  readonly before: Ranked | undefined;
-  now: Ranked | undefined | 'unknown';
+  /** Whether its tasks may not start now, so that it is not in `hf_active`. */
+  readonly isHeld: boolean;
+  readonly before: Position | undefined;
+  now: Position | undefined | 'unknown';
 }
 
 /** A row of `hf_active`. */
-type RingRow = [class_: number, track: number, orderKey: number, seq: number, lane: number, source: string];
+type ActiveRow = [class_: number, track: number, orderKey: number, seq: number, lane: number, source: string];
 
 /** The distance between two priorities in order keys: about 34 years of milliseconds. */
 const PRIORITY_STEP = 2 ** 40;
@@ -79,7 +85,8 @@ const PRIORITY_STEP = 2 ** 40;
 const YEAR_2020 = Date.UTC(2020, 0, 1);
 
 /**
- * The ready tasks, in lanes. `hf_active` has the place of the first task of every lane that is not empty and may start tasks.
+ * The ready tasks, in lanes. A lane is active if it has a task and its source may start it: then
+ * `hf_active` has the position of its first task.
  * Both tables are changed only here, so that they stay consistent.
  */
 export class Lanes {
@@ -87,13 +94,13 @@ export class Lanes {
   readonly #catalogue: Catalogue;
   readonly #turns: Turns;
   readonly #random: () => number;
-  readonly #touched = new Map<number, Touched>();
+  readonly #changed = new Map<number, ChangedLane>();
   /** The last claimed keys of weighted queues, until they are written. */
   readonly #lastKeys = new Map<number, number>();
-  /** Tasks that enter lanes, until the next read: one insert for many. */
-  #entering: number[] = [];
+  /** Tasks that were added to lanes since the last read: one insert writes many. */
+  #added: number[] = [];
   /** Of the sources that were read since `hf_active` was last updated. */
-  readonly #reach = new Map<string, Reach>();
+  readonly #startLimits = new Map<string, StartLimits>();
 
   constructor(sql: Sql, catalogue: Catalogue, random: () => number) {
     this.#sql = sql;
@@ -104,9 +111,9 @@ export class Lanes {
 
   /** Forgets the changes of a transaction that was rolled back. */
   forget(): void {
-    this.#touched.clear();
-    this.#reach.clear();
-    this.#entering = [];
+    this.#changed.clear();
+    this.#startLimits.clear();
+    this.#added = [];
     this.#lastKeys.clear();
     this.#turns.forget();
     this.#catalogue.forget();
@@ -115,16 +122,16 @@ export class Lanes {
   /** Puts a due task into its lane. */
   add(place: Place, track = this.#trackFor(place)): void {
     const lane = this.#catalogue.laneIdOf(place.class, track, place.source);
-    const touched = this.#touch(lane, { class: place.class, track }, place.source);
+    const changed = this.#changeOf(lane, { class: place.class, track }, place.source);
     const { ordering } = this.#catalogue.queueOfClass(place.class);
-    const ranked = { order_key: this.#orderKey(place, ordering), seq: seqOf(place.id, ordering) };
-    this.#entering.push(lane, ranked.order_key, ranked.seq);
-    if (touched.now !== 'unknown' && (!touched.now || precedes(ranked, touched.now))) touched.now = ranked;
+    const position = { order_key: this.#orderKey(place, ordering), seq: seqOf(place.id, ordering) };
+    this.#added.push(lane, position.order_key, position.seq);
+    if (changed.now !== 'unknown' && (!changed.now || precedes(position, changed.now))) changed.now = position;
   }
 
   /** Takes one task out of its lane, and returns the track of the lane; undefined if it is in none. */
   remove(place: Place): number | undefined {
-    this.#enter();
+    this.#insertAdded();
     const track = trackOf(place);
     if (this.#removeFrom(this.#catalogue.laneIdOf(place.class, track, place.source), track, place)) return track;
     if (track !== TRACK.fresh) return undefined;
@@ -135,126 +142,124 @@ export class Lanes {
   #removeFrom(lane: number, track: number, place: Place): boolean {
     const { ordering } = this.#catalogue.queueOfClass(place.class);
     const seq = seqOf(place.id, ordering);
-    const ranked =
+    const position =
       ordering === 'weighted_random'
-        ? this.#sql.get<Ranked>('SELECT order_key, seq FROM hf_ready WHERE lane = ? AND seq = ?', lane, seq)
+        ? this.#sql.get<Position>('SELECT order_key, seq FROM hf_ready WHERE lane = ? AND seq = ?', lane, seq)
         : { order_key: this.#orderKey(place, ordering), seq };
-    if (!ranked) return false;
-    this.#touch(lane, { class: place.class, track }, place.source).now = 'unknown';
+    if (!position) return false;
+    this.#changeOf(lane, { class: place.class, track }, place.source).now = 'unknown';
     const gone = this.#sql.run(
       'DELETE FROM hf_ready WHERE lane = ? AND order_key = ? AND seq = ?',
       lane,
-      ranked.order_key,
+      position.order_key,
       seq,
     );
     return gone.changes > 0;
   }
 
   /** Takes the first tasks out of a lane, up to and including `last`. `next` is its first task from now on. */
-  cut(stream: Stream, head: Head, last: Ranked, next: Ranked | undefined): void {
-    const touched = this.#touched.get(head.lane);
-    if (touched) touched.now = next;
-    else this.#touched.set(head.lane, { stream, source: head.source, out: false, before: head, now: next });
+  takeUpTo(group: LaneGroup, active: ActiveLane, last: Position, next: Position | undefined): void {
+    const changed = this.#changed.get(active.lane);
+    if (changed) changed.now = next;
+    else this.#changed.set(active.lane, { group, source: active.source, isHeld: false, before: active, now: next });
     this.#sql.run(
       'DELETE FROM hf_ready WHERE lane = ? AND (order_key, seq) <= (?, ?)',
-      head.lane,
+      active.lane,
       last.order_key,
       last.seq,
     );
-    const { ordering, id } = this.#catalogue.queueOfClass(stream.class);
+    const { ordering, id } = this.#catalogue.queueOfClass(group.class);
     if (ordering === 'weighted_random') this.#lastKeys.set(id, Math.max(this.#lastKeyOf(id), last.order_key));
   }
 
   /** Gives a source the last turn in its fair queue, and returns the new key of its lanes in `hf_active`. */
-  serve(queue: number, source: string): number {
-    return this.#turns.serve(queue, source);
+  giveLastTurn(queue: number, source: string): number {
+    return this.#turns.giveLast(queue, source);
   }
 
   /** Updates `hf_active` for the changed lanes: once for each lane, even if many tasks came and went. */
   flush(): void {
-    this.#enter();
-    const rising: RingRow[] = [];
-    for (const [lane, { stream, source, out, before, now }] of this.#touched) {
-      if (out) continue;
-      const head = now === 'unknown' ? this.#headOf(lane) : now;
-      if (!before && !head) continue;
-      const queue = this.#catalogue.queueOfClass(stream.class);
-      let was = before;
-      let is = head;
+    this.#insertAdded();
+    const activated: ActiveRow[] = [];
+    for (const [lane, { group, source, isHeld, before, now }] of this.#changed) {
+      if (isHeld) continue;
+      const first = now === 'unknown' ? this.#firstTaskOf(lane) : now;
+      if (!before && !first) continue;
+      const queue = this.#catalogue.queueOfClass(group.class);
+      let from = before;
+      let to = first;
       if (queue.fair === 1) {
         // While it has tasks, only a new turn of its source changes its place.
-        if (before && head && !this.#turns.hasMoved(queue.id, source)) continue;
+        if (before && first && !this.#turns.hasMoved(queue.id, source)) continue;
         const turn = this.#turns.of(queue.id, source);
-        was = before && { order_key: turn.before as number, seq: lane };
-        is = head && { order_key: turn.now, seq: lane };
+        from = before && { order_key: turn.before as number, seq: lane };
+        to = first && { order_key: turn.now, seq: lane };
       }
-      if (is?.seq === was?.seq && is?.order_key === was?.order_key) continue;
-      if (was) this.#retire(stream, was);
-      if (is) rising.push([stream.class, stream.track, is.order_key, is.seq, lane, source]);
+      if (to?.seq === from?.seq && to?.order_key === from?.order_key) continue;
+      if (from) this.#deactivate(group, from);
+      if (to) activated.push([group.class, group.track, to.order_key, to.seq, lane, source]);
     }
-    this.#touched.clear();
-    this.#reach.clear();
+    this.#changed.clear();
+    this.#startLimits.clear();
     for (const { class: id, track, lane, source, before, now } of this.#turns.write()) {
-      this.#retire({ class: id, track }, { order_key: before, seq: lane });
-      rising.push([id, track, now, lane, lane, source]);
+      this.#deactivate({ class: id, track }, { order_key: before, seq: lane });
+      activated.push([id, track, now, lane, lane, source]);
     }
-    this.#raise(rising);
+    this.#activate(activated);
     this.#noteLastKeys();
   }
 
-  /** Which lanes of a source are in `hf_active`. */
-  reachOf(source: string): Reach {
-    const known = this.#reach.get(source);
+  /** Which tasks of a source may not start now. */
+  startLimitsOf(source: string): StartLimits {
+    const known = this.#startLimits.get(source);
     if (known) return known;
     if (this.#catalogue.isFree(source)) return UNRESTRICTED;
-    const [row] = this.#sql.rows<[shut: number, noToken: number, ramping: number]>(
+    const [row] = this.#sql.rows<[held: number, noToken: number, ramping: number]>(
       'SELECT held_by IS NOT NULL, no_token, ramping FROM hf_restricted WHERE source = ?',
       source,
     );
-    const reach = row ? { shut: row[0] === 1, noToken: row[1] === 1, ramping: row[2] === 1 } : UNRESTRICTED;
-    this.#reach.set(source, reach);
-    return reach;
+    const limits = row ? { held: row[0] === 1, noToken: row[1] === 1, ramping: row[2] === 1 } : UNRESTRICTED;
+    this.#startLimits.set(source, limits);
+    return limits;
   }
 
-  /** Removes lanes of a source from `hf_active` or puts them back. `write` stores the new restriction. */
-  changeReach(source: string, after: Reach, write: () => void): void {
+  /** Deactivates lanes of a source or activates them again. `write` stores the new limits. */
+  changeStartLimits(source: string, after: StartLimits, write: () => void): void {
     this.flush();
-    const before = this.reachOf(source);
+    const before = this.startLimitsOf(source);
     write();
-    this.#reach.set(source, after);
-    if (before.shut === after.shut && before.noToken === after.noToken) return;
-    const rising: RingRow[] = [];
-    for (const row of this.#ringRowsOf(source)) {
+    this.#startLimits.set(source, after);
+    if (before.held === after.held && before.noToken === after.noToken) return;
+    const activated: ActiveRow[] = [];
+    for (const row of this.#activeRowsOf(source)) {
       const [id, track, order_key, seq] = row;
-      if (isOut(before, track) === isOut(after, track)) continue;
-      if (isOut(after, track)) this.#retire({ class: id, track }, { order_key, seq });
-      else rising.push(row);
+      if (holds(before, track) === holds(after, track)) continue;
+      if (holds(after, track)) this.#deactivate({ class: id, track }, { order_key, seq });
+      else activated.push(row);
     }
     this.#turns.write();
-    this.#raise(rising);
+    this.#activate(activated);
   }
 
   /**
-   * The first task of a source's lanes among the accepted streams, and its lane. If the queue is in order, it is also the lane's
+   * The first task of a source's lanes in the accepted groups, and its lane. If the queue is in order, it is also the lane's
    * entry in `hf_active`.
    */
-  firstOf(
-    source: string,
-    accepts: (stream: Stream) => boolean,
-  ): { readonly stream: Stream; readonly head: Head } | undefined {
-    let first: { readonly stream: Stream; readonly head: Head } | undefined;
+  firstOf(source: string, accepts: (group: LaneGroup) => boolean): GroupedLane | undefined {
+    let first: GroupedLane | undefined;
     for (const [lane, id, track] of this.#lanesOf(source)) {
-      const stream = { class: id, track };
-      const ranked = accepts(stream) ? this.#headOf(lane) : undefined;
-      if (ranked && (!first || precedes(ranked, first.head))) first = { stream, head: { ...ranked, lane, source } };
+      const group = { class: id, track };
+      const position = accepts(group) ? this.#firstTaskOf(lane) : undefined;
+      if (position && (!first || precedes(position, first.active)))
+        first = { group, active: { ...position, lane, source } };
     }
     return first;
   }
 
   /** Whether a source has a ready task. */
   hasReady(source: string): boolean {
-    this.#enter();
-    return this.#lanesOf(source).some(([lane]) => this.#headOf(lane) !== undefined);
+    this.#insertAdded();
+    return this.#lanesOf(source).some(([lane]) => this.#firstTaskOf(lane) !== undefined);
   }
 
   pause(queue: string, { actor, note }: By, now: number): void {
@@ -334,12 +339,12 @@ export class Lanes {
     this.#catalogue.changed();
     if (!fair) this.#turns.clear(id);
     if (reorder) this.#reorder(id, places);
-    const rising = lanes.map(([group, track, lane, source]): RingRow => {
-      const { order_key, seq } = this.#ringKey(group, lane, source, this.#headOf(lane) as Ranked);
-      return [group, track, order_key, seq, lane, source];
+    const activated = lanes.map(([id, track, lane, source]): ActiveRow => {
+      const { order_key, seq } = this.#activePosition(id, lane, source, this.#firstTaskOf(lane) as Position);
+      return [id, track, order_key, seq, lane, source];
     });
     this.#turns.write();
-    this.#raise(rising);
+    this.#activate(activated);
   }
 
   /** Puts the ready tasks of a queue into its order, lane by lane. The caller updates `hf_active`. */
@@ -362,13 +367,13 @@ export class Lanes {
     );
   }
 
-  /** The rows of a source in `hf_active`, as if the source were not held. */
-  #ringRowsOf(source: string): RingRow[] {
-    return this.#lanesOf(source).flatMap(([lane, group, track]): RingRow[] => {
-      const head = this.#headOf(lane);
-      if (!head) return [];
-      const { order_key, seq } = this.#ringKey(group, lane, source, head);
-      return [[group, track, order_key, seq, lane, source]];
+  /** The rows that a source would have in `hf_active` if all of its tasks could start. */
+  #activeRowsOf(source: string): ActiveRow[] {
+    return this.#lanesOf(source).flatMap(([lane, id, track]): ActiveRow[] => {
+      const first = this.#firstTaskOf(lane);
+      if (!first) return [];
+      const { order_key, seq } = this.#activePosition(id, lane, source, first);
+      return [[id, track, order_key, seq, lane, source]];
     });
   }
 
@@ -376,40 +381,40 @@ export class Lanes {
     return this.#sql.rows('SELECT id, class, track FROM hf_lanes WHERE source = ?', source);
   }
 
-  /** The place of a lane in `hf_active`. */
-  #ringKey(group: number, lane: number, source: string, head: Ranked): Ranked {
-    const queue = this.#catalogue.queueOfClass(group);
-    return queue.fair === 1 ? { order_key: this.#turns.of(queue.id, source).now, seq: lane } : head;
+  /** The position of a lane in `hf_active`. */
+  #activePosition(id: number, lane: number, source: string, first: Position): Position {
+    const queue = this.#catalogue.queueOfClass(id);
+    return queue.fair === 1 ? { order_key: this.#turns.of(queue.id, source).now, seq: lane } : first;
   }
 
-  #enter(): void {
-    if (this.#entering.length === 0) return;
-    this.#sql.insertAll('hf_ready (lane, order_key, seq)', 3, this.#entering);
-    this.#entering = [];
+  #insertAdded(): void {
+    if (this.#added.length === 0) return;
+    this.#sql.insertAll('hf_ready (lane, order_key, seq)', 3, this.#added);
+    this.#added = [];
   }
 
-  #touch(lane: number, stream: Stream, source: string): Touched {
-    const known = this.#touched.get(lane);
+  #changeOf(lane: number, group: LaneGroup, source: string): ChangedLane {
+    const known = this.#changed.get(lane);
     if (known) return known;
-    const head = this.#headOf(lane);
-    const out = isOut(this.reachOf(source), stream.track);
-    const touched = { stream, source, out, before: out ? undefined : head, now: head };
-    this.#touched.set(lane, touched);
-    return touched;
+    const first = this.#firstTaskOf(lane);
+    const isHeld = holds(this.startLimitsOf(source), group.track);
+    const changed = { group, source, isHeld, before: isHeld ? undefined : first, now: first };
+    this.#changed.set(lane, changed);
+    return changed;
   }
 
-  #headOf(lane: number): Ranked | undefined {
-    return this.#sql.get<Ranked>(
+  #firstTaskOf(lane: number): Position | undefined {
+    return this.#sql.get<Position>(
       'SELECT order_key, seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT 1',
       lane,
     );
   }
 
-  #raise(rows: readonly RingRow[]): void {
+  #activate(rows: readonly ActiveRow[]): void {
     this.#sql.insertAll('hf_active (class, track, order_key, seq, lane, source)', 6, rows.flat());
   }
 
-  #retire({ class: id, track }: Stream, { order_key, seq }: Ranked): void {
+  #deactivate({ class: id, track }: LaneGroup, { order_key, seq }: Position): void {
     this.#sql.run(
       'DELETE FROM hf_active WHERE class = ? AND track = ? AND order_key = ? AND seq = ?',
       id,
@@ -422,7 +427,7 @@ export class Lanes {
   /** The track of a task that becomes ready now. */
   #trackFor(place: Place): number {
     const track = trackOf(place);
-    const isNew = track === TRACK.fresh && place.ranAt === null && this.reachOf(place.source).ramping;
+    const isNew = track === TRACK.fresh && place.ranAt === null && this.startLimitsOf(place.source).ramping;
     return isNew ? TRACK.new : track;
   }
 
@@ -469,7 +474,7 @@ export class Lanes {
 }
 
 /** Whether a comes before b. */
-export function precedes(a: Ranked, b: Ranked): boolean {
+export function precedes(a: Position, b: Position): boolean {
   return a.order_key < b.order_key || (a.order_key === b.order_key && a.seq < b.seq);
 }
 
@@ -478,9 +483,9 @@ function seqOf(id: number, ordering: QueueOrder): number {
   return ordering === 'lifo' ? -id : id;
 }
 
-/** Whether lanes of this track are not in `hf_active`. */
-function isOut({ shut, noToken }: Reach, track: number): boolean {
-  return shut || (noToken && track === TRACK.token);
+/** Whether tasks of this track may not start. */
+function holds({ held, noToken }: StartLimits, track: number): boolean {
+  return held || (noToken && track === TRACK.token);
 }
 
 function trackOf({ lostInARow, needsToken }: Place): number {

@@ -12,12 +12,12 @@ export class QueueLimits {
   }
 
   /** How many tasks a claim may take now. */
-  roomOf(queue: Queue, now: number): number {
+  startsOf(queue: Queue, now: number): number {
     const pace = paceOf(queue);
-    let room = Number.POSITIVE_INFINITY;
-    if (pace) room = startsAllowed(pace, this.#nextStartOf(queue.id), now);
-    if (queue.concurrency !== null) room = Math.min(room, queue.concurrency - this.#runningOf(queue.id));
-    return Math.max(0, room);
+    let starts = Number.POSITIVE_INFINITY;
+    if (pace) starts = startsAllowed(pace, this.#nextStartOf(queue.id), now);
+    if (queue.concurrency !== null) starts = Math.min(starts, queue.concurrency - this.#runningOf(queue.id));
+    return Math.max(0, starts);
   }
 
   /** Counts the tasks that a claim has leased. */

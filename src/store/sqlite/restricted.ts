@@ -36,11 +36,11 @@ interface Verdict {
 }
 
 /** How many tasks one claim may still take from a source. */
-export interface Room {
+export interface Allowance {
   readonly source: string;
   starts: number;
   tokens: number;
-  /** Whether its lanes of tasks that need a token are not in `hf_active`. */
+  /** Whether its lanes of tasks that need a token are not active. */
   noToken: boolean;
   readonly ramping: boolean;
   /** While it ramps: whether the next start is for the backlog. */
@@ -62,8 +62,8 @@ const NOT_ENDING = Number.MAX_SAFE_INTEGER;
 const NO_PROBES: ReadonlySet<number> = new Set();
 
 /**
- * The sources with a hold, a restriction, a limit, or a budget that is not full: what they may start, and whether their lanes are
- * in `hf_active`. Their rows in `hf_restricted` are written only here.
+ * The sources with a hold, a restriction, a limit, or a budget that is not full: what they may start, and which of their lanes
+ * are active. Their rows in `hf_restricted` are written only here.
  */
 export class Restricted {
   readonly #sql: Sql;
@@ -72,7 +72,7 @@ export class Restricted {
   /** Whether the present claim has opened a restricted source, or started a task of one. */
   #touched = false;
   /** The sources that the present claim has read; undefined for a source that is not restricted. */
-  readonly #rooms = new Map<string, Room | undefined>();
+  readonly #allowances = new Map<string, Allowance | undefined>();
   #now = 0;
   /** Changes of sources since the last call, except those by claims. */
   #news = new Set<'work' | 'recall'>();
@@ -100,9 +100,9 @@ export class Restricted {
 
   // ── Claims ──
 
-  /** A claim begins: what has fallen due is opened, if anything has. `more` where that were too many. */
+  /** Begins a claim: opens the sources that are due, if `isDue`. `more`: there may be more of them than one claim opens. */
   begin(now: number, isDue: boolean): { readonly more: boolean } {
-    this.#rooms.clear();
+    this.#allowances.clear();
     this.#now = now;
     this.#touched = false;
     if (!isDue) return { more: false };
@@ -117,34 +117,34 @@ export class Restricted {
   }
 
   /** How many tasks may still be taken from a source; undefined if it is not restricted. */
-  roomOf(source: string, track: number): Room | undefined {
+  allowanceOf(source: string, track: number): Allowance | undefined {
     if (track !== TRACK.token && this.#catalogue.isFree(source)) return undefined;
-    if (this.#rooms.has(source)) {
-      const known = this.#rooms.get(source);
+    if (this.#allowances.has(source)) {
+      const known = this.#allowances.get(source);
       if (known || track !== TRACK.token) return known;
     }
-    const room = this.#lookUp(source, track);
-    this.#rooms.set(source, room);
-    return room;
+    const allowance = this.#lookUp(source, track);
+    this.#allowances.set(source, allowance);
+    return allowance;
   }
 
   /** A claim takes this many tasks of a source. */
-  take(room: Room, count: number, track: number): void {
-    room.starts -= count;
-    if (track === TRACK.token) room.tokens -= count;
-    if (room.ramping) room.backlogNext = track === TRACK.new;
+  take(allowance: Allowance, count: number, track: number): void {
+    allowance.starts -= count;
+    if (track === TRACK.token) allowance.tokens -= count;
+    if (allowance.ramping) allowance.backlogNext = track === TRACK.new;
   }
 
-  /** If no more tasks of a source, or none that need a token, may be taken, their lanes are removed from `hf_active`. */
-  leave(room: Room): 'open' | 'no_token' | 'shut' {
-    if (room.starts < 1) {
+  /** If no more tasks of a source, or none that need a token, may be taken, their lanes are deactivated. */
+  deactivateIfUsedUp(allowance: Allowance): 'open' | 'no_token' | 'held' {
+    if (allowance.starts < 1) {
       // The real cause is written at the end of the claim.
-      this.#write(room.source, { heldBy: 'pace', noToken: false, opensAt: null }, room);
-      return 'shut';
+      this.#write(allowance.source, { heldBy: 'pace', noToken: false, opensAt: null }, allowance);
+      return 'held';
     }
-    if (room.tokens >= 1 || room.noToken) return 'open';
-    room.noToken = true;
-    this.#write(room.source, { heldBy: null, noToken: true, opensAt: null }, room);
+    if (allowance.tokens >= 1 || allowance.noToken) return 'open';
+    allowance.noToken = true;
+    this.#write(allowance.source, { heldBy: null, noToken: true, opensAt: null }, allowance);
     return 'no_token';
   }
 
@@ -155,9 +155,9 @@ export class Restricted {
 
   /** Counts leased tasks against the limits of their sources, and returns which of them are probes. */
   started(tasks: readonly Started[], now: number): ReadonlySet<number> {
-    if (this.#rooms.size === 0 && !tasks.some(({ needsToken }) => needsToken)) return NO_PROBES;
+    if (this.#allowances.size === 0 && !tasks.some(({ needsToken }) => needsToken)) return NO_PROBES;
     const bySource = new Map<string, Started[]>();
-    for (const [source, room] of this.#rooms) if (room) bySource.set(source, []);
+    for (const [source, allowance] of this.#allowances) if (allowance) bySource.set(source, []);
     for (const task of tasks) {
       const known = bySource.get(task.source);
       if (known) known.push(task);
@@ -169,14 +169,14 @@ export class Restricted {
       for (const id of this.#count(source, started, now)) probes.add(id);
       this.#refresh(source, now);
     }
-    this.#rooms.clear();
+    this.#allowances.clear();
     return probes;
   }
 
   #count(source: string, started: readonly Started[], now: number): readonly number[] {
     if (started.length === 0) return [];
     const rules = this.#rulesOf(source);
-    const backlogNext = this.#rooms.get(source)?.backlogNext;
+    const backlogNext = this.#allowances.get(source)?.backlogNext;
     const pace = paceOf(rules);
     const next_start = pace ? nextStartAfter(pace, rules.next_start, started.length, now) : rules.next_start;
     this.#sql.run(
@@ -200,7 +200,7 @@ export class Restricted {
     return probing ? started.map(({ id }) => id) : [];
   }
 
-  #lookUp(source: string, track: number): Room | undefined {
+  #lookUp(source: string, track: number): Allowance | undefined {
     const isRestricted = this.#sql.get('SELECT 1 FROM hf_restricted WHERE source = ?', source) !== undefined;
     if (!isRestricted && track !== TRACK.token) return undefined;
     const rules = this.#rulesOf(source);
@@ -302,7 +302,7 @@ export class Restricted {
   refresh(source: string, now: number): void {
     const change = this.#refresh(source, now);
     if (change === 'opened') this.#news.add('work');
-    if (change === 'shut') this.#news.add('recall');
+    if (change === 'held') this.#news.add('recall');
   }
 
   /** Whether sources were opened or held since the last call. */
@@ -312,14 +312,14 @@ export class Restricted {
     return news;
   }
 
-  #refresh(source: string, now: number): 'opened' | 'shut' | 'same' {
+  #refresh(source: string, now: number): 'opened' | 'held' | 'same' {
     const ended = this.#sql.run('DELETE FROM hf_sources WHERE name = ? AND until <= ?', source, now).changes > 0;
     const rules = this.#rulesOf(source);
     if (!ended && rules.tokens !== null && tokensOf(rules, now) >= FULL) {
       this.#sql.run('DELETE FROM hf_budgets WHERE source = ?', source);
       return this.#refresh(source, now);
     }
-    const before = this.#lanes.reachOf(source);
+    const before = this.#lanes.startLimitsOf(source);
     const verdict = this.#judge(source, rules, now);
     const pace = paceOf(rules);
     const next_start = rules.next_start === null || !pace ? null : underPace(pace, rules.next_start, now);
@@ -330,25 +330,29 @@ export class Restricted {
         nextStart: next_start,
       });
     } else {
-      this.#lanes.changeReach(source, UNRESTRICTED, () =>
+      this.#lanes.changeStartLimits(source, UNRESTRICTED, () =>
         this.#sql.run('DELETE FROM hf_restricted WHERE source = ?', source),
       );
       this.#catalogue.unrestrict();
     }
-    const shut = verdict.heldBy !== null;
-    if (before.shut && !shut) return 'opened';
-    if (before.noToken && !verdict.noToken && !shut) return 'opened';
-    return shut && !before.shut ? 'shut' : 'same';
+    const isHeld = verdict.heldBy !== null;
+    if (before.held && !isHeld) return 'opened';
+    if (before.noToken && !verdict.noToken && !isHeld) return 'opened';
+    return isHeld && !before.held ? 'held' : 'same';
   }
 
   #write(
     source: string,
     { heldBy, noToken, opensAt }: Verdict,
-    { ramping, backlogNext, nextStart }: Pick<Room, 'ramping' | 'backlogNext'> & { readonly nextStart?: number | null },
+    {
+      ramping,
+      backlogNext,
+      nextStart,
+    }: Pick<Allowance, 'ramping' | 'backlogNext'> & { readonly nextStart?: number | null },
   ): void {
     const keeps = nextStart === undefined;
-    const isNew = this.#lanes.reachOf(source) === UNRESTRICTED;
-    this.#lanes.changeReach(source, { shut: heldBy !== null, noToken, ramping }, () =>
+    const isNew = this.#lanes.startLimitsOf(source) === UNRESTRICTED;
+    this.#lanes.changeStartLimits(source, { held: heldBy !== null, noToken, ramping }, () =>
       this.#sql.run(
         `INSERT INTO hf_restricted (source, held_by, no_token, ramping, opens_at, next_start, backlog_next)
          VALUES (:source, :heldBy, :noToken, :ramping, :opensAt, :nextStart, :backlogNext)

@@ -343,9 +343,9 @@ CREATE INDEX hf_redrive_tasks_skipped ON hf_redrive_tasks (redrive) WHERE skippe
  * What the engine remembers of sources that are not in their normal state, limits of sources and queues, and budgets for retries.
  *
  * hf_restricted has a row for each source with a hold, a restriction, a limit, or a budget that is not full. It is derived from
- * those, and says what the ring holds of the source: `held_by` why none of its tasks starts now, `no_token` that those wait which
- * need a token, and `opens_at` when one of these ends by itself. `next_start` is kept for its pace, and `backlog_next` says whose turn
- * it is while it ramps. Running tasks name their source or queue where its limit counts them.
+ * those, and says which lanes of the source are not in hf_active: all if `held_by` says why none of its tasks may start now, those of
+ * tasks that need a token if `no_token` is set; `opens_at` is when one of these ends by itself. `next_start` is kept for its pace, and
+ * `backlog_next` says whether the backlog is next while it ramps. Running tasks name the source and the queue whose limits count them.
  */
 const SOURCE_STATES = `
 CREATE TABLE hf_source_states (

@@ -9,8 +9,8 @@ interface Turn {
   now: number;
 }
 
-/** A lane whose row in `hf_active` still has the old turn of its source. */
-export interface Behind {
+/** A lane whose source got a new turn, while its row in `hf_active` still has the old one. */
+export interface MovedLane {
   readonly class: number;
   readonly track: number;
   readonly lane: number;
@@ -44,7 +44,7 @@ export class Turns {
   }
 
   /** Gives a source the last turn, and returns it. */
-  serve(queue: number, source: string): number {
+  giveLast(queue: number, source: string): number {
     const turn = this.#of(queue, source);
     turn.now = this.#next(queue);
     return turn.now;
@@ -62,7 +62,7 @@ export class Turns {
   }
 
   /** Writes the changed turns, and returns the lanes that still have the old turn in `hf_active`. */
-  write(): Behind[] {
+  write(): MovedLane[] {
     if (this.#known.size === 0) return [];
     const moved = [...this.#known.values()].filter(({ before, now }) => before !== now);
     this.#sql.insertAll(
@@ -74,14 +74,14 @@ export class Turns {
     for (const [queue, last] of this.#last) {
       this.#sql.run('UPDATE hf_queues SET last_turn = ? WHERE id = ? AND last_turn <> ?', last, queue, last);
     }
-    const behind = this.#behind(moved.filter(({ before }) => before !== undefined));
+    const lanes = this.#movedLanes(moved.filter(({ before }) => before !== undefined));
     this.forget();
-    return behind;
+    return lanes;
   }
 
-  #behind(moved: readonly Turn[]): Behind[] {
+  #movedLanes(moved: readonly Turn[]): MovedLane[] {
     if (moved.length === 0) return [];
-    return this.#sql.all<Behind>(
+    return this.#sql.all<MovedLane>(
       `SELECT l.class, l.track, l.id AS lane, l.source, j.value ->> 2 AS before, j.value ->> 3 AS now
        FROM json_each(?) j
        CROSS JOIN hf_lanes l ON l.source = j.value ->> 1

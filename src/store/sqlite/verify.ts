@@ -24,7 +24,7 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     WHERE l.class <> t.class OR l.source <> t.source OR CASE coalesce(f.suspect, 0)
       WHEN 0 THEN iif(coalesce(f.needs_token, 0), l.track <> 1, l.track NOT IN (0, 4)) WHEN 1 THEN l.track <> 2 ELSE l.track <> 3 END`,
   'is the first task of a lane but not in hf_active, or the other way round': `
-    WITH heads (class, track, order_key, seq, lane, source) AS (
+    WITH first_tasks (class, track, order_key, seq, lane, source) AS (
       SELECT l.class, l.track, iif(q.fair, t.turn + 0.0, r.order_key), iif(q.fair, l.id, r.seq), l.id AS lane, l.source
       FROM (SELECT lane, order_key, seq, row_number() OVER (PARTITION BY lane ORDER BY order_key, seq) AS place FROM hf_ready) r
       JOIN hf_lanes l ON l.id = r.lane JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
@@ -32,9 +32,9 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       WHERE r.place = 1 AND NOT EXISTS (
         SELECT 1 FROM hf_restricted s WHERE s.source = l.source AND (s.held_by IS NOT NULL OR s.no_token AND l.track = 1)))
     SELECT abs(r.seq) AS id FROM (
-      SELECT * FROM (SELECT * FROM heads EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
+      SELECT * FROM (SELECT * FROM first_tasks EXCEPT SELECT class, track, order_key, seq, lane, source FROM hf_active)
       UNION ALL
-      SELECT * FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM heads)) wrong
+      SELECT * FROM (SELECT class, track, order_key, seq, lane, source FROM hf_active EXCEPT SELECT * FROM first_tasks)) wrong
     LEFT JOIN hf_ready r ON r.lane = wrong.lane`,
   'is of a source whose turn is later than any that its queue gave': `
     SELECT abs(r.seq) AS id FROM hf_turns t JOIN hf_queues q ON q.id = t.queue JOIN hf_lanes l ON l.source = t.source

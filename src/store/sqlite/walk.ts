@@ -3,20 +3,29 @@ import { takes } from '../takes.ts';
 import type { Catalogue, Queue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
 import { Merge, type MergeInput } from './lane-merge.ts';
-import { type Head, isUnbound, type Lanes, precedes, type Ranked, type Stream, TRACK } from './lanes.ts';
+import {
+  type ActiveLane,
+  type GroupedLane,
+  isUnbound,
+  type LaneGroup,
+  type Lanes,
+  type Position,
+  precedes,
+  TRACK,
+} from './lanes.ts';
 import { isLimited, type QueueLimits } from './queue-limits.ts';
-import type { Restricted, Room } from './restricted.ts';
+import type { Allowance, Restricted } from './restricted.ts';
 
-/** What one claim may take from one queue. */
-interface Line {
+/** The lanes of one queue that a claim may take from. */
+interface QueueLanes {
   readonly queue: Queue;
   readonly merge: Merge;
-  /** How many tasks its limits allow. */
-  room: number;
+  /** How many tasks the limits of the queue allow. */
+  starts: number;
 }
 
 /** What one round over the queues may take. */
-interface Allowance {
+interface Round {
   readonly limit: number;
   suspects: number;
   /**
@@ -30,16 +39,16 @@ interface Allowance {
   readonly classes: Set<number>;
 }
 
-/** The first tasks of one lane of a source that has its turn. */
-interface Turn {
+/** A lane of the source whose turn it is: its first tasks, and how many of them were taken. */
+interface LaneTasks {
   readonly input: MergeInput;
-  readonly head: Head;
-  readonly tasks: readonly Ranked[];
-  given: number;
+  readonly active: ActiveLane;
+  readonly tasks: readonly Position[];
+  taken: number;
 }
 
 /** How many tasks of a lane are read at once while the first task of another lane may come before some of them. */
-const WHILE_BOUNDED = 8;
+const READ_AT_ONCE = 8;
 
 /**
  * In a fair queue a turn is one task. If many lanes wait, a turn is a few tasks, because each turn changes database pages of its
@@ -83,16 +92,16 @@ export class Walk {
   take(request: ClaimRequest, now: number): number[] {
     this.#lanes.flush();
     const { limit, ahead } = request;
-    const lines = this.#lines(request, limit + (ahead?.limit ?? 0), now);
-    const first = this.#rotation++ % Math.max(1, lines.length);
-    const rotated = [...lines.slice(first), ...lines.slice(0, first)];
+    const queues = this.#lanesByQueue(request, limit + (ahead?.limit ?? 0), now);
+    const first = this.#rotation++ % Math.max(1, queues.length);
+    const rotated = [...queues.slice(first), ...queues.slice(0, first)];
     const classes = new Set<number>();
-    const allowance: Allowance = { limit, suspects: request.suspects, alone: request.alone, classes };
-    const taken = this.#takeRound(rotated, allowance);
-    if (allowance.alone === 'taken') return taken;
+    const round: Round = { limit, suspects: request.suspects, alone: request.alone, classes };
+    const taken = this.#takeRound(rotated, round);
+    if (round.alone === 'taken') return taken;
     const others = [...classes].some((id) => !ahead?.types.includes(this.#catalogue.class(id).type));
     if (ahead && ahead.limit > 0 && taken.length === limit && !others) {
-      taken.push(...this.#takeRound(rotated, { ...allowance, limit: ahead.limit, types: ahead.types }));
+      taken.push(...this.#takeRound(rotated, { ...round, limit: ahead.limit, types: ahead.types }));
     }
     return taken;
   }
@@ -100,7 +109,7 @@ export class Walk {
   /** Whether a claim could get other tasks than these. It only reads. */
   offersOthers(request: ClaimRequest, ids: readonly number[]): boolean {
     this.#lanes.flush();
-    return this.#firsts(request).some(({ stream: { class: id, track } }) =>
+    return this.#firstLanes(request).some(({ group: { class: id, track } }) =>
       this.#sql
         .column<number>(
           `SELECT abs(r.seq) AS id FROM hf_active a JOIN hf_ready r ON r.lane = a.lane
@@ -121,173 +130,179 @@ export class Walk {
   }
 
   /** Takes an equal share from each queue, then the rest from queues that have more. */
-  #takeRound(lines: readonly Line[], allowance: Allowance): number[] {
-    const { limit } = allowance;
-    const share = Math.ceil(limit / Math.max(1, lines.length));
+  #takeRound(queues: readonly QueueLanes[], round: Round): number[] {
+    const { limit } = round;
+    const share = Math.ceil(limit / Math.max(1, queues.length));
     const taken: number[] = [];
-    for (const most of lines.length > 1 ? [share, limit] : [limit]) {
-      for (const line of lines) {
-        const { queue, merge } = line;
+    for (const most of queues.length > 1 ? [share, limit] : [limit]) {
+      for (const queueLanes of queues) {
+        const { queue, merge } = queueLanes;
         // No task of a queue with limits is claimed ahead.
-        const room = allowance.types && isLimited(queue) ? 0 : line.room;
+        const starts = round.types && isLimited(queue) ? 0 : queueLanes.starts;
         const before = taken.length;
-        const enough = Math.min(limit, before + most, before + room);
-        if (before >= enough || allowance.alone === 'taken') continue;
-        if (allowance.suspects <= 0) merge.drop(TRACK.suspect);
-        if (!allowance.alone) merge.drop(TRACK.alone);
-        if (queue.fair === 1) this.#takeInTurn(queue.id, merge, enough, allowance, taken);
-        else this.#takeInOrder(merge, enough, allowance, taken);
-        line.room -= taken.length - before;
+        const enough = Math.min(limit, before + most, before + starts);
+        if (before >= enough || round.alone === 'taken') continue;
+        if (round.suspects <= 0) merge.dropTrack(TRACK.suspect);
+        if (!round.alone) merge.dropTrack(TRACK.alone);
+        if (queue.fair === 1) this.#takeInTurn(queue.id, merge, enough, round, taken);
+        else this.#takeInOrder(merge, enough, round, taken);
+        queueLanes.starts -= taken.length - before;
       }
     }
     return taken;
   }
 
-  /**
-   * Merges the lanes of one queue: takes tasks from the lane with the very first task until another lane's first task comes
-   * before its next one.
-   */
-  #takeInOrder(merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
-    while (taken.length < enough && allowance.alone !== 'taken') {
-      if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
+  /** Merges the lanes of one queue, and takes its next tasks in their exact order. */
+  #takeInOrder(merge: Merge, enough: number, round: Round, taken: number[]): void {
+    while (taken.length < enough && round.alone !== 'taken') {
+      if (taken.length > 0 && !round.types) merge.dropTrack(TRACK.alone);
       const input = merge.first;
       if (!input) return;
-      const [head] = input.heads as [Head];
-      if (!this.#allows(input.stream, head, allowance)) return;
-      const { track } = input.stream;
-      const room = this.#restricted.roomOf(head.source, track);
-      if (room && !hasRoom(room, track)) {
-        merge.dropSource(head.source, room.starts < 1 ? undefined : track);
+      const [active] = input.lanes as [ActiveLane];
+      if (!this.#allows(input.group, active, round)) return;
+      const { track } = input.group;
+      const allowance = this.#restricted.allowanceOf(active.source, track);
+      if (allowance && !mayStart(allowance, track)) {
+        merge.dropSource(active.source, allowance.starts < 1 ? undefined : track);
         continue;
       }
-      const turn = room?.ramping ? this.#otherSide(merge, room, track, head.source) : undefined;
-      if (room && turn) {
-        const [task, next] = this.#tasksOf(turn.head.lane, 2) as [Ranked, Ranked | undefined];
-        taken.push(Math.abs(task.seq));
-        allowance.classes.add(turn.stream.class);
-        this.#lanes.cut(turn.stream, turn.head, task, next);
-        merge.takenFrom(turn.stream);
-        this.#account(merge, room, 1, turn.stream.track);
-        continue;
-      }
-      const bound = merge.bound();
-      const left = isUnbound(track) && !room?.ramping ? Math.min(enough - taken.length, room?.starts ?? enough) : 1;
-      const most = bound ? Math.min(left, WHILE_BOUNDED) : left;
-      const tasks = this.#tasksOf(head.lane, most + 1);
-      const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && bound && !precedes(task, bound)));
-      const count = beyond < 0 ? tasks.length : beyond;
-      for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
-      allowance.classes.add(input.stream.class);
-      const next = tasks[count];
-      this.#lanes.cut(input.stream, head, tasks[count - 1] as Ranked, next);
-      merge.moved(
-        [input],
-        [next && { order_key: next.order_key, seq: next.seq, lane: head.lane, source: head.source }],
-      );
-      if (room) this.#account(merge, room, count, track);
-      if (track === TRACK.alone) allowance.alone = 'taken';
-      if (track === TRACK.suspect && --allowance.suspects <= 0) merge.drop(TRACK.suspect);
+      const other = allowance?.ramping ? this.#otherSide(merge, allowance, track, active.source) : undefined;
+      if (allowance && other) taken.push(this.#takeOther(merge, allowance, other, round));
+      else this.#takeFirst(merge, input, allowance, enough, round, taken);
     }
   }
 
-  /**
-   * For a source that ramps: new work and backlog take turns. If the first task is of the side that has no turn, this returns the
-   * first task of the other side.
-   */
-  #otherSide(
+  /** Takes tasks from the first lane of all until the first task of another lane comes before its next one. */
+  #takeFirst(
     merge: Merge,
-    { backlogNext, tokens }: Room,
-    track: number,
-    source: string,
-  ): { readonly stream: Stream; readonly head: Head } | undefined {
+    input: MergeInput,
+    allowance: Allowance | undefined,
+    enough: number,
+    round: Round,
+    taken: number[],
+  ): void {
+    const [active] = input.lanes as [ActiveLane];
+    const { class: id, track } = input.group;
+    const second = merge.secondPosition();
+    const mayTakeMany = isUnbound(track) && !allowance?.ramping;
+    const left = mayTakeMany ? Math.min(enough - taken.length, allowance?.starts ?? enough) : 1;
+    const most = second ? Math.min(left, READ_AT_ONCE) : left;
+    const tasks = this.#tasksOf(active.lane, most + 1);
+    const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && second && !precedes(task, second)));
+    const count = beyond < 0 ? tasks.length : beyond;
+    for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
+    round.classes.add(id);
+    const next = tasks[count];
+    this.#lanes.takeUpTo(input.group, active, tasks[count - 1] as Position, next);
+    merge.moveFirst([input], [next && { ...active, ...next }]);
+    if (allowance) this.#account(merge, allowance, count, track);
+    if (track === TRACK.alone) round.alone = 'taken';
+    if (track === TRACK.suspect && --round.suspects <= 0) merge.dropTrack(TRACK.suspect);
+  }
+
+  /** Takes the first task of a lane that is not the first of all, and returns its id. */
+  #takeOther(merge: Merge, allowance: Allowance, { group, active }: GroupedLane, round: Round): number {
+    const [task, next] = this.#tasksOf(active.lane, 2) as [Position, Position | undefined];
+    round.classes.add(group.class);
+    this.#lanes.takeUpTo(group, active, task, next);
+    merge.readAgain(group);
+    this.#account(merge, allowance, 1, group.track);
+    return Math.abs(task.seq);
+  }
+
+  /**
+   * For a source that ramps: new work and backlog take turns. If the first task is of the side whose turn it is
+   * not, this returns the first task of the other side.
+   */
+  #otherSide(merge: Merge, { backlogNext, tokens }: Allowance, track: number, source: string): GroupedLane | undefined {
     if ((track !== TRACK.new) === backlogNext) return undefined;
     return this.#lanes.firstOf(
       source,
-      (stream) =>
-        (stream.track !== TRACK.new) === backlogNext &&
-        (stream.track !== TRACK.token || tokens >= 1) &&
+      (group) =>
+        (group.track !== TRACK.new) === backlogNext &&
+        (group.track !== TRACK.token || tokens >= 1) &&
         // Suspects have their own rules, and come in their order.
-        stream.track !== TRACK.suspect &&
-        stream.track !== TRACK.alone &&
-        merge.has(stream),
+        group.track !== TRACK.suspect &&
+        group.track !== TRACK.alone &&
+        merge.has(group),
     );
   }
 
   /** Counts the tasks that were taken from a restricted source. If it may start no more, its lanes are left out. */
-  #account(merge: Merge, room: Room, count: number, track: number): void {
-    this.#restricted.take(room, count, track);
-    this.#dropIfSpent(merge, room);
+  #account(merge: Merge, allowance: Allowance, count: number, track: number): void {
+    this.#restricted.take(allowance, count, track);
+    this.#dropIfUsedUp(merge, allowance);
   }
 
-  #dropIfSpent(merge: Merge, room: Room): void {
-    const left = this.#restricted.leave(room);
-    if (left === 'shut') merge.dropSource(room.source);
-    if (left === 'no_token') merge.dropSource(room.source, TRACK.token);
+  #dropIfUsedUp(merge: Merge, allowance: Allowance): void {
+    const left = this.#restricted.deactivateIfUsedUp(allowance);
+    if (left === 'held') merge.dropSource(allowance.source);
+    if (left === 'no_token') merge.dropSource(allowance.source, TRACK.token);
   }
 
   /**
    * Takes tasks from the sources of a fair queue in turn: a few tasks of one source in their order, then the source gets the last
    * turn.
    */
-  #takeInTurn(queue: number, merge: Merge, enough: number, allowance: Allowance, taken: number[]): void {
-    const atOnce = merge.hold(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
-    while (taken.length < enough && allowance.alone !== 'taken') {
-      if (taken.length > 0 && !allowance.types) merge.drop(TRACK.alone);
+  #takeInTurn(queue: number, merge: Merge, enough: number, round: Round, taken: number[]): void {
+    const atOnce = merge.hasAtLeast(MANY_LANES) ? TASKS_A_TURN.many : TASKS_A_TURN.few;
+    while (taken.length < enough && round.alone !== 'taken') {
+      if (taken.length > 0 && !round.types) merge.dropTrack(TRACK.alone);
       const before = taken.length;
       const firsts = merge.firsts();
       const [first] = firsts;
-      const source = first?.heads[0]?.source;
+      const source = first?.lanes[0]?.source;
       if (source === undefined) return;
-      const needsToken = firsts.some(({ stream }) => stream.track === TRACK.token);
-      const room = this.#restricted.roomOf(source, needsToken ? TRACK.token : TRACK.fresh);
-      if (room && room.starts < 1) {
+      const needsToken = firsts.some(({ group }) => group.track === TRACK.token);
+      const allowance = this.#restricted.allowanceOf(source, needsToken ? TRACK.token : TRACK.fresh);
+      if (allowance && allowance.starts < 1) {
         merge.dropSource(source);
         continue;
       }
-      const lanes = firsts.map((input): Turn => {
-        const [head] = input.heads as [Head];
-        return { input, head, tasks: this.#tasksOf(head.lane, atOnce + 1), given: 0 };
+      const lanes = firsts.map((input): LaneTasks => {
+        const [active] = input.lanes as [ActiveLane];
+        return { input, active, tasks: this.#tasksOf(active.lane, atOnce + 1), taken: 0 };
       });
-      const most = Math.min(enough, before + atOnce, before + (room?.starts ?? atOnce));
-      while (taken.length < most && allowance.alone !== 'taken') {
-        const lane = sooner(lanes, allowance, taken.length > 0 && !allowance.types, room);
-        if (!lane || !this.#allows(lane.input.stream, lane.head, allowance)) break;
-        const { track } = lane.input.stream;
-        if (room) this.#restricted.take(room, 1, track);
-        if (track === TRACK.suspect) allowance.suspects -= 1;
-        if (track === TRACK.alone) allowance.alone = 'taken';
-        taken.push(Math.abs(lane.tasks[lane.given]?.seq as number));
-        allowance.classes.add(lane.input.stream.class);
-        lane.given += 1;
+      const most = Math.min(enough, before + atOnce, before + (allowance?.starts ?? atOnce));
+      while (taken.length < most && round.alone !== 'taken') {
+        const lane = nextLane(lanes, round, taken.length > 0 && !round.types, allowance);
+        if (!lane || !this.#allows(lane.input.group, lane.active, round)) break;
+        const { track } = lane.input.group;
+        if (allowance) this.#restricted.take(allowance, 1, track);
+        if (track === TRACK.suspect) round.suspects -= 1;
+        if (track === TRACK.alone) round.alone = 'taken';
+        taken.push(Math.abs(lane.tasks[lane.taken]?.seq as number));
+        round.classes.add(lane.input.group.class);
+        lane.taken += 1;
       }
       if (taken.length === before) return;
-      this.#serve(queue, merge, lanes);
-      if (room) this.#dropIfSpent(merge, room);
-      if (allowance.suspects <= 0) merge.drop(TRACK.suspect);
+      this.#endTurn(queue, merge, lanes);
+      if (allowance) this.#dropIfUsedUp(merge, allowance);
+      if (round.suspects <= 0) merge.dropTrack(TRACK.suspect);
     }
   }
 
   /** Ends the turn of a source: removes the taken tasks from its lanes, and gives all of its lanes the last turn. */
-  #serve(queue: number, merge: Merge, lanes: readonly Turn[]): void {
-    const [{ head: first }] = lanes as [Turn];
-    const order_key = this.#lanes.serve(queue, first.source);
-    const next = lanes.map(({ input, head, tasks, given }) => {
-      const last = tasks[given - 1];
-      if (last) this.#lanes.cut(input.stream, head, last, tasks[given]);
-      return tasks[given] && { ...head, order_key };
+  #endTurn(queue: number, merge: Merge, lanes: readonly LaneTasks[]): void {
+    const [{ active: first }] = lanes as [LaneTasks];
+    const order_key = this.#lanes.giveLastTurn(queue, first.source);
+    const next = lanes.map(({ input, active, tasks, taken }) => {
+      const last = tasks[taken - 1];
+      if (last) this.#lanes.takeUpTo(input.group, active, last, tasks[taken]);
+      return tasks[taken] && { ...active, order_key };
     });
-    merge.moved(
+    merge.moveFirst(
       lanes.map(({ input }) => input),
       next,
     );
   }
 
-  #allows({ class: id, track }: Stream, { source }: Head, { types }: Allowance): boolean {
+  #allows({ class: id, track }: LaneGroup, { source }: ActiveLane, { types }: Round): boolean {
     if (!types) return true;
     return types.includes(this.#catalogue.class(id).type) && !this.#restricted.forbidsAhead(source, track);
   }
 
-  #tasksOf(lane: number, most: number): Ranked[] {
+  #tasksOf(lane: number, most: number): Position[] {
     return this.#sql
       .rows<[order_key: number, seq: number]>(
         'SELECT order_key, seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT ?',
@@ -298,10 +313,10 @@ export class Walk {
   }
 
   /** The lanes that a claim of `limit` tasks may take from, by queue. */
-  #lines(request: ClaimRequest, limit: number, now: number): Line[] {
+  #lanesByQueue(request: ClaimRequest, limit: number, now: number): QueueLanes[] {
     const byQueue = new Map<Queue, MergeInput[]>();
-    for (const input of this.#firsts(request)) {
-      const queue = this.#catalogue.queueOfClass(input.stream.class);
+    for (const input of this.#firstLanes(request)) {
+      const queue = this.#catalogue.queueOfClass(input.group.class);
       const inputs = byQueue.get(queue);
       if (inputs) inputs.push(input);
       else byQueue.set(queue, [input]);
@@ -309,12 +324,12 @@ export class Walk {
     return [...byQueue].map(([queue, inputs]) => ({
       queue,
       merge: new Merge(this.#sql, this.#lanes, inputs, limit),
-      room: isLimited(queue) ? this.#queueLimits.roomOf(queue, now) : Number.POSITIVE_INFINITY,
+      starts: isLimited(queue) ? this.#queueLimits.startsOf(queue, now) : Number.POSITIVE_INFINITY,
     }));
   }
 
   /** The first lane of every class and track that this worker may take from, with one lookup for each. */
-  #firsts(request: ClaimRequest): MergeInput[] {
+  #firstLanes(request: ClaimRequest): MergeInput[] {
     const rows = this.#sql.rows<
       [class_: number, track: number, order_key: number, seq: number, lane: number, source: string]
     >(
@@ -332,8 +347,8 @@ export class Walk {
     return rows
       .filter(([id, track]) => mayGive(track, request) && this.admits(request, id))
       .map(([id, track, order_key, seq, lane, source]) => ({
-        stream: { class: id, track },
-        heads: [{ order_key, seq, lane, source }],
+        group: { class: id, track },
+        lanes: [{ order_key, seq, lane, source }],
         more: true,
         asked: 0,
         changed: false,
@@ -348,31 +363,31 @@ function mayGive(track: number, { suspects, alone }: ClaimRequest): boolean {
 }
 
 /** Whether a task of this track may be taken. */
-function hasRoom(room: Room, track: number): boolean {
-  return room.starts >= 1 && (track !== TRACK.token || room.tokens >= 1);
+function mayStart(allowance: Allowance, track: number): boolean {
+  return allowance.starts >= 1 && (track !== TRACK.token || allowance.tokens >= 1);
 }
 
 /**
- * The lane of a source whose next task comes first; while the source ramps, of the side (new work or backlog) that has the turn,
- * if it has any.
+ * The lane of a source whose next task comes first; while the source ramps, of the side (new work or backlog) whose turn it
+ * is, if that side has any.
  */
-function sooner(
-  lanes: readonly Turn[],
-  { suspects }: Allowance,
-  any: boolean,
-  room: Room | undefined,
-): Turn | undefined {
-  const open = lanes.filter(({ input: { stream } }) => {
-    if (stream.track === TRACK.token) return !room || room.tokens >= 1;
-    return stream.track === TRACK.suspect ? suspects > 0 : stream.track !== TRACK.alone || !any;
+function nextLane(
+  lanes: readonly LaneTasks[],
+  { suspects }: Round,
+  hasTaken: boolean,
+  allowance: Allowance | undefined,
+): LaneTasks | undefined {
+  const allowed = lanes.filter(({ input: { group } }) => {
+    if (group.track === TRACK.token) return !allowance || allowance.tokens >= 1;
+    return group.track === TRACK.suspect ? suspects > 0 : group.track !== TRACK.alone || !hasTaken;
   });
-  const turn = open.filter(
-    (lane) => lane.tasks[lane.given] && (lane.input.stream.track !== TRACK.new) === room?.backlogNext,
+  const inTurn = allowed.filter(
+    (lane) => lane.tasks[lane.taken] && (lane.input.group.track !== TRACK.new) === allowance?.backlogNext,
   );
-  let first: Turn | undefined;
-  for (const lane of room?.ramping && turn.length > 0 ? turn : open) {
-    const task = lane.tasks[lane.given];
-    if (task && (!first || precedes(task, first.tasks[first.given] as Ranked))) first = lane;
+  let first: LaneTasks | undefined;
+  for (const lane of allowance?.ramping && inTurn.length > 0 ? inTurn : allowed) {
+    const task = lane.tasks[lane.taken];
+    if (task && (!first || precedes(task, first.tasks[first.taken] as Position))) first = lane;
   }
   return first;
 }

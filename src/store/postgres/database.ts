@@ -23,8 +23,8 @@ export const LONG_ANSWER_WITHIN_MS: Milliseconds = 600_000;
 const PATIENCE_MS = 30_000;
 const OPENING_PATIENCE_MS = 3_000;
 
-/** How long a statement may take whose answer nobody needs. */
-const TOLD_WITHIN_MS: Milliseconds = 2_000;
+/** How long a statement may take whose result is not needed. */
+const TRY_WITHIN_MS: Milliseconds = 2_000;
 
 /** The first pause before a call is repeated. It doubles up to the longest, and each pause is a random part of that. */
 const FIRST_PAUSE_MS = 20;
@@ -176,11 +176,11 @@ export class Database {
     );
   }
 
-  /** Makes a statement whose answer nobody needs; false if it failed. */
-  async tell(text: string, values: readonly unknown[]): Promise<boolean> {
+  /** Runs a statement whose result is not needed; false if it failed. */
+  async tryQuery(text: string, values: readonly unknown[]): Promise<boolean> {
     if (this.#closed) return false;
     const { pool, connectionWithin } = this.#way;
-    const within = Math.min(TOLD_WITHIN_MS, connectionWithin);
+    const within = Math.min(TRY_WITHIN_MS, connectionWithin);
     try {
       await this.#counted(() =>
         borrow(pool, within, (client) => client.query({ text, values, query_timeout: within })),

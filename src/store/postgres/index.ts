@@ -186,7 +186,7 @@ function build(
   connect: Connect | undefined,
 ): Store {
   const wake = new Wake(database, connect, functionsOver(database.schema).channel, world.clock);
-  const notify = (news: News, isUrgent?: boolean) => wake.call(news, isUrgent);
+  const notify = (news: News, isUrgent?: boolean) => wake.notify(news, isUrgent);
   const classes = new Classes(database);
   const lostLeases = new LostLeases(database, world.clock);
   const pendingLeaves = new PendingLeaves(async (worker) => {
@@ -201,8 +201,8 @@ function build(
     lostLeases,
     pendingLeaves,
     notify,
-    tellOthers: (news) => wake.tellOthers(news),
-    hearing: wake,
+    notifyOthers: (news) => wake.notifyOthers(news),
+    listening: wake,
   });
   const chores = new Chores(database);
   const callersOwn = new Within(database);

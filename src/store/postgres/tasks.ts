@@ -72,8 +72,8 @@ interface Parts {
   /** Notifies workers of this process and of others. */
   readonly notify: (news: News, isUrgent?: boolean) => void;
   /** Notifies workers of other processes only. */
-  readonly tellOthers: (news: News) => void;
-  readonly hearing: Pick<Wake, 'isHearing' | 'probe' | 'probed'>;
+  readonly notifyOthers: (news: News) => void;
+  readonly listening: Pick<Wake, 'isListening' | 'dueTest' | 'testSent'>;
 }
 
 interface ClaimAnswer {
@@ -214,7 +214,7 @@ export class PostgresTasks implements TaskStore {
       const id = await database.call<number>('join_worker', [token, JSON.stringify(worker)]);
       if (!this.#workers.has(id)) {
         this.#workers.set(id, { token });
-        this.#parts.tellOthers('workers');
+        this.#parts.notifyOthers('workers');
         return id;
       }
       // A failover lost the row of another worker of this process, which has this id still.
@@ -337,16 +337,16 @@ export class PostgresTasks implements TaskStore {
     claimingFor: Milliseconds = 0,
     isIdle = false,
   ): Promise<Renewal> {
-    const { database, hearing, time } = this.#parts;
-    const probe = hearing.probe();
+    const { database, listening, time } = this.#parts;
+    const testMessage = listening.dueTest();
     const self = this.#workers.get(worker);
     const values = [
       worker,
       ...leaseLists(leases),
       Math.ceil(claimingFor),
       isIdle,
-      hearing.isHearing,
-      probe,
+      listening.isListening,
+      testMessage,
       PRUNE_EVERY,
       self?.token,
     ];
@@ -354,7 +354,7 @@ export class PostgresTasks implements TaskStore {
       'renew',
       values,
     );
-    if (probe !== undefined) hearing.probed();
+    if (testMessage !== undefined) listening.testSent();
     time.learn(now);
     const these = (places: readonly number[] | null) => (places ?? []).map((place) => leases[place] as Lease);
     const renewal = { known, lost: these(lost), cancelled: these(cancelled) };
@@ -456,7 +456,7 @@ export class PostgresTasks implements TaskStore {
     this.#workers.delete(worker);
     this.#parts.pendingLeaves.delete(worker);
     this.#parts.notify('work');
-    this.#parts.tellOthers('workers');
+    this.#parts.notifyOthers('workers');
   }
 
   leaveLater(worker: number): void {

@@ -6,29 +6,29 @@ import type { PgClient } from './client.ts';
 import type { Database } from './database.ts';
 
 /**
- * Other processes are told at most this often, and at most this often of urgent news: each NOTIFY wakes every worker, and takes a
- * lock that all transactions with a NOTIFY share while they commit.
+ * The shortest time between two NOTIFYs, and between two with urgent news: each NOTIFY wakes every worker, and takes a lock that
+ * all transactions with a NOTIFY share while they commit.
  */
-const TOLD_EVERY_MS: Milliseconds = 100;
-const TOLD_URGENTLY_EVERY_MS: Milliseconds = 10;
+const NOTIFY_EVERY_MS: Milliseconds = 100;
+const NOTIFY_URGENT_EVERY_MS: Milliseconds = 10;
 
-/** How long the test of a new listener waits to hear of itself. */
-const HEARD_WITHIN_MS: Milliseconds = 2_000;
+/** How long a connection waits for its own test message. */
+const TEST_WITHIN_MS: Milliseconds = 2_000;
 
-/** A listener that has heard nothing for so long is tested again: a connection that only goes silent breaks nowhere. */
-const TESTED_EVERY_MS: Milliseconds = 60_000;
+/** A connection that got no notification for this long is tested again, because a silent connection reports no error. */
+const TEST_EVERY_MS: Milliseconds = 60_000;
 
-/** A listener that was lost is made anew after this, doubling up to the longest; so is one that heard nothing. */
+/** A lost or silent connection is replaced after the first pause; each further pause is twice as long, up to the longest. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** What a new listener tells itself, instead of news. */
-const PROBE = 'probe';
+/** A connection sends itself this instead of news to test whether it gets notifications. */
+const TEST = 'probe';
 
 /**
- * Tells listeners when work may have become ready: at once for what this process wrote, and by LISTEN for what others did. A
- * pooler may swallow what is listened for, so a new listener tests whether it hears of itself; where it does not, polling
- * finds the work.
+ * Calls listeners when work may have become ready: at once for what this process wrote, and by LISTEN for what others wrote. A
+ * pooler may drop notifications, so each new connection sends itself a test message. If that does not arrive, polling finds the
+ * work.
  */
 export class Wake {
   readonly #database: Database;
@@ -36,21 +36,21 @@ export class Wake {
   readonly #channel: string;
   readonly #clock: Clock;
   readonly #listeners = new Set<(news: News) => void>();
-  /** What others have not been told yet. */
-  readonly #untold = new Set<News>();
-  /** What others are told by, so that nobody wakes for his own. */
+  /** News that other processes have not got yet. */
+  readonly #unsent = new Set<News>();
+  /** Sent with each NOTIFY, so that this process ignores its own. */
   readonly #self = randomUUID();
-  /** Listens, or is about to. */
-  #ear: Ear | undefined;
-  #toldAt = Number.NEGATIVE_INFINITY;
-  #telling: { readonly at: Milliseconds; readonly timer: NodeJS.Timeout } | undefined;
+  /** It listens, or is being opened. */
+  #connection: ListenConnection | undefined;
+  #notifiedAt = Number.NEGATIVE_INFINITY;
+  #nextNotify: { readonly at: Milliseconds; readonly timer: NodeJS.Timeout } | undefined;
   #retry: NodeJS.Timeout | undefined;
-  /** When it was heard last; undefined while nothing is heard. */
-  #heardAt: Milliseconds | undefined;
+  /** When the last notification arrived; undefined while none can arrive. */
+  #receivedAt: Milliseconds | undefined;
   #pause = FIRST_PAUSE_MS;
   #closed = false;
 
-  /** `connect`: absent where nobody is to listen. */
+  /** `connect`: absent if this process does not listen. */
   constructor(database: Database, connect: (() => PgClient) | undefined, channel: string, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
@@ -67,99 +67,100 @@ export class Wake {
     };
   }
 
-  /** Tells everyone who listens in this process, and, now and then, those in others. `isUrgent`: workers may be idle. */
-  call(news: News, isUrgent = false): void {
-    this.#wake(news);
-    this.tellOthers(news, isUrgent);
+  /** Notifies this process at once, and other processes soon. `isUrgent`: workers may be idle. */
+  notify(news: News, isUrgent = false): void {
+    this.#callListeners(news);
+    this.notifyOthers(news, isUrgent);
   }
 
-  tellOthers(news: News, isUrgent = false): void {
-    this.#untold.add(news);
-    const at = this.#toldAt + (isUrgent ? TOLD_URGENTLY_EVERY_MS : TOLD_EVERY_MS);
-    if (this.#closed || (this.#telling && this.#telling.at <= at)) return;
-    clearTimeout(this.#telling?.timer);
+  notifyOthers(news: News, isUrgent = false): void {
+    this.#unsent.add(news);
+    const at = this.#notifiedAt + (isUrgent ? NOTIFY_URGENT_EVERY_MS : NOTIFY_EVERY_MS);
+    if (this.#closed || (this.#nextNotify && this.#nextNotify.at <= at)) return;
+    clearTimeout(this.#nextNotify?.timer);
     const wait = at - performance.now();
-    if (wait <= 0) this.#tell();
-    else this.#telling = { at, timer: setTimeout(() => this.#tell(), wait) };
+    if (wait <= 0) this.#send();
+    else this.#nextNotify = { at, timer: setTimeout(() => this.#send(), wait) };
   }
 
-  get isHearing(): boolean {
-    return this.#heardAt !== undefined;
+  /** Whether notifications of other processes arrive. */
+  get isListening(): boolean {
+    return this.#receivedAt !== undefined;
   }
 
-  /** What a call is to send by NOTIFY, so that it is found out whether this is still heard; undefined where it need not be. */
-  probe(): string | undefined {
-    const isDue = this.#heardAt !== undefined && this.#clock.monotonic() - this.#heardAt >= TESTED_EVERY_MS;
-    return isDue ? `${this.#self} ${PROBE}` : undefined;
+  /** The test message that the next call must send by NOTIFY; undefined if no test is due. */
+  dueTest(): string | undefined {
+    const isDue = this.#receivedAt !== undefined && this.#clock.monotonic() - this.#receivedAt >= TEST_EVERY_MS;
+    return isDue ? `${this.#self} ${TEST}` : undefined;
   }
 
-  /** That call was answered. What it sent comes within a moment, or the connection has gone silent. */
-  probed(): void {
-    const [ear, heardAt] = [this.#ear, this.#heardAt];
+  /** The test message was sent. If it does not arrive soon, the connection is silent and gets replaced. */
+  testSent(): void {
+    const [connection, receivedAt] = [this.#connection, this.#receivedAt];
     setTimeout(() => {
-      if (this.#ear === ear && this.#heardAt === heardAt) ear?.close();
-    }, HEARD_WITHIN_MS).unref();
+      if (this.#connection === connection && this.#receivedAt === receivedAt) connection?.close();
+    }, TEST_WITHIN_MS).unref();
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#telling?.timer);
+    clearTimeout(this.#nextNotify?.timer);
     this.#listeners.clear();
     this.#stop();
   }
 
-  #wake(news: News): void {
+  #callListeners(news: News): void {
     for (const listener of [...this.#listeners]) listener(news);
   }
 
-  #tell(): void {
-    this.#telling = undefined;
-    this.#toldAt = performance.now();
-    const news = [...this.#untold].join();
-    this.#untold.clear();
-    void this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, `${this.#self} ${news}`]);
+  #send(): void {
+    this.#nextNotify = undefined;
+    this.#notifiedAt = performance.now();
+    const news = [...this.#unsent].join();
+    this.#unsent.clear();
+    void this.#database.tryQuery('SELECT pg_notify($1, $2)', [this.#channel, `${this.#self} ${news}`]);
   }
 
   #start(): void {
-    if (!this.#connect || this.#ear || this.#closed || this.#listeners.size === 0) return;
+    if (!this.#connect || this.#connection || this.#closed || this.#listeners.size === 0) return;
     clearTimeout(this.#retry);
-    const ear = new Ear(this.#connect, this.#channel, {
-      heard: (payload) => {
-        this.#heardAt = this.#clock.monotonic();
+    const connection = new ListenConnection(this.#connect, this.#channel, {
+      received: (payload) => {
+        this.#receivedAt = this.#clock.monotonic();
         const [self, news = 'any'] = payload.split(' ');
-        if (self === this.#self || news === PROBE) return;
-        for (const each of news.split(',')) this.#wake(isNews(each) ? each : 'any');
+        if (self === this.#self || news === TEST) return;
+        for (const each of news.split(',')) this.#callListeners(isNews(each) ? each : 'any');
       },
       lost: () => {
-        if (this.#ear !== ear) return;
-        this.#ear = undefined;
-        this.#heardAt = undefined;
+        if (this.#connection !== connection) return;
+        this.#connection = undefined;
+        this.#receivedAt = undefined;
         this.#retry = setTimeout(() => this.#start(), this.#pause).unref();
         this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
       },
     });
-    this.#ear = ear;
-    void this.#test(ear);
+    this.#connection = connection;
+    void this.#test(connection);
   }
 
-  async #test(ear: Ear): Promise<void> {
-    const probe = `${randomUUID()} ${PROBE}`;
-    const answer = await ear.hears(probe, () =>
-      this.#database.tell('SELECT pg_notify($1, $2)', [this.#channel, probe]),
+  async #test(connection: ListenConnection): Promise<void> {
+    const message = `${randomUUID()} ${TEST}`;
+    const works = await connection.start(message, () =>
+      this.#database.tryQuery('SELECT pg_notify($1, $2)', [this.#channel, message]),
     );
-    if (this.#ear !== ear || !answer) return;
+    if (this.#connection !== connection || !works) return;
     this.#pause = FIRST_PAUSE_MS;
-    this.#heardAt = this.#clock.monotonic();
-    // What was told while nobody listened.
-    this.#wake('any');
+    this.#receivedAt = this.#clock.monotonic();
+    // News may have been missed before.
+    this.#callListeners('any');
   }
 
   #stop(): void {
     clearTimeout(this.#retry);
-    const ear = this.#ear;
-    this.#ear = undefined;
-    this.#heardAt = undefined;
-    ear?.close();
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#receivedAt = undefined;
+    connection?.close();
   }
 }
 
@@ -167,62 +168,62 @@ function isNews(text: string): text is News {
   return text === 'work' || text === 'recall' || text === 'workers';
 }
 
-interface Hearer {
-  heard(payload: string): void;
-  /** It hears nothing any more, or never did. */
+interface ConnectionEvents {
+  received(payload: string): void;
+  /** No notifications arrive any more, or none ever did. */
   lost(): void;
 }
 
 /** A connection that listens. */
-class Ear {
-  readonly #hearer: Hearer;
-  readonly #listening: string;
+class ListenConnection {
+  readonly #events: ConnectionEvents;
+  readonly #statement: string;
   readonly #client: PgClient;
-  #probe = '';
-  #answer: (hears: boolean) => void = () => {};
+  #testMessage = '';
+  #endTest: (arrived: boolean) => void = () => {};
   #isClosed = false;
 
-  constructor(connect: () => PgClient, channel: string, hearer: Hearer) {
-    this.#hearer = hearer;
-    this.#listening = `LISTEN ${channel}`;
+  constructor(connect: () => PgClient, channel: string, events: ConnectionEvents) {
+    this.#events = events;
+    this.#statement = `LISTEN ${channel}`;
     this.#client = connect();
     this.#client.on('error', () => this.close());
     this.#client.on('end', () => this.close());
     this.#client.on('notification', ({ payload = '' }) => {
-      if (payload === this.#probe) this.#answer(true);
-      else hearer.heard(payload);
+      if (payload === this.#testMessage) this.#endTest(true);
+      else events.received(payload);
     });
   }
 
-  /** Connects, and finds out whether what `tell` sends comes back. One that hears nothing is closed. */
-  async hears(probe: string, tell: () => Promise<boolean>): Promise<boolean> {
-    this.#probe = probe;
-    const heard = new Promise<boolean>((resolve) => {
-      this.#answer = resolve;
+  /** Connects and listens, and resolves to whether the test message of `send` arrives. If it does not, closes the connection. */
+  async start(testMessage: string, send: () => Promise<boolean>): Promise<boolean> {
+    this.#testMessage = testMessage;
+    const arrival = new Promise<boolean>((resolve) => {
+      this.#endTest = resolve;
     });
     try {
-      await Promise.race([this.#client.connect(), heard]);
-      // That a process listens is no reason for it to go on.
+      await Promise.race([this.#client.connect(), arrival]);
+      // A process may exit while it listens.
       this.#client.unref();
-      await this.#client.query({ text: this.#listening, query_timeout: HEARD_WITHIN_MS });
+      await this.#client.query({ text: this.#statement, query_timeout: TEST_WITHIN_MS });
     } catch {
-      // Polling finds the work until the database is there again.
+      // Polling finds the work until the database answers again.
       this.close();
     }
-    const timer = setTimeout(() => this.close(), HEARD_WITHIN_MS).unref();
-    if (this.#isClosed || !(await tell())) this.close();
-    const answer = await heard;
+    const timer = setTimeout(() => this.close(), TEST_WITHIN_MS).unref();
+    if (this.#isClosed || !(await send())) this.close();
+    const arrived = await arrival;
     clearTimeout(timer);
-    return answer;
+    return arrived;
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#answer(false);
-    // Its connection is of no use any more, whether it can be ended in good order or not.
+    this.#endTest(false);
+    // Ending may fail if the server is gone. That does not matter.
     this.#client.unref();
     void this.#client.end().catch(() => {});
-    this.#hearer.lost();
+    this.#events.lost();
   }
 }

@@ -34,7 +34,7 @@ const TRACKS = 8;
 /** How many lanes a process caches. Beyond that it clears the cache. */
 const MOST_LANES_KNOWN = 20_000;
 
-/** Of how many sources a process caches that nothing restricts them, and of how many claims. */
+/** How many unrestricted sources a process caches, and how many claims. */
 const MOST_FREE_KNOWN = 20_000;
 
 /** The names that tasks refer to by number: queues, classes, and lanes. Each is made at its first use, and cached. */
@@ -78,7 +78,7 @@ export class Catalogue {
   }
 
   queue(id: number): Queue {
-    this.#heed();
+    this.#forgetIfChanged();
     const known = this.#queues.get(id);
     if (known) return known;
     const row = this.#sql.get<Queue>(
@@ -100,22 +100,22 @@ export class Catalogue {
     return this.#clock.restrictions;
   }
 
-  /** Outside of a transaction this is not known yet. */
+  /** Reads whether any source or queue is restricted, outside of a transaction. */
   lookForRestrictions(): void {
     this.#clock.restrictions = this.#sql.column<number>('SELECT restrictions FROM hf_clock WHERE id = 1')[0] === 1;
   }
 
-  /** To be called when a source that was free has got a row that restricts it, or a state, and when a queue has got a limit. */
+  /** Called when a free source becomes restricted or gets a state, and when a queue gets a limit. */
   restrict(): void {
     this.#sql.run('UPDATE hf_clock SET restrictions = 1, newly_restricted = newly_restricted + 1 WHERE id = 1');
     this.#clock.restrictions = true;
     this.#clock.newlyRestricted += 1;
   }
 
-  /** Whether nothing restricts a source, and it has no state. What was found once holds until any source or queue is restricted. */
+  /** Whether nothing restricts a source, and it has no state. A result is cached until any source or queue is restricted. */
   isFree(source: string): boolean {
     if (!this.restrictions) return true;
-    this.#heedRestrictions();
+    this.#forgetFreeIfChanged();
     if (this.#free.has(source)) return true;
     const found = this.#sql.get(
       'SELECT 1 FROM hf_restricted WHERE source = :source UNION ALL SELECT 1 FROM hf_source_states WHERE source = :source',
@@ -127,13 +127,13 @@ export class Catalogue {
 
   /** A claim took tasks of free sources only, and of queues without limits. */
   noteFreeClaim(token: string): void {
-    this.#heedRestrictions();
+    this.#forgetFreeIfChanged();
     addTo(this.#freeClaims, token);
   }
 
   /** Whether the tasks of a claim are surely of sources that are free now, and counted by no limit. */
   isFreeClaim(token: string): boolean {
-    this.#heedRestrictions();
+    this.#forgetFreeIfChanged();
     return this.#freeClaims.has(token);
   }
 
@@ -146,14 +146,14 @@ export class Catalogue {
     );
   }
 
-  #heedRestrictions(): void {
+  #forgetFreeIfChanged(): void {
     if (this.#freeVersion === this.#clock.newlyRestricted) return;
     this.#freeVersion = this.#clock.newlyRestricted;
     this.#free.clear();
     this.#freeClaims.clear();
   }
 
-  #heed(): void {
+  #forgetIfChanged(): void {
     if (this.#version === this.#clock.catalogue) return;
     this.#version = this.#clock.catalogue;
     this.#queues.clear();
@@ -198,22 +198,22 @@ export class Catalogue {
   }
 
   /** The lane, if it was ever made. */
-  findLane(group: number, track: number, source: string): number | undefined {
+  findLane(classId: number, track: number, source: string): number | undefined {
     return this.#sql.column<number>(
       'SELECT id FROM hf_lanes WHERE source = ? AND class = ? AND track = ?',
       source,
-      group,
+      classId,
       track,
     )[0];
   }
 
-  laneIdOf(group: number, track: number, source: string): number {
-    this.#heed();
-    const stream = group * TRACKS + track;
-    const ofStream = this.#laneIds.get(stream) ?? new Map<string, number>();
-    const known = ofStream.get(source);
+  laneIdOf(classId: number, track: number, source: string): number {
+    this.#forgetIfChanged();
+    const group = classId * TRACKS + track;
+    const ofGroup = this.#laneIds.get(group) ?? new Map<string, number>();
+    const known = ofGroup.get(source);
     if (known !== undefined) return known;
-    const row = [source, group, track];
+    const row = [source, classId, track];
     const found = this.#sql.get<{ id: number }>(
       'SELECT id FROM hf_lanes WHERE source = ? AND class = ? AND track = ?',
       ...row,
@@ -223,13 +223,13 @@ export class Catalogue {
       this.#laneIds.clear();
       this.#lanesKnown = 0;
     }
-    this.#laneIds.set(stream, ofStream.set(source, id));
+    this.#laneIds.set(group, ofGroup.set(source, id));
     return id;
   }
 }
 
-/** Beyond the most that a process keeps in mind it starts to learn anew. */
-function addTo(known: Set<string>, name: string): void {
-  if (known.size >= MOST_FREE_KNOWN) known.clear();
-  known.add(name);
+/** Adds to a cache, which is cleared first if it is full. */
+function addTo(cache: Set<string>, name: string): void {
+  if (cache.size >= MOST_FREE_KNOWN) cache.clear();
+  cache.add(name);
 }

@@ -21,9 +21,7 @@ import type { Walk } from './walk.ts';
 /** How many due tasks one claim makes ready, so that no call waits long if a million become due at the same time. */
 const MOST_PROMOTED = 1_000;
 
-/**
- * How many tasks whose deadline has passed one claim hands out to be decided about. It may find some more among the ready tasks.
- */
+/** How many tasks past their deadline one claim returns for a decision. It may find some more among the ready tasks. */
 const MOST_EXPIRED = 50;
 
 /** The columns of hf_tasks that a claim returns. */
@@ -132,7 +130,7 @@ export class Claiming {
     const opening = this.#restricted.begin(now, waiting.opening <= now);
     this.#countedByQueue = false;
     const { tasks, more } =
-      waiting.deadline <= now ? this.#claimAround(late, request, now) : this.#claimNext(request, now);
+      waiting.deadline <= now ? this.#claimUnexpired(late, request, now) : this.#claimNext(request, now);
     const changed =
       waiting.due <= now ||
       late.length > 0 ||
@@ -154,7 +152,7 @@ export class Claiming {
    * Claims while there may be ready tasks whose deadline has passed. Those that it finds are added to `late`, and it takes other
    * tasks instead. `more`: it found so many that it stopped early.
    */
-  #claimAround(
+  #claimUnexpired(
     late: number[],
     request: ClaimRequest,
     now: number,
@@ -283,17 +281,17 @@ export class Claiming {
   #takeNext(request: ClaimRequest, now: number): number[] {
     // Tasks that may not be taken are removed from their lanes until the end of this transaction, so that the walk does not find
     // them.
-    const aside = request.except
+    const excluded = request.except
       .map((id) => this.#places.find(id))
       .filter((found) => found?.state === 'ready')
       .map((found) => placeOf((found as Found).row, (found as Found).facts));
     // Removing them is a write, and each commit wakes other processes, whose claims would wake this one. So it is only done if
     // other tasks may be taken.
-    const ids = aside.map(({ id }) => id);
+    const ids = excluded.map(({ id }) => id);
     if (ids.length > 0 && !this.#walk.offersOthers(request, ids)) return [];
-    const tracks = aside.map((place) => this.#lanes.remove(place));
+    const tracks = excluded.map((place) => this.#lanes.remove(place));
     const taken = this.#walk.take(request, now);
-    aside.forEach((place, n) => {
+    excluded.forEach((place, n) => {
       this.#lanes.add(place, tracks[n]);
     });
     return taken;
@@ -411,12 +409,12 @@ export class Claiming {
   /** Stores that tasks of these types must not run twice, if it is not stored yet whether they may. */
   #forbidSecondRun(taken: readonly number[], rows: Map<number, StoredRow>, types: ClaimRequest['notIdempotent']): void {
     if (!types || types.length === 0) return;
-    const unsaid = taken
+    const unknown = taken
       .map((id) => rows.get(id) as StoredRow)
       .filter((row) => row.idempotent === null && types.includes(this.#catalogue.class(row.class).type));
-    if (unsaid.length === 0) return;
-    for (const row of unsaid) rows.set(row.id, { ...row, idempotent: 0 });
-    this.#storeNotIdempotent(unsaid.map(({ id }) => id));
+    if (unknown.length === 0) return;
+    for (const row of unknown) rows.set(row.id, { ...row, idempotent: 0 });
+    this.#storeNotIdempotent(unknown.map(({ id }) => id));
   }
 
   /** Stores that leased tasks must not run twice, if it is not stored yet whether they may. */
@@ -490,7 +488,7 @@ export class Claiming {
     return taken.slice(0, refused);
   }
 
-  /** Waiting tasks whose deadline has passed are leased to be decided about; they are not executed, so none is counted. */
+  /** Leases waiting tasks past their deadline for a decision. They are not executed, so no execution is counted. */
   #takeExpired(worker: number, limit: number, now: number): number[] {
     const ids = this.#sql
       .all<{ id: number }>(

@@ -77,7 +77,10 @@ export class Merge {
     return counted >= lanes;
   }
 
-  /** After tasks were taken from the first lanes of the first inputs: moves each of these lanes to its new position, if it has more tasks. */
+  /**
+   * Called after tasks were taken from the first lane of each of the first inputs. A lane with more tasks moves to its new
+   * position, `next`.
+   */
   moveFirst(inputs: readonly MergeInput[], next: readonly (ActiveLane | undefined)[]): void {
     this.#inputs.splice(0, inputs.length);
     inputs.forEach((input, n) => {

@@ -17,7 +17,7 @@ export function isUnbound(track: number): boolean {
   return track === TRACK.fresh || track === TRACK.new;
 }
 
-/** The values of a task that decide its lane and its place there. */
+/** The values of a task that decide its lane and its position there. */
 export interface Place {
   readonly id: number;
   readonly class: number;
@@ -39,7 +39,7 @@ export interface StartLimits {
   readonly ramping: boolean;
 }
 
-/** Of a source without a row in hf_restricted. */
+/** The limits of a source without a row in hf_restricted. */
 export const UNRESTRICTED: StartLimits = { held: false, noToken: false, ramping: false };
 
 /** The lanes of one class and track. */
@@ -85,9 +85,8 @@ const PRIORITY_STEP = 2 ** 40;
 const YEAR_2020 = Date.UTC(2020, 0, 1);
 
 /**
- * The ready tasks, in lanes. A lane is active if it has a task and its source may start it: then
- * `hf_active` has the position of its first task.
- * Both tables are changed only here, so that they stay consistent.
+ * The ready tasks, in lanes. A lane is active if it has a task and its source may start it: then `hf_active` has the position
+ * of its first task. Both tables are changed only here, so that they stay consistent.
  */
 export class Lanes {
   readonly #sql: Sql;
@@ -99,7 +98,7 @@ export class Lanes {
   readonly #lastKeys = new Map<number, number>();
   /** Tasks that were added to lanes since the last read: one insert writes many. */
   #added: number[] = [];
-  /** Of the sources that were read since `hf_active` was last updated. */
+  /** The limits of the sources that were read since `hf_active` was last updated. */
   readonly #startLimits = new Map<string, StartLimits>();
 
   constructor(sql: Sql, catalogue: Catalogue, random: () => number) {
@@ -157,7 +156,7 @@ export class Lanes {
     return gone.changes > 0;
   }
 
-  /** Takes the first tasks out of a lane, up to and including `last`. `next` is its first task from now on. */
+  /** Takes the first tasks out of a lane, up to and including `last`. `next` is its new first task. */
   takeUpTo(group: LaneGroup, active: ActiveLane, last: Position, next: Position | undefined): void {
     const changed = this.#changed.get(active.lane);
     if (changed) changed.now = next;
@@ -189,7 +188,7 @@ export class Lanes {
       let from = before;
       let to = first;
       if (queue.fair === 1) {
-        // While it has tasks, only a new turn of its source changes its place.
+        // While it has tasks, only a new turn of its source changes its position.
         if (before && first && !this.#turns.hasMoved(queue.id, source)) continue;
         const turn = this.#turns.of(queue.id, source);
         from = before && { order_key: turn.before as number, seq: lane };
@@ -250,8 +249,8 @@ export class Lanes {
     for (const [lane, id, track] of this.#lanesOf(source)) {
       const group = { class: id, track };
       const position = accepts(group) ? this.#firstTaskOf(lane) : undefined;
-      if (position && (!first || precedes(position, first.active)))
-        first = { group, active: { ...position, lane, source } };
+      if (!position || (first && !precedes(position, first.active))) continue;
+      first = { group, active: { ...position, lane, source } };
     }
     return first;
   }

@@ -217,7 +217,7 @@ CREATE TABLE hf_types (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Chores that processes share, and the last of the acts of which a log was told. */
+/** Chores that processes share, and the last action that was written to a log. */
 const SECOND = `
 CREATE TABLE hf_chores (
   name TEXT PRIMARY KEY,
@@ -228,7 +228,7 @@ ALTER TABLE hf_clock ADD COLUMN acts_told INTEGER NOT NULL DEFAULT 0;
 UPDATE hf_clock SET acts_told = (SELECT coalesce(max(id), 0) FROM hf_acts);
 `;
 
-/** Why a worker claims nothing at present, as JSON. */
+/** Why a worker claims nothing now, as JSON. */
 const TROUBLE = `
 ALTER TABLE hf_workers ADD COLUMN trouble TEXT;
 `;
@@ -242,9 +242,8 @@ CREATE TABLE hf_checkpoints (
 `;
 
 /**
- * Leases that were lost: whose they were and under which token, so that a late success can be told from any other word. Leases
- * that have run out, as they are watched. And how long a worker's process is respected after its lease, if it is alive (NULL:
- * without end).
+ * Lost leases with their worker and token, so that a late success is recognized. Expired leases that are watched. And how long
+ * after its lease has expired a living process of a worker keeps its tasks (NULL: without end).
  */
 const LOST_LEASES = `
 CREATE TABLE hf_lost (
@@ -266,7 +265,7 @@ CREATE TABLE hf_watches (
 ALTER TABLE hf_workers ADD COLUMN may_run_for INTEGER DEFAULT 0;
 `;
 
-/** The time since the boot beside the store's time, and a wall clock that is not believed. */
+/** The time since the boot at the store's time, and a wall clock that is not trusted. */
 const WALL_CLOCK = `
 ALTER TABLE hf_clock ADD COLUMN timeline TEXT;
 ALTER TABLE hf_clock ADD COLUMN uptime INTEGER NOT NULL DEFAULT 0;
@@ -278,8 +277,9 @@ ALTER TABLE hf_clock ADD COLUMN resets INTEGER NOT NULL DEFAULT 0;
 `;
 
 /**
- * How tasks are lost with their workers: `suspect` of hf_facts counts losses in a row from here on. When a worker is first found
- * gone, `held_when_lost` keeps how many tasks its process ran, for the leases that are taken over later. And when a task last ran, for its place.
+ * How tasks are lost with their workers: from here on, `suspect` of hf_facts counts losses in a row. When a worker is first found
+ * gone, `held_when_lost` stores how many tasks its process ran, for the leases that are taken over later. And when a task last
+ * ran, which decides its position.
  */
 const LOSSES = `
 ALTER TABLE hf_workers ADD COLUMN stopping INTEGER NOT NULL DEFAULT 0;
@@ -290,8 +290,8 @@ ALTER TABLE hf_facts ADD COLUMN last_started_at INTEGER;
 
 /**
  * Redrives, and the tasks that each has selected. They are put back in the order of their ids: those up to `put_back_to` were put
- * back, and have a stage, or were skipped. `selected_to` is NULL once all are selected. A redrive is driven by the process `driver`
- * until its claim ends.
+ * back and have a stage, or were skipped. `selected_to` is NULL once all are selected. The process `driver` runs a redrive until
+ * its claim ends.
  */
 const REDRIVES = `
 CREATE TABLE hf_redrives (
@@ -340,12 +340,13 @@ CREATE INDEX hf_redrive_tasks_skipped ON hf_redrive_tasks (redrive) WHERE skippe
 `;
 
 /**
- * What the engine remembers of sources that are not in their normal state, limits of sources and queues, and budgets for retries.
+ * States of sources that are not normal, limits of sources and queues, and budgets for retries.
  *
  * hf_restricted has a row for each source with a hold, a restriction, a limit, or a budget that is not full. It is derived from
- * those, and says which lanes of the source are not in hf_active: all if `held_by` says why none of its tasks may start now, those of
- * tasks that need a token if `no_token` is set; `opens_at` is when one of these ends by itself. `next_start` is kept for its pace, and
- * `backlog_next` says whether the backlog is next while it ramps. Running tasks name the source and the queue whose limits count them.
+ * those, and says which lanes of the source are not in hf_active: all if `held_by` is set (why none of its tasks may start now),
+ * those of tasks that need a token if `no_token` is set. `opens_at` is when one of these ends by itself. Its pace uses
+ * `next_start`. While it ramps, `backlog_next` says whether the backlog is next. Running tasks name the source and the queue whose
+ * limits count them.
  */
 const SOURCE_STATES = `
 CREATE TABLE hf_source_states (
@@ -406,8 +407,8 @@ ALTER TABLE hf_clock ADD COLUMN source_revision INTEGER NOT NULL DEFAULT 1000;
 `;
 
 /**
- * `restrictions` is 1 where any source has a state, a hold, a limit or a used budget, or any queue a limit. Each transaction reads it
- * with the clock, so that looking for those costs nothing where there are none.
+ * `restrictions` is 1 if any source has a state, a hold, a limit or a used budget, or any queue has a limit. Each transaction reads
+ * it with the clock, so that a store without restrictions never looks for any.
  */
 const RESTRICTIONS = `
 ALTER TABLE hf_clock ADD COLUMN restrictions INTEGER NOT NULL DEFAULT 0;
@@ -415,10 +416,10 @@ UPDATE hf_clock SET restrictions = 1 WHERE EXISTS (SELECT 1 FROM hf_restricted) 
   OR EXISTS (SELECT 1 FROM hf_queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
 `;
 
-/** So that a process knows for how long it may keep in mind that nothing restricts a source. */
+/** Tells a process for how long it may cache that nothing restricts a source. */
 const NEWLY_RESTRICTED = 'ALTER TABLE hf_clock ADD COLUMN newly_restricted INTEGER NOT NULL DEFAULT 0;';
 
-/** For people who look with SQL. It is made anew by each migration; where nothing else changes, add an empty step. */
+/** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
 SELECT t.id, c.type, q.name AS queue, t.source,
@@ -503,7 +504,7 @@ interface Schema {
   readonly leastWriter: number;
 }
 
-/** The schema that the file has; 0 where there is none yet. */
+/** The schema number of the file; 0 if it has none yet. */
 function schemaOf(sql: Sql): Schema {
   const table = sql.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hf_schema'");
   if (!table) return { schema: 0, leastWriter: 0 };

@@ -211,8 +211,8 @@ export class Walk {
   }
 
   /**
-   * For a source that ramps: new work and backlog take turns. If the first task is of the side whose turn it is
-   * not, this returns the first task of the other side.
+   * While a source ramps, new work and backlog take turns. If it is not the turn of the first task's side, this returns the first
+   * task of the other side.
    */
   #otherSide(merge: Merge, { backlogNext, tokens }: Allowance, track: number, source: string): GroupedLane | undefined {
     if ((track !== TRACK.new) === backlogNext) return undefined;
@@ -228,7 +228,7 @@ export class Walk {
     );
   }
 
-  /** Counts the tasks that were taken from a restricted source. If it may start no more, its lanes are left out. */
+  /** Counts the tasks that were taken from a restricted source. If it may start no more, leaves out its lanes. */
   #account(merge: Merge, allowance: Allowance, count: number, track: number): void {
     this.#restricted.take(allowance, count, track);
     this.#dropIfUsedUp(merge, allowance);

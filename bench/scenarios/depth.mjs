@@ -40,7 +40,7 @@ export const programs = {
       const sources = Array.from({ length: Math.ceil(size / 10) }, (_, i) => `held:${i}`);
       await Promise.all(sources.map((source) => holdfast.sources.hold(source)));
       await fill(holdfast, task, sources.length, ({ n }) => ({ source: sources[n] }));
-      await fill(holdfast, task, size, ({ n }) => ({ delay: DAY_MS + n }));
+      await fill(holdfast, task, size, ({ n }) => ({ delay: `${DAY_MS + n}ms` }));
       const { scheduled, ready, succeeded } = (await holdfast.counts()).byState;
       expectEqual(scheduled, size, 'scheduled tasks');
       expectEqual(succeeded, size, 'ended tasks');

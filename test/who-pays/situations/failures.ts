@@ -106,6 +106,6 @@ export const FAILURES: readonly Situation[] = [
     payer: { attempt: 'timeout' },
     state: 'scheduled',
     explains: 'timeout: attempt 1 of 5 failed',
-    happen: once({ does: 'untilAborted' }, { task: { retry: { ...LATER.task.retry, timeout: 200 } } }),
+    happen: once({ does: 'untilAborted' }, { task: { retry: { ...LATER.task.retry, timeout: '200ms' } } }),
   },
 ];

@@ -7,7 +7,7 @@ const LONG_LEASE = { worker: { leaseFor: '10m' } };
 const SHORT_LEASE = { worker: { leaseFor: '2s' } };
 /** Long enough for what is not frozen on a busy machine. */
 const LIMIT_MS = 2_000;
-const LIMITED = { ...LONG_LEASE, task: { retry: { timeout: LIMIT_MS } } };
+const LIMITED = { ...LONG_LEASE, task: { retry: { timeout: `${LIMIT_MS}ms` } } };
 
 export const FREEZES: readonly Situation[] = [
   {

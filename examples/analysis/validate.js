@@ -36,9 +36,9 @@ export async function validate({ holdfast, clock, drain, advance }, task) {
     const wrong = differences(expected, { state, attempts, delay });
     if (executions !== index + 1) wrong.push(`executed ${executions} times by now`);
     if (delay !== undefined) {
-      await advance(delay * 1_000 - 1);
+      await advance(`${delay * 1_000 - 1}ms`);
       if ((await holdfast.get(id)).executions !== executions) wrong.push('retried before its time');
-      await advance(1);
+      await advance('1ms');
     }
     rows.push({ attempt: index + 1, state, attempts, delay, verdict: wrong.length === 0 ? 'ok' : wrong.join('; ') });
   }

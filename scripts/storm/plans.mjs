@@ -16,7 +16,7 @@ export function drawTask(number, random) {
       queue: pick(random, QUEUES),
       source: pick(random, SOURCES),
       priority: Math.floor(random() * 5),
-      ...(random() < 0.1 && { delay: Math.floor(random() * 500) }),
+      ...(random() < 0.1 && { delay: `${Math.floor(random() * 500)}ms` }),
     },
   };
 }

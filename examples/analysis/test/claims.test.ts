@@ -36,7 +36,7 @@ test('a claim answers the very numbers that the store has, of each attempt', asy
     });
     const settled = await claim?.fail(new Error('No.'));
     expect(settled?.decision.because).toMatchObject({ count: n + 1, limit: 4 });
-    await advance(wait * 1_000);
+    await advance(`${wait}s`);
   }
   expect(await holdfast.get(id)).toMatchObject({ state: 'dead', attempts: 4 });
   expect(await holdfast.claim()).toBeUndefined();

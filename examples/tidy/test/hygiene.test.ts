@@ -4,8 +4,6 @@ import { summaryOf } from '../summary.js';
 import { RETENTION, tidy } from '../tidy.js';
 import { test } from './scene.ts';
 
-const DAY = 86_400_000;
-
 describe('moves that have ended', () => {
   test('are removed by a run 30 days after, when they succeeded or were abandoned, and not before', async ({
     scene,
@@ -73,7 +71,7 @@ describe('moves that have ended', () => {
     await queue.untilOver(move);
     unlock();
     expect(await queue.run(move)).toMatchObject({ succeeded: 0 });
-    await queue.later(30 * DAY);
+    await queue.later('30d');
     await queue.run();
 
     expect(await queue.run(move)).toMatchObject({ succeeded: 1 });
@@ -85,7 +83,7 @@ describe('moves that have ended', () => {
     for (let day = 0; day < 90; day += 1) {
       await queue.run(scene.move(`${day}.txt`));
       sizes.push((await summaryOf(queue.kit.holdfast)).total);
-      await queue.later(DAY);
+      await queue.later('1d');
     }
     expect(Math.max(...sizes)).toBe(30);
     expect(sizes.at(-1)).toBe(30);

@@ -15,7 +15,7 @@ describe('a rule for each reason', () => {
     for (const minutes of LOCKED_WAITS.slice(0, 3)) {
       expect(await queue.task(move)).toMatchObject({ state: 'scheduled', reason: 'fs.locked' });
       expect(await queue.wait(move)).toBe(minutes);
-      await queue.later(minutes * 60_000);
+      await queue.later(`${minutes}m`);
       await queue.run();
     }
     unlock();
@@ -80,7 +80,7 @@ describe('a rule for each reason', () => {
     const queue = await scene.queue();
     await queue.run(move);
     for (const minutes of [5, 10, 20]) {
-      await queue.later(minutes * 60_000);
+      await queue.later(`${minutes}m`);
       await queue.run();
     }
     unlock();

@@ -147,7 +147,7 @@ export class Queue {
     await this.run(move);
     for (let wait = await this.wait(move); wait !== undefined; wait = await this.wait(move)) {
       waits.push(wait);
-      await this.later(wait * 60_000);
+      await this.later(`${wait}m`);
       await this.run();
     }
     return waits;

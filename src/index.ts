@@ -58,7 +58,14 @@ export {
   type Fault,
   type Outcome,
 } from './failure/outcome.ts';
-export { definePolicy, type Policy, type PolicyOptions, type ReadOptions, type RuleOptions } from './failure/policy.ts';
+export {
+  definePolicy,
+  type Policy,
+  type PolicyOptions,
+  type ReadOptions,
+  type RuleOptions,
+  type WholePolicy,
+} from './failure/policy.ts';
 export { presets } from './failure/presets.ts';
 export {
   Failed,

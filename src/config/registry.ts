@@ -9,7 +9,7 @@ import {
   ownLayer,
   type Said,
 } from '../failure/layers.ts';
-import { type Policy, type PolicyOptions, type ReadOptions, readPolicy } from '../failure/policy.ts';
+import { type Policy, type PolicyOptions, type ReadOptions, readPolicy, type WholePolicy } from '../failure/policy.ts';
 import { namedBy } from '../failure/presets.ts';
 import { name, refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
@@ -99,7 +99,7 @@ export class Registry implements Configuration {
    * whole policy, such as a preset, uses only its own rules.
    * @throws InvalidInputError naming the option and the value that is refused.
    */
-  set(target: Target, policy: Policy | PolicyOptions): void {
+  set(target: Target, policy: PolicyOptions | WholePolicy): void {
     const { level, key } = parseTarget(target);
     const { version: _, ...options } = namedBy(policy as Policy) ?? readPolicy(policy);
     this.#set.set(key, { options, bare: 'version' in policy, origin: { level, by: 'set' } });

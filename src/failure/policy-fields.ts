@@ -139,6 +139,11 @@ export interface Policy extends PolicyContent {
   readonly version: string;
 }
 
+/** A whole policy, also one with options replaced, such as `{ ...presets.worker, timeout: '30s' }`. A number in it is milliseconds. */
+export type WholePolicy = Pick<Policy, 'version'> & {
+  readonly [Name in keyof PolicyContent]: PolicyContent[Name] | PolicyOptions[Name];
+};
+
 type GivenTo<Fields> = {
   readonly [Name in keyof Fields]?: Fields[Name] extends Field<infer Value, infer _> ? Value : never;
 };

@@ -11,11 +11,12 @@ import {
   type PolicyContent,
   type PolicyOptions,
   type ReadOptions,
+  type WholePolicy,
 } from './policy-fields.ts';
 import { optionsGiven, parseOptions } from './policy-options.ts';
 import { refusal } from './refusal.ts';
 
-export type { Policy, PolicyOptions, ReadOptions, RuleOptions, SourceSwitches } from './policy-fields.ts';
+export type { Policy, PolicyOptions, ReadOptions, RuleOptions, SourceSwitches, WholePolicy } from './policy-fields.ts';
 
 /** The library's default: 5 attempts, 1 s doubling up to 5 min, ±10 %; permanent failures stop, rate limits charge nobody. */
 export const standard: Policy = settled(
@@ -30,12 +31,12 @@ export const standard: Policy = settled(
  * whole policy use only their own rules: `definePolicy({ ...presets.worker, maxAttempts: 3 })`.
  * @throws InvalidInputError naming the option and the value that is refused, or a rule whose name is misspelt.
  */
-export function definePolicy(options: PolicyOptions | Policy = {}, over: Policy = standard): Policy {
+export function definePolicy(options: PolicyOptions | WholePolicy = {}, over: Policy = standard): Policy {
   return policyOver(readPolicy(options), over);
 }
 
 /** The options of a policy that code gave, read. @throws InvalidInputError as `definePolicy`. */
-export function readPolicy(options: PolicyOptions | Policy): ReadOptions {
+export function readPolicy(options: PolicyOptions | WholePolicy): ReadOptions {
   const read = optionsGiven(options);
   for (const name of Object.keys(read.rules ?? {})) {
     const slip = slipIn(name, 'rule');

@@ -1,7 +1,7 @@
 import { type DurationInput, duration } from '../duration.ts';
 import { InvalidInputError, PayloadError } from '../errors.ts';
 import { describe } from '../failure/classify/describe.ts';
-import { type Policy, type PolicyOptions, policyOver, readPolicy } from '../failure/policy.ts';
+import { type PolicyOptions, policyOver, readPolicy, type WholePolicy } from '../failure/policy.ts';
 import { parseSignal } from '../failure/signals.ts';
 import { decodeJson, encodeJson } from '../json.ts';
 import { moment, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
@@ -42,7 +42,7 @@ export interface EnqueueOptions {
   /** Only one task of its type may have this key at a time. `key` is checked before this. */
   readonly unique?: UniqueOptions;
   /** Policy options for this task only. They win over its type's policy. Named functions cannot be part of it. */
-  readonly retry?: Policy | PolicyOptions;
+  readonly retry?: PolicyOptions | WholePolicy;
 }
 
 /**
@@ -285,7 +285,7 @@ function said(definition: AnyTask, option: 'source' | 'idempotent', value: unkno
   }
 }
 
-function storablePolicy(retry: Policy | PolicyOptions, definition: AnyTask): string {
+function storablePolicy(retry: PolicyOptions | WholePolicy, definition: AnyTask): string {
   const read = readPolicy(retry);
   policyOver(read, definition.policy);
   const backoffs = [read.backoff, ...Object.values(read.rules ?? {}).map((rule) => rule?.backoff)];

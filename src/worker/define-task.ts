@@ -8,6 +8,7 @@ import {
   type ReadOptions,
   readPolicy,
   standard,
+  type WholePolicy,
 } from '../failure/policy.ts';
 import { namedBy, presetFor, presets } from '../failure/presets.ts';
 import { Failed } from '../failure/signals.ts';
@@ -64,7 +65,7 @@ export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions 
    * The policy for its failures: a preset, or options that change `standard`. Default: the preset with the name of the type, else
    * `standard`.
    */
-  readonly retry?: Policy | PolicyOptions;
+  readonly retry?: PolicyOptions | WholePolicy;
   /** Default `default`. */
   readonly queue?: string;
   /** 0 (default) to 4,095; higher goes first in a queue ordered by priority. */

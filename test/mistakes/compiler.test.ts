@@ -15,6 +15,8 @@ const RIGHT = [
   "defineTask('x', { retry: { backoff: { exponential: { base: '1s' } }, jitter: '20%' }, run })",
   "defineTask('x', { retry: { backoff: { schedule: ['5m', '15m'] }, jitter: 0.2 }, run })",
   "defineTask('x', { retry: { ...presets.worker, maxAttempts: 3 }, run })",
+  "defineTask('x', { retry: { ...presets.worker, timeout: '30s', giveUpAfter: '2d' }, run })",
+  "defineTask('x', { retry: { ...presets.worker, rules: { ...presets.worker.rules, 'fs.locked': { maxAttempts: 3, backoff: { fixed: '1s' } } } }, run })",
   'holdfast.enqueue(order, { id: 1 }, { delay: 0 })',
   "holdfast.enqueue(coded, { at: '2026-01-01T00:00:00Z' })",
   "holdfast.enqueue(coded, { at: '2026-01-01T00:00:00Z', n: '5' })",

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { custom, defineTask, openHoldfast, type PolicyOptions, presets, QUEUE_ORDERS } from 'holdfast';
+import { custom, defineTask, openHoldfast, type Policy, type PolicyOptions, presets, QUEUE_ORDERS } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { openTestHoldfast, type TestHoldfast, type TestOptions } from 'holdfast/testing';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ async function open(options: TestOptions): Promise<TestHoldfast> {
 }
 
 /** A task of the engine that throws whatever it is given, each time. */
-function failing(retry: PolicyOptions = presets.worker, error: unknown = new Error('No.')) {
+function failing(retry: Policy | PolicyOptions = presets.worker, error: unknown = new Error('No.')) {
   return defineTask('work', {
     retry,
     run() {

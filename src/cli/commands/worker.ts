@@ -89,8 +89,12 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
     );
     const stopFollowing = followConfig(found, report);
     report.up(location.name);
-    const mode =
-      location.kind === 'file' && process.platform !== 'win32' ? statSync(location.path).mode & 0o777 : 0o600;
+    // A file that is gone by now has no mode; the store notices that itself.
+    const file =
+      location.kind === 'file' && process.platform !== 'win32'
+        ? statSync(location.path, { throwIfNoEntry: false })
+        : undefined;
+    const mode = (file?.mode ?? 0o600) & 0o777;
     if ((mode & 0o077) !== 0) {
       const text = `${location.name} can be opened by other users (mode ${mode.toString(8)}). If that is not meant: chmod 600`;
       report.trouble('warn', text, undefined);

@@ -4,7 +4,7 @@ import { reasonsPage } from '../../scripts/reasons-page.mjs';
 import { describeBackoff } from '../../src/failure/backoff.ts';
 import { FAMILIES } from '../../src/failure/classify/families/index.ts';
 import { ENGINE_REASONS, REASONS } from '../../src/failure/classify/reasons.ts';
-import { type Answer, type Table, verdictOf } from '../../src/failure/classify/verdict.ts';
+import { type Answer, type Table, meaningOf } from '../../src/failure/classify/meaning.ts';
 import { FAILURE_KINDS, FAULTS, isReason } from '../../src/failure/outcome.ts';
 import { answerFor, standard } from '../../src/failure/policy.ts';
 
@@ -51,7 +51,7 @@ describe.each(FAMILIES.map((family) => [family.name, family] as const))('the tab
   test('give reasons that are in the table of reasons', () => {
     for (const [part, table] of tables) {
       for (const [code, answer] of Object.entries(table ?? {})) {
-        const { reason, kind } = verdictOf(answer as Answer);
+        const { reason, kind } = meaningOf(answer as Answer);
         expect(Object.keys(REASONS), `${part}.${code}`).toContain(reason);
         if (kind !== undefined) expect(FAILURE_KINDS, `${part}.${code}`).toContain(kind);
       }

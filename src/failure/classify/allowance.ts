@@ -1,5 +1,5 @@
 import { read, readNumber } from './inspect.ts';
-import type { Seen } from './seen.ts';
+import type { ErrorFields } from './error-fields.ts';
 
 /** A number in a sentence, not part of a date, time, version or path. */
 const NUMBER = String.raw`(\d{1,3}(?:,\d{3})+|\d{1,15})(?![\d:/-]|\.\d)`;
@@ -13,10 +13,10 @@ const REQUESTED = new RegExp(String.raw`\brequested(?: tokens)?[ :=(]{1,3}${NUMB
  * Whether a request fits into the whole allowance of a limit, if the answer says how much was requested and how much is allowed.
  * A request that does not fit fails however long it waits.
  */
-export function fitsAllowance(seen: Seen): boolean | undefined {
-  const cost = read(read(seen.body, 'extensions'), 'cost');
-  const asked = readNumber(cost, 'requestedQueryCost') ?? numberIn(REQUESTED, seen.words);
-  const allowed = readNumber(read(cost, 'throttleStatus'), 'maximumAvailable') ?? numberIn(ALLOWED, seen.words);
+export function fitsAllowance(fields: ErrorFields): boolean | undefined {
+  const cost = read(read(fields.body, 'extensions'), 'cost');
+  const asked = readNumber(cost, 'requestedQueryCost') ?? numberIn(REQUESTED, fields.words);
+  const allowed = readNumber(read(cost, 'throttleStatus'), 'maximumAvailable') ?? numberIn(ALLOWED, fields.words);
   return asked === undefined || allowed === undefined ? undefined : asked <= allowed;
 }
 

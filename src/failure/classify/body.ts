@@ -8,8 +8,8 @@ const IN_RESPONSE = ['data', 'body', '_data', 'error'] as const;
 const DIRECT = ['body', 'data', 'raw', 'rawError', 'responseBody', 'error', 'text'] as const;
 
 /** The body of the response, parsed if it looks like JSON. Some clients keep it only in the error's message. */
-export function bodyOf(seen: Readable): unknown {
-  return unwrapped(inFields(seen) ?? bodyInMessage(seen));
+export function bodyOf(fields: Readable): unknown {
+  return unwrapped(inFields(fields) ?? bodyInMessage(fields));
 }
 
 /** Google's streaming client puts the response as JSON into the message of another response. */
@@ -19,17 +19,17 @@ function unwrapped(body: unknown, level = 1): unknown {
 }
 
 /** The JSON at the end of a message. A status and words may stand before it. */
-export function bodyInMessage(seen: Readable): unknown {
-  if (!seen.message.includes('{')) return undefined;
-  const message = seen.get('message') ?? seen.message;
+export function bodyInMessage(fields: Readable): unknown {
+  if (!fields.message.includes('{')) return undefined;
+  const message = fields.get('message') ?? fields.message;
   if (typeof message !== 'string' || message.length > LONGEST_JSON) return undefined;
   const from = message.search(/[[{]\s*["{]/);
   const to = Math.max(message.lastIndexOf('}'), message.lastIndexOf(']'));
   return from < 0 || to < from ? undefined : parsed(message.slice(from, to + 1));
 }
 
-function inFields(seen: Readable): unknown {
-  const { response } = seen;
+function inFields(fields: Readable): unknown {
+  const { response } = fields;
   if (response !== undefined && response !== null) {
     // With graphql-request, `response` is the parsed body, and `response.body` is its text.
     for (const name of IN_RESPONSE) {
@@ -39,7 +39,7 @@ function inFields(seen: Readable): unknown {
     if (read(response, 'errors') !== undefined || read(response, 'parameters') !== undefined) return response;
   }
   for (const name of DIRECT) {
-    const body = parsed(seen.get(name));
+    const body = parsed(fields.get(name));
     if (body !== undefined) return body;
   }
   return undefined;

@@ -7,10 +7,10 @@ import { readNumber } from './inspect.ts';
 import { isAmbiguous, judge } from './judge.ts';
 import { REASONS } from './reasons.ts';
 import { waitAskedFor } from './retry-after.ts';
-import type { ClassifyContext, Ruled, Rules } from './ruled.ts';
+import type { ClassifyContext, MatchedRule, Rules } from './matched-rule.ts';
 import { withoutSecrets } from './secrets.ts';
 import { type Node, outermostFirst, treeOf } from './tree.ts';
-import { kindOf } from './verdict.ts';
+import { kindOf } from './meaning.ts';
 
 const LONGEST_CODE = 128;
 
@@ -62,10 +62,10 @@ function failureOf(
 
 /** Finds a signal in the thrown value or in an error that it wraps. The outermost one counts. */
 function findSignal(tree: Node): Signal | undefined {
-  const first = parseSignal(tree.seen.value);
+  const first = parseSignal(tree.fields.value);
   if (first || tree.causes.length + tree.together.length === 0) return first;
-  for (const { seen } of outermostFirst(tree)) {
-    const signal = parseSignal(seen.value);
+  for (const { fields } of outermostFirst(tree)) {
+    const signal = parseSignal(fields.value);
     if (signal) return signal;
   }
   return undefined;
@@ -83,21 +83,21 @@ function textOf(thrown: unknown): Text {
 
 function byFamilies(tree: Node, text: Text, now: number): Failure {
   const judged = judge(tree, now);
-  if (!judged || judged.verdict.reason === 'unknown') {
-    const wait = waitAskedFor(tree.seen, now, { kind: 'unknown', reason: 'unknown' });
+  if (!judged || judged.meaning.reason === 'unknown') {
+    const wait = waitAskedFor(tree.fields, now, { kind: 'unknown', reason: 'unknown' });
     const what = wasAccepted(tree) ? { ...UNKNOWN, ambiguous: true } : UNKNOWN;
     return failureWith(what, text, judged ?? NO_EVIDENCE, tree, wait);
   }
-  const { verdict, node } = judged;
-  const { reason } = verdict;
-  const what = { reason, kind: kindOf(verdict), fault: REASONS[reason].fault, ambiguous: isAmbiguous(judged) };
+  const { meaning, node } = judged;
+  const { reason } = meaning;
+  const what = { reason, kind: kindOf(meaning), fault: REASONS[reason].fault, ambiguous: isAmbiguous(judged) };
   // The wait may be in the outer error although the reason came from an inner one.
-  const wait = judged.retryAfterMs ?? (node === tree ? undefined : waitAskedFor(tree.seen, now, what));
+  const wait = judged.retryAfterMs ?? (node === tree ? undefined : waitAskedFor(tree.fields, now, what));
   return failureWith(what, text, judged, node, wait);
 }
 
-function byRule({ says, name, field, node }: Ruled, text: Text, now: number): Failure {
-  const wait = says.retryAfterMs ?? waitAskedFor(node.seen, now, says);
+function byRule({ says, name, field, node }: MatchedRule, text: Text, now: number): Failure {
+  const wait = says.retryAfterMs ?? waitAskedFor(node.fields, now, says);
   return failureWith(says, text, { rule: name, field: `${node.path}${field}` }, node, wait);
 }
 
@@ -105,8 +105,8 @@ type What = Pick<Failure, 'kind' | 'reason' | 'fault' | 'ambiguous'>;
 
 const UNKNOWN: What = { kind: 'unknown', reason: 'unknown', fault: 'task', ambiguous: false };
 /** Whether the request may have had its effect: the status is a success, or 0, which browsers give if they got no response. */
-function wasAccepted({ seen, causes, together }: Node): boolean {
-  const status = seen.number('status') ?? seen.number('statusCode') ?? readNumber(seen.response, 'status');
+function wasAccepted({ fields, causes, together }: Node): boolean {
+  const status = fields.number('status') ?? fields.number('statusCode') ?? readNumber(fields.response, 'status');
   if (status === 0 || (status !== undefined && status >= 200 && status < 300)) return true;
   return causes.some(wasAccepted) || together.some(wasAccepted);
 }
@@ -117,7 +117,7 @@ function failureWith(
   what: What,
   { name, message }: Text,
   { rule, field }: { rule: string; field?: string },
-  { seen }: Node,
+  { fields }: Node,
   wait: number | undefined,
 ): Failure {
   const { kind, reason, fault, ambiguous } = what;
@@ -133,7 +133,7 @@ function failureWith(
     fingerprint: fingerprint(reason, name, message),
   };
   if (wait !== undefined) failure.retryAfterMs = wait;
-  const { code } = seen;
+  const { code } = fields;
   if (typeof code === 'string' || typeof code === 'number') failure.code = kept(String(code));
   return failure;
 }

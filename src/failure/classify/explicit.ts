@@ -1,4 +1,4 @@
-import type { Seen } from './seen.ts';
+import type { ErrorFields } from './error-fields.ts';
 
 /** Whether the error itself says that it may be retried, and in which field. */
 export interface Said {
@@ -27,23 +27,23 @@ const EITHER = ['retryable', 'isRetryable', 'retriable'] as const;
 const AGAIN = ['isTransient', 'transient', 'temporary'] as const;
 
 /** In kafkajs it means that its own retries are used up; in neo4j-driver, that it does not know the code. */
-function hasOwnMeaning(seen: Seen): boolean {
-  return seen.name.startsWith('KafkaJS') || seen.name === 'Neo4jError';
+function hasOwnMeaning(fields: ErrorFields): boolean {
+  return fields.name.startsWith('KafkaJS') || fields.name === 'Neo4jError';
 }
 
-export function explicit(seen: Seen): Said | undefined {
-  if (NEVER_NAMES.has(seen.name) || NEVER_NAMES.has(seen.class)) return { again: false, field: 'name' };
+export function explicit(fields: ErrorFields): Said | undefined {
+  if (NEVER_NAMES.has(fields.name) || NEVER_NAMES.has(fields.class)) return { again: false, field: 'name' };
   // p-retry's AbortError means "do not retry". Unlike others of that name, it has `originalError`.
-  if (seen.name === 'AbortError' && seen.get('originalError') !== undefined)
+  if (fields.name === 'AbortError' && fields.get('originalError') !== undefined)
     return { again: false, field: 'originalError' };
-  for (const field of NEVER) if (seen.get(field) === true) return { again: false, field };
-  if (!hasOwnMeaning(seen)) {
+  for (const field of NEVER) if (fields.get(field) === true) return { again: false, field };
+  if (!hasOwnMeaning(fields)) {
     for (const field of EITHER) {
-      const value = seen.get(field);
+      const value = fields.get(field);
       if (typeof value === 'boolean') return { again: value, field };
     }
   }
-  for (const field of AGAIN) if (seen.get(field) === true) return { again: true, field };
-  if (AGAIN_NAMES.has(seen.name) || AGAIN_NAMES.has(seen.class)) return { again: true, field: 'name' };
+  for (const field of AGAIN) if (fields.get(field) === true) return { again: true, field };
+  if (AGAIN_NAMES.has(fields.name) || AGAIN_NAMES.has(fields.class)) return { again: true, field: 'name' };
   return undefined;
 }

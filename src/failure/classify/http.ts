@@ -1,47 +1,47 @@
 import { wordsIn } from './body.ts';
 import type { HeaderBag } from './headers.ts';
 import { isLimitUsedUp } from './quotas.ts';
-import type { Seen } from './seen.ts';
+import type { ErrorFields } from './error-fields.ts';
 import { byServiceWords } from './service-words.ts';
 import type { Status } from './status.ts';
 import { byStatus } from './status-answers.ts';
-import { type Answer, type Finding, kindOf, type Verdict, verdictOf } from './verdict.ts';
+import { type Answer, type Finding, kindOf, type Meaning, meaningOf } from './meaning.ts';
 
 /** What an HTTP status means, together with headers about retries and messages about limits. */
-export function byHttp(seen: Seen): Finding | undefined {
-  const { status } = seen;
+export function byHttp(fields: ErrorFields): Finding | undefined {
+  const { status } = fields;
   if (status === undefined) return undefined;
   const { number, field } = status;
-  const { headers } = seen;
-  const plain = verdictOf(unlessSaid(seen, status, headers) ?? byStatus(number));
+  const { headers } = fields;
+  const plain = meaningOf(unlessSaid(fields, status, headers) ?? byStatus(number));
   // A 5xx that the application made itself only says that something failed. The cause says what.
   const strength = number < 400 || (number >= 500 && !status.answered) ? 'hint' : 'status';
-  return { verdict: withRetryHeaders(plain, headers), field, strength };
+  return { meaning: withRetryHeaders(plain, headers), field, strength };
 }
 
 /** Statuses of refusals that some services also use for rate limits. */
 export const LIMIT_STATUSES: readonly number[] = [400, 403, 405, 409, 418, 422, 503];
 
 /** The meaning of the response if its headers, body or message change the meaning of its status. */
-function unlessSaid(seen: Seen, { number }: Status, headers: HeaderBag | undefined): Answer | undefined {
-  const said = byServiceWords(number, () => seen.words);
+function unlessSaid(fields: ErrorFields, { number }: Status, headers: HeaderBag | undefined): Answer | undefined {
+  const said = byServiceWords(number, () => fields.words);
   if (said !== undefined) return said;
-  if (number === 401 && isExpired(seen, headers)) return 'auth.expired transient';
-  if (MAY_BE_USED_UP.includes(number) && USED_UP.test(seen.words)) return USED_UP_UNLESS_WAIT;
-  if (LIMIT_STATUSES.includes(number) && isLimited(seen, number, headers)) return 'throttled';
+  if (number === 401 && isExpired(fields, headers)) return 'auth.expired transient';
+  if (MAY_BE_USED_UP.includes(number) && USED_UP.test(fields.words)) return USED_UP_UNLESS_WAIT;
+  if (LIMIT_STATUSES.includes(number) && isLimited(fields, number, headers)) return 'throttled';
   // OpenAI, Anthropic and Stripe answer 409 to concurrent requests, which may be retried.
-  if (number === 409 && (seen.get('requestID') !== undefined || seen.get('rawType') !== undefined))
+  if (number === 409 && (fields.get('requestID') !== undefined || fields.get('rawType') !== undefined))
     return 'http.409 transient';
   if (number === 413 && headers?.get('retry-after') !== undefined) return 'too_large transient';
   return undefined;
 }
 
 /** Whether the token has expired (RFC 6750). The next try may fetch a new one. */
-function isExpired(seen: Seen, headers: HeaderBag | undefined): boolean {
+function isExpired(fields: ErrorFields, headers: HeaderBag | undefined): boolean {
   return (
     /\binvalid_token\b.*\bexpired\b/i.test(headers?.get('www-authenticate') ?? '') ||
     /^(?:the |your )?(?:access |auth(?:entication|orization)? |bearer |id |session )?(?:token|session|jwt) (?:has |is )?expired\b/im.test(
-      wordsIn(seen.body),
+      wordsIn(fields.body),
     )
   );
 }
@@ -51,7 +51,7 @@ const MAY_BE_USED_UP = [400, 401, 403, 429];
 const USED_UP =
   /\bcredit balance is too low\b|\bexceeded your current quota, please check your plan\b|\bbilling (?:hard )?limit\b|\bspending limit\b|\b(?:out of|insufficient|no|used all(?: available)?|maximum) credits\b/i;
 /** If the response also names a wait, the limit refills. */
-const USED_UP_UNLESS_WAIT: Verdict = { reason: 'quota.exhausted', ifWait: 'throttled' };
+const USED_UP_UNLESS_WAIT: Meaning = { reason: 'quota.exhausted', ifWait: 'throttled' };
 
 const LIMIT_WORDS =
   /\brate.?limit(?:s|ed|ing)?\b|\brate ?limit ?exceeded|throttl|too many (?:requests|calls|queries)|throughput ?exceeded|\b(?:request|call|usage|frequency|api|minute|hour|hourly|dai|daily|monthly) ?(?:limit|quota)s? ?(?:(?:was|were|is|has been|have been) )?(?:exceeded|reached|hit)\b|\b(?:exceeded|reached|over) (?:the|your|its|a) (?:\w+ ){0,3}(?:request|call|usage|frequency|api|daily|hourly|monthly) (?:limit|quota)\b|\babuse detection\b|\bsecondary rate\b/i;
@@ -61,29 +61,29 @@ export function speaksOfLimit(text: string): boolean {
   return LIMIT_WORDS.test(text);
 }
 
-function isLimited(seen: Seen, status: number, headers: HeaderBag | undefined): boolean {
+function isLimited(fields: ErrorFields, status: number, headers: HeaderBag | undefined): boolean {
   if (headers !== undefined && isLimitUsedUp(headers)) return true;
   // With 503 or a conflict, Retry-After does not mean a rate limit.
   if ((status === 400 || status === 403) && headers?.get('retry-after') !== undefined) return true;
-  const code = typeof seen.code === 'string' ? seen.code.slice(0, 128) : '';
-  return speaksOfLimit(`${seen.name}\n${code}\n${seen.words}`);
+  const code = typeof fields.code === 'string' ? fields.code.slice(0, 128) : '';
+  return speaksOfLimit(`${fields.name}\n${code}\n${fields.words}`);
 }
 
 /** Applies the headers in which Stripe, OpenAI and Anthropic say whether a retry makes sense. */
-function withRetryHeaders(verdict: Verdict, headers: HeaderBag | undefined): Verdict {
-  if (headers === undefined) return verdict;
+function withRetryHeaders(meaning: Meaning, headers: HeaderBag | undefined): Meaning {
+  if (headers === undefined) return meaning;
   const retry = headers.get('x-should-retry') ?? headers.get('stripe-should-retry');
-  if (retry === 'false' && kindOf(verdict) === 'transient') return { ...verdict, kind: 'permanent' };
-  if (retry === 'true' && kindOf(verdict) !== 'rate_limited') return { ...verdict, kind: 'transient' };
-  return verdict;
+  if (retry === 'false' && kindOf(meaning) === 'transient') return { ...meaning, kind: 'permanent' };
+  if (retry === 'true' && kindOf(meaning) !== 'rate_limited') return { ...meaning, kind: 'transient' };
+  return meaning;
 }
 
 /** Whether an error code in the body outranks the status of the response. */
-export function mayOutrank(verdict: Verdict, status: number): boolean {
-  const kind = kindOf(verdict);
+export function mayOutrank(meaning: Meaning, status: number): boolean {
+  const kind = kindOf(meaning);
   // A server that failed may be wrong about the request, but it knows that a quota is used up.
-  if (status >= 500) return kind !== 'permanent' || verdict.reason === 'quota.exhausted';
+  if (status >= 500) return kind !== 'permanent' || meaning.reason === 'quota.exhausted';
   if (status === 429)
-    return verdict.reason === 'quota.exhausted' || (kind === 'rate_limited' && verdict.reason !== 'throttled');
+    return meaning.reason === 'quota.exhausted' || (kind === 'rate_limited' && meaning.reason !== 'throttled');
   return true;
 }

@@ -3,13 +3,13 @@ import type { Writable } from '../../writable.ts';
 import { REASONS } from './reasons.ts';
 import { recognise, refined } from './recognise.ts';
 import { waitAskedFor } from './retry-after.ts';
-import type { Seen } from './seen.ts';
+import type { ErrorFields } from './error-fields.ts';
 import type { Node } from './tree.ts';
-import { kindOf, STRENGTHS, type Strength, type Verdict, verdictOf } from './verdict.ts';
+import { kindOf, STRENGTHS, type Strength, type Meaning, meaningOf } from './meaning.ts';
 
-/** The verdict about an error and everything that it wraps. */
+/** What an error and everything that it wraps mean. */
 export interface Judged {
-  readonly verdict: Verdict;
+  readonly meaning: Meaning;
   readonly strength: Strength;
   /** The family that recognised it, and the field that it read, as a path from the thrown value. */
   readonly rule: string;
@@ -33,14 +33,14 @@ export function judge(node: Node, now: number): Judged | undefined {
 function stronger(outer: Judged | undefined, inner: Judged | undefined): Judged | undefined {
   if (!outer || !inner) return outer ?? inner;
   // The cause of the abort was a time limit, which is the more exact reason.
-  if (outer.verdict.reason === 'abort' && outer.strength === 'hint' && /timeout$/.test(inner.verdict.reason))
+  if (outer.meaning.reason === 'abort' && outer.strength === 'hint' && /timeout$/.test(inner.meaning.reason))
     return inner;
   // Clients say "the network failed" if they do not know more. The cause may be more exact.
-  if (outer.verdict.reason === 'net.failed' && outer.strength === 'hint' && inner.strength === 'hint') return inner;
+  if (outer.meaning.reason === 'net.failed' && outer.strength === 'hint' && inner.strength === 'hint') return inner;
   if (weight(inner) > weight(outer))
     return outer.strength === 'status' || outer.strength === 'said' ? unlessForbidden(outer, inner) : inner;
   const hidden =
-    kindOf(inner.verdict) === 'permanent' &&
+    kindOf(inner.meaning) === 'permanent' &&
     isHopeful(outer) &&
     outer.strength !== 'status' &&
     weight(inner) >= weight(outer);
@@ -49,11 +49,11 @@ function stronger(outer: Judged | undefined, inner: Judged | undefined): Judged 
 
 /** The response of a service wins over the cause, unless the cause explicitly forbids a retry. */
 function unlessForbidden(outer: Judged, inner: Judged): Judged {
-  return inner.strength === 'said' && kindOf(inner.verdict) === 'permanent' && isHopeful(outer) ? inner : outer;
+  return inner.strength === 'said' && kindOf(inner.meaning) === 'permanent' && isHopeful(outer) ? inner : outer;
 }
 
-function isHopeful({ verdict }: Judged): boolean {
-  const kind = kindOf(verdict);
+function isHopeful({ meaning }: Judged): boolean {
+  const kind = kindOf(meaning);
   return kind === 'transient' || kind === 'unknown';
 }
 
@@ -64,7 +64,7 @@ function weight({ strength }: Judged): number {
 const MILDEST_FIRST = ['rate_limited', 'transient', 'unknown', 'permanent'] as const;
 
 /**
- * The verdict about several errors that happened together: that of the error whose retry is most likely to succeed. One retry too
+ * The meaning of several errors that happened together: that of the error whose retry is most likely to succeed. One retry too
  * many costs little, but a wrong "permanent" ends the task. The longest wait counts. If one error is ambiguous, all are.
  */
 function together(nodes: readonly Node[], now: number): Judged | undefined {
@@ -75,27 +75,27 @@ function together(nodes: readonly Node[], now: number): Judged | undefined {
   const waits = known.map(({ retryAfterMs }) => retryAfterMs).filter((ms) => ms !== undefined);
   const wait = waits.length === 0 ? {} : { retryAfterMs: Math.max(...waits) };
   // An error that nothing recognised may be transient, so the whole is not permanent.
-  const verdict =
-    known.length < judged.length && kindOf(first.verdict) === 'permanent' ? verdictOf('unknown') : first.verdict;
-  return { ...first, ...wait, verdict: known.some(isAmbiguous) ? { ...verdict, ambiguous: true } : verdict };
+  const meaning =
+    known.length < judged.length && kindOf(first.meaning) === 'permanent' ? meaningOf('unknown') : first.meaning;
+  return { ...first, ...wait, meaning: known.some(isAmbiguous) ? { ...meaning, ambiguous: true } : meaning };
 }
 
-function hope({ verdict }: Judged): number {
-  return MILDEST_FIRST.indexOf(kindOf(verdict));
+function hope({ meaning }: Judged): number {
+  return MILDEST_FIRST.indexOf(kindOf(meaning));
 }
 
-export function isAmbiguous({ verdict }: { readonly verdict: Verdict }): boolean {
-  return verdict.ambiguous ?? REASONS[verdict.reason].ambiguous;
+export function isAmbiguous({ meaning }: { readonly meaning: Meaning }): boolean {
+  return meaning.ambiguous ?? REASONS[meaning.reason].ambiguous;
 }
 
-/** The verdict about one error, without what it wraps. */
+/** The meaning of one error, without what it wraps. */
 function own(node: Node, now: number): Judged | undefined {
-  const { seen } = node;
-  const recognised = recognise(seen);
+  const { fields } = node;
+  const recognised = recognise(fields);
   if (!recognised) return undefined;
-  const { verdict, wait } = withWait(refined(recognised.finding.verdict, seen), seen, now);
+  const { meaning, wait } = withWait(refined(recognised.finding.meaning, fields), fields, now);
   const judged: Writable<Judged> = {
-    verdict,
+    meaning,
     strength: recognised.finding.strength ?? 'code',
     rule: recognised.rule,
     field: `${node.path}${recognised.finding.field}`,
@@ -106,14 +106,14 @@ function own(node: Node, now: number): Judged | undefined {
 }
 
 function withWait(
-  verdict: Verdict,
-  seen: Seen,
+  meaning: Meaning,
+  fields: ErrorFields,
   now: number,
-): { readonly verdict: Verdict; readonly wait?: Milliseconds } {
-  if (verdict.ifWait !== undefined) {
-    const instead = withWait(refined(verdictOf(verdict.ifWait), seen), seen, now);
+): { readonly meaning: Meaning; readonly wait?: Milliseconds } {
+  if (meaning.ifWait !== undefined) {
+    const instead = withWait(refined(meaningOf(meaning.ifWait), fields), fields, now);
     if (instead.wait !== undefined) return instead;
   }
-  const wait = waitAskedFor(seen, now, { kind: kindOf(verdict), reason: verdict.reason });
-  return wait === undefined ? { verdict } : { verdict, wait };
+  const wait = waitAskedFor(fields, now, { kind: kindOf(meaning), reason: meaning.reason });
+  return wait === undefined ? { meaning } : { meaning, wait };
 }

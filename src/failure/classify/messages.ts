@@ -5,10 +5,10 @@ import { CODES } from './families/index.ts';
 import { sqlite } from './families/sqlite.ts';
 import { system } from './families/system.ts';
 import { LIMIT_STATUSES, speaksOfLimit } from './http.ts';
-import { Seen } from './seen.ts';
+import { ErrorFields } from './error-fields.ts';
 import { PHRASES } from './status.ts';
 import { byStatus } from './status-answers.ts';
-import { type Answer, type Finding, found, kindOf, type Strength, verdictOf } from './verdict.ts';
+import { type Answer, type Finding, found, kindOf, type Strength, meaningOf } from './meaning.ts';
 
 /*
  * Recognises an error by its message if no field says what happened. Each template begins at the start of the message (after
@@ -248,8 +248,8 @@ const CALL_AND_CODE =
   /(?:^|\n|[:\-.'] )(connect|read|write|bind|listen|accept|shutdown|send|recv|getaddrinfo|query[A-Z]\w{0,9}|spawn(?:Sync)? \S{1,200}|spawn|open|rename|unlink|mkdir|rmdir|copyfile|stat|lstat|scandir) (E[A-Z0-9_]{2,20})\b/;
 const CODE_AND_CALL = /^(E[A-Z0-9]{2,18}): [^,]{3,80}(?:, (\w{2,20})\b|$)/;
 
-export function byMessage(seen: Seen): Finding | undefined {
-  const { message } = seen;
+export function byMessage(fields: ErrorFields): Finding | undefined {
+  const { message } = fields;
   if (message === '') return undefined;
   const prefix = PREFIX.exec(message)?.[0].length ?? 0;
   const said = prefix === 0 ? message : message.slice(prefix);
@@ -275,10 +275,10 @@ const MAY_PASS =
 /** A permanent answer from words alone does not stay permanent if the message also mentions a limit or a retry. */
 function unlessItMayPass(answer: Answer | undefined, said: string): Answer | undefined {
   if (answer === undefined) return undefined;
-  const verdict = verdictOf(answer);
-  if (kindOf(verdict) !== 'permanent') return answer;
+  const meaning = meaningOf(answer);
+  if (kindOf(meaning) !== 'permanent') return answer;
   if (speaksOfLimit(said)) return 'throttled';
-  return MAY_PASS.test(said) ? { ...verdict, kind: 'unknown' } : answer;
+  return MAY_PASS.test(said) ? { ...meaning, kind: 'unknown' } : answer;
 }
 
 /** A message that is only a code. */
@@ -292,7 +292,7 @@ function bySystem(said: string): Answer | undefined {
   const code = CODE_AND_CALL.exec(said);
   if (code) return asSystem(code[1] as string, code[2] ?? '');
   if (!said.startsWith('SQLITE_')) return undefined;
-  return sqlite.sense?.(new Seen({ code: /^SQLITE_[A-Z_]+/.exec(said)?.[0], message: said }))?.verdict;
+  return sqlite.recognise?.(new ErrorFields({ code: /^SQLITE_[A-Z_]+/.exec(said)?.[0], message: said }))?.meaning;
 }
 
 /** `process exited with code 137`. */
@@ -306,7 +306,7 @@ function byExit(said: string): Answer | undefined {
 
 /** The answer for a system error with this `code` and `syscall`. */
 function asSystem(code: string, syscall: string): Answer | undefined {
-  return system.sense?.(new Seen({ code, syscall }))?.verdict ?? CODES.get(code)?.answer;
+  return system.recognise?.(new ErrorFields({ code, syscall }))?.meaning ?? CODES.get(code)?.answer;
 }
 
 function byHttp(said: string): Answer | undefined {
@@ -324,8 +324,8 @@ function byHttp(said: string): Answer | undefined {
 
 /** The answer for a status without its body. The body may have named a rate limit, so a refusal is not permanent. */
 function byStatusAlone(status: number): Answer {
-  const verdict = verdictOf(byStatus(status));
-  return LIMIT_STATUSES.includes(status) && kindOf(verdict) === 'permanent' ? { ...verdict, kind: 'unknown' } : verdict;
+  const meaning = meaningOf(byStatus(status));
+  return LIMIT_STATUSES.includes(status) && kindOf(meaning) === 'permanent' ? { ...meaning, kind: 'unknown' } : meaning;
 }
 
 function isPhraseOf(status: number, phrase: string): boolean {

@@ -7,7 +7,7 @@ import {
   CODES,
   type Entry,
   NAMES,
-  SENSES,
+  RECOGNISERS,
   VAGUE_CODES,
   VENDOR_CODES,
   VENDOR_NAMES,
@@ -17,9 +17,9 @@ import { byClass } from './families/programming.ts';
 import { byHttp, mayOutrank } from './http.ts';
 import { read } from './inspect.ts';
 import { byMessage } from './messages.ts';
-import { Seen } from './seen.ts';
+import { ErrorFields } from './error-fields.ts';
 import { byStatus } from './status-answers.ts';
-import { type Finding, found, kindOf, type Strength, type Verdict, verdictOf } from './verdict.ts';
+import { type Finding, found, kindOf, type Strength, type Meaning, meaningOf } from './meaning.ts';
 
 /** What an error is, and the family that recognised it. */
 export interface Recognised {
@@ -28,9 +28,9 @@ export interface Recognised {
 }
 
 /** Recognises one error, without what it wraps. The first kind of evidence that applies decides. */
-export function recognise(seen: Seen): Recognised | undefined {
-  const recognised = byEvidence(seen);
-  const said = explicit(seen);
+export function recognise(fields: ErrorFields): Recognised | undefined {
+  const recognised = byEvidence(fields);
+  const said = explicit(fields);
   return said ? unlessExplicit(recognised, said) : recognised;
 }
 
@@ -42,7 +42,7 @@ function unlessExplicit(
   recognised: Recognised | undefined,
   { again, field }: { again: boolean; field: string },
 ): Recognised | undefined {
-  const kind = recognised && kindOf(recognised.finding.verdict);
+  const kind = recognised && kindOf(recognised.finding.meaning);
   if (!again) {
     if (kind === 'permanent' && recognised?.finding.strength !== 'class') return recognised;
     return { finding: found('explicit.permanent', field, 'said'), rule: 'explicit' };
@@ -51,47 +51,47 @@ function unlessExplicit(
   return { finding: found('explicit.transient', field, kind === 'permanent' ? 'said' : 'hint'), rule: 'explicit' };
 }
 
-/** The verdict of any family, made more exact by the status and by the size of the request. */
-export function refined(verdict: Verdict, seen: Seen): Verdict {
-  if (kindOf(verdict) === 'rate_limited' || verdict.reason === 'too_large') {
-    const fits = fitsAllowance(seen);
-    if (fits === false) return verdictOf('too_large');
-    if (fits === true && verdict.reason === 'too_large') return refined(verdictOf('throttled'), seen);
+/** The meaning of any family, made more exact by the status and by the size of the request. */
+export function refined(meaning: Meaning, fields: ErrorFields): Meaning {
+  if (kindOf(meaning) === 'rate_limited' || meaning.reason === 'too_large') {
+    const fits = fitsAllowance(fields);
+    if (fits === false) return meaningOf('too_large');
+    if (fits === true && meaning.reason === 'too_large') return refined(meaningOf('throttled'), fields);
   }
-  const status = seen.status?.number ?? 0;
-  if (verdict.reason === 'http.5xx') {
-    if (status === 529) return verdictOf('throttled');
+  const status = fields.status?.number ?? 0;
+  if (meaning.reason === 'http.5xx') {
+    if (status === 529) return meaningOf('throttled');
     // The status says whether the server accepted the request at all.
-    const { ambiguous } = verdictOf(byStatus(status));
-    if (verdict.ambiguous === undefined && status >= 500 && ambiguous !== undefined) return { ...verdict, ambiguous };
+    const { ambiguous } = meaningOf(byStatus(status));
+    if (meaning.ambiguous === undefined && status >= 500 && ambiguous !== undefined) return { ...meaning, ambiguous };
   }
-  if (verdict.reason === 'throttled' && status === 429) return { ...verdict, reason: 'http.429' };
-  return verdict.reason === 'not_found' && status === 404 ? { ...verdict, reason: 'http.404' } : verdict;
+  if (meaning.reason === 'throttled' && status === 429) return { ...meaning, reason: 'http.429' };
+  return meaning.reason === 'not_found' && status === 404 ? { ...meaning, reason: 'http.404' } : meaning;
 }
 
-function byEvidence(seen: Seen): Recognised | undefined {
-  if (typeof seen.value === 'object' && seen.value !== null) return ofObject(seen);
-  return typeof seen.value === 'string' ? withRule(byMessage(seen), 'message') : undefined;
+function byEvidence(fields: ErrorFields): Recognised | undefined {
+  if (typeof fields.value === 'object' && fields.value !== null) return ofObject(fields);
+  return typeof fields.value === 'string' ? withRule(byMessage(fields), 'message') : undefined;
 }
 
-function ofObject(seen: Seen): Recognised | undefined {
+function ofObject(fields: ErrorFields): Recognised | undefined {
   let hint: Recognised | undefined;
-  for (const family of SENSES[seen.sort]) {
-    const finding = family.sense?.(seen);
+  for (const family of RECOGNISERS[fields.sort]) {
+    const finding = family.recognise?.(fields);
     if (!finding) continue;
     if (finding.strength !== 'hint') return { finding, rule: family.name };
     hint ??= { finding, rule: family.name };
   }
-  const exact = byTables(seen) ?? byBody(seen);
+  const exact = byTables(fields) ?? byBody(fields);
   if (exact) return exact;
-  const http = withRule(byHttp(seen), 'http');
+  const http = withRule(byHttp(fields), 'http');
   if (http && http.finding.strength !== 'hint') return http;
-  const known = byHiddenCode(seen) ?? entry(CODES, seen.code, 'code');
+  const known = byHiddenCode(fields) ?? entry(CODES, fields.code, 'code');
   if (known) return known;
-  const message = withRule(byMessage(seen), 'message');
+  const message = withRule(byMessage(fields), 'message');
   if (message && message.finding.strength !== 'hint') return message;
-  const vague = entry(VAGUE_CODES, seen.code, 'code', 'hint') ?? hint ?? http ?? byName(seen) ?? message;
-  return vague ?? withRule(byEnding(seen), 'names') ?? withRule(byClass(seen), 'programming');
+  const vague = entry(VAGUE_CODES, fields.code, 'code', 'hint') ?? hint ?? http ?? byName(fields) ?? message;
+  return vague ?? withRule(byEnding(fields), 'names') ?? withRule(byClass(fields), 'programming');
 }
 
 function withRule(finding: Finding | undefined, rule: string): Recognised | undefined {
@@ -99,26 +99,26 @@ function withRule(finding: Finding | undefined, rule: string): Recognised | unde
 }
 
 /** nodemailer has its own code and keeps the system's in `originalCode`. */
-function byHiddenCode(seen: Seen): Recognised | undefined {
-  const code = seen.get('originalCode');
+function byHiddenCode(fields: ErrorFields): Recognised | undefined {
+  const code = fields.get('originalCode');
   if (typeof code !== 'string') return undefined;
-  const finding = network.sense?.(new Seen({ code, message: seen.message }));
+  const finding = network.recognise?.(new ErrorFields({ code, message: fields.message }));
   const known = finding ? { finding, rule: network.name } : entry(CODES, code, 'code');
   return known && { ...known, finding: { ...known.finding, field: 'originalCode' } };
 }
 
 /** Codes and names that only one library uses. */
-function byTables(seen: Seen): Recognised | undefined {
+function byTables(fields: ErrorFields): Recognised | undefined {
   return (
-    entry(VENDOR_CODES, seen.code, 'code') ??
-    entry(VENDOR_NAMES, seen.name, 'name') ??
-    entry(VENDOR_NAMES, seen.class, 'name')
+    entry(VENDOR_CODES, fields.code, 'code') ??
+    entry(VENDOR_NAMES, fields.name, 'name') ??
+    entry(VENDOR_NAMES, fields.class, 'name')
   );
 }
 
 /** A name that says little. The evidence of a cause wins over it. */
-function byName(seen: Seen): Recognised | undefined {
-  return entry(NAMES, seen.name, 'name', 'hint') ?? entry(NAMES, seen.class, 'name', 'hint');
+function byName(fields: ErrorFields): Recognised | undefined {
+  return entry(NAMES, fields.name, 'name', 'hint') ?? entry(NAMES, fields.class, 'name', 'hint');
 }
 
 function entry(
@@ -133,26 +133,27 @@ function entry(
 }
 
 /** A code in the body of an error response, if it is more exact than the status. */
-function byBody(seen: Seen): Recognised | undefined {
+function byBody(fields: ErrorFields): Recognised | undefined {
   // jsforce copies Salesforce's code, but not the status.
-  const own = entry(BODY_CODES, seen.get('errorCode'), 'errorCode');
-  if (own && seen.status === undefined) return own;
-  const status = seen.status?.number ?? (/(?:API|Response)Error$/.test(seen.class) ? 400 : 0);
+  const own = entry(BODY_CODES, fields.get('errorCode'), 'errorCode');
+  if (own && fields.status === undefined) return own;
+  const status = fields.status?.number ?? (/(?:API|Response)Error$/.test(fields.class) ? 400 : 0);
   if (status < 400) return undefined;
-  const copied = entry(BODY_CODES, seen.code, 'code') ?? entry(BODY_CODES, seen.get('type'), 'type') ?? byList(seen);
-  if (copied && mayOutrank(copied.finding.verdict, status)) return strong(copied);
-  const { body } = seen;
+  const copied =
+    entry(BODY_CODES, fields.code, 'code') ?? entry(BODY_CODES, fields.get('type'), 'type') ?? byList(fields);
+  if (copied && mayOutrank(copied.finding.meaning, status)) return strong(copied);
+  const { body } = fields;
   if (body === undefined) return undefined;
   for (const [code, path] of codesIn(body)) {
     const known = entry(BODY_CODES, code, `body.${path}`);
-    if (known && mayOutrank(known.finding.verdict, status)) return strong(known);
+    if (known && mayOutrank(known.finding.meaning, status)) return strong(known);
   }
   return undefined;
 }
 
 /** Google's clients copy the list of reasons from the body. */
-function byList(seen: Seen): Recognised | undefined {
-  return entry(BODY_CODES, read(read(seen.get('errors'), 0), 'reason'), 'errors.0.reason');
+function byList(fields: ErrorFields): Recognised | undefined {
+  return entry(BODY_CODES, read(read(fields.get('errors'), 0), 'reason'), 'errors.0.reason');
 }
 
 function strong(known: Recognised): Recognised {

@@ -4,7 +4,7 @@ import type { HeaderBag } from './headers.ts';
 import { read, readNumber, readText } from './inspect.ts';
 import { quotasIn, serverNow } from './quotas.ts';
 import { retryInfo } from './retry-info.ts';
-import type { Seen } from './seen.ts';
+import type { ErrorFields } from './error-fields.ts';
 import { askedInWords, saidInWords } from './spoken-wait.ts';
 import { bounded, httpDate, isoTime, plainNumber, plausible, resetIn, spokenSpan } from './times.ts';
 
@@ -19,23 +19,25 @@ interface Recognised {
  * of a library, the body, gRPC's push-back, the reset headers of a limit that is used up (only for a rate limit), and words in the
  * message of a recognised error. An invalid value counts as absent.
  */
-export function waitAskedFor(seen: Seen, now: number, { kind, reason }: Recognised): Milliseconds | undefined {
-  const { sort } = seen;
+export function waitAskedFor(fields: ErrorFields, now: number, { kind, reason }: Recognised): Milliseconds | undefined {
+  const { sort } = fields;
   if (sort === 'system') return undefined;
   if (sort !== 'answered' && kind !== 'rate_limited' && !MAY_HAVE_TRAILERS.test(reason)) {
-    return inFields(seen, now) ?? (SPEAKS_OF_WAITING.test(reason) ? inWords(seen, now, false) : undefined);
+    return inFields(fields, now) ?? (SPEAKS_OF_WAITING.test(reason) ? inWords(fields, now, false) : undefined);
   }
-  const { headers } = seen;
+  const { headers } = fields;
   const wait =
-    (headers === undefined ? undefined : inHeaders(headers, now)) ?? inFields(seen, now) ?? inBody(seen, now);
+    (headers === undefined ? undefined : inHeaders(headers, now)) ?? inFields(fields, now) ?? inBody(fields, now);
   if (wait !== undefined) return wait;
   const pushed = headers === undefined ? undefined : pushBack(headers);
   if (pushed !== undefined) return pushed;
   if (kind === 'rate_limited')
     return (
-      (headers === undefined ? undefined : untilReset(headers, now)) ?? inWords(seen, now, true) ?? usual(seen, reason)
+      (headers === undefined ? undefined : untilReset(headers, now)) ??
+      inWords(fields, now, true) ??
+      usual(fields, reason)
     );
-  return SPEAKS_OF_WAITING.test(reason) ? inWords(seen, now, false) : undefined;
+  return SPEAKS_OF_WAITING.test(reason) ? inWords(fields, now, false) : undefined;
 }
 
 /** Reasons of gRPC calls, which have no status but may have headers. */
@@ -67,15 +69,15 @@ function inHeaders(headers: HeaderBag, now: number): Milliseconds | undefined {
 const MILLISECONDS = ['retryAfterMs', 'retryAfterInMs', 'msBeforeNext', 'throttleReset'] as const;
 const SECONDS = ['retryAfter', 'retry_after', 'retryAfterSeconds'] as const;
 
-function inFields(seen: Seen, now: number): Milliseconds | undefined {
+function inFields(fields: ErrorFields, now: number): Milliseconds | undefined {
   for (const name of MILLISECONDS) {
-    const ms = seen.number(name);
+    const ms = fields.number(name);
     if (ms !== undefined && ms >= 0) return bounded(ms);
   }
   for (const name of SECONDS) {
-    const wait = inSeconds(seen.get(name), now);
+    const wait = inSeconds(fields.get(name), now);
     // @discordjs/rest gives milliseconds under a name that others use for seconds.
-    if (wait !== undefined) return bounded(seen.get('timeToReset') === undefined ? wait : wait / 1_000);
+    if (wait !== undefined) return bounded(fields.get('timeToReset') === undefined ? wait : wait / 1_000);
   }
   return undefined;
 }
@@ -106,10 +108,10 @@ const BODY_SECONDS = [
 ] as const;
 const BODY_MOMENTS = ['resets_at', 'reset_at', 'retry_at'] as const;
 
-function inBody(seen: Seen, now: number): Milliseconds | undefined {
-  const { body, response } = seen;
-  const parameters = seen.get('parameters');
-  if (body === undefined && response === undefined && parameters === undefined) return retryInfo(seen);
+function inBody(fields: ErrorFields, now: number): Milliseconds | undefined {
+  const { body, response } = fields;
+  const parameters = fields.get('parameters');
+  if (body === undefined && response === undefined && parameters === undefined) return retryInfo(fields);
   const first = read(read(body, 'errors'), 0);
   for (const holder of [
     body,
@@ -124,7 +126,7 @@ function inBody(seen: Seen, now: number): Milliseconds | undefined {
     const wait = holder === undefined || holder === null ? undefined : inHolder(holder, now);
     if (wait !== undefined) return wait;
   }
-  return retryInfo(seen) ?? untilAffordable(body);
+  return retryInfo(fields) ?? untilAffordable(body);
 }
 
 function inHolder(holder: unknown, now: number): Milliseconds | undefined {
@@ -173,18 +175,18 @@ function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
 }
 
 /** The wait that a message names in words, for reasons whose messages may name one. */
-function inWords(seen: Seen, now: number, limited: boolean): Milliseconds | undefined {
+function inWords(fields: ErrorFields, now: number, limited: boolean): Milliseconds | undefined {
   // Cosmos DB with MongoDB's protocol.
-  const ms = /\bRetryAfterMs=(\d{1,9})\b/.exec(seen.message)?.[1];
+  const ms = /\bRetryAfterMs=(\d{1,9})\b/.exec(fields.message)?.[1];
   if (ms !== undefined) return bounded(Number(ms));
-  const { headers } = seen;
+  const { headers } = fields;
   const there = headers === undefined ? now : serverNow(headers, now);
-  return limited ? saidInWords(seen.words, there) : askedInWords(seen.words, there);
+  return limited ? saidInWords(fields.words, there) : askedInWords(fields.words, there);
 }
 
 /** GitHub's documentation asks to wait a minute if its secondary limit names no time. */
-function usual(seen: Seen, reason: string): Milliseconds | undefined {
+function usual(fields: ErrorFields, reason: string): Milliseconds | undefined {
   if (reason !== 'throttled') return undefined;
-  const said = `${seen.message} ${readText(seen.body, 'message')?.slice(0, 512) ?? ''}`;
+  const said = `${fields.message} ${readText(fields.body, 'message')?.slice(0, 512) ?? ''}`;
   return /\bsecondary rate limit\b|\babuse detection\b/i.test(said) ? 60_000 : undefined;
 }

@@ -1,17 +1,17 @@
 import type { Milliseconds } from '../../duration.ts';
 import { read } from './inspect.ts';
-import type { Seen } from './seen.ts';
+import type { ErrorFields } from './error-fields.ts';
 import { bounded, spokenSpan } from './times.ts';
 
 /** Google's RetryInfo: JSON in a body, decoded by google-gax, or in the trailers of a gRPC call. */
-export function retryInfo(seen: Seen): Milliseconds | undefined {
+export function retryInfo(fields: ErrorFields): Milliseconds | undefined {
   const lists = [
-    read(read(seen.body, 'error'), 'details'),
-    seen.body,
-    seen.get('statusDetails'),
-    seen.get('errorDetails'),
-    seen.get('details'),
-    seen.in('error', 'details'),
+    read(read(fields.body, 'error'), 'details'),
+    fields.body,
+    fields.get('statusDetails'),
+    fields.get('errorDetails'),
+    fields.get('details'),
+    fields.in('error', 'details'),
   ];
   for (const list of lists) {
     if (!Array.isArray(list)) continue;
@@ -20,7 +20,7 @@ export function retryInfo(seen: Seen): Milliseconds | undefined {
       if (ms !== undefined) return bounded(ms);
     }
   }
-  return inTrailers(seen.get('metadata'));
+  return inTrailers(fields.get('metadata'));
 }
 
 /** Reads `"34.07s"`, or `{ seconds, nanos }` with numbers or strings. */

@@ -15,8 +15,8 @@ import {
 import { classifyBy, outcomeBy } from './classify.ts';
 import { readText } from './inspect.ts';
 import { REASONS, type Reason } from './reasons.ts';
-import type { ClassifyContext, Ruled, Says } from './ruled.ts';
-import type { Seen } from './seen.ts';
+import type { ClassifyContext, MatchedRule, Says } from './matched-rule.ts';
+import type { ErrorFields } from './error-fields.ts';
 import { type Node, outermostFirst } from './tree.ts';
 
 /** When a rule matches: every part that is given must match the same error, the thrown one or one that it wraps. */
@@ -76,15 +76,15 @@ interface Rule {
   readonly name: string;
   readonly says: Says;
   /** The field that matched, or undefined if the rule does not match this error. */
-  readonly matches: (seen: Seen, context: ClassifyContext) => string | undefined;
+  readonly matches: (fields: ErrorFields, context: ClassifyContext) => string | undefined;
 }
 
-function firstMatch(rules: readonly Rule[], tree: Node, context: ClassifyContext): Ruled | undefined {
+function firstMatch(rules: readonly Rule[], tree: Node, context: ClassifyContext): MatchedRule | undefined {
   if (rules.length === 0) return undefined;
   const nodes = [...outermostFirst(tree)];
   for (const { name, says, matches } of rules) {
     for (const node of nodes) {
-      const field = matches(node.seen, context);
+      const field = matches(node.fields, context);
       if (field !== undefined) return { says, name, field, node };
     }
   }
@@ -144,14 +144,14 @@ function parseWhen(when: unknown, where: string): Rule['matches'] {
       `${where} must name at least one of ${MATCH_FIELDS.join(', ')}: a rule without one would match everything.`,
     );
   // The slowest test comes last.
-  return (seen, context) =>
-    tests.every((test) => test.holds(seen, context)) ? tests.map(({ field }) => field).join('+') : undefined;
+  return (fields, context) =>
+    tests.every((test) => test.holds(fields, context)) ? tests.map(({ field }) => field).join('+') : undefined;
 }
 
 function byFunction(when: (error: unknown, context: ClassifyContext) => unknown): Rule['matches'] {
-  return (seen, context) => {
+  return (fields, context) => {
     try {
-      return when(seen.value, context) === true ? 'when' : undefined;
+      return when(fields.value, context) === true ? 'when' : undefined;
     } catch {
       // The failure must be classified even if a rule throws, so the next rule is tried.
       return undefined;
@@ -161,7 +161,7 @@ function byFunction(when: (error: unknown, context: ClassifyContext) => unknown)
 
 interface Test {
   readonly field: string;
-  readonly holds: (seen: Seen, context: ClassifyContext) => boolean;
+  readonly holds: (fields: ErrorFields, context: ClassifyContext) => boolean;
 }
 
 function parseTest(field: string, value: unknown, where: string): Test {
@@ -170,7 +170,7 @@ function parseTest(field: string, value: unknown, where: string): Test {
       return { field, holds: bySearch(value, where) };
     case 'status': {
       const accepts = statuses(value, where);
-      return { field, holds: (seen) => seen.status !== undefined && accepts(seen.status.number) };
+      return { field, holds: (fields) => fields.status !== undefined && accepts(fields.status.number) };
     }
     case 'code': {
       const codes = texts(value, where, true);
@@ -181,7 +181,7 @@ function parseTest(field: string, value: unknown, where: string): Test {
     }
     case 'name': {
       const names = texts(value, where);
-      return { field, holds: (seen) => names.has(seen.name) || names.has(seen.class) };
+      return { field, holds: (fields) => names.has(fields.name) || names.has(fields.class) };
     }
     default: {
       const types = texts(value, where);
@@ -217,9 +217,9 @@ function bySearch(value: unknown, where: string): Test['holds'] {
     throw refused(`${where} must be an expression of at most ${LONGEST_EXPRESSION} characters, got ${show(value)}.`);
   }
   const expression = compiled(value, where);
-  return (seen) =>
+  return (fields) =>
     expression.test(
-      (typeof seen.value === 'string' ? seen.value : (readText(seen.value, 'message') ?? '')).slice(
+      (typeof fields.value === 'string' ? fields.value : (readText(fields.value, 'message') ?? '')).slice(
         0,
         LONGEST_SEARCHED,
       ),

@@ -1,4 +1,4 @@
-import type { Answer } from './verdict.ts';
+import type { Answer } from './meaning.ts';
 
 /** A status, an expression for the message, and what both together mean. */
 type Row = readonly [status: number, words: RegExp, answer: Answer];

@@ -1,4 +1,4 @@
-import type { Answer } from './verdict.ts';
+import type { Answer } from './meaning.ts';
 
 /** What a status means by itself. A status that is not in the table is judged by its first digit. */
 const BY_STATUS: Readonly<Record<number, Answer>> = {

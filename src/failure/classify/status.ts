@@ -23,33 +23,35 @@ const NESTED = [
 /** Fields that show that a numeric `code` is an HTTP status. Other libraries use such numbers for other things. */
 const SIGNS = ['response', 'headers', 'isAxiosError', 'statusText', 'statusMessage', 'responseBody'] as const;
 
-export function statusOf(seen: Readable): Status | undefined {
+export function statusOf(fields: Readable): Status | undefined {
   for (const field of DIRECT) {
-    const number = httpNumber(seen.get(field));
-    if (number !== undefined) return { number, field, answered: hasAnswer(seen) };
+    const number = httpNumber(fields.get(field));
+    if (number !== undefined) return { number, field, answered: hasAnswer(fields) };
   }
   for (const [outer, names] of NESTED) {
-    const holder = outer === 'response' ? seen.response : seen.get(outer);
+    const holder = outer === 'response' ? fields.response : fields.get(outer);
     if (holder === undefined || holder === null) continue;
     for (const name of names) {
       const number = httpNumber(read(holder, name));
       if (number !== undefined) return { number, field: `${outer}.${name}`, answered: outer !== 'output' };
     }
   }
-  const number = httpNumber(seen.code);
-  if (number === undefined) return inMessage(seen);
+  const number = httpNumber(fields.code);
+  if (number === undefined) return inMessage(fields);
   const signed =
-    SIGNS.some((sign) => seen.get(sign) != null) || isRpcName(seen.get('status')) || seen.message === PHRASES[number];
-  return signed || isGoogle(seen) ? { number, field: 'code', answered: true } : undefined;
+    SIGNS.some((sign) => fields.get(sign) != null) ||
+    isRpcName(fields.get('status')) ||
+    fields.message === PHRASES[number];
+  return signed || isGoogle(fields) ? { number, field: 'code', answered: true } : undefined;
 }
 
 /** Clients that copy an answer into their message: `400 {"error": …}`, or JSON that holds its status. */
-function inMessage(seen: Readable): Status | undefined {
-  const body = bodyInMessage(seen);
+function inMessage(fields: Readable): Status | undefined {
+  const body = bodyInMessage(fields);
   if (body === undefined) return undefined;
   const error = read(body, 'error');
   const number =
-    httpNumber(/^([45]\d\d) [[{]/.exec(seen.message)?.[1]) ??
+    httpNumber(/^([45]\d\d) [[{]/.exec(fields.message)?.[1]) ??
     httpNumber(read(body, 'statusCode') ?? read(body, 'status') ?? read(error, 'statusCode')) ??
     (typeof read(error, 'status') === 'string' ? httpNumber(read(error, 'code')) : undefined);
   return number === undefined ? undefined : { number, field: 'message', answered: true };
@@ -61,13 +63,13 @@ function isRpcName(status: unknown): boolean {
 }
 
 /** Google's errors list `{ reason, message }` beside the code. */
-function isGoogle(seen: Readable): boolean {
-  return typeof read(read(seen.get('errors'), 0), 'reason') === 'string';
+function isGoogle(fields: Readable): boolean {
+  return typeof read(read(fields.get('errors'), 0), 'reason') === 'string';
 }
 
-function hasAnswer(seen: Readable): boolean {
-  const { response } = seen;
-  return (response !== undefined && response !== null) || seen.get('headers') != null || seen.get('body') != null;
+function hasAnswer(fields: Readable): boolean {
+  const { response } = fields;
+  return (response !== undefined && response !== null) || fields.get('headers') != null || fields.get('body') != null;
 }
 
 function httpNumber(value: unknown): number | undefined {

@@ -1,9 +1,9 @@
 import { isList, read, readNumber } from './inspect.ts';
-import { Seen } from './seen.ts';
+import { ErrorFields } from './error-fields.ts';
 
 /** The thrown value or an error inside it, and what it wraps. */
 export interface Node {
-  readonly seen: Seen;
+  readonly fields: ErrorFields;
   /** Its path, such as `cause.` or `errors.0.`. Empty for the thrown value itself. */
   readonly path: string;
   /** Its causes, from `cause` and the other fields in which libraries keep one. */
@@ -50,19 +50,24 @@ interface Walk {
 const NONE: readonly Node[] = [];
 
 function grow(value: unknown, path: string, level: number, walk: Walk): Node {
-  const seen = new Seen(value);
+  const fields = new ErrorFields(value);
   if (typeof value !== 'object' || value === null || level >= DEEPEST)
-    return { seen, path, causes: NONE, together: NONE };
+    return { fields, path, causes: NONE, together: NONE };
   const causes: Node[] = [];
-  const cause = seen.get('cause');
+  const cause = fields.get('cause');
   if (isWorthReading(cause, true)) add(causes, cause, `${path}cause.`, level, walk);
   for (const name of WRAPPED) {
-    const inner = seen.get(name);
+    const inner = fields.get(name);
     if (inner !== undefined && isWorthReading(inner, false)) add(causes, inner, `${path}${name}.`, level, walk);
   }
   // A thrown array contains errors that happened together, like the `errors` of an AggregateError.
-  const errors = isList(value) ? value : seen.get('errors');
-  return { seen, path, causes, together: errors === undefined ? NONE : listed(errors, `${path}errors.`, level, walk) };
+  const errors = isList(value) ? value : fields.get('errors');
+  return {
+    fields,
+    path,
+    causes,
+    together: errors === undefined ? NONE : listed(errors, `${path}errors.`, level, walk),
+  };
 }
 
 function add(to: Node[], value: unknown, path: string, level: number, walk: Walk): void {

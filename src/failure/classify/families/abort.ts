@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, type Table } from '../meaning.ts';
 
 /** Time limits and aborts, by the names that the platform and common libraries use. */
 const NAMES: Table = {
@@ -24,7 +24,7 @@ const NAMES: Table = {
 
 export const abort: Family = {
   name: 'abort',
-  asked: ['numbered', 'bare'],
+  sorts: ['numbered', 'bare'],
   codes: {
     ERR_OPERATION_ABORTED: 'abort',
     E_TIMEOUT: 'timeout',
@@ -35,13 +35,13 @@ export const abort: Family = {
     ABORTED: 'abort',
   },
   names: NAMES,
-  sense: byDomException,
+  recognise: byDomException,
 };
 
 /** A DOMException is recognised by its name. Its `code` is a legacy number. */
-function byDomException(seen: Seen): Finding | undefined {
-  if (seen.class !== 'DOMException' && seen.class !== 'QuotaExceededError') return undefined;
-  switch (seen.name) {
+function byDomException(fields: ErrorFields): Finding | undefined {
+  if (fields.class !== 'DOMException' && fields.class !== 'QuotaExceededError') return undefined;
+  switch (fields.name) {
     case 'QuotaExceededError':
       return found('quota.exhausted', 'name');
     case 'ConstraintError':

@@ -1,6 +1,6 @@
 import { read } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Errors of AWS by name. Many have the status 400, which says nothing by itself. */
 const NAMES: Table = {
@@ -165,7 +165,12 @@ const CANCELLED: Table = {
   ValidationError: 'validation',
 };
 
-export const aws: Family = { name: 'aws', asked: ['answered', 'coded', 'bare'], bodyCodes: pick(NAMES), sense: byName };
+export const aws: Family = {
+  name: 'aws',
+  sorts: ['answered', 'coded', 'bare'],
+  bodyCodes: pick(NAMES),
+  recognise: byName,
+};
 
 /** Names that no other service uses with another meaning. */
 function pick(names: Table): Table {
@@ -178,16 +183,16 @@ function pick(names: Table): Table {
   );
 }
 
-function byName(seen: Seen): Finding | undefined {
-  if (!isAws(seen)) return undefined;
-  const list = seen.get('CancellationReasons');
-  if (seen.name === 'TransactionCanceledException' || list !== undefined) return byCancellation(list);
-  if (isThrottling(seen)) return found('throttled', '$retryable');
+function byName(fields: ErrorFields): Finding | undefined {
+  if (!isAws(fields)) return undefined;
+  const list = fields.get('CancellationReasons');
+  if (fields.name === 'TransactionCanceledException' || list !== undefined) return byCancellation(list);
+  if (isThrottling(fields)) return found('throttled', '$retryable');
   const names = [
-    [seen.name, 'name'],
-    [seen.text('Code'), 'Code'],
-    [seen.code, 'code'],
-    [seen.class, 'name'],
+    [fields.name, 'name'],
+    [fields.text('Code'), 'Code'],
+    [fields.code, 'code'],
+    [fields.class, 'name'],
   ] as const;
   for (const [name, field] of names) {
     if (typeof name !== 'string') continue;
@@ -195,25 +200,25 @@ function byName(seen: Seen): Finding | undefined {
     if (known) return known;
   }
   // A 400 of AWS with an unknown name may mean anything.
-  const { status } = seen;
+  const { status } = fields;
   if (status?.number === 400)
-    return found(/Throttl|TooManyRequests|RateExceeded/.test(seen.name) ? 'throttled' : 'http.4xx unknown', 'name');
+    return found(/Throttl|TooManyRequests|RateExceeded/.test(fields.name) ? 'throttled' : 'http.4xx unknown', 'name');
   return undefined;
 }
 
-function isAws(seen: Seen): boolean {
+function isAws(fields: ErrorFields): boolean {
   return (
-    seen.get('$metadata') !== undefined ||
-    seen.get('$fault') !== undefined ||
-    seen.get('tryNextLink') !== undefined ||
+    fields.get('$metadata') !== undefined ||
+    fields.get('$fault') !== undefined ||
+    fields.get('tryNextLink') !== undefined ||
     // The client of MinIO.
-    seen.is('S3Error') ||
-    (seen.get('requestId') !== undefined && seen.get('retryDelay') !== undefined)
+    fields.is('S3Error') ||
+    (fields.get('requestId') !== undefined && fields.get('retryDelay') !== undefined)
   );
 }
 
-function isThrottling(seen: Seen): boolean {
-  return seen.in('$retryable', 'throttling') === true;
+function isThrottling(fields: ErrorFields): boolean {
+  return fields.in('$retryable', 'throttling') === true;
 }
 
 function byCancellation(list: unknown): Finding {

@@ -1,6 +1,6 @@
 import { read, readText } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, lookUp, type Table } from '../meaning.ts';
 
 /** Codes of Azure's services: storage, Service Bus, Event Hubs, Cosmos, Resource Manager. */
 const CODES: Table = {
@@ -84,19 +84,19 @@ const NAMES: Table = {
 
 const CLASSES = ['RestError', 'ServiceBusError', 'MessagingError', 'EventHubsError', 'StorageError'];
 
-export const azure: Family = { name: 'azure', asked: ['answered', 'coded'], vendorNames: NAMES, sense: byCode };
+export const azure: Family = { name: 'azure', sorts: ['answered', 'coded'], vendorNames: NAMES, recognise: byCode };
 
-function byCode(seen: Seen): Finding | undefined {
-  if (!seen.is(...CLASSES) && seen.in('details', 'errorCode') === undefined) return undefined;
-  const details = seen.get('details');
+function byCode(fields: ErrorFields): Finding | undefined {
+  if (!fields.is(...CLASSES) && fields.in('details', 'errorCode') === undefined) return undefined;
+  const details = fields.get('details');
   const coded =
-    lookUp(CODES, seen.code, 'code') ??
+    lookUp(CODES, fields.code, 'code') ??
     lookUp(CODES, readText(details, 'errorCode'), 'details.errorCode') ??
     // Table storage uses OData.
     lookUp(CODES, readText(read(details, 'odataError'), 'code'), 'details.odataError.code');
-  if (coded?.verdict.reason === 'data.parse' || coded?.verdict.reason === 'net.failed') {
+  if (coded?.meaning.reason === 'data.parse' || coded?.meaning.reason === 'net.failed') {
     // The client's own code. The status of the response, or the system's code in the cause, says more.
-    return seen.status === undefined ? { ...coded, strength: 'hint' } : undefined;
+    return fields.status === undefined ? { ...coded, strength: 'hint' } : undefined;
   }
   return coded;
 }

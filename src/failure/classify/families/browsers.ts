@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Chromium's network errors, without `net::ERR_`. */
 const CHROMIUM: Table = {
@@ -83,10 +83,10 @@ const TEXTS: readonly (readonly [RegExp, Parameters<typeof found>[0]])[] = [
   [/^Download failed|^Request context disposed/, 'net.failed'],
 ];
 
-export const browsers: Family = { name: 'browsers', asked: ['bare'], sense: byText };
+export const browsers: Family = { name: 'browsers', sorts: ['bare'], recognise: byText };
 
-function byText(seen: Seen): Finding | undefined {
-  const { message } = seen;
+function byText(fields: ErrorFields): Finding | undefined {
+  const { message } = fields;
   const network = /(?:^|: )net::ERR_([A-Z0-9_]+)/.exec(message)?.[1];
   if (network !== undefined) {
     return network.startsWith('CERT_')
@@ -95,7 +95,7 @@ function byText(seen: Seen): Finding | undefined {
   }
   const firefox = /(?:^|: )NS_ERROR_([A-Z_]+)/.exec(message)?.[1];
   if (firefox !== undefined) return lookUp(FIREFOX, firefox, 'message') ?? found('net.failed', 'message');
-  if (!isBrowser(seen)) return undefined;
+  if (!isBrowser(fields)) return undefined;
   const said = message.replace(CALL, '');
   const answer = TEXTS.find(([text]) => text.test(said))?.[1];
   // The page itself threw it, so it is not a bug in this code.
@@ -117,11 +117,11 @@ const FIREFOX: Table = {
   MALFORMED_URI: 'validation',
 };
 
-function isBrowser(seen: Seen): boolean {
+function isBrowser(fields: ErrorFields): boolean {
   return (
-    /^(?:Playwright|TargetClose|Puppeteer|ProtocolError)/.test(seen.class) ||
-    seen.is('ProtocolError', 'TargetCloseError') ||
-    CALL.test(seen.message) ||
-    /^(?:Protocol error|Navigation |Session closed|Target closed|Page crashed)/.test(seen.message)
+    /^(?:Playwright|TargetClose|Puppeteer|ProtocolError)/.test(fields.class) ||
+    fields.is('ProtocolError', 'TargetCloseError') ||
+    CALL.test(fields.message) ||
+    /^(?:Protocol error|Navigation |Session closed|Target closed|Page crashed)/.test(fields.message)
   );
 }

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Codes of HTTP clients: undici, axios, got, follow-redirects, Bun. */
 const CODES: Table = {
@@ -101,19 +101,19 @@ const CLOSED: Table = {
 
 export const clients: Family = {
   name: 'clients',
-  asked: ['answered', 'coded', 'numbered', 'bare'],
+  sorts: ['answered', 'coded', 'numbered', 'bare'],
   vendorNames: VENDOR_NAMES,
   codes: CODES,
   vagueCodes: VAGUE,
   names: NAMES,
-  sense: byShape,
+  recognise: byShape,
 };
 
-function byShape(seen: Seen): Finding | undefined {
-  if (seen.get('isAxiosError') === true) return byAxios(seen);
-  if (typeof seen.code === 'string' && seen.code.startsWith('WS_ERR_')) return byWebSocket(seen.code);
-  if (seen.get('wasClean') !== undefined) return lookUp(CLOSED, seen.code, 'code');
-  switch (seen.get('type')) {
+function byShape(fields: ErrorFields): Finding | undefined {
+  if (fields.get('isAxiosError') === true) return byAxios(fields);
+  if (typeof fields.code === 'string' && fields.code.startsWith('WS_ERR_')) return byWebSocket(fields.code);
+  if (fields.get('wasClean') !== undefined) return lookUp(CLOSED, fields.code, 'code');
+  switch (fields.get('type')) {
     case 'request-timeout':
     case 'body-timeout':
       return found('net.timeout', 'type');
@@ -134,7 +134,7 @@ function byShape(seen: Seen): Finding | undefined {
       break;
   }
   // superagent and needle: the client's time limit, with a code that the system uses for something else.
-  if (seen.code === 'ECONNABORTED' && (seen.get('timeout') !== undefined || seen.get('errno') === 'ETIME')) {
+  if (fields.code === 'ECONNABORTED' && (fields.get('timeout') !== undefined || fields.get('errno') === 'ETIME')) {
     return found('net.timeout', 'code');
   }
   return undefined;
@@ -148,9 +148,9 @@ function byWebSocket(code: string): Finding {
 }
 
 /** axios uses ERR_BAD_RESPONSE for several failures, and for its time limit ECONNABORTED, which the system uses for resets. */
-function byAxios(seen: Seen): Finding | undefined {
-  const { code, message } = seen;
-  if (code === 'ECONNABORTED' && seen.get('errno') === undefined) {
+function byAxios(fields: ErrorFields): Finding | undefined {
+  const { code, message } = fields;
+  if (code === 'ECONNABORTED' && fields.get('errno') === undefined) {
     return found(message === 'Request aborted' ? 'abort' : 'net.timeout', 'code');
   }
   if (code !== 'ERR_BAD_RESPONSE' && code !== 'ERR_BAD_REQUEST') return undefined;

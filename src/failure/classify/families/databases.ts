@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Oracle: the server's ORA numbers and the driver's NJS codes. */
 const ORACLE: Table = {
@@ -184,22 +184,22 @@ const LDAP: Table = {
   68: 'conflict',
 };
 
-export const databases: Family = { name: 'databases', asked: ['coded', 'numbered'], names: NAMES, sense: byCode };
+export const databases: Family = { name: 'databases', sorts: ['coded', 'numbered'], names: NAMES, recognise: byCode };
 
-function byCode(seen: Seen): Finding | undefined {
-  const { code } = seen;
+function byCode(fields: ErrorFields): Finding | undefined {
+  const { code } = fields;
   if (typeof code === 'string') {
     if (code.startsWith('ORA-') || code.startsWith('NJS-')) return lookUp(ORACLE, code, 'code');
     if (code.startsWith('Neo.')) {
       const answer = NEO4J.find(([prefix]) => code.startsWith(prefix))?.[1];
       return answer && found(answer, 'code');
     }
-    return seen.is('ClickHouseError') ? lookUp(CLICKHOUSE, seen.get('type'), 'type') : undefined;
+    return fields.is('ClickHouseError') ? lookUp(CLICKHOUSE, fields.get('type'), 'type') : undefined;
   }
   // ldapts and ldapjs.
-  if (/ Code: 0x[0-9a-f]+$/i.test(seen.message) || seen.get('lde_message') !== undefined)
+  if (/ Code: 0x[0-9a-f]+$/i.test(fields.message) || fields.get('lde_message') !== undefined)
     return lookUp(LDAP, code, 'code');
-  return seen.is('ResponseError') && seen.get('coordinator') !== undefined
-    ? lookUp(CASSANDRA, seen.number('code'), 'code')
+  return fields.is('ResponseError') && fields.get('coordinator') !== undefined
+    ? lookUp(CASSANDRA, fields.number('code'), 'code')
     : undefined;
 }

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Answer, type Finding, found } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Finding, found } from '../meaning.ts';
 
 /**
  * How error names end in libraries that have no family. A name is only a hint: a code, a status, a recognised message and a cause
@@ -55,8 +55,8 @@ const ENDINGS: readonly (readonly [ending: RegExp, answer: Answer])[] = [
 
 const LONGEST_NAME = 128;
 
-export function byEnding(seen: Seen): Finding | undefined {
-  for (const name of [seen.name, seen.class]) {
+export function byEnding(fields: ErrorFields): Finding | undefined {
+  for (const name of [fields.name, fields.class]) {
     if (name === '' || name === 'Error' || name.length > LONGEST_NAME) continue;
     const answer = ENDINGS.find(([ending]) => ending.test(name))?.[1];
     if (answer !== undefined) return found(answer, 'name', 'hint');

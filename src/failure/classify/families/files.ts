@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** FTP replies (RFC 959). 4xx is transient and 5xx is permanent, unlike in HTTP. */
 const FTP: Table = {
@@ -60,33 +60,35 @@ export const files: Family = {
   name: 'files',
   codes: SFTP_NAMES,
   vagueCodes: { ERR_GENERIC_CLIENT: 'sftp.failure' },
-  sense: byReply,
+  recognise: byReply,
 };
 
-function byReply(seen: Seen): Finding | undefined {
-  if (typeof seen.code === 'number') {
-    if (seen.is('FTPError')) return found(byFtp(seen.code, seen.message), 'code');
+function byReply(fields: ErrorFields): Finding | undefined {
+  if (typeof fields.code === 'number') {
+    if (fields.is('FTPError')) return found(byFtp(fields.code, fields.message), 'code');
     // A status of SFTP is below 32 and comes without `errno`.
-    if (isSftp(seen)) return lookUp(SFTP, seen.code, 'code');
+    if (isSftp(fields)) return lookUp(SFTP, fields.code, 'code');
   }
-  const level = seen.get('level');
-  return typeof level === 'string' ? bySsh(level, seen) : undefined;
+  const level = fields.get('level');
+  return typeof level === 'string' ? bySsh(level, fields) : undefined;
 }
 
-function bySsh(level: string, seen: Seen): Finding | undefined {
-  if (seen.message.startsWith('Host denied')) return found('tls.certificate', 'message');
+function bySsh(level: string, fields: ErrorFields): Finding | undefined {
+  if (fields.message.startsWith('Host denied')) return found('tls.certificate', 'message');
   // The code of the socket says more than "client-socket".
-  return typeof seen.code === 'string' && /^E[A-Z]+$/.test(seen.code) ? undefined : lookUp(SSH_LEVELS, level, 'level');
+  return typeof fields.code === 'string' && /^E[A-Z]+$/.test(fields.code)
+    ? undefined
+    : lookUp(SSH_LEVELS, level, 'level');
 }
 
-function isSftp(seen: Seen): boolean {
-  if (seen.code === undefined || (seen.code as number) > 31) return false;
-  if (seen.get('custom') === true) return true;
-  if (seen.get('metadata') !== undefined || seen.get('details') !== undefined) return false;
+function isSftp(fields: ErrorFields): boolean {
+  if (fields.code === undefined || (fields.code as number) > 31) return false;
+  if (fields.get('custom') === true) return true;
+  if (fields.get('metadata') !== undefined || fields.get('details') !== undefined) return false;
   return (
-    seen.number('errno') === undefined &&
+    fields.number('errno') === undefined &&
     /^(?:\w+: )?(?:No such file|Permission denied|Failure|Operation unsupported|No connection|Connection lost)/i.test(
-      seen.message,
+      fields.message,
     )
   );
 }

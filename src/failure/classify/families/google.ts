@@ -1,4 +1,4 @@
-import type { Family, Table } from '../verdict.ts';
+import type { Family, Table } from '../meaning.ts';
 
 /** Reasons of Google's APIs. Their 403 is as often a rate limit as a missing permission. */
 const REASONS: Table = {

@@ -1,6 +1,6 @@
 import { read } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Family, type Finding, found, type Table } from '../meaning.ts';
 
 /** Status codes of gRPC. */
 const GRPC_ANSWERS: readonly Answer[] = [
@@ -46,18 +46,18 @@ const GRPC_NAMES: readonly string[] = [
 /** nice-grpc and Connect give the names of codes, in upper or lower case. */
 const BY_NAME: Table = Object.fromEntries(GRPC_NAMES.map((name, code) => [name, GRPC_ANSWERS[code] as Answer]));
 
-export const grpc: Family = { name: 'grpc', asked: ['coded', 'numbered'], sense: byCode };
+export const grpc: Family = { name: 'grpc', sorts: ['coded', 'numbered'], recognise: byCode };
 
-function byCode(seen: Seen): Finding | undefined {
-  const { code } = seen;
+function byCode(fields: ErrorFields): Finding | undefined {
+  const { code } = fields;
   if (typeof code === 'number') {
-    if (code < 1 || code > 16 || !isCall(seen, code)) return undefined;
-    return found(more(seen, code) ?? (GRPC_ANSWERS[code] as Answer), 'code');
+    if (code < 1 || code > 16 || !isCall(fields, code)) return undefined;
+    return found(more(fields, code) ?? (GRPC_ANSWERS[code] as Answer), 'code');
   }
   // google.rpc.Status in REST, Firestore's web client, Twirp.
   if (
     typeof code !== 'string' ||
-    !seen.is(
+    !fields.is(
       'ConnectError',
       'ClientError',
       'TwirpError',
@@ -76,15 +76,15 @@ function byCode(seen: Seen): Finding | undefined {
 }
 
 /** Whether the error is from a gRPC call. The number alone may also be an exit code or a code of SFTP, Kafka or MongoDB. */
-function isCall(seen: Seen, code: number): boolean {
-  const { message } = seen;
+function isCall(fields: ErrorFields, code: number): boolean {
+  const { message } = fields;
   if (message.startsWith(`${code} ${GRPC_NAMES[code]}:`)) return true;
-  const metadata = seen.get('metadata');
+  const metadata = fields.get('metadata');
   if (metadata !== undefined && metadata !== null && typeof read(metadata, 'get') === 'function') return true;
-  if (Array.isArray(seen.get('statusDetails'))) return true;
+  if (Array.isArray(fields.get('statusDetails'))) return true;
   return (
-    seen.is('ConnectError', 'GoogleError', 'RpcError') ||
-    (typeof seen.get('details') === 'string' && seen.get('path') !== undefined)
+    fields.is('ConnectError', 'GoogleError', 'RpcError') ||
+    (typeof fields.get('details') === 'string' && fields.get('path') !== undefined)
   );
 }
 
@@ -106,7 +106,7 @@ export function byGrpcMessage(message: string): Answer | undefined {
 }
 
 /** The answer if the text says more than the code. */
-function more({ message }: Seen, code: number): Answer | undefined {
+function more({ message }: ErrorFields, code: number): Answer | undefined {
   if (code === 8) return tooLarge(message);
   if (code === 13 && /\bRST_STREAM\b/.test(message)) return 'net.reset';
   if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(message)) {

@@ -1,6 +1,6 @@
 import { read } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Response codes of IMAP servers (RFC 5530 and extensions). */
 const RESPONSE_CODES: Table = {
@@ -65,48 +65,48 @@ const LATER =
 const BAD_LOGIN =
   /\b(?:authentication failed|invalid credentials|login failed|bad (?:username|user name|credentials)|invalid (?:login|user|password))\b/i;
 
-export const imap: Family = { name: 'imap', asked: ['coded', 'bare'], codes: CODES, sense: byResponse };
+export const imap: Family = { name: 'imap', sorts: ['coded', 'bare'], codes: CODES, recognise: byResponse };
 
-function byResponse(seen: Seen): Finding | undefined {
-  const code = seen.text('serverResponseCode');
-  const status = seen.text('responseStatus');
-  if (code === undefined && status === undefined && seen.get('authenticationFailed') !== true)
-    return bySource(seen) ?? byPop3(seen);
-  const text = (seen.text('responseText') ?? seen.message).slice(0, 1_024);
+function byResponse(fields: ErrorFields): Finding | undefined {
+  const code = fields.text('serverResponseCode');
+  const status = fields.text('responseStatus');
+  if (code === undefined && status === undefined && fields.get('authenticationFailed') !== true)
+    return bySource(fields) ?? byPop3(fields);
+  const text = (fields.text('responseText') ?? fields.message).slice(0, 1_024);
   // A text about a limit wins over the code.
   if (TOO_MANY.test(text)) return found('throttled', 'responseText');
   // ALERT is not in the table, because its text has the meaning.
   const known = lookUp(RESPONSE_CODES, code?.toUpperCase(), 'serverResponseCode');
   if (known) return known;
-  if (seen.get('authenticationFailed') === true || BAD_LOGIN.test(text))
+  if (fields.get('authenticationFailed') === true || BAD_LOGIN.test(text))
     return found('auth.invalid', 'authenticationFailed');
-  if (seen.get('mailboxMissing') === true) return found('not_found', 'mailboxMissing');
+  if (fields.get('mailboxMissing') === true) return found('not_found', 'mailboxMissing');
   if (status !== undefined && LATER.test(text)) return found('imap.unavailable', 'responseText');
   if (status === 'BAD') return found('code.bug', 'responseStatus');
   return status === 'NO' ? found('imap.no', 'responseStatus') : undefined;
 }
 
 /** In node-imap, `source` says whether the socket, the login or a time limit failed. The text may contain a code. */
-function bySource(seen: Seen): Finding | undefined {
-  const source = seen.get('source');
-  const code = seen.get('textCode');
+function bySource(fields: ErrorFields): Finding | undefined {
+  const source = fields.get('source');
+  const code = fields.get('textCode');
   const known = source === undefined ? undefined : lookUp(RESPONSE_CODES, read(code, 'key') ?? code, 'textCode');
   if (known) return known;
   switch (source) {
     case 'authentication':
-      return TOO_MANY.test(seen.message) ? found('throttled', 'message') : found('auth.invalid', 'source');
+      return TOO_MANY.test(fields.message) ? found('throttled', 'message') : found('auth.invalid', 'source');
     case 'timeout':
     case 'timeout-auth':
       return found('net.timeout', 'source');
     case 'protocol':
-      if (TOO_MANY.test(seen.message)) return found('throttled', 'message');
-      return LATER.test(seen.message) ? found('imap.unavailable', 'message') : found('imap.no', 'source');
+      if (TOO_MANY.test(fields.message)) return found('throttled', 'message');
+      return LATER.test(fields.message) ? found('imap.unavailable', 'message') : found('imap.no', 'source');
     default:
       return undefined;
   }
 }
 
-function byPop3({ message }: Seen): Finding | undefined {
+function byPop3({ message }: ErrorFields): Finding | undefined {
   const code = /^(?:-ERR )?\[([A-Z]+(?:[-/][A-Z]+)?)\] /.exec(message)?.[1];
   return lookUp(POP3, code, 'message', 'message');
 }

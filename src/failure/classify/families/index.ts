@@ -1,5 +1,5 @@
-import { SORTS, type Sort } from '../seen.ts';
-import type { Answer, Family, Table } from '../verdict.ts';
+import { SORTS, type Sort } from '../error-fields.ts';
+import type { Answer, Family, Table } from '../meaning.ts';
 import { abort } from './abort.ts';
 import { aws } from './aws.ts';
 import { azure } from './azure.ts';
@@ -27,7 +27,7 @@ import { sqlite } from './sqlite.ts';
 import { system } from './system.ts';
 import { tokens, validators } from './validators.ts';
 
-/** Every family, in the order in which `sense` is called. If two tables have the same code, the earlier one wins. */
+/** Every family, in the order in which `recognise` is called. If two tables have the same code, the earlier one wins. */
 export const FAMILIES: readonly Family[] = [
   ...[processes, system, network, mysql, postgres, prisma, sqlite, mssql, mongodb, redis, databases],
   ...[aws, azure, grpc, smtp, imap, files, kafka, amqp, nats, slack, chat, meta, graphql, browsers],
@@ -60,12 +60,12 @@ export const CODES = joined('codes');
 export const VAGUE_CODES = joined('vagueCodes');
 export const NAMES = joined('names');
 
-const ASKED: readonly Sort[] = ['coded', 'numbered', 'bare'];
+const DEFAULT_SORTS: readonly Sort[] = ['coded', 'numbered', 'bare'];
 
-/** The families with a `sense`, by the sorts of errors for which it is called. */
-export const SENSES = Object.fromEntries(
+/** The families with a `recognise`, by the sorts of errors for which it is called. */
+export const RECOGNISERS = Object.fromEntries(
   SORTS.map((sort) => [
     sort,
-    FAMILIES.filter(({ sense, asked = ASKED }) => sense !== undefined && asked.includes(sort)),
+    FAMILIES.filter(({ recognise, sorts = DEFAULT_SORTS }) => recognise !== undefined && sorts.includes(sort)),
   ]),
 ) as unknown as Readonly<Record<Sort, readonly Family[]>>;

@@ -1,4 +1,4 @@
-import { type Family, found, type Table } from '../verdict.ts';
+import { type Family, found, type Table } from '../meaning.ts';
 
 /** Rate limiters, circuit breakers, bulkheads and locks inside the program. */
 const NAMES: Table = {
@@ -20,7 +20,7 @@ const NAMES: Table = {
 
 export const limits: Family = {
   name: 'limits',
-  asked: ['bare'],
+  sorts: ['bare'],
   codes: {
     ERATELIMIT: 'throttled',
     RATE_LIMITED: 'throttled',
@@ -30,15 +30,15 @@ export const limits: Family = {
     E_ALREADY_LOCKED: 'db.locked',
   },
   names: NAMES,
-  sense(seen) {
+  recognise(fields) {
     // rate-limiter-flexible throws its result object.
-    if (seen.number('msBeforeNext') !== undefined && seen.get('remainingPoints') !== undefined) {
+    if (fields.number('msBeforeNext') !== undefined && fields.get('remainingPoints') !== undefined) {
       return found('throttled', 'msBeforeNext');
     }
-    if (seen.get('isBrokenCircuitError') === true)
+    if (fields.get('isBrokenCircuitError') === true)
       return found({ reason: 'api.unavailable', ambiguous: false }, 'isBrokenCircuitError');
-    if (seen.get('isBulkheadRejectedError') === true) return found('resource.limit', 'isBulkheadRejectedError');
-    if (seen.get('isTaskCancelledError') === true) return found('abort', 'isTaskCancelledError', 'hint');
+    if (fields.get('isBulkheadRejectedError') === true) return found('resource.limit', 'isBulkheadRejectedError');
+    if (fields.get('isTaskCancelledError') === true) return found('abort', 'isTaskCancelledError', 'hint');
     return undefined;
   },
 };

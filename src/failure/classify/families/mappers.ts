@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 import { answerFor } from './postgres.ts';
 
 /** Prisma's codes (P1 engine and connection, P2 queries, P3 migrations, P5 and P6 Accelerate). */
@@ -135,16 +135,16 @@ const NAMES: Table = {
   TransactionRollbackError: 'db.transaction',
 };
 
-export const prisma: Family = { name: 'prisma', vendorNames: PRISMA_NAMES, sense: byPrisma };
+export const prisma: Family = { name: 'prisma', vendorNames: PRISMA_NAMES, recognise: byPrisma };
 
-function byPrisma(seen: Seen): Finding | undefined {
-  const code = seen.code ?? seen.get('errorCode');
-  const field = seen.code === undefined ? 'errorCode' : 'code';
-  if (code === 'P2010') return byRawQuery(seen);
+function byPrisma(fields: ErrorFields): Finding | undefined {
+  const code = fields.code ?? fields.get('errorCode');
+  const field = fields.code === undefined ? 'errorCode' : 'code';
+  if (code === 'P2010') return byRawQuery(fields);
   if (typeof code === 'string' && /^P[1-6]\d{3}$/.test(code))
     return lookUp(PRISMA, code, field) ?? found('unknown', field);
-  if (seen.name !== 'PrismaClientInitializationError') return undefined;
-  return found(/Authentication failed/.test(seen.message) ? 'auth.invalid' : 'db.connection unknown', 'name', 'hint');
+  if (fields.name !== 'PrismaClientInitializationError') return undefined;
+  return found(/Authentication failed/.test(fields.message) ? 'auth.invalid' : 'db.connection unknown', 'name', 'hint');
 }
 
 /** Names that say less than the driver's error that they wrap. */
@@ -163,8 +163,8 @@ const VAGUE: Table = {
 };
 
 /** A raw query of Prisma, which also has the database's own code. */
-function byRawQuery(seen: Seen): Finding {
-  const state = seen.in('meta', 'code');
+function byRawQuery(fields: ErrorFields): Finding {
+  const state = fields.in('meta', 'code');
   const answer = typeof state === 'string' && state.length === 5 ? answerFor(state) : undefined;
   return answer === undefined ? found('db.schema unknown', 'code') : found(answer, 'meta.code');
 }

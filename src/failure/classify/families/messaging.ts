@@ -1,6 +1,6 @@
 import { readNumber } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Kafka's errors, by the names of kafkajs and node-rdkafka. */
 const KAFKA: Table = {
@@ -189,51 +189,55 @@ const MQTT: Table = {
   159: 'throttled',
 };
 
-export const kafka: Family = { name: 'kafka', names: KAFKA_NAMES, sense: byKafka };
+export const kafka: Family = { name: 'kafka', names: KAFKA_NAMES, recognise: byKafka };
 
-function byKafka(seen: Seen): Finding | undefined {
-  if (seen.name.startsWith('KafkaJS')) {
-    const typed = lookUp(KAFKA, seen.get('type'), 'type');
+function byKafka(fields: ErrorFields): Finding | undefined {
+  if (fields.name.startsWith('KafkaJS')) {
+    const typed = lookUp(KAFKA, fields.get('type'), 'type');
     if (typed) return typed;
     // Without a cause it is about invalid arguments. With a cause it wraps any error that kafkajs does not retry.
-    if (seen.name === 'KafkaJSNonRetriableError' && seen.get('cause') == null && seen.get('originalError') == null)
+    if (
+      fields.name === 'KafkaJSNonRetriableError' &&
+      fields.get('cause') == null &&
+      fields.get('originalError') == null
+    )
       return found('explicit.permanent', 'name');
-    return seen.name === 'KafkaJSSASLAuthenticationError' ? found('auth.invalid', 'name') : undefined;
+    return fields.name === 'KafkaJSSASLAuthenticationError' ? found('auth.invalid', 'name') : undefined;
   }
   // node-rdkafka's LibrdKafkaError.
-  const origin = seen.get('origin');
-  return origin === 'local' || origin === 'kafka' || seen.is('LibrdKafkaError')
-    ? lookUp(RDKAFKA, seen.code, 'code')
+  const origin = fields.get('origin');
+  return origin === 'local' || origin === 'kafka' || fields.is('LibrdKafkaError')
+    ? lookUp(RDKAFKA, fields.code, 'code')
     : undefined;
 }
 
 export const amqp: Family = {
   name: 'amqp',
-  asked: ['numbered', 'bare'],
-  sense: byAmqp,
+  sorts: ['numbered', 'bare'],
+  recognise: byAmqp,
   names: { IllegalOperationError: 'net.closed_client' },
 };
 
-function byAmqp(seen: Seen): Finding | undefined {
-  const said = /\b(\d{3}) \(([A-Z]+(?:-[A-Z]+)+)\) with message\b/.exec(seen.message);
-  if (said === null && seen.get('methodId') === undefined) return undefined;
-  if (seen.message.startsWith('Handshake terminated'))
+function byAmqp(fields: ErrorFields): Finding | undefined {
+  const said = /\b(\d{3}) \(([A-Z]+(?:-[A-Z]+)+)\) with message\b/.exec(fields.message);
+  if (said === null && fields.get('methodId') === undefined) return undefined;
+  if (fields.message.startsWith('Handshake terminated'))
     return found(said?.[1] === '403' ? 'auth.invalid' : 'mq.rejected', 'message');
-  const number = seen.number('code') ?? (said === null ? undefined : Number(said[1]));
+  const number = fields.number('code') ?? (said === null ? undefined : Number(said[1]));
   // 406 is also sent for a message that was not acknowledged in time, not only for a queue that was declared differently.
   return lookUp(AMQP, number, 'code');
 }
 
-export const nats: Family = { name: 'nats', vendorNames: NATS_NAMES, sense: byNats };
+export const nats: Family = { name: 'nats', vendorNames: NATS_NAMES, recognise: byNats };
 
-function byNats(seen: Seen): Finding | undefined {
-  if (seen.is('NatsError')) return lookUp(NATS, seen.code, 'code');
-  if (seen.is('JetStreamApiError')) {
-    const status = readNumber(seen.get('error'), 'code') ?? seen.number('code');
+function byNats(fields: ErrorFields): Finding | undefined {
+  if (fields.is('NatsError')) return lookUp(NATS, fields.code, 'code');
+  if (fields.is('JetStreamApiError')) {
+    const status = readNumber(fields.get('error'), 'code') ?? fields.number('code');
     return status === 503 ? found('mq.unavailable', 'code') : status === 404 ? found('not_found', 'code') : undefined;
   }
   // mqtt.js gives the broker's number.
-  if (typeof seen.code === 'number' && /^Connection refused: /.test(seen.text('message') ?? ''))
-    return lookUp(MQTT, seen.code, 'code');
+  if (typeof fields.code === 'number' && /^Connection refused: /.test(fields.text('message') ?? ''))
+    return lookUp(MQTT, fields.code, 'code');
   return undefined;
 }

@@ -1,6 +1,6 @@
 import { read } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Codes of the MongoDB server. 13 is a missing permission here and an internal error in gRPC. */
 const NUMBERS: Table = {
@@ -129,37 +129,42 @@ const NAMES: Table = {
   MongooseBulkWriteError: 'db.data',
 };
 
-export const mongodb: Family = { name: 'mongodb', asked: ['numbered', 'bare'], vendorNames: NAMES, sense: byNumber };
+export const mongodb: Family = {
+  name: 'mongodb',
+  sorts: ['numbered', 'bare'],
+  vendorNames: NAMES,
+  recognise: byNumber,
+};
 
-function byNumber(seen: Seen): Finding | undefined {
-  if (!isMongo(seen)) return undefined;
-  const labels = seen.get('errorLabelSet') ?? seen.get('errorLabels');
-  const known = lookUp(NUMBERS, seen.code, 'code');
-  if (known && known.verdict.reason !== 'db.internal') {
+function byNumber(fields: ErrorFields): Finding | undefined {
+  if (!isMongo(fields)) return undefined;
+  const labels = fields.get('errorLabelSet') ?? fields.get('errorLabels');
+  const known = lookUp(NUMBERS, fields.code, 'code');
+  if (known && known.meaning.reason !== 'db.internal') {
     return hasLabel(labels, 'UnknownTransactionCommitResult')
-      ? { ...known, verdict: { ...known.verdict, ambiguous: true } }
+      ? { ...known, meaning: { ...known.meaning, ambiguous: true } }
       : known;
   }
-  if (hasLabel(labels, 'TransientTransactionError') && typeof seen.code === 'number')
+  if (hasLabel(labels, 'TransientTransactionError') && typeof fields.code === 'number')
     return found('db.serialization', 'errorLabels');
-  if (hasLabel(labels, 'RetryableWriteError') && typeof seen.code === 'number')
+  if (hasLabel(labels, 'RetryableWriteError') && typeof fields.code === 'number')
     return found('db.unavailable', 'errorLabels');
-  if (/^MongoNetwork/.test(seen.name) && seen.get('beforeHandshake') === true) {
+  if (/^MongoNetwork/.test(fields.name) && fields.get('beforeHandshake') === true) {
     return found({ reason: 'db.connection', ambiguous: false }, 'name');
   }
   // No server could be selected, so nothing was sent.
-  if (seen.name === 'MongoServerSelectionError' || seen.name === 'MongooseServerSelectionError') {
+  if (fields.name === 'MongoServerSelectionError' || fields.name === 'MongooseServerSelectionError') {
     return found({ reason: 'db.connection', ambiguous: false }, 'name');
   }
   return known;
 }
 
-function isMongo(seen: Seen): boolean {
+function isMongo(fields: ErrorFields): boolean {
   return (
-    /^Mongo/.test(seen.name) ||
-    /^Mongo/.test(seen.class) ||
-    seen.get('codeName') !== undefined ||
-    seen.text('errmsg') !== undefined
+    /^Mongo/.test(fields.name) ||
+    /^Mongo/.test(fields.class) ||
+    fields.get('codeName') !== undefined ||
+    fields.text('errmsg') !== undefined
   );
 }
 

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, lookUp, type Table } from '../meaning.ts';
 
 /** Error numbers of SQL Server and Azure SQL. 1205 is a deadlock here and a lock wait in MySQL. */
 const NUMBERS: Table = {
@@ -114,19 +114,19 @@ const CODES: Table = {
 
 const CLASSES = ['RequestError', 'ConnectionError', 'TransactionError', 'PreparedStatementError'];
 
-export const mssql: Family = { name: 'mssql', codes: CODES, sense: byNumber };
+export const mssql: Family = { name: 'mssql', codes: CODES, recognise: byNumber };
 
-function byNumber(seen: Seen): Finding | undefined {
-  const number = seen.number('number');
+function byNumber(fields: ErrorFields): Finding | undefined {
+  const number = fields.number('number');
   const fromServer =
     number !== undefined &&
-    (seen.get('state') !== undefined || seen.get('class') !== undefined || seen.get('serverName') !== undefined);
+    (fields.get('state') !== undefined || fields.get('class') !== undefined || fields.get('serverName') !== undefined);
   if (fromServer) return lookUp(NUMBERS, number, 'number');
   // The time limit of a request. c-ares uses the same code for a name that was not resolved in time.
-  if (seen.code !== 'ETIMEOUT' || seen.syscall !== '' || !seen.is(...CLASSES)) return undefined;
+  if (fields.code !== 'ETIMEOUT' || fields.syscall !== '' || !fields.is(...CLASSES)) return undefined;
   return lookUp(
-    { ETIMEOUT: seen.is('ConnectionError') ? { reason: 'db.connection', ambiguous: false } : 'db.timeout' },
-    seen.code,
+    { ETIMEOUT: fields.is('ConnectionError') ? { reason: 'db.connection', ambiguous: false } : 'db.timeout' },
+    fields.code,
     'code',
   );
 }

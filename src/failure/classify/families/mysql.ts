@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 import { answerFor } from './postgres.ts';
 
 /** Error numbers of MySQL and MariaDB. */
@@ -126,16 +126,16 @@ const CODES: Table = {
   ER_ACCESS_DENIED_ERROR: 'auth.invalid',
 };
 
-export const mysql: Family = { name: 'mysql', vendorCodes: CODES, sense: byNumber };
+export const mysql: Family = { name: 'mysql', vendorCodes: CODES, recognise: byNumber };
 
-function byNumber(seen: Seen): Finding | undefined {
-  const state = seen.get('sqlState');
-  const coded = typeof seen.code === 'string' && seen.code.startsWith('ER_');
+function byNumber(fields: ErrorFields): Finding | undefined {
+  const state = fields.get('sqlState');
+  const coded = typeof fields.code === 'string' && fields.code.startsWith('ER_');
   if (typeof state !== 'string' && !coded) return undefined;
-  const errno = seen.number('errno');
+  const errno = fields.number('errno');
   const byErrno = lookUp(NUMBERS, errno, 'errno');
   if (byErrno) return byErrno;
-  if (coded && Object.hasOwn(CODES, seen.code as string)) return undefined;
+  if (coded && Object.hasOwn(CODES, fields.code as string)) return undefined;
   const answer = typeof state === 'string' ? answerFor(state.replace('#', '')) : undefined;
   return answer === undefined ? undefined : found(answer, 'sqlState');
 }

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** DNS errors of getaddrinfo and c-ares. ETIMEOUT (not ETIMEDOUT) is from c-ares. */
 const DNS: Table = {
@@ -96,14 +96,14 @@ const HTTP2: Table = {
 
 export const network: Family = {
   name: 'network',
-  asked: ['system', 'coded'],
+  sorts: ['system', 'coded'],
   codes: { ...DNS, ...CERTIFICATES, ...HTTP },
   // The session ended while the request was pending. The cause says why.
   vagueCodes: { ERR_HTTP2_STREAM_CANCEL: 'abort' },
-  sense: byPrefix,
+  recognise: byPrefix,
 };
 
-function byPrefix({ code, message }: Seen): Finding | undefined {
+function byPrefix({ code, message }: ErrorFields): Finding | undefined {
   if (typeof code !== 'string' || code.length < 5) return undefined;
   // The response cannot be read, so the server had the request.
   if (code.startsWith('HPE_'))

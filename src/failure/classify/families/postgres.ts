@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Family, type Finding, found, type Table } from '../meaning.ts';
 
 /** SQLSTATEs whose meaning differs from that of their class. */
 const SQLSTATES: Table = {
@@ -115,7 +115,7 @@ export const postgres: Family = {
     MAX_PARAMETERS_EXCEEDED: 'too_large',
     NOT_TAGGED_CALL: 'code.bug',
   },
-  sense: bySqlState,
+  recognise: bySqlState,
 };
 
 /** SQLSTATEs that poolers use for other failures, so that only the message says what happened. */
@@ -150,16 +150,17 @@ function byPoolerWords(message: string): Answer | undefined {
   return POOLERS.find(([text]) => text.test(message))?.[1];
 }
 
-function bySqlState(seen: Seen): Finding | undefined {
-  const { code } = seen;
-  if (typeof code === 'string' && isSqlState(code) && isFromDatabase(seen, code)) {
-    const byText = VAGUE_STATES.test(code) ? byPoolerWords(seen.message) : undefined;
+function bySqlState(fields: ErrorFields): Finding | undefined {
+  const { code } = fields;
+  if (typeof code === 'string' && isSqlState(code) && isFromDatabase(fields, code)) {
+    const byText = VAGUE_STATES.test(code) ? byPoolerWords(fields.message) : undefined;
     if (byText !== undefined) return found(byText, 'message', 'code');
     const answer = answerFor(code);
     if (answer !== undefined) return found(answer, 'code');
   }
-  const state = seen.get('sqlState') ?? seen.get('sqlstate') ?? seen.get('SQLSTATE');
-  if (typeof state !== 'string' || typeof seen.code === 'string' || seen.get('errno') !== undefined) return undefined;
+  const state = fields.get('sqlState') ?? fields.get('sqlstate') ?? fields.get('SQLSTATE');
+  if (typeof state !== 'string' || typeof fields.code === 'string' || fields.get('errno') !== undefined)
+    return undefined;
   const answer = answerFor(state);
   return answer && found(answer, 'sqlState');
 }
@@ -174,8 +175,8 @@ function isSqlState(code: string): boolean {
   return code.length === 5 && /^(?=.*\d|XX)[0-9A-Z]{5}$/.test(code) && !/^P[1-9]\d{3}$/.test(code) && code !== 'E2BIG';
 }
 
-function isFromDatabase(seen: Seen, code: string): boolean {
-  if (seen.is('PostgresError', 'DatabaseError', 'PostgrestError', 'error')) return true;
-  if (SIGNS.some((sign) => seen.get(sign) !== undefined)) return true;
+function isFromDatabase(fields: ErrorFields, code: string): boolean {
+  if (fields.is('PostgresError', 'DatabaseError', 'PostgrestError', 'error')) return true;
+  if (SIGNS.some((sign) => fields.get(sign) !== undefined)) return true;
   return /\d/.test(code) && /[A-Z]/.test(code) && Object.hasOwn(SQLSTATES, code);
 }

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, type Table } from '../meaning.ts';
 
 /** Node's codes for bugs in the program. */
 const CODES: Table = {
@@ -63,13 +63,13 @@ const CLASSES: Table = {
 
 export const programming: Family = {
   name: 'programming',
-  asked: ['coded', 'system'],
+  sorts: ['coded', 'system'],
   codes: CODES,
-  sense: byPrefix,
+  recognise: byPrefix,
 };
 
 /** Node's errors about invalid arguments and cryptography, and those of csv-parse. */
-function byPrefix({ code }: Seen): Finding | undefined {
+function byPrefix({ code }: ErrorFields): Finding | undefined {
   if (typeof code !== 'string') return undefined;
   if (code.startsWith('CSV_'))
     return found(/^CSV_(?:INVALID_OPTION|OPTION_)/.test(code) ? 'code.bug' : 'data.parse', 'code');
@@ -87,8 +87,8 @@ function byPrefix({ code }: Seen): Finding | undefined {
 }
 
 /** Recognises an error by its class if nothing else did. */
-export function byClass(seen: Seen): Finding | undefined {
-  const name = Object.hasOwn(CLASSES, seen.name) ? seen.name : seen.class;
+export function byClass(fields: ErrorFields): Finding | undefined {
+  const name = Object.hasOwn(CLASSES, fields.name) ? fields.name : fields.class;
   const answer = Object.hasOwn(CLASSES, name) ? CLASSES[name] : undefined;
   return answer && found(answer, 'name', 'class');
 }

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** The first word of an error reply of Redis, Valkey and their clusters. */
 const WORDS: Table = {
@@ -70,19 +70,19 @@ const ERRORS: readonly (readonly [RegExp, Parameters<typeof found>[0]])[] = [
   [/^ERR (?:Error running script|Error compiling script|user_script)/i, 'db.schema'],
 ];
 
-export const redis: Family = { name: 'redis', asked: ['coded', 'bare'], names: NAMES, sense: byFirstWord };
+export const redis: Family = { name: 'redis', sorts: ['coded', 'bare'], names: NAMES, recognise: byFirstWord };
 
-function byFirstWord(seen: Seen): Finding | undefined {
-  if (!isReply(seen)) return undefined;
-  const word = /^-?([A-Z]{3,20})(?=[ :]|$)/.exec(seen.message)?.[1];
+function byFirstWord(fields: ErrorFields): Finding | undefined {
+  if (!isReply(fields)) return undefined;
+  const word = /^-?([A-Z]{3,20})(?=[ :]|$)/.exec(fields.message)?.[1];
   if (word === undefined) return undefined;
   if (word !== 'ERR') return lookUp(WORDS, word, 'message');
-  const answer = ERRORS.find(([text]) => text.test(seen.message))?.[1];
+  const answer = ERRORS.find(([text]) => text.test(fields.message))?.[1];
   return answer === undefined ? found('db.schema unknown', 'message', 'hint') : found(answer, 'message');
 }
 
-function isReply(seen: Seen): boolean {
-  return seen.is('ReplyError', 'ErrorReply', 'SimpleError', 'BlobError', 'AbortError')
-    ? seen.name !== 'AbortError' || seen.get('command') !== undefined
-    : seen.get('command') !== undefined && /^[A-Z]{3,20} /.test(seen.message);
+function isReply(fields: ErrorFields): boolean {
+  return fields.is('ReplyError', 'ErrorReply', 'SimpleError', 'BlobError', 'AbortError')
+    ? fields.name !== 'AbortError' || fields.get('command') !== undefined
+    : fields.get('command') !== undefined && /^[A-Z]{3,20} /.test(fields.message);
 }

@@ -1,7 +1,7 @@
 import { read, readNumber, readText } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
+import type { ErrorFields } from '../error-fields.ts';
 import { byStatus } from '../status-answers.ts';
-import { type Family, type Finding, found, kindOf, lookUp, type Table } from '../verdict.ts';
+import { type Family, type Finding, found, kindOf, lookUp, type Table } from '../meaning.ts';
 
 /** OAuth 2 (RFC 6749, 6750, 8628): the body of a token request or of a refused call. */
 const OAUTH: Table = {
@@ -285,33 +285,33 @@ export const business: Family = { name: 'business', bodyCodes: BUSINESS };
 export const microsoft: Family = { name: 'microsoft', bodyCodes: MICROSOFT };
 export const search: Family = { name: 'search', bodyCodes: SEARCH };
 
-export const meta: Family = { name: 'meta', asked: ['answered'], sense: byMeta };
+export const meta: Family = { name: 'meta', sorts: ['answered'], recognise: byMeta };
 
-function byMeta(seen: Seen): Finding | undefined {
-  if (seen.status === undefined) return undefined;
-  const error = read(seen.body, 'error');
+function byMeta(fields: ErrorFields): Finding | undefined {
+  if (fields.status === undefined) return undefined;
+  const error = read(fields.body, 'error');
   const code = readNumber(error, 'code');
   if (code === undefined || (read(error, 'fbtrace_id') === undefined && readText(error, 'type') !== 'OAuthException'))
     return undefined;
   const known = lookUp(META, code, 'error.code');
-  if (read(error, 'is_transient') !== true || (known && kindOf(known.verdict) !== 'permanent')) return known;
+  if (read(error, 'is_transient') !== true || (known && kindOf(known.meaning) !== 'permanent')) return known;
   return found('api.unavailable', 'error.is_transient');
 }
 
 export const slack: Family = {
   name: 'slack',
-  asked: ['coded', 'bare'],
+  sorts: ['coded', 'bare'],
   vendorCodes: {
     slack_webapi_rate_limited_error: 'http.429',
   },
   vagueCodes: { slack_webhook_request_error: 'net.failed', slack_webapi_request_error: 'net.failed' },
   vendorNames: { WebAPIRateLimitedError: 'http.429' },
-  sense: bySlack,
+  recognise: bySlack,
 };
 
-function bySlack(seen: Seen): Finding | undefined {
-  if (seen.in('data', 'ok') !== false) return undefined;
-  const error = seen.in('data', 'error');
+function bySlack(fields: ErrorFields): Finding | undefined {
+  if (fields.in('data', 'ok') !== false) return undefined;
+  const error = fields.in('data', 'error');
   return lookUp(SLACK, error, 'data.error') ?? (typeof error === 'string' ? bySuffix(error) : undefined);
 }
 
@@ -324,11 +324,11 @@ function bySuffix(error: string): Finding {
   return found('unknown', 'data.error');
 }
 
-export const graphql: Family = { name: 'graphql', sense: byGraphql };
+export const graphql: Family = { name: 'graphql', recognise: byGraphql };
 
 /** Errors in a response with a status of success, in errors of graphql-request, Octokit, urql and Apollo. */
-function byGraphql(seen: Seen): Finding | undefined {
-  const list = listOf(seen);
+function byGraphql(fields: ErrorFields): Finding | undefined {
+  const list = listOf(fields);
   if (list === undefined) return undefined;
   const first = read(list, 0);
   if (typeof read(first, 'message') !== 'string') return undefined;
@@ -340,22 +340,22 @@ function byGraphql(seen: Seen): Finding | undefined {
       lookUp(GRAPHQL, code.toUpperCase(), 'errors.0.extensions.code');
     if (known) return known;
   }
-  return /^Syntax Error: /.test(seen.message)
+  return /^Syntax Error: /.test(fields.message)
     ? found('validation', 'message')
     : found('graphql.error', 'errors', 'hint');
 }
 
-function listOf(seen: Seen): unknown {
-  const { status } = seen;
+function listOf(fields: ErrorFields): unknown {
+  const { status } = fields;
   if (status !== undefined) return undefined;
-  const { response } = seen;
-  const own = seen.get('graphQLErrors');
+  const { response } = fields;
+  const own = fields.get('graphQLErrors');
   if (Array.isArray(own) && own.length > 0) return own;
   const shaped = response !== undefined && response !== null;
-  const inBody = shaped ? read(seen.body, 'errors') : undefined;
+  const inBody = shaped ? read(fields.body, 'errors') : undefined;
   if (Array.isArray(inBody) && inBody.length > 0) return inBody;
-  return seen.is('GraphQLError', 'GraphqlResponseError', 'CombinedGraphQLErrors')
-    ? (seen.get('errors') ?? [seen.value])
+  return fields.is('GraphQLError', 'GraphqlResponseError', 'CombinedGraphQLErrors')
+    ? (fields.get('errors') ?? [fields.value])
     : undefined;
 }
 
@@ -415,17 +415,23 @@ const TWILIO: Table = {
 
 export const chat: Family = {
   name: 'chat',
-  asked: ['answered', 'numbered', 'bare'],
-  sense(seen) {
-    if (seen.get('timeToReset') !== undefined && seen.get('retryAfter') !== undefined)
+  sorts: ['answered', 'numbered', 'bare'],
+  recognise(fields) {
+    if (fields.get('timeToReset') !== undefined && fields.get('retryAfter') !== undefined)
       return found('http.429', 'retryAfter');
     // Telegram's MTProto: `420 FLOOD`.
-    if (seen.text('errorMessage') !== undefined && typeof seen.code === 'number' && seen.code >= 300 && seen.code < 600)
-      return found(byStatus(seen.code), 'code');
-    if (seen.get('rawError') !== undefined) return lookUp(DISCORD, seen.code, 'code');
-    if (seen.get('moreInfo') !== undefined && typeof seen.code === 'number') return lookUp(TWILIO, seen.code, 'code');
+    if (
+      fields.text('errorMessage') !== undefined &&
+      typeof fields.code === 'number' &&
+      fields.code >= 300 &&
+      fields.code < 600
+    )
+      return found(byStatus(fields.code), 'code');
+    if (fields.get('rawError') !== undefined) return lookUp(DISCORD, fields.code, 'code');
+    if (fields.get('moreInfo') !== undefined && typeof fields.code === 'number')
+      return lookUp(TWILIO, fields.code, 'code');
     const description =
-      seen.text('description') ?? readText(seen.body, 'description') ?? readText(seen.response, 'description');
+      fields.text('description') ?? readText(fields.body, 'description') ?? readText(fields.response, 'description');
     if (description === undefined) return undefined;
     const answer = TELEGRAM.find(([text]) => text.test(description.slice(0, 512)))?.[1];
     return answer && found(answer, 'description');

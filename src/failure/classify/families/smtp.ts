@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Enhanced codes (RFC 3463) that say more than the reply code. */
 const ENHANCED: Table = {
@@ -67,18 +67,18 @@ const TOO_FAST =
 
 export const smtp: Family = {
   name: 'smtp',
-  asked: ['system', 'coded', 'numbered', 'bare'],
+  sorts: ['system', 'coded', 'numbered', 'bare'],
   codes: CODES,
   vagueCodes: VAGUE,
-  sense: byReply,
+  recognise: byReply,
 };
 
-function byReply(seen: Seen): Finding | undefined {
-  const reply = seen.number('responseCode');
-  if (reply === undefined) return byTimeLimit(seen) ?? byEmailJs(seen);
+function byReply(fields: ErrorFields): Finding | undefined {
+  const reply = fields.number('responseCode');
+  if (reply === undefined) return byTimeLimit(fields) ?? byEmailJs(fields);
   // STARTTLS was refused.
-  if (seen.code === 'ETLS' && reply >= 500) return found('tls.handshake', 'code');
-  const response = (seen.text('response') ?? seen.message).slice(0, 1_024);
+  if (fields.code === 'ETLS' && reply >= 500) return found('tls.handshake', 'code');
+  const response = (fields.text('response') ?? fields.message).slice(0, 1_024);
   return { ...found(byNumbers(reply, response), 'responseCode') };
 }
 
@@ -112,17 +112,17 @@ const EMAILJS: Table = {
   11: 'auth.invalid',
 };
 
-function byEmailJs(seen: Seen): Finding | undefined {
-  if (!seen.is('SMTPError')) return undefined;
-  const said = /^(\d{3})[ -](.*)/.exec((seen.text('smtp') ?? '').slice(0, 1_024));
+function byEmailJs(fields: ErrorFields): Finding | undefined {
+  if (!fields.is('SMTPError')) return undefined;
+  const said = /^(\d{3})[ -](.*)/.exec((fields.text('smtp') ?? '').slice(0, 1_024));
   if (said) return found(byNumbers(Number(said[1]), said[2] as string), 'smtp');
   // The login failed for another reason, which is in the previous error.
-  if (seen.code === 3 && seen.in('previous', 'smtp') !== undefined) return undefined;
-  return lookUp(EMAILJS, seen.code, 'code');
+  if (fields.code === 3 && fields.in('previous', 'smtp') !== undefined) return undefined;
+  return lookUp(EMAILJS, fields.code, 'code');
 }
 
 /** nodemailer says which of its time limits was reached. */
-function byTimeLimit(seen: Seen): Finding | undefined {
-  if (seen.get('timeoutType') !== undefined) return found({ reason: 'net.timeout', ambiguous: false }, 'timeoutType');
+function byTimeLimit(fields: ErrorFields): Finding | undefined {
+  if (fields.get('timeoutType') !== undefined) return found({ reason: 'net.timeout', ambiguous: false }, 'timeoutType');
   return undefined;
 }

@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Answer, type Family, type Finding, found, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Answer, type Family, type Finding, found, type Table } from '../meaning.ts';
 
 /** Result codes of SQLite, by number. The low eight bits of an extended code are its primary code. */
 const NUMBERS: Table = {
@@ -60,21 +60,21 @@ const NAMES: readonly (readonly [prefix: string, answer: Answer])[] = [
   ['ERROR', 'db.schema'],
 ];
 
-export const sqlite: Family = { name: 'sqlite', asked: ['coded'], sense: byResult };
+export const sqlite: Family = { name: 'sqlite', sorts: ['coded'], recognise: byResult };
 
-function byResult(seen: Seen): Finding | undefined {
-  const { code } = seen;
+function byResult(fields: ErrorFields): Finding | undefined {
+  const { code } = fields;
   if (typeof code !== 'string') return undefined;
   if (code.startsWith('SQLITE_')) {
     // node-sqlite3 gives only the primary code; the message names the constraint.
-    if (code === 'SQLITE_CONSTRAINT' && /\b(?:UNIQUE|PRIMARY KEY) constraint failed/.test(seen.message)) {
+    if (code === 'SQLITE_CONSTRAINT' && /\b(?:UNIQUE|PRIMARY KEY) constraint failed/.test(fields.message)) {
       return found('db.unique', 'message');
     }
     const answer = NAMES.find(([prefix]) => code.startsWith(prefix, 'SQLITE_'.length))?.[1];
     return answer === undefined ? undefined : found(answer, 'code');
   }
   if (code !== 'ERR_SQLITE_ERROR') return undefined;
-  const number = seen.number('errcode') ?? 1;
+  const number = fields.number('errcode') ?? 1;
   const answer = NUMBERS[number] ?? NUMBERS[number & 0xff];
   return answer === undefined ? undefined : found(answer, 'errcode');
 }

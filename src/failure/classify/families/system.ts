@@ -1,5 +1,5 @@
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Node's codes for system errors of Linux, macOS and Windows. */
 const CODES: Table = {
@@ -126,19 +126,19 @@ const WINDOWS_PATH = /^(?:[A-Za-z]:[\\/]|\\\\)/;
 
 export const system: Family = {
   name: 'system',
-  asked: ['system', 'coded'],
+  sorts: ['system', 'coded'],
   codes: CODES,
-  sense: byCall,
+  recognise: byCall,
 };
 
 /** Codes whose meaning depends on the call or the platform. */
-function byCall(seen: Seen): Finding | undefined {
-  const { code, syscall } = seen;
+function byCall(fields: ErrorFields): Finding | undefined {
+  const { code, syscall } = fields;
   if (typeof code !== 'string') return undefined;
-  if (code === 'EPROTO') return byOpenSsl(seen);
-  if (code === 'ECONNRESET' && seen.message.startsWith('Client network socket disconnected before secure TLS'))
+  if (code === 'EPROTO') return byOpenSsl(fields);
+  if (code === 'ECONNRESET' && fields.message.startsWith('Client network socket disconnected before secure TLS'))
     return found({ reason: 'net.reset', ambiguous: false }, 'message', 'code');
-  if (syscall === '') return byHelper(seen);
+  if (syscall === '') return byHelper(fields);
   if (syscall.startsWith('spawn') || syscall === 'execve' || syscall === 'posix_spawn')
     return lookUp(AT_SPAWN, code, 'code');
   if (syscall === 'connect') {
@@ -146,29 +146,29 @@ function byCall(seen: Seen): Finding | undefined {
     if (atConnect) return atConnect;
   }
   if (SOCKET_CALLS.includes(syscall)) return lookUp(AT_SOCKET, code, 'code');
-  if (WINDOWS_CALLS.includes(syscall) && Object.hasOwn(ON_WINDOWS, code) && isWindows(seen))
+  if (WINDOWS_CALLS.includes(syscall) && Object.hasOwn(ON_WINDOWS, code) && isWindows(fields))
     return lookUp(ON_WINDOWS, code, 'code');
   return undefined;
 }
 
 /** Node gives all errors of OpenSSL the same code, so the message decides. `syscall` may be absent: some clients copy only the code. */
-function byOpenSsl({ message }: Seen): Finding | undefined {
+function byOpenSsl({ message }: ErrorFields): Finding | undefined {
   if (!message.includes('SSL routines')) return undefined;
   // Alert 80 is an internal error of the other side, so it may be transient.
   return found(message.includes('alert internal error') ? 'tls.handshake transient' : 'tls.handshake', 'code');
 }
 
 /** opossum and other libraries use codes of the system for their own errors. */
-function byHelper({ code, message }: Seen): Finding | undefined {
+function byHelper({ code, message }: ErrorFields): Finding | undefined {
   if (code === 'ETIMEDOUT' && /^Timed out after \d+ ?ms$/.test(message)) return found('timeout', 'message');
   if (code === 'ESHUTDOWN' && message === 'The circuit has been shutdown.')
     return found('net.closed_client', 'message');
   return undefined;
 }
 
-function isWindows(seen: Seen): boolean {
-  const errno = seen.number('errno');
+function isWindows(fields: ErrorFields): boolean {
+  const errno = fields.number('errno');
   if (errno !== undefined) return errno <= WINDOWS_ERRNO;
-  const path = seen.get('path');
+  const path = fields.get('path');
   return typeof path === 'string' && WINDOWS_PATH.test(path.slice(0, 3));
 }

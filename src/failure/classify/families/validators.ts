@@ -1,6 +1,6 @@
 import { read } from '../inspect.ts';
-import type { Seen } from '../seen.ts';
-import { type Family, type Finding, found, type Table } from '../verdict.ts';
+import type { ErrorFields } from '../error-fields.ts';
+import { type Family, type Finding, found, type Table } from '../meaning.ts';
 
 const NAMES: Table = {
   ZodError: 'validation',
@@ -40,23 +40,23 @@ export const validators: Family = {
   },
   vendorCodes: { FST_ERR_VALIDATION: 'validation', FST_ERR_CTP_BODY_TOO_LARGE: 'too_large' },
   names: NAMES,
-  sense: byShape,
+  recognise: byShape,
 };
 
 /** Validators have no common class, but each has a list of what is wrong. */
-function byShape(seen: Seen): Finding | undefined {
+function byShape(fields: ErrorFields): Finding | undefined {
   // class-validator throws a list of these. Errors of nested objects are in `children`.
-  if (typeof seen.get('property') === 'string') {
-    const field = ['constraints', 'children'].find((name) => seen.get(name) !== undefined);
+  if (typeof fields.get('property') === 'string') {
+    const field = ['constraints', 'children'].find((name) => fields.get(name) !== undefined);
     if (field !== undefined) return found('validation', field);
   }
-  if (seen.is('ZodError', '$ZodError', 'ValiError')) return found('validation', 'name');
-  if (seen.get('isJoi') === true) return found('validation', 'isJoi');
-  if (!seen.is('ValidationError', 'Error', 'TypeError', 'AssertionError', 'StructError')) return undefined;
+  if (fields.is('ZodError', '$ZodError', 'ValiError')) return found('validation', 'name');
+  if (fields.get('isJoi') === true) return found('validation', 'isJoi');
+  if (!fields.is('ValidationError', 'Error', 'TypeError', 'AssertionError', 'StructError')) return undefined;
   // ajv: applications attach its errors or throw them.
-  if (seen.get('ajv') === true || isAjv(read(seen.get('errors'), 0))) return found('validation', 'errors');
-  if (!seen.is('ValidationError')) return undefined;
-  if (seen.status !== undefined) return undefined;
+  if (fields.get('ajv') === true || isAjv(read(fields.get('errors'), 0))) return found('validation', 'errors');
+  if (!fields.is('ValidationError')) return undefined;
+  if (fields.status !== undefined) return undefined;
   return found('validation', 'name');
 }
 

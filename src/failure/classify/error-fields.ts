@@ -16,7 +16,7 @@ export type Sort = (typeof SORTS)[number];
 const ABSENT = Symbol('not read yet');
 
 /** One error of a chain. It keeps what several families read, so that each property is read once. */
-export class Seen {
+export class ErrorFields {
   readonly value: unknown;
   readonly name: string;
   /** The name of its class. It differs from `name` if the library did not set that. */

@@ -1,14 +1,14 @@
 import type { FailureKind } from '../outcome.ts';
 import { REASONS, type Reason } from './reasons.ts';
-import type { Seen, Sort } from './seen.ts';
+import type { ErrorFields, Sort } from './error-fields.ts';
 
 /**
  * What a table says about a code. One of: a reason, whose kind is in `reasons.ts`; a reason and another kind, as in
- * `'quota.exhausted transient'`; a whole verdict.
+ * `'quota.exhausted transient'`; a whole meaning.
  */
-export type Answer = Reason | `${Reason} ${FailureKind}` | Verdict;
+export type Answer = Reason | `${Reason} ${FailureKind}` | Meaning;
 
-export interface Verdict {
+export interface Meaning {
   readonly reason: Reason;
   readonly kind?: FailureKind;
   readonly ambiguous?: boolean;
@@ -19,9 +19,9 @@ export interface Verdict {
 /** Codes or names, and what they mean. */
 export type Table = Readonly<Record<string, Answer>>;
 
-/** A verdict, and where its evidence was read. */
+/** A meaning, and where its evidence was read. */
 export interface Finding {
-  readonly verdict: Verdict;
+  readonly meaning: Meaning;
   /** The field that was read, such as `response.status`. */
   readonly field: string;
   /** How strong the evidence is. Default `code`. */
@@ -51,23 +51,23 @@ export interface Family {
   readonly vagueCodes?: Table;
   /** Names and classes that say little. The message and a cause that says more outrank them. */
   readonly names?: Table;
-  /** For which sorts of errors `sense` is called. Default: all but `answered` and `system`. */
-  readonly asked?: readonly Sort[];
+  /** For which sorts of errors `recognise` is called. Default: all but `answered` and `system`. */
+  readonly sorts?: readonly Sort[];
   /** Recognises one error by its fields, before any table is looked up. */
-  readonly sense?: (seen: Seen) => Finding | undefined;
+  readonly recognise?: (fields: ErrorFields) => Finding | undefined;
 }
 
-export function verdictOf(answer: Answer): Verdict {
+export function meaningOf(answer: Answer): Meaning {
   if (typeof answer !== 'string') return answer;
   const known = PARSED.get(answer);
   if (known) return known;
   const [reason, kind] = answer.split(' ') as [Reason, FailureKind?];
-  const verdict: Verdict = kind === undefined ? { reason } : { reason, kind };
-  PARSED.set(answer, verdict);
-  return verdict;
+  const meaning: Meaning = kind === undefined ? { reason } : { reason, kind };
+  PARSED.set(answer, meaning);
+  return meaning;
 }
 
-const PARSED = new Map<string, Verdict>();
+const PARSED = new Map<string, Meaning>();
 
 /** Looks up a code in a table. `field` is the field that has the code. */
 export function lookUp(table: Table, code: unknown, field: string, strength?: Strength): Finding | undefined {
@@ -76,10 +76,10 @@ export function lookUp(table: Table, code: unknown, field: string, strength?: St
 }
 
 export function found(answer: Answer, field: string, strength?: Strength): Finding {
-  return { verdict: verdictOf(answer), field, ...(strength !== undefined && { strength }) };
+  return { meaning: meaningOf(answer), field, ...(strength !== undefined && { strength }) };
 }
 
-/** The kind of a verdict: its own, else that of its reason. */
-export function kindOf(verdict: Verdict): FailureKind {
-  return verdict.kind ?? REASONS[verdict.reason].kind;
+/** The kind of a meaning: its own, else that of its reason. */
+export function kindOf(meaning: Meaning): FailureKind {
+  return meaning.kind ?? REASONS[meaning.reason].kind;
 }

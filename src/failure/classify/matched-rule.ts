@@ -11,7 +11,7 @@ export interface ClassifyContext {
 }
 
 /** The result of a rule that matched, and where it matched. */
-export interface Ruled {
+export interface MatchedRule {
   readonly says: Says;
   readonly name: string;
   readonly field: string;
@@ -19,7 +19,7 @@ export interface Ruled {
 }
 
 /** Tries the rules of an application, in their order, on the thrown value. */
-export type Rules = (tree: Node, context: ClassifyContext) => Ruled | undefined;
+export type Rules = (tree: Node, context: ClassifyContext) => MatchedRule | undefined;
 
 /** What a rule says about a failure, with its defaults filled in. */
 export interface Says {

@@ -6,7 +6,7 @@ import { REASONS, type Reason } from './classify/reasons.ts';
 import { FAILURE_KINDS, FAULTS, type FailureKind, type Fault, isReason } from './outcome.ts';
 
 /**
- * A handler throws a signal to say how its execution ended. Signals are recognised by a symbol, not by `instanceof`, so that two
+ * A handler throws or returns a signal to say how its execution ended. Signals are recognised by a symbol, not by `instanceof`, so that two
  * copies of the package in one process understand each other.
  */
 export const SIGNAL = Symbol.for('holdfast.signal');
@@ -126,6 +126,14 @@ function code(options: SignalOptions): { code?: string } {
 
 function wait(after: DurationInput | undefined): { after?: Milliseconds } {
   return after === undefined ? {} : { after: duration(after, 'after') };
+}
+
+/** What a handler may return or throw to say how its execution ended. */
+export type ReturnedSignal = PermanentFailure | NeedsManual | RetryLater | RateLimited | Failed;
+
+/** Whether a handler returned a signal. It then counts as thrown: as a result it would say that the task succeeded. */
+export function isSignal(returned: unknown): boolean {
+  return typeof returned === 'object' && returned !== null && parseSignal(returned) !== undefined;
 }
 
 /** The signal of an error. It is parsed, because an older or newer copy of the package may have made it. */

@@ -5,6 +5,7 @@ import { ClosedError, LeaseLostError, StateConflictError } from '../errors.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
+import { isSignal } from '../failure/signals.ts';
 import { decodeJson } from '../json.ts';
 import { refuseUnknown } from '../options.ts';
 import type { Claimed, Lease, TaskStore } from '../store/store.ts';
@@ -156,12 +157,13 @@ export class ManualClaim implements AsyncDisposable {
 
   /**
    * The work is done. A result that cannot be stored (see `PayloadError`) is left out, and the task's history says why; the task
-   * still succeeds.
+   * still succeeds. A signal such as `new NeedsManual()` is not a result: it acts as in `fail`.
    * @throws LeaseLostError if the claim was lost and another process has the task: the task is unchanged; StateConflictError if
    * it was settled before; StoreError if it could not be written: call it again.
    */
   async complete(result?: unknown): Promise<SettledClaim> {
     this.#refuseUnlessOpen('complete');
+    if (isSignal(result)) return this.#settle('complete', this.#outcomeOf(result));
     return this.#settle('complete', { kind: 'success' }, result);
   }
 
@@ -172,8 +174,7 @@ export class ManualClaim implements AsyncDisposable {
    */
   async fail(error: unknown): Promise<SettledClaim> {
     this.#refuseUnlessOpen('fail');
-    const { clock, outcomeOf } = this.#holder;
-    return this.#settle('fail', outcomeOf(error, { now: clock.now(), type: this.type }));
+    return this.#settle('fail', this.#outcomeOf(error));
   }
 
   /**
@@ -255,6 +256,11 @@ export class ManualClaim implements AsyncDisposable {
     this.#holder.letGo(this, saysSomething(outcome));
     if (this.#finished.kind === 'stale') throw new LeaseLostError(this.id, this.execution);
     return this.#finished;
+  }
+
+  #outcomeOf(error: unknown): Outcome {
+    const { clock, outcomeOf } = this.#holder;
+    return outcomeOf(error, { now: clock.now(), type: this.type });
   }
 
   #refuseUnlessOpen(verb: Verb): void {

@@ -11,7 +11,7 @@ import {
   type WholePolicy,
 } from '../failure/policy.ts';
 import { namedBy, presetFor, presets } from '../failure/presets.ts';
-import { Failed } from '../failure/signals.ts';
+import { Failed, type ReturnedSignal } from '../failure/signals.ts';
 import type { CarriedAsJson } from '../json-types.ts';
 import { type LimitOptions, parseLimits } from '../limits.ts';
 import type { Logger } from '../log.ts';
@@ -82,10 +82,10 @@ export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions 
   /** Any Standard Schema (zod, valibot, arktype): checked when enqueued, and again before it runs. */
   readonly input?: StandardSchemaV1<Given, Input>;
   /**
-   * Does the work. The execution ends when the returned promise settles. `unhandledRejections` of the worker says what happens if another
+   * Does the work. A signal such as `new NeedsManual()` acts alike whether it is thrown or returned. The execution ends when the returned promise settles. `unhandledRejections` of the worker says what happens if another
    * promise, which the handler neither returned nor awaited, rejects.
    */
-  run(input: Input, task: RunningTask): Result | Promise<Result>;
+  run(input: Input, task: RunningTask): Result | ReturnedSignal | Promise<Result | ReturnedSignal>;
   /**
    * Checks cheaply whether a source works. If a source is down, one task at a time tests it. With this function, such a task
    * starts only if the function does not throw and does not return false. It may take as long as the `timeout` of the type. It is

@@ -6,6 +6,7 @@ import type { RateLimit } from '../failure/classify/quotas.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
+import { isSignal } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
@@ -222,6 +223,7 @@ export class Execution implements Limited {
         const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
         let returned: unknown = ownedBy(owner, () => this.#definition.run(input, task));
         if (isThenable(returned)) returned = await returned;
+        if (isSignal(returned)) throw returned;
         judged = { outcome: { kind: 'success' }, returned };
       } else judged = this.#unhealthy(trouble);
     } catch (thrown) {
@@ -239,6 +241,7 @@ export class Execution implements Limited {
     let answer: unknown;
     try {
       answer = await ownedBy(owner, () => this.#definition.health?.(this.claimed.source, { signal }));
+      if (isSignal(answer)) throw answer;
     } catch (thrown) {
       const outcome = this.#outcomeOf(thrown);
       return outcome.kind === 'failure' ? outcome.failure.message : 'it threw';

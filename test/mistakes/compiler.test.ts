@@ -22,6 +22,7 @@ const RIGHT = [
   "holdfast.enqueue(coded, { at: '2026-01-01T00:00:00Z', n: '5' })",
   "holdfast.enqueue(trimmed, ' a ')",
   'holdfast.result(1, { task: coded }).then((day) => day.getDate)',
+  'holdfast.result(1, { task: perhaps }).then((result) => result.sum + 1)',
   'holdfast.enqueue(annotated, { tags: [1], tree: { children: [{ children: [] }] } })',
 ];
 
@@ -50,9 +51,10 @@ const day = z.codec(z.iso.datetime(), z.date(), { decode: (text) => new Date(tex
 const coded = defineTask('coded', { input: z.object({ at: day, n: z.coerce.number().default(1) }), run: ({ at, n }) => ({ getDate: at.getDate() + n }) });
 const dated = defineTask('dated', { run: () => new Date() });
 const trimmed = defineTask('trimmed', { input: z.string().transform((text) => text.trim().length), run: (length) => length + 1 });
+const perhaps = defineTask('perhaps', { run: async (n: number) => (n > 1 ? { sum: n } : n > 0 ? new Failed('Too few.') : new RetryLater('1m')) });
 interface Tree { readonly children: readonly Tree[] }
 const annotated = defineTask('annotated', { run: (input: { tags: readonly number[]; tree: Tree; note?: string }) => input.tags.length });
-export { annotated, coded, dated, order, run, sqlite, postgres, trimmed };
+export { annotated, coded, dated, order, perhaps, run, sqlite, postgres, trimmed };
 `;
 
 test('the compiler refuses what it can, and takes what is right', { timeout: 120_000 }, async () => {

@@ -2,9 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   defineTask,
+  Failed,
   type Logger,
+  NeedsManual,
   PermanentFailure,
   RateLimited,
+  RetryLater,
   type RunningTask,
   type WorkerEvent,
 } from '../../src/index.ts';
@@ -366,4 +369,45 @@ test('a log that throws harms no task', async () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 2, attempts: 1 });
   }
   expect(kit.events.filter(isStarted)).toHaveLength(6);
+});
+
+describe('a signal that is returned', () => {
+  const signals = [
+    new PermanentFailure('No such order.'),
+    new NeedsManual('Ask Anna.'),
+    new RetryLater('10m', 'Not yet.'),
+    new RateLimited('10m', 'Slow down.'),
+    new Failed('Not ready.', { reason: 'order.not_ready' }),
+  ];
+
+  test('acts as if it was thrown, in a handler and in a claim by hand', async () => {
+    const endOf = async (run: (signal: unknown) => unknown, complete = false) => {
+      const ends: unknown[] = [];
+      const source = (n: number) => `api-${n}`;
+      const work = defineTask('work', { source, retry: { jitter: 'none' }, run: (n: number) => run(signals[n]) });
+      const kit = await open({ tasks: [work], ...(complete && { worker: { types: [] } }) });
+      for (const n of signals.keys()) {
+        const { id } = await kit.holdfast.enqueue(work, n);
+        if (complete) await (await kit.holdfast.claim({ id }))?.complete(signals[n]);
+        else await kit.drain();
+        const { state, attempts, dueAt, reason, result } = await kit.holdfast.get(id);
+        ends.push({ state, attempts, dueAt, reason, result });
+      }
+      return ends;
+    };
+    const thrown = await endOf((signal) => {
+      throw signal;
+    });
+
+    expect(thrown).toMatchObject([
+      { state: 'dead' },
+      { state: 'needs_manual' },
+      { state: 'scheduled', attempts: 0 },
+      { state: 'scheduled', attempts: 0 },
+      { state: 'scheduled', attempts: 1 },
+    ]);
+    expect(await endOf((signal) => signal)).toEqual(thrown);
+    expect(await endOf(async (signal) => signal)).toEqual(thrown);
+    expect(await endOf(() => {}, true)).toEqual(thrown);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { defineTask, type Holdfast, type Task } from '../../src/index.ts';
+import { defineTask, Failed, type Holdfast, type Task } from '../../src/index.ts';
 import type { TestOptions } from '../../src/testing/index.ts';
 import { type Kit, useKits } from './scene.ts';
 
@@ -317,7 +317,7 @@ describe('the health of a source', () => {
       async health(source) {
         asked += 1;
         expect(source).toBe('api');
-        return healthy;
+        return healthy || new Failed('Still down.');
       },
     });
     api.failure = refused;

@@ -32,9 +32,9 @@ export {
   schedule,
 } from './failure/backoff.ts';
 export { classify } from './failure/classify/classify.ts';
+export type { ClassifyContext } from './failure/classify/matched-rule.ts';
 export { messageRules } from './failure/classify/message-rules.ts';
 export { REASONS, type Reason, type ReasonInfo } from './failure/classify/reasons.ts';
-export type { ClassifyContext } from './failure/classify/matched-rule.ts';
 export { type Classifier, type ClassifyRule, classifierFrom, type RuleMatch } from './failure/classify/rules.ts';
 export {
   type Because,

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { reasonsPage } from '../../scripts/reasons-page.mjs';
 import { describeBackoff } from '../../src/failure/backoff.ts';
 import { FAMILIES } from '../../src/failure/classify/families/index.ts';
+import { type Answer, meaningOf, type Table } from '../../src/failure/classify/meaning.ts';
 import { ENGINE_REASONS, REASONS } from '../../src/failure/classify/reasons.ts';
-import { type Answer, type Table, meaningOf } from '../../src/failure/classify/meaning.ts';
 import { FAILURE_KINDS, FAULTS, isReason } from '../../src/failure/outcome.ts';
 import { answerFor, standard } from '../../src/failure/policy.ts';
 

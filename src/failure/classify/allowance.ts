@@ -1,5 +1,5 @@
-import { read, readNumber } from './inspect.ts';
 import type { ErrorFields } from './error-fields.ts';
+import { read, readNumber } from './inspect.ts';
 
 /** A number in a sentence, not part of a date, time, version or path. */
 const NUMBER = String.raw`(\d{1,3}(?:,\d{3})+|\d{1,15})(?![\d:/-]|\.\d)`;

@@ -5,12 +5,12 @@ import { clean, describe } from './describe.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readNumber } from './inspect.ts';
 import { isAmbiguous, judge } from './judge.ts';
+import type { ClassifyContext, MatchedRule, Rules } from './matched-rule.ts';
+import { kindOf } from './meaning.ts';
 import { REASONS } from './reasons.ts';
 import { waitAskedFor } from './retry-after.ts';
-import type { ClassifyContext, MatchedRule, Rules } from './matched-rule.ts';
 import { withoutSecrets } from './secrets.ts';
 import { type Node, outermostFirst, treeOf } from './tree.ts';
-import { kindOf } from './meaning.ts';
 
 const LONGEST_CODE = 128;
 

@@ -1,11 +1,11 @@
 import { wordsIn } from './body.ts';
-import type { HeaderBag } from './headers.ts';
-import { isLimitUsedUp } from './quotas.ts';
 import type { ErrorFields } from './error-fields.ts';
+import type { HeaderBag } from './headers.ts';
+import { type Answer, type Finding, kindOf, type Meaning, meaningOf } from './meaning.ts';
+import { isLimitUsedUp } from './quotas.ts';
 import { byServiceWords } from './service-words.ts';
 import type { Status } from './status.ts';
 import { byStatus } from './status-answers.ts';
-import { type Answer, type Finding, kindOf, type Meaning, meaningOf } from './meaning.ts';
 
 /** What an HTTP status means, together with headers about retries and messages about limits. */
 export function byHttp(fields: ErrorFields): Finding | undefined {

@@ -1,11 +1,11 @@
 import type { Milliseconds } from '../../duration.ts';
 import type { Writable } from '../../writable.ts';
+import type { ErrorFields } from './error-fields.ts';
+import { kindOf, type Meaning, meaningOf, STRENGTHS, type Strength } from './meaning.ts';
 import { REASONS } from './reasons.ts';
 import { recognise, refined } from './recognise.ts';
 import { waitAskedFor } from './retry-after.ts';
-import type { ErrorFields } from './error-fields.ts';
 import type { Node } from './tree.ts';
-import { kindOf, STRENGTHS, type Strength, type Meaning, meaningOf } from './meaning.ts';
 
 /** What an error and everything that it wraps mean. */
 export interface Judged {

@@ -1,6 +1,6 @@
 import type { FailureKind } from '../outcome.ts';
-import { REASONS, type Reason } from './reasons.ts';
 import type { ErrorFields, Sort } from './error-fields.ts';
+import { REASONS, type Reason } from './reasons.ts';
 
 /**
  * What a table says about a code. One of: a reason, whose kind is in `reasons.ts`; a reason and another kind, as in

@@ -1,14 +1,14 @@
 import { reasonOfExit } from '../exits.ts';
+import { ErrorFields } from './error-fields.ts';
 import { byFtp } from './families/files.ts';
 import { byGrpcMessage } from './families/grpc.ts';
 import { CODES } from './families/index.ts';
 import { sqlite } from './families/sqlite.ts';
 import { system } from './families/system.ts';
 import { LIMIT_STATUSES, speaksOfLimit } from './http.ts';
-import { ErrorFields } from './error-fields.ts';
+import { type Answer, type Finding, found, kindOf, meaningOf, type Strength } from './meaning.ts';
 import { PHRASES } from './status.ts';
 import { byStatus } from './status-answers.ts';
-import { type Answer, type Finding, found, kindOf, type Strength, meaningOf } from './meaning.ts';
 
 /*
  * Recognises an error by its message if no field says what happened. Each template begins at the start of the message (after

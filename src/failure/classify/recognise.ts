@@ -1,5 +1,6 @@
 import { fitsAllowance } from './allowance.ts';
 import { codesIn } from './body.ts';
+import { ErrorFields } from './error-fields.ts';
 import { explicit } from './explicit.ts';
 import { byEnding } from './families/endings.ts';
 import {
@@ -16,10 +17,9 @@ import { network } from './families/network.ts';
 import { byClass } from './families/programming.ts';
 import { byHttp, mayOutrank } from './http.ts';
 import { read } from './inspect.ts';
+import { type Finding, found, kindOf, type Meaning, meaningOf, type Strength } from './meaning.ts';
 import { byMessage } from './messages.ts';
-import { ErrorFields } from './error-fields.ts';
 import { byStatus } from './status-answers.ts';
-import { type Finding, found, kindOf, type Strength, type Meaning, meaningOf } from './meaning.ts';
 
 /** What an error is, and the family that recognised it. */
 export interface Recognised {

@@ -1,10 +1,10 @@
 import type { Milliseconds } from '../../duration.ts';
 import type { FailureKind } from '../outcome.ts';
+import type { ErrorFields } from './error-fields.ts';
 import type { HeaderBag } from './headers.ts';
 import { read, readNumber, readText } from './inspect.ts';
 import { quotasIn, serverNow } from './quotas.ts';
 import { retryInfo } from './retry-info.ts';
-import type { ErrorFields } from './error-fields.ts';
 import { askedInWords, saidInWords } from './spoken-wait.ts';
 import { bounded, httpDate, isoTime, plainNumber, plausible, resetIn, spokenSpan } from './times.ts';
 

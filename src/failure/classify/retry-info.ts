@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../../duration.ts';
-import { read } from './inspect.ts';
 import type { ErrorFields } from './error-fields.ts';
+import { read } from './inspect.ts';
 import { bounded, spokenSpan } from './times.ts';
 
 /** Google's RetryInfo: JSON in a body, decoded by google-gax, or in the trailers of a gRPC call. */

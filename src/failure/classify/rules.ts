@@ -13,10 +13,10 @@ import {
   type Outcome,
 } from '../outcome.ts';
 import { classifyBy, outcomeBy } from './classify.ts';
-import { readText } from './inspect.ts';
-import { REASONS, type Reason } from './reasons.ts';
-import type { ClassifyContext, MatchedRule, Says } from './matched-rule.ts';
 import type { ErrorFields } from './error-fields.ts';
+import { readText } from './inspect.ts';
+import type { ClassifyContext, MatchedRule, Says } from './matched-rule.ts';
+import { REASONS, type Reason } from './reasons.ts';
 import { type Node, outermostFirst } from './tree.ts';
 
 /** When a rule matches: every part that is given must match the same error, the thrown one or one that it wraps. */

@@ -1,5 +1,5 @@
-import { isList, read, readNumber } from './inspect.ts';
 import { ErrorFields } from './error-fields.ts';
+import { isList, read, readNumber } from './inspect.ts';
 
 /** The thrown value or an error inside it, and what it wraps. */
 export interface Node {

@@ -1,5 +1,5 @@
-import { read } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
+import { read } from '../inspect.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Errors of AWS by name. Many have the status 400, which says nothing by itself. */

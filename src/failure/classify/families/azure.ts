@@ -1,5 +1,5 @@
-import { read, readText } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
+import { read, readText } from '../inspect.ts';
 import { type Family, type Finding, lookUp, type Table } from '../meaning.ts';
 
 /** Codes of Azure's services: storage, Service Bus, Event Hubs, Cosmos, Resource Manager. */

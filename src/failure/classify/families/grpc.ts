@@ -1,5 +1,5 @@
-import { read } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
+import { read } from '../inspect.ts';
 import { type Answer, type Family, type Finding, found, type Table } from '../meaning.ts';
 
 /** Status codes of gRPC. */

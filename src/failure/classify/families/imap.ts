@@ -1,5 +1,5 @@
-import { read } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
+import { read } from '../inspect.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Response codes of IMAP servers (RFC 5530 and extensions). */

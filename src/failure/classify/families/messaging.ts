@@ -1,5 +1,5 @@
-import { readNumber } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
+import { readNumber } from '../inspect.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Kafka's errors, by the names of kafkajs and node-rdkafka. */

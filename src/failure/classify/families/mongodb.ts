@@ -1,5 +1,5 @@
-import { read } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
+import { read } from '../inspect.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** Codes of the MongoDB server. 13 is a missing permission here and an internal error in gRPC. */

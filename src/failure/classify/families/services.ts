@@ -1,7 +1,7 @@
-import { read, readNumber, readText } from '../inspect.ts';
 import type { ErrorFields } from '../error-fields.ts';
-import { byStatus } from '../status-answers.ts';
+import { read, readNumber, readText } from '../inspect.ts';
 import { type Family, type Finding, found, kindOf, lookUp, type Table } from '../meaning.ts';
+import { byStatus } from '../status-answers.ts';
 
 /** OAuth 2 (RFC 6749, 6750, 8628): the body of a token request or of a refused call. */
 const OAUTH: Table = {

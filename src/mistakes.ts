@@ -1,15 +1,15 @@
 import { harmless, type Logger, silent } from './log.ts';
 
 /** After so many, nothing more is said: names can be made up without end. */
-const MOST_TOLD = 1_000;
+const MOST_WARNINGS = 1_000;
 
 /**
- * Tells a programmer of what was probably not meant and is no error. Each is told once: in the log, or as a warning of the process where no
+ * Warns a programmer, once each, of what is no error but probably a mistake: in the log, or as a warning of the process if no
  * log was given.
  */
 export class Mistakes {
   readonly #warn: (message: string) => void;
-  readonly #told = new Set<string>();
+  readonly #warned = new Set<string>();
 
   constructor(log: Logger = silent) {
     const safe = harmless(log);
@@ -21,12 +21,12 @@ export class Mistakes {
 
   /** `about` names the mistake. */
   tell(about: string, message: string): void {
-    if (this.isTold(about) || this.#told.size >= MOST_TOLD) return;
-    this.#told.add(about);
+    if (this.hasWarned(about) || this.#warned.size >= MOST_WARNINGS) return;
+    this.#warned.add(about);
     this.#warn(message);
   }
 
-  isTold(about: string): boolean {
-    return this.#told.has(about);
+  hasWarned(about: string): boolean {
+    return this.#warned.has(about);
   }
 }

@@ -46,8 +46,8 @@ export class Cli {
 
   /** Where the store is. @throws Problem if it cannot be a store; InvalidConfigError if a configuration names it and is invalid. */
   async location(): Promise<StoreLocation> {
-    const told = this.#store !== undefined || this.environment.HOLDFAST_STORE;
-    const config = told ? undefined : this.config();
+    const given = this.#store !== undefined || this.environment.HOLDFAST_STORE;
+    const config = given ? undefined : this.config();
     return locateStore(this.#store, this.#around, config && (await configuredStore(config)));
   }
 

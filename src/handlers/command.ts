@@ -97,12 +97,12 @@ export interface CommandOptions {
   readonly kill?: AbortSignal;
 }
 
-interface Verdict {
+interface ExitMeaning {
   readonly kind: FailureKind;
   readonly reason: Reason;
 }
 
-const EXIT: Verdict = { kind: 'unknown', reason: 'process.exit' };
+const EXIT: ExitMeaning = { kind: 'unknown', reason: 'process.exit' };
 
 /**
  * Templates for the last lines of stderr, for commands whose exit code has no meaning. Mostly the texts of the C library (curl and Go
@@ -518,10 +518,10 @@ interface Stopping {
  * Left-overs are ended too, after a success as well: the next attempt, or the next task, must not meet them. A process that
  * not even SIGKILL ends (it waits for a dead disk) keeps us waiting, because a retry must not start beside it.
  */
-async function finish(running: Running, { stop: told, killAfter, kill }: Stopping): Promise<End | undefined> {
+async function finish(running: Running, { stop: stopSignal, killAfter, kill }: Stopping): Promise<End | undefined> {
   const { seen, exited } = running;
   const done = new AbortController();
-  await Promise.race([exited, aborted(told, done.signal)]);
+  await Promise.race([exited, aborted(stopSignal, done.signal)]);
   done.abort();
   const own = seen.end;
   const gone = () => seen.end !== undefined && !groupLives(running.pid);
@@ -602,17 +602,17 @@ class Tail {
 function failure(end: End, input: CommandInput, stderr: string): Error {
   const text = plain(stderr);
   const lines = text.split('\n').map((line) => line.trim());
-  const told = lines.filter((line) => line !== '').slice(-LINES);
-  const template = recognised(told);
-  const byEnd = verdictOf(end);
+  const lastLines = lines.filter((line) => line !== '').slice(-LINES);
+  const template = recognised(lastLines);
+  const byEnd = meaningOf(end);
   const found = byEnd.reason === EXIT.reason ? (template ?? byEnd) : byEnd;
   const kind = asked(end.exit, input, text) ?? found.kind;
   const how = end.signal ? `killed by ${end.signal}` : `exit ${end.exit}`;
-  const line = visible((found === template ? template?.line : told.at(-1)) ?? '', 300);
+  const line = visible((found === template ? template?.line : lastLines.at(-1)) ?? '', 300);
   const message = line === '' ? how : `${how}: ${line}`;
   const code = end.signal ?? end.exit;
   if (kind === 'rate_limited') {
-    const wait = askedInWords(told.join('\n'), Date.now());
+    const wait = askedInWords(lastLines.join('\n'), Date.now());
     return new RateLimited(wait === undefined ? undefined : `${wait}ms`, message, { code });
   }
   // The user's option gives the kind. A reason with another kind would match the wrong rules, so it is dropped.
@@ -623,12 +623,12 @@ function failure(end: End, input: CommandInput, stderr: string): Error {
 /** With the fault of the reason: a full disk or a missing folder is not the task's fault. */
 function failed(
   message: string,
-  options: Verdict & { readonly code?: string | number; readonly cause?: unknown },
+  options: ExitMeaning & { readonly code?: string | number; readonly cause?: unknown },
 ): Failed {
   return failedAt(REASONS[options.reason].fault, message, options);
 }
 
-function verdictOf({ exit, signal }: End): Verdict {
+function meaningOf({ exit, signal }: End): ExitMeaning {
   const reason = signal === undefined ? reasonOfExit(exit) : reasonOfSignal(signal);
   return { kind: REASONS[reason].kind, reason };
 }
@@ -644,7 +644,7 @@ function asked(exit: number, input: CommandInput, stderr: string): FailureKind |
 }
 
 /** The last line that matches a template. It is also the line to show. */
-function recognised(lines: readonly string[]): (Verdict & { readonly line: string }) | undefined {
+function recognised(lines: readonly string[]): (ExitMeaning & { readonly line: string }) | undefined {
   for (const line of lines.toReversed()) {
     const template = BY_STDERR.find(([pattern]) => pattern.test(line));
     if (template) return { kind: template[1], reason: template[2], line };

@@ -172,7 +172,7 @@ export class Recorder {
   /** Whether a key that was taken belongs to a task with another input. In the background, one at a time for each type. */
   async #lookAtKey({ type, key, payload }: NewTask, { id }: Receipt): Promise<void> {
     const about = `key ${type}`;
-    if (key === undefined || this.#keysAsked.has(type) || this.#mistakes.isTold(about)) return;
+    if (key === undefined || this.#keysAsked.has(type) || this.#mistakes.hasWarned(about)) return;
     this.#keysAsked.add(type);
     try {
       const found = await this.#store.records.find(id);

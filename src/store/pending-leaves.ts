@@ -41,12 +41,12 @@ export class PendingLeaves {
   async #tellAll(): Promise<void> {
     for (let pause = FIRST_PAUSE_MS; this.#due.size > 0; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       await new Promise((resolve) => setTimeout(resolve, pause).unref());
-      for (const worker of this.#due) if (await this.#isTold(worker)) this.#due.delete(worker);
+      for (const worker of this.#due) if (await this.#isSignedOff(worker)) this.#due.delete(worker);
     }
     this.#underWay = undefined;
   }
 
-  async #isTold(worker: number): Promise<boolean> {
+  async #isSignedOff(worker: number): Promise<boolean> {
     try {
       return await this.#leave(worker);
     } catch (error) {

@@ -47,11 +47,11 @@ export function explain(known: Known): Explanation {
   const { task, history } = known;
   const checks = waits(known) || task.state === 'held' ? checksOf(known) : [];
   const heldBy = holdersOf(task, checks);
-  const told = tell(known, checks, heldBy);
+  const summary = summaryOf(known, checks, heldBy);
   const because = lastDecision(history)?.because;
   const mayFail = !isOver(task.state) && !lostWorkerOf(known) && !known.facts.verdict;
   const nextFailure = mayFail ? nextFailureOf(known) : undefined;
-  const made = { task, heldBy, checks, ...told, ...(because && { because }), ...(nextFailure && { nextFailure }) };
+  const made = { task, heldBy, checks, ...summary, ...(because && { because }), ...(nextFailure && { nextFailure }) };
   return { ...made, text: textOf(known, made) };
 }
 
@@ -61,36 +61,36 @@ function waits({ task }: Known): boolean {
 
 // ── What is said first, what happens next, and what can be done ──
 
-type Told = Pick<Explanation, 'headline' | 'next' | 'actions'>;
+type Summary = Pick<Explanation, 'headline' | 'next' | 'actions'>;
 
-function tell(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Told {
+function summaryOf(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Summary {
   const { task } = known;
   switch (task.state) {
     case 'scheduled':
     case 'ready':
-      return tellWaiting(known, checks, heldBy);
+      return summaryOfWaiting(known, checks, heldBy);
     case 'running':
-      return tellRunning(known);
+      return summaryOfRunning(known);
     case 'held':
-      return tellHeld(known, heldBy);
+      return summaryOfHeld(known, heldBy);
     case 'needs_manual':
-      return tellNeedsManual(known);
+      return summaryOfNeedsManual(known);
     case 'dead':
-      return tellDead(known);
+      return summaryOfDead(known);
     case 'cancelled':
-      return tellCancelled(known);
+      return summaryOfCancelled(known);
     case 'succeeded':
-      return tellSucceeded(known);
+      return summaryOfSucceeded(known);
   }
 }
 
-function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Told {
+function summaryOfWaiting(known: Known, checks: readonly Check[], heldBy: readonly Holder[]): Summary {
   const { now, task } = known;
   const name = nameOf(task);
   const [holder] = heldBy;
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const actions = [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL];
-  if (known.facts.verdict) return tellVerdict(known, dueIn, actions);
+  if (known.facts.verdict) return summaryOfLastWait(known, dueIn, actions);
   if (dueIn > 0) {
     const then = holder
       ? `When it is due, ${goesOnWhen(heldBy, known)}.`
@@ -114,7 +114,7 @@ function tellWaiting(known: Known, checks: readonly Check[], heldBy: readonly Ho
 }
 
 /** Its last failure was at the fault of its source: it waits to see whether others fail there too. */
-function tellVerdict(known: Known, dueIn: Milliseconds, actions: readonly PossibleAction[]): Told {
+function summaryOfLastWait(known: Known, dueIn: Milliseconds, actions: readonly PossibleAction[]): Summary {
   const { task } = known;
   const ends = dueIn > 0 ? `ends in ${formatDuration(dueIn)}` : 'ends now';
   return {
@@ -183,7 +183,7 @@ function atDeadline({ now, task }: Known): string {
     : ' Its deadline has passed: the next worker that looks ends it.';
 }
 
-function tellRunning(known: Known): Told {
+function summaryOfRunning(known: Known): Summary {
   const { now, task, policy } = known;
   const { worker = 'a worker', since = new Date(now), cancelRequested = false } = task.running ?? {};
   const asked = cancelRequested ? ', and was asked to stop' : '';
@@ -199,7 +199,7 @@ function tellRunning(known: Known): Told {
   return { headline, next: cancelRequested ? stop : `Its worker says how it ended. ${silence}`, actions };
 }
 
-function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
+function summaryOfHeld(known: Known, heldBy: readonly Holder[]): Summary {
   const { now, task } = known;
   const action = lastAction(known.history, (entry) => entry.to === 'held');
   const who = action ? ` (${doneBy(action, action.at, now)})` : '';
@@ -210,7 +210,7 @@ function tellHeld(known: Known, heldBy: readonly Holder[]): Told {
   };
 }
 
-function tellNeedsManual(known: Known): Told {
+function summaryOfNeedsManual(known: Known): Summary {
   const { task, history } = known;
   const because = lastDecision(history)?.because;
   const why = because?.text ?? importedWords(history) ?? task.reason ?? 'no reason is recorded.';
@@ -228,7 +228,7 @@ function tellNeedsManual(known: Known): Told {
   return { headline: `${nameOf(task)} needs a person: ${why}`, next, actions };
 }
 
-function tellDead(known: Known): Told {
+function summaryOfDead(known: Known): Summary {
   const { now, task, history } = known;
   const action = endedBy(history, 'dead');
   const because = lastDecision(history)?.because;
@@ -239,7 +239,7 @@ function tellDead(known: Known): Told {
   return { headline: `${nameOf(task)} is dead: ${why}`, next, actions: [NEW_ROUND] };
 }
 
-function tellCancelled(known: Known): Told {
+function summaryOfCancelled(known: Known): Summary {
   const { now, task, history } = known;
   const action = lastAction(history, ({ verb, to }) => to === 'cancelled' || verb === 'cancel');
   const why =
@@ -252,7 +252,7 @@ function tellCancelled(known: Known): Told {
   return { headline: `${nameOf(task)} is cancelled: ${why}`, next, actions: [NEW_ROUND] };
 }
 
-function tellSucceeded(known: Known): Told {
+function summaryOfSucceeded(known: Known): Summary {
   const { now, task, history } = known;
   const action = endedBy(history, 'succeeded');
   const when = task.endedAt ? ` ${agoInFull(task.endedAt.getTime(), now)}` : '';
@@ -318,14 +318,14 @@ function textOf(known: Known, made: Omit<Explanation, 'text'>): string {
   const last = lastDecision(history);
   const retried = newRoundOf(history);
   const redriven = redriveWords(known);
-  const told = headline.includes(because?.text ?? '\0');
+  const isInHeadline = headline.includes(because?.text ?? '\0');
   const holds = task.dueAt && task.dueAt.getTime() > now ? 'this would hold it' : 'this holds it';
   const rows: (readonly [label: string, words: string])[] = [
     ...(retried
       ? [['why', `${retried.actor} ${beganRound(retried)} ${doneBy(retried, retried.at, now, '')}`] as const]
       : []),
     ...(redriven ? [['redrive', redriven] as const] : []),
-    ...(because && last && !told && !retried
+    ...(because && last && !isInHeadline && !retried
       ? [
           [
             'why',

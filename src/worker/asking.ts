@@ -22,7 +22,7 @@ export class Asking {
   /** Since when no call has succeeded, though one was made. */
   #since: Milliseconds | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #isTold = false;
+  #isReported = false;
 
   constructor(tasks: TaskStore, watch?: StoreWatch) {
     this.tasks = tasks;
@@ -39,8 +39,8 @@ export class Asking {
     if (this.#watch) this.#timer ??= this.#lookIn(this.#watch, this.#noAnswerFor);
     try {
       const answer = await call(this.tasks);
-      if (this.#isTold) this.#watch?.onAnswer(performance.now() - this.#since);
-      this.#isTold = false;
+      if (this.#isReported) this.#watch?.onAnswer(performance.now() - this.#since);
+      this.#isReported = false;
       this.#since = this.#calls > 1 ? performance.now() : undefined;
       return answer;
     } finally {
@@ -56,12 +56,12 @@ export class Asking {
   #lookIn(watch: StoreWatch, time: Milliseconds, overdueSince?: Milliseconds): NodeJS.Timeout {
     return setTimeout(() => {
       this.#timer = undefined;
-      if (this.#since === undefined || this.#isTold) return;
+      if (this.#since === undefined || this.#isReported) return;
       const left = this.#since + this.#noAnswerFor - performance.now();
       if (left > 0) this.#timer = this.#lookIn(watch, left);
       else if (overdueSince !== this.#since) this.#timer = this.#lookIn(watch, UNTIL_READ, this.#since);
       else {
-        this.#isTold = true;
+        this.#isReported = true;
         watch.onNoAnswer();
       }
     }, time).unref();

@@ -190,10 +190,10 @@ function tellRecorded({ terminal }: Cli, { imported, alreadyThere, byState }: Ta
 
 function tellRefused(cli: Cli, input: Input, flags: Flags, tally: Tally): void {
   const { refused, objections, recordedTo: last } = tally;
-  const told = new Set(objections.map(({ line }) => line)).size;
+  const shown = new Set(objections.map(({ line }) => line)).size;
   const why = [
     ...objections.map((objection) => objectionLine(input, objection)),
-    ...(refused > told ? [`… and ${plural(refused - told, 'more line', 'more lines')}`] : []),
+    ...(refused > shown ? [`… and ${plural(refused - shown, 'more line', 'more lines')}`] : []),
   ];
   const hints = [...new Set(objections.flatMap(({ hint }) => hint ?? []))];
   const are = plural(refused, 'line is', 'lines are');

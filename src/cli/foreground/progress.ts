@@ -52,7 +52,7 @@ export class Progress {
   readonly #options: ProgressOptions;
   readonly #lastSaid = new Map<number, string>();
   readonly #ranFor = new Map<number, number>();
-  #toldCtrlC = false;
+  #isHintShown = false;
 
   constructor(cli: Cli, options: ProgressOptions) {
     this.#cli = cli;
@@ -104,8 +104,8 @@ export class Progress {
 
   /** Shown once per command. */
   #hint(): string {
-    const hint = this.#toldCtrlC ? '' : '      Ctrl-C detaches, the task stays';
-    this.#toldCtrlC = true;
+    const hint = this.#isHintShown ? '' : '      Ctrl-C detaches, the task stays';
+    this.#isHintShown = true;
     return hint;
   }
 

@@ -10,7 +10,7 @@ import { type ImportReader, LONGEST_LINE, type Objection } from './reader.ts';
 const BATCH_BYTES = 8 * 1_048_576;
 
 /** How many refused lines are shown one by one. */
-const MOST_TOLD = 20;
+const MOST_SHOWN = 20;
 
 /** What happened to the lines. */
 export interface Tally {
@@ -116,5 +116,5 @@ export function emptyTally(): Tally {
 
 function refuse(tally: Tally, objections: readonly Objection[]): void {
   tally.refused += 1;
-  if (tally.refused <= MOST_TOLD) tally.objections.push(...objections);
+  if (tally.refused <= MOST_SHOWN) tally.objections.push(...objections);
 }

@@ -62,8 +62,8 @@ export function locateStore(
   configured?: ConfiguredStore,
 ): StoreLocation {
   if (flag !== undefined) return storeCalled(flag, around, around.cwd, '--store');
-  const told = around.environment.HOLDFAST_STORE;
-  if (told) return storeCalled(told, around, around.cwd, 'HOLDFAST_STORE');
+  const given = around.environment.HOLDFAST_STORE;
+  if (given) return storeCalled(given, around, around.cwd, 'HOLDFAST_STORE');
   if (configured && configured.origin !== 'user') return storeOfConfig(configured, around);
   const project = projectFolder(around);
   if (project !== undefined) return fileStore(join(project, FILE), 'project');

@@ -43,7 +43,7 @@ export class OutputLog {
   readonly #log: Logger;
   #folder: OutputFolder | undefined;
   #made = 0;
-  #told = false;
+  #warned = false;
 
   constructor(place: OutputPlace, log: Logger) {
     this.#place = place;
@@ -71,8 +71,8 @@ export class OutputLog {
       } catch (error) {
         torn = true;
         this.#folder = undefined;
-        if (!this.#told) this.#log.warn({ err: error }, 'What commands print is not kept for `holdfast logs`');
-        this.#told = true;
+        if (!this.#warned) this.#log.warn({ err: error }, 'What commands print is not kept for `holdfast logs`');
+        this.#warned = true;
       }
     };
   }

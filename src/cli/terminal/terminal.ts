@@ -44,8 +44,8 @@ export class Channel {
   /** Columns that a table may use. Unlimited if the output is no terminal. */
   get columns(): number {
     if (!this.isTerminal) return Number.POSITIVE_INFINITY;
-    const told = Number(this.#environment.COLUMNS);
-    return Number.isInteger(told) && told > 0 ? told : (this.#sink.columns ?? 80);
+    const given = Number(this.#environment.COLUMNS);
+    return Number.isInteger(given) && given > 0 ? given : (this.#sink.columns ?? 80);
   }
 
   /** Writes one line. Text of a task must have been made visible before. */

@@ -30,8 +30,8 @@ export interface Place {
   readonly needsToken: boolean;
 }
 
-/** Which tasks of a source may not start now, from `hf_restricted`. Their lanes are not in `hf_active`. */
-export interface StartLimits {
+/** Which lanes of a source are not in `hf_active`, because their tasks may not start now. From `hf_restricted`. */
+export interface LaneState {
   /** None of its tasks may start. */
   readonly held: boolean;
   /** Tasks that need a token may not start. */
@@ -39,8 +39,8 @@ export interface StartLimits {
   readonly ramping: boolean;
 }
 
-/** The limits of a source without a row in hf_restricted. */
-export const UNRESTRICTED: StartLimits = { held: false, noToken: false, ramping: false };
+/** The state of a source without a row in hf_restricted. */
+export const UNRESTRICTED: LaneState = { held: false, noToken: false, ramping: false };
 
 /** The lanes of one class and track. */
 export interface LaneGroup {
@@ -99,7 +99,7 @@ export class Lanes {
   /** Tasks that were added to lanes since the last read: one insert writes many. */
   #added: number[] = [];
   /** The limits of the sources that were read since `hf_active` was last updated. */
-  readonly #startLimits = new Map<string, StartLimits>();
+  readonly #laneStates = new Map<string, LaneState>();
 
   constructor(sql: Sql, catalogue: Catalogue, random: () => number) {
     this.#sql = sql;
@@ -111,7 +111,7 @@ export class Lanes {
   /** Forgets the changes of a transaction that was rolled back. */
   forget(): void {
     this.#changed.clear();
-    this.#startLimits.clear();
+    this.#laneStates.clear();
     this.#added = [];
     this.#lastKeys.clear();
     this.#turns.forget();
@@ -199,7 +199,7 @@ export class Lanes {
       if (to) activated.push([group.class, group.track, to.order_key, to.seq, lane, source]);
     }
     this.#changed.clear();
-    this.#startLimits.clear();
+    this.#laneStates.clear();
     for (const { class: id, track, lane, source, before, now } of this.#turns.write()) {
       this.#deactivate({ class: id, track }, { order_key: before, seq: lane });
       activated.push([id, track, now, lane, lane, source]);
@@ -208,26 +208,26 @@ export class Lanes {
     this.#noteLastKeys();
   }
 
-  /** Which tasks of a source may not start now. */
-  startLimitsOf(source: string): StartLimits {
-    const known = this.#startLimits.get(source);
+  /** Which lanes of a source may not start tasks now. */
+  laneStateOf(source: string): LaneState {
+    const known = this.#laneStates.get(source);
     if (known) return known;
     if (this.#catalogue.isFree(source)) return UNRESTRICTED;
     const [row] = this.#sql.rows<[held: number, noToken: number, ramping: number]>(
       'SELECT held_by IS NOT NULL, no_token, ramping FROM hf_restricted WHERE source = ?',
       source,
     );
-    const limits = row ? { held: row[0] === 1, noToken: row[1] === 1, ramping: row[2] === 1 } : UNRESTRICTED;
-    this.#startLimits.set(source, limits);
-    return limits;
+    const state = row ? { held: row[0] === 1, noToken: row[1] === 1, ramping: row[2] === 1 } : UNRESTRICTED;
+    this.#laneStates.set(source, state);
+    return state;
   }
 
-  /** Deactivates lanes of a source or activates them again. `write` stores the new limits. */
-  changeStartLimits(source: string, after: StartLimits, write: () => void): void {
+  /** Deactivates lanes of a source or activates them again. `write` stores the new state. */
+  changeLaneState(source: string, after: LaneState, write: () => void): void {
     this.flush();
-    const before = this.startLimitsOf(source);
+    const before = this.laneStateOf(source);
     write();
-    this.#startLimits.set(source, after);
+    this.#laneStates.set(source, after);
     if (before.held === after.held && before.noToken === after.noToken) return;
     const activated: ActiveRow[] = [];
     for (const row of this.#activeRowsOf(source)) {
@@ -396,7 +396,7 @@ export class Lanes {
     const known = this.#changed.get(lane);
     if (known) return known;
     const first = this.#firstTaskOf(lane);
-    const isHeld = holds(this.startLimitsOf(source), group.track);
+    const isHeld = holds(this.laneStateOf(source), group.track);
     const changed = { group, source, isHeld, before: isHeld ? undefined : first, now: first };
     this.#changed.set(lane, changed);
     return changed;
@@ -426,7 +426,7 @@ export class Lanes {
   /** The track of a task that becomes ready now. */
   #trackFor(place: Place): number {
     const track = trackOf(place);
-    const isNew = track === TRACK.fresh && place.ranAt === null && this.startLimitsOf(place.source).ramping;
+    const isNew = track === TRACK.fresh && place.ranAt === null && this.laneStateOf(place.source).ramping;
     return isNew ? TRACK.new : track;
   }
 
@@ -483,7 +483,7 @@ function seqOf(id: number, ordering: QueueOrder): number {
 }
 
 /** Whether tasks of this track may not start. */
-function holds({ held, noToken }: StartLimits, track: number): boolean {
+function holds({ held, noToken }: LaneState, track: number): boolean {
   return held || (noToken && track === TRACK.token);
 }
 

@@ -28,7 +28,7 @@ interface Rules {
 }
 
 /** What a source may start now, and when this changes by itself. */
-interface Verdict {
+interface StartCheck {
   /** Why none of its tasks may start. */
   readonly heldBy: HeldBy | null;
   readonly noToken: boolean;
@@ -216,7 +216,7 @@ export class Restricted {
   }
 
   #startsOf(source: string, rules: Rules): number {
-    if (this.#judge(source, rules, this.#now).heldBy !== null) return 0;
+    if (this.#check(source, rules, this.#now).heldBy !== null) return 0;
     const pace = paceOf(rules);
     return Math.min(
       rules.probing === 1 ? 1 : Number.POSITIVE_INFINITY,
@@ -319,31 +319,31 @@ export class Restricted {
       this.#sql.run('DELETE FROM hf_budgets WHERE source = ?', source);
       return this.#refresh(source, now);
     }
-    const before = this.#lanes.startLimitsOf(source);
-    const verdict = this.#judge(source, rules, now);
+    const before = this.#lanes.laneStateOf(source);
+    const check = this.#check(source, rules, now);
     const pace = paceOf(rules);
     const next_start = rules.next_start === null || !pace ? null : underPace(pace, rules.next_start, now);
     if (isRestricted(rules)) {
-      this.#write(source, verdict, {
+      this.#write(source, check, {
         ramping: rules.ramping === 1,
         backlogNext: rules.ramping === 1 && rules.backlog_next === 1,
         nextStart: next_start,
       });
     } else {
-      this.#lanes.changeStartLimits(source, UNRESTRICTED, () =>
+      this.#lanes.changeLaneState(source, UNRESTRICTED, () =>
         this.#sql.run('DELETE FROM hf_restricted WHERE source = ?', source),
       );
       this.#catalogue.unrestrict();
     }
-    const isHeld = verdict.heldBy !== null;
+    const isHeld = check.heldBy !== null;
     if (before.held && !isHeld) return 'opened';
-    if (before.noToken && !verdict.noToken && !isHeld) return 'opened';
+    if (before.noToken && !check.noToken && !isHeld) return 'opened';
     return isHeld && !before.held ? 'held' : 'same';
   }
 
   #write(
     source: string,
-    { heldBy, noToken, opensAt }: Verdict,
+    { heldBy, noToken, opensAt }: StartCheck,
     {
       ramping,
       backlogNext,
@@ -351,8 +351,8 @@ export class Restricted {
     }: Pick<Allowance, 'ramping' | 'backlogNext'> & { readonly nextStart?: number | null },
   ): void {
     const keeps = nextStart === undefined;
-    const isNew = this.#lanes.startLimitsOf(source) === UNRESTRICTED;
-    this.#lanes.changeStartLimits(source, { held: heldBy !== null, noToken, ramping }, () =>
+    const isNew = this.#lanes.laneStateOf(source) === UNRESTRICTED;
+    this.#lanes.changeLaneState(source, { held: heldBy !== null, noToken, ramping }, () =>
       this.#sql.run(
         `INSERT INTO hf_restricted (source, held_by, no_token, ramping, opens_at, next_start, backlog_next)
          VALUES (:source, :heldBy, :noToken, :ramping, :opensAt, :nextStart, :backlogNext)
@@ -374,8 +374,8 @@ export class Restricted {
   }
 
   /** The first cause that keeps all tasks of a source from starting now. */
-  #judge(source: string, rules: Rules, now: number): Verdict {
-    const held = (heldBy: HeldBy, opensAt: number | null): Verdict => ({ heldBy, opensAt, noToken: false });
+  #check(source: string, rules: Rules, now: number): StartCheck {
+    const held = (heldBy: HeldBy, opensAt: number | null): StartCheck => ({ heldBy, opensAt, noToken: false });
     if (rules.held === 1) return held('source_held', rules.held_until);
     if (rules.cause !== null) {
       if (rules.until_released === 1) return held(rules.cause, null);

@@ -54,16 +54,24 @@ interface Growth {
 
 const CAP = field(span(), 'The longest delay, before jitter. At least as long as the first one.', { byDefault: '1h' });
 
-const EXPONENTIAL = fields<Growth>('exponential', {
-  base: field(span(), 'The delay of the first retry.', { examples: ['5s', '2m'] }),
-  factor: field(decimal(1), 'By how much each delay is longer than the one before.', { byDefault: 2 }),
-  cap: CAP,
-});
+const EXPONENTIAL = fields<Growth>(
+  'exponential',
+  {
+    base: field(span(), 'The delay of the first retry.', { examples: ['5s', '2m'] }),
+    factor: field(decimal(1), 'By how much each delay is longer than the one before.', { byDefault: 2 }),
+    cap: CAP,
+  },
+  { instead: OTHERWISE_CALLED.backoff },
+);
 
-const LINEAR = fields<{ step: Milliseconds; cap: Milliseconds }>('linear', {
-  step: field(span(), 'What the first retry waits, and by how much each delay is longer than the one before.'),
-  cap: CAP,
-});
+const LINEAR = fields<{ step: Milliseconds; cap: Milliseconds }>(
+  'linear',
+  {
+    step: field(span(), 'What the first retry waits, and by how much each delay is longer than the one before.'),
+    cap: CAP,
+  },
+  { instead: OTHERWISE_CALLED.backoff },
+);
 
 const BACKOFF_KINDS = ['exponential', 'linear', 'fixed', 'schedule', 'custom'] as const;
 const BACKOFF_WORDS = { immediate, none } as const;

@@ -3,6 +3,7 @@ import { InvalidInputError } from '../errors.ts';
 import { meant } from './nearest-name.ts';
 import { type Problems, quoted } from './problems.ts';
 import { type Entry, KINDS, type MapNode, type Node } from './source.ts';
+import { hasVariable } from './store-name.ts';
 
 /** JSON Schema, draft 7, which editors read. */
 export interface JsonSchema {
@@ -94,7 +95,11 @@ export function name(): Shape<string> {
   return {
     schema: NAME_SCHEMA,
     read(node, problems) {
-      if (node.kind === 'scalar' && typeof node.value === 'string' && isName(node.value)) return node.value;
+      if (node.kind === 'scalar' && typeof node.value === 'string' && isName(node.value)) {
+        if (!hasVariable(node.value)) return node.value;
+        problems.refuse(node, ...VARIABLE);
+        return undefined;
+      }
       const quotes = node.kind === 'scalar' && typeof node.value !== 'string' && node.source !== '';
       problems.refuse(
         node,
@@ -105,6 +110,8 @@ export function name(): Shape<string> {
     },
   };
 }
+
+const VARIABLE = ['Variables are not replaced in a file.', 'Write the value itself.'] as const;
 
 function isName(value: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point
@@ -230,6 +237,10 @@ export function record<T>(
       for (const entry of entries) {
         if (!isName(entry.name)) {
           problems.refuse(entry.at, 'A name must have 1 to 255 characters, and no control characters.');
+          continue;
+        }
+        if (hasVariable(entry.name)) {
+          problems.refuse(entry.at, ...VARIABLE);
           continue;
         }
         if (check && !check(entry, problems)) continue;

@@ -17,6 +17,7 @@ export function objectionTo(text: string): Objection | undefined {
   if (text === ':memory:') {
     return { what: ':memory: would be forgotten when this command ends', instead: 'name a file instead' };
   }
+  if (hasVariable(text) || FOR_A_SHELL.test(text)) return NO_VARIABLES;
   if (namesServer(text)) return isServerUrl(text) ? undefined : NO_SERVER_URL;
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1];
   if (scheme === undefined || scheme.toLowerCase() === 'file') return undefined;
@@ -25,6 +26,19 @@ export function objectionTo(text: string): Objection | undefined {
     instead: 'a path, file:///path/to/holdfast.db, or postgres://user@host/database',
   };
 }
+
+/** Whether a text has a variable such as `${DATABASE_URL}` in it. */
+export function hasVariable(text: string): boolean {
+  return /\$\{\w+[^}]*\}/.test(text);
+}
+
+/** What a shell would replace at the beginning of a path: `$HOME/tasks.db`, `~/tasks.db`. */
+const FOR_A_SHELL = /^(?:\$\w+|~)(?:\/|$)/;
+
+const NO_VARIABLES: Objection = {
+  what: 'has a variable or ~ in it, and only a shell replaces these',
+  instead: 'write the path out, or set HOLDFAST_STORE in a shell, such as HOLDFAST_STORE="$DATABASE_URL"',
+};
 
 const NO_SERVER_URL: Objection = {
   what: 'is no URL of PostgreSQL',

@@ -1,4 +1,5 @@
 const RETRIES = 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.';
+const WAIT_FIRST = "The wait comes first: new RetryLater('10m') or new RateLimited('10m').";
 
 /** Names that other libraries use for options of a policy, and what to write here, in code and in files. */
 export const OTHERWISE_CALLED = {
@@ -23,6 +24,12 @@ export const OTHERWISE_CALLED = {
     deadline:
       "A deadline is a task's own, said when it is enqueued. From its first execution on, 'giveUpAfter' counts.",
     retryAfter: "Did you mean 'maxRetryAfter'?",
+  },
+  signal: {
+    after: WAIT_FIRST,
+    delay: WAIT_FIRST,
+    retryAfter: WAIT_FIRST,
+    retryable: 'A PermanentFailure is never retried, and a Failed is retried by the policy.',
   },
   backoff: {
     max: "Did you mean 'cap'?",

@@ -97,8 +97,8 @@ function parseLimit(least: number, value: unknown, what: string): unknown {
 function parseFlags(known: Readonly<Record<string, string>>, value: unknown, what: string): object {
   const names = Object.keys(known);
   const flags: Record<string, unknown> = {};
-  for (const [name, on] of Object.entries(record(value, what))) {
-    if (!names.includes(name)) throw refusal(`${what} has no flag ${show(name)}. It has: ${names.join(', ')}.`);
+  refuseUnknown(record(value, what), names, what, {}, 'invalid_policy');
+  for (const [name, on] of Object.entries(value as object)) {
     if (on !== undefined) flags[name] = oneOf([true, false], on, `${name} of ${what}`);
   }
   return flags;

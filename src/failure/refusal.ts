@@ -1,6 +1,7 @@
 import { InvalidInputError } from '../errors.ts';
-import { isRecord } from '../options.ts';
+import { isRecord, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
+import { OTHERWISE_CALLED } from './otherwise-called.ts';
 
 /** The error for an invalid policy. */
 export function refusal(message: string): InvalidInputError {
@@ -21,7 +22,12 @@ export function tagged<Kind extends string>(
   if (typeof kind !== 'string' || !Object.hasOwn(fields, kind)) {
     throw refusal(`The kind of ${what} must be one of ${Object.keys(fields).join(', ')}, got ${show(kind)}.`);
   }
-  const stray = Object.keys(value).find((key) => key !== 'kind' && !fields[kind].includes(key));
-  if (stray !== undefined) throw refusal(`${what} of kind '${kind}' has no ${show(stray)}, got ${show(value[stray])}.`);
+  refuseUnknown(
+    value,
+    ['kind', ...fields[kind]],
+    `${what} of kind '${kind}'`,
+    OTHERWISE_CALLED.backoff,
+    'invalid_policy',
+  );
   return value as Readonly<Record<string, unknown>> & { readonly kind: Kind };
 }

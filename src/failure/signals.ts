@@ -1,8 +1,10 @@
 import { type DurationInput, duration, LONGEST, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
+import { oneOf, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { read, readNumber } from './classify/inspect.ts';
 import { REASONS, type Reason } from './classify/reasons.ts';
+import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { FAILURE_KINDS, FAULTS, type FailureKind, type Fault, isReason } from './outcome.ts';
 
 /**
@@ -32,6 +34,8 @@ export interface SignalOptions {
   readonly cause?: unknown;
 }
 
+const OPTIONS = ['reason', 'code', 'cause'] as const satisfies readonly (keyof SignalOptions)[];
+
 abstract class SignalError extends Error {
   readonly [SIGNAL]: Signal;
 
@@ -45,22 +49,24 @@ abstract class SignalError extends Error {
 /** Ends the task: no policy retries it. Its state is then the policy's `onExhausted`, `dead` by default. */
 export class PermanentFailure extends SignalError {
   constructor(message = 'The handler said that retrying cannot help.', options: SignalOptions = {}) {
-    super(
-      message,
-      { signal: 'permanent', reason: slug(options.reason, 'explicit.permanent'), ...code(options) },
-      options,
-    );
+    const signal = signalOf('PermanentFailure', message, options, OPTIONS, () => ({
+      signal: 'permanent',
+      reason: slug(options.reason, 'explicit.permanent'),
+      ...code(options),
+    }));
+    super(message, signal, options);
   }
 }
 
 /** Asks a person: the task waits as `needs_manual`, whatever its policy says. */
 export class NeedsManual extends SignalError {
   constructor(message = 'The handler asked for a person.', options: SignalOptions = {}) {
-    super(
-      message,
-      { signal: 'needs_manual', reason: slug(options.reason, 'explicit.needs_manual'), ...code(options) },
-      options,
-    );
+    const signal = signalOf('NeedsManual', message, options, OPTIONS, () => ({
+      signal: 'needs_manual',
+      reason: slug(options.reason, 'explicit.needs_manual'),
+      ...code(options),
+    }));
+    super(message, signal, options);
   }
 }
 
@@ -74,18 +80,25 @@ export class RetryLater extends SignalError {
     message = 'The handler asked to run later.',
     options: Omit<SignalOptions, 'code'> = {},
   ) {
-    super(message, { signal: 'later', reason: slug(options.reason, 'explicit.later'), ...wait(after) }, options);
+    const signal = signalOf('RetryLater', message, options, ['reason', 'cause'], () => ({
+      signal: 'later',
+      reason: slug(options.reason, 'explicit.later'),
+      ...wait(after),
+    }));
+    super(message, signal, options);
   }
 }
 
 /** The other side limits the rate. With `after`: a deferral of at least that. Without: the policy's rule for rate limits applies. */
 export class RateLimited extends SignalError {
   constructor(after?: DurationInput, message = 'The other side limits the rate.', options: SignalOptions = {}) {
-    super(
-      message,
-      { signal: 'rate_limited', reason: slug(options.reason, 'throttled'), ...wait(after), ...code(options) },
-      options,
-    );
+    const signal = signalOf('RateLimited', message, options, OPTIONS, () => ({
+      signal: 'rate_limited',
+      reason: slug(options.reason, 'throttled'),
+      ...wait(after),
+      ...code(options),
+    }));
+    super(message, signal, options);
   }
 }
 
@@ -95,12 +108,12 @@ export class RateLimited extends SignalError {
  */
 export class Failed extends SignalError {
   constructor(message: string, options: SignalOptions & { readonly kind?: FailureKind } = {}) {
-    const reason = slug(options.reason, 'explicit.failed');
-    const kind = options.kind ?? (Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason].kind : 'transient');
-    if (!FAILURE_KINDS.includes(kind)) {
-      throw new InvalidInputError(`kind must be one of ${FAILURE_KINDS.join(', ')}, got ${show(kind)}.`);
-    }
-    super(message, { signal: 'failed', kind, reason, ...code(options) }, options);
+    const signal = signalOf('Failed', message, options, [...OPTIONS, 'kind'], () => {
+      const reason = slug(options.reason, 'explicit.failed');
+      const kind = options.kind ?? (Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason].kind : 'transient');
+      return { signal: 'failed', kind: oneOf(kind, FAILURE_KINDS, 'kind'), reason, ...code(options) };
+    });
+    super(message, signal, options);
   }
 }
 
@@ -108,6 +121,30 @@ export class Failed extends SignalError {
 export function failedAt(fault: Fault, message: string, options: ConstructorParameters<typeof Failed>[1]): Failed {
   const failed = new Failed(message, options);
   return Object.assign(failed, { [SIGNAL]: { ...failed[SIGNAL], fault } });
+}
+
+/**
+ * Makes a signal from checked options. If they are refused, the error is a charged failure that the policy retries: the code is wrong, and
+ * not the task.
+ */
+function signalOf(
+  what: string,
+  message: unknown,
+  options: unknown,
+  known: readonly string[],
+  make: () => Signal,
+): Signal {
+  try {
+    if (typeof message === 'object' && message !== null) {
+      const hint = message instanceof Error ? 'Write error.message, { cause: error }.' : 'Options come after it.';
+      throw new InvalidInputError(`The message of ${what} must be a text, got ${show(message)}. ${hint}`);
+    }
+    refuseUnknown(options, known, what, OTHERWISE_CALLED.signal);
+    return make();
+  } catch (error) {
+    const signal: Signal = { signal: 'failed', reason: 'explicit.failed', kind: 'unknown' };
+    throw error instanceof InvalidInputError ? Object.assign(error, { [SIGNAL]: signal }) : error;
+  }
 }
 
 function slug(reason: string | undefined, fallback: string): string {

@@ -3,6 +3,7 @@ import { ClosedError, StoreError } from '../errors.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { harmless, type Logger } from '../log.ts';
+import type { Mistakes } from '../mistakes.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
 import { RENEWALS_PER_LEASE } from '../store/leases.ts';
 import type { Claimed, Lease, Recovered, Store, Takes, World } from '../store/store.ts';
@@ -22,7 +23,7 @@ import { Settler } from '../worker/settler.ts';
 import type { Unwritten } from '../worker/stopped.ts';
 import { AWAITS_EMPTY, type Suspects } from '../worker/suspects.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
-import { type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
+import { type ClaimHolder, type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
 
 export interface ClaimsContext {
   readonly store: Store;
@@ -32,6 +33,7 @@ export interface ClaimsContext {
   readonly defaultName: string;
   readonly sizeLimit: number;
   readonly log: Logger;
+  readonly mistakes: Mistakes;
   readonly ownHandlers: OwnHandlers;
   readonly suspects: Suspects;
   readonly knownSources: KnownSources;
@@ -62,6 +64,7 @@ export class Claims {
   readonly #context: ClaimsContext;
   readonly #log: Logger;
   readonly #asking: Asking;
+  readonly #outcomeOf: ClaimHolder['outcomeOf'];
   readonly #open = new Set<ManualClaim>();
   readonly #rows = new Set<ClaimRow>();
   /** The rows without a claim, the last used one last. */
@@ -75,6 +78,7 @@ export class Claims {
     this.#context = context;
     this.#log = harmless(context.log);
     this.#asking = new Asking(context.store.tasks);
+    this.#outcomeOf = outcomeBy(context.configuration, context.mistakes);
   }
 
   /** Whether it has a worker's row in the store. */
@@ -201,8 +205,7 @@ export class Claims {
       intactPayload(task);
       return undefined;
     } catch (error) {
-      const { configuration, world } = this.#context;
-      return outcomeBy(configuration)(error, { now: world.clock.now(), type: task.type });
+      return this.#outcomeOf(error, { now: this.#context.world.clock.now(), type: task.type });
     }
   }
 
@@ -241,7 +244,7 @@ export class Claims {
       leaseFor: row.leaseFor,
       sizeLimit,
       settle: (settled, ending) => row.settler.settle(settled, policyNow(), ending),
-      outcomeOf: outcomeBy(configuration),
+      outcomeOf: this.#outcomeOf,
       renew: (lease) => this.#renew(row, lease),
       saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
       letGo: (it, reported) => {

@@ -120,6 +120,7 @@ export class Holdfast implements AsyncDisposable {
       defaultName: workerName,
       sizeLimit,
       log,
+      mistakes,
       ownHandlers: this.#ownHandlers,
       suspects: this.#suspects,
       knownSources: this.#knownSources,

@@ -216,7 +216,7 @@ export class Worker implements AsyncDisposable {
       sizeLimit: context.sizeLimit,
       host: {
         log: this.#log,
-        outcomeOf: outcomeBy(this.#configuration),
+        outcomeOf: outcomeBy(this.#configuration, mistakes),
         grace: this.#settings.grace,
         saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
         onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),

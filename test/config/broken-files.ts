@@ -50,6 +50,26 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   'a file that is too long': one(`# ${'x'.repeat(300_000)}`, '1:1 error', 'at most 262144 are allowed'),
 
   // Names
+  'a variable in the name of a source': one(
+    `sources:\n  "\${HOST}": { pace: 1/s }`,
+    '2:3 error',
+    'not replaced in a file',
+    'itself',
+  ),
+  'a variable as a queue': one(
+    `worker: { queues: ["\${QUEUE:-mail}"] }`,
+    '1:20 error',
+    'not replaced in a file',
+    'itself',
+  ),
+  'a variable as a store': one(`store: \${DATABASE_URL}`, '1:8 error', 'only a shell replaces', 'HOLDFAST_STORE'),
+  'a variable in a store': one(
+    `store: postgres://\${PGHOST}/app`,
+    '1:8 error',
+    'only a shell replaces',
+    'HOLDFAST_STORE',
+  ),
+  'a home as a store': one('store: ~/tasks.db', '1:8 error', 'only a shell replaces', 'HOLDFAST_STORE'),
   'an unknown section': one('tpyes: {}', '1:1 error', "no 'tpyes'", "'types'"),
   'a policy at the top': one('retry: {}', '1:1 error', "no 'retry'", 'under `defaults:`'),
   'a retention of a queue': one(
@@ -159,6 +179,14 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     "no backoff 'kind'",
     'fixed',
   ),
+  'a cap called max': one(retry('backoff: { exponential: { base: 1s, max: 1h } }'), '4:43 error', "no 'max'", "'cap'"),
+  'a step called delay': {
+    text: retry('backoff: { linear: { delay: 1s } }'),
+    problems: [
+      ['4:18 error', "linear needs 'step'", 'step: 30s'],
+      ['4:28 error', "no 'delay'", "'step' of linear"],
+    ],
+  },
   'no base': one(retry('backoff: { exponential: { cap: 1h } }'), '4:18 error', "needs 'base'", 'base: 30s'),
   'a cap below the base': one(
     retry('backoff:', '  exponential: { base: 1h, cap: 30m }'),

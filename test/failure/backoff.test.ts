@@ -148,8 +148,11 @@ describe('backoff', () => {
     [{ kind: 'toString' }, "got 'toString'."],
     [{}, 'got {}.'],
     [{ kind: 'exponential' }, 'base must be a duration'],
-    [{ kind: 'exponential', base: 1, max: '1h' }, "a backoff of kind 'exponential' has no 'max', got '1h'."],
-    [{ kind: 'immediate', delay: 5 }, "has no 'delay', got 5."],
+    [
+      { kind: 'exponential', base: 1, max: '1h' },
+      "a backoff of kind 'exponential' has no option 'max'. It has: kind, base, factor, cap. Did you mean 'cap'?",
+    ],
+    [{ kind: 'immediate', delay: 5 }, "has no option 'delay'. It has: kind."],
     [{ kind: 'fixed', delay: '5' }, "got '5'."],
     [{ kind: 'custom', name: 'mine' }, "The custom backoff 'mine' needs a function"],
   ])('read from data refuses %o, and shows it', (value, message) => {
@@ -247,6 +250,6 @@ describe('jitter', () => {
       "it must be none, full, equal, a part from 0 to 1 or a percentage, got 'ful'.",
     );
     expect(() => parseJitter({ kind: 'decorrelated' })).toThrow("got 'decorrelated'.");
-    expect(() => parseJitter({ kind: 'full', factor: 0.2 })).toThrow("has no 'factor', got 0.2.");
+    expect(() => parseJitter({ kind: 'full', factor: 0.2 })).toThrow("has no option 'factor'. It has: kind.");
   });
 });

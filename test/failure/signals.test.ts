@@ -73,6 +73,19 @@ describe('a signal that a handler throws', () => {
     expect(classify(new Failed('x'), context)).not.toHaveProperty('word');
   });
 
+  test.each([
+    () => new RetryLater('1m', 'x', { resaon: 'order.open' } as never),
+    () => new RetryLater(60 as never),
+    () => new PermanentFailure('x', { reason: 'Not A Slug' }),
+  ])('that is refused is a charged failure that the policy retries: %s', (make) => {
+    expect(() => make()).toThrow();
+    try {
+      make();
+    } catch (error) {
+      expect(classify(error, context)).toMatchObject({ kind: 'unknown', fault: 'task', reason: 'explicit.failed' });
+    }
+  });
+
   test('is an Error with its own name and cause', () => {
     const cause = new Error('below');
     const error = new NeedsManual('x', { cause });
@@ -85,7 +98,7 @@ describe('a signal that a handler throws', () => {
     expect(() => new Failed('x', { reason: 'Not A Slug' })).toThrow("got 'Not A Slug'");
     expect(() => new Failed('x', { reason: 'x'.repeat(65) })).toThrow('at most 64 characters');
     expect(() => new Failed('x', { reason: 5 as never })).toThrow('got 5.');
-    expect(() => new Failed('x', { kind: 'often' as never })).toThrow("got 'often'");
+    expect(() => new Failed('x', { kind: 'often' as never })).toThrow('got "often"');
     expect(() => new RetryLater('soon')).toThrow(
       "after must be a duration such as '90s', '10m' or 'PT1H', got 'soon'.",
     );

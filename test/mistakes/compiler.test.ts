@@ -43,7 +43,7 @@ const PRELUDE = `import * as all from '../../../dist/index.js';
 import { postgres } from '../../../dist/store/postgres/index.js';
 import { sqlite } from '../../../dist/store/sqlite/index.js';
 import { z } from 'zod';
-const { ${['defineTask', 'openHoldfast', 'presets', 'exponential', 'linear', 'fixed', 'schedule', 'proportional', 'RetryLater', 'RateLimited', 'Failed'].join(', ')} } = all;
+const { ${['defineTask', 'openHoldfast', 'presets', 'exponential', 'linear', 'fixed', 'schedule', 'proportional', 'RetryLater', 'RateLimited', 'Failed', 'NeedsManual', 'PermanentFailure'].join(', ')} } = all;
 declare const holdfast: all.Holdfast;
 const run = () => {};
 const order = defineTask('order', { input: z.object({ id: z.number() }), run });

@@ -1,13 +1,19 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTask, type Logger } from '../../src/index.ts';
+import { defineTask, type Logger, NeedsManual } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast } from '../../src/testing/index.ts';
 import { Asking } from '../../src/worker/asking.ts';
 import { aStore } from '../a-store.ts';
 import { gate } from '../worker/scene.ts';
 
-const plain = defineTask('plain', { run: (input) => (input?.how === 'map' ? new Map() : undefined) });
+const plain = defineTask('plain', {
+  retry: { maxAttempts: 1 },
+  run(input) {
+    if (input?.reason) throw new NeedsManual('x', { reason: input.reason });
+    return input?.how === 'map' ? new Map() : undefined;
+  },
+});
 const read = defineTask('read', { input: z.object({ at: z.coerce.date() }), run() {} });
 const urgent = defineTask('urgent', { priority: 7, run() {} });
 const tasks = [plain, read, urgent];
@@ -62,6 +68,20 @@ describe('what is probably not meant is told once', () => {
     await holdfast.enqueue(urgent, null);
     expect(await next()).toContain("A priority has no effect in the queue 'default', whose order is fifo");
     expect(warnings).toHaveLength(1);
+  });
+
+  test('a reason of a handler that is a misspelt one of ours', async () => {
+    const { holdfast, warnings } = await openLogged();
+    await holdfast.enqueue(plain, { reason: 'net.rset' });
+    await holdfast.enqueue(plain, { reason: 'net.reset' });
+    await holdfast.enqueue(plain, { reason: 'order.closed' });
+    await kit.drain();
+    const claim = await holdfast.claim({ id: (await holdfast.enqueue('elsewhere', null)).id });
+    await claim?.fail(new NeedsManual('x', { reason: 'fs.lokced' }));
+    expect(warnings.filter((each) => each.includes('reason'))).toEqual([
+      expect.stringContaining("A handler gave this reason. Unknown reason 'net.rset'. Did you mean 'net.reset'?"),
+      expect.stringContaining("Unknown reason 'fs.lokced'. Did you mean 'fs.locked'?"),
+    ]);
   });
 
   test('a key whose task has another input', async () => {

@@ -44,7 +44,7 @@ export const UNCONFIGURED: Configuration = {
 export function outcomeBy(configuration: Configuration, mistakes?: Mistakes): Classifier['outcomeOf'] {
   const rightReasons = new Set<string>();
   const lookAt = (reason: string) => {
-    if (!mistakes || rightReasons.has(reason) || mistakes.isTold(`reason ${reason}`)) return;
+    if (!mistakes || rightReasons.has(reason) || mistakes.hasWarned(`reason ${reason}`)) return;
     const slip = slipIn(reason, 'rule');
     if (slip !== undefined) mistakes.tell(`reason ${reason}`, `A handler gave this reason. ${slip}`);
     else if (rightReasons.size < MOST_REASONS) rightReasons.add(reason);

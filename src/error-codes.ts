@@ -39,7 +39,7 @@ export const ERRORS = {
   payload_too_large: {
     title: 'Payload too large',
     cause: 'A payload or result is larger than `maxPayloadBytes` (1 MiB), or a checkpoint than 64 KiB.',
-    next: 'Keep large data elsewhere and put its address in the payload, or raise the limit.',
+    next: 'Keep large data elsewhere and put its address in the payload, or raise `maxPayloadBytes`.',
   },
   unknown_type: {
     title: 'Unknown type of task',

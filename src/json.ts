@@ -27,7 +27,7 @@ export function encodeJson(
   if (bytes > limit) {
     throw new PayloadError(
       'payload_too_large',
-      `The ${what} is ${bytes} bytes of JSON, and the limit is ${limit}. Keep large data elsewhere and put its address in the ${what}, or raise the limit.`,
+      `The ${what} is ${bytes} bytes of JSON, and the limit is ${limit}. ${advice(what)}`,
       '$',
     );
   }
@@ -45,7 +45,7 @@ function written(value: unknown, what: string, limit: number, onChange?: (change
     }
   } catch (cause) {
     if (cause instanceof TooManyError) {
-      const message = `The ${what} holds more values than its limit of ${limit} bytes of JSON has room for. Keep large data elsewhere and put its address in the ${what}, or raise the limit.`;
+      const message = `The ${what} holds more values than its limit of ${limit} bytes of JSON has room for. ${advice(what)}`;
       throw new PayloadError('payload_too_large', message, '$');
     }
     const message = `The ${what} could not be read: a getter, a toJSON or a Proxy in it threw.`;
@@ -54,6 +54,12 @@ function written(value: unknown, what: string, limit: number, onChange?: (change
   const path = `$${objection.path}`;
   const message = `The ${what} holds ${objection.problem} at ${path}, which JSON cannot carry.`;
   throw new PayloadError('payload_rejected', message, path);
+}
+
+/** Only the limit of payloads and results can be raised. */
+function advice(what: string): string {
+  const isFixed = what === 'checkpoint' || what === 'progress';
+  return `Keep large data elsewhere and put its address in the ${what}${isFixed ? '' : ', or raise `maxPayloadBytes`'}.`;
 }
 
 /** The walk over a value ends at this size: parts that occur several times count each time, as JSON would write them. */

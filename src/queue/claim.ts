@@ -13,6 +13,7 @@ import type { Json, Needs } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
 import { Checkpoint } from '../worker/checkpoint.ts';
 import { trueOrFalse } from '../worker/define-task.ts';
+import { Progress, type ProgressHost } from '../worker/progress.ts';
 import { endingOf } from '../worker/result.ts';
 import type { Ending } from '../worker/settler.ts';
 import { type Unwritten, unwrittenOf } from '../worker/stopped.ts';
@@ -54,7 +55,8 @@ export interface ClaimHolder {
   settle(claimed: Claimed, ending: Ending): Promise<Finished>;
   readonly outcomeOf: Classifier['outcomeOf'];
   renew(lease: Lease): Promise<ClaimStatus>;
-  readonly saveCheckpoint: TaskStore['saveCheckpoint'];
+  readonly save: TaskStore['save'];
+  readonly onProgress: ProgressHost['onProgress'];
   /** Called when the claim no longer needs its worker. `reported`: it was completed, failed, or released after it had begun. */
   letGo(claim: ManualClaim, reported: boolean): void;
   /** Called if it could not be handed back. */
@@ -99,6 +101,7 @@ export class ManualClaim implements AsyncDisposable {
   readonly #claimed: Claimed;
   readonly #holder: ClaimHolder;
   readonly #checkpoint: Checkpoint;
+  readonly #progress: Progress;
   readonly #startedAt: Milliseconds;
   #renewedAt: Milliseconds;
   #input: { readonly value: Json } | undefined;
@@ -114,7 +117,10 @@ export class ManualClaim implements AsyncDisposable {
     const { lease, facts } = claimed;
     this.#claimed = claimed;
     this.#holder = holder;
-    this.#checkpoint = new Checkpoint(claimed, holder.saveCheckpoint);
+    this.#checkpoint = new Checkpoint(claimed, holder.save);
+    this.#progress = new Progress(claimed, holder, () => {
+      this.#lost = true;
+    });
     this.#startedAt = holder.clock.monotonic();
     this.#renewedAt = this.#startedAt;
     this.leaseFor = holder.leaseFor;
@@ -153,6 +159,16 @@ export class ManualClaim implements AsyncDisposable {
   async saveCheckpoint(value: unknown): Promise<void> {
     if (this.#settling || this.#finished || this.#closed) throw this.#refusal('saveCheckpoint');
     await this.#checkpoint.save(value);
+  }
+
+  /**
+   * Reports how far the work is, for people: any JSON value of at most 4 KiB. At most one value a second is written, and always the
+   * last one.
+   * @throws PayloadError if the value is not JSON or too large; StateConflictError if the claim was settled.
+   */
+  progress(value: unknown): void {
+    if (this.#settling || this.#finished || this.#closed) throw this.#refusal('progress');
+    this.#progress.report(value);
   }
 
   /**
@@ -246,7 +262,7 @@ export class ManualClaim implements AsyncDisposable {
     this.#verb = verb;
     const ranFor = this.#holder.clock.monotonic() - this.#startedAt;
     const ending = endingOf(outcome, ranFor, result, this.#holder.sizeLimit);
-    const settling = this.#holder.settle(this.#claimed, ending);
+    const settling = this.#written(ending);
     this.#settling = settling;
     try {
       this.#finished = await settling;
@@ -263,13 +279,20 @@ export class ManualClaim implements AsyncDisposable {
     return outcomeOf(error, { now: clock.now(), type: this.type });
   }
 
+  /** The last progress is written with the outcome. */
+  async #written(ending: Ending): Promise<Finished> {
+    if (this.#progress.saving) await this.#progress.saving;
+    const progress = this.#progress.end();
+    return this.#holder.settle(this.#claimed, { ...ending, ...(progress !== undefined && { progress }) });
+  }
+
   #refuseUnlessOpen(verb: Verb): void {
     const again = this.#verb === verb && !this.#settling && !this.#finished;
     if (this.#closed || (this.#verb !== undefined && !again)) throw this.#refusal(verb);
   }
 
   /** The error for a call after the claim was settled. */
-  #refusal(verb: Verb | 'renew' | 'saveCheckpoint'): Error {
+  #refusal(verb: Verb | 'renew' | 'saveCheckpoint' | 'progress'): Error {
     const { id } = this;
     if (this.#closed) return new ClosedError('Holdfast');
     if (this.#finished?.kind === 'stale') return new LeaseLostError(id, this.execution);

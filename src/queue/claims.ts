@@ -246,7 +246,8 @@ export class Claims {
       settle: (settled, ending) => row.settler.settle(settled, policyNow(), ending),
       outcomeOf: this.#outcomeOf,
       renew: (lease) => this.#renew(row, lease),
-      saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
+      save: (lease, saved) => this.#asking.ask((tasks) => tasks.save(lease, saved)),
+      onProgress: (event) => row.announcer.tell(event),
       letGo: (it, reported) => {
         if (!this.#open.delete(it)) return;
         suspects.end(claimed, reported);

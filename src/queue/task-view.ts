@@ -9,6 +9,9 @@ export interface Task<Result = Json> extends Omit<TaskRecord, Stored> {
   readonly input: Json;
   /** The result of its handler, if it succeeded. */
   readonly result?: Result;
+  /** What an execution reported last with `progress()`, and when. It stays after the end, and until a later execution reports. */
+  readonly progress?: Json;
+  readonly progressAt?: Date;
   /** Its own policy options. */
   readonly retry?: ReadOptions;
   readonly submittedAt: Date;
@@ -30,6 +33,8 @@ type Stored =
   | 'payload'
   | 'result'
   | 'policy'
+  | 'progress'
+  | 'progressAt'
   | 'submittedAt'
   | 'createdAt'
   | 'dueAt'
@@ -44,6 +49,8 @@ export function taskFrom(record: TaskRecord): Task {
     payload,
     result,
     policy,
+    progress,
+    progressAt,
     unreadable: unread = [],
     submittedAt,
     createdAt,
@@ -67,6 +74,8 @@ export function taskFrom(record: TaskRecord): Task {
     attemptsByReason: charged,
     ...(result !== undefined && { result: readStored<Json>(result, 'result', unreadable, null) }),
     ...(retry && { retry }),
+    ...(progress !== undefined && { progress: readStored<Json>(progress, 'progress', unreadable, null) }),
+    ...(progressAt !== undefined && { progressAt: new Date(progressAt) }),
     ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),
     ...(deadline !== undefined && { deadline: new Date(deadline) }),
     ...(endedAt !== undefined && { endedAt: new Date(endedAt) }),

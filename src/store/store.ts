@@ -91,10 +91,10 @@ export interface TaskStore {
    */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /**
-   * Saves the checkpoint of a task for its later executions: JSON text, which replaces the one before. False if the lease is
-   * over, or was handed out by `recover`: then nothing was changed.
+   * Saves values of a task, each of which replaces the one before. False if the lease is over, or was handed out by `recover`: then
+   * nothing was changed.
    */
-  saveCheckpoint(lease: Lease, text: string): Promise<boolean>;
+  save(lease: Lease, saved: Saved): Promise<boolean>;
   /** Takes over leases that ended without an outcome, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<Recovery>;
   /** Publishes what recovery needs to know about types, if it has changed since their worker joined. */
@@ -267,6 +267,14 @@ export interface Lease {
   readonly token: string;
 }
 
+/** What an execution saves of its task while it runs, as JSON. */
+export interface Saved {
+  /** For later executions. */
+  readonly checkpoint?: string;
+  /** For people who look at the task. */
+  readonly progress?: string;
+}
+
 export interface Claimed {
   readonly lease: Lease;
   readonly revision: number;
@@ -354,6 +362,8 @@ export interface Settlement {
   readonly revision: number;
   readonly decision: Decision;
   readonly result?: string;
+  /** The last progress of the execution, if it is not saved yet. Saved like any other, before the decision is written. */
+  readonly progress?: string;
   readonly report: Report;
   /**
    * The change of its source. Absent: `{ revision: 0 }`, the source had no state when it was decided. `'any'`: it does not
@@ -608,6 +618,9 @@ export interface TaskRecord {
   readonly payload: string;
   readonly result?: string;
   readonly policy?: string;
+  /** What an execution reported last of its progress, and when. */
+  readonly progress?: string;
+  readonly progressAt?: number;
   readonly idempotent: boolean;
   readonly submittedAt: number;
   readonly createdAt: number;

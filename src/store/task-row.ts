@@ -40,6 +40,8 @@ export interface TaskRow {
   readonly worker: string | null;
   readonly running_since: number | null;
   readonly cancel_requested: boolean | 0 | 1 | null;
+  readonly progress: string | null;
+  readonly progress_at: number | null;
 }
 
 /** `takers`: what the workers with valid leases take. */
@@ -78,6 +80,7 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number):
       row.unique_while !== null && { unique: { key: row.unique_key, while: row.unique_while } }),
     ...(row.result !== null && { result: row.result }),
     ...(row.policy !== null && { policy: row.policy }),
+    ...(row.progress !== null && { progress: row.progress, progressAt: row.progress_at ?? 0 }),
     ...(row.due_at !== null && { dueAt: row.due_at }),
     ...(row.deadline !== null && { deadline: row.deadline }),
     ...(row.ended_at !== null && { endedAt: row.ended_at }),

@@ -5,7 +5,7 @@ import type { Policy } from '../failure/policy.ts';
 import type { RemovableState } from '../retention.ts';
 import type { RedriveRecord } from '../store/redrives.ts';
 import type { ActionTaken, Claimed } from '../store/store.ts';
-import type { TaskState } from '../task.ts';
+import type { Json, TaskState } from '../task.ts';
 
 /** One execution of a task. */
 export interface ExecutionOf {
@@ -57,11 +57,13 @@ export type EngineEvent =
   | { readonly kind: 'worker_resumed' };
 
 /**
- * What `onEvent` of a worker gets: each execution's start, then its settlement. Tasks that other workers lost, and tasks whose
+ * What `onEvent` of a worker gets: each execution's start, its progress, then its settlement. Tasks that other workers lost, and tasks whose
  * deadline passed, are settled without a start.
  */
 export type WorkerEvent =
   | { readonly kind: 'started'; readonly task: Claimed; readonly policy: Policy }
+  /** Its handler reported how far it is. At most once a second, and always the last value. */
+  | { readonly kind: 'progress'; readonly task: Claimed; readonly progress: Json }
   | {
       readonly kind: 'settled';
       readonly task: Claimed;

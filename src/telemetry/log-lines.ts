@@ -15,6 +15,7 @@ export const LOG_EVENTS = [
   'started.deferral',
   'started.recovery',
   'started.again',
+  'progress',
   'waiting.retry',
   'waiting.deferral',
   'waiting.recovery',
@@ -64,6 +65,7 @@ export function logEvent(log: Logger, event: EngineEvent, worker: string): void 
 function levelOf(event: EngineEvent): LogLevel {
   switch (event.kind) {
     case 'started':
+    case 'progress':
       return 'debug';
     case 'settled':
       return SETTLED[eventOf(event)] ?? 'info';
@@ -98,6 +100,11 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
       const how = startOf(event.task);
       return { fields: { event: how, ...fieldsOf(event.task), worker }, message: STARTED[how] };
     }
+    case 'progress':
+      return {
+        fields: { event: 'progress', ...fieldsOf(event.task), worker, progress: event.progress },
+        message: 'It reported its progress',
+      };
     case 'stale':
       return {
         fields: {

@@ -31,6 +31,8 @@ export function taskJson(task: Task): object {
     unique: task.unique ?? null,
     input: task.input,
     result: task.result ?? null,
+    progress: task.progress ?? null,
+    progress_at: rfc3339(task.progressAt),
     policy: task.retry ? policyJson(task.retry) : null,
     idempotent: task.idempotent,
     submitted_at: rfc3339(task.submittedAt),

@@ -6,6 +6,7 @@ import type { Policy } from '../failure/policy.ts';
 import type { Answered } from '../queue/policy-cache.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { ExecutionEntry, HeldBy, HistoryEntry, Imported } from '../store/store.ts';
+import type { Json } from '../task.ts';
 import { lastDecision } from './last-decision.ts';
 import { plural } from './plural.ts';
 import { quoted, visible } from './visible.ts';
@@ -41,6 +42,14 @@ export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string
 /** A query may be long, and hold what is not for everybody's eyes. */
 function withoutQuery(url: string): string {
   return url.replace(/\?.*$/s, '?…');
+}
+
+/** What an execution reported of its progress, in a line: `40 of 100`, a text as it is, anything else as JSON. Safe to print. */
+export function progressWords(progress: Json): string {
+  const { done, total, ...more } = Object(progress) as Record<string, Json>;
+  if (typeof done === 'number' && typeof total === 'number' && Object.keys(more).length === 0)
+    return `${done} of ${total}`;
+  return visible(typeof progress === 'string' ? progress : JSON.stringify(progress));
 }
 
 /** What holds a ready task, in few words; empty where nothing does but a missing worker. */

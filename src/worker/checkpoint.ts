@@ -9,11 +9,11 @@ const SIZE_LIMIT = 64 * 1024;
 /** The checkpoint of a task, as one execution of it reads and saves it. */
 export class Checkpoint {
   readonly #claimed: Claimed;
-  readonly #save: TaskStore['saveCheckpoint'];
+  readonly #save: TaskStore['save'];
   #text: string | undefined;
   #value: { readonly of: string; readonly json: Json } | undefined;
 
-  constructor(claimed: Claimed, save: TaskStore['saveCheckpoint']) {
+  constructor(claimed: Claimed, save: TaskStore['save']) {
     this.#claimed = claimed;
     this.#save = save;
     this.#text = claimed.checkpoint;
@@ -35,7 +35,7 @@ export class Checkpoint {
   async save(value: unknown): Promise<void> {
     const text = encodeJson(value, 'checkpoint', SIZE_LIMIT);
     const { lease } = this.#claimed;
-    if (!(await this.#save(lease, text))) throw new LeaseLostError(lease.task, lease.execution);
+    if (!(await this.#save(lease, { checkpoint: text }))) throw new LeaseLostError(lease.task, lease.execution);
     this.#text = text;
   }
 }

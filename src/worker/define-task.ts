@@ -50,6 +50,13 @@ export interface RunningTask {
    * @throws PayloadError if the value is not JSON or too large; LeaseLostError if the lease is lost. Then nothing was saved.
    */
   saveCheckpoint(value: unknown): Promise<void>;
+  /**
+   * Reports how far the work is, for people: `get`, `holdfast show` and `onEvent` have the value. Any JSON value of at most 4 KiB,
+   * such as `{ done: 40, total: 100 }`. At most one value a second is written, and always the last one. The time limit goes on: see
+   * `heartbeat`.
+   * @throws PayloadError if the value is not JSON or too large: then the value before stays.
+   */
+  progress(value: unknown): void;
   /** Reports that the work continues. The time limit starts anew. */
   heartbeat(): void;
   /**

@@ -13,6 +13,7 @@ import type { Json } from '../task.ts';
 import { Checkpoint } from './checkpoint.ts';
 import { type AnyTask, isThenable, parseInput, type RunningTask } from './define-task.ts';
 import { intactPayload } from './intact.ts';
+import { Progress, type ProgressHost } from './progress.ts';
 import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
 import { type Owner, ownedBy } from './strays.ts';
@@ -32,7 +33,8 @@ export interface Host {
   readonly outcomeOf: Classifier['outcomeOf'];
   /** How long a handler may run after its signal aborted. After that, the outcome is decided without it. */
   readonly grace: Milliseconds;
-  readonly saveCheckpoint: TaskStore['saveCheckpoint'];
+  readonly save: TaskStore['save'];
+  readonly onProgress: ProgressHost['onProgress'];
   /**
    * Called with an error of a promise, timer or listener that a handler left behind; perhaps long after the end of the handler.
    */
@@ -83,6 +85,7 @@ export class Execution implements Limited {
   #onJudged: (judged: Judged) => void = () => {};
   /** Made at first use. */
   #checkpoint: Checkpoint | undefined;
+  #progress: Progress | undefined;
   #limit: { readonly remaining: number; readonly until: Milliseconds } | undefined;
 
   constructor(claimed: Claimed, definition: AnyTask, policy: Policy, host: Host) {
@@ -195,8 +198,18 @@ export class Execution implements Limited {
     }
   }
 
+  reportProgress(value: unknown): void {
+    this.#progress ??= new Progress(this.claimed, this.#host, () => this.abort('lost'));
+    this.#progress.report(value);
+  }
+
+  /** What its handler reported, if it reported any. */
+  get progress(): Progress | undefined {
+    return this.#progress;
+  }
+
   get #saved(): Checkpoint {
-    this.#checkpoint ??= new Checkpoint(this.claimed, this.#host.saveCheckpoint);
+    this.#checkpoint ??= new Checkpoint(this.claimed, this.#host.save);
     return this.#checkpoint;
   }
 

@@ -34,7 +34,7 @@ export interface PipelineOptions {
   readonly ownHandlers: OwnHandlers;
   /** The largest result that is stored, in bytes. */
   readonly sizeLimit: number;
-  readonly host: Omit<Host, 'clock' | 'onOver'>;
+  readonly host: Omit<Host, 'clock' | 'onOver' | 'onProgress'>;
   readonly definitionOf: (type: string) => AnyTask | undefined;
   /** With the configuration of this moment. */
   readonly policyFor: (claimed: Claimed) => Policy;
@@ -77,9 +77,14 @@ export class Pipeline implements WorkerHandlers {
   #begun = 0;
 
   constructor(options: PipelineOptions) {
-    const { clock, pulse, host } = options;
+    const { clock, pulse, host, announcer } = options;
     this.#options = options;
-    this.#host = { ...host, clock, onOver: (execution) => this.#endAbandoned(execution) };
+    this.#host = {
+      ...host,
+      clock,
+      onOver: (execution) => this.#endAbandoned(execution),
+      onProgress: (event) => announcer.tell(event),
+    };
     this.#limits = new TimeLimits({
       clock,
       running: () => this.#executions.all,
@@ -241,7 +246,13 @@ export class Pipeline implements WorkerHandlers {
     this.#options.suspects.end(execution.claimed, reported);
   }
 
-  #settle(execution: Execution, { outcome, returned, unhealthy }: Judged, onEnded: (ended: Ended) => void): void {
+  #settle(execution: Execution, judged: Judged, onEnded: (ended: Ended) => void): void {
+    const { progress } = execution;
+    if (progress?.saving) {
+      void progress.saving.then(() => this.#settle(execution, judged, onEnded));
+      return;
+    }
+    const { outcome, returned, unhealthy } = judged;
     const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
     const { claimed, elapsed, frozenFor } = execution;
     // A failure is decided by the policy of this moment, which may have changed during the execution.
@@ -252,6 +263,8 @@ export class Pipeline implements WorkerHandlers {
     const ending: Writable<Ending> = endingOf(outcome, elapsed, returned, sizeLimit);
     if (ending.note !== undefined) this.#options.onResultLost(claimed, ending.note);
     const { limit } = execution;
+    const unsaved = progress?.end();
+    if (unsaved !== undefined) ending.progress = unsaved;
     if (frozenFor > 0) ending.frozenFor = frozenFor;
     if (unhealthy) ending.unhealthy = unhealthy;
     if (limit) ending.limit = limit;

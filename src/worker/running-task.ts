@@ -9,6 +9,7 @@ interface Behind {
   readonly signal: AbortSignal;
   readonly checkpoint: Json | undefined;
   saveCheckpoint(value: unknown): Promise<void>;
+  reportProgress(value: unknown): void;
   heartbeat(): void;
   rateLimit: RunningTask['rateLimit'];
 }
@@ -37,6 +38,7 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
       return behind.checkpoint;
     },
     saveCheckpoint: (value) => behind.saveCheckpoint(value),
+    progress: (value) => behind.reportProgress(value),
     heartbeat: () => behind.heartbeat(),
     rateLimit: (limit) => behind.rateLimit(limit),
   };

@@ -26,6 +26,8 @@ export interface Ending {
   readonly frozenFor?: Milliseconds;
   /** As JSON. */
   readonly result?: string;
+  /** The last progress, as JSON, if it is not saved yet. */
+  readonly progress?: string;
   /** A note about a success for the history. */
   readonly note?: string;
   /**
@@ -198,6 +200,7 @@ export class Settler {
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
     if (ending.result !== undefined) settlement.result = ending.result;
+    if (ending.progress !== undefined) settlement.progress = ending.progress;
     if (step) {
       pending.step = step;
       if (step.source !== undefined) settlement.source = step.source;

@@ -218,7 +218,7 @@ export class Worker implements AsyncDisposable {
         log: this.#log,
         outcomeOf: outcomeBy(this.#configuration, mistakes),
         grace: this.#settings.grace,
-        saveCheckpoint: (lease, text) => this.#asking.ask((tasks) => tasks.saveCheckpoint(lease, text)),
+        save: (lease, saved) => this.#asking.ask((tasks) => tasks.save(lease, saved)),
         onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),
       },
       definitionOf,

@@ -631,15 +631,21 @@ async function settleBoth(model: Model, real: Real, settlements: readonly Settle
 
 // ── Checkpoints ──
 
-const saveCheckpoint = fc.tuple(numbers, fc.boolean(), fc.constantFrom('1', '{"half":true}')).map(
-  ([which, live, text]) =>
-    new Act(`saveCheckpoint(${which}, ${live ? 'live' : 'any'}, ${text})`, async (model, { store, held }) => {
-      const from = live ? held.filter(({ lease }) => model.task(lease.task)?.lease?.token === lease.token) : held;
-      if (from.length === 0) return;
-      const { lease } = pick(from, which);
-      expect(await store.tasks.saveCheckpoint(lease, text)).toBe(model.saveCheckpoint(lease, text));
-    }),
-);
+const save = fc
+  .tuple(
+    numbers,
+    fc.boolean(),
+    fc.constantFrom({ checkpoint: '1' }, { progress: '2' }, { checkpoint: '3', progress: '4' }),
+  )
+  .map(
+    ([which, live, saved]) =>
+      new Act(`save(${which}, ${live ? 'live' : 'any'}, ${JSON.stringify(saved)})`, async (model, { store, held }) => {
+        const from = live ? held.filter(({ lease }) => model.task(lease.task)?.lease?.token === lease.token) : held;
+        if (from.length === 0) return;
+        const { lease } = pick(from, which);
+        expect(await store.tasks.save(lease, saved)).toBe(model.save(lease, saved));
+      }),
+  );
 
 // ── Recover ──
 
@@ -812,6 +818,7 @@ function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: n
   if (task.state === 'scheduled' && !due) expect(record.dueAt, of).toBe(task.dueAt);
   if (task.state === 'succeeded') expect(record.result, of).toBe(task.result);
   if (task.state === 'dead' || task.state === 'needs_manual') expect(record.reason, of).toBe(task.reason);
+  expect(record.progress, of).toBe(task.progress);
   if (isWaiting(task) || task.state === 'running') expect(record.lostInARow, of).toBe(task.lostInARow);
 
   const facts = factsOf(task, now);
@@ -963,7 +970,7 @@ const histories = fc.commands<Model, Real, false>(
     ...[move, move, move, move],
     ...[recover, recover, silence],
     ...[advance, advance, advance, jump],
-    ...[repeat, renew, saveCheckpoint, saveCheckpoint, join, leave, setUp, setUp, inspect],
+    ...[repeat, renew, save, save, join, leave, setUp, setUp, inspect],
     ...[change, change, holdSource, releaseSource, releaseSource, limitSource],
   ],
   { maxCommands: 60, size: 'max' },

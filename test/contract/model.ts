@@ -13,6 +13,7 @@ import type {
   QueueSettings,
   Receipt,
   Recovered,
+  Saved,
   Settled,
   Settlement,
   SourceChange,
@@ -502,11 +503,12 @@ export class Model {
 
   // ── Checkpoints ──
 
-  saveCheckpoint(lease: Lease, text: string): boolean {
+  save(lease: Lease, { checkpoint, progress }: Saved): boolean {
     const held = this.#held(lease);
     const task = this.task(lease.task);
     if (!held || held.why || !task) return false;
-    task.checkpoint = text;
+    if (checkpoint !== undefined) task.checkpoint = checkpoint;
+    if (progress !== undefined) task.progress = progress;
     return true;
   }
 
@@ -644,6 +646,7 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
   reason?: string;
   result?: string | undefined;
   checkpoint?: string;
+  progress?: string;
   lease?: ModelLease;
   /** The lease that was lost last, and whether nothing else was decided about the task since. */
   lost?: { readonly token: string; readonly execution: number; isLast: boolean };

@@ -50,6 +50,19 @@ describe.concurrent('holdfast worker', () => {
     expect((await running.ended).exit).toBe(0);
   });
 
+  test('show and list say how far a running task is', async ({ project }) => {
+    await project.run('run', '-b', '--', 'true');
+    const holdfast = await openHoldfast({ store: sqlite(project.store) });
+    const claim = await holdfast.claim();
+    claim?.progress({ done: 40, total: 100 });
+    await claim?.saveCheckpoint(null);
+    expect((await project.run('show', '1')).stdout).toMatch(/^progress 40 of 100, just now$/m);
+    expect((await project.run('list')).stdout).toMatch(/ since \S+: 40 of 100/);
+    expect((await project.json<Shown>('show', '1')).document.task.progress).toEqual({ done: 40, total: 100 });
+    await claim?.complete();
+    await holdfast.close();
+  });
+
   test('drains what is due, in JSON lines, and leaves what is not', async ({ project }) => {
     await project.run('run', '-b', '--', 'echo', 'hello');
     await project.run('run', '-b', '--attempts', '1', '--', 'sh', '-c', 'exit 4');

@@ -51,6 +51,7 @@ describe('what a handler knows about its execution', () => {
         signal: expect.any(AbortSignal),
         log: expect.any(Object),
         saveCheckpoint: expect.any(Function),
+        progress: expect.any(Function),
         heartbeat: expect.any(Function),
         rateLimit: expect.any(Function),
       },

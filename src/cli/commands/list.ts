@@ -6,7 +6,7 @@ import { shownState, signOf } from '../../views/glyphs.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { lastDecision } from '../../views/last-decision.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
-import { endOf, heldWords, summaryOf, triesOf } from '../../views/task-text.ts';
+import { endOf, heldWords, progressWords, summaryOf, triesOf } from '../../views/task-text.ts';
 import { ago, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -149,7 +149,10 @@ async function rowOf(holdfast: Holdfast, policies: PolicyCache, task: Task, now:
 /** When it continues, or since when it does not. */
 function whenOf(task: Task, now: number): string {
   if (task.endedAt) return ago(task.endedAt.getTime(), now);
-  if (task.running) return `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
+  if (task.running) {
+    const since = `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
+    return task.progress === undefined ? since : `${since}: ${progressWords(task.progress)}`;
+  }
   if (task.dueAt) return until(task.dueAt.getTime(), now);
   if (task.state !== 'ready') return '';
   const held = heldWords(task);

@@ -21,11 +21,12 @@ import {
   isOwnType,
   numbered,
   policyWords,
+  progressWords,
   reasoning,
   SHELL_COMMAND,
   summaryOf,
 } from '../../views/task-text.ts';
-import { clockTime, until } from '../../views/times.ts';
+import { ago, clockTime, until } from '../../views/times.ts';
 import { visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -71,6 +72,7 @@ async function page(
     ...whatItPrinted(cli, task),
     ...(task.unreadable ? [`unreadable: ${task.unreadable.join(', ')} (the row is damaged)`] : []),
     ...content('input', task.input),
+    ...reported(task, now),
     ...(task.result === undefined ? [] : content('result', task.result)),
   ];
 }
@@ -275,6 +277,12 @@ async function whoTakesIt(cli: Cli, holdfast: Holdfast, { id, type }: Task): Pro
 function whatItPrinted(cli: Cli, { id, type, state, executions }: Task): string[] {
   if (type !== SHELL_COMMAND || executions === 0) return [];
   return [`output ${cli.command(state === 'running' ? `logs ${id} -f` : `logs ${id}`)}`];
+}
+
+/** How far its handler said that it is, and when it said so. */
+function reported({ progress, progressAt }: Task, now: number): string[] {
+  if (progress === undefined || progressAt === undefined) return [];
+  return [`progress ${progressWords(progress)}, ${ago(progressAt.getTime(), now)}`];
 }
 
 /** Small values are on the line of their name. Texts of a result are below it. */

@@ -4,7 +4,7 @@ import type { InvalidConfigError } from '../../errors.ts';
 import { readStored } from '../../stored-json.ts';
 import { type ShownState, stateWords } from '../../views/glyphs.ts';
 import { becauseJson, failureJson } from '../../views/json-shapes.ts';
-import { endOf, OWN_TYPES, OWN_TYPES_TEXT, summaryOf } from '../../views/task-text.ts';
+import { endOf, OWN_TYPES, OWN_TYPES_TEXT, progressWords, summaryOf } from '../../views/task-text.ts';
 import { clockTime } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { WorkerEvent } from '../../worker/worker.ts';
@@ -75,7 +75,9 @@ export class WorkerReport {
   }
 
   event(event: WorkerEvent): void {
-    const fields = { ...whose(event), ...(event.kind === 'settled' && settledJson(event)) };
+    const more =
+      event.kind === 'progress' ? { progress: event.progress } : event.kind === 'settled' && settledJson(event);
+    const fields = { ...whose(event), ...more };
     this.#tell(event.kind, fields, () => this.#words(event));
   }
 
@@ -85,6 +87,8 @@ export class WorkerReport {
     switch (event.kind) {
       case 'started':
         return `${this.#glyph('running')} ${task} ${summaryOf({ type, input: readStored(payload, 'payload', [], null) })}`;
+      case 'progress':
+        return `${this.#glyph('running')} ${task} ${progressWords(event.progress)}`;
       case 'stale':
         return `${this.#glyph('cancelled')} ${task} its lease had ended, so its outcome changed nothing`;
       case 'settled':

@@ -64,7 +64,7 @@ const CALLED = [
   'rested',
   'resume_queue',
   'ripe',
-  'save_checkpoint',
+  'save_values',
   'set_up_queue',
   'settle',
   'state_of_source',

@@ -26,6 +26,7 @@ import type {
   Recovered,
   Recovery,
   Renewal,
+  Saved,
   Settled,
   Settlement,
   Stray,
@@ -173,6 +174,7 @@ export class PostgresTasks implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
     this.#parts.database.refuseClosed();
+    for (const { lease, progress } of settlements) if (progress !== undefined) await this.save(lease, { progress });
     return settlements.length === 0 ? [] : this.#settles.call(settlements);
   }
 
@@ -375,8 +377,15 @@ export class PostgresTasks implements TaskStore {
     };
   }
 
-  saveCheckpoint(lease: Lease, text: string): Promise<boolean> {
-    return this.#parts.database.call('save_checkpoint', [lease.task, lease.execution, tokenOf(lease), text]);
+  save(lease: Lease, { checkpoint, progress }: Saved): Promise<boolean> {
+    const { task, execution } = lease;
+    return this.#parts.database.call('save_values', [
+      task,
+      execution,
+      tokenOf(lease),
+      checkpoint ?? null,
+      progress ?? null,
+    ]);
   }
 
   async recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls> {

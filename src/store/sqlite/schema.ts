@@ -419,6 +419,19 @@ UPDATE hf_clock SET restrictions = 1 WHERE EXISTS (SELECT 1 FROM hf_restricted) 
 /** Tells a process for how long it may cache that nothing restricts a source. */
 const NEWLY_RESTRICTED = 'ALTER TABLE hf_clock ADD COLUMN newly_restricted INTEGER NOT NULL DEFAULT 0;';
 
+/** The last progress that an execution reported, and when. A task may have it without a checkpoint. */
+const PROGRESS = `
+CREATE TABLE hf_saved (
+  task INTEGER PRIMARY KEY,
+  value TEXT,
+  progress TEXT,
+  progress_at INTEGER
+) STRICT;
+INSERT INTO hf_saved (task, value) SELECT task, value FROM hf_checkpoints;
+DROP TABLE hf_checkpoints;
+ALTER TABLE hf_saved RENAME TO hf_checkpoints;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -442,7 +455,8 @@ SELECT t.id, c.type, q.name AS queue, t.source,
   CASE WHEN e.id IS NULL AND r.id IS NULL AND s.id IS NULL AND q.paused_at IS NULL THEN
     CASE WHEN o.held_by IS NOT NULL OR o.no_token AND f.needs_token AND f.suspect = 0 THEN o.opens_at
       WHEN (SELECT count(*) FROM hf_running l WHERE l.limited_queue = q.id) >= q.concurrency THEN NULL
-      WHEN q.per_second IS NOT NULL THEN q.next_start END END AS held_until
+      WHEN q.per_second IS NOT NULL THEN q.next_start END END AS held_until,
+  k.progress, k.progress_at
 FROM hf_tasks t
 JOIN hf_classes c ON c.id = t.class
 JOIN hf_queues q ON q.id = c.queue
@@ -451,7 +465,8 @@ LEFT JOIN hf_facts f ON f.task = t.id
 LEFT JOIN hf_running r ON r.id = t.id
 LEFT JOIN hf_workers w ON w.id = r.worker
 LEFT JOIN hf_restricted o ON o.source = t.source
-LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id;
+LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id
+LEFT JOIN hf_checkpoints k ON k.task = t.id;
 `;
 
 /** Each step leads from the schema of its index to the next. */
@@ -468,6 +483,7 @@ const STEPS: readonly string[] = [
   SOURCE_STATES,
   RESTRICTIONS,
   NEWLY_RESTRICTED,
+  PROGRESS,
 ];
 
 export const SCHEMA = STEPS.length;

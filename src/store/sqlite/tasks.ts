@@ -16,6 +16,7 @@ import type {
   Receipt,
   Recovery,
   Renewal,
+  Saved,
   Settled,
   Settlement,
   Stray,
@@ -85,7 +86,12 @@ export class SqliteTasks implements TaskStore {
       () => notify('work'),
     );
     this.settle = writer.gathering(
-      (settlements: readonly Settlement[], now) => settling.settle(settlements, now),
+      (settlements: readonly Settlement[], now) => {
+        for (const { lease, progress } of settlements) {
+          if (progress !== undefined) this.#checkpoints.save(lease, { progress }, now);
+        }
+        return settling.settle(settlements, now);
+      },
       (answers) => {
         const news = new Set(settling.takeNews());
         if (answers.some((answer) => answer.answer === 'settled' && isWaiting(answer.state))) news.add('work');
@@ -165,8 +171,8 @@ export class SqliteTasks implements TaskStore {
     });
   }
 
-  saveCheckpoint(lease: Lease, text: string): Promise<boolean> {
-    return this.#writer.write(() => this.#checkpoints.save(lease, text));
+  save(lease: Lease, saved: Saved): Promise<boolean> {
+    return this.#writer.write((now) => this.#checkpoints.save(lease, saved, now));
   }
 
   recalls(worker: number, waiting: readonly Lease[]): Promise<Recalls> {

@@ -1,17 +1,20 @@
--- Checkpoints: a text that an execution of a task saved for later executions.
+-- What an execution saves of its task: a checkpoint for later executions, and its progress for people.
 
--- The last saved text, or null. (`handed` calls this function, because a function with a subquery is not inlined.)
+-- The last checkpoint, or null. (`handed` calls this function, because a function with a subquery is not inlined.)
 CREATE FUNCTION checkpoint_of(p_task bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT value FROM checkpoints WHERE task = p_task);
 END $$;
 
--- Saves a text. Returns false if the lease is over, or is only for deciding about the task.
-CREATE FUNCTION save_checkpoint(p_task bigint, p_execution integer, p_token uuid, p_text text) RETURNS boolean
+-- Saves what is not null. Returns false if the lease is over, or is only for deciding about the task.
+CREATE FUNCTION save_values(p_task bigint, p_execution integer, p_token uuid, p_checkpoint text, p_progress text) RETURNS boolean
   LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM live WHERE id = p_task AND executions = p_execution AND token = p_token AND why IS NULL FOR SHARE;
   IF NOT FOUND THEN RETURN false; END IF;
-  INSERT INTO checkpoints (task, value) VALUES (p_task, p_text) ON CONFLICT (task) DO UPDATE SET value = excluded.value;
+  INSERT INTO checkpoints AS c (task, value, progress, progress_at)
+    VALUES (p_task, p_checkpoint, p_progress, CASE WHEN p_progress IS NOT NULL THEN now_ms() END)
+    ON CONFLICT (task) DO UPDATE SET value = coalesce(excluded.value, c.value),
+      progress = coalesce(excluded.progress, c.progress), progress_at = coalesce(excluded.progress_at, c.progress_at);
   RETURN true;
 END $$;

@@ -2,6 +2,7 @@ import type { Because, Charge } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { TaskState } from '../task.ts';
+import { joinBecause, joinFailure } from './history-text.ts';
 import type { HistoryEntry, Imported } from './store.ts';
 
 /** An execution as the stores keep it; SQLite has 0 and 1 for false and true. */
@@ -18,6 +19,9 @@ export interface ExecutionRow {
   readonly failure: string | null;
   readonly message: string | null;
   readonly because: string;
+  /** What `failure` and `because` share with other executions; then those hold only what is their own. */
+  readonly shared_failure?: string | null;
+  readonly shared_because?: string | null;
 }
 
 /** An operator's action, or a stray error of an execution. */
@@ -33,8 +37,8 @@ export interface ActionRow {
 
 export function executionEntry(row: ExecutionRow): HistoryEntry {
   const unreadable: string[] = [];
-  const because = readStored<Because | undefined>(row.because, 'because', unreadable, undefined);
-  const failure = readStored<Failure | null>(row.failure ?? 'null', 'failure', unreadable, null);
+  const because = becauseOf(row, unreadable);
+  const failure = failureOf(row, unreadable);
   return {
     kind: 'execution',
     execution: row.execution,
@@ -51,6 +55,16 @@ export function executionEntry(row: ExecutionRow): HistoryEntry {
     ...(failure && { failure }),
     ...unreadableMember(unreadable),
   };
+}
+
+function becauseOf({ because: own, shared_because: shared, after_ms }: ExecutionRow, unreadable: string[]) {
+  if (shared != null) return joinBecause({ shared, own }, after_ms, unreadable);
+  return readStored<Because | undefined>(own, 'because', unreadable, undefined);
+}
+
+function failureOf({ failure: own, shared_failure: shared }: ExecutionRow, unreadable: string[]) {
+  if (own !== null && shared != null) return joinFailure({ shared, own }, unreadable);
+  return readStored<Failure | null>(own ?? 'null', 'failure', unreadable, null);
 }
 
 /** Stray errors are stored with the actions, with this verb. The note is JSON with the error and its execution. */

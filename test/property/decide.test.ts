@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decide, LEAST_DEFERRAL, STEPS } from '../../src/failure/decide.ts';
 import { answerFor, definePolicy, type Policy } from '../../src/failure/policy.ts';
+import { joinBecause, joinFailure, splitBecause, splitFailure } from '../../src/store/history-text.ts';
 import { type Judged, judge, raised, stories, troubledStories } from './ledger.ts';
 import { options, policies, rolls, usingEachDelay } from './policies.ts';
 
@@ -36,6 +37,17 @@ describe('every decision', () => {
       expect(STEPS).toContain(decision.because.step);
       expect(decision.because.text).toMatch(/\.$/);
       expect(decision.because.text).not.toMatch(/NaN|undefined|Infinity/);
+    });
+  });
+
+  test('is read as it was after it was stored in two parts, and its failure too', () => {
+    always(({ decision, outcome }) => {
+      const after = decision.next === 'scheduled' ? decision.after : null;
+      const unreadable: string[] = [];
+      expect(joinBecause(splitBecause(decision.because, after), after, unreadable)).toEqual(decision.because);
+      if (outcome.kind === 'failure')
+        expect(joinFailure(splitFailure(outcome.failure), unreadable)).toEqual(outcome.failure);
+      expect(unreadable).toEqual([]);
     });
   });
 

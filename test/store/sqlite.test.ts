@@ -78,6 +78,34 @@ test('refuses options that it does not have, and a durability that there is not'
     expect(() => sqlite('tasks.db', options as never)).toThrow(/object of options/);
 });
 
+test('stores once what equal failures have in common', async () => {
+  const path = join(folder, 'tasks.db');
+  const work = defineTask('work', {
+    retry: { maxAttempts: 20, backoff: { fixed: '1ms' }, jitter: 'full' },
+    run(_, task) {
+      if (task.attempt < 20) throw new Error(`answer ${task.attempt} was wrong`);
+    },
+  });
+  const holdfast = await openHoldfast({ store: sqlite(path), tasks: [work] });
+  for (let i = 0; i < 3; i += 1) await holdfast.enqueue(work, null);
+  await holdfast.worker().drain();
+  const db = new Database(path, { readonly: true });
+
+  const { bytes } = db
+    .prepare(
+      "SELECT avg(length(failure) + length(because)) AS bytes FROM hf_executions WHERE outcome = 'failure' AND task = 3",
+    )
+    .get() as { bytes: number };
+  expect(bytes).toBeLessThan(50);
+  const [first] = await holdfast.history(3);
+  expect(first).toMatchObject({
+    failure: { message: 'answer 1 was wrong' },
+    because: { text: expect.stringContaining('attempt 1 of 20') },
+  });
+  db.close();
+  await holdfast.close();
+});
+
 test('finds nothing to change in a file that is up to date', async () => {
   const path = join(folder, 'tasks.db');
   await (await openHoldfast({ store: sqlite(path) })).close();

@@ -13,6 +13,7 @@ import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
 import { isLimited, type QueueLimits } from './queue-limits.ts';
 import type { LostLeases } from './recover.ts';
 import type { Restricted } from './restricted.ts';
+import type { SharedTexts } from './shared-texts.ts';
 import type { SourceStates } from './source-states.ts';
 import { newToken } from './token.ts';
 import type { Uniques } from './uniques.ts';
@@ -85,6 +86,7 @@ export interface ClaimingParts {
   readonly restricted: Restricted;
   readonly queueLimits: QueueLimits;
   readonly sourceStates: SourceStates;
+  readonly texts: SharedTexts;
 }
 
 /** Hands out leases: on ready tasks, on tasks that other workers lost, and on tasks whose deadline has passed. */

@@ -23,6 +23,7 @@ import { LostLeases } from './recover.ts';
 import { SqliteRedrives } from './redrives.ts';
 import { Restricted } from './restricted.ts';
 import { migrate, SCHEMA } from './schema.ts';
+import { SharedTexts } from './shared-texts.ts';
 import { SourceStates } from './source-states.ts';
 import { SqliteSources } from './sources.ts';
 import { SqliteTasks } from './tasks.ts';
@@ -142,7 +143,15 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const facts = new FactsTable(sql);
   const places = new Places(sql, lanes, facts);
   const sourceStates = new SourceStates(sql, restricted, facts, places, catalogue);
-  const writer = new Writer({ sql, clock, path, files, cached: lanes });
+  const texts = new SharedTexts(sql);
+  const cached = {
+    flush: () => lanes.flush(),
+    forget() {
+      lanes.forget();
+      texts.forget();
+    },
+  };
+  const writer = new Writer({ sql, clock, path, files, cached });
   const wake = new Wake(sql, path);
   const lostLeases = new LostLeases(sql, world.clock);
   let closed = false;
@@ -174,6 +183,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     restricted,
     queueLimits,
     sourceStates,
+    texts,
     read,
     now,
     pendingLeaves,

@@ -115,7 +115,12 @@ export class SqliteRecords implements Records {
   history(id: number): Promise<readonly HistoryEntry[]> {
     return this.#read((sql) => {
       const executions = sql
-        .all<ExecutionRow & { readonly id: number }>('SELECT * FROM hf_executions WHERE task = ? ORDER BY id', id)
+        .all<ExecutionRow & { readonly id: number }>(
+          `SELECT e.*, f.text AS shared_failure, b.text AS shared_because FROM hf_executions e
+           LEFT JOIN hf_texts f ON f.id = e.failure_text LEFT JOIN hf_texts b ON b.id = e.because_text
+           WHERE e.task = ? ORDER BY e.id`,
+          id,
+        )
         .map((row) => ({ entry: executionEntry(row), after: row.id, action: 0 }));
       const actions = sql
         .all<ActionRow & { readonly id: number; readonly after_execution: number }>(

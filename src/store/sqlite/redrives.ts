@@ -26,6 +26,7 @@ import type { News } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Moving } from './move.ts';
 import type { Read } from './records.ts';
+import { failureOf } from './shared-texts.ts';
 import type { Writer } from './writer.ts';
 
 interface Parts {
@@ -377,11 +378,12 @@ const FROM = `FROM hf_resting e JOIN hf_tasks t ON t.id = e.id JOIN hf_classes c
 const LAST_EXECUTION = '(SELECT max(l.id) FROM hf_executions l WHERE l.task = e.id AND l.late = 0)';
 
 /** Of the execution `x`. */
-const MAY_HAVE_HAPPENED = `(x.outcome = 'loss' OR iif(json_valid(x.failure), coalesce(x.failure ->> 'ambiguous', 0), 0))`;
+const MAY_HAVE_HAPPENED = `(x.outcome = 'loss' OR coalesce(${failureMember('x', 'ambiguous')}, 0))`;
 
 /** A member of an execution's failure; null if there is none, or the row is damaged. */
 function failureMember(execution: string, name: string): string {
-  return `iif(json_valid(${execution}.failure), ${execution}.failure ->> '${name}', NULL)`;
+  const failure = failureOf(execution);
+  return `iif(json_valid(${failure}), ${failure} ->> '${name}', NULL)`;
 }
 
 /** Of the last failure of the task `e`. */

@@ -432,6 +432,19 @@ DROP TABLE hf_checkpoints;
 ALTER TABLE hf_saved RENAME TO hf_checkpoints;
 `;
 
+/**
+ * Texts that executions share. `failure_text` and `because_text` name them; then `failure` holds the message of the failure, and
+ * `because` the random number. If they are NULL, these hold the whole JSON.
+ */
+const SHARED_TEXTS = `
+CREATE TABLE hf_texts (
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+) STRICT;
+ALTER TABLE hf_executions ADD COLUMN failure_text INTEGER;
+ALTER TABLE hf_executions ADD COLUMN because_text INTEGER;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -484,6 +497,7 @@ const STEPS: readonly string[] = [
   RESTRICTIONS,
   NEWLY_RESTRICTED,
   PROGRESS,
+  SHARED_TEXTS,
 ];
 
 export const SCHEMA = STEPS.length;

@@ -1,6 +1,7 @@
 import type { Decision } from '../../failure/decide.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
+import { splitBecause, splitFailure } from '../history-text.ts';
 import { LATE_SUCCESS } from '../late-success.ts';
 import { isPlain, leavesSource, NO_SOURCE_STATE, reasonOf, SUCCEEDED } from '../settlement.ts';
 import type { News, Report, Settled, Settlement, SourceChange } from '../store.ts';
@@ -14,6 +15,7 @@ import { LateSuccesses } from './late-success.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { mustBeLegal, type Places, pastOf } from './places.ts';
 import type { Restricted } from './restricted.ts';
+import type { SharedTexts } from './shared-texts.ts';
 import { SourceChanges } from './source-changes.ts';
 import type { SourceStates } from './source-states.ts';
 import type { Uniques } from './uniques.ts';
@@ -57,6 +59,7 @@ export class Settling {
   readonly #facts: FactsTable;
   readonly #claiming: Claiming;
   readonly #uniques: Uniques;
+  readonly #texts: SharedTexts;
   readonly #leaseCache: LeaseCache;
   readonly #late: LateSuccesses;
   readonly #restricted: Restricted;
@@ -77,6 +80,7 @@ export class Settling {
     this.#facts = facts;
     this.#claiming = claiming;
     this.#uniques = uniques;
+    this.#texts = parts.texts;
   }
 
   /** What the last settlements changed for other tasks and workers. */
@@ -295,7 +299,7 @@ export class Settling {
   #flush(batch: Batch): void {
     const { ended, executions, resting, remembered, actions, succeeded } = batch;
     this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ended));
-    this.#sql.insertAll(EXECUTIONS, 14, executions);
+    this.#sql.insertAll(EXECUTIONS, 16, executions);
     this.#sql.insertAll(RESTING, 7, resting);
     this.#facts.writeAll(remembered);
     for (const action of actions) recordAction(this.#sql, action, batch.now);
@@ -361,6 +365,9 @@ export class Settling {
     batch: Batch,
     late: boolean,
   ): void {
+    const after = decision.next === 'scheduled' ? decision.after : null;
+    const { failure, message = null } = report;
+    const { because } = decision;
     batch.executions.push(
       running.id,
       running.execution,
@@ -371,11 +378,11 @@ export class Settling {
       batch.now,
       report.outcome,
       decision.next,
-      decision.next === 'scheduled' ? decision.after : null,
+      after,
       'charge' in decision ? decision.charge.to : 'nobody',
-      report.failure ? JSON.stringify(report.failure) : null,
-      report.message ?? null,
-      JSON.stringify(decision.because),
+      message,
+      ...(failure ? this.#texts.columnsOf(failure, splitFailure(failure)) : [null, null]),
+      ...this.#texts.columnsOf(because, splitBecause(because, after)),
     );
   }
 
@@ -427,4 +434,4 @@ function mayChangeSource(settlement: Settlement): boolean {
 const RESTING = 'hf_resting (id, state, since, executions, token, reason, result)';
 
 const EXECUTIONS = `hf_executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms,
-  charge, failure, message, because)`;
+  charge, message, failure, failure_text, because, because_text)`;

@@ -6,6 +6,7 @@ import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, withoutCharge } from './facts.ts';
 import type { Places } from './places.ts';
 import type { Restricted } from './restricted.ts';
+import { failureOf } from './shared-texts.ts';
 
 interface StateRow {
   readonly revision: number;
@@ -112,7 +113,7 @@ export class SourceStates {
 
   #refund({ task, execution }: ExecutionOfTask): Refunded | undefined {
     const row = this.#sql.get<{ id: number; failure: string | null }>(
-      `SELECT e.id, e.failure FROM hf_executions e
+      `SELECT e.id, ${failureOf('e')} AS failure FROM hf_executions e
        WHERE e.task = ? AND e.execution = ? AND e.late = 0 AND e.charge = 'task'
          AND NOT EXISTS (SELECT 1 FROM hf_resting r WHERE r.id = e.task AND r.state IN ('succeeded', 'dead', 'cancelled'))`,
       task,

@@ -66,6 +66,9 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       UNION SELECT task FROM hf_keys UNION SELECT task FROM hf_checkpoints UNION SELECT task FROM hf_unique
       UNION SELECT task FROM hf_lost UNION SELECT task FROM hf_redrive_tasks)
     WHERE id NOT IN (SELECT id FROM hf_tasks)`,
+  'has a history with a text that is missing': `
+    SELECT e.task AS id FROM hf_executions e, json_each(json_array(e.failure_text, e.because_text)) j
+    WHERE j.value IS NOT NULL AND j.value NOT IN (SELECT id FROM hf_texts)`,
   'runs without its lease saying how long it has its unique key': `
     SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.unique_while IS NOT r.unique_while`,
 };

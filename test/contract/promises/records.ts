@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { formatDuration } from '../../../src/duration.ts';
+import type { Decision } from '../../../src/failure/decide.ts';
 import type { ListFilter, NewTask } from '../../../src/store/store.ts';
 import { TASK_STATES } from '../../../src/task.ts';
 import {
+  because,
   deferredFor,
   ended,
   failure,
@@ -172,6 +175,32 @@ export function promisesOfRecords(factory: StoreFactory): void {
     ).toEqual(['hold', 'release', 'scheduled', 'dead', 'retry', 'scheduled']);
     const times = history.map((entry) => (entry.kind === 'execution' ? entry.endedAt : entry.at));
     expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  test('keeps what each of many equal failures said, its wait and its random number', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne();
+    const waits = [61_000, 62_000, 63_000, 64_000];
+    const given = waits.map((after, i) => {
+      const text = `net.reset: attempt 1 of 5 failed; next try in ${formatDuration(after)} (exponential).`;
+      const jitter = { low: 60_000, high: 70_000, roll: i / 10, density: 0.0001 };
+      return {
+        failure: { ...failure('net.reset'), message: `socket ${i % 2} hung up` },
+        because: { ...because('retry', { jitter }), text },
+      };
+    });
+    for (const [i, { failure, because }] of given.entries()) {
+      const decision: Decision = { ...retryIn(waits[i] as number, 'net.reset'), because };
+      const report = { ranFor: 5, outcome: 'failure', failure };
+      await scene.settle(await scene.claimTask(worker, id), decision, { report });
+      await scene.move(id, { verb: 'retry' });
+    }
+    const history = await scene.store.records.history(id);
+    expect(
+      history.flatMap((entry) =>
+        entry.kind === 'execution' ? [{ failure: entry.failure, because: entry.because }] : [],
+      ),
+    ).toEqual(given);
   });
 
   test('keeps stray errors of an execution, of running and of ended tasks; they are not handed out as actions', async () => {

@@ -1,5 +1,5 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
-import { type Backoff, custom, immediate, none } from '../failure/backoff.ts';
+import { type Backoff, type BackoffChange, custom, immediate, none } from '../failure/backoff.ts';
 import { JITTER_WORDS, type Jitter, partOf } from '../failure/jitter.ts';
 import { type Place, placeKey } from '../failure/layers.ts';
 import { OTHERWISE_CALLED } from '../failure/otherwise-called.ts';
@@ -12,6 +12,7 @@ import {
   RULE_FIELDS,
 } from '../failure/policy-fields.ts';
 import { PRESET_NAMES } from '../failure/presets.ts';
+import type { Writable } from '../writable.ts';
 import { meant } from './nearest-name.ts';
 import { optionData } from './print.ts';
 import { type Located, type Problems, quoted } from './problems.ts';
@@ -73,18 +74,32 @@ const LINEAR = fields<{ step: Milliseconds; cap: Milliseconds }>(
   { instead: OTHERWISE_CALLED.backoff },
 );
 
+/** Only what changes of the backoff of the less specific level. */
+const CHANGE = fields<Omit<BackoffChange, 'kind'>>('backoff', {
+  base: field(span(), 'The delay of the first retry; factor and cap stay as they are.'),
+  factor: field(decimal(1), 'By how much each delay is longer than the one before; base and cap stay as they are.'),
+  step: field(span(), 'As `step` of linear; cap stays as it is.'),
+  cap: field(span(), 'The longest delay; the other options stay as they are.'),
+});
+const CHANGE_OPTIONS = ['base', 'factor', 'step', 'cap'];
+
 const BACKOFF_KINDS = ['exponential', 'linear', 'fixed', 'schedule', 'custom'] as const;
 const BACKOFF_WORDS = { immediate, none } as const;
 
 /** Such as `{ exponential: { base: 5s, cap: 1h } }`, `{ schedule: [5m, 15m] }` or `none`. */
-function backoffShape(backoffs: Backoffs): Shape<Backoff> {
+function backoffShape(backoffs: Backoffs): Shape<Backoff | BackoffChange> {
   return {
     schema: reference('backoff'),
     read(node, problems) {
       if (node.kind === 'scalar' && Object.hasOwn(BACKOFF_WORDS, String(node.value))) {
         return BACKOFF_WORDS[node.value as keyof typeof BACKOFF_WORDS];
       }
-      const [entry, second] = node.kind === 'map' ? node.entries : [];
+      const entries = membersOf(node);
+      if (entries.length > 0 && entries.every(({ name }) => CHANGE_OPTIONS.includes(name))) {
+        return readChange(node, problems);
+      }
+      const [entry, second] = entries;
+      if (entry?.name === 'delay' && !second) return readBackoff({ ...entry, name: 'fixed' }, backoffs, problems);
       if (!entry || second || !BACKOFF_KINDS.includes(entry.name as never)) {
         refuseBackoff(node, problems);
         return undefined;
@@ -109,6 +124,8 @@ function backoffSchema(): JsonSchema {
         'Retry k waits base × factor^(k−1), at most cap.',
       ),
       one('linear', { ...LINEAR.schema, required: ['step'] }, 'Retry k waits step × k, at most cap.'),
+      { ...CHANGE.schema, minProperties: 1, description: 'Changes only these options of the less specific level.' },
+      one('delay', span().schema, 'As `fixed`.'),
       one('fixed', span().schema, 'Every retry waits the same time.'),
       one('schedule', listOf(span(), 1).schema, 'Retry k waits the k-th delay; after the last one, the last repeats.'),
       one('custom', name().schema, 'A function that the program registered under this name.'),
@@ -118,6 +135,25 @@ function backoffSchema(): JsonSchema {
       },
     ],
   };
+}
+
+function readChange(node: Node, problems: Problems): BackoffChange | undefined {
+  const { base, factor, step, cap } = CHANGE.read(node, problems) ?? {};
+  const change: Writable<BackoffChange> = { kind: 'change' };
+  if (step !== undefined && (base ?? factor) !== undefined) {
+    problems.refuse(node, 'step is an option of linear, base and factor are options of exponential.', 'Remove one.');
+    return undefined;
+  }
+  const first = base ?? step;
+  if (first !== undefined && cap !== undefined) {
+    const what = base === undefined ? 'step' : 'base';
+    if (!bounded(node, node, what, first, cap, problems)) return undefined;
+  }
+  if (base !== undefined) change.base = base;
+  if (factor !== undefined) change.factor = factor;
+  if (step !== undefined) change.step = step;
+  if (cap !== undefined) change.cap = cap;
+  return change;
 }
 
 function readBackoff({ name: kind, at, value }: Entry, backoffs: Backoffs, problems: Problems): Backoff | undefined {

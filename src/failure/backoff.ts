@@ -9,6 +9,7 @@ import {
 import { likeName } from '../nearest.ts';
 import { isRecord, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
+import type { Writable } from '../writable.ts';
 import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { refusal, tagged } from './refusal.ts';
 
@@ -22,9 +23,23 @@ export type Backoff =
   | { readonly kind: 'none' }
   | { readonly kind: 'custom'; readonly name: string; readonly delay: (retry: number) => Milliseconds };
 
-/** A backoff, or the short form of one, as in a file. */
+/** Options of `exponential` or `linear` that replace those of the less specific level. The others keep their values from there. */
+export interface BackoffChange {
+  readonly kind: 'change';
+  readonly base?: Milliseconds;
+  readonly factor?: number;
+  readonly step?: Milliseconds;
+  readonly cap?: Milliseconds;
+}
+
+/** A backoff, the short form of one, as in a file, or only the options to change: `{ base: '60s' }` keeps factor and cap. */
 export type BackoffInput =
   | Backoff
+  | BackoffChange
+  | ExponentialOptions
+  | LinearOptions
+  | (Partial<ExponentialOptions> & ({ readonly factor: number } | { readonly cap: DurationInput }))
+  | { readonly delay: DurationInput }
   | 'immediate'
   | 'none'
   | { readonly exponential: ExponentialOptions }
@@ -78,12 +93,53 @@ function members<Options>(options: Options, kind: keyof typeof FIELDS, example: 
 
 function readExponential(options: ExponentialOptions): Backoff {
   const base = span(options.base, 'base');
-  const factor = options.factor ?? 2;
+  const { factor = 2, cap } = options;
+  return { kind: 'exponential', base, factor: readFactor(factor), cap: capAbove(cap, base, 'base') };
+}
+
+function readFactor(factor: unknown): number {
   // The type is checked too, because '2' behaves like a number until it is added to one.
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
     throw refusal(`factor must be a number of at least 1, got ${show(factor)}.`);
   }
-  return { kind: 'exponential', base, factor, cap: capAbove(options.cap, base, 'base') };
+  return factor;
+}
+
+function readChange({ base, factor, step, cap }: Partial<ExponentialOptions & LinearOptions>): BackoffChange {
+  if (step !== undefined && (base ?? factor) !== undefined) {
+    throw refusal('step is an option of linear, base and factor are options of exponential: leave one of them out.');
+  }
+  const change: Writable<BackoffChange> = { kind: 'change' };
+  if (base !== undefined) change.base = span(base, 'base');
+  if (factor !== undefined) change.factor = readFactor(factor);
+  if (step !== undefined) change.step = span(step, 'step');
+  const first = change.base ?? change.step ?? 0;
+  if (cap !== undefined) change.cap = capAbove(cap, first, step === undefined ? 'base' : 'step');
+  return change;
+}
+
+/** A backoff with some options changed. Without `base` or `step`, only a backoff that has the options changes. */
+export function changedBackoff(below: Backoff, { base, factor, step, cap }: BackoffChange): Backoff {
+  if (below.kind === 'linear' ? base === undefined : step !== undefined) {
+    const from = below.kind === 'linear' ? below : { step: HOUR, cap: HOUR };
+    const bounds = bounded({ first: step, cap }, { first: from.step, cap: from.cap });
+    return { kind: 'linear', step: bounds.first, cap: bounds.cap };
+  }
+  if (below.kind !== 'exponential' && base === undefined) return below;
+  const from = below.kind === 'exponential' ? below : { base: 0, factor: 2, cap: HOUR };
+  const bounds = bounded({ first: base, cap }, { first: from.base, cap: from.cap });
+  return { kind: 'exponential', base: bounds.first, factor: factor ?? from.factor, cap: bounds.cap };
+}
+
+interface Bounds {
+  readonly first: Milliseconds;
+  readonly cap: Milliseconds;
+}
+
+/** Of two values that contradict each other, the one that is changed wins. */
+function bounded(changed: { readonly [Name in keyof Bounds]: Milliseconds | undefined }, from: Bounds): Bounds {
+  const { first = Math.min(from.first, changed.cap ?? from.cap) } = changed;
+  return { first, cap: changed.cap ?? Math.max(from.cap, first) };
 }
 
 function readLinear(options: LinearOptions): Backoff {
@@ -126,7 +182,8 @@ const FIELDS = {
   immediate: [],
   none: [],
   custom: ['name', 'delay'],
-} as const satisfies Readonly<Record<Backoff['kind'], readonly string[]>>;
+  change: ['base', 'factor', 'step', 'cap'],
+} as const satisfies Readonly<Record<(Backoff | BackoffChange)['kind'], readonly string[]>>;
 
 /** The fields above that are spans of time. */
 export const BACKOFF_SPANS: readonly string[] = ['base', 'cap', 'step', 'delay', 'delays'];
@@ -135,12 +192,14 @@ export const BACKOFF_SPANS: readonly string[] = ['base', 'cap', 'step', 'delay',
  * Reads a backoff that is plain data: built by hand, or from a configuration, and its short forms.
  * @throws InvalidInputError for an unknown kind or field, and for what the function of that kind refuses.
  */
-export function parseBackoff(value: unknown): Backoff {
+export function parseBackoff(value: unknown): Backoff | BackoffChange {
   if (value === 'immediate') return immediate;
   if (value === 'none') return none;
   const short = isRecord(value) && !('kind' in value) ? Object.entries(value) : [];
   const [form, content] = short.length === 1 ? (short[0] as [string, unknown]) : [''];
   if (form !== '' && Object.hasOwn(SHORT_FORMS, form)) return (SHORT_FORMS[form] as Reader)(content as never);
+  if (form === 'delay') return fixed(content as never);
+  if (isChange(value)) return readChange(members(value, 'change', ''));
   if (!isRecord(value) || !('kind' in value)) throw refusal(`write ${helperFor(value)}, got ${show(value)}.`);
   const given = tagged(value, FIELDS, 'a backoff');
   switch (given.kind) {
@@ -158,7 +217,16 @@ export function parseBackoff(value: unknown): Backoff {
       return none;
     case 'custom':
       return custom(given.name as never, given.delay as never);
+    case 'change':
+      return readChange(given as never);
   }
+}
+
+/** Whether each member is an option to change. */
+function isChange(value: unknown): value is Readonly<Record<string, never>> {
+  if (!isRecord(value)) return false;
+  const names: readonly string[] = Object.keys(value);
+  return names.length > 0 && names.every((name) => (FIELDS.change as readonly string[]).includes(name));
 }
 
 type Reader = (content: never) => Backoff;

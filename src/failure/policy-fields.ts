@@ -1,5 +1,5 @@
 import type { DurationInput, Milliseconds } from '../duration.ts';
-import { type Backoff, type BackoffInput, exponential } from './backoff.ts';
+import { type Backoff, type BackoffChange, type BackoffInput, exponential } from './backoff.ts';
 import { type Jitter, type JitterInput, proportional } from './jitter.ts';
 import { ENDS, type End } from './outcome.ts';
 
@@ -61,8 +61,14 @@ export const RULE_FIELDS = {
 /** The options of a rule. */
 export interface RuleOptions extends GivenTo<typeof RULE_FIELDS> {}
 
+/** A rule of a policy. */
+export type Rule = Partial<KeptOf<typeof RULE_FIELDS>>;
+
 /** A rule after it was read. */
-export type ReadRule = Partial<KeptOf<typeof RULE_FIELDS>>;
+export type ReadRule = Read<Rule>;
+
+/** Options that may have only some options of a backoff. */
+type Read<Options> = Omit<Options, 'backoff'> & { readonly backoff?: Backoff | BackoffChange };
 
 const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
 
@@ -93,7 +99,7 @@ export const POLICY_FIELDS = {
   /** Where the policy's end leads, whether by a limit or by a permanent failure. Default `dead`. */
   onExhausted,
   /** Other values for a reason (`fs.locked`), a family (`fs.*`) or a kind (`transient`). The most specific rule wins. */
-  rules: field<Readonly<Record<string, RuleOptions>>, Readonly<Record<string, ReadRule>>>({
+  rules: field<Readonly<Record<string, RuleOptions>>, Readonly<Record<string, Rule>>>({
     shape: { kind: 'rules' },
     says: 'Other values for a reason (`fs.locked`), a family (`fs.*`) or a kind (`transient`). The most specific rule wins.',
     byDefault: { rate_limited: { charge: false } },
@@ -123,7 +129,8 @@ export const POLICY_FIELDS = {
 };
 
 /** Options of a policy after they were read. Those of a whole policy have its `version`. */
-export type ReadOptions = Partial<Omit<PolicyContent, 'source'>> & {
+export type ReadOptions = Read<Partial<Omit<PolicyContent, 'source' | 'rules'>>> & {
+  readonly rules?: Readonly<Record<string, ReadRule>>;
   readonly source?: Partial<SourceSwitches>;
   readonly version?: string;
 };

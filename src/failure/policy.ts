@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import { isRecord } from '../options.ts';
-import type { Backoff } from './backoff.ts';
+import { type Backoff, changedBackoff } from './backoff.ts';
 import { familyOf } from './classify/reasons.ts';
 import type { Jitter } from './jitter.ts';
 import { slipIn } from './known-reasons.ts';
-import { type End, type FailureKind, isKind } from './outcome.ts';
+import { type End, type FailureKind, isFamily, isKind } from './outcome.ts';
 import {
   POLICY_FIELDS,
   type Policy,
   type PolicyContent,
   type PolicyOptions,
   type ReadOptions,
+  type ReadRule,
   type WholePolicy,
 } from './policy-fields.ts';
 import { optionsGiven, parseOptions } from './policy-options.ts';
@@ -50,8 +51,28 @@ export function policyOver(options: ReadOptions | PolicyOptions, over: Policy): 
   const given = parseOptions(options);
   const whole = 'version' in options;
   const byLength = given.backoff?.kind === 'schedule' ? { maxAttempts: given.backoff.delays.length + 1 } : {};
-  const rules = { ...(whole ? {} : over.rules), ...given.rules };
-  return settled({ ...over, ...byLength, ...given, rules, source: { ...over.source, ...given.source } });
+  const backoff = wholeBackoff(given.backoff, over.backoff);
+  const rules = rulesOver(given.rules, whole ? {} : over.rules, backoff);
+  return settled({ ...over, ...byLength, ...given, backoff, rules, source: { ...over.source, ...given.source } });
+}
+
+/** The rules of both. A backoff that is only changed is that of the same rule, else of its family, else of the policy. */
+function rulesOver(given: ReadOptions['rules'], over: Policy['rules'], ofPolicy: Backoff): Policy['rules'] {
+  const rules: Record<string, ReadRule> = { ...over, ...given };
+  const ownBackoff = (name: string) => (Object.hasOwn(over, name) ? over[name]?.backoff : undefined);
+  // Families first: their rules change too.
+  for (const name of Object.keys(given ?? {}).sort((a, b) => Number(isFamily(b)) - Number(isFamily(a)))) {
+    const { backoff, ...rule } = rules[name] as ReadRule;
+    if (backoff?.kind !== 'change') continue;
+    const ofFamily = isFamily(name) ? undefined : (rules[familyOf(name)]?.backoff as Backoff | undefined);
+    const below = ownBackoff(name) ?? ofFamily ?? ofPolicy;
+    rules[name] = { ...rule, backoff: changedBackoff(below, backoff) };
+  }
+  return rules as Policy['rules'];
+}
+
+function wholeBackoff(backoff: ReadOptions['backoff'], below: Backoff): Backoff {
+  return backoff?.kind === 'change' ? changedBackoff(below, backoff) : (backoff ?? below);
 }
 
 /** The values of a policy for one failure, each from the most specific rule that has it, and how its charges are counted. */

@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../duration.ts';
+import { describe } from '../failure/classify/describe.ts';
 import {
   type Code,
   type ExplainedPolicy,
@@ -9,6 +10,7 @@ import {
   type Said,
 } from '../failure/layers.ts';
 import { type Policy, type PolicyOptions, policyOver, type ReadOptions } from '../failure/policy.ts';
+import { parseOptions } from '../failure/policy-options.ts';
 import { presetFor } from '../failure/presets.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
 import { type Configuration, type TaskNames, UNCONFIGURED } from './configuration.ts';
@@ -116,6 +118,17 @@ export function longestTimeout(
     longest = Math.max(longest, timeout);
   }
   return longest;
+}
+
+/** Why a task's own policy cannot be read; undefined if it can, or there is none. */
+export function objectionToPolicy(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    parseOptions(JSON.parse(text));
+    return undefined;
+  } catch (error) {
+    return describe(error).message;
+  }
 }
 
 /**

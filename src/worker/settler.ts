@@ -15,6 +15,7 @@ import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
 import type { KnownSources } from './known-sources.ts';
+import { objectionToPolicy } from './policy-for.ts';
 import { SourceChains, type SourceChanged, type SourceStep } from './source-chains.ts';
 import { sourceEvent } from './source-event.ts';
 
@@ -196,7 +197,8 @@ export class Settler {
     const leavesSource =
       ending.limit === undefined && !ending.unhealthy && chains.isSurelyNormal(claimed) && leavesNormal(outcome);
     const step = leavesSource ? undefined : this.#observe(pending, chains);
-    const decision = decide(this.#factsOf(pending, step), outcome, policy, this.#random());
+    const decided = decide(this.#factsOf(pending, step), outcome, policy, this.#random());
+    const decision = decided.next === 'succeeded' ? decided : sayingWhosePolicy(decided, claimed);
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
     if (ending.result !== undefined) settlement.result = ending.result;
@@ -305,6 +307,14 @@ function sourcesNotTaken(round: readonly Pending[], answers: readonly Settled[])
 function unhealthy({ outcome }: Ending, { maxRetryAfter, source: switches }: Policy, about: About): Observation {
   const message = outcome.kind === 'interruption' ? outcome.message : '';
   return { ...about, kind: 'source_failure', reason: 'source.unhealthy', message, maxRetryAfter, switches };
+}
+
+/** A task's own policy may have been stored by a newer version that has other options. */
+function sayingWhosePolicy<Decided extends Decision>(decided: Decided, { policy }: Claimed): Decided {
+  const objection = objectionToPolicy(policy);
+  if (objection === undefined) return decided;
+  const text = `${decided.because.text} The task's own policy cannot be read, so the policy of its type decided: ${objection}`;
+  return { ...decided, because: { ...decided.because, text } };
 }
 
 function reportOf({ outcome, ranFor, note }: Ending): Report {

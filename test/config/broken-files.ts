@@ -179,6 +179,18 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     "no backoff 'kind'",
     'fixed',
   ),
+  'a change of two backoffs': one(
+    retry('backoff: { base: 1s, step: 1s }'),
+    '4:16 error',
+    'options of exponential',
+    'Remove',
+  ),
+  'a change whose cap is below its base': one(
+    retry('backoff: { base: 1h, cap: 1m }'),
+    '4:33 error',
+    'cap 1m is below base 1h',
+    'Raise',
+  ),
   'a cap called max': one(retry('backoff: { exponential: { base: 1s, max: 1h } }'), '4:43 error', "no 'max'", "'cap'"),
   'a step called delay': {
     text: retry('backoff: { linear: { delay: 1s } }'),

@@ -48,6 +48,29 @@ describe('of what is said about a task', () => {
     expect(numbers({ type: 'mail', queue: 'bulk', source: 'imap:INBOX', retry })).toEqual([15, 180_000, 2, 101]);
   });
 
+  test('a backoff that is only changed keeps the rest of the level below', () => {
+    const changed = registryOf(`
+defaults: { retry: { backoff: { exponential: { base: 5s, factor: 3, cap: 2h } } } }
+types:
+  a: { retry: { backoff: { base: 60s } } }
+  b: { retry: { backoff: { delay: 60s } } }
+sources:
+  s: { retry: { backoff: { cap: 30m }, rules: { timeout: { backoff: { factor: 1 } } } } }
+`);
+    const backoffOf = (asked: Parameters<Registry['policyFor']>[0]) => changed.policyFor(asked).policy.backoff;
+    expect(backoffOf({ type: 'a' })).toEqual({ kind: 'exponential', base: 60_000, factor: 3, cap: 7_200_000 });
+    expect(backoffOf({ type: 'a', source: 's' })).toEqual({
+      kind: 'exponential',
+      base: 60_000,
+      factor: 3,
+      cap: 1_800_000,
+    });
+    expect(backoffOf({ type: 'b', source: 's' })).toEqual({ kind: 'fixed', delay: 60_000 });
+    expect(changed.policyFor({ type: 'a', source: 's' }).policy.rules).toMatchObject({
+      timeout: { backoff: { kind: 'exponential', base: 60_000, factor: 1, cap: 1_800_000 } },
+    });
+  });
+
   test('each value says where it came from', () => {
     const asked = { type: 'mail', queue: 'bulk', source: 'imap:INBOX', retry: { permanent: 'retry' } } as const;
     expect(origins(registry.policyFor(asked))).toMatchObject({

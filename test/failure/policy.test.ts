@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { InvalidInputError } from '../../src/errors.ts';
-import { custom, exponential, fixed, none, schedule } from '../../src/failure/backoff.ts';
+import { custom, exponential, fixed, linear, none, schedule } from '../../src/failure/backoff.ts';
 import { proportional } from '../../src/failure/jitter.ts';
 import { policyFrom } from '../../src/failure/layers.ts';
-import { answerFor, definePolicy, type PolicyOptions, standard } from '../../src/failure/policy.ts';
+import {
+  answerFor,
+  definePolicy,
+  type PolicyOptions,
+  policyOver,
+  readPolicy,
+  standard,
+} from '../../src/failure/policy.ts';
 import { presets } from '../../src/failure/presets.ts';
 import { HOUR } from './given.ts';
 
@@ -286,5 +293,66 @@ describe('the answer of a policy', () => {
   test('can be given to a reason named constructor by a rule of that name', () => {
     const odd = definePolicy({ rules: { constructor: { maxAttempts: 2 } } as PolicyOptions['rules'] & object });
     expect(answerFor(odd, 'constructor', 'unknown')).toMatchObject({ rule: 'constructor', maxAttempts: 2 });
+  });
+});
+
+describe('a backoff that is only changed', () => {
+  const below = definePolicy({ backoff: exponential({ base: '5s', factor: 3, cap: '2h' }) });
+
+  test.each<[PolicyOptions['backoff'], object]>([
+    [{ base: '60s' }, { kind: 'exponential', base: 60_000, factor: 3, cap: 2 * HOUR }],
+    [{ factor: 2 }, { kind: 'exponential', base: 5_000, factor: 2, cap: 2 * HOUR }],
+    [{ cap: '1h' }, { kind: 'exponential', base: 5_000, factor: 3, cap: HOUR }],
+    [
+      { base: '10s', cap: '1h' },
+      { kind: 'exponential', base: 10_000, factor: 3, cap: HOUR },
+    ],
+    [{ base: '3h' }, { kind: 'exponential', base: 3 * HOUR, factor: 3, cap: 3 * HOUR }],
+    [{ cap: '1s' }, { kind: 'exponential', base: 1_000, factor: 3, cap: 1_000 }],
+    [{ step: '1m' }, { kind: 'linear', step: 60_000, cap: HOUR }],
+    [{ delay: '60s' }, { kind: 'fixed', delay: 60_000 }],
+    [{ exponential: { base: '60s' } }, { kind: 'exponential', base: 60_000, factor: 2, cap: HOUR }],
+  ])('keeps the other options of the level below: %o', (backoff, result) => {
+    expect(definePolicy({ backoff } as PolicyOptions, below).backoff).toEqual(result);
+  });
+
+  test.each<[PolicyOptions['backoff'], PolicyOptions['backoff'], object]>([
+    [linear({ step: '1m', cap: '10m' }), { cap: '5m' }, { kind: 'linear', step: 60_000, cap: 300_000 }],
+    [linear({ step: '1m', cap: '10m' }), { step: '2m' }, { kind: 'linear', step: 120_000, cap: 600_000 }],
+    [linear({ step: '1m' }), { base: '2m' }, { kind: 'exponential', base: 120_000, factor: 2, cap: HOUR }],
+    [fixed('1m'), { cap: '10s' }, { kind: 'fixed', delay: 60_000 }],
+    [fixed('1m'), { base: '10s' }, { kind: 'exponential', base: 10_000, factor: 2, cap: HOUR }],
+    ['none', { factor: 4 }, { kind: 'none' }],
+  ])('over %o: %o', (first, backoff, result) => {
+    const over = definePolicy({ backoff: first } as PolicyOptions);
+    expect(definePolicy({ backoff } as PolicyOptions, over).backoff).toEqual(result);
+  });
+
+  test('of a rule is that of the same rule, else of its family, else of the policy', () => {
+    const rules = { 'fs.locked': { maxAttempts: 9, backoff: linear({ step: '1m', cap: '7m' }) } };
+    const over = definePolicy({ rules }, below);
+    const changed = definePolicy(
+      {
+        rules: {
+          'fs.locked': { backoff: { step: '2m' } },
+          'net.reset': { backoff: { base: '9s' } },
+          'net.*': { backoff: { cap: '3h' } },
+          timeout: { backoff: { factor: 1 } },
+        },
+      },
+      over,
+    );
+    expect(changed.rules).toMatchObject({
+      'fs.locked': { backoff: { kind: 'linear', step: 120_000, cap: 420_000 } },
+      'net.*': { backoff: { kind: 'exponential', base: 5_000, factor: 3, cap: 3 * HOUR } },
+      'net.reset': { backoff: { kind: 'exponential', base: 9_000, factor: 3, cap: 3 * HOUR } },
+      timeout: { backoff: { kind: 'exponential', base: 5_000, factor: 1, cap: 2 * HOUR } },
+    });
+    expect(JSON.stringify(changed.rules)).not.toContain('change');
+  });
+
+  test('is read again after it was stored', () => {
+    const stored = JSON.parse(JSON.stringify(readPolicy({ backoff: { base: '60s' } })));
+    expect(policyOver(stored, below).backoff).toMatchObject({ base: 60_000, factor: 3 });
   });
 });

@@ -14,6 +14,8 @@ const RIGHT = [
   "defineTask('x', { retry: { backoff: 'immediate', jitter: 'full', timeout: '30s' }, run })",
   "defineTask('x', { retry: { backoff: { exponential: { base: '1s' } }, jitter: '20%' }, run })",
   "defineTask('x', { retry: { backoff: { schedule: ['5m', '15m'] }, jitter: 0.2 }, run })",
+  "defineTask('x', { retry: { backoff: { base: '1s' }, rules: { timeout: { backoff: { cap: '1h' } } } }, run })",
+  "defineTask('x', { retry: { backoff: { delay: '1s' } }, run })",
   "defineTask('x', { retry: { ...presets.worker, maxAttempts: 3 }, run })",
   "defineTask('x', { retry: { ...presets.worker, timeout: '30s', giveUpAfter: '2d' }, run })",
   "defineTask('x', { retry: { ...presets.worker, rules: { ...presets.worker.rules, 'fs.locked': { maxAttempts: 3, backoff: { fixed: '1s' } } } }, run })",

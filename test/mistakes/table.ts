@@ -44,7 +44,12 @@ export const MISTAKES: readonly Mistake[] = [
     "write custom('name', (retry) => milliseconds)",
   ),
   both("defineTask('x', { retry: { backoff: {} }, run })", 'write a backoff such as exponential('),
-  both("defineTask('x', { retry: { backoff: { base: '1s' } }, run })", 'write a backoff such as exponential('),
+  atRunTime("defineTask('x', { retry: { backoff: { base: '1s', step: '1s' } }, run })", 'leave one of them out'),
+  both("defineTask('x', { retry: { backoff: { base: 60 } }, run })", "base needs a unit, got 60. Write '60s'"),
+  both(
+    "defineTask('x', { retry: { backoff: { delay: '1s', factor: 2 } }, run })",
+    'write a backoff such as exponential(',
+  ),
   both(
     "defineTask('x', { retry: { backoff: { type: 'fixed', delay: '1s' } }, run })",
     'write a backoff such as exponential(',

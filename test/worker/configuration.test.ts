@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
-import { defineTask, describeOrigin, immediate, none, presets } from '../../src/index.ts';
+import { defineTask, describeOrigin, fixed, immediate, none, presets } from '../../src/index.ts';
 import { refused } from '../queue/refused.ts';
 import { useKits } from './scene.ts';
 
@@ -187,6 +187,33 @@ sources:
       maxExecutions: 'the task itself',
       backoff: 'default',
     });
+  });
+
+  test('is that of the type where the stored policy of a task cannot be read, and the history says so', async () => {
+    const fails = defineTask('mail', {
+      retry: { maxAttempts: 7, backoff: fixed('1h') },
+      run: () => Promise.reject(new Error('No.')),
+    });
+    const kit = await openKit({ tasks: [fails] });
+    const common = { type: 'mail', queue: 'default', source: 'mail', priority: 0, delay: 0, payload: 'null' };
+    const [receipt] = await kit.holdfast.store.tasks.enqueue([
+      { ...common, policy: '{"maxAttempts":1,"shinyOption":5}' },
+    ]);
+    await kit.drain();
+    const { id } = receipt as { id: number };
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'scheduled', attempts: 1 });
+    expect(await kit.holdfast.history(id)).toMatchObject([
+      {
+        decision: {
+          because: {
+            limit: 7,
+            text: expect.stringContaining(
+              "cannot be read, so the policy of its type decided: A policy has no option 'shinyOption'",
+            ),
+          },
+        },
+      },
+    ]);
   });
 
   test('knows the queue of a definition, and needs no configuration', async () => {

@@ -204,13 +204,11 @@ sources:
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'scheduled', attempts: 1 });
     expect(await kit.holdfast.history(id)).toMatchObject([
       {
-        decision: {
-          because: {
-            limit: 7,
-            text: expect.stringContaining(
-              "cannot be read, so the policy of its type decided: A policy has no option 'shinyOption'",
-            ),
-          },
+        because: {
+          limit: 7,
+          text: expect.stringContaining(
+            "cannot be read, so the policy of its type decided: A policy has no option 'shinyOption'",
+          ),
         },
       },
     ]);

@@ -1,15 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Retention } from '../retention.ts';
-import type {
-  ClockRecord,
-  ImportedTask,
-  PruneCount,
-  PrunedTask,
-  QueueCounts,
-  Receipt,
-  SourceCounts,
-  Store,
-} from '../store/store.ts';
+import type { ClockRecord, CountsBy, ImportedTask, PruneCount, PrunedTask, Receipt, Store } from '../store/store.ts';
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
@@ -24,14 +15,9 @@ export class Administration {
     this.#store = store;
   }
 
-  /** Ready and running tasks of every held source, and of at most `most` others: those with the most tasks first. */
-  countsBySource(most: number): Promise<readonly SourceCounts[]> {
-    return this.#store.records.countsBySource(most);
-  }
-
-  /** Ready, running and scheduled tasks of every queue; of the scheduled ones at most `most` are counted. */
-  countsByQueue(most: number): Promise<readonly QueueCounts[]> {
-    return this.#store.records.countsByQueue(most);
+  /** As `countsBy` of the store. */
+  countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]> {
+    return this.#store.records.countsBy(by, most);
   }
 
   /** The names of all sources that have had a ready task. */
@@ -46,7 +32,7 @@ export class Administration {
 
   /** The newest task of a type with this key. */
   async findByKey(key: string, type: string): Promise<Task | undefined> {
-    const record = await this.#store.records.findByKey(key, type);
+    const record = await this.#store.records.find({ key, type });
     return record && taskFrom(record);
   }
 

@@ -48,7 +48,7 @@ export class Inspector {
     const { records } = this.#store;
     const type = definition === undefined ? undefined : checkTask(definition, 'find').type;
     if (typeof idOrKey === 'string') {
-      const record = await records.findByKey(name(idOrKey, 'The key of a task'), type);
+      const record = await records.find({ key: name(idOrKey, 'The key of a task'), type });
       return record && taskFrom(record);
     }
     if (typeof Object(idOrKey).id === 'number') {

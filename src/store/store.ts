@@ -429,7 +429,8 @@ export type Moved =
 
 // ── Sources and queues ───────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface SourceStore extends SourceStates {
+/** The holds, states and limits of sources, and the settings of queues. */
+export interface SourceStore {
   /**
    * Holds a source: none of its tasks is claimed from now on, or for the given time. Changes the source and not its tasks. If the
    * source is already held, only the end of the hold changes.
@@ -441,10 +442,7 @@ export interface SourceStore extends SourceStates {
   resume(queue: string): Promise<void>;
   /** Changes settings of a queue; a setting that is left out stays. Resolves when its waiting tasks are in the new order. */
   setUp(queue: string, settings: Partial<QueueSettings>): Promise<void>;
-}
-
-/** The states of sources that are not in their normal state, and the limits of sources. */
-export interface SourceStates {
+  /** The state of a source that is not in its normal state. */
   state(source: string): Promise<SourceState | undefined>;
   /**
    * Changes the state of a source as a settlement does. False if the revision is not the current one: then nothing is changed.
@@ -514,9 +512,8 @@ export interface QueueSettings {
 // ── Records ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Records {
-  find(id: number): Promise<TaskRecord | undefined>;
-  /** The newest task with this key. Types do not share keys. */
-  findByKey(key: string, type?: string): Promise<TaskRecord | undefined>;
+  /** A task by its id, or the newest with this key. Types do not share keys. */
+  find(task: number | TaskKey): Promise<TaskRecord | undefined>;
   /** Newest first, a page at a time. */
   list(filter: ListFilter): Promise<readonly TaskRecord[]>;
   /**
@@ -532,19 +529,24 @@ export interface Records {
   sources(): Promise<readonly SourceRecord[]>;
   queues(): Promise<readonly QueueRecord[]>;
   /**
-   * How many tasks are ready and running, of every source that `sources` lists, and of at most `most` others: those with the most
-   * tasks first.
+   * By source: of every source that `sources` lists, and of at most `most` others: those with the most tasks first. By queue: of
+   * every queue. At most `most` scheduled tasks are counted; if there are more, `exact` is false and the number is a minimum.
    */
-  countsBySource(most: number): Promise<readonly SourceCounts[]>;
-  /**
-   * How many tasks are ready, running and scheduled, of every queue. At most `most` scheduled tasks are counted; if there are
-   * more, `exact` is false and the number is a minimum.
-   */
-  countsByQueue(most: number): Promise<readonly QueueCounts[]>;
+  countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]>;
   /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
   published(type: string): Promise<string | undefined>;
+}
+
+export interface TaskKey {
+  readonly key: string;
+  readonly type?: string | undefined;
+}
+
+export interface CountsBy {
+  readonly source: SourceCounts;
+  readonly queue: QueueCounts;
 }
 
 export interface SourceCounts {

@@ -892,8 +892,8 @@ async function compareLoads(model: Model, store: Store, now: number): Promise<vo
     expect(ready, `ready in ${name}`).toBeGreaterThanOrEqual(tasks.filter(({ state }) => state === 'ready').length);
     expect(ready, `ready in ${name}`).toBeLessThanOrEqual(tasks.filter((task) => isDue(task, now)).length);
   };
-  for (const counts of await store.records.countsBySource(model.tasks.length)) compare('source', counts);
-  for (const counts of await store.records.countsByQueue(model.tasks.length)) {
+  for (const counts of await store.records.countsBy('source', model.tasks.length)) compare('source', counts);
+  for (const counts of await store.records.countsBy('queue', model.tasks.length)) {
     compare('queue', counts);
     const waiting = of('queue', counts.name).filter(isWaiting).length;
     expect(counts.ready + counts.scheduled, `waiting in ${counts.name}`).toBe(waiting);

@@ -98,7 +98,7 @@ async function list(cli: Cli): Promise<void> {
 
 async function queuesOf(holdfast: Holdfast): Promise<Queue[]> {
   const settings = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
-  return (await holdfast.administration.countsByQueue(MOST_SCHEDULED)).map((counts) => ({
+  return (await holdfast.administration.countsBy('queue', MOST_SCHEDULED)).map((counts) => ({
     order: 'fifo',
     fair: false,
     ...settings.get(counts.name),

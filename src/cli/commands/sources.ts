@@ -105,7 +105,7 @@ async function list(cli: Cli): Promise<void> {
 async function sourcesOf(holdfast: Holdfast, mostOthers: number): Promise<ListedSource[]> {
   const now = holdfast.now();
   const records = new Map((await holdfast.sources.list()).map((record) => [record.name, record]));
-  const counts = await holdfast.administration.countsBySource(mostOthers + records.size);
+  const counts = await holdfast.administration.countsBy('source', mostOthers + records.size);
   const counted = new Map<string, SourceCounts>(counts.map((count) => [count.name, count]));
   const names = [...new Set([...records.keys(), ...counted.keys()])];
   return names.map((name) => {

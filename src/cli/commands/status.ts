@@ -229,8 +229,8 @@ async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Atte
   const records = await holdfast.sources.list();
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);
   const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
-  const bySource = records.length > 0 ? await administration.countsBySource(records.length) : [];
-  const byQueue = paused.length > 0 ? await administration.countsByQueue(0) : [];
+  const bySource = records.length > 0 ? await administration.countsBy('source', records.length) : [];
+  const byQueue = paused.length > 0 ? await administration.countsBy('queue', 0) : [];
   const sources = records.flatMap((record) => sourceAttention(cli, record, behind(bySource, record.name), now));
   const queues = paused.map(({ name, paused: by }): Attention => {
     const count = behind(byQueue, name);

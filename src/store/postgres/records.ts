@@ -6,14 +6,14 @@ import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counts,
+  CountsBy,
   HistoryEntry,
   ListFilter,
-  QueueCounts,
   QueueRecord,
   Records,
-  SourceCounts,
   SourceRecord,
   Takes,
+  TaskKey,
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
@@ -29,17 +29,15 @@ export class PostgresRecords implements Records {
     this.#database = database;
   }
 
-  async find(id: number): Promise<TaskRecord | undefined> {
-    const [found] = await this.#records(this.#in('SELECT * FROM $.holdfast_tasks WHERE id = $1'), [id]);
-    return found;
-  }
-
-  async findByKey(key: string, type?: string): Promise<TaskRecord | undefined> {
-    const [found] = await this.#records(
-      this.#in(`SELECT * FROM $.holdfast_tasks WHERE id = (
-        SELECT max(task) FROM $.keys WHERE key = $1 AND ($2::text IS NULL OR type = $2))`),
-      [key, type ?? null],
-    );
+  async find(task: number | TaskKey): Promise<TaskRecord | undefined> {
+    const [id, values] =
+      typeof task === 'number'
+        ? ['$1', [task]]
+        : [
+            '(SELECT max(task) FROM $.keys WHERE key = $1 AND ($2::text IS NULL OR type = $2))',
+            [task.key, task.type ?? null],
+          ];
+    const [found] = await this.#records(this.#in(`SELECT * FROM $.holdfast_tasks WHERE id = ${id}`), values);
     return found;
   }
 
@@ -145,35 +143,8 @@ export class PostgresRecords implements Records {
     return rows.map(queueRecord);
   }
 
-  countsBySource(most: number): Promise<readonly SourceCounts[]> {
-    return this.#database.rows(
-      this.#in(`WITH listed AS MATERIALIZED (${LISTED}), load (name, ready, running) AS (
-          SELECT l.source, t.ready, t.running FROM (
-            SELECT lane, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'running') AS running
-            FROM $.live WHERE state IN ('ready', 'running') GROUP BY lane) t JOIN $.lanes l ON l.id = t.lane
-          UNION ALL SELECT name, 0, 0 FROM listed)
-        SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
-        ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, name COLLATE "C"
-        LIMIT $1 + (SELECT count(*) FROM listed)`),
-      [most],
-    );
-  }
-
-  async countsByQueue(most: number): Promise<readonly QueueCounts[]> {
-    const rows = await this.#database.rows<QueueCounts>(
-      this.#in(`WITH soon AS (SELECT class, run_at <= $.now_ms() AS is_due FROM $.live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT $1),
-        load (class, ready, running, scheduled) AS (
-          SELECT class, count(*) FILTER (WHERE state = 'ready'), count(*) FILTER (WHERE state = 'running'), 0
-          FROM $.live WHERE state IN ('ready', 'running') GROUP BY class
-          UNION ALL SELECT class, count(*) FILTER (WHERE is_due), 0, count(*) FILTER (WHERE NOT is_due) FROM soon GROUP BY class),
-        totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
-          FROM load JOIN $.classes c ON c.id = load.class GROUP BY c.queue)
-        SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled,
-          NOT EXISTS (SELECT 1 FROM $.live WHERE state = 'scheduled' OFFSET $1 LIMIT 1) AS exact
-        FROM $.queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name COLLATE "C"`),
-      [most],
-    );
-    return rows;
+  countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]> {
+    return this.#database.rows<CountsBy[By]>(this.#in(COUNTS_BY[by]), [most]);
   }
 
   async sourceNames(): Promise<readonly string[]> {
@@ -237,6 +208,27 @@ const SOURCES = `
   LEFT JOIN (SELECT a.source, count(*) AS running FROM $.live l JOIN $.lanes a ON a.id = l.lane WHERE l.state = 'running'
     GROUP BY a.source) r ON r.source = n.name
   ORDER BY n.name COLLATE "C"`;
+
+const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
+  source: `WITH listed AS MATERIALIZED (${LISTED}), load (name, ready, running) AS (
+      SELECT l.source, t.ready, t.running FROM (
+        SELECT lane, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'running') AS running
+        FROM $.live WHERE state IN ('ready', 'running') GROUP BY lane) t JOIN $.lanes l ON l.id = t.lane
+      UNION ALL SELECT name, 0, 0 FROM listed)
+    SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
+    ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, name COLLATE "C"
+    LIMIT $1 + (SELECT count(*) FROM listed)`,
+  queue: `WITH soon AS (SELECT class, run_at <= $.now_ms() AS is_due FROM $.live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT $1),
+    load (class, ready, running, scheduled) AS (
+      SELECT class, count(*) FILTER (WHERE state = 'ready'), count(*) FILTER (WHERE state = 'running'), 0
+      FROM $.live WHERE state IN ('ready', 'running') GROUP BY class
+      UNION ALL SELECT class, count(*) FILTER (WHERE is_due), 0, count(*) FILTER (WHERE NOT is_due) FROM soon GROUP BY class),
+    totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
+      FROM load JOIN $.classes c ON c.id = load.class GROUP BY c.queue)
+    SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled,
+      NOT EXISTS (SELECT 1 FROM $.live WHERE state = 'scheduled' OFFSET $1 LIMIT 1) AS exact
+    FROM $.queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name COLLATE "C"`,
+};
 
 interface EventRow {
   readonly execution: ExecutionRow | null;

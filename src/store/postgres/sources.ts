@@ -8,14 +8,13 @@ import type {
   SourceChange,
   SourceLimits,
   SourceState,
-  SourceStates,
   SourceStore,
 } from '../store.ts';
 import { type StateRow, sourceState } from './claim.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
 /** Holds, releases, changes and limits sources; pauses, resumes and configures queues. */
-export class PostgresSources implements SourceStore, SourceStates {
+export class PostgresSources implements SourceStore {
   readonly #database: Database;
   readonly #notify: (news: News) => void;
 

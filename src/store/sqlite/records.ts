@@ -6,14 +6,14 @@ import { livenessOnOneKernel } from '../liveness.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counts,
+  CountsBy,
   HistoryEntry,
   ListFilter,
-  QueueCounts,
   QueueRecord,
   Records,
-  SourceCounts,
   SourceRecord,
   Takes,
+  TaskKey,
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
@@ -53,20 +53,16 @@ export class SqliteRecords implements Records {
     this.#now = now;
   }
 
-  find(id: number): Promise<TaskRecord | undefined> {
+  find(task: number | TaskKey): Promise<TaskRecord | undefined> {
     return this.#read((sql) => {
-      const row = sql.get<TaskRow>('SELECT * FROM holdfast_tasks WHERE id = ?', id);
-      return row && taskRecord(row, this.#takersOf(sql), this.#now());
-    });
-  }
-
-  findByKey(key: string, type?: string): Promise<TaskRecord | undefined> {
-    return this.#read((sql) => {
-      const row = sql.get<TaskRow>(
-        `SELECT * FROM holdfast_tasks WHERE id = (
-           SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))`,
-        { 1: key, 2: type ?? null },
-      );
+      const [id, values] =
+        typeof task === 'number'
+          ? ['?1', { 1: task }]
+          : [
+              '(SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))',
+              { 1: task.key, 2: task.type ?? null },
+            ];
+      const row = sql.get<TaskRow>(`SELECT * FROM holdfast_tasks WHERE id = ${id}`, values);
       return row && taskRecord(row, this.#takersOf(sql), this.#now());
     });
   }
@@ -203,43 +199,12 @@ export class SqliteRecords implements Records {
     );
   }
 
-  countsBySource(most: number): Promise<readonly SourceCounts[]> {
+  countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]> {
     return this.#read((sql) =>
-      sql.all<SourceCounts>(
-        `WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
-           listed AS (SELECT source AS name FROM hf_restricted UNION SELECT source FROM hf_source_states),
-           load (name, ready, running) AS (
-             SELECT l.source, w.n, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
-             UNION ALL SELECT t.source, 0, 1 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
-             UNION ALL SELECT name, 0, 0 FROM listed)
-         SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
-         ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, 1
-         LIMIT ? + (SELECT count(*) FROM listed)`,
-        most,
-      ),
+      sql
+        .all<CountsBy[By] & { readonly exact?: number }>(COUNTS_BY[by], { most, now: this.#now() })
+        .map((row) => (row.exact === undefined ? row : { ...row, exact: Boolean(row.exact) })),
     );
-  }
-
-  countsByQueue(most: number): Promise<readonly QueueCounts[]> {
-    return this.#read((sql) => {
-      const more = sql.get('SELECT 1 FROM hf_scheduled LIMIT 1 OFFSET ?', most) !== undefined;
-      return sql
-        .all<Omit<QueueCounts, 'exact'>>(
-          `WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
-             soon AS (SELECT id, run_at <= ? AS is_due FROM hf_scheduled ORDER BY run_at LIMIT ?),
-             load (class, ready, running, scheduled) AS (
-               SELECT l.class, w.n, 0, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
-               UNION ALL SELECT t.class, 0, 1, 0 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
-               UNION ALL SELECT t.class, is_due, 0, 1 - is_due FROM soon JOIN hf_tasks t ON t.id = soon.id),
-             totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
-               FROM load JOIN hf_classes c ON c.id = load.class GROUP BY c.queue)
-           SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled
-           FROM hf_queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name`,
-          this.#now(),
-          most,
-        )
-        .map((row) => ({ ...row, exact: !more }));
-    });
   }
 
   sourceNames(): Promise<readonly string[]> {
@@ -281,6 +246,31 @@ const SOURCES = `
   LEFT JOIN running r ON r.source = n.name
   WHERE h.name IS NOT NULL OR s.source IS NOT NULL OR l.source IS NOT NULL OR b.source IS NOT NULL
   ORDER BY n.name`;
+
+const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
+  source: `
+    WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
+      listed AS (SELECT source AS name FROM hf_restricted UNION SELECT source FROM hf_source_states),
+      load (name, ready, running) AS (
+        SELECT l.source, w.n, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
+        UNION ALL SELECT t.source, 0, 1 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
+        UNION ALL SELECT name, 0, 0 FROM listed)
+    SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
+    ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, 1
+    LIMIT :most + (SELECT count(*) FROM listed)`,
+  queue: `
+    WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
+      soon AS (SELECT id, run_at <= :now AS is_due FROM hf_scheduled ORDER BY run_at LIMIT :most),
+      load (class, ready, running, scheduled) AS (
+        SELECT l.class, w.n, 0, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
+        UNION ALL SELECT t.class, 0, 1, 0 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
+        UNION ALL SELECT t.class, is_due, 0, 1 - is_due FROM soon JOIN hf_tasks t ON t.id = soon.id),
+      totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
+        FROM load JOIN hf_classes c ON c.id = load.class GROUP BY c.queue)
+    SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled,
+      NOT EXISTS (SELECT 1 FROM hf_scheduled LIMIT 1 OFFSET :most) AS exact
+    FROM hf_queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name`,
+};
 
 /** A task, and its lease if it runs. */
 interface FactsSource {

@@ -7,7 +7,6 @@ import type {
   SourceChange,
   SourceLimits,
   SourceState,
-  SourceStates as SourceStatesOfStore,
   SourceStore,
 } from '../store.ts';
 import type { Sql } from './driver.ts';
@@ -31,7 +30,7 @@ interface Parts {
 }
 
 /** Holds, changes and limits sources, and configures queues. */
-export class SqliteSources implements SourceStore, SourceStatesOfStore {
+export class SqliteSources implements SourceStore {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {

@@ -175,7 +175,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
     const [id] = await scene.import({ stands: 'succeeded', executions: 1, endedAt, key: 'k' });
     expect(await scene.find(id as number)).toMatchObject({ state: 'succeeded', endedAt });
     expect(await removeAll()).toEqual([id]);
-    expect(await scene.store.records.findByKey('k')).toBeUndefined();
+    expect(await scene.store.records.find({ key: 'k' })).toBeUndefined();
   });
 
   describe('afterwards', () => {

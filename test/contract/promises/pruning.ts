@@ -138,7 +138,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     expect(await pruneAll(only({ needs_manual: { default: DAY } }))).toHaveLength(1);
 
     expect(await scene.store.records.find(id)).toBeUndefined();
-    expect(await scene.store.records.findByKey('invoice-7')).toBeUndefined();
+    expect(await scene.store.records.find({ key: 'invoice-7' })).toBeUndefined();
     expect(await scene.store.records.history(id)).toEqual([]);
     const [again] = await scene.store.tasks.enqueue([
       newTask({ key: 'invoice-7', unique: { key: 'u', while: 'unfinished', onConflict: 'reject' } }),
@@ -154,7 +154,7 @@ export function promisesOfPruning(factory: StoreFactory): void {
     scene.advance(DAY);
     const other = await scene.enqueueOne({ type: 'report', key: 'k' });
     expect((await pruneAll(only({ succeeded: { default: DAY } }))).map((task) => task.id)).toEqual([id, id + 1]);
-    expect(await scene.store.records.findByKey('k')).toMatchObject({ id: other });
+    expect(await scene.store.records.find({ key: 'k' })).toMatchObject({ id: other });
     expect(await scene.store.tasks.enqueue([newTask({ type: 'report', key: 'k' })])).toEqual([
       { id: other, created: false },
     ]);

@@ -75,16 +75,16 @@ export function promisesOfRecords(factory: StoreFactory): void {
     const [a, b] = await scene.enqueue({ type: 'a', key: 'k' }, { type: 'b', key: 'k' });
     await scene.enqueue({ type: 'c', key: 'other' });
 
-    expect((await scene.store.records.findByKey('k', 'a'))?.id).toBe(a);
-    expect((await scene.store.records.findByKey('k'))?.id).toBe(b);
-    expect(await scene.store.records.findByKey('k', 'c')).toBeUndefined();
-    expect(await scene.store.records.findByKey('K')).toBeUndefined();
+    expect((await scene.store.records.find({ key: 'k', type: 'a' }))?.id).toBe(a);
+    expect((await scene.store.records.find({ key: 'k' }))?.id).toBe(b);
+    expect(await scene.store.records.find({ key: 'k', type: 'c' })).toBeUndefined();
+    expect(await scene.store.records.find({ key: 'K' })).toBeUndefined();
   });
 
   test('finds a task by its key after it has ended', async () => {
     const claimed = await scene.start(await scene.join(), { key: 'k' });
     await scene.settle(claimed, succeeded());
-    expect(await scene.store.records.findByKey('k')).toMatchObject({ id: claimed.lease.task, state: 'succeeded' });
+    expect(await scene.store.records.find({ key: 'k' })).toMatchObject({ id: claimed.lease.task, state: 'succeeded' });
   });
 
   test('tells when an execution began, whose it is, and that a task waits for its time', async () => {
@@ -463,7 +463,7 @@ function promisesOfValues(scene: Scene): void {
       const [claimed, ...others] = await scene.claim(worker, { types: [name], queues: [name] });
       expect(others).toEqual([]);
       expect(claimed).toMatchObject({ type: name, queue: name, source: name, key: name });
-      expect((await scene.store.records.findByKey(name, name))?.id).toBe(receipt?.id);
+      expect((await scene.store.records.find({ key: name, type: name }))?.id).toBe(receipt?.id);
       const record = await scene.find(receipt?.id as number);
       expect(record).toMatchObject({ type: name, queue: name, source: name, running: { worker: name } });
     },

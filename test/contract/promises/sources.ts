@@ -126,7 +126,7 @@ export function promisesOfSources(factory: StoreFactory): void {
   test('counts the ready and running tasks of every held source, and of so many others, the fullest first', async () => {
     const worker = await scene.join();
     const { records } = scene.store;
-    expect([await records.countsBySource(10), await records.sourceNames()]).toEqual([[], []]);
+    expect([await records.countsBy('source', 10), await records.sourceNames()]).toEqual([[], []]);
     await scene.enqueue({ source: 'one' }, { source: 'two' }, { source: 'two', queue: 'mail' }, { source: 'held' });
     await scene.enqueue({ source: 'later', delay: 1_000 });
     await scene.start(worker, { source: 'runs' });
@@ -139,15 +139,15 @@ export function promisesOfSources(factory: StoreFactory): void {
     ];
     const two = { name: 'two', ready: 2, running: 0 };
     const others = [two, { name: 'one', ready: 1, running: 0 }, { name: 'runs', ready: 0, running: 1 }];
-    expect(await records.countsBySource(10)).toEqual([...held, ...others]);
-    expect(await records.countsBySource(1)).toEqual([...held, two]);
+    expect(await records.countsBy('source', 10)).toEqual([...held, ...others]);
+    expect(await records.countsBy('source', 1)).toEqual([...held, two]);
     expect(await records.sourceNames()).toEqual(['held', 'one', 'runs', 'two']);
   });
 
   test('counts what is ready, runs and is scheduled of every queue, and says when it did not look at all of it', async () => {
     const worker = await scene.join();
     const { records } = scene.store;
-    expect(await records.countsByQueue(10)).toEqual([]);
+    expect(await records.countsBy('queue', 10)).toEqual([]);
     await scene.enqueue({ queue: 'a' }, { queue: 'a', type: 'other', source: 's' }, { queue: 'a', delay: 1_000 });
     await scene.enqueue({ queue: 'b', delay: 2_000 });
     await scene.start(worker, { queue: 'b' });
@@ -160,12 +160,12 @@ export function promisesOfSources(factory: StoreFactory): void {
         { name: 'b', ready: 0, running: 1, scheduled: scheduledInB },
         c,
       ].map((counts) => ({ ...counts, exact }));
-    expect(await records.countsByQueue(2)).toEqual(looked(true, 1));
-    expect(await records.countsByQueue(1)).toEqual(looked(false, 0));
+    expect(await records.countsBy('queue', 2)).toEqual(looked(true, 1));
+    expect(await records.countsBy('queue', 1)).toEqual(looked(false, 0));
 
     // No claim has made it ready yet, but nothing else keeps it from being claimed.
     scene.world.clock.advance(1_000);
-    expect((await records.countsByQueue(10))[0]).toEqual({
+    expect((await records.countsBy('queue', 10))[0]).toEqual({
       name: 'a',
       ready: 3,
       running: 0,

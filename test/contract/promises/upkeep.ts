@@ -36,7 +36,7 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
       ({ tasks }) => tasks.move([claimed.lease.task], { actor: 'maria', verb: 'cancel' }),
       ({ sources }) => sources.setUp('default', { order: 'lifo' }),
       ({ records }) => records.find(1),
-      ({ records }) => records.findByKey('k'),
+      ({ records }) => records.find({ key: 'k' }),
       ({ records }) => records.list({ limit: 1 }),
       ({ records }) => records.history(1),
       ({ records }) => records.counts(),
@@ -156,8 +156,8 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
     ]);
 
     expect(calls.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
-    expect(await scene.store.records.findByKey('before')).toBeDefined();
-    expect(await scene.store.records.findByKey('with')).toBeUndefined();
-    expect(await scene.store.records.findByKey('after')).toBeDefined();
+    expect(await scene.store.records.find({ key: 'before' })).toBeDefined();
+    expect(await scene.store.records.find({ key: 'with' })).toBeUndefined();
+    expect(await scene.store.records.find({ key: 'after' })).toBeDefined();
   });
 }

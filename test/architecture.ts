@@ -86,7 +86,9 @@ type Law = { readonly because: string } & (
 type Layer = keyof typeof LAYERS;
 
 const FRONT = 'src/index.ts';
-const ENTRY_OF_CLI = 'src/cli/main.ts';
+/** The programs: of the command line, and of the child processes of workers. */
+const ENTRY_OF_CHILDREN = 'src/worker/child/main.ts';
+const ENTRIES = ['src/cli/main.ts', ENTRY_OF_CHILDREN];
 
 /** What the command line may import of the engine. Everything else stands behind these files. */
 const ENTRIES_FOR_CLI = [
@@ -218,7 +220,7 @@ export function impurities(module: Module): string[] {
 }
 
 export function terminalUses(module: Module): string[] {
-  if (module.file.startsWith('src/cli/')) return [];
+  if (module.file.startsWith('src/cli/') || module.file === ENTRY_OF_CHILDREN) return [];
   return usesOf(module, TERMINAL).map(
     (use) => `${module.file} uses ${use}, but only src/cli prints, reads the environment or exits.`,
   );
@@ -266,7 +268,7 @@ function apart(name: string): string {
 }
 
 export function effectsOfImporting({ file, text, body, imports }: Module): string[] {
-  if (file === ENTRY_OF_CLI) return [];
+  if (ENTRIES.includes(file)) return [];
   const openers = new Set(imports.filter(({ target }) => OPENERS.test(target)).flatMap(({ names }) => names));
 
   return body

@@ -7,8 +7,8 @@ import type { Announcer } from './announcer.ts';
 /** After this many failures in a row at the worker's fault, the worker itself is taken to be at fault. */
 const ENOUGH = 2;
 
-/** These are also at the worker's fault, but concern one task's own program or folder. They say nothing about other tasks. */
-const OF_ONE_TASK: readonly string[] = ['process.not_found', 'process.cwd_missing'];
+/** These are also at the worker's fault, but concern one task's own program, module or folder. They say nothing about other tasks. */
+const OF_ONE_TASK: readonly string[] = ['process.not_found', 'process.cwd_missing', 'process.not_loaded'];
 
 /** The worker claims nothing for 1 s. This doubles up to this limit, each time that a trial task fails. */
 const SHORTEST: Milliseconds = 1_000;

@@ -20,6 +20,7 @@ import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
+import { type ChildSettings, parseRunIn, type RunInOptions } from './child/options.ts';
 
 /** What a handler knows about its execution. */
 export interface RunningTask {
@@ -67,7 +68,7 @@ export interface RunningTask {
 }
 
 /** `pace` and `concurrency` limit the source. They need a `source` that is the same for all tasks of the type. */
-export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions {
+export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions, RunInOptions {
   /**
    * The policy for its failures: a preset, or options that change `standard`. Default: the preset with the name of the type, else
    * `standard`.
@@ -128,7 +129,10 @@ export interface LostExecution {
 
 /** A type of task: its name, its policy, and what runs it. */
 export interface TaskDefinition<Input, Result, Given = Input>
-  extends Omit<TaskOptions<Input, Result, Given>, 'retry' | 'queue' | 'priority' | 'pace' | 'concurrency'> {
+  extends Omit<
+    TaskOptions<Input, Result, Given>,
+    'retry' | 'queue' | 'priority' | 'pace' | 'concurrency' | keyof RunInOptions
+  > {
   readonly type: string;
   /** The policy for its failures, unless a configuration sets another one. */
   readonly policy: Policy;
@@ -138,6 +142,8 @@ export interface TaskDefinition<Input, Result, Given = Input>
   readonly priority: number;
   /** The limits of its source, which is the same for all of its tasks. */
   readonly limits?: Limits;
+  /** Set if its handler runs in a child process. */
+  readonly child?: ChildSettings;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different inputs has no narrower type
@@ -159,6 +165,9 @@ const OPTIONS = [
   'idempotent',
   'input',
   'run',
+  'runIn',
+  'module',
+  'memory',
   'health',
   'cleanUp',
 ];
@@ -194,6 +203,9 @@ export function defineTask<Input = any, Result = unknown, Given = Input>(
     priority = 0,
     pace,
     concurrency,
+    runIn,
+    module,
+    memory,
     ...rest
   }: TaskOptions<Input, Result, Given> = options;
   if (typeof rest.run !== 'function') {
@@ -209,6 +221,7 @@ export function defineTask<Input = any, Result = unknown, Given = Input>(
   if (rest.source !== undefined && typeof rest.source !== 'function') name(rest.source, 'source');
   if (rest.idempotent !== undefined && typeof rest.idempotent !== 'function') trueOrFalse(rest.idempotent);
   const limits = parseLimits({ pace, concurrency }, `defineTask('${type}')`);
+  const child = parseRunIn({ runIn, module, memory } as RunInOptions, what);
   const isLimited = Object.keys(limits).length > 0;
   if (isLimited && (typeof rest.source === 'function' || type === '*')) {
     throw new InvalidInputError(
@@ -221,6 +234,7 @@ export function defineTask<Input = any, Result = unknown, Given = Input>(
     ...rest,
     type,
     ...(isLimited && { limits }),
+    ...(child && { child }),
     // A copy of a policy with changed options still has the old version, so it is read anew.
     policy: said === undefined ? presetFor(type) : policyOver(said, standard),
     ...(said !== undefined && { retry: said }),

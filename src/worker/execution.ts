@@ -11,6 +11,8 @@ import type { Logger } from '../log.ts';
 import type { Claimed, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
 import { Checkpoint } from './checkpoint.ts';
+import type { ChildSettings } from './child/options.ts';
+import { runInChild } from './child/run.ts';
 import { type AnyTask, isThenable, parseInput, type RunningTask } from './define-task.ts';
 import { intactPayload } from './intact.ts';
 import { Progress, type ProgressHost } from './progress.ts';
@@ -83,6 +85,7 @@ export class Execution implements Limited {
   #addedByBlocking: Milliseconds = 0;
   #stopGrace: (() => void) | undefined;
   #onJudged: (judged: Judged) => void = () => {};
+  #endChild: (() => void) | undefined;
   /** Made at first use. */
   #checkpoint: Checkpoint | undefined;
   #progress: Progress | undefined;
@@ -159,8 +162,9 @@ export class Execution implements Limited {
     this.#controller?.abort(this.#abortReason(cause));
   }
 
-  /** Ends the grace of an aborted handler now. */
+  /** Ends the grace of an aborted handler now. A handler in a child process is ended with it. */
   abandon(): void {
+    this.#endChild?.();
     this.#judge(this.#judgementOfAbort());
   }
 
@@ -228,13 +232,18 @@ export class Execution implements Limited {
       const asksHealth = this.claimed.probe && this.#definition.health;
       const trouble = asksHealth ? await this.#troubleOfSource(owner) : undefined;
       if (trouble === undefined) {
-        const parsed = ownedBy(owner, () => parseInput(this.#definition, intactPayload(this.claimed)));
+        const payload = intactPayload(this.claimed);
+        const { child } = this.#definition;
+        // A child process parses the input itself.
+        const parsed = child ? payload : ownedBy(owner, () => parseInput(this.#definition, payload));
         const input = isThenable(parsed) ? await parsed : parsed;
         // An execution that was aborted before it began must not begin: another worker may have its task by now.
         if (this.#aborted) throw this.#abortReason(this.#aborted);
         this.#begun = true;
         const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
-        let returned: unknown = ownedBy(owner, () => this.#definition.run(input, task));
+        let returned: unknown = ownedBy(owner, () =>
+          child ? this.#runInChild(child, payload, task) : this.#definition.run(input, task),
+        );
         if (isThenable(returned)) returned = await returned;
         if (isSignal(returned)) throw returned;
         judged = { outcome: { kind: 'success' }, returned };
@@ -245,6 +254,12 @@ export class Execution implements Limited {
     this.#ended = true;
     if (this.#judged) this.#host.onOver(this);
     else this.#judge(judged);
+  }
+
+  #runInChild(child: ChildSettings, payload: Json, task: RunningTask): Promise<unknown> {
+    const { returned, end } = runInChild(child, this.#definition.type, payload, task);
+    this.#endChild = end;
+    return returned;
   }
 
   /** Why its source does not work, from the `health` check of its type; undefined if it works. */

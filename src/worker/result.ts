@@ -10,9 +10,19 @@ export function endingOf(outcome: Outcome, ranFor: Milliseconds, returned: unkno
   const ending: Writable<Ending> = { outcome, ranFor };
   if (outcome.kind !== 'success' || returned === undefined) return ending;
   try {
+    if (returned instanceof RefusedResult) throw returned.cause;
     ending.result = encodeJson(returned, 'result', sizeLimit);
   } catch (error) {
     ending.note = `Its result was not kept. ${describe(error).message}`;
   }
   return ending;
+}
+
+/** What a handler in another process returned, if it cannot be written as JSON. */
+export class RefusedResult {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
 }

@@ -9,6 +9,7 @@ import { isWaiting } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
 import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
+import { refuseWorkerInChild } from './child/in-child.ts';
 import { Chores } from './chores.ts';
 import { ClaimPause } from './claim-pause.ts';
 import { Claimer, PAUSED } from './claimer.ts';
@@ -301,6 +302,7 @@ export class Worker implements AsyncDisposable {
   /** Starts the worker. It works until it is stopped or its `maxTasks` are done. */
   start(): this {
     this.#refuseEnded();
+    refuseWorkerInChild();
     this.#started = true;
     this.#wake();
     return this;

@@ -9,6 +9,8 @@ const dist = options.dist ?? new URL('../../dist/', import.meta.url).href;
 const { openHoldfast, defineTask } = await import(new URL('index.js', dist).href);
 const { sqlite } = await import(new URL('store/sqlite/index.js', dist).href);
 
+const { child } = await import('./child-task.mjs');
+
 const say = (what) => stdout.write(`${JSON.stringify(what)}\n`);
 const told = (error) => ({ error: { name: error.name, code: error.code, message: error.message } });
 
@@ -181,7 +183,7 @@ async function main() {
   if (mode === 'kit') return useKit();
   const holdfast = await openHoldfast({
     store: sqlite(path, options.sqlite),
-    tasks: [work],
+    tasks: [work, child],
     log,
     workerName: options.name ?? 'worker',
   });

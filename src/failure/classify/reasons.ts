@@ -34,7 +34,7 @@ const MAYBE_DONE = new Set<string>([
     'db.timeout',
   ],
   ...['db.unique', 'mq.connection', 'grpc.unknown', 'grpc.internal', 'process.killed', 'browser.closed', 'data.parse'],
-  ...['process.crashed', 'resource.memory', 'api.unavailable'],
+  ...['process.crashed', 'process.out_of_memory', 'resource.memory', 'api.unavailable'],
 ]);
 
 const ROWS = {
@@ -289,6 +289,13 @@ const ROWS = {
   ],
   'process.exit': ['unknown', 'task', 'The program ended with a code that has no common meaning.'],
   'process.crashed': ['unknown', 'task', 'The program crashed (SIGSEGV, SIGABRT …).'],
+  'process.out_of_memory': ['unknown', 'task', 'The child process of its handler needed more memory than its limit.'],
+  'process.not_loaded': [
+    'transient',
+    'worker',
+    'The module of its handler could not be loaded in a child process.',
+    'A deploy may fix it. Other tasks of the worker go on.',
+  ],
   'resource.limit': ['transient', 'worker', 'The system or a pool has reached a limit.'],
   'resource.memory': ['unknown', 'worker', 'Out of memory.', 'The task itself may use too much.'],
   'browser.closed': ['transient', 'task', 'The page or browser was closed.'],

@@ -14,7 +14,7 @@ const BASES = {
   sources: [FLOOR, 'drain'],
   'idle in process': ['one-row commit', 'idle in process'],
   'idle across processes': ['one-row commit', 'idle across processes'],
-  'trickle across processes': ['one-row commit', 'trickle across processes'],
+  ...Object.fromEntries([10, 30, 100].map((rate) => [`trickle ${rate}`, ['one-row commit', `trickle ${rate}`]])),
   depth: ['holdfast', 'depth alone'],
   held: ['holdfast', 'held alone'],
 };

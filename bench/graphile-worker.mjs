@@ -1,26 +1,29 @@
 // graphile-worker on the same server, with what its page on performance sets for the most jobs a second: 500 jobs fetched at
 // once, and completed in batches.
 //   node graphile-worker.mjs NAME '{"url": …, "n": …}'
-import { talkTo } from './child.mjs';
+import pg from 'pg';
 import { ask, atDatabase } from './databases.mjs';
 import { enqueuing, inBulk, WAYS } from './enqueueing.mjs';
-import { alternate, expectEqual, moment, RARELY, rateOf, SHORTLY } from './measuring.mjs';
-import { payload } from './payload.mjs';
+import { expectEqual, rateOf } from './measuring.mjs';
+import { ACROSS, startsAcrossProcesses, startsInProcess, workUntilLeft } from './starts.mjs';
 
 // Read when the package is loaded: a line for each job would be what is measured.
 process.env.NO_LOG_SUCCESS = '1';
 const { Logger, makeWorkerUtils, run: work } = await import('graphile-worker');
 
 const logger = new Logger(() => () => {});
-const FAST = { maxPoolSize: 25, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+const POOL = { maxPoolSize: 25 };
+const FAST = { ...POOL, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+/** By default each job is fetched and completed by itself. */
+const { isDefault } = JSON.parse(process.argv[3]);
 
 const programs = {
   ...Object.fromEntries(WAYS.map((way) => [way, (options) => enqueue(way, options)])),
   ...Object.fromEntries([1, 10, 100].map((concurrency) => [`drain ${concurrency}`, (o) => drain(o, concurrency)])),
+  fail,
   'idle in process': idleInProcess,
-  'idle across processes': (options) => acrossProcesses('idle across processes', options, RARELY),
-  'trickle across processes': (options) => acrossProcesses('trickle across processes', options, SHORTLY),
-  'idle worker': idleWorker,
+  ...Object.fromEntries(ACROSS.map((scenario) => [scenario, (options) => acrossProcesses(scenario, options)])),
+  'idle worker': ({ address }) => workUntilLeft((onStart) => working(address, onStart)),
 };
 
 function enqueue(way, { url, n }) {
@@ -31,90 +34,94 @@ function enqueue(way, { url, n }) {
   });
 }
 
-/** It is over when the last batch is completed, which it is when the worker has stopped. */
 function drain({ url, n }, concurrency) {
   return inQueue(url, async (queue, address) => {
     await inBulk(n, queue);
-    let ran = 0;
-    const rate = await rateOf(n, async () => {
-      const runner = await new Promise((resolve) => {
-        const running = start(address, concurrency, () => {
-          if (++ran === n) resolve(running);
-        });
-      });
-      await runner.stop();
-    });
-    expectEqual(ran, n, 'executions');
+    const rate = await rateOfAll(address, n, concurrency, () => {});
     expectEqual(await jobsAt(address), 0, 'jobs left');
     return { scenario: 'drain', concurrency, ...rate };
   });
 }
 
-function idleInProcess({ url }) {
-  return inQueue(url, async ({ one }, address) => {
-    let started;
-    const runner = await start(address, 1, () => started(moment()));
-    const figures = await startsAfter(one, () => {
-      return new Promise((resolve) => {
-        started = resolve;
+/**
+ * Two of three executions fail, as everywhere. But each is of another job, which has one attempt: how long a failed job waits cannot
+ * be set.
+ */
+function fail({ url, n }) {
+  return inQueue(url, async ({ many }, address) => {
+    await inBulk(n, { many: (inputs) => many(inputs, { maxAttempts: 1 }) });
+    const concurrency = 100;
+    const rate = await rateOfAll(address, n, concurrency, (input) => {
+      if (input.n % 3 > 0) throw new Error('asked to fail');
+    });
+    expectEqual(await jobsAt(address), n - Math.ceil(n / 3), 'jobs left');
+    return { scenario: 'fail', concurrency, ...rate };
+  });
+}
+
+/** It is over when the last batch is completed, which it is when the worker has stopped. */
+async function rateOfAll(address, n, concurrency, run) {
+  let ran = 0;
+  const rate = await rateOf(n, async () => {
+    const runner = await new Promise((resolve) => {
+      const running = start(address, concurrency, (input) => {
+        if (++ran === n) resolve(running);
+        run(input);
       });
     });
     await runner.stop();
+  });
+  expectEqual(ran, n, 'executions');
+  return rate;
+}
+
+function idleInProcess({ url }) {
+  return inQueue(url, async ({ one }, address) => {
+    const figures = await startsInProcess(one, (onStart) => working(address, onStart));
     return { scenario: 'idle in process', ...figures };
   });
 }
 
-function acrossProcesses(scenario, { url }, how) {
+function acrossProcesses(scenario, { url }) {
   return inQueue(url, async ({ one }, address) => {
-    const worker = talkTo('graphile-worker', 'idle worker', { address });
-    await worker.next();
-    try {
-      return { scenario, ...(await startsAfter(one, () => worker.next(), how)) };
-    } finally {
-      await worker.end();
-    }
+    return { scenario, ...(await startsAcrossProcesses(scenario, one, 'graphile-worker', { address })) };
   });
 }
 
-async function idleWorker({ address }) {
-  const told = new Promise((resolve) => process.once('disconnect', resolve));
-  const runner = await start(address, 1, () => process.send(moment()));
-  process.send('working');
-  await told;
-  await runner.stop();
-}
-
-async function startsAfter(one, nextStart, how) {
-  const wait = async () => {
-    const start = nextStart();
-    const from = moment();
-    await one(payload(0));
-    return (await start) - from;
-  };
-  const [figures] = await alternate([wait], how);
-  return figures;
+async function working(address, onStart) {
+  const runner = await start(address, 1, onStart);
+  return () => runner.stop();
 }
 
 /** A new queue for as long as it is used, and the address of its database. */
 function inQueue(url, use) {
   return atDatabase({ url }, async (address) => {
-    const utils = await makeWorkerUtils({ connectionString: address, logger, maxPoolSize: FAST.maxPoolSize });
+    const pgPool = new pg.Pool({ connectionString: address, max: POOL.maxPoolSize });
+    const utils = await makeWorkerUtils({ pgPool, logger });
     try {
       await utils.migrate();
       const queue = {
         one: (input) => utils.addJob('noop', input),
-        many: (inputs) => utils.addJobs(inputs.map((input) => ({ identifier: 'noop', payload: input }))),
+        many: (inputs, options) =>
+          utils.addJobs(inputs.map((input) => ({ identifier: 'noop', payload: input, ...options }))),
       };
-      return [{ system: 'graphile-worker', durability: 'full', ...(await use(queue, address)) }];
+      return [
+        {
+          system: isDefault ? 'graphile-worker (default)' : 'graphile-worker',
+          durability: 'full',
+          ...(await use(queue, address)),
+        },
+      ];
     } finally {
       await utils.release();
+      await pgPool.end();
     }
   });
 }
 
 function start(address, concurrentJobs, noop) {
   return work({
-    preset: { worker: { ...FAST, concurrentJobs, connectionString: address } },
+    preset: { worker: { ...(isDefault ? POOL : FAST), concurrentJobs, connectionString: address } },
     logger,
     taskList: { noop },
     parsedCronItems: [],

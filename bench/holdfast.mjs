@@ -1,5 +1,6 @@
 // One program of Holdfast's, in this process: a scenario, or a part of one that needs a process of its own.
 //   node holdfast.mjs NAME '{"dir": …, "n": …}'
+import * as cli from './scenarios/cli.mjs';
 import * as depth from './scenarios/depth.mjs';
 import * as drain from './scenarios/drain.mjs';
 import * as enqueue from './scenarios/enqueue.mjs';
@@ -12,7 +13,7 @@ import * as sources from './scenarios/sources.mjs';
 
 const programs = Object.assign(
   {},
-  ...[enqueue, drain, fail, idle, processes, depth, held, sources, memory].map((scenario) => scenario.programs),
+  ...[enqueue, drain, fail, idle, processes, depth, held, sources, memory, cli].map((scenario) => scenario.programs),
 );
 
 const [name, options] = process.argv.slice(2);

@@ -4,11 +4,17 @@ import { latency } from './figures.mjs';
 /** The first ones find code that was never run. */
 const WARM_UP = 20;
 
-/** Each sample comes after a pause that is long enough for the work that follows a start to be done. */
-export const SHORTLY = { samples: 200, pauseMs: 10 };
-
-/** After such a pause nobody keeps back any more what processes tell each other. */
-export const RARELY = { samples: 100, pauseMs: 150 };
+/**
+ * How often a start is measured: after a pause that is long enough for the work that follows a start, and after one in which
+ * nobody keeps back what processes tell each other; then so many times a second, which the pauses between samples make.
+ */
+export const PACES = {
+  'idle in process': { samples: 200, pauseMs: 20 },
+  'idle across processes': { samples: 60, pauseMs: 200 },
+  'trickle 10': { samples: 60, pauseMs: 100 },
+  'trickle 30': { samples: 100, pauseMs: 33 },
+  'trickle 100': { samples: 200, pauseMs: 10 },
+};
 
 /** How fast so many of something were done. */
 export async function rateOf(n, work) {
@@ -18,11 +24,11 @@ export async function rateOf(n, work) {
 }
 
 /** The figures of several waits that alternate sample by sample, so that all find the same disk. */
-export async function alternate(waits, { samples, pauseMs } = SHORTLY) {
+export async function alternate(waits, { samples, pauseMs }) {
   const taken = waits.map(() => []);
   for (let i = 0; i < WARM_UP + samples; i++) {
     for (const [which, wait] of waits.entries()) {
-      await pause(pauseMs);
+      await pause(pauseMs / waits.length);
       taken[which].push(await wait());
     }
   }

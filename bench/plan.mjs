@@ -1,9 +1,6 @@
 // What is measured, and by which programs.
 
-/**
- * The scenarios in the order in which they are measured. `floor` is the floor that they need; `store` the only one of which they
- * say anything; heavy ones take minutes.
- */
+/** The scenarios in the order in which they are measured. `floor` is the floor that they need; heavy ones take minutes, at this `size` or that of the run. */
 export const PLAN = [
   { name: 'enqueue one by one', floor: 'single' },
   { name: 'enqueue concurrent', floor: 'batch' },
@@ -14,36 +11,35 @@ export const PLAN = [
   { name: 'fail', floor: 'batch' },
   { name: 'idle in process' },
   { name: 'idle across processes' },
-  { name: 'trickle across processes', store: 'postgres' },
+  { name: 'trickle 10' },
+  { name: 'trickle 30' },
+  { name: 'trickle 100' },
   { name: 'processes', floor: 'batch' },
   { name: 'depth', heavy: true },
   { name: 'held 1', heavy: true },
   { name: 'held 100', heavy: true },
   { name: 'sources', floor: 'batch', heavy: true },
-  { name: 'memory', heavy: true },
+  { name: 'memory', heavy: true, size: 1_000_000 },
+  { name: 'cli', heavy: true },
 ];
 
 const ENQUEUES = PLAN.map(({ name }) => name).filter((name) => name.startsWith('enqueue'));
+const DRAINS = ['drain 1', 'drain 10', 'drain 100'];
+const STARTS = ['idle in process', 'idle across processes', 'trickle 10', 'trickle 30', 'trickle 100'];
 
 /** Whom each store is compared with, in what they can do, and, where it is slow, with how many tasks at most. */
 const OTHERS = {
-  sqlite: [
-    {
-      system: 'plainjob',
-      most: 20_000,
-      scenarios: ['enqueue one by one', 'enqueue bulk', 'drain 1', 'drain 10', 'drain 100'],
-    },
-  ],
+  sqlite: [{ system: 'plainjob', most: 20_000, scenarios: ['enqueue one by one', 'enqueue bulk', ...DRAINS] }],
   postgres: [
-    {
-      system: 'graphile-worker',
-      scenarios: [
-        ...ENQUEUES,
-        ...['drain 1', 'drain 10', 'drain 100'],
-        ...['idle in process', 'idle across processes', 'trickle across processes'],
-      ],
-    },
+    { system: 'graphile-worker', scenarios: [...ENQUEUES, ...DRAINS, 'fail', ...STARTS] },
+    { system: 'graphile-worker', settings: { isDefault: true }, most: 10_000, scenarios: [...DRAINS, 'fail'] },
     { system: 'pg-boss', most: 20_000, scenarios: [...ENQUEUES, 'drain 100', 'fail'] },
+    {
+      system: 'bullmq',
+      needs: 'redis-server',
+      most: 20_000,
+      scenarios: [...ENQUEUES, ...DRAINS, 'fail', ...STARTS],
+    },
   ],
 };
 
@@ -68,11 +64,14 @@ function programsOfGroup(scenarios, { store, ...options }) {
   const floors = new Set(scenarios.map(({ floor }) => floor).filter(Boolean));
   return [
     ...[...floors].map((floor) => FLOORS[floor](store, options)),
-    ...names.map((name) => program('holdfast', name, options)),
-    ...OTHERS[store].flatMap(({ system, most = options.n, scenarios }) =>
+    ...scenarios.map(({ name, size }) => program('holdfast', name, { ...options, size })),
+    ...OTHERS[store].flatMap(({ system, settings, needs, most = options.n, scenarios: able }) =>
       names
-        .filter((name) => scenarios.includes(name))
-        .map((name) => program(system, name, { ...options, n: Math.min(options.n, most) })),
+        .filter((name) => able.includes(name))
+        .map((name) => ({
+          ...program(system, name, { ...options, ...settings, n: Math.min(options.n, most) }),
+          needs,
+        })),
     ),
   ];
 }

@@ -1,8 +1,8 @@
 // The figures for people.
 
-/** Prints the figures of a run, then what was to be reached and whether it was. */
-export function printTable(rows, verdicts) {
-  print([
+/** The figures of a run, then what was to be reached and whether it was, in Markdown. */
+export function tablesOf(rows, verdicts) {
+  const figures = tableOf([
     ['system', 'scenario', 'at once', 'per second', 'lowest–highest', 'p50 ms', 'p99 ms', 'ratio', 'durability', ''],
     ...rows.map((row) => [
       row.system,
@@ -17,9 +17,8 @@ export function printTable(rows, verdicts) {
       noteOf(row),
     ]),
   ]);
-  if (verdicts.length === 0) return;
-  console.log();
-  print([
+  if (verdicts.length === 0) return figures;
+  const targets = tableOf([
     ['target', 'wanted', 'this run', 'met'],
     ...verdicts.map(({ what, target, got, met }) => [
       what,
@@ -28,12 +27,14 @@ export function printTable(rows, verdicts) {
       met === null ? 'too small a run' : met ? 'yes' : 'no',
     ]),
   ]);
+  return `${figures}\n\n${targets}`;
 }
 
 /** What only some scenarios have. */
-function noteOf({ n, peak_mb, executed_once, complaints }) {
+function noteOf({ n, size, peak_mb, executed_once, complaints }) {
   return [
     n !== undefined && `n ${shown(n)}`,
+    size > 0 && size !== n && `size ${shown(size)}`,
     peak_mb !== undefined && `peak ${peak_mb} MB`,
     executed_once !== undefined && (executed_once ? 'each executed once' : 'NOT each executed once'),
     complaints !== undefined && `${complaints} complaints`,
@@ -42,13 +43,12 @@ function noteOf({ n, peak_mb, executed_once, complaints }) {
     .join(', ');
 }
 
-/** In Markdown, so that a run can be kept as it was printed. */
-function print(lines) {
+function tableOf(lines) {
   const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length), 3));
   const [head, ...body] = lines.map(
     (line) => `| ${line.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`,
   );
-  console.log([head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body].join('\n'));
+  return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body].join('\n');
 }
 
 function shown(value) {

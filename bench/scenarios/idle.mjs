@@ -1,9 +1,10 @@
 import { defineTask } from '../../dist/index.js';
 import { talkTo } from '../child.mjs';
-import { alternate, moment, RARELY, SHORTLY } from '../measuring.mjs';
+import { alternate, moment, PACES } from '../measuring.mjs';
 import { withOneRowCommit } from '../one-row.mjs';
 import { payload } from '../payload.mjs';
 import { atNewStore } from '../places.mjs';
+import { ACROSS } from '../starts.mjs';
 import { resultOf, withHoldfast } from '../store.mjs';
 
 export const programs = {
@@ -26,15 +27,8 @@ export const programs = {
     );
   },
 
-  /** The same, where another process has the worker. */
-  'idle across processes'(options) {
-    return acrossProcesses('idle across processes', options, options.url ? RARELY : SHORTLY);
-  },
-
-  /** The same, a few dozen times a second: where processes tell each other of work, they may do so less often than that. */
-  'trickle across processes'(options) {
-    return acrossProcesses('trickle across processes', options, SHORTLY);
-  },
+  /** The same, where another process has the worker: after a pause, and so many times a second. */
+  ...Object.fromEntries(ACROSS.map((scenario) => [scenario, (options) => acrossProcesses(scenario, options)])),
 
   async 'idle worker'({ address }) {
     const probe = defineTask('probe', {
@@ -51,7 +45,7 @@ export const programs = {
   },
 };
 
-function acrossProcesses(scenario, options, how) {
+function acrossProcesses(scenario, options) {
   return atNewStore(options, (address) =>
     withHoldfast({ address }, async (holdfast) => {
       const worker = talkTo('holdfast', 'idle worker', { address });
@@ -63,7 +57,7 @@ function acrossProcesses(scenario, options, how) {
           await holdfast.enqueue('probe', payload(0));
           return (await start) - from;
         };
-        return await beside(address, scenario, holdfast, wait, how);
+        return await beside(address, scenario, holdfast, wait);
       } finally {
         await worker.end();
       }
@@ -72,14 +66,14 @@ function acrossProcesses(scenario, options, how) {
 }
 
 /** The waits, and between them, after the same pauses and on the same disk, the least that a durable queue can wait for. */
-function beside(address, scenario, holdfast, wait, how) {
+function beside(address, scenario, holdfast, wait) {
   return withOneRowCommit(address, async (commit) => {
     const timed = async () => {
       const from = moment();
       await commit();
       return moment() - from;
     };
-    const [commits, waits] = await alternate([timed, wait], how);
+    const [commits, waits] = await alternate([timed, wait], PACES[scenario]);
     return [
       { system: 'one-row commit', scenario, durability: 'full', ...commits },
       resultOf(scenario, holdfast, waits),

@@ -1,12 +1,14 @@
 // @ts-check
 // Builds, checks and runs all examples, and holds what they prove against the promises of each document.
 //   node scripts/examples.mjs           ends with a table and the line `N passed, N failed`; writes docs/systems.md if all is proven
-//   node scripts/examples.mjs --check   runs nothing; fails where docs/systems.md is not what would be written
+//   node scripts/examples.mjs --check   runs nothing; fails if docs/systems.md is not what would be written, or a mutation fits nowhere
+//   node scripts/examples.mjs --mutate [EXAMPLE]…   makes each mutation of an example on a copy, and fails if its tests stay green
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { commandIn, runNode } from './examples/commands.mjs';
+import { readMutations, runMutations } from './examples/mutations.mjs';
 import { systemsPage } from './examples/page.mjs';
 import { readPromises, splitTest } from './examples/promises.mjs';
 import { brokenFiles, resultsByTest, unfounded } from './examples/results.mjs';
@@ -22,9 +24,13 @@ const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/pac
 const failures = [];
 let passed = 0;
 
-const { check } = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { check: { type: 'boolean', default: false }, mutate: { type: 'boolean', default: false } },
+});
 const systems = SYSTEMS.map(covered);
-if (check) checkPage();
+if (values.check) checkAll();
+else if (values.mutate) mutate(positionals);
 else runAll();
 for (const failure of failures) console.log(`failed: ${failure}`);
 console.log(`${passed} passed, ${failures.length} failed`);
@@ -40,6 +46,30 @@ function covered(system) {
     failures.push(error instanceof Error ? error.message : String(error));
     return { ...system, promises: [] };
   }
+}
+
+function checkAll() {
+  checkPage();
+  for (const example of examples()) {
+    const { problems } = readMutations(example, root);
+    failures.push(...problems);
+    if (problems.length === 0) passed += 1;
+  }
+}
+
+/** @param {readonly string[]} asked none for all */
+function mutate(asked) {
+  if (!step(['scripts/build.mjs'])) return;
+  for (const example of examples().filter((name) => asked.length === 0 || asked.includes(name))) {
+    const { mutations, problems } = readMutations(example, root);
+    const wrong = problems.length > 0 ? problems : runMutations(example, mutations, root);
+    failures.push(...wrong);
+    passed += mutations.length - wrong.length;
+  }
+}
+
+function examples() {
+  return systems.flatMap(({ example }) => example ?? []);
 }
 
 function checkPage() {

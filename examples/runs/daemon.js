@@ -1,7 +1,8 @@
 // @ts-check
 // A daemon that replays the runs of a spool folder until it is stopped:
 //   node examples/runs/daemon.js --spool FOLDER --service URL --store FILE [--category NAME]…
-//     [--max-attempts 8] [--initial-backoff 60s] [--max-backoff 1h] [--backoff-multiplier 2] [--concurrency 1]
+//     [--max-attempts 8] [--initial-backoff 60s] [--max-backoff 1h] [--backoff-multiplier 2]
+//     [--concurrency 1] [--grace 10s]
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openHoldfast } from 'holdfast';
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     store: { type: 'string' },
     category: { type: 'string', multiple: true },
     concurrency: { type: 'string', default: '1' },
+    grace: { type: 'string', default: '10s' },
     'max-attempts': { type: 'string', default: '8' },
     'initial-backoff': { type: 'string', default: '60s' },
     'max-backoff': { type: 'string', default: '1h' },
@@ -52,5 +54,6 @@ holdfast.work({ concurrency: Number(values.concurrency), onEvent: runLog(say), .
 
 const isStillOn = () => setTimeout(LOOK_EVERY_MS, true, { signal: stopping.signal }).catch(() => false);
 while (await isStillOn()) await spool.discover(holdfast, replay);
-// What runs may end; what has not ended by then is handed back, uncounted.
-await holdfast.close({ grace: '10s' });
+say(`stopping: what runs may end within ${values.grace}`);
+// What has not ended by then is handed back, uncounted.
+await holdfast.close({ grace: /** @type {import('holdfast').DurationInput} */ (values.grace) });

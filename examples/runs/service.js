@@ -11,6 +11,8 @@ import { createServer } from 'node:http';
 export class ReplayService extends EventEmitter {
   /** The ids of the runs that were asked for, in order. @type {string[]} */
   asked = [];
+  /** The responses that wait for `answer`. @type {import('node:http').ServerResponse[]} */
+  #silent = [];
   #server = createServer((request, response) => this.#replay(request, response));
 
   /** @param {Readonly<Record<string, readonly Answer[]>>} answers for each run; without any it has passed */
@@ -27,6 +29,14 @@ export class ReplayService extends EventEmitter {
     return `http://127.0.0.1:${port}`;
   }
 
+  /**
+   * Answers what met silence so far.
+   * @param {string} verdict
+   */
+  answer(verdict) {
+    for (const response of this.#silent.splice(0)) response.end(JSON.stringify({ verdict }));
+  }
+
   async close() {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -41,6 +51,7 @@ export class ReplayService extends EventEmitter {
   async #replay(request, response) {
     const { id } = JSON.parse(Buffer.concat(await request.toArray()).toString());
     const answer = this.#answerTo(id);
+    if (answer === 'silence') this.#silent.push(response);
     this.asked.push(id);
     this.emit('asked', id);
     if (answer === 'silence') return;

@@ -30,11 +30,7 @@ export class Spool {
    */
   async discover(holdfast, task) {
     const runs = await this.#unseen();
-    const receipts = await holdfast.enqueueAll(task, runs, ({ id, submitted, category }) => ({
-      key: id,
-      submittedAt: new Date(submitted),
-      category,
-    }));
+    const receipts = await enqueueRuns(holdfast, task, runs);
     const discovered = runs.filter((_, index) => receipts[index]?.created).map(({ id }) => id);
     for (const id of discovered) this.say(`${id}: discovered`);
     return discovered;
@@ -57,6 +53,20 @@ export class Spool {
     }
     return runs;
   }
+}
+
+/**
+ * One task for each run. The queue is worked by the date of their submission, whenever they were found.
+ * @param {import('holdfast').Holdfast} holdfast
+ * @param {import('holdfast').TaskDefinition<import('./replay.js').Run, unknown>} task
+ * @param {readonly import('./replay.js').Run[]} runs
+ */
+export function enqueueRuns(holdfast, task, runs) {
+  return holdfast.enqueueAll(task, runs, ({ id, submitted, category }) => ({
+    key: id,
+    submittedAt: new Date(submitted),
+    category,
+  }));
 }
 
 /**

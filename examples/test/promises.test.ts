@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { commandIn } from '../../scripts/examples/commands.mjs';
+import { problemOf } from '../../scripts/examples/mutations.mjs';
 import { systemsPage } from '../../scripts/examples/page.mjs';
 import { readPromises } from '../../scripts/examples/promises.mjs';
 import { brokenFiles, resultsByTest, unfounded, whyNotProven } from '../../scripts/examples/results.mjs';
@@ -105,4 +107,20 @@ describe('of a system', () => {
     const failed = resultsByTest(reported([[['a run'], 'is retried [once]', 'failed']]), '/root');
     expect(unfounded([proven], failed)).toEqual([]);
   });
+});
+
+test.each([
+  [{}, '`what` must be a text.'],
+  [{ find: 'readNothing' }, '"readNothing" must be in plan.js exactly once, and is there 0 times.'],
+  [{ find: '@param' }, 'must be in plan.js exactly once, and is there'],
+  [{ put: 'export function readPlan' }, '`put` must differ from `find`.'],
+  [{ tests: 'none' }, 'there is no test/none.test.ts.'],
+  [{ file: 'none.js' }, 'there is no file none.js.'],
+  [{ put: '' }, undefined],
+])('a mutation with %j is refused: %s', (members, why) => {
+  const whole = { what: 'x', file: 'plan.js', find: 'export function readPlan', put: 'x', tests: 'plan' };
+  const folder = fileURLToPath(new URL('../tidy', import.meta.url));
+  const given = Object.keys(members).length === 0 ? {} : { ...whole, ...members };
+  if (why === undefined) expect(problemOf(given, folder)).toBeUndefined();
+  else expect(problemOf(given, folder)).toContain(why);
 });

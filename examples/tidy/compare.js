@@ -93,7 +93,7 @@ export function comparisonText(rows) {
     `${trouble.what} (${trouble.code})`,
     ...cellsOf(smart),
     ...cellsOf(plain),
-    String(plain.wasted - smart.wasted),
+    `${plain.wasted - smart.wasted} (${shareFewer(plain.wasted, smart.wasted)} %)`,
   ]);
   const head = [
     'failure',
@@ -108,20 +108,28 @@ export function comparisonText(rows) {
     'avoided',
   ];
   const [smart, plain] = [wastedIn(rows, 'smart'), wastedIn(rows, 'plain')];
-  const share = plain === 0 ? 0 : Math.round((100 * (plain - smart)) / plain);
+  const share = shareFewer(plain, smart);
   return [
     ...aligned([head, ...table]),
     '',
-    `Wasted retries: ${plain} with one plain policy, ${smart} with one rule for each reason: ${share} % fewer.`,
+    `Wasted retries over all rows: ${plain} with one plain policy, ${smart} with one rule for each reason: ${share} % fewer.`,
     'Wasted is a try after the first that failed too. A person hears of a move when it has ended so.',
   ].join('\n');
+}
+
+/**
+ * @param {number} plain
+ * @param {number} smart
+ */
+function shareFewer(plain, smart) {
+  return plain === 0 ? 0 : Math.round((100 * (plain - smart)) / plain);
 }
 
 /**
  * @param {readonly Row[]} rows
  * @param {'smart' | 'plain'} policy
  */
-export function wastedIn(rows, policy) {
+function wastedIn(rows, policy) {
   return rows.reduce((sum, row) => sum + row[policy].wasted, 0);
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 // The command: reads its arguments, prints, and sets the exit code.
 import { existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { compare, comparisonText } from './compare.js';
 import { demo } from './demo.js';
@@ -15,7 +15,8 @@ import { foresee, RETENTION, tidy } from './tidy.js';
 const USAGE = `node main.js                              a demonstration in a temporary folder
 node main.js run PLAN [--dry-run]         moves what is due, of this plan and of earlier ones
 node main.js status                       what is in the queue, and what needs a person
-node main.js import FILE [--root DIR]     imports a JSON queue of pending moves, as it stands
+node main.js import FILE [--root DIR]     imports a JSON queue of pending moves, as it stands; its paths are relative to its
+                                          \`workspace_root\` unless --root says otherwise
 node main.js compare                      wasted retries, with a rule for each reason and with one plain policy
 
 --queue FILE   the queue (default: tidy.db here)
@@ -65,12 +66,20 @@ function run(plan, flags) {
   const moves = readPlan(plan);
   const keep = /** @type {import('holdfast').DurationInput} */ (flags.keep);
   return withQueue(flags, async (queue) => {
-    const { succeeded, removed } = await tidy(queue, moves, {
+    const { succeeded, removed, missing } = await tidy(queue, moves, {
       onEvent: reportTo(print),
       retention: { ...RETENTION, succeeded: keep, dead: keep, cancelled: keep },
     });
     print(`\n${summaryText(await summaryOf(queue), { succeededNow: succeeded, file: flags.queue })}`);
     if (removed > 0) print(`\nRemoved ${keep} after their end: ${removed}`);
+    if (missing.length > 0) {
+      print(
+        ['', 'These files do not exist, and were not moved before:', ...missing.map(({ from }) => `  ${from}`)].join(
+          '\n',
+        ),
+      );
+      process.exitCode = 1;
+    }
   });
 }
 
@@ -89,7 +98,7 @@ async function dryRun(plan, flags) {
  * @param {Flags} flags
  */
 function importFile(file, flags) {
-  const root = resolve(flags.root ?? dirname(file));
+  const root = flags.root === undefined ? undefined : resolve(flags.root);
   return withQueue(flags, async (queue) => {
     const { imported, known } = await bringFrom(queue, file, root);
     print(`${imported} moves imported; ${known} were here already.\n`);

@@ -1,7 +1,7 @@
 // @ts-check
 // Reads the JSON queue of the system that this replaces, as tasks that go on where they were.
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { keyOf } from './plan.js';
 import { AT_ONCE, FILE_MOVE } from './queue.js';
 
@@ -14,6 +14,7 @@ import { AT_ONCE, FILE_MOVE } from './queue.js';
  * @property {string} [reason]
  * @property {number} [attempt_count]
  * @property {string} [next_eligible_at]
+ * @property {string} [last_attempt_at]
  * @property {string} [finished_at]
  * @property {string} [last_error]
  */
@@ -34,12 +35,13 @@ export class OldQueueError extends Error {
  *
  * @param {import('holdfast').Holdfast} queue
  * @param {string} file
- * @param {string} workspaceRoot what its paths are relative to.
+ * @param {string} [workspaceRoot] what its paths are relative to. Default: the file's `workspace_root`, else the folder of the file.
  * @returns {Promise<{ readonly imported: number, readonly known: number }>}
  * @throws {OldQueueError} before anything is imported.
  */
 export async function bringFrom(queue, file, workspaceRoot) {
-  const tasks = tasksFrom(contentOf(file), workspaceRoot);
+  const content = contentOf(file);
+  const tasks = tasksFrom(content, workspaceRoot ?? resolve(dirname(file), Object(content).workspace_root ?? '.'));
   let imported = 0;
   for (let start = 0; start < tasks.length; start += AT_ONCE) {
     const receipts = await queue.importTasks(tasks.slice(start, start + AT_ONCE), { actor: 'tidy' });
@@ -90,7 +92,7 @@ function taskFrom(item, workspaceRoot, where) {
   }
   const move = { from: resolve(workspaceRoot, src), to: resolve(workspaceRoot, dest) };
   const due = state === 'ready' ? item.next_eligible_at : undefined;
-  const ended = state === 'succeeded' || state === 'dead' ? item.finished_at : undefined;
+  const ended = state === 'succeeded' || state === 'dead' ? (item.finished_at ?? item.last_attempt_at) : undefined;
   return {
     type: FILE_MOVE,
     key: keyOf(move),
@@ -99,6 +101,6 @@ function taskFrom(item, workspaceRoot, where) {
     ...(count > 0 && { charged: [{ reason: REASONS[reason ?? 'unknown'] ?? 'unknown', count }] }),
     ...(count > 0 && item.last_error !== undefined && { error: item.last_error }),
     ...(ended !== undefined && { endedAt: new Date(ended) }),
-    note: `It was ${id ?? where} there.`,
+    note: `It was ${id ?? where} there${item.last_attempt_at ? `, last tried at ${item.last_attempt_at}` : ''}.`,
   };
 }

@@ -27,8 +27,8 @@ export const RETENTION = { succeeded: '30d', dead: '30d', cancelled: '30d', need
  * @param {Holdfast} queue
  * @param {readonly Move[]} moves
  * @param {{ readonly onEvent?: (event: WorkerEvent) => void, readonly retention?: Retention }} [options]
- * @returns {Promise<{ readonly succeeded: number, readonly removed: number }>} how many moves succeeded in this run, and how
- * many old ones it removed from the queue.
+ * @returns {Promise<{ readonly succeeded: number, readonly removed: number, readonly missing: readonly Move[] }>} how many moves
+ * succeeded in this run, how many old ones it removed from the queue, and the moves whose file is missing.
  */
 export async function tidy(queue, moves, { onEvent = () => {}, retention = RETENTION } = {}) {
   let [succeeded, removed] = [0, 0];
@@ -43,12 +43,12 @@ export async function tidy(queue, moves, { onEvent = () => {}, retention = RETEN
       onEvent(event);
     },
   });
-  await record(queue, moves);
+  const missing = await record(queue, moves);
   await worker.drain();
   await worker.stop();
   // A worker removes what is old by itself, but one that ends so soon does not get far.
   removed += await queue.prune(retention);
-  return { succeeded, removed };
+  return { succeeded, removed, missing };
 }
 
 /**
@@ -90,6 +90,7 @@ function isDue({ state, dueAt }) {
  *
  * @param {Holdfast} queue
  * @param {readonly Move[]} moves
+ * @returns {Promise<readonly Move[]>} those whose file is not there, although no run has moved it.
  */
 async function record(queue, moves) {
   const present = moves.filter(({ from }) => isThere(from));
@@ -99,6 +100,11 @@ async function record(queue, moves) {
     const known = receipts.filter(({ created }) => !created);
     for (const { id } of known) await startAnewIfMoved(queue, id);
   }
+  const missing = [];
+  for (const move of moves.filter(({ from }) => !isThere(from))) {
+    if ((await queue.find(keyOf(move))) === undefined) missing.push(move);
+  }
+  return missing;
 }
 
 /**

@@ -2,6 +2,7 @@
 // A worker that runs until it is told to stop (Ctrl+C): node examples/worker-engine/worker.js FILE
 import { defineTask, openHoldfast, presets } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
+import { WORKER } from './worker-options.js';
 
 /** @param {string} line */
 const say = (line) => process.stdout.write(`${line}\n`);
@@ -19,12 +20,7 @@ const holdfast = await openHoldfast({
   tasks: [greet],
   queues: { default: { order: 'priority' } },
 });
-const worker = holdfast.work({
-  name: 'worker-001',
-  capabilities: { cpu: 8, gpu: 'RTX5090' },
-  leaseFor: '60s',
-  pollInterval: '1s',
-});
+const worker = holdfast.work(WORKER);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void worker.stop());
 say('The worker is started.');
 await worker.finished;

@@ -20,16 +20,22 @@ export function commandIn(readme) {
 }
 
 /**
- * Runs a program of this project, its output shown. Answers what went wrong, if anything.
+ * How a program is run.
+ * @typedef {{ readonly quietly?: boolean, readonly longestMs?: number }} Running
+ */
+
+/**
+ * Runs a program of this project, its output shown unless it is to run quietly. Answers what went wrong, if anything.
  * @param {readonly string[]} args of `node`
  * @param {string} root
+ * @param {Running} [running]
  */
-export function runNode(args, root) {
-  process.stdout.write(`\n$ node ${args.join(' ')}\n`);
+export function runNode(args, root, { quietly = false, longestMs = LONGEST_MS } = {}) {
+  if (!quietly) process.stdout.write(`\n$ node ${args.join(' ')}\n`);
   const { status, signal, error } = spawnSync(process.execPath, args, {
     cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    timeout: LONGEST_MS,
+    stdio: quietly ? 'ignore' : ['ignore', 'inherit', 'inherit'],
+    timeout: longestMs,
     killSignal: 'SIGKILL',
   });
   if (status === 0) return undefined;

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { StoreOpener } from 'holdfast';
+import type { DurationInput, StoreOpener } from 'holdfast';
 import { InvalidConfigError, loadConfig, parseConfig } from 'holdfast/config';
 import { postgres } from 'holdfast/postgres';
 import { sqlite } from 'holdfast/sqlite';
 import { openTestHoldfast, type TestOptions } from 'holdfast/testing';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { startCluster } from '../../../test/postgres/cluster.mjs';
 import { analysisTask } from '../analysis.js';
 import { validate } from '../validate.js';
@@ -29,11 +29,20 @@ const STORES: readonly [name: string, open: () => StoreOpener | Promise<StoreOpe
   ['PostgreSQL', () => postgresOnItsOwn()],
 ];
 
-/** A server of its own, which ends with the test. */
+let cluster: ReturnType<typeof startCluster> | undefined;
+
+afterAll(async () => (await cluster)?.stop());
+
+/** A server of these tests. Each validation leaves its database empty. */
 async function postgresOnItsOwn(): Promise<StoreOpener> {
-  const cluster = await startCluster({ fsync: false });
-  closing.push(() => cluster.stop());
-  return postgres(cluster.url('postgres'));
+  cluster ??= startCluster({ fsync: false });
+  return postgres((await cluster).url('postgres'));
+}
+
+function configWith(delays: string) {
+  const path = join(newFolder(), 'holdfast.yaml');
+  writeFileSync(path, `types: { analysis: { retry: { backoff: { schedule: [${delays}] } } } }`);
+  return loadConfig(path);
 }
 
 function newFolder(): string {
@@ -62,6 +71,17 @@ describe.each(STORES)('on %s', (_, store) => {
       ok: true,
     });
   });
+
+  test('a validation leaves nothing behind, so that it may be run again', async () => {
+    const opener = await store();
+    // With the second schedule the task still waits when the validation ends.
+    for (const delays of ['5m, 15m, 60m', '5m, 15m, 30d', '5m, 15m, 60m']) {
+      const kit = await open({ store: opener, config: await configWith(delays) });
+      expect((await validate(kit, task)).ok).toBe(delays.endsWith('60m'));
+      expect(await kit.holdfast.list()).toEqual([]);
+      await kit.close();
+    }
+  });
 });
 
 test('the schedule ends where an analysis succeeds', async () => {
@@ -77,9 +97,7 @@ test('the schedule ends where an analysis succeeds', async () => {
 });
 
 test('a validation of another schedule says what is wrong with it', async () => {
-  const other = join(newFolder(), 'holdfast.yaml');
-  writeFileSync(other, 'types: { analysis: { retry: { backoff: { schedule: [5m, 10m] } } } }');
-  const kit = await open({ config: await loadConfig(other) });
+  const kit = await open({ config: await configWith('5m, 10m') });
   const { rows, ok } = await validate(kit, task);
   expect(ok).toBe(false);
   expect(rows.map(({ verdict }) => verdict)).toEqual([
@@ -88,6 +106,17 @@ test('a validation of another schedule says what is wrong with it', async () => 
     expect.stringContaining('state should be scheduled'),
     expect.stringContaining('executed 3 times by now'),
   ]);
+});
+
+test('a validation notices a retry that starts a millisecond before its time', async () => {
+  const kit = await open({});
+  const advance = async (time: DurationInput) => {
+    await kit.advance(time);
+    await kit.advance('1ms');
+  };
+  const { rows, ok } = await validate({ ...kit, advance }, task);
+  expect(ok).toBe(false);
+  expect(rows[0]?.verdict).toBe('retried before its time');
 });
 
 test('a validation takes no store that has tasks', async () => {

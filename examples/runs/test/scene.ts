@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { WorkerEvent } from 'holdfast';
+import type { Receipt, WorkerEvent } from 'holdfast';
 import { openTestHoldfast, type TestOptions } from 'holdfast/testing';
 import { afterEach } from 'vitest';
 import { type RetryConfig, type Run, replayTask } from '../replay.js';
 import { type Answer, ReplayService } from '../service.js';
+import { enqueueRuns } from '../spool.js';
 
 /** What is to be closed when a test ends, the last one first. */
 const closing: (() => unknown)[] = [];
@@ -35,13 +36,11 @@ export async function openScene({ answers = {}, retry, ...options }: SceneOption
     kit,
     service,
     task,
-    /** Enqueues a run as the spool would. */
-    submit: (id: string, submitted = '2026-01-01', category = 'web') =>
-      kit.holdfast.enqueue(task, runOf(id, submitted, category), {
-        key: id,
-        submittedAt: new Date(submitted),
-        category,
-      }),
+    /** Enqueues a run as the spool does. */
+    submit: async (id: string, submitted = '2026-01-01', category = 'web') => {
+      const [receipt] = await enqueueRuns(kit.holdfast, task, [runOf(id, submitted, category)]);
+      return receipt as Receipt;
+    },
     /** After each of its failures: how long it waits for the next try. */
     delays: () => kit.events.flatMap(delayAfter),
   };
@@ -91,6 +90,11 @@ export class Daemon {
       this.#heard();
     });
     closing.push(() => this.end('SIGKILL'));
+  }
+
+  /** What it said so far of one run. */
+  linesOf(run: string): readonly string[] {
+    return this.#lines.flatMap((line) => line.split(`Z ${run}: `).slice(1));
   }
 
   async end(signal: NodeJS.Signals): Promise<unknown> {

@@ -28,6 +28,17 @@ test('a run is discovered once, with its date and category, whoever looks', asyn
   expect(lines).toEqual(['r-1: discovered']);
 });
 
+test('runs are processed by the date of their submission, in whatever order they are found', async () => {
+  const folder = newFolder();
+  const { kit, task, service } = await openScene();
+  for (const [name, day] of Object.entries({ a: '03', b: '01', c: '02' })) {
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(runOf(`r-${day}`, `2026-01-${day}`, 'web')));
+  }
+  await new Spool(folder, () => {}).discover(kit.holdfast, task);
+  await kit.drain();
+  expect(service.asked).toEqual(['r-01', 'r-02', 'r-03']);
+});
+
 test('a file that is no run is refused once, stops no other, and is taken when it was mended', async () => {
   const folder = newFolder();
   const { kit, task } = await openScene();

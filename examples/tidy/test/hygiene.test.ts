@@ -50,6 +50,25 @@ describe('moves that have ended', () => {
     expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ succeeded: 0, abandoned: 1 });
   });
 
+  test('are kept as long as --keep says, and the run says how many it removed', async ({ scene }) => {
+    const ended = (days: number) => ({
+      src: `inbox/${days}`,
+      dest: `done/${days}`,
+      status: 'succeeded',
+      finished_at: new Date(Date.now() - days * 86_400_000).toISOString(),
+    });
+    scene.write('old.json', JSON.stringify({ items: [ended(1), ended(8), ended(9), ended(31)] }));
+    await scene.start(['import', 'old.json']);
+    const plan = scene.write('plan.json', '{ "moves": [] }');
+
+    const first = (await scene.start(['run', plan])).stdout;
+    expect(first).toMatch(/Succeeded: .* 3 in all/);
+    expect(first).toContain('Removed 30d after their end: 1');
+    const second = (await scene.start(['run', plan, '--keep', '7d'])).stdout;
+    expect(second).toMatch(/Succeeded: .* 1 in all/);
+    expect(second).toContain('Removed 7d after their end: 2');
+  });
+
   test('are removed by one run, however many they are', async ({ scene }) => {
     const queue = await scene.queue();
     const ended = { status: 'succeeded', finished_at: '2025-11-01T00:00:00Z' };
@@ -60,7 +79,7 @@ describe('moves that have ended', () => {
     }));
     await queue.kit.holdfast.importTasks(tasksFrom({ items }, scene.folder));
 
-    expect(await queue.run()).toEqual({ succeeded: 0, removed: 5_000 });
+    expect(await queue.run()).toMatchObject({ succeeded: 0, removed: 5_000 });
     expect(await summaryOf(queue.kit.holdfast)).toMatchObject({ total: 0 });
   });
 

@@ -1,3 +1,6 @@
+import { join } from 'node:path';
+import { openHoldfast } from 'holdfast';
+import { sqlite } from 'holdfast/sqlite';
 import { describe, expect } from 'vitest';
 import { tasksFrom } from '../pending-moves.js';
 import { keyOf, type Move } from '../plan.js';
@@ -110,6 +113,34 @@ describe('the JSON queue of pending moves', () => {
     expect((await scene.start(['import', 'no.json'])).stderr).toContain('no.json is no JSON');
     expect(refused.stderr).toContain('items[0] has the status "lost": known are pending, succeeded, abandoned');
   });
+
+  test.for([
+    { root: 'workspace', flags: [], at: 'workspace' },
+    { root: undefined, flags: [], at: '.' },
+    { root: 'workspace', flags: ['--root', 'elsewhere'], at: 'elsewhere' },
+  ])(
+    'has its paths relative to $at, with the root $root and the flags $flags',
+    async ({ root, flags, at }, { scene }) => {
+      const item = {
+        id: 'mv-1',
+        src: 'inbox/a',
+        dest: 'done/a',
+        status: 'abandoned',
+        reason: 'locked',
+        attempt_count: 10,
+      };
+      const items = [{ ...item, last_attempt_at: '2026-01-01T08:00:00Z' }];
+      scene.write('old.json', JSON.stringify({ workspace_root: root, items }));
+      await scene.start(['import', 'old.json', ...flags]);
+      const queue = await openHoldfast({ store: sqlite(scene.path('tidy.db')) });
+      const [task] = await queue.list();
+      expect(task).toMatchObject({
+        input: { from: scene.path(join(at, 'inbox/a')), to: scene.path(join(at, 'done/a')) },
+        endedAt: new Date('2026-01-01T08:00:00Z'),
+      });
+      await queue.close();
+    },
+  );
 
   test('gives each move the key by which a plan names it', ({ scene }) => {
     const [first] = tasksFrom({ items: ITEMS }, scene.folder);

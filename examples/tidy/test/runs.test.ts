@@ -52,6 +52,18 @@ describe('a dry run', () => {
   });
 });
 
+test('a run names each file that is missing and was not moved before, and exits with 1', async ({ scene }) => {
+  const [there, missing] = [scene.move('a.txt'), { from: scene.path('inbox/none'), to: scene.path('done/none') }];
+  const plan = planOf(scene, [there, missing]);
+  for (const succeeded of [1, 0]) {
+    const { stdout, exit } = await scene.start(['run', plan]);
+    expect(succeededIn(stdout)).toBe(succeeded);
+    expect(stdout).toContain(`These files do not exist, and were not moved before:\n  ${missing.from}\n`);
+    expect(exit).toBe(1);
+  }
+  expect((await scene.start(['run', planOf(scene, [there])])).exit).toBe(0);
+});
+
 test('a dry run knows what has fallen due since', async ({ scene }) => {
   const move = scene.move('a.txt');
   const queue = await openHoldfast({ store: sqlite(scene.path('tidy.db')) });

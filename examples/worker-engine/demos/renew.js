@@ -17,7 +17,11 @@ export async function renew(say) {
   await kit.advance('45s');
   say(`after 45 s: ${await claim?.renew()}`);
   await kit.advance('45s');
-  say(`45 s later, for it was renewed: ${await claim?.renew()}`);
+  const early = await holdfast.claim({ types: ['by-hand'], name: 'second' });
+  say(`45 s later, for it was renewed: ${early ? 'lost' : 'nobody else gets it'}`);
+  await claim?.renew();
+  await kit.advance('45s');
+  say(`and 45 s later again: ${await claim?.renew()}`);
 
   await kit.advance('3m');
   const next = await holdfast.claim({ types: ['by-hand'], name: 'second' });

@@ -7,9 +7,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { openHoldfast } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
+import { openTestHoldfast } from 'holdfast/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { WORKER } from '../worker-options.js';
 
-const WORKER = fileURLToPath(new URL('../worker.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../worker.js', import.meta.url));
 
 let folder: string;
 beforeEach(() => {
@@ -19,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 test('a worker takes what other processes enqueue, the highest priority first, until Ctrl+C ends it in good order', async () => {
   const path = join(folder, 'tasks.db');
-  const child = spawn(process.execPath, [WORKER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [PROGRAM, path], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'close');
   try {
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -43,4 +45,12 @@ test('a worker takes what other processes enqueue, the highest priority first, u
     child.kill('SIGKILL');
     await ended;
   }
+});
+
+test('a worker has a lease of 60 s, and looks for work every second', async () => {
+  const kit = await openTestHoldfast({ worker: WORKER });
+  await kit.advance('5s');
+  expect(await kit.holdfast.workers()).toMatchObject([{ name: 'worker-001', leaseUntil: kit.clock.now() + 55_000 }]);
+  expect(kit.clock.nextTimer).toBe(kit.clock.now() + 1_000);
+  await kit.close();
 });

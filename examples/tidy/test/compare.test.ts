@@ -40,7 +40,7 @@ describe('both policies with the same failures', () => {
   test('the command prints the share by reason, and that of all: 46 % fewer wasted retries', async ({ scene }) => {
     const { stdout } = await scene.start(['compare']);
     expect(stdout).toBe(`${comparisonText(rows)}\n`);
-    const shares = [...stdout.matchAll(/\((E\w+)\).* (\d+ %)\)$/gm)].map(([, code, share]) => `${code} ${share}`);
+    const shares = [...stdout.matchAll(/\((E\w+)\).*\((\d+ %)\)$/gm)].map(([, code, share]) => `${code} ${share}`);
     expect(shares.slice(0, 4)).toEqual(['EEXIST 100 %', 'EACCES 78 %', 'ENOENT 56 %', 'EIO 56 %']);
     expect(shares.slice(4)).toEqual(['EBUSY 0 %', 'EBUSY 0 %', 'EBUSY 0 %']);
     expect(stdout).toMatch(/^Wasted retries over all rows: 56 with .*, 30 with .*: 46 % fewer\.$/m);

@@ -5,6 +5,7 @@ import { clean, describe } from './describe.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readNumber } from './inspect.ts';
 import { isAmbiguous, judge } from './judge.ts';
+import { keepFailure, keyOf, knownFailure } from './known-errors.ts';
 import type { ClassifyContext, MatchedRule, Rules } from './matched-rule.ts';
 import { kindOf } from './meaning.ts';
 import { REASONS } from './reasons.ts';
@@ -25,7 +26,12 @@ export function classify(thrown: unknown, context: ClassifyContext): Failure {
 
 /** The outcome of an execution whose handler threw. `RetryLater` is a deferral, everything else a failure. */
 export function outcomeOf(thrown: unknown, context: ClassifyContext): Outcome {
-  return outcomeBy(thrown, context);
+  const key = keyOf(thrown);
+  const known = key === undefined ? undefined : knownFailure(key);
+  if (known) return { kind: 'failure', failure: known };
+  const outcome = outcomeBy(thrown, context);
+  if (key !== undefined && outcome.kind === 'failure') keepFailure(key, outcome.failure);
+  return outcome;
 }
 
 /** As `classify`, with the application's rules, which apply after signals and before the families. */

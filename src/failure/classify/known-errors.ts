@@ -1,0 +1,42 @@
+import type { Failure } from '../outcome.ts';
+
+/** The classes of JavaScript itself, by their prototypes. Their instances say nothing but their message. */
+const PLAIN = new Map<unknown, string>(
+  [Error, TypeError, RangeError, ReferenceError, SyntaxError, URIError, EvalError].map((each) => [
+    each.prototype,
+    each.name,
+  ]),
+);
+
+const MOST_KNOWN = 1_000;
+const LONGEST_MESSAGE = 256;
+
+const known = new Map<string, Failure>();
+
+/** What is equal in errors that are classified alike at any time. Undefined if an error may say more than its class and message. */
+export function keyOf(thrown: unknown): string | undefined {
+  try {
+    const name = PLAIN.get(Object.getPrototypeOf(thrown));
+    if (name === undefined || !Reflect.ownKeys(thrown as Error).every((key) => key === 'message' || key === 'stack'))
+      return undefined;
+    const { message } = thrown as { message: unknown };
+    // A number may be of a date, and then the wait depends on the time.
+    if (typeof message !== 'string' || message.length > LONGEST_MESSAGE || /\d/.test(message)) return undefined;
+    return `${name}\n${message}`;
+  } catch {
+    // It is null or undefined, or a Proxy.
+    return undefined;
+  }
+}
+
+/** The failure of an equal error that was classified before. */
+export function knownFailure(key: string): Failure | undefined {
+  const failure = known.get(key);
+  return failure && { ...failure };
+}
+
+export function keepFailure(key: string, failure: Failure): void {
+  if (failure.retryAfterMs !== undefined) return;
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(key, { ...failure });
+}

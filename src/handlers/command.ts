@@ -71,6 +71,7 @@ export interface CommandTask {
   readonly attempt: number;
   readonly execution: number;
   readonly maxAttempts?: number;
+  readonly idempotencyKey?: string;
   readonly lastError?: string;
   readonly deadline?: Date;
   readonly key?: string;
@@ -384,6 +385,7 @@ function environment(base: CommandOptions['environment'], input: CommandInput, t
     HOLDFAST_EXECUTION: String(task.execution),
     [TAG]: tagOf(task, task.execution),
     HOLDFAST_MAX_ATTEMPTS: task.maxAttempts?.toString(),
+    HOLDFAST_IDEMPOTENCY_KEY: task.idempotencyKey,
     HOLDFAST_LAST_ERROR: task.lastError?.slice(0, 8 * 1024).replaceAll('\0', '␀'),
     HOLDFAST_DEADLINE: task.deadline?.toISOString(),
     HOLDFAST_KEY: task.key?.replaceAll('\0', '␀'),

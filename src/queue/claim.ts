@@ -15,6 +15,7 @@ import { Checkpoint } from '../worker/checkpoint.ts';
 import { trueOrFalse } from '../worker/define-task.ts';
 import { Progress, type ProgressHost } from '../worker/progress.ts';
 import { endingOf } from '../worker/result.ts';
+import { idempotencyKeyOf } from '../worker/running-task.ts';
 import type { Ending } from '../worker/settler.ts';
 import { type Unwritten, unwrittenOf } from '../worker/stopped.ts';
 
@@ -90,6 +91,8 @@ export class ManualClaim implements AsyncDisposable {
   /** The number of this claim of the task, over all rounds. */
   readonly execution: number;
   readonly maxAttempts: number;
+  /** As `idempotencyKey` of a handler. */
+  readonly idempotencyKey: string;
   /** An earlier execution was lost with its worker; perhaps it killed the worker. */
   readonly recovered: boolean;
   readonly submittedAt: Date;
@@ -134,6 +137,7 @@ export class ManualClaim implements AsyncDisposable {
     this.attempt = facts.charged.reduce((sum, { count }) => sum + count, 0) + 1;
     this.execution = lease.execution;
     this.maxAttempts = maxAttempts;
+    this.idempotencyKey = idempotencyKeyOf(claimed);
     this.recovered = facts.lostInARow > 0;
     this.submittedAt = new Date(claimed.submittedAt);
     this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);

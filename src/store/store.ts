@@ -176,6 +176,8 @@ export interface Receipt {
   readonly created: boolean;
   /** The task with the same unique key that waited, and was cancelled in favour of this one. */
   readonly replaced?: number;
+  /** The state of the existing task just after the call. Only `enqueue` looks it up. */
+  readonly state?: TaskState;
 }
 
 /** A key that only one task of a type has at a time. */

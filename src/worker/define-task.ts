@@ -34,6 +34,11 @@ export interface RunningTask {
   /** The number of this start, over all rounds. It also grows with starts after which nothing was charged. */
   readonly execution: number;
   readonly maxAttempts: number;
+  /**
+   * A key for calls that must take effect once, such as an `Idempotency-Key` header: the same in each execution until the task
+   * ends, and another one after a person's retry has started a new round.
+   */
+  readonly idempotencyKey: string;
   /** An earlier execution was lost with its worker; perhaps it killed the worker. */
   readonly recovered: boolean;
   readonly submittedAt: Date;

@@ -28,6 +28,9 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
     maxAttempts,
     recovered: facts.lostInARow > 0,
     submittedAt: new Date(claimed.submittedAt),
+    get idempotencyKey() {
+      return idempotencyKeyOf(claimed);
+    },
     get signal() {
       return behind.signal;
     },
@@ -46,4 +49,10 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
   if (deadline !== undefined) task.deadline = new Date(deadline);
   if (lastError !== undefined) task.lastError = lastError;
   return task;
+}
+
+/** The same in each execution of a round. Ids are not used twice in a store, and the time tells stores apart. */
+export function idempotencyKeyOf({ lease, facts, submittedAt }: Claimed): string {
+  const executionsBefore = lease.execution - facts.executions;
+  return `${lease.task}-${submittedAt.toString(36)}-${executionsBefore}`;
 }

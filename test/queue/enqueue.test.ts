@@ -132,7 +132,7 @@ describe('enqueue', () => {
 
   test('answers the first task for a key that its type has, and takes the key for another type', async () => {
     const first = await holdfast.enqueue(work, 1, { key: 'k' });
-    expect(await holdfast.enqueue(work, 2, { key: 'k' })).toEqual({ id: first.id, created: false });
+    expect(await holdfast.enqueue(work, 2, { key: 'k' })).toEqual({ id: first.id, created: false, state: 'ready' });
     expect(await holdfast.enqueue('elsewhere', 3, { key: 'k' })).toMatchObject({ created: true });
     expect(await holdfast.get(first.id)).toMatchObject({ input: 1 });
   });

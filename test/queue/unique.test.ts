@@ -19,7 +19,11 @@ describe('a unique task', () => {
   test('is unique while it is unfinished, and answers those who come after, unless they say otherwise', async () => {
     const { id } = await holdfast.enqueue(work, 1, { unique: { key: 'defaults' } });
 
-    expect(await holdfast.enqueue(work, 2, { unique: { key: 'defaults' } })).toEqual({ id, created: false });
+    expect(await holdfast.enqueue(work, 2, { unique: { key: 'defaults' } })).toEqual({
+      id,
+      created: false,
+      state: 'ready',
+    });
     expect(await holdfast.get(id)).toMatchObject({ input: 1, unique: { key: 'defaults', while: 'unfinished' } });
     const error = await refused(() =>
       holdfast.enqueue('work', 3, { unique: { key: 'defaults', onConflict: 'reject' } }),

@@ -138,7 +138,11 @@ describe('in a transaction of the caller', () => {
       { id, created: true, replaced: waiting.id },
       { id, created: false },
     ]);
-    expect(await holdfast.enqueue(mail, { to: 'f' }, { unique: { key: 'u' } })).toEqual({ id, created: false });
+    expect(await holdfast.enqueue(mail, { to: 'f' }, { unique: { key: 'u' } })).toEqual({
+      id,
+      created: false,
+      state: 'ready',
+    });
   });
 
   test('a handle that answers every number as a BigInt is read right', async () => {

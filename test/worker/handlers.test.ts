@@ -45,6 +45,7 @@ describe('what a handler knows about its execution', () => {
         attempt: 1,
         execution: 1,
         maxAttempts: 7,
+        idempotencyKey: expect.stringMatching(/^\d+-[0-9a-z]+-0$/),
         recovered: false,
         submittedAt,
         deadline,
@@ -68,6 +69,34 @@ describe('what a handler knows about its execution', () => {
 
     expect(Object.keys(told[0] as RunningTask)).not.toEqual(expect.arrayContaining(['key', 'deadline', 'lastError']));
     expect(told[0]).toMatchObject({ queue: 'default', source: 'work', submittedAt: new Date('2026-01-01T00:00:00Z') });
+  });
+
+  test('has a key for calls that take effect once, which is new in a new round only', async () => {
+    const keys: string[] = [];
+    const work = defineTask('work', {
+      source: (n: number) => `s${n}`,
+      retry: { ...atOnce, maxAttempts: 3 },
+      run(_, { idempotencyKey, execution }) {
+        keys.push(idempotencyKey);
+        if (execution === 2) throw new RetryLater('2s');
+        throw new Error('No.');
+      },
+    });
+    const kit = await open({ tasks: [work] });
+    const { id } = await kit.holdfast.enqueue(work, 1);
+    await kit.advance('1m');
+    await kit.holdfast.retry(id);
+    await kit.advance('1m');
+    const claimed = await kit.holdfast.enqueue('elsewhere', null);
+    const claim = await kit.holdfast.claim({ id: claimed.id });
+    const first = claim?.idempotencyKey;
+    await claim?.release();
+    expect((await kit.holdfast.claim({ id: claimed.id }))?.idempotencyKey).toBe(first);
+
+    expect(keys).toHaveLength(7);
+    expect(new Set(keys.slice(0, 4)).size).toBe(1);
+    expect(new Set(keys.slice(4)).size).toBe(1);
+    expect(new Set([...keys, first]).size).toBe(3);
   });
 
   test('counts attempts by charges and executions by starts, and has the last error', async () => {

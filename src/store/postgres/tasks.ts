@@ -301,36 +301,8 @@ export class PostgresTasks implements TaskStore {
     return this.#claimFrom(answered.token, claimed);
   }
 
-  #asked({
-    worker,
-    limit,
-    types,
-    queues,
-    categories,
-    capabilities,
-    suspects,
-    alone,
-    notIdempotent,
-    only,
-    except,
-    ahead,
-  }: ClaimRequest): object {
-    return {
-      worker,
-      limit,
-      types,
-      queues,
-      categories,
-      capabilities,
-      suspects,
-      alone,
-      notIdempotent,
-      only,
-      except,
-      ahead: ahead?.limit,
-      aheadTypes: ahead?.types,
-      rotation: this.#rotation++ % 1_000_000,
-    };
+  #asked({ ahead, ...request }: ClaimRequest): object {
+    return { ...request, ahead: ahead?.limit, aheadTypes: ahead?.types, rotation: this.#rotation++ % 1_000_000 };
   }
 
   async renew(

@@ -131,8 +131,12 @@ export { LOG_EVENTS, type LogEvent } from './telemetry/log-lines.ts';
 export type { Explanation, PossibleAction } from './views/explain.ts';
 export type { ExplainedFailure } from './views/explain-failure.ts';
 export type { Check, Holder } from './views/readiness.ts';
+export type { BatchOptions } from './worker/batches.ts';
 export type { Configuration, TaskNames } from './worker/configuration.ts';
 export {
+  type BatchedTask,
+  type BatchReturn,
+  type BatchTaskOptions,
   type DefinitionOf,
   defineTask,
   type HealthCheck,

@@ -20,6 +20,7 @@ import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
+import { type Batching, type BatchOptions, parseBatch, runAlone } from './batches.ts';
 import { type ChildSettings, parseRunIn, type RunInOptions } from './child/options.ts';
 
 /** What a handler knows about its execution. */
@@ -114,6 +115,29 @@ export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions,
   cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
 }
 
+/** A task of a batch: its input, and what a handler knows about its execution. */
+export interface BatchedTask<Input> extends RunningTask {
+  readonly input: Input;
+}
+
+/** The options of a type whose tasks run in batches: `runBatch` in place of `run`. */
+export interface BatchTaskOptions<Input, Result, Given = Input>
+  extends Omit<TaskOptions<Input, Result, Given>, 'run' | keyof RunInOptions> {
+  readonly batch: BatchOptions;
+  /**
+   * Does the work of several tasks. It returns nothing if all have succeeded; otherwise a list with an entry for each task, or a Map by
+   * task id. An entry is a result, an error, or an element of what `Promise.allSettled` resolves with. What it throws is the failure of each task.
+   */
+  runBatch(tasks: readonly BatchedTask<Input>[]): BatchReturn<Result> | Promise<BatchReturn<Result>>;
+}
+
+/** What `runBatch` returns. */
+export type BatchReturn<Result> =
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function may return nothing
+  | void
+  | readonly (Result | Error | PromiseSettledResult<Result>)[]
+  | ReadonlyMap<number, Result | Error | PromiseSettledResult<Result>>;
+
 /** The arguments of a health check. */
 export interface HealthCheck {
   /** Aborts on a timeout, a cancel, a shutdown, or a lost lease. */
@@ -149,6 +173,8 @@ export interface TaskDefinition<Input, Result, Given = Input>
   readonly limits?: Limits;
   /** Set if its handler runs in a child process. */
   readonly child?: ChildSettings;
+  /** Set if its tasks run in batches. `run` then runs one task alone. */
+  readonly batching?: Batching;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different inputs has no narrower type
@@ -170,6 +196,8 @@ const OPTIONS = [
   'idempotent',
   'input',
   'run',
+  'batch',
+  'runBatch',
   'runIn',
   'module',
   'memory',
@@ -184,7 +212,16 @@ const OPTIONS = [
 // biome-ignore lint/suspicious/noExplicitAny: an input without a schema has any type
 export function defineTask<Input = any, Result = unknown, Given = Input>(
   type: string,
+  options: BatchTaskOptions<Input, Result, Given> & CarriedAsJson<Given>,
+): TaskDefinition<Input, Result, Given>;
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export function defineTask<Input = any, Result = unknown, Given = Input>(
+  type: string,
   options: TaskOptions<Input, Result, Given> & CarriedAsJson<Given>,
+): TaskDefinition<Input, Result, Given>;
+export function defineTask<Input, Result, Given>(
+  type: string,
+  options: TaskOptions<Input, Result, Given> | BatchTaskOptions<Input, Result, Given>,
 ): TaskDefinition<Input, Result, Given> {
   if (typeof type === 'object')
     throw new InvalidInputError("The name of the type comes first: defineTask('type', { run }).");
@@ -211,9 +248,18 @@ export function defineTask<Input = any, Result = unknown, Given = Input>(
     runIn,
     module,
     memory,
+    batch,
+    runBatch,
     ...rest
-  }: TaskOptions<Input, Result, Given> = options;
-  if (typeof rest.run !== 'function') {
+  } = options as TaskOptions<Input, Result, Given> & Partial<BatchTaskOptions<Input, Result, Given>>;
+  const isBatched = batch !== undefined || runBatch !== undefined;
+  const batching = isBatched ? parseBatch(batch, runBatch, what) : undefined;
+  if (batching && (rest.run !== undefined || runIn !== undefined)) {
+    throw new InvalidInputError(
+      `${what} takes \`runBatch\` in place of \`run\`, and runs it in the process of the worker.`,
+    );
+  }
+  if (!batching && typeof rest.run !== 'function') {
     throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
   }
   for (const option of ['health', 'cleanUp'] as const) {
@@ -240,6 +286,10 @@ export function defineTask<Input = any, Result = unknown, Given = Input>(
     type,
     ...(isLimited && { limits }),
     ...(child && { child }),
+    ...(batching && {
+      batching,
+      run: (input: Input, task: RunningTask) => runAlone(batching, input, task) as Promise<Result>,
+    }),
     // A copy of a policy with changed options still has the old version, so it is read anew.
     policy: said === undefined ? presetFor(type) : policyOver(said, standard),
     ...(said !== undefined && { retry: said }),

@@ -10,6 +10,7 @@ import { isSignal } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
+import type { Batches } from './batches.ts';
 import { Checkpoint } from './checkpoint.ts';
 import type { ChildSettings } from './child/options.ts';
 import { runInChild } from './child/run.ts';
@@ -33,6 +34,7 @@ export interface Host {
   readonly log: Logger;
   /** Classifies a thrown value by the rules at this moment. */
   readonly outcomeOf: Classifier['outcomeOf'];
+  readonly batches: Batches;
   /** How long a handler may run after its signal aborted. After that, the outcome is decided without it. */
   readonly grace: Milliseconds;
   readonly save: TaskStore['save'];
@@ -233,7 +235,7 @@ export class Execution implements Limited {
       const trouble = asksHealth ? await this.#troubleOfSource(owner) : undefined;
       if (trouble === undefined) {
         const payload = intactPayload(this.claimed);
-        const { child } = this.#definition;
+        const { child, batching } = this.#definition;
         // A child process parses the input itself.
         const parsed = child ? payload : ownedBy(owner, () => parseInput(this.#definition, payload));
         const input = isThenable(parsed) ? await parsed : parsed;
@@ -241,9 +243,10 @@ export class Execution implements Limited {
         if (this.#aborted) throw this.#abortReason(this.#aborted);
         this.#begun = true;
         const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
-        let returned: unknown = ownedBy(owner, () =>
-          child ? this.#runInChild(child, payload, task) : this.#definition.run(input, task),
-        );
+        let returned: unknown = ownedBy(owner, () => {
+          if (child) return this.#runInChild(child, payload, task);
+          return batching ? this.#host.batches.run(batching, input, task) : this.#definition.run(input, task);
+        });
         if (isThenable(returned)) returned = await returned;
         if (isSignal(returned)) throw returned;
         judged = { outcome: { kind: 'success' }, returned };

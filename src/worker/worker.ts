@@ -9,6 +9,7 @@ import { isWaiting } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
 import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
+import { Batches } from './batches.ts';
 import { refuseWorkerInChild } from './child/in-child.ts';
 import { Chores } from './chores.ts';
 import { ClaimPause } from './claim-pause.ts';
@@ -219,6 +220,7 @@ export class Worker implements AsyncDisposable {
         log: this.#log,
         outcomeOf: outcomeBy(this.#configuration, mistakes),
         grace: this.#settings.grace,
+        batches: new Batches(world.clock, () => this.#claimer.freeSlots > 0),
         save: (lease, saved) => this.#asking.ask((tasks) => tasks.save(lease, saved)),
         onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),
       },

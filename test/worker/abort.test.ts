@@ -321,7 +321,7 @@ describe('a handler that ignores its abort', () => {
     expect(await there.holdfast.get(id)).toMatchObject({ state: 'succeeded', executions: 2 });
   });
 
-  test('changes nothing when it ends at last, whatever it ends with', async () => {
+  test('its late end changes nothing, whatever its outcome is', async () => {
     const { kit, id } = await deaf();
     await kit.advance('2m');
     await kit.holdfast.hold(id);

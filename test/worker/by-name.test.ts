@@ -28,7 +28,7 @@ test('for a task enqueued by name, the worker’s definition says whether it may
   expect(states).toEqual(['needs_manual', 'scheduled', 'scheduled']);
 });
 
-test('a task that no process here defines is enqueued without a word about running twice', async () => {
+test('a task of an unknown type is enqueued without saying whether it may run twice', async () => {
   const kit = await open({ tasks: [defineTask('other', { run() {} })] });
   const { id } = await kit.holdfast.enqueue('charge', null);
   const { id: said } = await kit.holdfast.enqueue('charge', null, { idempotent: false });
@@ -71,7 +71,7 @@ test('only one of two people answers a task', async () => {
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'succeeded', result: 42 });
 });
 
-test('a drain ends where handlers that ignored their abort hold every slot', async () => {
+test('a drain ends if handlers that ignore their abort have every slot', async () => {
   const deaf = defineTask('deaf', {
     retry: { timeout: '1s', maxAttempts: 1 },
     run: () => new Promise<void>(() => {}),

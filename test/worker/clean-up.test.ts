@@ -18,7 +18,7 @@ function noting(type: string) {
   return { cleared, definition };
 }
 
-describe('what a lost execution left behind', () => {
+describe('a process that a lost execution left running', () => {
   for (const type of ['work', '*']) {
     /** A claim by hand that saved something, was cancelled and is forgotten. */
     async function lost() {

@@ -39,7 +39,7 @@ describe('the time in which the process was frozen', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', reason: 'timeout' });
   });
 
-  test('counts for nobody who started after it, and not before a heartbeat twice', async () => {
+  test('a freeze does not count for executions that started after it, nor twice before a heartbeat', async () => {
     const beats: RunningTask[] = [];
     const { kit, id } = await running(oneTry('10s'), (kit, task) => {
       beats.push(task);

@@ -180,7 +180,7 @@ describe('a log tells each thing that happens to a task once', () => {
     expect(ofRunning).toContain('cancel_requested');
   });
 
-  test('one end for one that gave way to a newer one, waiting or by its retry', async () => {
+  test('one end for a task that a newer one replaced, while it waited or at its retry', async () => {
     const { log, lines, eventsOf } = listening();
     const entered = gate();
     const go = gate();

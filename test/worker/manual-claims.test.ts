@@ -256,7 +256,7 @@ describe('its end', () => {
     ]);
   });
 
-  test('is a person’s matter where work on what must not run twice had begun, and only then', async () => {
+  test('needs a person only if work on a task that must not run twice had begun', async () => {
     const kit = await byHand([defineTask('pay', { idempotent: false, run() {} })]);
     const { id } = await kit.holdfast.enqueue('pay', null);
 
@@ -370,7 +370,7 @@ describe('a renewal', () => {
     expect(await claim.renew()).toBe('lost');
   });
 
-  test('holds a claim again whose lease ran out where nobody took it over: a sleep steals nothing', async () => {
+  test('a renewal after a sleep restores a claim whose lease ran out, if nobody took it over', async () => {
     const kit = await byHand();
     const { id } = await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);

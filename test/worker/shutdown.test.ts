@@ -287,7 +287,7 @@ test('a handler whose input is still being read does not begin after its worker 
   expect(await kit.holdfast.history(id)).toMatchObject([{ message: 'Its worker shut down before it began.' }]);
 });
 
-test('a worker whose every handler is deaf ends at its deadline, and a handler that ends later harms nothing', async () => {
+test('a worker whose handlers all ignore their abort ends at its deadline, and a handler that ends later changes nothing', async () => {
   const hanging = gate();
   const work = defineTask('work', { run: () => hanging.passed });
   const kit = await open({ tasks: [work], patienceMs: 50 });

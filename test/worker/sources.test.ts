@@ -50,7 +50,7 @@ function another(kit: Kit, leaseFor = '1d') {
 }
 
 describe('an outage', () => {
-  test('of an hour charges nobody in the end, and most tasks are not even started', async () => {
+  test('of an hour charges nobody in the end, and most tasks never start in it', async () => {
     const { api, kit, enqueue } = await stage();
     another(kit);
     await enqueue(10);
@@ -88,7 +88,7 @@ describe('an outage', () => {
     expect(charges).toContain('refunded');
   });
 
-  test('that nobody else can confirm costs a task its attempts, and its last straw waits a minute', async () => {
+  test('that no other task confirms costs the task its attempts, and the last failure waits a minute', async () => {
     const { api, kit, enqueue } = await stage({ retry: { maxAttempts: 2, backoff: { kind: 'fixed', delay: 1_000 } } });
     api.failure = refused;
     const [only] = await enqueue(1);

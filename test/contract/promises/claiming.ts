@@ -89,7 +89,7 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     expect(await scene.claimTask(worker, claimed.lease.task)).not.toHaveProperty('lastError');
   });
 
-  test('raises executions by the claim itself, before any word of its end', async () => {
+  test('the claim itself raises executions, before the execution has ended', async () => {
     const worker = await scene.join('alice');
     const claimed = await scene.start(worker);
 
@@ -204,7 +204,7 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     });
   });
 
-  test('gives a worker that left nothing either while it still holds something', async () => {
+  test('gives no task to a worker that left, even if it still has tasks', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const [expired] = await scene.enqueue({ deadline: scene.now() + 1_000, delay: 5_000 });
     const hers = await scene.start(alice);
@@ -580,7 +580,7 @@ function promisesOfFilters(scene: Scene): void {
     expect(idsOf(await scene.claim(worker, filter))).toEqual([wanted]);
   });
 
-  test('gives nothing but the tasks that were asked for by id, if they are there and fit', async () => {
+  test('gives only the tasks with the requested ids, if they are ready and match', async () => {
     const worker = await scene.join();
     const [a, b, scheduled, held, other] = (await scene.enqueue({}, {}, { delay: 1_000 }, {}, { type: 'other' })) as [
       number,
@@ -706,7 +706,7 @@ function promisesOfSuspects(scene: Scene): void {
     expect(idsOf(await scene.claim(worker))).toEqual([apart]);
   });
 
-  test('gives one that must run alone by itself in a fair queue too', async () => {
+  test('a task that must run alone is the only task of its claim in a fair queue too', async () => {
     await scene.store.sources.setUp('default', { fair: true });
     const worker = await scene.join();
     const [apart] = await suspects(2, {});

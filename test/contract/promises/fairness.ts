@@ -113,7 +113,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(await next(worker, 3)).toBe('bcb');
   });
 
-  test('sends a new source to the back of the line, and lets one that comes back keep its place', async () => {
+  test('a new source gets the last turn, and a source that comes back keeps its turn', async () => {
     await beFair();
     const worker = await scene.join();
     await scene.enqueue({ source: 'A' }, ...many(9, { source: 'b' }), ...many(9, { source: 'c' }));
@@ -200,7 +200,7 @@ export function promisesOfFairness(factory: StoreFactory): void {
     expect(idsOf(await scene.claim(worker))).toEqual(others);
   });
 
-  test('begins the line anew when it is set again', async () => {
+  test('the turns begin again when fairness is set again', async () => {
     const worker = await scene.join();
     await beFair();
     await scene.enqueue(...many(3, { source: 'A' }), ...many(2, { source: 'b' }));

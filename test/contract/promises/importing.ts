@@ -179,7 +179,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
   });
 
   describe('afterwards', () => {
-    test('an ended one can be retried in a new round, and one that needs a person be answered', async () => {
+    test('an imported task that ended can be retried in a new round, and one that needs a person can be resolved', async () => {
       const [dead, asked] = (await scene.import(
         { stands: 'dead', ...TRIED },
         { stands: 'needs_manual', ...TRIED },
@@ -197,7 +197,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
       expect(await scene.find(id)).toMatchObject({ dueAt, charged: [LOCKED] });
     });
 
-    test('one whose deadline has passed is handed out to be ended, and one that had ended is not', async () => {
+    test('an imported task past its deadline is handed out to be ended, unless it had ended already', async () => {
       const deadline = scene.now() - 1;
       const [waiting] = await scene.import({ deadline, ...TRIED }, { stands: 'dead', deadline, ...TRIED });
       const recovered = await scene.recover(await scene.join());
@@ -207,7 +207,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
       await scene.settle(recovered[0] as (typeof recovered)[number], ended('dead', 'deadline.passed'));
     });
 
-    test('one succeeds, or fails anew, as any other does', async () => {
+    test('an imported task succeeds or fails like any other', async () => {
       const [a, b] = (await scene.import({ ...TRIED }, { ...TRIED })) as [number, number];
       const worker = await scene.join();
       await scene.settle(await scene.claimTask(worker, a), succeeded());

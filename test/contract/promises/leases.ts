@@ -17,7 +17,7 @@ import {
 export function promisesOfLeases(factory: StoreFactory): void {
   const scene = useScene(factory);
 
-  test('a worker says why it claims nothing, and since when, until it says that it goes on', async () => {
+  test('a worker reports why it claims nothing and since when, until it claims again', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const troubles = async () => (await scene.store.records.workers()).map(({ trouble }) => trouble);
     const full = { reason: 'fs.no_space', message: 'no space left on device' };
@@ -221,7 +221,7 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect((await scene.store.tasks.recover(bob, 10)).tasks).toMatchObject([{ lease: { task: lease.task } }]);
     });
 
-    test('hands what nobody holds to a recovery, and never to a claim that meets an expired task', async () => {
+    test('leases that no worker names go to a recovery, never to a claim that meets an expired task', async () => {
       const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
       const { lease } = await scene.start(alice);
       scene.advance(LEASE + 10);

@@ -206,7 +206,7 @@ export function promisesOfLimits(factory: StoreFactory): void {
       await heard;
     });
 
-    test('another pace counts from when it is set: a slow one of before holds nothing back', async () => {
+    test('a new pace counts from when it is set: an earlier, slower pace delays nothing', async () => {
       const worker = await scene.join();
       await setUp({ pace: { perSecond: 0.01, burst: 1 } });
       await scene.enqueue(...many(3));
@@ -264,7 +264,7 @@ export function promisesOfLimits(factory: StoreFactory): void {
       expect((await claim(worker)).count).toBe(1);
     });
 
-    test('is made longer, shorter, or without end by holding again, and keeps who held it first', async () => {
+    test('a second hold changes when the hold ends, and keeps who held it first', async () => {
       const worker = await scene.join();
       await scene.enqueueOne();
       await scene.store.sources.hold(S, eva, 60_000);

@@ -369,7 +369,7 @@ function promisesOfCounts(scene: Scene): void {
     });
   });
 
-  test('take a scheduled task whose time has come for due, promoted or not', async () => {
+  test('count a scheduled task whose time has come as due, whether it was made ready or not', async () => {
     await scene.enqueue({ delay: 1_000 }, { delay: 5_000 });
     scene.advance(1_000);
     expect((await scene.store.records.counts()).due).toBe(1);

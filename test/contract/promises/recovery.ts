@@ -354,7 +354,7 @@ function promisesOfPatience(scene: Scene): void {
     expect((await scene.find(hers.lease.task)).executions).toBe(1);
   });
 
-  test('takes over after a sleep what nobody renews any more', async () => {
+  test('takes over after a sleep the leases that are not renewed any more', async () => {
     const bob = await scene.join('bob');
     const hers = await scene.start(await scene.join('alice'));
     scene.world.clock.jumpWall(8 * 3_600_000);
@@ -410,7 +410,7 @@ function promisesOfSharedWatches(scene: Scene): void {
     expect(await nextIn()).toBeUndefined();
   });
 
-  test('tells of no next one where only workers that hold nothing are silent', async () => {
+  test('names no next recovery if only workers without tasks are silent', async () => {
     await scene.join('alice');
     const bob = await scene.join('bob');
     scene.advance(LEASE + 1);
@@ -433,7 +433,7 @@ function promisesOfSharedWatches(scene: Scene): void {
     expect(looks).toEqual([[], [], [], [hers.lease.task]]);
   });
 
-  test('begins a watch anew after a reboot, for the monotonic clock has begun anew', async () => {
+  test('starts a watch again after a reboot, because the monotonic clock has started again', async () => {
     const bob = await scene.join('bob');
     const hers = await scene.start(await scene.join('alice'));
     scene.advance(LEASE + 1);
@@ -499,7 +499,7 @@ function promisesOfLeaving(scene: Scene): void {
     await scene.store.tasks.leave(999_999);
   });
 
-  test('forgets in the end a worker that left nothing behind, not even a word', async () => {
+  test('removes a worker that was killed without any task', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const hers = await scene.start(alice);
     for (let day = 0; day < 30; day += 1) {

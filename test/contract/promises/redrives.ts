@@ -62,7 +62,7 @@ export function promisesOfRedrives(factory: StoreFactory): void {
   }
 
   describe('a selection', () => {
-    test('holds what had ended when the redrive started, and nothing that ends later', async () => {
+    test('selects the tasks that had ended when the redrive started, and none that end later', async () => {
       const [first] = await endedTasks(2);
       const id = await redrives().start(newRedrive());
       scene.advance(1);
@@ -197,7 +197,7 @@ export function promisesOfRedrives(factory: StoreFactory): void {
       });
     });
 
-    test('skips tasks on which somebody acted meanwhile, and says why', async () => {
+    test('skips tasks that somebody changed since the redrive started, and says why', async () => {
       const ids = (await endedTasks(4)) as [number, number, number, number];
       const unique = { unique: { key: 'u', while: 'unfinished', onConflict: 'reject' } } as const;
       const blocked = await endedTask('fs.locked', unique);
@@ -222,7 +222,7 @@ export function promisesOfRedrives(factory: StoreFactory): void {
       expect(await redrives().ofTask(ids[1])).toMatchObject({ is: 'skipped', why: 'changed', redrive: { id } });
     });
 
-    test('puts back what may have happened, where that is accepted', async () => {
+    test('puts back tasks whose effect may have happened, if duplicates are accepted', async () => {
       const twice = await scene.start(await scene.join(), { idempotent: false });
       const report = { ranFor: 5, outcome: 'failure', failure: { ...failure(), ambiguous: true } };
       await scene.settle(twice, ended('dead'), { report });

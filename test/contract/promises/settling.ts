@@ -177,7 +177,7 @@ function promisesOfDeltas(scene: Scene): void {
     expect(charged).toEqual([{ reason: 'fs.locked', kind: 'transient', count: 2 }]);
   });
 
-  test('charges nobody where nobody is to be charged', async () => {
+  test('charges nothing if the decision charges nobody', async () => {
     const facts = await factsAfter(handedBack(), handedBack(), handedBack());
     expect(facts).toMatchObject({
       executions: 4,
@@ -418,7 +418,7 @@ function promisesOfAnswers(scene: Scene): void {
     expect(await scene.store.tasks.settle([])).toEqual([]);
   });
 
-  test('takes the word of a worker whose lease ran out while nobody took it over', async () => {
+  test('accepts the outcome of a worker whose lease ran out if no worker took the task over', async () => {
     const claimed = await scene.start(await scene.join());
     scene.advance(3_600_000);
     expect(await scene.settle(claimed, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
@@ -452,7 +452,7 @@ function promisesOfAnswers(scene: Scene): void {
     expect(await scene.find(claimed.lease.task)).toMatchObject({ charged: [{ count: 1 }] });
   });
 
-  test('lets a worker settle and claim in one turn, and find there what it settled', async () => {
+  test('a worker that settles and claims in one turn can claim what it settled', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);
     const [next] = await scene.enqueue({});
@@ -561,7 +561,7 @@ function promisesOfEvidence(scene: Scene): void {
     expect(await lateEntries(claimed.lease.task)).toEqual(evidence);
   });
 
-  test('keeps a late success as evidence, and does not apply it, where the task runs again', async () => {
+  test('keeps a late success as evidence, and does not apply it, if the task runs again', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const claimed = await scene.start(alice);
     await scene.store.tasks.leave(alice);

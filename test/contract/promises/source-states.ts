@@ -102,7 +102,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(again).toMatchObject({ answer: 'changed', sourceState: { memory: 'm' } });
     });
 
-    test('a stale lease changes nothing of its source, nor does a word that was settled before', async () => {
+    test('a stale or repeated settlement does not change its source', async () => {
       const worker = await scene.join();
       const claimed = await scene.start(worker);
       const more = { source: from(0) };
@@ -177,7 +177,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await sources().state(S))?.memory).toBe('3');
     });
 
-    test('after one that was refused, all later ones of its source in the same call are', async () => {
+    test('after a refused change, all later changes of this source in the same call are refused', async () => {
       const worker = await scene.join();
       const [one, two, three, four] = (await startAll(worker, 4)) as [Claimed, Claimed, Claimed, Claimed];
       const answers = await scene.store.tasks.settle([
@@ -493,7 +493,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(next).toMatchObject([{ lease: { task: second }, probe: true }]);
     });
 
-    test('a probe that a cancel ends makes room, as one that changes its source', async () => {
+    test('a probe that ends by a cancel, or changes its source, makes room for the next probe', async () => {
       const worker = await scene.join();
       await restrict(scene, S, { cause: 'breaker', probing: true });
       const ids = await scene.enqueue({}, {}, {});
@@ -535,7 +535,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await claimOnce(worker)).ids).toEqual(ids.slice(5, 7));
     });
 
-    test('a new pace counts at once, also where the one before was much slower', async () => {
+    test('a new pace counts at once, even if the earlier pace was much slower', async () => {
       const worker = await scene.join();
       await restrict(scene, S, { cause: 'rate_limit', pace: { perSecond: 1 / 3_600, burst: 1 } });
       const ids = await scene.enqueue({}, {}, {});
@@ -790,7 +790,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       }
     });
 
-    test('a change says itself what it adds to the budget, which is never more than full', async () => {
+    test('a change says what it adds to the budget, which is never more than full', async () => {
       const worker = await scene.join();
       await needTokens(worker, 30);
       expect((await take(worker)).count).toBe(20);
@@ -801,7 +801,7 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await take(worker)).count).toBe(20);
     });
 
-    test('a budget that is not full is no state, and is listed with what is left', async () => {
+    test('a budget that is not full is not a state, and is listed with the tokens that are left', async () => {
       const worker = await scene.join();
       await needTokens(worker, 5);
       await take(worker);

@@ -32,7 +32,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     expect(Object.keys(await scene.find(other as number))).not.toContain('unique');
   });
 
-  test('belong to a type, and have nothing to do with keys', async () => {
+  test('unique keys belong to a type, and are independent of keys', async () => {
     const receipts = await scene.store.tasks.enqueue([
       newTask(unique('unfinished', 'reject')),
       newTask({ ...unique('unfinished', 'reject'), type: 'other' }),
@@ -372,7 +372,7 @@ function promisesOfRejecting(scene: Scene): void {
     expect(await scene.store.records.list({ limit: 10 })).toHaveLength(1);
   });
 
-  test('stops nothing that others enqueue in the same moment', async () => {
+  test('does not affect what others enqueue at the same moment', async () => {
     await scene.enqueueOne(unique('unfinished'));
     const calls = await Promise.allSettled([
       scene.store.tasks.enqueue([newTask()]),

@@ -23,7 +23,7 @@ function textOf({ date, machine, load, command, runs }) {
   return [
     `${date}, ${machine}, load average before it ${load}: \`${command}\`.`,
     ...runs.map(({ store, server, rows, targets }) =>
-      [`### On ${TITLES[store]}`, server, tablesOf(rows, targets)].filter(Boolean).join('\n\n'),
+      [`### ${TITLES[store]}`, server, tablesOf(rows, targets)].filter(Boolean).join('\n\n'),
     ),
   ].join('\n\n');
 }

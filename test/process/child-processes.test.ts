@@ -12,7 +12,7 @@ const { openHoldfast } = (await import(front)) as typeof import('../../src/index
 const { sqlite } = (await import(store)) as typeof import('../../src/store/sqlite/index.ts');
 const { blocking, child, elsewhere, lost } = await import(new URL('child-task.mjs', import.meta.url).href);
 
-const { run } = usePrograms();
+const { run, runIn, command } = usePrograms();
 const folder = useFolder();
 
 const pays = (reason: string, fault = 'task') => ({ charge: 'task', failure: { reason, fault } });
@@ -58,6 +58,12 @@ test('a handler in a child process does what it could do in its worker, and pays
     expect.soft({ ...last, task: await holdfast.get(id) }, name).toMatchObject(end);
   }
   await holdfast.close();
+});
+
+test('a child process that cannot be started costs its task nothing', async () => {
+  const program = command('workWithoutFiles', join(folder(), 'tasks.db'));
+  const said = await runIn('sh', ['-c', 'ulimit -n 200; exec "$@"', 'sh', ...program]).endsWell();
+  expect(said).toContainEqual({ reason: 'fs.too_many_files', charge: 'deferrals' });
 });
 
 describe('a child process', () => {

@@ -2,9 +2,10 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const { defineTask, Failed, NeedsManual, RetryLater } = await import(
-  new URL('../../dist/index.js', import.meta.url).href
-);
+// Not the whole package: each child imports this.
+const dist = (file) => import(new URL(`../../dist/${file}`, import.meta.url).href);
+const { defineTask } = await dist('worker/define-task.js');
+const { Failed, NeedsManual, RetryLater } = await dist('failure/signals.js');
 
 class CodedError extends Error {
   get status() {
@@ -68,7 +69,7 @@ const endings = {
 export const child = defineTask('child', {
   runIn: 'process',
   module: import.meta.url,
-  memory: '64MB',
+  memory: '32MB',
   // One source each: a failure of one source does not hold the others.
   source: ({ how }) => how,
   retry: { maxAttempts: 1, timeout: '1h' },

@@ -1,6 +1,6 @@
 // What the process tests run, on the built package: node program.mjs MODE PATH [OPTIONS as JSON]
 // Each line that it prints is a JSON value. It ends by itself, or the test that started it fails.
-import { appendFileSync, rmSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, rmSync } from 'node:fs';
 import { argv, stdout } from 'node:process';
 
 const [mode, path, json = '{}'] = argv.slice(2);
@@ -58,6 +58,14 @@ function fillUp(file) {
   }
 }
 
+function openAll(files) {
+  try {
+    for (;;) files.push(openSync('/dev/null'));
+  } catch (error) {
+    if (error.code !== 'EMFILE') throw error;
+  }
+}
+
 const modes = {
   /** Works until it is told to end by a signal, or for `maxTasks`. */
   async worker(holdfast) {
@@ -89,6 +97,16 @@ const modes = {
       finished: finished.state,
       task: await holdfast.get(1).then(({ executions, attempts }) => ({ executions, attempts })),
     });
+  },
+
+  /** Runs one task while this process cannot open another file. */
+  async workWithoutFiles(holdfast) {
+    await holdfast.enqueue('child', { how: 'result' });
+    const files = [];
+    const onEvent = ({ kind }) => kind === 'started' && openAll(files);
+    const { decision } = await holdfast.worker({ onEvent }).runOne();
+    for (const file of files) closeSync(file);
+    say({ reason: decision.reason, charge: decision.charge.to });
   },
 
   async open(holdfast) {

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Milliseconds } from '../../duration.ts';
 import { REASONS, type Reason } from '../../failure/classify/reasons.ts';
@@ -44,6 +45,9 @@ export function runInChild(settings: ChildSettings, type: string, input: Json, t
     execArgv: optionsOfNode(settings),
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
+  // Without a number it was not started, for example because this process has too many files open.
+  if (child.pid === undefined)
+    return { returned: once(child, 'error').then(([error]) => Promise.reject(error)), end() {} };
   const end = () => {
     kill(child, 'SIGTERM');
     endSoon(child);
@@ -78,10 +82,8 @@ function optionsOfNode({ memoryMb }: ChildSettings): string[] {
 
 function answerOf(child: ChildProcess, settings: ChildSettings, task: RunningTask): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    child.on('error', (error) => {
-      // Without a number it was never started. Other errors, such as of a closed channel, are followed by its end.
-      if (child.pid === undefined) reject(error);
-    });
+    // Such as of a closed channel. The end of the process follows.
+    child.on('error', () => {});
     child.on('message', (message: ToWorker) => {
       switch (message.kind) {
         case 'aborted':

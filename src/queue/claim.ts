@@ -13,6 +13,7 @@ import type { Json, Needs } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
 import { Checkpoint } from '../worker/checkpoint.ts';
 import { trueOrFalse } from '../worker/define-task.ts';
+import { inputVersionOf } from '../worker/own-options.ts';
 import { Progress, type ProgressHost } from '../worker/progress.ts';
 import { endingOf } from '../worker/result.ts';
 import { idempotencyKeyOf } from '../worker/running-task.ts';
@@ -101,6 +102,8 @@ export class ManualClaim implements AsyncDisposable {
   readonly lastError: string | undefined;
   /** How long it holds from each renewal, in milliseconds. If you renew three times in this time, two renewals may fail. */
   readonly leaseFor: Milliseconds;
+  /** The version of the type that stored its input; 1 if none was said. `input` is not migrated here. */
+  readonly inputVersion: number;
   readonly #claimed: Claimed;
   readonly #holder: ClaimHolder;
   readonly #checkpoint: Checkpoint;
@@ -142,6 +145,7 @@ export class ManualClaim implements AsyncDisposable {
     this.submittedAt = new Date(claimed.submittedAt);
     this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);
     this.lastError = claimed.lastError;
+    this.inputVersion = inputVersionOf(claimed.policy);
   }
 
   /** The payload. It was checked by the type's schema when it was enqueued by its definition, and is not checked again here. */

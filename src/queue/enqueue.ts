@@ -1,7 +1,7 @@
 import { type DurationInput, duration } from '../duration.ts';
 import { InvalidInputError, PayloadError } from '../errors.ts';
 import { describe } from '../failure/classify/describe.ts';
-import { type PolicyOptions, policyOver, readPolicy, type WholePolicy } from '../failure/policy.ts';
+import { type PolicyOptions, policyOver, type ReadOptions, readPolicy, type WholePolicy } from '../failure/policy.ts';
 import { parseSignal } from '../failure/signals.ts';
 import { decodeJson, encodeJson } from '../json.ts';
 import { moment, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
@@ -18,6 +18,7 @@ import {
   type UniqueScope,
 } from '../task.ts';
 import { type AnyTask, checkNeeds, defineTask, isThenable, parseInput, trueOrFalse } from '../worker/define-task.ts';
+import { ownText } from '../worker/own-options.ts';
 import type { Writable } from '../writable.ts';
 
 export interface EnqueueOptions {
@@ -41,6 +42,8 @@ export interface EnqueueOptions {
   readonly key?: string;
   /** Only one task of its type may have this key at a time. `key` is checked before this. */
   readonly unique?: UniqueOptions;
+  /** The version of the type whose form the input has. Default: that of the definition here, else 1. */
+  readonly version?: number;
   /** Policy options for this task only. They win over its type's policy. Named functions cannot be part of it. */
   readonly retry?: PolicyOptions | WholePolicy;
 }
@@ -82,6 +85,7 @@ export const OPTIONS = [
   'idempotent',
   'key',
   'unique',
+  'version',
   'retry',
 ];
 
@@ -240,7 +244,12 @@ function settingsOf(definition: AnyTask, options: EnqueueOptions): Writable<NewT
   if (deadline !== undefined) settings.deadline = moment(deadline, 'deadline').getTime();
   if (key !== undefined) settings.key = name(key, 'key');
   if (unique !== undefined) settings.unique = uniqueOf(unique);
-  if (retry !== undefined) settings.policy = storablePolicy(retry, definition);
+  const version = wholeNumber(options.version ?? definition.version ?? 1, 'version', 1);
+  const own = ownText({
+    ...(retry !== undefined && { retry: storablePolicy(retry, definition) }),
+    ...(version > 1 && { inputVersion: version }),
+  });
+  if (own !== undefined) settings.policy = own;
   if (category !== undefined) settings.category = name(category, 'category');
   if (needs !== undefined) settings.needs = checkNeeds(needs);
   return settings;
@@ -285,7 +294,7 @@ function said(definition: AnyTask, option: 'source' | 'idempotent', value: unkno
   }
 }
 
-function storablePolicy(retry: PolicyOptions | WholePolicy, definition: AnyTask): string {
+function storablePolicy(retry: PolicyOptions | WholePolicy, definition: AnyTask): ReadOptions {
   const read = readPolicy(retry);
   policyOver(read, definition.policy);
   const backoffs = [read.backoff, ...Object.values(read.rules ?? {}).map((rule) => rule?.backoff)];
@@ -294,5 +303,5 @@ function storablePolicy(retry: PolicyOptions | WholePolicy, definition: AnyTask)
       "A task's own policy is stored, so it cannot hold a custom backoff: a function stays in its process.",
     );
   }
-  return JSON.stringify(read);
+  return read;
 }

@@ -3,6 +3,7 @@ import type { ReadOptions } from '../failure/policy.ts';
 import type { TaskRecord } from '../store/store.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Json } from '../task.ts';
+import { readOwn } from '../worker/own-options.ts';
 
 /** A task as it is in the store now. */
 export interface Task<Result = Json> extends Omit<TaskRecord, Stored> {
@@ -14,6 +15,8 @@ export interface Task<Result = Json> extends Omit<TaskRecord, Stored> {
   readonly progressAt?: Date;
   /** Its own policy options. */
   readonly retry?: ReadOptions;
+  /** The version of its input, if it is not 1. */
+  readonly inputVersion?: number;
   readonly submittedAt: Date;
   readonly createdAt: Date;
   /** When a scheduled task is due. */
@@ -62,8 +65,7 @@ export function taskFrom(record: TaskRecord): Task {
     ...same
   } = record;
   const unreadable = [...unread];
-  const retry =
-    policy === undefined ? undefined : readStored<ReadOptions | undefined>(policy, 'policy', unreadable, undefined);
+  const own = policy === undefined ? {} : readOwn(readStored<object>(policy, 'policy', unreadable, {}));
   return {
     ...same,
     input: readStored<Json>(payload, 'payload', unreadable, null),
@@ -73,7 +75,7 @@ export function taskFrom(record: TaskRecord): Task {
     attempts: charged.reduce((sum, { count }) => sum + count, 0),
     attemptsByReason: charged,
     ...(result !== undefined && { result: readStored<Json>(result, 'result', unreadable, null) }),
-    ...(retry && { retry }),
+    ...own,
     ...(progress !== undefined && { progress: readStored<Json>(progress, 'progress', unreadable, null) }),
     ...(progressAt !== undefined && { progressAt: new Date(progressAt) }),
     ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),

@@ -137,7 +137,7 @@ export interface NewTask {
   readonly idempotent?: boolean;
   readonly key?: string;
   readonly unique?: Unique & { readonly onConflict: UniqueConflict };
-  /** This task's own policy options. */
+  /** This task's own options, as `ownText` of the worker writes them. */
   readonly policy?: string;
   /** Due this long after the store's now; 0 is at once. */
   readonly delay: Milliseconds;

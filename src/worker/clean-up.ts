@@ -2,6 +2,7 @@ import { decodeJson } from '../json.ts';
 import { type Logger, withFields } from '../log.ts';
 import type { Claimed } from '../store/store.ts';
 import { type AnyTask, parseInput } from './define-task.ts';
+import { currentPayload, isOtherVersion } from './input-version.ts';
 
 /**
  * Calls `cleanUp` of the definition of a task that has ended: it clears up after an execution that was lost with its worker.
@@ -11,7 +12,9 @@ export async function cleanUp(definition: AnyTask, lost: Claimed, log: Logger): 
   const { type } = lost;
   const { task: id, execution } = lost.lease;
   try {
-    const input = await parseInput(definition, decodeJson(lost.payload));
+    let payload = decodeJson(lost.payload);
+    if (isOtherVersion(definition, lost.policy)) payload = await currentPayload(definition, payload, lost.policy);
+    const input = await parseInput(definition, payload);
     await definition.cleanUp?.(input, {
       id,
       type,

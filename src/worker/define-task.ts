@@ -96,6 +96,17 @@ export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions,
   /** Any Standard Schema (zod, valibot, arktype): checked when enqueued, and again before it runs. */
   readonly input?: StandardSchemaV1<Given, Input>;
   /**
+   * The version of the form of its input, from 1 (default). Raise it when tasks that wait in an older form could not run any more.
+   * A worker that knows only older versions puts a task off, without a charge, until another worker takes it.
+   */
+  readonly version?: number;
+  /**
+   * Makes an input of this version from one of an older version, as it was stored, before the schema reads it. Needed from version
+   * 2 on. Tasks that were stored without a version have version 1.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: an older form has no type any more
+  migrate?(payload: any, from: number): Given | Promise<Given>;
+  /**
    * Does the work. A signal such as `new NeedsManual()` acts alike whether it is thrown or returned. The execution ends when the returned promise settles. `unhandledRejections` of the worker says what happens if another
    * promise, which the handler neither returned nor awaited, rejects.
    */
@@ -195,6 +206,8 @@ const OPTIONS = [
   'concurrency',
   'idempotent',
   'input',
+  'version',
+  'migrate',
   'run',
   'batch',
   'runBatch',
@@ -262,10 +275,11 @@ export function defineTask<Input, Result, Given>(
   if (!batching && typeof rest.run !== 'function') {
     throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
   }
-  for (const option of ['health', 'cleanUp'] as const) {
+  for (const option of ['health', 'cleanUp', 'migrate'] as const) {
     if (rest[option] === undefined || typeof rest[option] === 'function') continue;
     throw new InvalidInputError(`${option} must be a function, got ${show(rest[option])}.`);
   }
+  if (rest.version !== undefined) checkVersion(type, wholeNumber(rest.version, 'version', 1), rest.migrate);
   if (rest.category !== undefined) name(rest.category, 'category');
   if (rest.needs !== undefined) checkNeeds(rest.needs);
   if (rest.input !== undefined) checkSchema(rest.input);
@@ -305,6 +319,14 @@ export function checkTask(task: unknown, what: string): AnyTask {
     return task as AnyTask;
   }
   throw new InvalidInputError(`${what} takes what defineTask returns, got ${show(task)}.`);
+}
+
+function checkVersion(type: string, version: number, migrate: unknown): void {
+  if (type === '*') throw new InvalidInputError("defineTask('*') has no version: its tasks have several types.");
+  if (version === 1 || migrate !== undefined) return;
+  throw new InvalidInputError(
+    `defineTask('${type}') has version ${version}, so it needs \`migrate: (payload, from) => …\`, which makes an input of this version from an older one.`,
+  );
 }
 
 /** Reads a boolean option. */

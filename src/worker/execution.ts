@@ -15,6 +15,7 @@ import { Checkpoint } from './checkpoint.ts';
 import type { ChildSettings } from './child/options.ts';
 import { runInChild } from './child/run.ts';
 import { type AnyTask, isThenable, parseInput, type RunningTask } from './define-task.ts';
+import { currentPayload, isOtherVersion } from './input-version.ts';
 import { intactPayload } from './intact.ts';
 import { Progress, type ProgressHost } from './progress.ts';
 import type { Freeze } from './pulse.ts';
@@ -234,7 +235,12 @@ export class Execution implements Limited {
       const asksHealth = this.claimed.probe && this.#definition.health;
       const trouble = asksHealth ? await this.#troubleOfSource(owner) : undefined;
       if (trouble === undefined) {
-        const payload = intactPayload(this.claimed);
+        let payload = intactPayload(this.claimed);
+        const { policy } = this.claimed;
+        if (isOtherVersion(this.#definition, policy)) {
+          const stored = payload;
+          payload = await ownedBy(owner, () => currentPayload(this.#definition, stored, policy));
+        }
         const { child, batching } = this.#definition;
         // A child process parses the input itself.
         const parsed = child ? payload : ownedBy(owner, () => parseInput(this.#definition, payload));

@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../duration.ts';
+import { InvalidInputError } from '../errors.ts';
 import { describe } from '../failure/classify/describe.ts';
 import {
   type Code,
@@ -15,6 +16,7 @@ import { presetFor } from '../failure/presets.ts';
 import type { Claimed, Recovered } from '../store/store.ts';
 import { type Configuration, type TaskNames, UNCONFIGURED } from './configuration.ts';
 import type { AnyTask } from './define-task.ts';
+import { readOwn } from './own-options.ts';
 
 /** The policy that decides a task's failures now. Its layers, the most specific first: task, source, type, queue, default. */
 export function policyFor(
@@ -124,10 +126,11 @@ export function longestTimeout(
 export function objectionToPolicy(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   try {
-    parseOptions(JSON.parse(text));
+    parseOptions(readOwn(JSON.parse(text)).retry ?? {});
     return undefined;
   } catch (error) {
-    return describe(error).message;
+    // A damaged row is reported as such before its handler is called.
+    return error instanceof InvalidInputError ? describe(error).message : undefined;
   }
 }
 
@@ -138,8 +141,9 @@ export function objectionToPolicy(text: string | undefined): string | undefined 
 function read(text: string | undefined, over: Policy): Policy | undefined {
   if (text === undefined) return undefined;
   try {
-    const { idempotent: _, ...options } = JSON.parse(text) as ReadOptions & { readonly idempotent?: unknown };
-    return policyOver(options, over);
+    const { idempotent: _, ...own } = JSON.parse(text) as object & { readonly idempotent?: unknown };
+    const { retry } = readOwn(own);
+    return retry ? policyOver(retry, over) : over;
   } catch {
     return undefined;
   }

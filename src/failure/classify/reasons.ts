@@ -343,6 +343,7 @@ export interface EngineReasonInfo {
 /** The reasons of events that are not failures: a deferral, a loss, an end. */
 export const ENGINE_REASONS = {
   'explicit.later': { answered: true, meaning: 'The handler asked to run later.' },
+  'input.newer_version': { answered: true, meaning: 'Its input has a newer version of its type than its worker knew.' },
   'worker.lost': { answered: true, meaning: 'Its worker was lost.' },
   'worker.interrupted': { answered: true, meaning: 'Its worker stopped and handed it back.' },
   'deadline.passed': { answered: true, meaning: 'Its deadline passed while it waited.' },

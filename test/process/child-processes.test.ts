@@ -10,7 +10,9 @@ const store = new URL('store/sqlite/index.js', DIST).href;
 // The child processes import what was built.
 const { openHoldfast } = (await import(front)) as typeof import('../../src/index.ts');
 const { sqlite } = (await import(store)) as typeof import('../../src/store/sqlite/index.ts');
-const { blocking, child, elsewhere, lost } = await import(new URL('child-task.mjs', import.meta.url).href);
+const { blocking, child, elsewhere, exiting, lost, starting } = await import(
+  new URL('child-task.mjs', import.meta.url).href
+);
 
 const { run, runIn, command } = usePrograms();
 const folder = useFolder();
@@ -43,12 +45,22 @@ const TABLE: readonly (readonly [name: string, type: string, how: string, end: o
   ['pays for memory beyond its limit', 'child', 'memory', pays('process.out_of_memory')],
   ['is killed if it blocks longer than its timeout', 'blocking', '', pays('timeout')],
   ['pays nothing if its module lacks the type', 'elsewhere', '', PAYS_NOTHING],
+  ['pays nothing if its module ends the process', 'exiting', '', PAYS_NOTHING],
+  [
+    'is refused a worker of its own',
+    'starting',
+    '',
+    { ...PAYS_NOTHING, failure: { message: expect.stringContaining('imported a module that starts a worker') } },
+  ],
   ['pays nothing if its module does not exist', 'lost', '', PAYS_NOTHING],
 ];
 
 test('a handler in a child process does what it could do in its worker, and pays only for itself', async () => {
   const path = join(folder(), 'tasks.db');
-  const holdfast = await openHoldfast({ store: sqlite(path), tasks: [blocking, child, elsewhere, lost] });
+  const holdfast = await openHoldfast({
+    store: sqlite(path),
+    tasks: [blocking, child, elsewhere, exiting, lost, starting],
+  });
   const ids = await Promise.all(TABLE.map(async ([, type, how]) => (await holdfast.enqueue(type, { how })).id));
   await holdfast.worker({ concurrency: 6, grace: '500ms' }).drain();
 

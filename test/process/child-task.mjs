@@ -94,4 +94,21 @@ export const elsewhere = defineTask('elsewhere', {
   run() {},
 });
 
+export const exiting = defineTask('exiting', {
+  ...options,
+  module: new URL('data:text/javascript,process.exit(3)'),
+  run() {},
+});
+
+const address = (file) => JSON.stringify(new URL(`../../dist/${file}`, import.meta.url).href);
+
+export const starting = defineTask('starting', {
+  ...options,
+  module: new URL(
+    `data:text/javascript,import { defineTask, openHoldfast } from ${address('index.js')}; import { sqlite } from ${address('store/sqlite/index.js')};
+    (await openHoldfast({ store: sqlite(':memory:'), tasks: [defineTask('starting', { run() {} })] })).work();`,
+  ),
+  run() {},
+});
+
 export const lost = defineTask('lost', { ...options, module: '/no/such/module.js', run() {} });

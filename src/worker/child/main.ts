@@ -23,6 +23,7 @@ async function run({ module, type, input, fields, functions }: typeof message): 
   try {
     const definition = await load(module, type);
     loaded = true;
+    send({ kind: 'loaded' });
     const task = runningTask(fields, functions);
     const returned: unknown = await definition.run(await parseInput(definition, input), task);
     if (isSignal(returned)) throw returned;

@@ -23,6 +23,8 @@ export type ToWorker =
   /** A call of a function of the `RunningTask`. */
   | { readonly kind: 'call'; readonly call: number; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'log'; readonly level: LogLevel; readonly fields: object; readonly message: string }
+  /** The module is loaded, so an end without an answer is the handler's. */
+  | { readonly kind: 'loaded' }
   /** It has aborted the signal of the handler, so its event loop is not blocked. */
   | { readonly kind: 'aborted' }
   | Answer;

@@ -81,12 +81,16 @@ function optionsOfNode({ memoryMb }: ChildSettings): string[] {
 }
 
 function answerOf(child: ChildProcess, settings: ChildSettings, task: RunningTask): Promise<unknown> {
+  let loaded = false;
   return new Promise((resolve, reject) => {
     // Such as of a closed channel. The end of the process follows.
     child.on('error', () => {});
     child.on('message', (message: ToWorker) => {
       switch (message.kind) {
         case 'aborted':
+          return;
+        case 'loaded':
+          loaded = true;
           return;
         case 'log':
           return harmless(task.log)[message.level](message.fields, message.message);
@@ -101,7 +105,7 @@ function answerOf(child: ChildProcess, settings: ChildSettings, task: RunningTas
     // It cannot answer any more.
     child.once('disconnect', () => endSoon(child));
     child.once('exit', (code, signal) => {
-      const failed = () => reject(failureOf({ code, signal }, settings));
+      const failed = () => reject(failureOf({ code, signal }, settings, loaded));
       // Messages that it sent before its end are read first.
       if (!child.connected) return failed();
       const late = setTimeout(failed, LINGER);
@@ -124,7 +128,7 @@ async function outcomeOf(answer: Answer, { module }: ChildSettings): Promise<unk
       throw thrown;
     case 'not_loaded': {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      throw failed(`The child process could not load ${module}: ${why}`, 'process.not_loaded', { cause: thrown });
+      throw notLoaded(module, why, { cause: thrown });
     }
   }
 }
@@ -143,8 +147,9 @@ async function callFunction(
   }
 }
 
-function failureOf({ code, signal }: Exit, { memory }: ChildSettings): Error {
+function failureOf({ code, signal }: Exit, { memory, module }: ChildSettings, loaded: boolean): Error {
   const how = signal === null ? `exit ${code}` : `killed by ${signal}`;
+  if (!loaded) return notLoaded(module, `it ended meanwhile (${how})`);
   // V8 aborts the process when its heap is full.
   if (memory !== undefined && (signal === 'SIGABRT' || signal === 'SIGTRAP' || code === 134)) {
     const message = `Its child process used more memory than its limit of ${memory} (${how}).`;
@@ -152,6 +157,10 @@ function failureOf({ code, signal }: Exit, { memory }: ChildSettings): Error {
   }
   const reason = signal === null ? reasonOfExit(code as number) : reasonOfSignal(signal);
   return failed(`Its child process ended without an answer: ${how}.`, reason, { code: signal ?? String(code) });
+}
+
+function notLoaded(module: string, why: string, more: { readonly cause?: unknown } = {}): Error {
+  return failed(`The child process could not load ${module}: ${why}`, 'process.not_loaded', more);
 }
 
 function failed(message: string, reason: Reason, more: { readonly code?: string; readonly cause?: unknown }): Error {

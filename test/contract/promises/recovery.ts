@@ -499,7 +499,7 @@ function promisesOfLeaving(scene: Scene): void {
     await scene.store.tasks.leave(999_999);
   });
 
-  test('removes a worker that was killed without any task', async () => {
+  test('removes a worker that stayed away until all of its tasks were recovered', async () => {
     const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
     const hers = await scene.start(alice);
     for (let day = 0; day < 30; day += 1) {

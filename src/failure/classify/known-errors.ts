@@ -1,6 +1,6 @@
 import type { Failure } from '../outcome.ts';
 
-/** The classes of JavaScript itself, by their prototypes. Their instances say nothing but their message. */
+/** The classes of JavaScript itself, by their prototypes. Their instances have no fields of their own but the message. */
 const PLAIN = new Map<unknown, string>(
   [Error, TypeError, RangeError, ReferenceError, SyntaxError, URIError, EvalError].map((each) => [
     each.prototype,
@@ -13,14 +13,14 @@ const LONGEST_MESSAGE = 256;
 
 const known = new Map<string, Failure>();
 
-/** What is equal in errors that are classified alike at any time. Undefined if an error may say more than its class and message. */
+/** Errors with the same key are always classified alike. Undefined if an error may say more than its class and message. */
 export function keyOf(thrown: unknown): string | undefined {
   try {
     const name = PLAIN.get(Object.getPrototypeOf(thrown));
     if (name === undefined || !Reflect.ownKeys(thrown as Error).every((key) => key === 'message' || key === 'stack'))
       return undefined;
     const { message } = thrown as { message: unknown };
-    // A number may be of a date, and then the wait depends on the time.
+    // A number may be part of a date. Then the wait depends on the time.
     if (typeof message !== 'string' || message.length > LONGEST_MESSAGE || /\d/.test(message)) return undefined;
     return `${name}\n${message}`;
   } catch {

@@ -1,20 +1,18 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import { test } from '../process/cli-process.ts';
-
-const run = promisify(execFile);
 
 test('the worked example of importing an old queue does what the page says', async ({ project }) => {
   const page = await readFile('docs/importing-an-old-queue.md', 'utf8');
   const example = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1] as string;
   project.write('pending_moves.json', example('json'));
-  project.write('import.mjs', example('js'));
-  const { stdout } = await run(process.execPath, ['import.mjs'], { cwd: project.folder });
-  project.write('tasks.jsonl', stdout);
+  project.write('pending-moves.yaml', example('yaml'));
+  expect(await project.run('import', 'pending_moves.json', '--map', 'pending-moves.yaml', '--dry-run')).toMatchObject({
+    exit: 0,
+    stdout: '4 tasks can be imported; nothing was recorded\n',
+  });
 
-  expect(await project.run('import', 'tasks.jsonl')).toMatchObject({
+  expect(await project.run('import', 'pending_moves.json', '--map', 'pending-moves.yaml')).toMatchObject({
     exit: 0,
     stdout: '✓ 4 tasks imported: 1 scheduled, 1 needs_manual, 1 dead, 1 succeeded\n',
   });

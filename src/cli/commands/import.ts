@@ -11,6 +11,7 @@ import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { hintAtWorkersFor } from '../flags/record-flags.ts';
 import { type Input, openInput } from '../import/input.ts';
+import { mappedInput, readMapping } from '../import/mapping.ts';
 import { ImportReader, type Objection } from '../import/reader.ts';
 import { emptyTally, Interruption, type Tally, type Walk, walk } from '../import/walk.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -21,6 +22,7 @@ import { ProgressBar } from '../terminal/progress-bar.ts';
 
 interface Flags {
   readonly keys?: string;
+  readonly map?: string;
   readonly note?: string;
   readonly skipInvalid?: boolean;
   readonly dryRun?: boolean;
@@ -30,6 +32,7 @@ export function declare(command: Command): void {
   command
     .argument('<file>')
     .option('--keys <name>', 'for lines without a key: one of this name, the number of the line and what it holds')
+    .option('--map <mapping>', 'a YAML file that says how the rows of FILE (CSV, JSON, JSONL, SQLite) become tasks')
     .option('--note <text>', 'a word about it, for the history of each task (default: the file and the line)')
     .option('--skip-invalid', 'leave out the lines that are refused, and record the others')
     .option('-n, --dry-run', 'check every line, and record nothing')
@@ -52,6 +55,12 @@ Of a task that another queue had, as it stood there:
   charged     the failures that counted: {"fs.locked": 3}, or [{"reason": "fs.locked", "kind": "transient", "count": 3}]
   executions, deferrals, reason, error (the last message), result, ended_at
 
+With --map MAPPING.yaml, FILE is what the old queue has, and each of its rows is a line:
+  task: { type: thumbnail, key: "job-{id}", payload: { json: args }, due_at: "{run_at}",
+          state: { from: status, as: { queued: ready, failed: dead } }, charged: { reason: unknown, count: "{tries}" } }
+  zone: Europe/Prague     of times that name none; for numbers as times: seconds or milliseconds
+  query: SELECT * FROM jobs     for SQLite; items: the member that holds the list, for JSON
+
 All lines of a file are checked before any is recorded: if one is refused, nothing is. Then a thousand are recorded at a time,
 all or none of them. If that is interrupted, run it again. What comes through a pipe can be read only once: it is recorded up
 to the first line that is refused.
@@ -63,11 +72,13 @@ Exit codes
 async function importFile(cli: Cli, path: string, flags: Flags): Promise<number> {
   if (flags.keys !== undefined) checkKeys(flags.keys);
   if (flags.note !== undefined) checkNote(flags.note);
+  const mapping = flags.map === undefined ? undefined : readMapping(flags.map);
   const input = openInput(path);
   const interruption = new Interruption();
   const listenNoMore = onInterrupt(() => interruption.happen());
   try {
-    return await importFrom(cli, input, flags, interruption);
+    const lines = mapping === undefined ? input : await mappedInput(path, input, mapping);
+    return await importFrom(cli, lines, flags, interruption);
   } finally {
     listenNoMore();
     input.close();
@@ -206,8 +217,8 @@ function tellRefused(cli: Cli, input: Input, flags: Flags, tally: Tally): void {
 }
 
 /** `tasks.jsonl:3:15  there is no member "prioritty": did you mean "priority"?`. */
-function objectionLine({ path }: Input, { line, column, text: why }: Objection): string {
-  return `${path}:${line}${column === undefined ? '' : `:${column}`}  ${why}`;
+function objectionLine({ path, mapped }: Input, { line, column, text: why }: Objection): string {
+  return `${path}:${line}${column === undefined || mapped ? '' : `:${column}`}  ${why}`;
 }
 
 function recordedTo({ recordedTo: last }: Tally): string {

@@ -13,6 +13,8 @@ export interface Input {
   readonly name: string;
   /** In bytes. Undefined if it can be read only once. */
   readonly size: number | undefined;
+  /** Its lines were made from rows, so a place in a line says nothing. */
+  readonly mapped?: true;
   /** From the beginning. */
   chunks(): AsyncIterable<Buffer>;
   close(): void;

@@ -150,7 +150,7 @@ const time =
   (value) => [option, parseInstant(value)];
 
 /** The members of a line, and their names in `importTasks`, which checks them. */
-const MEMBERS: Readonly<Record<string, Member>> = {
+export const MEMBERS: Readonly<Record<string, Member>> = {
   type: as('type'),
   payload: as('input'),
   key: as('key'),

@@ -19,6 +19,7 @@ function preset(options: PolicyOptions): Policy {
   return policy;
 }
 
+/** A command says on stderr that it met a rate limit, as a server does by its status. Neither is the fault of the task, so it pays for none. */
 const commandLike: PolicyOptions = {
   maxAttempts: 8,
   backoff: exponential({ base: '5s', cap: '1h' }),

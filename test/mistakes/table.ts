@@ -46,7 +46,7 @@ export const MISTAKES: readonly Mistake[] = [
   both("defineTask('x', { retry: { backoff: {} }, run })", 'write a backoff such as exponential('),
   atRunTime("defineTask('x', { retry: { backoff: { base: '1s', step: '1s' } }, run })", 'leave one of them out'),
   both("defineTask('x', { retry: { backoff: { base: 60 } }, run })", "base needs a unit, got 60. Write '60s'"),
-  both(
+  atRunTime(
     "defineTask('x', { retry: { backoff: { delay: '1s', factor: 2 } }, run })",
     'write a backoff such as exponential(',
   ),

@@ -27,13 +27,6 @@ CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_k
     ELSE charged_more(p_charged, p_reason, p_kind) END
 $$;
 
--- The order key of a task that waits again, after its last start at this time. (It is in plpgsql, which keeps plans.)
-CREATE FUNCTION key_again(p_class integer, p_id bigint, p_ran_at bigint) RETURNS double precision LANGUAGE plpgsql AS $$
-BEGIN
-  RETURN (SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key, p_ran_at)
-    FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = p_id AND c.id = p_class);
-END $$;
-
 -- Takes the unique key again for a task that will wait again. If another task has the key, its id is returned. Fails with
 -- lock_not_available if an open transaction has the key locked for longer than `p_patience`.
 CREATE FUNCTION take_unique(p_id bigint, p_patience integer) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -127,8 +120,10 @@ BEGIN
         -- A task that was handed back before it began is still new work if its source ramps.
         SELECT CASE WHEN track_of(h.s, h.nt) = 0 AND l.ran_at IS NULL AND (h.u OR l.why = 'expiry') THEN new_track_of(a.source)
           ELSE track_of(h.s, h.nt) END AS track) x WHERE a.id = l.lane),
-      order_key = CASE WHEN l.class = ANY(weighted) THEN CASE WHEN h.a = 0 THEN key_again(l.class, l.id, l.since) ELSE l.order_key END
-        WHEN h.u OR l.why = 'expiry' THEN l.order_key ELSE key_again(l.class, l.id, l.since) END,
+      -- A subquery, because a function would start its own query for each task.
+      order_key = CASE WHEN CASE WHEN l.class = ANY(weighted) THEN h.a > 0 ELSE h.u OR l.why = 'expiry' END THEN l.order_key
+        ELSE (SELECT order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.since)
+          FROM bodies b, classes c JOIN queues q ON q.id = c.queue WHERE b.id = l.id AND c.id = l.class) END,
       ran_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.ran_at ELSE l.since END,
       run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
       first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,

@@ -80,7 +80,7 @@ function meets(got, { atLeast, atMost, is }) {
 }
 
 function whatOf({ row: [, scenario, concurrency], of, figure }) {
-  const name = scenario === 'drain' ? `drain ${concurrency}` : scenario;
+  const name = ['drain', 'held'].includes(scenario) ? `${scenario} ${concurrency}` : scenario;
   return of ? `${name}, × ${of[0] === 'holdfast' ? of[1] : of[0]}` : `${name}, ${figure}`;
 }
 

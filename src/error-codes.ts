@@ -61,6 +61,11 @@ export const ERRORS = {
     cause: 'No redrive of this store has the id, or it ended more than 30 days ago.',
     next: '`redrives.list()` or `holdfast redrives` lists them.',
   },
+  schedule_not_found: {
+    title: 'Schedule not found',
+    cause: 'No schedule of this store has the name: it is in another store, or was removed.',
+    next: '`schedules.list()` or `holdfast schedules` lists them.',
+  },
   state_conflict: {
     title: "The task's state does not allow it",
     cause: 'An action does not fit the state of the task, such as `hold` of one that runs.',

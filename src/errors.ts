@@ -125,6 +125,19 @@ export class RedriveNotFoundError extends HoldfastError {
   }
 }
 
+/** No schedule of this store has this name. */
+export class ScheduleNotFoundError extends HoldfastError {
+  readonly schedule: string;
+
+  constructor(schedule: string) {
+    super(
+      'schedule_not_found',
+      `There is no schedule '${schedule}' in this store. \`schedules.list()\` lists those that exist.`,
+    );
+    this.schedule = schedule;
+  }
+}
+
 /** The state of the redrive does not allow the action. */
 export class RedriveConflictError extends HoldfastError {
   readonly redrive: number;

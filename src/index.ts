@@ -13,6 +13,7 @@ export {
   RedriveConflictError,
   RedriveNotFoundError,
   ResultTimeoutError,
+  ScheduleNotFoundError,
   StateConflictError,
   StoreError,
   TaskFailedError,
@@ -88,6 +89,7 @@ export { type HoldfastOptions, openHoldfast, type QueueOptions } from './queue/o
 export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
 export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
 export type { ResultOptions } from './queue/results.ts';
+export type { Schedule, ScheduleOptions } from './queue/schedules.ts';
 export type { HoldSourceOptions, Sources } from './queue/sources.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';

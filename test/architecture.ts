@@ -25,6 +25,12 @@ const LAYERS = {
     knows: ['base', 'failure', 'source'],
     because: 'source knows only the base and failure: it decides over plain values',
   },
+  schedule: {
+    knows: ['base', 'schedule'],
+    types: ['store'],
+    because:
+      'schedule knows only the base, and of the store seam only types (`import type`): it counts times over plain values',
+  },
   store: {
     knows: ['base', 'store'],
     types: ['failure', 'source'],
@@ -50,9 +56,9 @@ const LAYERS = {
       'telemetry knows the base, and of failure, source and the store seam only types (`import type`): it tells what happened and changes nothing',
   },
   worker: {
-    knows: ['base', 'failure', 'source', 'store', 'telemetry', 'worker'],
+    knows: ['base', 'failure', 'source', 'schedule', 'store', 'telemetry', 'worker'],
     because:
-      'worker knows the base, failure, source, the store seam and telemetry: it works on any store, for whoever fills it',
+      'worker knows the base, failure, source, schedule, the store seam and telemetry: it works on any store, for whoever fills it',
   },
   views: {
     knows: ['base', 'failure', 'source', 'views'],
@@ -61,9 +67,9 @@ const LAYERS = {
       'views know the base, failure and source, and of the store seam and queue only types (`import type`): they make text and JSON from values',
   },
   queue: {
-    knows: ['base', 'failure', 'source', 'store', 'telemetry', 'worker', 'views', 'queue'],
+    knows: ['base', 'failure', 'source', 'schedule', 'store', 'telemetry', 'worker', 'views', 'queue'],
     because:
-      'queue knows the base, failure, source, the store seam, telemetry, worker and views: it works on any store',
+      'queue knows the base, failure, source, schedule, the store seam, telemetry, worker and views: it works on any store',
   },
   handlers: {
     knows: ['base', 'failure', 'handlers'],
@@ -102,6 +108,7 @@ const ENTRIES_FOR_CLI = [
     'operate',
     'policy-cache',
     'redrives',
+    'schedules',
     'task-view',
   ].map((name) => `src/queue/${name}.ts`),
   ...['clock-trouble', 'configuration', 'define-task', 'retention-options', 'strays', 'worker'].map(

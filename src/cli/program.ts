@@ -56,6 +56,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       () => import('./commands/queues.ts'),
     ],
     [
+      'schedules [show|pause|resume|run|remove NAME]',
+      'tasks that are enqueued by the clock: their times, and what came of them',
+      () => import('./commands/schedules.ts'),
+    ],
+    [
       'workers [end WORKER…]',
       'running workers and their tasks; ends a stuck worker',
       () => import('./commands/workers.ts'),

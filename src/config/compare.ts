@@ -16,7 +16,7 @@ export interface Change {
 
 /** What changes for some kind of task: a type, a source, a queue, or every other. */
 export interface Comparison {
-  readonly what: 'type' | 'source' | 'queue' | 'other' | 'worker' | 'queue settings' | 'source limits';
+  readonly what: 'type' | 'source' | 'queue' | 'other' | 'worker' | 'queue settings' | 'source limits' | 'schedule';
   readonly name: string;
   readonly changes: readonly Change[];
 }
@@ -88,7 +88,17 @@ function settings(a: Config | undefined, b: Config | undefined): readonly Compar
     name,
     changes: plainChanges(a?.limits.get(name), b?.limits.get(name)),
   }));
-  return [{ what: 'worker', name: 'worker', changes: plainChanges(a?.worker, b?.worker) }, ...queues, ...sources];
+  const schedules = namesIn(a?.schedules, b?.schedules).map((name) => ({
+    what: 'schedule' as const,
+    name,
+    changes: plainChanges(a?.schedules.get(name), b?.schedules.get(name)),
+  }));
+  return [
+    { what: 'worker', name: 'worker', changes: plainChanges(a?.worker, b?.worker) },
+    ...queues,
+    ...sources,
+    ...schedules,
+  ];
 }
 
 function plainChanges(before: object = {}, after: object = {}): readonly Change[] {

@@ -4,6 +4,7 @@ import { type Classifier, classifierFrom } from '../failure/classify/rules.ts';
 import { type Layer, type Level, layersOf, policyFrom, presetLayer, UNSAID } from '../failure/layers.ts';
 import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
 import type { Limits } from '../pace.ts';
+import type { FileSchedule } from '../schedule/definition.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { RetentionOptions } from '../worker/retention-options.ts';
 import { checkBlock } from './checks.ts';
@@ -35,6 +36,7 @@ export interface Config {
   readonly setUps: ReadonlyMap<string, Partial<QueueSettings> & Limits>;
   /** Limits of sources, by name. */
   readonly limits: ReadonlyMap<string, Limits>;
+  readonly schedules: ReadonlyMap<string, FileSchedule>;
   /** Its settings for workers and retention. */
   readonly worker: Partial<WorkerSection> & { readonly retention?: RetentionOptions };
   readonly classifier?: Classifier;
@@ -109,6 +111,7 @@ class Reader {
       classify = [],
       worker = {},
       retention,
+      schedules = new Map(),
       retry_policies: legacy,
     } = this.#sections;
     for (const [name, { node }] of policies ?? []) this.#refuseHiding(name, node);
@@ -125,6 +128,7 @@ class Reader {
       sources: this.#all('source', sources, ({ retry }) => retry),
       setUps: setUpsOf(queues),
       limits: limitsIn(sources),
+      schedules,
       worker: { ...worker, ...(retention && { retention: this.#retention(retention) }) },
       ...(classify.length > 0 &&
         !this.#problems.refused && { classifier: classifierFrom(classify.map(({ rule }) => rule)) }),

@@ -1,4 +1,5 @@
 import type { DurationInput } from '../duration.ts';
+import { type FileSchedule, LONGEST_SCHEDULE_NAME } from '../schedule/definition.ts';
 import type { QueueSettings } from '../store/store.ts';
 import { type Needs, QUEUE_ORDERS } from '../task.ts';
 import { UNHANDLED_REJECTIONS, type UnhandledRejections } from '../worker/worker-options.ts';
@@ -8,6 +9,7 @@ import { LIMITS, LIMITS_INSTEAD, type LimitsBlock } from './limits.ts';
 import { type Problems, quoted } from './problems.ts';
 import { RETENTION, type RetentionBlock } from './retention.ts';
 import { type Backoffs, RETRY_KEYS, type RetryBlock, retryShape } from './retry.ts';
+import { SCHEDULE } from './schedules.ts';
 import { field, fields, flag, listOf, name, oneOf, record, type Shape, shown, spanOption, whole } from './shapes.ts';
 import type { Entry } from './source.ts';
 import { STORE } from './store.ts';
@@ -26,6 +28,7 @@ export interface Sections {
   readonly reasons: readonly string[];
   readonly worker: Partial<WorkerSection>;
   readonly retention: RetentionBlock;
+  readonly schedules: ReadonlyMap<string, FileSchedule>;
   readonly retry_policies: ReadonlyMap<string, RetryBlock>;
 }
 
@@ -141,6 +144,11 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
         'How long ended tasks are kept. Once an hour a worker removes older ones, with everything that belongs to them.',
         { examples: [{ succeeded: '7d', dead: { default: '30d', 'fs.locked': '90d' }, needs_manual: 'never' }] },
       ),
+      schedules: field(
+        record(SCHEDULE, '`schedules`', checkScheduleName),
+        'Tasks that workers enqueue by the clock, by name. A schedule that leaves the file is paused.',
+        { examples: [{ nightly: { type: 'sync_mailbox', cron: '0 3 * * *', timeZone: 'Europe/Berlin' } }] },
+      ),
       retry_policies: field(
         record(LEGACY_POLICY, '`retry_policies`'),
         'A document of connectors, unchanged. Values that a policy leaves out have the defaults of that document.',
@@ -148,7 +156,6 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
     },
     {
       notYet: {
-        schedules: 'nothing is enqueued by the clock.',
         alerts: 'no alerts are sent.',
       },
       instead: {
@@ -159,6 +166,12 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
       },
     },
   );
+}
+
+function checkScheduleName({ name: given, at }: Entry, problems: Problems): boolean {
+  if (given.length <= LONGEST_SCHEDULE_NAME) return true;
+  problems.refuse(at, `The name of a schedule has at most ${LONGEST_SCHEDULE_NAME} characters.`);
+  return false;
 }
 
 /** A * may stand only at the end of a name, and a limit belongs to one source, because the store counts what starts of each. */

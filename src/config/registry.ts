@@ -13,6 +13,7 @@ import { type Policy, type PolicyOptions, type ReadOptions, readPolicy, type Who
 import { namedBy } from '../failure/presets.ts';
 import { name, refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
+import type { FileSchedules } from '../schedule/definition.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { Configuration, TaskNames } from '../worker/configuration.ts';
 import type { WorkerOptions } from '../worker/worker-options.ts';
@@ -153,6 +154,10 @@ export class Registry implements Configuration {
 
   get limits(): ReadonlyMap<string, Limits> {
     return this.#config?.limits ?? NONE;
+  }
+
+  get schedules(): FileSchedules | undefined {
+    return this.#config && { file: this.#config.file, all: this.#config.schedules };
   }
 
   get worker(): WorkerOptions {

@@ -43,6 +43,7 @@ import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
 import { type ResultOptions, Results } from './results.ts';
+import { Schedules } from './schedules.ts';
 import { limitByConfig, Sources } from './sources.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
@@ -72,6 +73,8 @@ export class Holdfast implements AsyncDisposable {
   readonly sources: Sources;
   /** Operations on redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
   readonly redrives: Redrives;
+  /** Schedules: set, list, pause, resume, run and remove them. */
+  readonly schedules: Schedules;
   readonly #parts: HoldfastParts;
   readonly #mistakes: Mistakes;
   readonly #recorder: Recorder;
@@ -107,6 +110,13 @@ export class Holdfast implements AsyncDisposable {
     this.#limits = configuration.limits;
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
     this.#recorder = new Recorder(store, tasks, sizeLimit, mistakes);
+    this.schedules = new Schedules({
+      store,
+      taskFor: (task, input, options) => this.#recorder.taskFor(task, input, options, 'schedules.set'),
+      onSet: () => {
+        for (const worker of this.#workers) worker.lookForChores();
+      },
+    });
     this.#inspector = new Inspector(store, tasks, configuration);
     this.#operator = new Operator(store, sizeLimit);
     this.#results = new Results(this.#inspector, world.clock);
@@ -233,6 +243,7 @@ export class Holdfast implements AsyncDisposable {
       },
       options,
     );
+    if (this.#workers.size === 0) void this.#applySchedules();
     this.#workers.add(worker);
     this.#longestGrace = Math.max(this.#longestGrace ?? 0, worker.grace);
     return worker;
@@ -517,10 +528,26 @@ export class Holdfast implements AsyncDisposable {
       if (this.#workers.size > 0 || this.#claims.joined) {
         await this.store.tasks.publish(publications(tasks.values(), configuration));
       }
+      if (this.#workers.size > 0) await this.#applySchedules();
     } catch (error) {
       log.error(
         { err: error },
         'The changed configuration could not be written to the store; it is written with the next change',
+      );
+    }
+  }
+
+  /** Sets the schedules of the configuration, once this process has workers. */
+  async #applySchedules(): Promise<void> {
+    const { configuration, log } = this.#parts;
+    if (!configuration.schedules) return;
+    try {
+      await this.schedules.apply(configuration.schedules);
+    } catch (error) {
+      if (this.#closed) return;
+      log.error(
+        { err: error },
+        'The schedules of the configuration could not be set; they are set with its next change',
       );
     }
   }

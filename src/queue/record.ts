@@ -65,6 +65,11 @@ export class Recorder {
     }
   }
 
+  /** A task as `enqueue` would record it. */
+  async taskFor(task: unknown, input: unknown, options: EnqueueOptions, verb: string): Promise<NewTask> {
+    return this.#makerFor(task, verb)(options)(input);
+  }
+
   async enqueueAll<Input>(
     task: unknown,
     inputs: readonly Input[],

@@ -5,9 +5,13 @@ import type { Failure, Loss } from '../failure/outcome.ts';
 import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
-import type { ImportState, Needs, QueueOrder, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
+import type { ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
+import type { By, NewTask, Receipt, Unique } from './new-task.ts';
 import type { NameFilter, RedriveStore } from './redrives.ts';
+import type { ScheduleStore } from './schedules.ts';
+
+export type { By, NewTask, Receipt, Unique } from './new-task.ts';
 
 /**
  * The interface between Holdfast and a database. A store keeps facts and hands out leases. It never decides about a retry and
@@ -17,6 +21,7 @@ export interface Store {
   readonly tasks: TaskStore;
   readonly sources: SourceStore;
   readonly redrives: RedriveStore;
+  readonly schedules: ScheduleStore;
   readonly records: Records;
   readonly upkeep: Upkeep;
   /**
@@ -125,28 +130,6 @@ export interface TaskStore {
   move(ids: readonly number[], move: Move): Promise<readonly Moved[]>;
 }
 
-export interface NewTask {
-  readonly type: string;
-  readonly queue: string;
-  readonly source: string;
-  readonly priority: number;
-  readonly category?: string;
-  readonly needs?: Needs;
-  readonly payload: string;
-  /** Absent if the process that enqueues has no definition of the type: then the worker's definition says it. */
-  readonly idempotent?: boolean;
-  readonly key?: string;
-  readonly unique?: Unique & { readonly onConflict: UniqueConflict };
-  /** This task's own options, as `ownText` of the worker writes them. */
-  readonly policy?: string;
-  /** Due this long after the store's now; 0 is at once. */
-  readonly delay: Milliseconds;
-  /** Times given by a person or another system, in milliseconds since 1970. */
-  readonly dueAt?: number;
-  readonly submittedAt?: number;
-  readonly deadline?: number;
-}
-
 /** A task of another queue. Its counts continue from those of the other queue. */
 export interface ImportedTask extends Omit<NewTask, 'unique'>, Imported {
   /** Waiting: scheduled until it is due, then ready. */
@@ -168,23 +151,6 @@ export interface Imported {
   readonly reason?: string;
   /** The message of its last failure. */
   readonly error?: string;
-}
-
-export interface Receipt {
-  readonly id: number;
-  /** False if a task with this key or unique key existed before. Then the id is that of the existing task. */
-  readonly created: boolean;
-  /** The task with the same unique key that waited, and was cancelled in favour of this one. */
-  readonly replaced?: number;
-  /** The state of the existing task just after the call. Only `enqueue` looks it up. */
-  readonly state?: TaskState;
-}
-
-/** A key that only one task of a type has at a time. */
-export interface Unique {
-  readonly key: string;
-  /** How long the task has it: until it has ended, or until it starts. */
-  readonly while: UniqueScope;
 }
 
 export interface NewWorker {
@@ -401,12 +367,6 @@ export type Settled =
       /** Absent: its source is in its normal state now. */
       readonly sourceState?: SourceState;
     };
-
-/** Who did it, and why. */
-export interface By {
-  readonly actor: string;
-  readonly note?: string;
-}
 
 export type Move = By &
   /** `redrive` is a retry by a redrive, of a task that has ended or needs a person. */
@@ -730,10 +690,11 @@ export interface WorkerRecord {
 }
 
 /**
- * What may have happened: tasks became ready, running or claimed tasks were cancelled or held, or workers came or went. `any` if
+ * What may have happened: tasks became ready, running or claimed tasks were cancelled or held, workers came or went, or schedules
+ * were set. `any` if
  * it is not known which.
  */
-export type News = 'work' | 'recall' | 'workers' | 'any';
+export type News = 'work' | 'recall' | 'workers' | 'schedules' | 'any';
 
 // ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

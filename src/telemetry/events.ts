@@ -22,6 +22,20 @@ export interface ExecutionOf {
  */
 export type SourceChange = 'down' | 'waits' | 'ramping' | 'normal' | 'needs_person';
 
+/** What a schedule did at one or more of its times. */
+export interface ScheduleTurned {
+  readonly schedule: string;
+  readonly type: string;
+  /** The newest of these times. */
+  readonly tick: number;
+  /** `skipped`: the task before has not ended. `missed`: no worker was there. */
+  readonly was: 'enqueued' | 'skipped' | 'missed';
+  /** The tasks that were enqueued. */
+  readonly tasks: readonly number[];
+  /** How many other times were passed over. */
+  readonly passedOver: number;
+}
+
 /** Everything that happens. Each has one line in the log, made in `log-lines.ts`. */
 export type EngineEvent =
   | WorkerEvent
@@ -36,6 +50,8 @@ export type EngineEvent =
       readonly state: 'stopped' | 'done';
       readonly because: string;
     }
+  /** A schedule came to a time: it enqueued a task, or passed the time over. */
+  | ({ readonly kind: 'schedule' } & ScheduleTurned)
   /** The worker stopped before the outcome was written. */
   | { readonly kind: 'unwritten'; readonly execution: ExecutionOf }
   /** A handler left a promise or timer behind that failed. `isLast`: later ones of this execution are not recorded. */

@@ -34,6 +34,9 @@ export const LOG_EVENTS = [
   'redriven',
   'redrive.stopped',
   'redrive.done',
+  'schedule.enqueued',
+  'schedule.skipped',
+  'schedule.missed',
   'unwritten',
   'stray',
   'worker.paused',
@@ -77,6 +80,8 @@ function levelOf(event: EngineEvent): LogLevel {
     case 'pruned':
     case 'worker_resumed':
       return 'info';
+    case 'schedule':
+      return event.was === 'enqueued' ? 'info' : 'warn';
     case 'redrive_ended':
       return event.state === 'stopped' ? 'error' : 'info';
     case 'unwritten':
@@ -93,6 +98,12 @@ const SETTLED: { readonly [event in LogEvent]?: LogLevel } = {
   needs_manual: 'error',
   'ended.dead': 'error',
 };
+
+const SCHEDULED = {
+  enqueued: 'A schedule enqueued its task',
+  skipped: 'A schedule passed a time over, because its task before has not ended',
+  missed: 'A schedule passed times over, because no worker was there',
+} as const;
 
 function lineOf(event: EngineEvent, worker: string): LogLine {
   switch (event.kind) {
@@ -134,6 +145,20 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
       return {
         fields: { event: `redrive.${event.state}`, redrive: id, worker, ...counts },
         message: event.because,
+      };
+    }
+    case 'schedule': {
+      const { kind: _, was, tick, passedOver, tasks, ...named } = event;
+      return {
+        fields: {
+          event: `schedule.${was}`,
+          ...named,
+          worker,
+          at: new Date(tick).toISOString(),
+          tasks,
+          passed_over: passedOver,
+        },
+        message: SCHEDULED[was],
       };
     }
     case 'unwritten':

@@ -7,6 +7,7 @@ import type { Announcer } from './announcer.ts';
 import { clockTrouble } from './clock-trouble.ts';
 import { forgetNormalSources } from './forget-sources.ts';
 import type { RedriveDriver } from './redrive-driver.ts';
+import type { ScheduleTicker } from './schedule-ticker.ts';
 
 /** The least pause between two batches, so that others can use the store. */
 const SHORTEST_PAUSE: Milliseconds = 5;
@@ -23,6 +24,7 @@ export interface ChoresOptions {
   readonly retention: () => Retention;
   readonly onRemoved: (tasks: readonly PrunedTask[]) => void;
   readonly redrives: RedriveDriver;
+  readonly schedules: ScheduleTicker;
 }
 
 interface Chore {
@@ -43,6 +45,7 @@ export class Chores {
     this.#clockChore,
     { run: () => this.#prune(), failed: 'Old tasks could not be removed; trying again' },
     { run: () => this.#redrive(), failed: 'A redrive could not continue; trying again' },
+    { run: () => this.#options.schedules.look(), failed: 'The schedules could not be read; trying again' },
   ];
   readonly #underWay = new Map<Chore, Promise<void>>();
   #doubted = false;
@@ -70,8 +73,11 @@ export class Chores {
   /** Stops after the current batch. */
   async rest(): Promise<void> {
     this.#resting = true;
+    this.#options.schedules.rest();
     for (const end of this.#endPauses) end();
     await Promise.all(this.#underWay.values());
+    // One that ran may have set its timer again.
+    if (this.#resting) this.#options.schedules.rest();
   }
 
   async #run(chore: Chore): Promise<void> {

@@ -4,6 +4,7 @@ import { slipIn } from '../failure/known-reasons.ts';
 import { type Said, UNSAID } from '../failure/layers.ts';
 import type { Mistakes } from '../mistakes.ts';
 import type { Limits } from '../pace.ts';
+import type { FileSchedules } from '../schedule/definition.ts';
 import type { QueueSettings } from '../store/store.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
@@ -24,6 +25,8 @@ export interface Configuration {
   readonly queues: ReadonlyMap<string, Partial<QueueSettings> & Limits>;
   /** The limits of sources, by name. */
   readonly limits: ReadonlyMap<string, Limits>;
+  /** The schedules of its file; undefined if it has no file. */
+  readonly schedules: FileSchedules | undefined;
   /** The defaults of workers. */
   readonly worker: WorkerOptions;
   /** Calls after each change. Returns how to stop that. */
@@ -36,6 +39,7 @@ export const UNCONFIGURED: Configuration = {
   classifier: undefined,
   queues: new Map(),
   limits: new Map(),
+  schedules: undefined,
   worker: {},
   onChange: () => () => {},
 };

@@ -27,6 +27,7 @@ import { Recall } from './recall.ts';
 import { Recoveries } from './recoveries.ts';
 import { RedriveDriver } from './redrive-driver.ts';
 import { parseRetention } from './retention-options.ts';
+import { ScheduleTicker } from './schedule-ticker.ts';
 import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { type Stopped, type Unwritten, unwrittenOf } from './stopped.ts';
 import { StrayRecorder } from './stray-recorder.ts';
@@ -290,6 +291,15 @@ export class Worker implements AsyncDisposable {
         store: store.redrives,
         onEnd: (end) => this.#announcer.log({ kind: 'redrive_ended', ...end }),
       }),
+      schedules: new ScheduleTicker({
+        store: store.schedules,
+        clock: world.clock,
+        now: () => store.upkeep.now(),
+        onTurn: (turned) => this.#announcer.log({ kind: 'schedule', ...turned }),
+        onError: (schedule, error) =>
+          this.#log.error({ err: error, worker: this.name, schedule }, 'A schedule could not enqueue; trying again'),
+        onDue: () => this.#lookForChores(),
+      }),
     });
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -412,6 +422,7 @@ export class Worker implements AsyncDisposable {
     if (news === 'work' || news === 'any') this.#wakeup.call();
     if (news === 'recall' || news === 'any') this.#recall.hint();
     if (news === 'workers') this.#recoveries.begin();
+    if (news === 'schedules') this.#lookForChores();
   }
 
   /** Stops listening, and clears the timers. */

@@ -13,6 +13,7 @@ import { promisesOfPruning } from './promises/pruning.ts';
 import { promisesOfRecords } from './promises/records.ts';
 import { promisesOfRecovery } from './promises/recovery.ts';
 import { promisesOfRedrives } from './promises/redrives.ts';
+import { promisesOfSchedules } from './promises/schedules.ts';
 import { promisesOfSettling } from './promises/settling.ts';
 import { promisesOfSourceStates } from './promises/source-states.ts';
 import { promisesOfSources } from './promises/sources.ts';
@@ -37,6 +38,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('recovery', () => promisesOfRecovery(factory));
     describe('operators', () => promisesOfMoving(factory));
     describe('redrives', () => promisesOfRedrives(factory));
+    describe('schedules', () => promisesOfSchedules(factory));
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
     describe('states of sources', () => promisesOfSourceStates(factory));

@@ -36,6 +36,7 @@ export function partOf(registry: Registry, withQueues: boolean): Configuration {
     classifier: registry.classifier,
     queues: withQueues ? registry.queues : new Map(),
     limits: withQueues ? registry.limits : new Map(),
+    schedules: undefined,
     worker: {},
     onChange: () => () => {},
   };

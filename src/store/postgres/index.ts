@@ -14,6 +14,7 @@ import { migrate, SCHEMA } from './migrate.ts';
 import { PostgresRecords } from './records.ts';
 import { LostLeases } from './recover.ts';
 import { PostgresRedrives } from './redrives.ts';
+import { PostgresSchedules } from './schedules.ts';
 import { PostgresSources } from './sources.ts';
 import { PostgresTasks } from './tasks.ts';
 import { brokenInvariants } from './verify.ts';
@@ -210,6 +211,7 @@ function build(
     tasks,
     sources: new PostgresSources(database, notify),
     redrives: new PostgresRedrives(database, notify),
+    schedules: new PostgresSchedules(database, notify),
     records: new PostgresRecords(database),
     within: (handle) => callersOwn.of(handle),
     upkeep: {

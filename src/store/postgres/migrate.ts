@@ -31,6 +31,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/013-worker-tokens'), leastWriter: 1 },
   { sql: () => sqlFile('tables/014-suspect-lanes'), leastWriter: 1 },
   { sql: () => sqlFile('tables/015-progress'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/016-schedules'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

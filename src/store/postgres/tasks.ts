@@ -119,7 +119,7 @@ interface RenewAnswer {
 
 type ReceiptRow = [id: number, created: boolean, replaced?: number];
 
-interface EnqueueAnswer {
+export interface EnqueueAnswer {
   readonly receipts: readonly ReceiptRow[];
   /** Whether a lane was at rest before, so that workers may be idle. */
   readonly woke: boolean;
@@ -579,7 +579,7 @@ function refuseTooLarge(tasks: readonly NewTask[]): void {
   );
 }
 
-function receipt([id, created, replaced]: ReceiptRow): Receipt {
+export function receipt([id, created, replaced]: ReceiptRow): Receipt {
   return replaced === undefined ? { id, created } : { id, created, replaced };
 }
 

@@ -165,7 +165,7 @@ export class Wake {
 }
 
 function isNews(text: string): text is News {
-  return text === 'work' || text === 'recall' || text === 'workers';
+  return text === 'work' || text === 'recall' || text === 'workers' || text === 'schedules';
 }
 
 interface ConnectionEvents {

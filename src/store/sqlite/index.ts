@@ -9,6 +9,7 @@ import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
 import { StoreClock } from './clock.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
+import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
 import { isDamage, readOnly, storeError } from './failures.ts';
 import { Lanes } from './lanes.ts';
@@ -22,6 +23,7 @@ import { reader, SqliteRecords } from './records.ts';
 import { LostLeases } from './recover.ts';
 import { SqliteRedrives } from './redrives.ts';
 import { Restricted } from './restricted.ts';
+import { SqliteSchedules } from './schedules.ts';
 import { migrate, SCHEMA } from './schema.ts';
 import { SharedTexts } from './shared-texts.ts';
 import { SourceStates } from './source-states.ts';
@@ -160,6 +162,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   });
   const now = () => clock.read();
   const uniques = new Uniques(sql);
+  const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
   const moving = new Moving(sql, places, facts, uniques);
   const leaseCache = new LeaseCache();
   const pendingLeaves = new PendingLeaves(async (worker) =>
@@ -178,6 +181,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     facts,
     lostLeases,
     uniques,
+    enqueuing,
     moving,
     leaseCache,
     restricted,
@@ -198,6 +202,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     tasks,
     sources: new SqliteSources({ ...parts, notify }),
     redrives: new SqliteRedrives({ sql, writer, read, moving, now, notify }),
+    schedules: new SqliteSchedules({ ...parts, notify }),
     records: new SqliteRecords(read, () => clock.read()),
     within: (handle) => within.of(handle),
     upkeep: {

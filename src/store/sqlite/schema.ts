@@ -432,6 +432,24 @@ DROP TABLE hf_checkpoints;
 ALTER TABLE hf_saved RENAME TO hf_checkpoints;
 `;
 
+/** `progress` and `definition` are JSON of the engine. `look_at` is null for a schedule that is paused or has no other time. */
+const SCHEDULES = `
+CREATE TABLE hf_schedules (
+  name TEXT PRIMARY KEY,
+  definition TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  progress TEXT NOT NULL,
+  look_at INTEGER,
+  revision INTEGER NOT NULL,
+  paused_at INTEGER,
+  paused_by TEXT,
+  pause_note TEXT,
+  last_task INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX hf_schedules_look ON hf_schedules (look_at) WHERE look_at IS NOT NULL;
+`;
+
 /**
  * Texts that executions share. `failure_text` and `because_text` name them; then `failure` holds the message of the failure, and
  * `because` the random number. If they are NULL, these hold the whole JSON.
@@ -498,6 +516,7 @@ const STEPS: readonly string[] = [
   NEWLY_RESTRICTED,
   PROGRESS,
   SHARED_TEXTS,
+  SCHEDULES,
 ];
 
 export const SCHEMA = STEPS.length;

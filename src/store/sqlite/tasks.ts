@@ -27,7 +27,7 @@ import { recordStray } from './actions.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Claiming, type ClaimingParts } from './claim.ts';
 import type { Sql } from './driver.ts';
-import { Enqueuing } from './enqueue.ts';
+import type { Enqueuing } from './enqueue.ts';
 import { Importing } from './import.ts';
 import type { Moving } from './move.ts';
 import type { Read } from './records.ts';
@@ -37,6 +37,7 @@ import type { Writer } from './writer.ts';
 
 interface Parts extends ClaimingParts {
   readonly moving: Moving;
+  readonly enqueuing: Enqueuing;
   readonly writer: Writer;
   readonly read: Read;
   readonly now: () => number;
@@ -60,7 +61,7 @@ export class SqliteTasks implements TaskStore {
   readonly #notify: (news: News) => void;
 
   constructor(parts: Parts, notify: (news: News) => void) {
-    const { sql, writer, catalogue, places, facts, lostLeases, uniques, read, now } = parts;
+    const { sql, writer, enqueuing, places, facts, lostLeases, read, now } = parts;
     this.#read = read;
     this.#now = now;
     this.#sql = sql;
@@ -71,7 +72,6 @@ export class SqliteTasks implements TaskStore {
     this.#claiming = new Claiming(parts, this.#checkpoints);
     this.#moving = parts.moving;
     this.#notify = notify;
-    const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
     const settling = new Settling(parts, this.#claiming);
     this.enqueue = writer.gathering(
       (tasks: readonly NewTask[], now) => enqueuing.enqueue(tasks, now),

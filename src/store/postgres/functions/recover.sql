@@ -70,7 +70,8 @@ BEGIN
         OR w.lease_until <= p_now AND EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running')))
       OR EXISTS (SELECT 1 FROM live l WHERE l.state = 'running' AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = l.worker)),
     'chores', NOT EXISTS (SELECT 1 FROM chores WHERE name = 'retention' AND at > p_now - p_prune_every)
-      OR EXISTS (SELECT 1 FROM acts WHERE NOT told) OR EXISTS (SELECT 1 FROM redrives WHERE state = 'running'));
+      OR EXISTS (SELECT 1 FROM acts WHERE NOT told) OR EXISTS (SELECT 1 FROM redrives WHERE state = 'running')
+      OR EXISTS (SELECT 1 FROM schedules WHERE look_at <= p_now + p_self.lease_for));
 END $$;
 
 -- What a worker must stop: running tasks that were cancelled, and those of the given tasks, which it has claimed but not begun,

@@ -1,0 +1,47 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Needs, TaskState, UniqueConflict, UniqueScope } from '../task.ts';
+
+export interface NewTask {
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly priority: number;
+  readonly category?: string;
+  readonly needs?: Needs;
+  readonly payload: string;
+  /** Absent if the process that enqueues has no definition of the type: then the worker's definition says it. */
+  readonly idempotent?: boolean;
+  readonly key?: string;
+  readonly unique?: Unique & { readonly onConflict: UniqueConflict };
+  /** This task's own options, as `ownText` of the worker writes them. */
+  readonly policy?: string;
+  /** Due this long after the store's now; 0 is at once. */
+  readonly delay: Milliseconds;
+  /** Times given by a person or another system, in milliseconds since 1970. */
+  readonly dueAt?: number;
+  readonly submittedAt?: number;
+  readonly deadline?: number;
+}
+
+/** A key that only one task of a type has at a time. */
+export interface Unique {
+  readonly key: string;
+  /** How long the task has it: until it has ended, or until it starts. */
+  readonly while: UniqueScope;
+}
+
+export interface Receipt {
+  readonly id: number;
+  /** False if a task with this key or unique key existed before. Then the id is that of the existing task. */
+  readonly created: boolean;
+  /** The task with the same unique key that waited, and was cancelled in favour of this one. */
+  readonly replaced?: number;
+  /** The state of the existing task just after the call. Only `enqueue` looks it up. */
+  readonly state?: TaskState;
+}
+
+/** Who did it, and why. */
+export interface By {
+  readonly actor: string;
+  readonly note?: string;
+}

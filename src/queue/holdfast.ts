@@ -542,7 +542,12 @@ export class Holdfast implements AsyncDisposable {
     const { configuration, log } = this.#parts;
     if (!configuration.schedules) return;
     try {
-      await this.schedules.apply(configuration.schedules);
+      await this.schedules.apply(configuration.schedules, (schedule, error) =>
+        log.error(
+          { err: error, schedule },
+          `The schedule '${schedule}' of the configuration is refused; it is not set`,
+        ),
+      );
     } catch (error) {
       if (this.#closed) return;
       log.error(

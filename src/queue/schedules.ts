@@ -1,4 +1,4 @@
-import { InvalidInputError, ScheduleNotFoundError } from '../errors.ts';
+import { InvalidInputError, PayloadError, ScheduleNotFoundError } from '../errors.ts';
 import { isRecord, name, oneOf, refuseUnknown } from '../options.ts';
 import { parseCron } from '../schedule/cron.ts';
 import { type Definition, type FileSchedules, LONGEST_SCHEDULE_NAME, taskNow } from '../schedule/definition.ts';
@@ -131,12 +131,20 @@ export class Schedules {
     return this.get(called);
   }
 
-  /** @internal Sets the schedules of a file, and pauses those that it had before and has no more. */
-  async apply({ file, all }: FileSchedules): Promise<void> {
+  /**
+   * @internal Sets the schedules of a file, and pauses those that it had before and has no more. `onRefused` hears of each that is
+   * refused; the others are set.
+   */
+  async apply({ file, all }: FileSchedules, onRefused: (schedule: string, error: unknown) => void): Promise<void> {
     const origin: ScheduleOrigin = { by: 'file', file };
     for (const [called, { type, ...options }] of all) {
-      const { paused } = await this.define(called, { task: type, ...options }, origin);
-      if (paused?.actor === BY_FILE) await this.resume(called);
+      try {
+        const { paused } = await this.define(called, { task: type, ...options }, origin);
+        if (paused?.actor === BY_FILE) await this.resume(called);
+      } catch (error) {
+        if (!(error instanceof InvalidInputError || error instanceof PayloadError)) throw error;
+        onRefused(called, error);
+      }
     }
     for (const record of await this.#parts.store.schedules.list()) {
       if (!sameOrigin(record.origin, origin) || all.has(record.name) || record.paused) continue;

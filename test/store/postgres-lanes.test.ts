@@ -71,7 +71,7 @@ test('a large claim that meets many lanes without tasks is answered with the tas
   expect(await claim(worker, 400)).toHaveLength(10);
 });
 
-test('a floor that is raised again and again counts for no longer than at first', async () => {
+test('a floor is written again only when it is not valid any more', async () => {
   const raise = async (floor: number, now: number) => {
     await client.query(`SET search_path = ${functions}, holdfast`);
     await client.query("SELECT raise_floor('due', $1, 600, $2)", [floor, now]);
@@ -79,6 +79,23 @@ test('a floor that is raised again and again counts for no longer than at first'
     return rows[0];
   };
   expect(await raise(5, 10_000)).toEqual({ floor: 5, until: 11_120 });
-  expect(await raise(6, 11_000)).toEqual({ floor: 6, until: 11_120 });
+  expect(await raise(6, 11_000)).toEqual({ floor: 5, until: 11_120 });
   expect(await raise(7, 11_120)).toEqual({ floor: 7, until: 12_240 });
+});
+
+test('a lane with steady work is not rewritten by each claim, and is deactivated later', async () => {
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const versionAfterTask = async () => {
+    await store.tasks.enqueue([newTask({ source: 'steady' })]);
+    expect(await claim(worker, 5)).toHaveLength(1);
+    const { rows } = await client.query("SELECT ctid::text, active FROM holdfast.lanes WHERE source = 'steady'");
+    return rows[0];
+  };
+  const first = await versionAfterTask();
+  expect(first.active).toBe(true);
+  expect(await versionAfterTask()).toEqual(first);
+  await client.query('UPDATE holdfast.lanes SET rank = rank - 20000');
+  expect(await claim(worker, 5)).toEqual([]);
+  const { rows } = await client.query("SELECT active FROM holdfast.lanes WHERE source = 'steady'");
+  expect(rows).toEqual([{ active: false }]);
 });

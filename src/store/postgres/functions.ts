@@ -160,14 +160,15 @@ function pickFunctions(): string {
   const text = sqlFile('functions/pick');
   const isLimited = '(SELECT bool_or(is_limited) FROM task WHERE id IN (SELECT id FROM given))';
   return [
-    { name: 'pick', tasks: 'pick-any', isLimited: 'false' },
-    { name: 'pick_limited', tasks: 'pick-limited', isLimited },
+    { name: 'pick', tasks: 'pick-any', isLimited: 'false', mayStay: 'track = 0' },
+    { name: 'pick_limited', tasks: 'pick-limited', isLimited, mayStay: 'false' },
   ]
-    .map(({ name, tasks, isLimited }) =>
+    .map(({ name, tasks, isLimited, mayStay }) =>
       text
         .replace('{name}', name)
         .replace('{tasks}', () => sqlFile(`functions/${tasks}`))
-        .replace('{is_limited}', isLimited),
+        .replace('{is_limited}', isLimited)
+        .replace('{may_stay}', mayStay),
     )
     .join('\n');
 }

@@ -269,8 +269,7 @@ BEGIN
   RETURN json_build_object('receipts', array_to_json(receipts), 'woke', woke);
 END $$;
 
--- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether a lane was at rest
--- that has a task now: then workers may be idle.
+-- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether workers may be idle.
 CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer)
   RETURNS json LANGUAGE plpgsql AS $$
 DECLARE

@@ -24,13 +24,13 @@ CREATE FUNCTION valid_until(p_blocks bigint, p_now bigint) RETURNS bigint LANGUA
   SELECT p_now + 1000 + p_blocks / 5
 $$;
 
--- Writes a floor after this many blocks of dead entries were read. A floor that is still valid is raised, but not valid for
--- longer: otherwise a task below it that was committed late could stay hidden for ever.
+-- Writes a floor after this many blocks of dead entries were read, if none is valid. So each floor is written about once a
+-- second: beside an old snapshot, each write leaves one more dead row that all claims read.
 CREATE FUNCTION raise_floor(p_name text, p_floor double precision, p_blocks bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM floors WHERE name = p_name) THEN
-    UPDATE floors SET floor = p_floor, until = CASE WHEN until > p_now THEN until ELSE valid_until(p_blocks, p_now) END
-    WHERE name = (SELECT name FROM floors WHERE name = p_name FOR NO KEY UPDATE SKIP LOCKED);
+    UPDATE floors SET floor = p_floor, until = valid_until(p_blocks, p_now)
+    WHERE name = (SELECT name FROM floors WHERE name = p_name AND until <= p_now FOR NO KEY UPDATE SKIP LOCKED);
   ELSE
     INSERT INTO floors VALUES (p_name, p_floor, valid_until(p_blocks, p_now)) ON CONFLICT DO NOTHING;
   END IF;

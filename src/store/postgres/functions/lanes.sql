@@ -78,27 +78,29 @@ END $$;
 -- Activates lanes into which ready tasks were put, with the least key and seq of the new tasks of each. Until this transaction
 -- ends, it prevents two things, because others cannot see its tasks: the shared locks of buckets prevent claims from deactivating
 -- these lanes, and the locks of the lanes' rows prevent claims from raising their ranks. Earlier changes by claims are visible
--- here. Enqueues do not wait for each other. Returns whether any of the lanes was inactive.
+-- here. Enqueues do not wait for each other. Returns whether workers may be idle: a lane was inactive, or may have been kept
+-- active although it was empty.
 CREATE FUNCTION wake_lanes(p_lanes bigint[], p_keys double precision[], p_seqs bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   changing bigint[];
   held bigint[];
-  was_resting boolean;
+  may_be_idle boolean;
 BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN false; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
-  SELECT array_agg(l.id ORDER BY l.id), bool_or(NOT l.active) INTO changing, was_resting
-  FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
-  -- Opening a source activates all of its lanes that it can see. It cannot see a lane that is not committed yet. So a lane that
-  -- was never active is activated here even if its source is closed, and a claim deactivates it.
-  WHERE NOT (NOT l.active AND l.was_active AND EXISTS (SELECT 1 FROM source_states) AND is_closed(l.source, l.track) AND has_turn(l.class, l.source))
+  SELECT array_agg(l.id ORDER BY l.id) FILTER (WHERE is_changing), bool_or(CASE WHEN l.active THEN l.rank > kept_active_since(now_ms()) ELSE is_changing END)
+  INTO changing, may_be_idle
+  FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id CROSS JOIN LATERAL (SELECT
+    -- Opening a source activates all of its lanes that it can see. It cannot see a lane that is not committed yet. So a lane that
+    -- was never active is activated here even if its source is closed, and a claim deactivates it.
+    NOT (NOT l.active AND l.was_active AND EXISTS (SELECT 1 FROM source_states) AND is_closed(l.source, l.track) AND has_turn(l.class, l.source))
     AND (NOT l.active OR g.key < l.low_key OR (g.key, g.seq) < (l.rank, l.rank_seq) AND NOT EXISTS (
       SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
     -- `wake_all` also activates lanes that never had a ready task. Their sources have no turn yet.
-    OR l.low_key = '-infinity' AND NOT has_turn(l.class, l.source));
-  IF changing IS NULL THEN RETURN false; END IF;
+    OR l.low_key = '-infinity' AND NOT has_turn(l.class, l.source)) AS is_changing) x;
+  IF changing IS NULL THEN RETURN may_be_idle; END IF;
   -- A release cannot see lanes that are not committed. With this lock, either it waits until these lanes are committed, or this
   -- waits for the release.
   held := ARRAY(SELECT l.id FROM (SELECT id, source FROM lanes WHERE id = ANY(changing) ORDER BY source) l
@@ -118,8 +120,21 @@ BEGIN
     CROSS JOIN LATERAL (SELECT (o.rank, o.rank_seq) < (g.key, g.seq) AS is_before) x
   WHERE l.id = g.id AND g.id = ANY(changing);
   IF EXISTS (SELECT 1 FROM floors) THEN PERFORM lower_floors(changing); END IF;
-  RETURN was_resting;
+  RETURN may_be_idle;
 END $$;
+
+-- A lane of a fifo queue that was activated after this time stays active although it is empty. A source with steady work would
+-- otherwise have its lane deactivated and activated again at each claim, and beside an old snapshot, each change leaves one more
+-- dead row that all claims and enqueues read. (In other orders a rank is no time, and an empty lane is deactivated at once.)
+CREATE FUNCTION kept_active_since(p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_now - 10000
+$$;
+
+-- Until when a new `low_key` of a lane is valid. Whoever puts a task below it into the lane lowers it, under a lock of the lane's
+-- row, so it needs no short validity, as floors do.
+CREATE FUNCTION low_key_until(p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_now + 60000
+$$;
 
 -- The rank of a lane whose next task has this key and seq.
 CREATE FUNCTION rank_of(p_queue claimable, p_lane bigint, p_key double precision, p_seq bigint, p_now bigint)
@@ -153,8 +168,8 @@ BEGIN
   UPDATE lanes l SET rank = CASE WHEN p_found.has_more THEN greatest(l.rank, r.rank) ELSE l.rank END,
     rank_seq = CASE WHEN p_found.has_more AND r.rank > l.rank THEN r.rank_seq
       WHEN p_found.has_more AND r.rank = l.rank THEN greatest(l.rank_seq, r.rank_seq) ELSE l.rank_seq END,
-    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key ELSE p.key END,
-    looked_at = coalesce(valid_until(p_found.blocks, p_now), l.looked_at)
+    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key WHEN p_queue.ordering = 'fifo' THEN least(p.key, p_now - 100) ELSE p.key END,
+    looked_at = CASE WHEN p_found.blocks IS NULL THEN l.looked_at ELSE low_key_until(p_now) END
   FROM place p CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r WHERE l.id = p.id;
 END $$;
 
@@ -194,10 +209,10 @@ BEGIN
     AND NOT EXISTS (SELECT 1 FROM live t WHERE t.lane = o.lane AND t.state = 'ready'));
   blocks := blocks_read('live', 'live_ready') - blocks;
   IF own = '{}' THEN RETURN cardinality(closed); END IF;
-  IF blocks < 200 * cardinality(own) THEN
+  IF blocks < 50 * cardinality(own) THEN
     UPDATE lanes SET active = false WHERE id = ANY(own);
     RETURN cardinality(own) + cardinality(closed);
   END IF;
-  UPDATE lanes SET low_key = 'infinity', looked_at = valid_until(blocks / cardinality(own), p_now) WHERE id = ANY(own);
+  UPDATE lanes SET low_key = 'infinity', looked_at = low_key_until(p_now) WHERE id = ANY(own);
   RETURN cardinality(closed);
 END $$;

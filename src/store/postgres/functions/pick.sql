@@ -53,10 +53,15 @@ BEGIN
       SELECT p.*, row_number() OVER (ORDER BY round, turn, order_key, seq, nth_of_source) AS n FROM placed p
       ORDER BY n LIMIT p_most),
     last AS MATERIALIZED (SELECT * FROM given ORDER BY n DESC LIMIT 1),
-    next AS MATERIALIZED (
+    left_over AS MATERIALIZED (
       -- The next task of each lane: the first one that was not taken, or the last one that was read.
       SELECT t.lane, min(t.order_key) AS key, min(t.seq) AS seq FROM task t, deep
-      WHERE t.nth = deep.most OR t.id NOT IN (SELECT id FROM given) GROUP BY t.lane)
+      WHERE t.nth = deep.most OR t.id NOT IN (SELECT id FROM given) GROUP BY t.lane),
+    next AS MATERIALIZED (
+      SELECT * FROM left_over UNION ALL
+      SELECT id, 'infinity', 0 FROM lane WHERE {may_stay} AND (rank > kept_active_since(p_now) OR low_key > '-infinity')
+        AND id NOT IN (SELECT lane FROM left_over)
+        AND NOT EXISTS (SELECT 1 FROM lane WHERE n > lanes_most))
     SELECT (SELECT array_agg(id ORDER BY n) FROM given),
       (SELECT array_agg(lane) FROM next), (SELECT array_agg(key) FROM next), (SELECT array_agg(seq) FROM next),
       (SELECT array_agg(id) FROM lane WHERE n <= lanes_most AND id NOT IN (SELECT lane FROM next)),
@@ -88,6 +93,7 @@ BEGIN
   END IF;
   IF lanes_read = 0 THEN RETURN NULL; END IF;
   task_blocks := blocks_read('live', 'live_ready') - task_blocks;
-  IF task_blocks > 500 + 8 * (lanes_read + p_most) THEN found.blocks := task_blocks; END IF;
+  -- Not while reading the lanes takes longer: each new `low_key` leaves a dead row of its lane.
+  IF task_blocks > 500 + 8 * (lanes_read + p_most) + lane_blocks THEN found.blocks := task_blocks; END IF;
   RETURN found;
 END $$;

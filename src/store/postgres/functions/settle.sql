@@ -46,17 +46,19 @@ BEGIN
   RETURN nullif(occupant, p_id);
 END $$;
 
--- Settles successes of first executions. They need only a check of the lease, and leave no history. Returns the ids that it did
--- not settle.
+-- Settles successes of first executions, sorted by id. They need only a check of the lease, and leave no history. Returns the ids
+-- that it did not settle.
 CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_differing bigint[], p_now bigint) RETURNS bigint[]
   LANGUAGE plpgsql AS $$
 DECLARE
   settled bigint[];
 BEGIN
   WITH gone AS (
-    DELETE FROM live l USING unnest(p_ids, p_tokens, p_results) g(id, token, result)
-    WHERE l.id = g.id AND l.token = g.token AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished' AND l.id <> ALL(p_differing)
-    RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error, g.result),
+    -- Not a join: if `live` was nearly empty when it was planned, the plan would read all of `live` from then on.
+    DELETE FROM live l WHERE l.id = ANY(p_ids) AND l.token = p_tokens[width_bucket(l.id, p_ids)]
+      AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished' AND l.id <> ALL(p_differing)
+    RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error,
+      p_results[width_bucket(l.id, p_ids)] AS result),
   wide AS (
     DELETE FROM bodies b USING gone l WHERE b.id = l.id
     RETURNING l.id, l.class, b.source, l.token, l.result, b.priority, b.submitted_at,
@@ -110,8 +112,9 @@ BEGIN
   WITH held AS MATERIALIZED (
     SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.since, l.worker, l.lost_by,
       l.executions, i.n <> 'succeeded' AND l.revision <> i.r OR i.id = ANY(p_differing) AS differs, i.id = ANY(yielding) AS yields
-    FROM unnest(p_items) i JOIN live l ON l.id = i.id
-    WHERE l.executions = i.x AND l.token = i.t ORDER BY l.id FOR UPDATE OF l),
+    -- Not a join, for the same reason as in `settle_plain`. The items are sorted by id, or all tasks are locked already.
+    FROM unnest(p_items) i CROSS JOIN LATERAL (
+      SELECT * FROM live WHERE id = i.id AND executions = i.x AND token = i.t FOR UPDATE) l),
   fit AS MATERIALIZED (SELECT h.* FROM held h WHERE NOT h.differs),
   again AS (
     UPDATE live l SET

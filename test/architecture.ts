@@ -111,9 +111,15 @@ const ENTRIES_FOR_CLI = [
     'schedules',
     'task-view',
   ].map((name) => `src/queue/${name}.ts`),
-  ...['clock-trouble', 'configuration', 'define-task', 'retention-options', 'strays', 'worker'].map(
-    (name) => `src/worker/${name}.ts`,
-  ),
+  ...[
+    'clock-trouble',
+    'configuration',
+    'define-task',
+    'policy-differences',
+    'retention-options',
+    'strays',
+    'worker',
+  ].map((name) => `src/worker/${name}.ts`),
   'src/store/sqlite/index.ts',
   'src/store/postgres/index.ts',
 ];

@@ -334,6 +334,7 @@ export class Claims {
       mayBeCutOff: false,
       isIdle: () => false,
       inBackground: (beat) => beat,
+      onJoined() {},
       afterBeat() {},
     });
     const row = { key, membership, announcer, settler, leaseFor, usedAt: this.#now() };

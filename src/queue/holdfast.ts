@@ -526,7 +526,8 @@ export class Holdfast implements AsyncDisposable {
       this.#queues = configuration.queues;
       this.#limits = configuration.limits;
       if (this.#workers.size > 0 || this.#claims.joined) {
-        await this.store.tasks.publish(publications(tasks.values(), configuration));
+        const ids = [...this.#workers].flatMap(({ id }) => (id === undefined ? [] : [id]));
+        await this.store.tasks.publish(publications(tasks.values(), configuration), ids);
       }
       if (this.#workers.size > 0) await this.#applySchedules();
     } catch (error) {

@@ -102,8 +102,8 @@ export interface TaskStore {
   save(lease: Lease, saved: Saved): Promise<boolean>;
   /** Takes over leases that ended without an outcome, and waiting tasks whose deadline has passed, to be decided about. */
   recover(worker: number, limit: number): Promise<Recovery>;
-  /** Publishes what recovery needs to know about types, if it has changed since their worker joined. */
-  publish(types: NewWorker['publishes']): Promise<void>;
+  /** Publishes what recovery needs to know about types, if it has changed since these workers joined. */
+  publish(types: NewWorker['publishes'], workers: readonly number[]): Promise<void>;
   /** Stores why a worker claims nothing at present; undefined: it claims again. Does nothing if the worker is gone. */
   reportTrouble(worker: number, trouble: Trouble | undefined): Promise<void>;
   /**
@@ -685,6 +685,8 @@ export interface WorkerRecord {
   readonly running: number;
   /** What it may claim. */
   readonly takes: Takes;
+  /** The versions of the policies that it published, by type, and since when it has them. */
+  readonly policies?: { readonly since: number; readonly of: Readonly<Record<string, string>> };
   /** Why it claims nothing at present, and since when. */
   readonly trouble?: Trouble & { readonly since: number };
 }

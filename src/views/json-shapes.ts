@@ -136,7 +136,7 @@ export function becauseJson(because: Because): object {
 }
 
 export function workerJson(worker: WorkerRecord, alive: boolean): object {
-  const { id, name, host, pid, joinedAt, leaseUntil, running, takes, trouble } = worker;
+  const { id, name, host, pid, joinedAt, leaseUntil, running, takes, trouble, policies } = worker;
   const { types, queues, categories, capabilities } = takes;
   return {
     id,
@@ -148,6 +148,7 @@ export function workerJson(worker: WorkerRecord, alive: boolean): object {
     running,
     alive,
     takes: { types: types ?? null, queues: queues ?? null, categories: categories ?? null, capabilities },
+    policies: policies ? { since: rfc3339(policies.since), of: policies.of } : null,
     trouble: trouble ? { ...trouble, since: rfc3339(trouble.since) } : null,
   };
 }

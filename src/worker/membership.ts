@@ -36,6 +36,8 @@ export interface MembershipOptions {
   readonly mayBeCutOff: boolean;
   /** Whether it holds nothing, and has been given nothing for a while. */
   readonly isIdle: () => boolean;
+  /** Called when the worker got a row, also after it has lost one. */
+  readonly onJoined: () => void;
   /** Called after each renewal, whether it succeeded or not, with what the store says is to be done. */
   readonly afterBeat: (needed: Partial<Needed>) => void;
 }
@@ -179,6 +181,7 @@ export class Membership {
       return this.#id;
     }
     this.#noteRenewal(askedAt);
+    this.#options.onJoined();
     if (this.#trouble) await this.#sayTrouble(this.#id);
     // Leases of an earlier row are lost. Their tasks must not be claimed again while their handlers still run here.
     if (this.#options.held().length > 0) await this.#renew();

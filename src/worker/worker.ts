@@ -21,6 +21,7 @@ import { KnownSources } from './known-sources.ts';
 import { Membership } from './membership.ts';
 import { OwnHandlers } from './own-handlers.ts';
 import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
+import { warnOfOtherPolicies } from './policy-differences.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
 import { Recall } from './recall.ts';
@@ -169,6 +170,7 @@ export class Worker implements AsyncDisposable {
       mayBeCutOff: !store.upkeep.isLocal,
       inBackground: (beat) => this.#inBackground(beat),
       isIdle: () => this.#isIdleForLong,
+      onJoined: () => void this.#inBackground(warnOfOtherPolicies(store, this.#log, this.id)),
       afterBeat: ({ work = false, recovery = true, chores = true }) => {
         if (recovery) this.#recoveries.begin();
         this.#lookForChores(chores);
@@ -369,6 +371,11 @@ export class Worker implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  /** @internal The id of its row, if it has one now. */
+  get id(): number | undefined {
+    return this.#membership.id;
   }
 
   /** @internal For the testing kit: whether it waits only for its handlers, the clock and messages. */

@@ -1,7 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { describe, expect } from 'vitest';
+import { defineTask, openHoldfast } from '../../src/index.ts';
+import { sqlite } from '../../src/store/sqlite/index.ts';
 import { type HoldfastProcess, type Project, test } from './cli-process.ts';
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 interface Workers {
   readonly items: readonly {
@@ -41,6 +45,24 @@ function lives(pid: number): boolean {
 }
 
 describe.concurrent('holdfast workers', () => {
+  test('status names the workers that have different policies of a type; --check gives a deploy time to end', async ({
+    project,
+  }) => {
+    const opened = [3, 5].map(async (maxAttempts) => {
+      const tasks = [defineTask('mail', { retry: { maxAttempts }, run() {} })];
+      const holdfast = await openHoldfast({ store: sqlite(project.store), tasks, log: quiet });
+      const worker = holdfast.work({ name: `worker-${maxAttempts}` });
+      await worker.drain();
+      return holdfast;
+    });
+    const programs = await Promise.all(opened);
+    expect((await project.run('status')).stdout).toMatch(
+      /workers answer failures of mail by different policies: version [0-9a-f]{12} since .*\(worker-[35]\), version .*\(worker-[35]\)/,
+    );
+    expect(await project.run('status', '--check')).toMatchObject({ exit: 0, stdout: '' });
+    for (const holdfast of programs) await holdfast.close();
+  });
+
   test('says who works, where, what they run and what they take', async ({ project }) => {
     expect(await project.run('run', '-b', '--', 'true')).toMatchObject({ exit: 0 });
     expect((await project.run('workers')).stderr).toBe('No worker is there. Start one: holdfast worker\n');

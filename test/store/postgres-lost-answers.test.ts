@@ -124,7 +124,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
   });
 
   test('publish publishes', async () => {
-    await losing('.publish(', () => store.tasks.publish({ mail: '{"a":1}' }));
+    await losing('.publish(', () => store.tasks.publish({ mail: '{"a":1}' }, []));
     expect(await store.records.published('mail')).toBe('{"a":1}');
   });
 

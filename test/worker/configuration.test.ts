@@ -147,7 +147,7 @@ describe('what workers publish of their types', () => {
   test('is used with the configuration of the process that recovers their tasks', async () => {
     const config = registryOf('defaults: { retry: { maxAttempts: 2 } }\ntypes: { alien: { retry: { timeout: 5m } } }');
     const kit = await openKit({ tasks: [mail()], config });
-    await kit.holdfast.store.tasks.publish({ alien: JSON.stringify(presets.analysis) });
+    await kit.holdfast.store.tasks.publish({ alien: JSON.stringify(presets.analysis) }, []);
     const { policy, values } = await kit.holdfast.policyFor({ type: 'alien' });
     expect(policy).toMatchObject({ maxAttempts: 4, timeout: 300_000 });
     expect(describeOrigin(values.find(({ path }) => path[0] === 'maxAttempts')?.from as never)).toBe(

@@ -12,6 +12,7 @@ import { isOwnType } from '../../views/task-text.ts';
 import { ago, clockTime, rfc3339, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import { clockTrouble } from '../../worker/clock-trouble.ts';
+import { differenceText, policyDifferences } from '../../worker/policy-differences.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -30,6 +31,9 @@ const MOST_LOOKED_AT = 1_000;
 
 /** For how long a redrive that stopped itself needs attention. */
 const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
+
+/** For so long, workers of two versions are no alarm. */
+const DEPLOY_MAY_TAKE_MS = 15 * 60_000;
 
 interface Flags {
   readonly check?: boolean;
@@ -71,6 +75,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
       ...(await lapsed(cli, holdfast, counts, alive)),
       ...(await heldBack(cli, holdfast, now)),
       ...paused(cli, alive, now),
+      ...differing(cli, alive, now, flags.check === true),
       ...(await stoppedRedrives(cli, holdfast, now)),
     ];
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
@@ -147,6 +152,16 @@ function paused(cli: Cli, alive: readonly WorkerRecord[], now: number): Attentio
         command: cli.command('workers'),
       },
     ];
+  });
+}
+
+/** Types that workers run under different policies. `--check` gives a deploy time to end. */
+function differing(cli: Cli, alive: readonly WorkerRecord[], now: number, patient: boolean): Attention[] {
+  return policyDifferences(alive).flatMap((difference): Attention[] => {
+    const newest = difference.policies.at(-1)?.since ?? now;
+    if (patient && now - newest < DEPLOY_MAY_TAKE_MS) return [];
+    const text = differenceText(difference, (time) => clockTime(time, now), visible);
+    return [{ kind: 'policies_differ', count: difference.policies.length, text, command: cli.command('workers') }];
   });
 }
 
@@ -276,6 +291,7 @@ const SIGNS = {
   source_down: 'held',
   queue_paused: 'held',
   worker_paused: 'held',
+  policies_differ: 'held',
   redrive_stopped: 'dead',
   redrive_paused: 'held',
   clock: 'held',

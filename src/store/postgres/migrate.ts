@@ -32,6 +32,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/014-suspect-lanes'), leastWriter: 1 },
   { sql: () => sqlFile('tables/015-progress'), leastWriter: 1 },
   { sql: () => sqlFile('tables/016-schedules'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/017-worker-policies'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

@@ -121,7 +121,7 @@ export class PostgresRecords implements Records {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const rows = await this.#database.rows<WorkerRow & { readonly now: number }>(
-      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes, w.trouble,
+      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes, w.trouble, w.policies,
         w.lease_for AS "leaseFor", w.may_run_for AS "mayRunFor", w.pid_started, w.boot, w.pid_space, $.now_ms() AS now,
         (SELECT count(*) FROM $.live r WHERE r.worker = w.id AND r.state = 'running') AS running
         FROM $.workers w WHERE NOT w.gone ORDER BY w.id`),

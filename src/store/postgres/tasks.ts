@@ -33,6 +33,7 @@ import type {
   TaskStore,
   Trouble,
 } from '../store.ts';
+import { policyVersions } from '../worker-row.ts';
 import { claimedFrom, type HandedRow, type StateRow, type StatesOfSources, sourceState, withSources } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
@@ -199,7 +200,7 @@ export class PostgresTasks implements TaskStore {
   async join({ name, leaseFor, mayRunFor = 0, takes, publishes }: NewWorker): Promise<number> {
     const { database } = this.#parts;
     const { host, pid, pid_started: pidStarted, boot, pid_space: pidSpace } = ownIdentity();
-    await this.publish(publishes);
+    await this.publish(publishes, []);
     const worker = {
       name,
       leaseFor,
@@ -210,6 +211,7 @@ export class PostgresTasks implements TaskStore {
       pidStarted,
       boot,
       pidSpace,
+      policies: policyVersions(publishes),
     };
     for (;;) {
       const token = randomUUID();
@@ -224,8 +226,11 @@ export class PostgresTasks implements TaskStore {
     }
   }
 
-  async publish(types: NewWorker['publishes']): Promise<void> {
-    if (Object.keys(types).length > 0) await this.#parts.database.call('publish', [JSON.stringify(types)]);
+  async publish(types: NewWorker['publishes'], workers: readonly number[]): Promise<void> {
+    if (Object.keys(types).length === 0) return;
+    const policies = policyVersions(types);
+    const values = [JSON.stringify(types), list(workers), policies ? JSON.stringify(policies) : null];
+    await this.#parts.database.call('publish', values);
   }
 
   /** Settlements of this turn go along: settling and claiming are one statement and one commit. */

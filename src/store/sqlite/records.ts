@@ -167,7 +167,7 @@ export class SqliteRecords implements Records {
     return this.#read((sql) =>
       sql
         .all<WorkerRow>(
-          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes, w.trouble,
+          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes, w.trouble, w.policies,
              w.lease_for AS leaseFor, w.may_run_for AS mayRunFor, w.pid_started, w.boot, w.pid_space,
              (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
            FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,

@@ -463,6 +463,9 @@ ALTER TABLE hf_executions ADD COLUMN failure_text INTEGER;
 ALTER TABLE hf_executions ADD COLUMN because_text INTEGER;
 `;
 
+/** The versions of the policies that a worker published, as JSON. */
+const WORKER_POLICIES = 'ALTER TABLE hf_workers ADD COLUMN policies TEXT;';
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -517,6 +520,7 @@ const STEPS: readonly string[] = [
   PROGRESS,
   SHARED_TEXTS,
   SCHEDULES,
+  WORKER_POLICIES,
 ];
 
 export const SCHEMA = STEPS.length;

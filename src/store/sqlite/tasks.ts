@@ -23,6 +23,7 @@ import type {
   TaskStore,
   Trouble,
 } from '../store.ts';
+import { policyVersions } from '../worker-row.ts';
 import { recordStray } from './actions.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Claiming, type ClaimingParts } from './claim.ts';
@@ -106,8 +107,8 @@ export class SqliteTasks implements TaskStore {
       const { host, pid, pid_started, boot, pid_space } = ownIdentity();
       return this.#sql.run(
         `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot,
-           pid_space)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+           pid_space, policies)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         name,
         now,
         leaseFor,
@@ -119,12 +120,18 @@ export class SqliteTasks implements TaskStore {
         pid_started,
         boot,
         pid_space,
+        policiesText(publishes, now),
       ).id;
     });
   }
 
-  async publish(types: NewWorker['publishes']): Promise<void> {
-    await this.#writer.write(() => this.#publish(types));
+  async publish(types: NewWorker['publishes'], workers: readonly number[]): Promise<void> {
+    await this.#writer.write((now) => {
+      this.#publish(types);
+      for (const id of workers) {
+        this.#sql.run('UPDATE hf_workers SET policies = ? WHERE id = ?', policiesText(types, now), id);
+      }
+    });
   }
 
   #publish(types: NewWorker['publishes']): void {
@@ -245,6 +252,12 @@ const HELD_BACK = `
   CROSS JOIN (SELECT ? AS now) n
   WHERE q.paused_at IS NOT NULL OR (h.name IS NOT NULL AND coalesce(h.until > n.now, 1))
     OR s.until_released OR s.shut_until > n.now OR (s.probing AND NOT r.probe)`;
+
+/** Since now. */
+function policiesText(publishes: NewWorker['publishes'], since: number): string | null {
+  const of = policyVersions(publishes);
+  return of ? JSON.stringify({ since, of }) : null;
+}
 
 interface HeldRow {
   readonly id: number;

@@ -26,10 +26,22 @@ export function promisesOfRecords(factory: StoreFactory): void {
     expect(await records.published('mail')).toBe('{"maxAttempts":2}');
     await scene.join('bob', { publishes: { mail: '{"maxAttempts":3}' } });
     expect(await records.published('mail')).toBe('{"maxAttempts":3}');
-    await scene.store.tasks.publish({ mail: '{"maxAttempts":4}' });
+    await scene.store.tasks.publish({ mail: '{"maxAttempts":4}' }, []);
     expect(await records.published('mail')).toBe('{"maxAttempts":4}');
     expect(await records.published('sms')).toBe('{}');
     expect(await records.published('Mail')).toBeUndefined();
+  });
+
+  test('returns which versions of policies a worker published, and since when', async () => {
+    const { records, tasks, upkeep } = scene.store;
+    const publishes = { mail: '{"version":"a"}', odd: '4' };
+    const [alice] = [await scene.join('alice', { publishes }), await scene.join('bob')];
+    const since = upkeep.now();
+    const policies = async () => (await records.workers()).map((worker) => worker.policies);
+    expect(await policies()).toEqual([{ since, of: { mail: 'a' } }, undefined]);
+    scene.advance(60_000);
+    await tasks.publish({ mail: '{"version":"b"}' }, [alice]);
+    expect(await policies()).toEqual([{ since: since + 60_000, of: { mail: 'b' } }, undefined]);
   });
 
   describe('lists', () => promisesOfLists(scene));

@@ -1,6 +1,11 @@
 -- Workers, leases that they lost, and waiting tasks whose deadline has passed. Both are leased to a worker that decides about
 -- them.
 
+-- The versions of the policies that a worker has, and since when; null if it published none.
+CREATE FUNCTION policies_of(p_versions json, p_since bigint) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN p_versions IS NOT NULL THEN json_build_object('since', p_since, 'of', p_versions)::text END
+$$;
+
 CREATE FUNCTION join_worker(p_call uuid, p_worker json) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -11,16 +16,18 @@ BEGIN
   IF FOUND THEN RETURN done #>> '{}'; END IF;
   PERFORM make_days(now_, 0);
   INSERT INTO workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot, pid_space,
-    token)
+    token, policies)
   VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint,
     (p_worker ->> 'mayRunFor')::bigint, p_worker ->> 'takes',
-    p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace', p_call)
+    p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace', p_call,
+    policies_of(p_worker -> 'policies', now_))
   RETURNING id INTO joined;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, to_json(joined));
   RETURN joined;
 END $$;
 
-CREATE FUNCTION publish(p_types json) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION publish(p_types json, p_workers bigint[], p_policies json) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
+  UPDATE workers SET policies = policies_of(p_policies, now_ms()) WHERE id = ANY(p_workers);
   INSERT INTO types (type, published) SELECT key, value FROM json_each_text(p_types) ORDER BY key
   ON CONFLICT (type) DO UPDATE SET published = excluded.published WHERE types.published <> excluded.published
 $$;

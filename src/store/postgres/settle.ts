@@ -16,7 +16,10 @@ export function roundOf(settlements: readonly Settlement[]) {
   return roundOfNumbered(settlements.map((settlement, i) => ({ settlement, i })));
 }
 
-/** If there are several settlements for one task, the first one is made now, and the others later. */
+/**
+ * Of several settlements for one task, the first one is made now. The second one and all after it are made later, in their order,
+ * because they may refund charges on which the second one depends.
+ */
 export function roundOfNumbered(settlements: readonly Numbered[]): {
   readonly round: Round;
   readonly later: readonly Numbered[];
@@ -25,7 +28,7 @@ export function roundOfNumbered(settlements: readonly Numbered[]): {
   const later: Numbered[] = [];
   for (const one of settlements) {
     const { task } = one.settlement.lease;
-    if (round.has(task)) later.push(one);
+    if (later.length > 0 || round.has(task)) later.push(one);
     else round.set(task, one);
   }
   return { round, later };

@@ -336,6 +336,20 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await scene.find(task)).charged).toEqual([]);
     });
 
+    test('a settlement after a stale one of its task is made before later settlements of the call refund the task', async () => {
+      const worker = await scene.join();
+      const first = await charged(worker, retryIn(0, 'http.503'));
+      const second = await scene.claimTask(worker, first.lease.task);
+      const opener = await scene.start(worker);
+      const { task, execution } = first.lease;
+      const answers = await scene.store.tasks.settle([
+        settlement(first, retryIn(60_000, 'http.503'), { source: 'any' }),
+        settlement(second, retryIn(60_000), { source: { revision: 0 } }),
+        settlement(opener, deferredFor(60_000), { source: from(0, { refunds: [{ task, execution }] }) }),
+      ]);
+      expect(answers.slice(1).map(({ answer }) => answer)).toEqual(['settled', 'settled']);
+    });
+
     test('a refund by a later settlement of a call is seen by a settlement of its task in that call', async () => {
       const worker = await scene.join();
       const first = await charged(worker, retryIn(0, 'http.503'));

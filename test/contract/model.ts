@@ -703,8 +703,9 @@ const NOBODY = 0;
 
 /** Whether nobody contradicts a success whose lease was lost: nobody began it since, and no person put it elsewhere. */
 function mayStillSucceed(task: ModelTask, { token, execution }: Lease): boolean {
-  const { lost, state, lease, executions, roundBase, spoke } = task;
-  if (spoke.has(token)) return false;
+  const { lost, state, lease, executions, roundBase, spoke, written } = task;
+  // Of several reports of an execution the first one counts.
+  if (spoke.has(token) || written.has(token)) return false;
   if (lost?.token !== token || lost.execution !== execution || executions !== execution) return false;
   if (state === 'running') return lease?.why === 'loss';
   return lost.isLast && roundBase < execution && !hasEnded(state);

@@ -27,7 +27,7 @@ export interface Definition extends Timing, Answers {
 }
 
 /** What all tasks of a schedule have in common. */
-export type Template = Pick<
+type Template = Pick<
   NewTask,
   'type' | 'queue' | 'source' | 'priority' | 'category' | 'needs' | 'payload' | 'idempotent' | 'policy'
 >;

@@ -1,6 +1,6 @@
-import { InvalidInputError, PayloadError, ScheduleNotFoundError } from '../errors.ts';
+import { InvalidInputError, PayloadError, ScheduleNotFoundError, StoreError } from '../errors.ts';
 import { isRecord, name, oneOf, refuseUnknown } from '../options.ts';
-import { parseCron } from '../schedule/cron.ts';
+import { parseCron, type Times } from '../schedule/cron.ts';
 import { type Definition, type FileSchedules, LONGEST_SCHEDULE_NAME, taskNow } from '../schedule/definition.ts';
 import { MISSED, type Missed, NEW_PROGRESS, OVERLAPS, type Overlap, type Progress } from '../schedule/turn.ts';
 import { show } from '../show.ts';
@@ -115,8 +115,8 @@ export class Schedules {
     const { store, onSet } = this.#parts;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const found = await store.schedules.find(called);
-      if (found?.definition === text && sameOrigin(found.origin, origin)) break;
-      const progress = progressFor(definition, found) ?? from(times.after(store.upkeep.now()), readProgress(found));
+      if (found?.definition === text && sameOrigin(found.origin, origin) && readContents(found)) break;
+      const progress = progressFor(definition, times, found, store.upkeep.now());
       const values = {
         name: called,
         definition: text,
@@ -165,8 +165,8 @@ export class Schedules {
 
   /** Its next times, at most 1,000, whether it is paused or not. @throws ScheduleNotFoundError. */
   async next(schedule: string, count = 5): Promise<readonly Date[]> {
-    const { definition } = await this.#find(schedule);
-    const times = parseCron(JSON.parse(definition) as Definition);
+    const { definition } = contents(await this.#find(schedule));
+    const times = parseCron(definition);
     const found: Date[] = [];
     let time = times.after(this.#parts.store.upkeep.now());
     for (; time !== undefined && found.length < Math.min(count, 1_000); time = times.after(time)) {
@@ -192,10 +192,10 @@ export class Schedules {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const found = await this.#find(schedule);
       if (!found.paused) break;
-      const times = parseCron(JSON.parse(found.definition) as Definition);
-      const before = readProgress(found);
+      const { definition, progress: before } = contents(found);
       // A clock that was set back repeats no time.
-      const progress = from(times.after(Math.max(store.upkeep.now(), before.last?.tick ?? 0)), before);
+      const newest = Math.max(store.upkeep.now(), before.last?.tick ?? 0);
+      const progress = from(parseCron(definition).after(newest), before);
       const step = { progress: JSON.stringify(progress), lookAt: progress.nextAt };
       if (!(await store.schedules.resume(found.name, found.revision, step))) continue;
       onSet();
@@ -210,9 +210,7 @@ export class Schedules {
    */
   async run(schedule: string): Promise<Receipt> {
     const found = await this.#find(schedule);
-    const [receipt] = await this.#parts.store.tasks.enqueue([
-      taskNow(found.name, JSON.parse(found.definition) as Definition),
-    ]);
+    const [receipt] = await this.#parts.store.tasks.enqueue([taskNow(found.name, contents(found).definition)]);
     return receipt as Receipt;
   }
 
@@ -272,8 +270,9 @@ export class Schedules {
   }
 
   async #viewOf(record: ScheduleRecord): Promise<Schedule> {
-    const { cron, timeZone, missed, overlap, task } = JSON.parse(record.definition) as Definition;
-    const { nextAt, last, waits = false, ...counts } = readProgress(record);
+    const { definition, progress } = contents(record);
+    const { cron, timeZone, missed, overlap, task } = definition;
+    const { nextAt, last, waits = false, ...counts } = progress;
     const { lookAt, lastTask, paused } = record;
     const state = lastTask === undefined ? undefined : (await this.#parts.store.records.find(lastTask))?.state;
     return {
@@ -309,15 +308,37 @@ function scheduleName(schedule: unknown): string {
   );
 }
 
-function readProgress(found: Pick<ScheduleRecord, 'progress'> | undefined): Progress {
-  return found ? (JSON.parse(found.progress) as Progress) : NEW_PROGRESS;
+interface Contents {
+  readonly definition: Definition;
+  readonly progress: Progress;
 }
 
-/** The progress that a changed definition keeps; undefined if it fires at other times now. */
-function progressFor({ cron, timeZone }: Definition, found: ScheduleRecord | undefined): Progress | undefined {
-  if (!found) return undefined;
-  const before = JSON.parse(found.definition) as Definition;
-  return before.cron === cron && before.timeZone === timeZone ? readProgress(found) : undefined;
+/** @throws StoreError if they are damaged. */
+function contents(record: ScheduleRecord): Contents {
+  const read = readContents(record);
+  if (read) return read;
+  throw new StoreError(
+    'store_corrupt',
+    `The schedule '${record.name}' is damaged in the store. Set it again, or remove it.`,
+  );
+}
+
+/** Undefined if they are damaged. */
+function readContents({ definition, progress }: ScheduleRecord): Contents | undefined {
+  try {
+    return { definition: JSON.parse(definition) as Definition, progress: JSON.parse(progress) as Progress };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The progress after `set`. A damaged schedule begins anew. */
+function progressFor(definition: Definition, times: Times, found: ScheduleRecord | undefined, now: number): Progress {
+  const before = found && readContents(found);
+  if (!before) return from(times.after(now), NEW_PROGRESS);
+  const { cron, timeZone } = before.definition;
+  if (cron === definition.cron && timeZone === definition.timeZone) return before.progress;
+  return from(times.after(now), before.progress);
 }
 
 function sameOrigin(a: ScheduleOrigin, b: ScheduleOrigin): boolean {

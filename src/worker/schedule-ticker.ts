@@ -10,6 +10,7 @@ interface Options {
   readonly store: ScheduleStore;
   readonly clock: Clock;
   readonly now: () => number;
+  readonly keyOf: (task: number) => Promise<string | undefined>;
   readonly onTurn: (turned: ScheduleTurned) => void;
   readonly onError: (schedule: string, error: unknown) => void;
   /** Called when a schedule is due. */
@@ -55,20 +56,28 @@ export class ScheduleTicker {
   }
 
   async #turn({ name, revision, definition: text, progress: kept, lookAt }: ScheduleRecord): Promise<void> {
-    const { store, now, onTurn } = this.#options;
+    const { store, now, keyOf, onTurn } = this.#options;
     const definition = JSON.parse(text) as Definition;
     const before = JSON.parse(kept) as Progress;
     const times = parseCron(definition);
     const progress = lookAt === 0 ? from(times.after(now()), before) : before;
     const turn = nextTurn(times, definition, progress, now());
+    const tasks = turn.ticks.map((tick) => taskAt(name, definition, tick));
     const receipts = await store.turn({
       name,
       revision,
-      tasks: turn.ticks.map((tick) => taskAt(name, definition, tick)),
+      tasks,
       step: stored(turn.progress, turn.lookAt),
       ...(turn.otherwise && { otherwise: stored(turn.otherwise.progress, turn.otherwise.lookAt) }),
     });
     if (receipts === undefined) return;
+    const taken = receipts.find(({ created }) => !created);
+    if (turn.otherwise?.progress.waits && taken && (await keyOf(taken.id)) === tasks[0]?.key) {
+      // This time has a task already, so there is nothing to wait for.
+      const step = stored({ ...turn.progress, enqueued: before.enqueued }, turn.lookAt);
+      await store.turn({ name, revision: revision + 1, tasks: [], step });
+      return;
+    }
     const isRecorded = receipts.every(({ created }) => created);
     const { last, skipped, missed } = !isRecorded && turn.otherwise ? turn.otherwise.progress : turn.progress;
     if (!last || last.tick === before.last?.tick) return;

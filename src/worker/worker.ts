@@ -297,6 +297,7 @@ export class Worker implements AsyncDisposable {
         store: store.schedules,
         clock: world.clock,
         now: () => store.upkeep.now(),
+        keyOf: async (task) => (await store.records.find(task))?.key,
         onTurn: (turned) => this.#announcer.log({ kind: 'schedule', ...turned }),
         onError: (schedule, error) =>
           this.#log.error({ err: error, worker: this.name, schedule }, 'A schedule could not enqueue; trying again'),

@@ -1,17 +1,20 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { defineTask, fixed, openHoldfast } from '../../src/index.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
-import { aStore } from '../a-store.ts';
+import { alter, aStore } from '../a-store.ts';
 
 const START = new Date('2026-06-01T00:30:00Z');
 
 /** A Holdfast with one type, whose handler the test replaces. */
-async function kit(run: () => unknown = () => 'done', start = START) {
+async function kit(run: () => unknown = () => 'done', start = START, path?: string) {
   const log: object[] = [];
   const note = (fields: object) => void log.push(fields);
   const sync = defineTask('sync', { run, retry: { backoff: fixed('10h'), jitter: 'none', timeout: 'none' } });
   const kit = await openTestHoldfast({
-    store: aStore(),
+    store: aStore(path),
     tasks: [sync],
     start,
     patienceMs: 5,
@@ -161,4 +164,39 @@ test.each([
   await expect(holdfast.schedules.set('n'.repeat(201), { task: 'sync', cron: '@daily' })).rejects.toThrow(/200/);
   expect(await holdfast.schedules.list()).toEqual([]);
   await holdfast.close();
+});
+
+test('a schedule whose row is damaged is named, stops no other one, and is mended by setting it again', async () => {
+  const path = join(await mkdtemp(join(tmpdir(), 'holdfast-')), 'tasks.db');
+  const { holdfast, sync, advance, list, close, log } = await kit(undefined, START, path);
+  const { schedules } = holdfast;
+  for (const called of ['a', 'b']) await schedules.set(called, { task: sync, cron: '0 * * * *' });
+  await alter(path, {
+    sqlite: `UPDATE hf_schedules SET definition = '{"cron', progress = '' WHERE name = 'a'`,
+    postgres: `UPDATE holdfast.schedules SET definition = '{"cron', progress = '' WHERE name = 'a'`,
+  });
+  await advance('1h');
+  expect((await list()).map(({ key }) => key)).toEqual(['schedule:b:2026-06-01T01:00:00.000Z']);
+  expect(log).toContainEqual(expect.objectContaining({ schedule: 'a' }));
+  for (const refused of [schedules.list(), schedules.get('a'), schedules.next('a'), schedules.run('a')]) {
+    await expect(refused).rejects.toThrow("The schedule 'a' is damaged in the store. Set it again, or remove it.");
+  }
+  await schedules.set('a', { task: sync, cron: '0 * * * *' });
+  await advance('1h');
+  expect((await schedules.list()).map(({ counts }) => counts.enqueued)).toEqual([1, 2]);
+  await close();
+});
+
+test('a time that has a task already does not make `queue` wait', async () => {
+  const { holdfast, sync, advance, list, close } = await kit();
+  await holdfast.enqueue(sync, {}, { key: 'schedule:all:2026-06-01T01:00:00.000Z' });
+  await advance('1m');
+  await holdfast.schedules.set('all', { task: sync, cron: '0 * * * *', missed: 'all', overlap: 'queue' });
+  await advance('2h');
+  expect((await list()).map(({ key }) => key)).toEqual([
+    'schedule:all:2026-06-01T01:00:00.000Z',
+    'schedule:all:2026-06-01T02:00:00.000Z',
+  ]);
+  expect((await holdfast.schedules.get('all')).waits).toBe(false);
+  await close();
 });

@@ -4,6 +4,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['examples/**/*.test.ts'],
+    // A project of its own, which `test/docs/app.test.ts` installs, compiles and tests.
+    exclude: ['examples/app/**', '**/node_modules/**'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

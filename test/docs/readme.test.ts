@@ -1,15 +1,11 @@
-import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases } from '../postgres/databases.ts';
+import { installPacked, root, run } from './packed.ts';
 
-const run = promisify(execFile);
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 
 describe('the README', () => {
@@ -21,15 +17,8 @@ describe('the README', () => {
     folder = await mkdtemp(join(tmpdir(), 'holdfast-readme-'));
     readme = await readFile(join(root, 'README.md'), 'utf8');
     examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code as string);
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root });
-    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
-    await run('npm', ['install', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', `./${filename}`], {
-      cwd: folder,
-    });
-    // The compiled library is the one that this checkout built; compiling it again would take a minute.
-    const build = 'node_modules/better-sqlite3/build';
-    await cp(join(root, build), join(folder, build), { recursive: true });
+    await installPacked(folder);
   });
 
   afterAll(() => rm(folder, { recursive: true }));

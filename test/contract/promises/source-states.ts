@@ -336,6 +336,18 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect((await scene.find(task)).charged).toEqual([]);
     });
 
+    test('a settlement from an old state of its source has those after it decided anew, also if its own task was changed', async () => {
+      const worker = await scene.join();
+      const [one, two] = (await startAll(worker, 2)) as [Claimed, Claimed];
+      expect(await sources().change(S, from(await revisionOf()))).toBe(true);
+      await scene.move(one.lease.task, { verb: 'cancel' });
+      const answers = await scene.store.tasks.settle([
+        settlement(one, retryIn(60_000)),
+        settlement(two, retryIn(60_000), { source: { revision: await revisionOf() } }),
+      ]);
+      expect(answers.map(({ answer }) => answer)).toEqual(['changed', 'changed']);
+    });
+
     test('a settlement after a stale one of its task is made before later settlements of the call refund the task', async () => {
       const worker = await scene.join();
       const first = await charged(worker, retryIn(0, 'http.503'));

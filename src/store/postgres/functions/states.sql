@@ -126,8 +126,8 @@ BEGIN
     WHERE (r ->> 'task')::bigint = p_task);
 END $$;
 
--- What one settlement says about its source: `p` is its place in the call, `c` whether it changes the source.
-CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, change json, is_success boolean);
+-- What one settlement says about its source. `p`: its place in the call. `is_outdated`: it was made from old facts of its task.
+CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, change json, is_success boolean, is_outdated boolean);
 
 -- Checks and changes the states of the sources of a batch of settlements. Returns which of them get the answer `changed`, the
 -- refunds to be made, whether tasks may start now (`opens`), and whether a source was held (`shuts`). All these tasks are locked.
@@ -139,9 +139,12 @@ DECLARE
   word record;
   s source_states;
   source_ text;
-  expected bigint;
-  is_broken boolean;
-  is_changed boolean;
+  names text[];
+  states source_states[] := '{}';
+  expected bigint[] := '{}';
+  is_broken boolean[];
+  is_changed boolean[];
+  n integer;
   frees boolean;
   successes bigint;
   refunds_ json[] := '{}';
@@ -151,60 +154,69 @@ BEGIN
   differing := '{}';
   opens := false;
   shuts := false;
-  -- A settlement whose lease is over, or that was made from old facts, changes nothing. A loss or hand-back says nothing about
-  -- the source.
+  -- A settlement whose lease is over changes nothing, and one that was made from old facts neither; but if that one names another
+  -- revision of its source, the later ones of this source get the answer `changed` too. A loss or hand-back says nothing about the
+  -- source.
   words := ARRAY(
-    SELECT (b.source, l.id, g.place, 0, NULL, true)::source_word FROM unnest(p_ids, p_tokens, p_places) g(id, token, place)
+    SELECT (b.source, l.id, g.place, 0, NULL, true, false)::source_word FROM unnest(p_ids, p_tokens, p_places) g(id, token, place)
       JOIN live l ON l.id = g.id AND l.token = g.token AND l.executions = 1 JOIN bodies b ON b.id = l.id
       WHERE g.place >= 0
     UNION ALL
-    SELECT (b.source, l.id, i.so, i.sr, i.sc, i.n = 'succeeded')::source_word
+    SELECT (b.source, l.id, i.so, i.sr, i.sc, i.n = 'succeeded', i.n <> 'succeeded' AND l.revision <> i.r)::source_word
       FROM unnest(p_items) i
       JOIN live l ON l.id = i.id AND l.executions = i.x AND l.token = i.t JOIN bodies b ON b.id = l.id
-      WHERE i.sr IS NOT NULL AND (i.n = 'succeeded' OR l.revision = i.r));
+      WHERE i.sr IS NOT NULL);
   counted_ := ARRAY(SELECT DISTINCT counted FROM live WHERE counted IS NOT NULL AND state = 'running' AND id IN (
     SELECT unnest(p_ids) UNION SELECT i.id FROM unnest(p_items) i));
-  FOR source_ IN SELECT w.source FROM unnest(words) w UNION SELECT unnest(counted_) ORDER BY 1 LOOP
-    frees := source_ = ANY(counted_);
-    is_changed := false;
+  names := ARRAY(SELECT w.source FROM unnest(words) w UNION SELECT unnest(counted_) ORDER BY 1);
+  FOREACH source_ IN ARRAY names LOOP
     IF EXISTS (SELECT 1 FROM unnest(words) w WHERE w.source = source_ AND w.change IS NOT NULL) THEN
       s := own_source(source_);
-    ELSIF frees THEN
+    ELSIF source_ = ANY(counted_) THEN
       SELECT * INTO s FROM source_states WHERE name = source_ FOR NO KEY UPDATE;
     ELSE
       SELECT * INTO s FROM source_states WHERE name = source_;
     END IF;
-    expected := coalesce(s.revision, 0);
-    is_broken := false;
-    FOR word IN SELECT * FROM unnest(words) w WHERE w.source = source_ ORDER BY w.p LOOP
-      IF is_broken OR word.revision <> expected THEN
-        is_broken := true;
-        differing := differing || word.id;
-      ELSIF NOT word.is_success AND cardinality(refunds_) > 0 AND is_refunded(word.id, refunds_) THEN
-        -- Its decision was made with the charge that is refunded here.
-        differing := differing || word.id;
-      ELSIF word.change IS NOT NULL THEN
-        s := with_change(s, word.change, p_now);
-        expected := expected + 1;
-        is_changed := true;
-        -- Charges of later settlements of this call do not exist yet.
-        refunds_ := refunds_ || ARRAY(SELECT given FROM json_array_elements(word.change -> 'refunds') given WHERE NOT EXISTS (
-          SELECT 1 FROM unnest(p_items) i
-          WHERE i.id = (given ->> 'task')::bigint AND i.x = (given ->> 'execution')::integer AND i.so > word.p));
-      END IF;
-    END LOOP;
-    IF NOT is_broken AND NOT is_changed AND s.tokens IS NOT NULL THEN
+    states := states || s;
+    expected := expected || coalesce(s.revision, 0);
+  END LOOP;
+  is_broken := array_fill(false, ARRAY[cardinality(names)]);
+  is_changed := is_broken;
+  -- In the order of the call: a refund is seen by the later settlements, of whatever source.
+  FOR word IN SELECT * FROM unnest(words) w ORDER BY w.p LOOP
+    n := array_position(names, word.source);
+    IF is_broken[n] OR word.revision <> expected[n] THEN
+      is_broken[n] := true;
+      differing := differing || word.id;
+    ELSIF word.is_outdated OR NOT word.is_success AND cardinality(refunds_) > 0 AND is_refunded(word.id, refunds_) THEN
+      -- Its task was changed since its decision, or is changed here by a refund.
+      differing := differing || word.id;
+    ELSIF word.change IS NOT NULL THEN
+      states[n] := with_change(states[n], word.change, p_now);
+      expected[n] := expected[n] + 1;
+      is_changed[n] := true;
+      -- Charges of later settlements of this call do not exist yet.
+      refunds_ := refunds_ || ARRAY(SELECT given FROM json_array_elements(word.change -> 'refunds') given WHERE NOT EXISTS (
+        SELECT 1 FROM unnest(p_items) i
+        WHERE i.id = (given ->> 'task')::bigint AND i.x = (given ->> 'execution')::integer AND i.so > word.p));
+    END IF;
+  END LOOP;
+  FOR n IN 1..coalesce(cardinality(names), 0) LOOP
+    source_ := names[n];
+    s := states[n];
+    frees := source_ = ANY(counted_);
+    IF NOT is_broken[n] AND NOT is_changed[n] AND s.tokens IS NOT NULL THEN
       -- Successes add to a budget that is not full. If its row is locked by others, this is skipped.
       successes := (SELECT count(*) FROM unnest(words) w WHERE w.source = source_ AND w.is_success);
       IF frees THEN s := with_tokens(s, successes * budget_per_success(), p_now); ELSE PERFORM add_tokens(source_, successes, p_now); END IF;
     END IF;
-    CONTINUE WHEN NOT is_changed AND NOT frees OR s.name IS NULL;
+    CONTINUE WHEN NOT is_changed[n] AND NOT frees OR s.name IS NULL;
     s := closed_if_needed(s, p_now);
     -- The settled tasks still count as running here, so the next claim checks again what may start.
     IF frees AND s.closed_by IS NOT NULL AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now THEN s.opens_at := p_now; END IF;
     PERFORM save_source(s);
     opens := opens OR s.closed_by IS NULL OR s.opens_at <= p_now;
-    shuts := shuts OR is_changed AND (s.shut_until > p_now OR s.is_probing);
+    shuts := shuts OR is_changed[n] AND (s.shut_until > p_now OR s.is_probing);
   END LOOP;
   IF cardinality(refunds_) > 0 THEN refunds := array_to_json(refunds_); END IF;
 END $$;

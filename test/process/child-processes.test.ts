@@ -32,6 +32,7 @@ const TABLE: readonly (readonly [name: string, type: string, how: string, end: o
   ],
   ['sees why a checkpoint is refused', 'child', 'refused checkpoint', succeeds('payload_rejected at $')],
   ['succeeds if its result cannot be kept', 'child', 'refused result', { task: { state: 'succeeded' } }],
+  ['may send messages of its own, which nobody reads', 'child', 'own messages', succeeds('done')],
   ['asks for a wait', 'child', 'later', { task: { state: 'scheduled', attempts: 0, reason: 'mail.not_yet' } }],
   ['fails with a reason', 'child', 'reason', pays('order.closed')],
   ['returns a signal', 'child', 'signal', { task: { state: 'needs_manual' } }],

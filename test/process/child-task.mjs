@@ -22,6 +22,10 @@ const endings = {
     return task.checkpoint;
   },
   'refused checkpoint': (task) => task.saveCheckpoint(1n).catch(({ code, path }) => `${code} at ${path}`),
+  'own messages': () => {
+    for (const message of [null, 'ready', { kind: 'ready' }]) process.send(message);
+    return delay(20, 'done');
+  },
   later: () => {
     throw new RetryLater('5m', 'not yet', { reason: 'mail.not_yet' });
   },

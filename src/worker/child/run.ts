@@ -7,6 +7,7 @@ import { reasonOfExit, reasonOfSignal } from '../../failure/exits.ts';
 import { failedAt } from '../../failure/signals.ts';
 import { decodeJson } from '../../json.ts';
 import { harmless } from '../../log.ts';
+import { isRecord } from '../../options.ts';
 import type { Json } from '../../task.ts';
 import type { RunningTask } from '../define-task.ts';
 import { RefusedResult } from '../result.ts';
@@ -56,7 +57,7 @@ export function runInChild(settings: ChildSettings, type: string, input: Json, t
     send(child, { kind: 'abort', reason: packError(task.signal.reason) });
     const blocked = setTimeout(end, BLOCKED_AFTER);
     child.once('exit', () => clearTimeout(blocked));
-    child.on('message', ({ kind }: ToWorker) => kind === 'aborted' && clearTimeout(blocked));
+    onMessage(child, ({ kind }) => kind === 'aborted' && clearTimeout(blocked));
   };
   const returned = answerOf(child, settings, task).finally(() => task.signal.removeEventListener('abort', abort));
   task.signal.addEventListener('abort', abort);
@@ -85,10 +86,8 @@ function answerOf(child: ChildProcess, settings: ChildSettings, task: RunningTas
   return new Promise((resolve, reject) => {
     // Such as of a closed channel. The end of the process follows.
     child.on('error', () => {});
-    child.on('message', (message: ToWorker) => {
+    onMessage(child, (message) => {
       switch (message.kind) {
-        case 'aborted':
-          return;
         case 'loaded':
           loaded = true;
           return;
@@ -96,7 +95,10 @@ function answerOf(child: ChildProcess, settings: ChildSettings, task: RunningTas
           return harmless(task.log)[message.level](message.fields, message.message);
         case 'call':
           return void callFunction(child, task, message);
-        default:
+        case 'succeeded':
+        case 'result_refused':
+        case 'failed':
+        case 'not_loaded':
           endSoon(child);
           // If it rejects, so does this.
           resolve(outcomeOf(message, settings));
@@ -114,6 +116,13 @@ function answerOf(child: ChildProcess, settings: ChildSettings, task: RunningTas
         failed();
       });
     });
+  });
+}
+
+/** The handler may send messages of its own, of any form: libraries tell a process manager that they are ready. */
+function onMessage(child: ChildProcess, listener: (message: ToWorker) => void): void {
+  child.on('message', (message: unknown) => {
+    if (isRecord(message)) listener(message as unknown as ToWorker);
   });
 }
 

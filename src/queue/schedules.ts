@@ -47,7 +47,7 @@ export interface Schedule {
   readonly timeZone: string;
   readonly missed: Missed;
   readonly overlap: Overlap;
-  /** Its times since it was made, by what happened: beyond 1,000 in a row, `missed` is the least number. */
+  /** Its times since it was made, by what happened: beyond 100 in a row, `missed` is the least number. */
   readonly counts: Pick<Progress, 'enqueued' | 'skipped' | 'missed'>;
   readonly type: string;
   readonly queue: string;

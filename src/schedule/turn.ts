@@ -25,7 +25,7 @@ export interface Progress {
   readonly enqueued: number;
   /** Times that were passed over because the task before had not ended. */
   readonly skipped: number;
-  /** Times that were passed over because no worker was there. Beyond 1,000 in a row this is the least number. */
+  /** Times that were passed over because no worker was there. Beyond 100 in a row this is the least number. */
   readonly missed: number;
   /** It waits for its task before to end (`queue`). */
   readonly waits?: true;
@@ -51,8 +51,11 @@ export interface Answers {
 /** A time that is dealt with this late was not missed. */
 const LATE_MS = 60_000;
 
-/** How many missed times are counted and, with `all`, made up for. */
-const MOST_MISSED = 1_000;
+/** How many missed times are counted one by one. */
+const MOST_COUNTED = 100;
+
+/** How many missed times `all` makes up for. */
+const MOST_MADE_UP = 1_000;
 
 /** How many tasks one turn enqueues. */
 const MOST_AT_ONCE = 100;
@@ -66,7 +69,7 @@ export const NEW_PROGRESS: Progress = { enqueued: 0, skipped: 0, missed: 0 };
 export function nextTurn(times: Times, { missed, overlap }: Answers, progress: Progress, now: number): Turn {
   const { nextAt, waits, ...counts } = progress;
   if (nextAt === undefined) return { ticks: [], progress: counts, lookAt: undefined };
-  const due = dueTimes(times, nextAt, now);
+  const due = dueTimes(times, nextAt, now, missed === 'all' ? MOST_MADE_UP : MOST_COUNTED);
   const newest = due.at(-1);
   if (newest === undefined) return { ticks: [], progress, lookAt: nextAt };
   const wanted = missed === 'all' ? due : missed === 'skip' && !waits && now - newest > LATE_MS ? [] : [newest];
@@ -94,12 +97,12 @@ export function nextTurn(times: Times, { missed, overlap }: Answers, progress: P
   return { ...turn, otherwise: { progress: skipped, lookAt: after } };
 }
 
-/** The times from the first one up to now; of more than a thousand the newest. */
-function dueTimes(times: Times, first: number, now: number): readonly number[] {
+/** The times from the first one up to now; of more than so many the newest. */
+function dueTimes(times: Times, first: number, now: number, most: number): readonly number[] {
   const due: number[] = [];
   let time: number | undefined = first;
   for (; time !== undefined && time <= now; time = times.after(time)) {
-    if (due.length === MOST_MISSED) return times.upTo(now, MOST_MISSED).filter((one) => one >= first);
+    if (due.length === most) return times.upTo(now, most).filter((one) => one >= first);
     due.push(time);
   }
   return due;

@@ -43,13 +43,14 @@ export function parseBatch(batch: unknown, runBatch: unknown, what: string): Bat
 /** Runs one task as a batch of its own. */
 export async function runAlone(batching: Batching, input: unknown, task: RunningTask): Promise<unknown> {
   return new Promise(
-    (resolve, reject) => void runTogether(batching, [{ task: withInput(task, input), resolve, reject }]),
+    (resolve, reject) => void runTogether(batching, [{ task: withInput(task, input), begin() {}, resolve, reject }]),
   );
 }
 
 /** A task that waits for its batch, and how its handler ends. */
 interface Member {
   readonly task: RunningTask;
+  readonly begin: () => void;
   readonly resolve: (returned: unknown) => void;
   readonly reject: (thrown: unknown) => void;
 }
@@ -70,11 +71,13 @@ export class Batches {
     this.#hasFreeSlot = hasFreeSlot;
   }
 
-  /** Resolves with the result of this task, or rejects with its failure, when its batch has ended. */
-  run(batching: Batching, input: unknown, task: RunningTask): Promise<unknown> {
+  /**
+   * Resolves with the result of this task, or rejects with its failure, when its batch has ended. Calls `begin` when its batch begins.
+   */
+  run(batching: Batching, input: unknown, task: RunningTask, begin: () => void): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const gathering = this.#gathering.get(batching) ?? this.#begin(batching);
-      gathering.members.push({ task: withInput(task, input), resolve, reject });
+      gathering.members.push({ task: withInput(task, input), begin, resolve, reject });
       if (gathering.members.length === batching.size) this.#end(batching, gathering);
       else if (batching.wait > 0 && !this.#hasFreeSlot()) this.#endAfterTurn(batching, gathering);
     });
@@ -109,8 +112,9 @@ function withInput(task: RunningTask, input: unknown): RunningTask {
 
 async function runTogether({ run }: Batching, members: readonly Member[]): Promise<void> {
   // A task that was cancelled or lost while it waited must not begin.
-  const begun = members.filter(({ task, reject }) => {
+  const begun = members.filter(({ task, begin, reject }) => {
     if (task.signal.aborted) reject(task.signal.reason);
+    else begin();
     return !task.signal.aborted;
   });
   if (begun.length === 0) return;

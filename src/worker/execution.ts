@@ -78,6 +78,8 @@ export class Execution implements Limited {
   readonly #startedAt: Milliseconds;
   #aborted: AbortCause | undefined;
   #begun = false;
+  /** It waits for other tasks of its batch. */
+  #gathering = false;
   /** Whether its source is asked for its health. */
   #askingHealth = false;
   #ended = false;
@@ -138,8 +140,10 @@ export class Execution implements Limited {
     return timeout === 'none' || this.#aborted ? Number.POSITIVE_INFINITY : this.#lastBeat + timeout;
   }
 
+  /** The wait for other tasks of its batch does not count. */
   overLimit(): void {
-    this.abort('timeout');
+    if (this.#gathering) this.heartbeat();
+    else this.abort('timeout');
   }
 
   /**
@@ -247,11 +251,14 @@ export class Execution implements Limited {
         const input = isThenable(parsed) ? await parsed : parsed;
         // An execution that was aborted before it began must not begin: another worker may have its task by now.
         if (this.#aborted) throw this.#abortReason(this.#aborted);
-        this.#begun = true;
+        if (batching) this.#gathering = true;
+        else this.#begun = true;
         const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
         let returned: unknown = ownedBy(owner, () => {
           if (child) return this.#runInChild(child, payload, task);
-          return batching ? this.#host.batches.run(batching, input, task) : this.#definition.run(input, task);
+          return batching
+            ? this.#host.batches.run(batching, input, task, () => this.#beginBatch())
+            : this.#definition.run(input, task);
         });
         if (isThenable(returned)) returned = await returned;
         if (isSignal(returned)) throw returned;
@@ -263,6 +270,12 @@ export class Execution implements Limited {
     this.#ended = true;
     if (this.#judged) this.#host.onOver(this);
     else this.#judge(judged);
+  }
+
+  #beginBatch(): void {
+    this.#gathering = false;
+    this.#begun = true;
+    this.heartbeat();
   }
 
   #runInChild(child: ChildSettings, payload: Json, task: RunningTask): Promise<unknown> {

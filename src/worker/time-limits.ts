@@ -5,6 +5,7 @@ import type { Milliseconds } from '../duration.ts';
 export interface Limited {
   /** Infinity if there is no limit. It may become later while the timer runs. */
   readonly limitAt: Milliseconds;
+  /** Aborts it, so that it has no limit any more, or gives it a later one. */
   overLimit(): void;
 }
 
@@ -60,7 +61,7 @@ export class TimeLimits {
     let next = Number.POSITIVE_INFINITY;
     for (const one of this.#options.running()) {
       if (one.limitAt <= now) one.overLimit();
-      else next = Math.min(next, one.limitAt);
+      next = Math.min(next, one.limitAt);
     }
     if (Number.isFinite(next)) this.#wait(next);
   }

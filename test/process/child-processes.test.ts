@@ -109,6 +109,14 @@ describe('a child process', () => {
     await holdfast.close();
   });
 
+  test('takes along the programs that its handler started', async () => {
+    const holdfast = await openHoldfast({ store: sqlite(join(folder(), 'tasks.db')), tasks: [child] });
+    const { id } = await holdfast.enqueue(child, { how: 'leave a program' });
+    await holdfast.worker().drain();
+    expect(await isGone((await holdfast.get(id)).result as number)).toBe(true);
+    await holdfast.close();
+  });
+
   test('leaves a signal to its worker, is told of a cancel, and may still succeed', async () => {
     const { holdfast, id, worker, pid } = await working('finish when aborted');
     process.kill(pid, 'SIGTERM');

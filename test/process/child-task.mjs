@@ -1,4 +1,5 @@
 // The module of a type whose handler runs in a child process.
+import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -26,6 +27,8 @@ const endings = {
     for (const message of [null, 'ready', { kind: 'ready' }]) process.send(message);
     return delay(20, 'done');
   },
+  // A program that goes on when the handler has ended.
+  'leave a program': () => spawn('sleep', ['60'], { stdio: 'ignore' }).pid,
   later: () => {
     throw new RetryLater('5m', 'not yet', { reason: 'mail.not_yet' });
   },

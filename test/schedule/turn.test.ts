@@ -79,7 +79,7 @@ test('a minute schedule whose workers were away for ten years answers at once', 
   const minutes = parseCron({ cron: '* * * * *', timeZone: 'Europe/Berlin' });
   const turn = nextTurn(minutes, { missed: 'latest', overlap: 'allow' }, from(-10 * 365 * 24), noon);
   expect(turn.ticks).toEqual([noon]);
-  expect(turn.progress).toMatchObject({ missed: 999, nextAt: noon + 60_000 });
+  expect(turn.progress).toMatchObject({ missed: 99, nextAt: noon + 60_000 });
 });
 
 test('an expression whose last time is over is not looked at again', () => {

@@ -45,6 +45,29 @@ describe('tasks of a type with batches', () => {
     expect(await states(ids)).toEqual([11, 21, 31, 41, 51, 61].map(succeeded));
   });
 
+  test('pay nothing for the wait for their batch, however long it is', async () => {
+    const calls: number[] = [];
+    const patient = defineTask<number>('patient', {
+      batch: { size: 4, wait: '20s' },
+      retry: { maxAttempts: 1, timeout: '5s' },
+      async runBatch(tasks) {
+        calls.push(tasks.length);
+        if (tasks.length === 1) await new Promise((_, reject) => tasks[0]?.signal.addEventListener('abort', reject));
+      },
+    });
+    const kit = await openKit({ tasks: [patient], worker: { concurrency: 10 } });
+    const receipts = await kit.holdfast.enqueueAll(patient, [1, 2]);
+    await kit.advance('21s');
+    expect(calls).toEqual([2]);
+    for (const { id } of receipts) expect(await kit.holdfast.get(id)).toMatchObject(succeeded());
+    // The limit counts from the call of `runBatch`.
+    const { id } = await kit.holdfast.enqueue(patient, 3);
+    await kit.advance('24s');
+    expect((await kit.holdfast.get(id)).state).toBe('running');
+    await kit.advance('2s');
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', reason: 'timeout' });
+  });
+
   test('succeed all if `runBatch` returns nothing', async () => {
     const { kit, enqueue, states } = await stage(() => {});
     const ids = await enqueue(1, 2);

@@ -49,6 +49,7 @@ export function runInChild(settings: ChildSettings, type: string, input: Json, t
   // Without a number it was not started, for example because this process has too many files open.
   if (child.pid === undefined)
     return { returned: once(child, 'error').then(([error]) => Promise.reject(error)), end() {} };
+  child.once('exit', () => endGroup(child));
   const end = () => {
     kill(child, 'SIGTERM');
     endSoon(child);
@@ -187,11 +188,19 @@ function endSoon(child: ChildProcess): void {
   child.once('exit', () => clearTimeout(killer));
 }
 
-/** Programs that the handler started are in the same group. */
-function kill({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined || exitCode !== null || signalCode !== null) return;
+function kill(child: ChildProcess, signal: NodeJS.Signals): void {
+  const { pid, exitCode, signalCode } = child;
+  if (pid !== undefined && exitCode === null && signalCode === null) signalTo(POSIX ? -pid : pid, signal);
+}
+
+/** Programs that the handler started are in the group of its child process, and do not outlive it. */
+function endGroup({ pid }: ChildProcess): void {
+  if (POSIX && pid !== undefined) signalTo(-pid, 'SIGKILL');
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(POSIX ? -pid : pid, signal);
+    process.kill(pid, signal);
   } catch {
     // It has just ended.
   }

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineTask, openHoldfast } from '../../src/index.ts';
 import { refuseOldSqlite } from '../../src/store/sqlite/driver.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import { openTestHoldfast } from '../../src/testing/index.ts';
 
 let folder: string;
 
@@ -86,24 +87,29 @@ test('stores once what equal failures have in common', async () => {
       if (task.attempt < 20) throw new Error(`answer ${task.attempt} was wrong`);
     },
   });
-  const holdfast = await openHoldfast({ store: sqlite(path), tasks: [work] });
+  const { holdfast, advance, close } = await openTestHoldfast({ store: sqlite(path), tasks: [work] });
   for (let i = 0; i < 3; i += 1) await holdfast.enqueue(work, null);
-  await holdfast.worker().drain();
+  await advance('1s');
   const db = new Database(path, { readonly: true });
 
-  const { bytes } = db
+  // Only the first task that failed so has the whole text.
+  const whole = db
     .prepare(
-      "SELECT avg(length(failure) + length(because)) AS bytes FROM hf_executions WHERE outcome = 'failure' AND task = 3",
+      `SELECT sum(length(because) > 50) FROM hf_executions WHERE outcome = 'failure' AND next = 'scheduled'
+       GROUP BY execution ORDER BY execution`,
     )
-    .get() as { bytes: number };
-  expect(bytes).toBeLessThan(50);
+    .pluck()
+    .all();
+  expect(whole).toEqual(Array(19).fill(1));
+  const failures = db.prepare('SELECT sum(length(failure) > 50) FROM hf_executions').pluck().get();
+  expect(failures).toBe(1);
   const [first] = await holdfast.history(3);
   expect(first).toMatchObject({
     failure: { message: 'answer 1 was wrong' },
     because: { text: expect.stringContaining('attempt 1 of 20') },
   });
   db.close();
-  await holdfast.close();
+  await close();
 });
 
 test('finds nothing to change in a file that is up to date', async () => {

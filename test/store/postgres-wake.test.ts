@@ -156,10 +156,10 @@ test('with listen: false hears nothing, and makes no connection for it', async (
   expect(hints).toBe(1);
 });
 
-test('tells others at most once in 100 ms, whatever is enqueued beside tasks that wait, and always after the last', async () => {
+test('tells others at most once in 100 ms, whatever is enqueued beside tasks that have waited for 10 s, and always after the last', async () => {
   const [store, other] = [await open(), await open()];
   await ears(other).next();
-  await enqueue(store);
+  await store.tasks.enqueue([newTask({ submittedAt: Date.now() - 60_000 })]);
   const [row] = await ask(database.directUrl, `SELECT query ${LISTENERS}`);
   const observer = new pg.Client({ connectionString: database.directUrl });
   await observer.connect();

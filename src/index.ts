@@ -1,3 +1,4 @@
+import './supported-node.ts';
 export type { Clock } from './clock.ts';
 export type { DurationInput, Milliseconds } from './duration.ts';
 export {

@@ -125,7 +125,7 @@ export const ERRORS = {
   store_unsupported: {
     title: 'Store cannot work here',
     cause:
-      'This database, driver or file system lacks something: an old version, a network drive, a missing table, a call that the store does not have.',
+      'This database, driver or file system lacks something: an old version, also of Node, a network drive, a missing table, a call that the store does not have.',
     next: 'The message says what is missing. On PostgreSQL, `holdfast db migrate` makes the tables.',
   },
   store_unavailable: {

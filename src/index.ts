@@ -1,4 +1,3 @@
-import './supported-node.ts';
 export type { Clock } from './clock.ts';
 export type { DurationInput, Milliseconds } from './duration.ts';
 export {

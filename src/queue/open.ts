@@ -1,8 +1,9 @@
 import { systemClock } from '../clock.ts';
-import { InvalidInputError } from '../errors.ts';
+import { InvalidInputError, StoreError } from '../errors.ts';
 import { DEFAULT_SIZE_LIMIT } from '../json.ts';
 import { LIMIT_OPTIONS, type LimitOptions, limitsGiven, parseLimits } from '../limits.ts';
 import { type Logger, silent } from '../log.ts';
+import { nodeProblem } from '../node-version.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
@@ -57,6 +58,8 @@ export function openHoldfast(options: HoldfastOptions): Promise<Holdfast> {
 
 /** `openHoldfast` with another clock and other random numbers, for the testing kit. */
 export async function openWith(options: HoldfastOptions, world: World): Promise<Holdfast> {
+  const tooOld = nodeProblem();
+  if (tooOld !== undefined) throw new StoreError('store_unsupported', tooOld);
   if (typeof options === 'string') {
     throw new InvalidInputError("openHoldfast takes options, such as openHoldfast({ store: sqlite('tasks.db') }).");
   }

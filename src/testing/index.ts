@@ -1,4 +1,3 @@
-import '../supported-node.ts';
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type DurationInput, duration, LONGEST, type Milliseconds, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';

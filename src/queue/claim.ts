@@ -39,11 +39,11 @@ export interface ClaimOptions {
 }
 
 /**
- * The result of a renewal. `cancel_requested`: somebody cancelled the task. Stop; then `release()` or `fail()` ends it as
+ * The result of a renewal. `valid`: the lease was renewed. `cancel_requested`: somebody cancelled the task. Stop; then `release()` or `fail()` ends it as
  * cancelled, and `complete()` still counts. `lost`: another process may have the task already. Stop; nothing that this claim
  * reports changes the task, except a `complete()` while the task was not started again.
  */
-export type ClaimStatus = 'held' | 'cancel_requested' | 'lost';
+export type ClaimStatus = 'valid' | 'cancel_requested' | 'lost';
 
 /** The result of settling a claim: the state of the task, what was decided and why. */
 export type SettledClaim = Extract<Finished, { kind: 'settled' }>;
@@ -222,10 +222,10 @@ export class ManualClaim implements AsyncDisposable {
   async renew(): Promise<ClaimStatus> {
     if (this.#lost || this.#finished?.kind === 'stale') return 'lost';
     // The settlement is being written. Its own answer says whether it came in time.
-    if (this.#settling) return 'held';
+    if (this.#settling) return 'valid';
     if (this.#finished || this.#closed) throw this.#refusal('renew');
     const status = await this.#holder.renew(this.#claimed.lease);
-    if (this.#settling || this.#finished) return 'held';
+    if (this.#settling || this.#finished) return 'valid';
     this.#lost = status === 'lost';
     if (this.#lost) this.#holder.letGo(this, false);
     else this.#renewedAt = this.#holder.clock.monotonic();

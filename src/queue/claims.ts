@@ -289,7 +289,7 @@ export class Claims {
     const { known, lost, cancelled } = await this.#asking.ask((tasks) => tasks.renew(worker, [lease]));
     if (!known) row.membership.forget(worker);
     if (!known || lost.length > 0) return 'lost';
-    return cancelled.length > 0 ? 'cancel_requested' : 'held';
+    return cancelled.length > 0 ? 'cancel_requested' : 'valid';
   }
 
   /** A free row for claims like this one, or a new one. Rows that were not used for the length of their lease are removed. */

@@ -592,7 +592,7 @@ export interface TaskRecord {
   readonly dueAt?: number;
   readonly deadline?: number;
   readonly endedAt?: number;
-  /** How often its handler was started, over all rounds. */
+  /** How often a worker claimed it, over all rounds. Mostly that is one call of its handler. */
   readonly executions: number;
   readonly charged: readonly ChargedCount[];
   readonly deferrals: number;

@@ -359,7 +359,7 @@ describe('a renewal', () => {
     const claim = await claimed(kit);
     for (let minutes = 0; minutes < 10; minutes++) {
       await kit.advance('20s');
-      expect(await claim.renew()).toBe('held');
+      expect(await claim.renew()).toBe('valid');
     }
     expect(await stateOf(kit, id)).toBe('running');
 
@@ -376,7 +376,7 @@ describe('a renewal', () => {
     const claim = await claimed(kit);
     kit.clock.moveTo(kit.clock.now() + 3_600_000);
 
-    expect(await claim.renew()).toBe('held');
+    expect(await claim.renew()).toBe('valid');
     await kit.advance('20s');
 
     expect(await stateOf(kit, id)).toBe('running');
@@ -390,7 +390,7 @@ describe('a renewal', () => {
     const forgotten = await claimed(kit);
     for (let beat = 0; beat < 6; beat++) {
       await kit.advance('10s');
-      expect(await kept.renew()).toBe('held');
+      expect(await kept.renew()).toBe('valid');
     }
     expect(await stateOf(kit, kept.id)).toBe('running');
     expect(await stateOf(kit, forgotten.id)).toBe('ready');
@@ -406,7 +406,7 @@ describe('a renewal', () => {
     };
     for (const [how, end] of Object.entries(ends)) {
       const claim = await claimed(kit);
-      expect(await claim.renew()).toBe('held');
+      expect(await claim.renew()).toBe('valid');
       await kit.holdfast.cancel(claim.id);
       expect(await claim.renew()).toBe('cancel_requested');
       expect((await end(claim)).state).toBe(how === 'completed' ? 'succeeded' : 'cancelled');
@@ -431,7 +431,7 @@ describe('a renewal', () => {
     await kit.holdfast.enqueue('work', null);
     const claim = await claimed(kit);
     const answers = await Promise.all([claim.renew(), claim.complete(), claim.renew()]);
-    expect(answers).toMatchObject(['held', { state: 'succeeded' }, 'held']);
+    expect(answers).toMatchObject(['valid', { state: 'succeeded' }, 'valid']);
   });
 });
 
@@ -746,7 +746,7 @@ describe('while the store refuses', () => {
     expect(refusal).toMatchObject({ code: 'state_conflict', state: 'running' });
     expect(refusal.message).toMatch(/complete\(\) of the claim .* could not be written.*Call complete\(\) again/);
     await claim[Symbol.asyncDispose]();
-    expect(await claim.renew()).toBe('held');
+    expect(await claim.renew()).toBe('valid');
     await relent();
 
     expect(await claim.complete('done')).toMatchObject({ state: 'succeeded' });

@@ -11,7 +11,7 @@ RETURNS double precision LANGUAGE sql VOLATILE AS $$
     WHEN 'lifo' THEN coalesce(ran_at, -submitted_at)::double precision
     WHEN 'priority' THEN -priority * 1099511627776::double precision
       + least(greatest(submitted_at - 1577836800000, ran_at + 0.5::double precision - 1577836800000, 0), 1099511627775)
-    ELSE last_key - ln(1 - random()) / greatest(1, priority)
+    WHEN 'weighted_random' THEN last_key - ln(1 - random()) / greatest(1, priority)
   END $$;
 
 -- How many times in a row a task was lost. An earlier version stored only whether it was.

@@ -176,7 +176,7 @@ export class UniqueConflictError extends HoldfastError {
     super(
       'unique_conflict',
       `Task #${task} of the type '${type}' has the unique key '${key}', so nothing was enqueued. ` +
-        "Wait for it or cancel it, or use onConflict 'ignore' or 'replace'.",
+        "Enqueue it again when the key is free, or use onConflict 'ignore' or 'replace'.",
     );
     this.task = task;
     this.type = type;

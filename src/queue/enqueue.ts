@@ -64,6 +64,11 @@ export interface UniqueOptions {
    */
   readonly while?: UniqueScope;
   /**
+   * The task has its key for at least this long after its enqueue, also when it has ended or started before. Default: only as long
+   * as `while` says.
+   */
+  readonly for?: DurationInput;
+  /**
    * What happens to a new task if another task has its key. `ignore` (default): the new task is not recorded, and the receipt
    * names the other one with `created: false`. `replace`: if the other task waits, it is cancelled and the new task is recorded
    * with its own input, options and counts; it is held if the other one was. If the other task runs or needs a person, this is
@@ -259,11 +264,14 @@ function uniqueOf(unique: UniqueOptions): NonNullable<NewTask['unique']> {
   if (typeof unique === 'string') {
     throw new InvalidInputError(`unique takes an object of options. Write unique: { key: ${show(unique)} }.`);
   }
-  refuseUnknown(unique, ['key', 'while', 'onConflict'], 'unique');
+  refuseUnknown(unique, ['key', 'while', 'for', 'onConflict'], 'unique');
+  const forMs = unique.for === undefined ? undefined : duration(unique.for, 'unique.for');
+  if (forMs === 0) throw new InvalidInputError('unique.for must be longer than 0.');
   return {
     key: name(unique.key, 'unique.key'),
     while: oneOf(unique.while ?? 'unfinished', UNIQUE_SCOPES, 'unique.while'),
     onConflict: oneOf(unique.onConflict ?? 'ignore', UNIQUE_CONFLICTS, 'unique.onConflict'),
+    ...(forMs !== undefined && { for: forMs }),
   };
 }
 

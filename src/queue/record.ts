@@ -51,18 +51,7 @@ export class Recorder {
   async enqueue(task: unknown, input: unknown, options: EnqueueOptions): Promise<Receipt> {
     const made = this.#makerFor(task, 'enqueue')(options)(input);
     const [receipt] = await this.#enqueueAll(made instanceof Promise ? made.then((one) => [one]) : [made]);
-    return receipt?.created ? receipt : this.#withState(receipt as Receipt);
-  }
-
-  /** The receipt of an existing task, with its state. The task is enqueued already, so this does not fail. */
-  async #withState(receipt: Receipt): Promise<Receipt> {
-    try {
-      const state = (await this.#store.records.find(receipt.id))?.state;
-      return state === undefined ? receipt : { ...receipt, state };
-    } catch (error) {
-      if (error instanceof StoreError) return receipt;
-      throw error;
-    }
+    return receipt as Receipt;
   }
 
   /** A task as `enqueue` would record it. */

@@ -12,7 +12,7 @@ export interface NewTask {
   /** Absent if the process that enqueues has no definition of the type: then the worker's definition says it. */
   readonly idempotent?: boolean;
   readonly key?: string;
-  readonly unique?: Unique & { readonly onConflict: UniqueConflict };
+  readonly unique?: NewUnique;
   /** This task's own options, as `ownText` of the worker writes them. */
   readonly policy?: string;
   /** Due this long after the store's now; 0 is at once. */
@@ -30,13 +30,19 @@ export interface Unique {
   readonly while: UniqueScope;
 }
 
+export interface NewUnique extends Unique {
+  readonly onConflict: UniqueConflict;
+  /** The task has its key for at least this long after its enqueue, also when it has ended or started. */
+  readonly for?: Milliseconds;
+}
+
 export interface Receipt {
   readonly id: number;
   /** False if a task with this key or unique key existed before. Then the id is that of the existing task. */
   readonly created: boolean;
   /** The task with the same unique key that waited, and was cancelled in favour of this one. */
   readonly replaced?: number;
-  /** The state of the existing task just after the call. Only `enqueue` looks it up. */
+  /** The state of the existing task just after the call. An import does not look it up. */
   readonly state?: TaskState;
 }
 

@@ -58,14 +58,16 @@ export class Model {
       receipts.push(receipt);
     }
     this.#seeReady();
-    return receipts;
+    return receipts.map((receipt) =>
+      receipt.created ? receipt : { ...receipt, state: (this.task(receipt.id) as ModelTask).state },
+    );
   }
 
   #enqueueOne(given: NewTask, id: number, now: number): Receipt | undefined {
     const { key, type, unique } = given;
     const known = this.tasks.find((task) => key !== undefined && task.given.key === key && task.given.type === type);
     if (known) return { id: known.id, created: false };
-    const occupant = this.#occupantOf(given);
+    const occupant = this.#occupantOf(given, now);
     if (!occupant) {
       this.#record(given, id, now);
       return { id, created: true };
@@ -76,6 +78,7 @@ export class Model {
     }
     const { state } = occupant;
     this.#supersede(occupant, now);
+    delete occupant.hasKeyUntil;
     occupant.acts += 1;
     const task = this.#record(given, id, now);
     if (state === 'held') {
@@ -90,6 +93,7 @@ export class Model {
     const submittedAt = given.submittedAt ?? now;
     const state = dueAt > now ? 'scheduled' : 'ready';
     const task: ModelTask = { ...newRound(0), ...noHistory(), id, given, createdAt: now, submittedAt, dueAt, state };
+    if (given.unique?.for !== undefined) task.hasKeyUntil = now + given.unique.for;
     this.tasks.push(task);
     return task;
   }
@@ -97,17 +101,17 @@ export class Model {
   // ── Unique keys ──
 
   /** The task that has the unique key of this one. */
-  #occupantOf({ type, unique }: NewTask, but?: number): ModelTask | undefined {
-    return this.tasks.find(({ id, given, state }) => {
+  #occupantOf({ type, unique }: NewTask, now: number, but?: number): ModelTask | undefined {
+    return this.tasks.find(({ id, given, state, hasKeyUntil = now }) => {
       if (id === but || !unique || given.type !== type || given.unique?.key !== unique.key) return false;
-      return SCOPES[given.unique.while].includes(state);
+      return SCOPES[given.unique.while].includes(state) || hasKeyUntil > now;
     });
   }
 
   /** The task in whose favour this one may not come to that state. */
-  barrierOf({ id, given }: ModelTask, to: TaskState): number | undefined {
+  barrierOf({ id, given }: ModelTask, to: TaskState, now: number): number | undefined {
     if (!given.unique || !SCOPES[given.unique.while].includes(to)) return undefined;
-    return this.#occupantOf(given, id)?.id;
+    return this.#occupantOf(given, now, id)?.id;
   }
 
   #supersede(task: ModelTask, now: number): void {
@@ -402,7 +406,7 @@ export class Model {
     if (decision.next === 'succeeded') task.result = result;
     else task.reason = decision.reason;
     delete task.lease;
-    if (this.barrierOf(task, task.state) !== undefined) this.#supersede(task, now);
+    if (this.barrierOf(task, task.state, now) !== undefined) this.#supersede(task, now);
     if (hasEnded(task.state)) task.endedAt = now;
     if (decision.next !== 'succeeded') task.eventful += 1;
     task.settledBy = lease.token;
@@ -643,6 +647,8 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
   state: TaskState;
   dueAt: number;
   endedAt?: number;
+  /** Until when it has its unique key whatever its state is. */
+  hasKeyUntil?: number;
   reason?: string;
   result?: string | undefined;
   checkpoint?: string;

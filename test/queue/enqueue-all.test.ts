@@ -49,7 +49,7 @@ describe('enqueueAll', () => {
     expect(receipts[2]?.id).toBe(receipts[0]?.id);
     expect(await holdfast.get('bob')).toMatchObject({ input: { id: 'bob' }, priority: 1 });
     expect(await holdfast.enqueueAll(work, users, ({ id }) => ({ key: id }))).toEqual(
-      receipts.map(({ id }) => ({ id, created: false })),
+      receipts.map(({ id }) => ({ id, created: false, state: 'ready' })),
     );
   });
 

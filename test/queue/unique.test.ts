@@ -88,7 +88,11 @@ describe('unique refuses', () => {
     for (const [, key] of nonsense(['a text'])) expect((await attempt({ key })).message).toMatch(/unique\.key must be/);
     expect((await attempt({ key: 'k', while: 'running' })).message).toMatch(/unique\.while must be one of unfinished/);
     expect((await attempt({ key: 'k', onConflict: 'skip' })).message).toMatch(/one of ignore, replace, reject/);
-    expect((await attempt({ key: 'k', for: '1h' })).message).toMatch(/unique has no option 'for'/);
+    expect((await attempt({ key: 'k', until: '1h' })).message).toMatch(/unique has no option 'until'/);
+    for (const [, value] of nonsense()) {
+      expect((await attempt({ key: 'k', for: value })).message).toMatch(/unique\.for (must|needs)/);
+    }
+    expect((await attempt({ key: 'k', for: '0s' })).message).toMatch(/unique\.for must be longer than 0/);
   });
 
   test('one key for all inputs', async () => {

@@ -59,12 +59,12 @@ async function goesOn(opener: StoreOpener, world: World, wait: () => Promise<voi
   for (const id of [2, 4, 5, 8]) await act(id, { verb: 'retry' });
   await store.sources.release('imap:shut');
   await store.sources.resume('slow');
-  expect(await store.tasks.enqueue([newTask({ key: 'invoice-1' }), newTask({ key: 'invoice-2' })])).toEqual([
+  expect(await store.tasks.enqueue([newTask({ key: 'invoice-1' }), newTask({ key: 'invoice-2' })])).toMatchObject([
     { id: 1, created: false },
     { id: 6, created: false },
   ]);
   const unique = { key: 'u1', while: 'unfinished', onConflict: 'ignore' } as const;
-  expect(await store.tasks.enqueue([newTask({ unique })])).toEqual([{ id: 3, created: false }]);
+  expect(await store.tasks.enqueue([newTask({ unique })])).toMatchObject([{ id: 3, created: false }]);
   const [added] = await store.tasks.enqueue([newTask({ key: 'new' })]);
   const rest = [2, 3, 4, 5, 7, 8, 9, 10, added?.id as number];
   await settleAll(store, await claimAll(store, worker), rest);

@@ -264,7 +264,7 @@ describe('a pool of the caller', () => {
     });
     expect(await tasks.enqueue([newTask({ key: 'k', delay: 60_000 }), newTask({ key: 'k' })])).toEqual([
       { id: id + 1, created: true },
-      { id: id + 1, created: false },
+      { id: id + 1, created: false, state: 'scheduled' },
     ]);
     expect(await tasks.move([id + 1], { verb: 'hold', actor: 'maria' })).toEqual([
       { id: id + 1, moved: true, from: 'scheduled', to: 'held' },

@@ -100,7 +100,7 @@ describe.each<Loss>(['answer', 'statement'])('where the %s is lost', (loss) => {
     );
     expect(first).toEqual({ id: expect.any(Number), created: true });
     expect(await losing('.enqueue_tasks(', () => tasks.enqueue([newTask({ key: 'k' })]))).toEqual([
-      { id: first?.id, created: false },
+      { id: first?.id, created: false, state: 'ready' },
     ]);
     const [second] = await losing('.enqueue_tasks(', () => tasks.enqueue([newTask({ unique: unique('replace') })]));
     expect(second).toMatchObject({ created: true, replaced: first?.id });

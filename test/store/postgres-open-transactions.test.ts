@@ -180,7 +180,7 @@ test('a transaction that would replace a task that runs does not keep its worker
   await store.tasks.enqueue([newTask({ unique: unfinished })]);
   const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
   const task = await claimOne(store, worker);
-  expect(await within(mine, newTask({ unique: unfinished }))).toEqual([{ id: task.lease.task, created: false }]);
+  expect(await within(mine, newTask({ unique: unfinished }))).toMatchObject([{ id: task.lease.task, created: false }]);
   expect(await store.tasks.settle([settlement(task, retryIn(60_000))])).toMatchObject([{ state: 'scheduled' }]);
 });
 

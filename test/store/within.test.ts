@@ -134,9 +134,9 @@ describe('in a transaction of the caller', () => {
 
     const id = answers[1]?.id as number;
     expect(answers).toEqual([
-      { id: first.id, created: false },
+      { id: first.id, created: false, state: 'ready' },
       { id, created: true, replaced: waiting.id },
-      { id, created: false },
+      { id, created: false, state: 'ready' },
     ]);
     expect(await holdfast.enqueue(mail, { to: 'f' }, { unique: { key: 'u' } })).toEqual({
       id,
@@ -154,7 +154,7 @@ describe('in a transaction of the caller', () => {
       created: true,
       replaced: id,
     });
-    expect(holdfast.within(db).enqueue(mail, { to: 'a' }, { key: 'k' })).toEqual({ id, created: false });
+    expect(holdfast.within(db).enqueue(mail, { to: 'a' }, { key: 'k' })).toMatchObject({ id, created: false });
   });
 });
 

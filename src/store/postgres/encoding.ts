@@ -60,6 +60,7 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
       uk: unique?.key,
       uw: unique?.while,
       uc: unique?.onConflict,
+      uf: unique?.for,
     };
   });
   const kinds = [...new Set(groups.map((group) => JSON.stringify(group.slice(0, 4))))];

@@ -7,6 +7,7 @@ import { quoted } from './writer.ts';
 /** The files of functions. Each comes after the files whose functions it needs. */
 const FILES = [
   'floors',
+  'unique-keys',
   'allowances',
   'openings',
   'claim',

@@ -118,7 +118,7 @@ interface RenewAnswer {
   readonly workers: string;
 }
 
-type ReceiptRow = [id: number, created: boolean, replaced?: number];
+export type ReceiptRow = [id: number, created: boolean, replaced?: number | null, state?: TaskState | null];
 
 export interface EnqueueAnswer {
   readonly receipts: readonly ReceiptRow[];
@@ -584,8 +584,8 @@ function refuseTooLarge(tasks: readonly NewTask[]): void {
   );
 }
 
-export function receipt([id, created, replaced]: ReceiptRow): Receipt {
-  return replaced === undefined ? { id, created } : { id, created, replaced };
+export function receipt([id, created, replaced, state]: ReceiptRow): Receipt {
+  return { id, created, ...(replaced && { replaced }), ...(state && { state }) };
 }
 
 /** What an enqueue with `reject` meets. */

@@ -49,8 +49,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
       UNION ALL SELECT id, class, unique_key, unique_while, state FROM $.ended),
     entitled AS (SELECT c.type, t.key, t.id FROM tasks t JOIN $.classes c ON c.id = t.class WHERE t.key IS NOT NULL
       AND (t.state IN ('scheduled', 'ready', 'held') OR t.scope = 'unfinished' AND t.state IN ('running', 'needs_manual')))
-    SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM $.uniques) a
-    UNION ALL SELECT task FROM (SELECT type, key, task FROM $.uniques EXCEPT SELECT * FROM entitled) b`,
+    SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM $.uniques WHERE NOT released) a
+    UNION ALL SELECT task FROM (SELECT type, key, task FROM $.uniques WHERE NOT released EXCEPT SELECT * FROM entitled) b`,
 };
 
 /** Every broken invariant, as a sentence that names a task; none in a sound store. */

@@ -4,6 +4,7 @@ import type { Enqueuer, Receipt } from '../store.ts';
 import type { Database } from './database.ts';
 import { enqueued } from './encoding.ts';
 import { codeOf, storeError } from './failures.ts';
+import { type ReceiptRow, receipt } from './tasks.ts';
 
 /** Runs a statement with one parameter on somebody's handle. */
 type Run = (text: string, parameter: string) => Promise<unknown>;
@@ -51,7 +52,7 @@ interface WithinAnswer {
   /** The handle is connected to another database. */
   readonly elsewhere?: true;
   readonly conflict?: { readonly occupant: number; readonly type: string; readonly key: string };
-  readonly receipts?: readonly [id: number, created: boolean, replaced?: number][];
+  readonly receipts?: readonly ReceiptRow[];
 }
 
 /** More kinds of tasks than anybody has; beyond that they are made known anew. */
@@ -105,9 +106,7 @@ export class Within {
       );
     }
     if (conflict) throw new UniqueConflictError(conflict.occupant, conflict.type, conflict.key);
-    return receipts.map(([id, created, replaced]) =>
-      replaced === undefined ? { id, created } : { id, created, replaced },
-    );
+    return receipts.map(receipt);
   }
 }
 

@@ -348,7 +348,7 @@ export class Claiming {
       if (row.deadline !== null) this.#places.dropDeadline(row.deadline, id);
       if (execution === 1 && row.deadline === null && row.unique_while === null) fresh.push(id);
       else {
-        this.#uniques.follow(id, row.unique_while, 'ready', 'running');
+        this.#uniques.follow(id, row.unique_while, 'ready', 'running', now);
         others.push(id, request.worker, execution, token, now, row.deadline, row.unique_while);
       }
       if (execution > 1) this.#leaseCache.add(placeOf(row, remembered), token, remembered);
@@ -511,7 +511,7 @@ export class Claiming {
     return expired.map((found) => {
       const { id } = found.row;
       mustBeLegal(found.state, 'running');
-      this.#uniques.follow(id, found.row.unique_while, found.state, 'running');
+      this.#uniques.follow(id, found.row.unique_while, found.state, 'running', now);
       this.#places.leave(found);
       this.#sql.run(
         `INSERT INTO hf_running (id, worker, execution, token, started_at, deadline, unique_while, why)

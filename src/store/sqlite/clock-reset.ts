@@ -29,6 +29,10 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   sql.run('UPDATE hf_facts SET run_at = run_at - :ahead WHERE task IN (SELECT value FROM json_each(:retries))', these);
   // This comes before the change of the times that show which rows were written ahead.
   bringSourcesBack(sql, values);
+  sql.run(
+    'UPDATE hf_unique SET until = until - :ahead WHERE until > :now AND task IN (SELECT id FROM hf_tasks WHERE created_at > :now)',
+    values,
+  );
   for (const [table, column] of COUNTED_FROM) {
     sql.run(`UPDATE ${table} SET ${column} = ${column} - :ahead WHERE ${column} > :now`, values);
   }

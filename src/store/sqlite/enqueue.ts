@@ -1,5 +1,5 @@
 import { UniqueConflictError } from '../../errors.ts';
-import { occupies } from '../../task.ts';
+import { occupies, type TaskState } from '../../task.ts';
 import type { NewTask, Receipt } from '../store.ts';
 import { holding, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -29,9 +29,20 @@ export class Enqueuing {
     this.#uniques = uniques;
   }
 
+  /** Records tasks. The receipts of existing tasks say in which state these are now. */
   enqueue(tasks: readonly NewTask[], now: number): readonly Receipt[] {
+    const receipts = this.record(tasks, now);
+    const existing = receipts.flatMap(({ id, created }) => (created ? [] : [id]));
+    if (existing.length === 0) return receipts;
+    const states = this.#places.statesOf(existing);
+    return receipts.map((receipt) =>
+      receipt.created ? receipt : { ...receipt, state: states.get(receipt.id) as TaskState },
+    );
+  }
+
+  record(tasks: readonly NewTask[], now: number): readonly Receipt[] {
     const known = this.#knownKeys(tasks);
-    const occupants = this.#uniques.occupants(tasks);
+    const occupants = this.#uniques.occupants(tasks, now);
     const added: Added[] = [];
     let next = this.#lastId() + 1;
     const receipts = tasks.map((task): Receipt => {
@@ -68,7 +79,7 @@ export class Enqueuing {
     const { state, row, facts } = found;
     if (!occupies('waiting', state)) return undefined;
     mustBeLegal(state, 'cancelled');
-    this.#uniques.follow(occupant, row.unique_while, state, 'cancelled');
+    this.#uniques.follow(occupant, row.unique_while, state, 'cancelled', now);
     this.#places.leave(found);
     this.#sql.run(
       `INSERT INTO hf_resting (id, state, since, executions, reason) VALUES (:occupant, 'cancelled', :now, :executions, :reason)
@@ -106,7 +117,7 @@ export class Enqueuing {
       row.push(id, group, source, priority, submittedAt, now, runAt, deadline, idempotent, key, policy, task.payload);
       if (unique) {
         uniqueRows.push(unique.key, unique.while);
-        uniques.push(type, unique.key, id);
+        uniques.push(type, unique.key, id, unique.for === undefined ? null : now + unique.for);
       }
       if (key !== undefined) keys.push(type, key, id);
       const place = { id, class: group, source, priority, submittedAt, ...NO_PAST };

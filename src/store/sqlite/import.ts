@@ -27,7 +27,7 @@ export class Importing {
   }
 
   import(tasks: readonly ImportedTask[], now: number): readonly Receipt[] {
-    const receipts = this.#enqueuing.enqueue(tasks, now);
+    const receipts = this.#enqueuing.record(tasks, now);
     const arrivals = tasks.flatMap((task, i): Arrival[] => {
       const { id, created } = receipts[i] as Receipt;
       return created ? [{ id, task }] : [];

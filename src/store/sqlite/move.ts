@@ -30,7 +30,7 @@ export class Moving {
       ...(move.verb === 'resolve' && { as: move.as }),
     });
     if (to === undefined) return { id, moved: false, from, why: 'conflict' };
-    const occupiedBy = this.#uniques.follow(id, found.row.unique_while, from, to);
+    const occupiedBy = this.#uniques.follow(id, found.row.unique_while, from, to, now);
     if (occupiedBy !== undefined) return { id, moved: false, from, why: 'conflict', occupiedBy };
     this.#places.leave(found);
     if (isWaiting(to)) this.#wait(found, move, now);

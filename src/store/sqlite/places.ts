@@ -93,6 +93,18 @@ export class Places {
     return { row, facts, state: scheduled ? 'scheduled' : 'ready' };
   }
 
+  /** The states of tasks that exist. */
+  statesOf(ids: readonly number[]): ReadonlyMap<number, TaskState> {
+    const rows = this.#sql.rows<[id: number, state: TaskState]>(
+      `SELECT t.id, coalesce(e.state, iif(r.id IS NOT NULL, 'running', iif(s.id IS NOT NULL, 'scheduled', 'ready')))
+       FROM json_each(?) j JOIN hf_tasks t ON t.id = j.value LEFT JOIN hf_resting e ON e.id = t.id
+       LEFT JOIN hf_running r ON r.id = t.id LEFT JOIN hf_facts f ON f.task = t.id
+       LEFT JOIN hf_scheduled s ON s.run_at = coalesce(f.run_at, t.run_at) AND s.id = t.id`,
+      JSON.stringify(ids),
+    );
+    return new Map(rows);
+  }
+
   /** Changes the facts of a task. A ready task moves to the lane that fits them. */
   remember(id: number, facts: FactsRow): void {
     const found = this.find(id);

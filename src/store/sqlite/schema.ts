@@ -466,6 +466,12 @@ ALTER TABLE hf_executions ADD COLUMN because_text INTEGER;
 /** The versions of the policies that a worker published, as JSON. */
 const WORKER_POLICIES = 'ALTER TABLE hf_workers ADD COLUMN policies TEXT;';
 
+/** Keys that a task has for a time. `released`: its state does not need the key any more, which is free at `until`. */
+const UNIQUE_UNTIL = `
+ALTER TABLE hf_unique ADD COLUMN until INTEGER;
+ALTER TABLE hf_unique ADD COLUMN released INTEGER NOT NULL DEFAULT 0;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -521,6 +527,7 @@ const STEPS: readonly string[] = [
   SHARED_TEXTS,
   SCHEDULES,
   WORKER_POLICIES,
+  UNIQUE_UNTIL,
 ];
 
 export const SCHEMA = STEPS.length;

@@ -271,7 +271,7 @@ export class Settling {
       batch.remembered.push([lease.task, after]);
     }
     const next = decision.next === 'scheduled' && decision.after === 0 ? 'ready' : decision.next;
-    const occupiedBy = this.#uniques.follow(lease.task, running.unique_while, 'running', next);
+    const occupiedBy = this.#uniques.follow(lease.task, running.unique_while, 'running', next, batch.now);
     if (occupiedBy !== undefined) return this.#supersede(running, occupiedBy, batch);
     if (decision.next === 'scheduled') {
       const place = batch.places.get(lease.task) as Writable<Place>;
@@ -344,7 +344,7 @@ export class Settling {
     const { found, worker } = open;
     const { task: id, execution, token } = lease;
     mustBeLegal(found.state, 'succeeded');
-    this.#uniques.follow(id, found.row.unique_while, found.state, 'succeeded');
+    this.#uniques.follow(id, found.row.unique_while, found.state, 'succeeded', batch.now);
     this.#places.leave(found);
     this.#sql.run('DELETE FROM hf_resting WHERE id = ?', id);
     // If another worker is recovering the task, it loses its lease with this.

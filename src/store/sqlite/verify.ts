@@ -58,8 +58,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     entitled AS (
       SELECT type, key, id FROM unique_tasks
       WHERE coalesce(state, 'held') = 'held' AND running IS NULL OR scope = 'unfinished' AND (running IS NOT NULL OR state = 'needs_manual'))
-    SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM hf_unique)
-    UNION ALL SELECT task FROM (SELECT type, key, task FROM hf_unique EXCEPT SELECT * FROM entitled)`,
+    SELECT id FROM (SELECT * FROM entitled EXCEPT SELECT type, key, task FROM hf_unique WHERE NOT released)
+    UNION ALL SELECT task FROM (SELECT type, key, task FROM hf_unique WHERE NOT released EXCEPT SELECT * FROM entitled)`,
   'was removed and left something behind': `
     SELECT id FROM (
       SELECT task AS id FROM hf_facts UNION SELECT task FROM hf_executions UNION SELECT task FROM hf_acts

@@ -86,7 +86,7 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
       const [again] = await scene.store.tasks.enqueue([newTask({ key: 'k', payload: '2', priority: 9, delay: 5_000 })]);
 
       expect(first?.created).toBe(true);
-      expect(again).toEqual({ id: first?.id, created: false });
+      expect(again).toMatchObject({ id: first?.id, created: false });
       expect(await scene.find(first?.id as number)).toMatchObject({ payload: '1', priority: 0, state: 'ready' });
     });
 
@@ -123,7 +123,7 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
       await scene.settle(claimed, succeeded());
 
       const [again] = await scene.store.tasks.enqueue([newTask({ key: 'k' })]);
-      expect(again).toEqual({ id: claimed.lease.task, created: false });
+      expect(again).toMatchObject({ id: claimed.lease.task, created: false });
     });
 
     test('never takes two tasks without a key for one', async () => {
@@ -137,7 +137,7 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
     const id = await scene.enqueueOne({ key: 'k' });
 
     expect(await second.records.find(id)).toMatchObject({ id, key: 'k', state: 'ready' });
-    expect(await second.tasks.enqueue([newTask({ key: 'k' })])).toEqual([{ id, created: false }]);
+    expect(await second.tasks.enqueue([newTask({ key: 'k' })])).toMatchObject([{ id, created: false }]);
   });
 
   test('takes a thousand tasks at once', async () => {

@@ -470,7 +470,7 @@ function promisesOfValues(scene: Scene): void {
         ...(name !== '' && { category: name }),
       });
       const [receipt, again] = await scene.store.tasks.enqueue([given, given]);
-      expect(again).toEqual({ id: receipt?.id, created: false });
+      expect(again).toMatchObject({ id: receipt?.id, created: false });
 
       const [claimed, ...others] = await scene.claim(worker, { types: [name], queues: [name] });
       expect(others).toEqual([]);

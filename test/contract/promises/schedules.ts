@@ -85,7 +85,9 @@ export function promisesOfSchedules(factory: StoreFactory): void {
     const unique = { key: 'nightly', while: 'unfinished', onConflict: 'ignore' } as const;
     const id = await scene.enqueueOne({ unique });
     const otherwise = { progress: '{"skipped":1}', lookAt: undefined };
-    expect(await schedules().turn(turnOf(1, [newTask({ unique })], { otherwise }))).toEqual([{ id, created: false }]);
+    expect(await schedules().turn(turnOf(1, [newTask({ unique })], { otherwise }))).toMatchObject([
+      { id, created: false },
+    ]);
     const found = await schedules().find('nightly');
     expect(found).toMatchObject({ progress: '{"skipped":1}', revision: 2 });
     expect([found?.lookAt, found?.lastTask]).toEqual([undefined, undefined]);

@@ -24,6 +24,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
   describe('replace', () => promisesOfReplacing(scene));
   describe('reject', () => promisesOfRejecting(scene));
   describe('an operator', () => promisesToOperators(scene));
+  describe('for a time', () => promisesForATime(scene));
 
   test('are kept in the record, and leave no trace in that of a task without one', async () => {
     const [id, other] = await scene.enqueue(unique('waiting'), {});
@@ -47,9 +48,9 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     const again = { ...unique('waiting', 'replace'), key: 'k' };
     const first = await scene.enqueueOne(again);
 
-    expect(await enqueue(scene, again)).toEqual({ id: first, created: false });
+    expect(await enqueue(scene, again)).toMatchObject({ id: first, created: false });
     await scene.enqueueOne(unique('waiting', 'replace'));
-    expect(await enqueue(scene, again)).toEqual({ id: first, created: false });
+    expect(await enqueue(scene, again)).toMatchObject({ id: first, created: false });
     expect(await scene.stateOf(first)).toBe('cancelled');
   });
 
@@ -65,7 +66,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     const worker = await scene.join();
     const first = await scene.start(worker, unique('unfinished'));
     const given = { ...unique('unfinished'), key: 'k' };
-    expect(await enqueue(scene, given)).toEqual({ id: first.lease.task, created: false });
+    expect(await enqueue(scene, given)).toMatchObject({ id: first.lease.task, created: false });
     await scene.settle(first, succeeded());
 
     expect(await enqueue(scene, given)).toMatchObject({ created: true });
@@ -92,7 +93,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     expect(receipts).toEqual([
       { id: first, created: true },
       { id: between, created: true },
-      { id: first, created: false },
+      { id: first, created: false, state: 'cancelled' },
       { id: third, created: true, replaced: first },
       { id: fourth, created: true, replaced: third },
     ]);
@@ -104,7 +105,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
     const second = await scene.openSecond();
     const id = await scene.enqueueOne(unique('unfinished'));
 
-    expect(await second.tasks.enqueue([newTask(unique('unfinished'))])).toEqual([{ id, created: false }]);
+    expect(await second.tasks.enqueue([newTask(unique('unfinished'))])).toMatchObject([{ id, created: false }]);
   });
 }
 
@@ -118,9 +119,9 @@ async function enqueue(scene: Scene, task: Partial<NewTask>) {
 }
 
 /** A task with the unique key, brought to this state. */
-async function taskIn(scene: Scene, state: TaskState, scope: UniqueScope): Promise<number> {
-  if (state === 'scheduled') return scene.enqueueOne({ ...unique(scope), delay: 60_000 });
-  const id = await scene.enqueueOne(unique(scope));
+async function taskIn(scene: Scene, state: TaskState, scope: UniqueScope, task = unique(scope)): Promise<number> {
+  if (state === 'scheduled') return scene.enqueueOne({ ...task, delay: 60_000 });
+  const id = await scene.enqueueOne(task);
   if (state === 'held') await scene.move(id, { verb: 'hold' });
   else if (state === 'cancelled') await scene.move(id, { verb: 'cancel' });
   else if (state !== 'ready') {
@@ -132,14 +133,19 @@ async function taskIn(scene: Scene, state: TaskState, scope: UniqueScope): Promi
   return id;
 }
 
+/** A receipt says in which state the existing task is. */
+function shown(state: TaskState) {
+  return state === 'ready' ? expect.stringMatching(/^(scheduled|ready)$/) : state;
+}
+
 const ENDED: readonly TaskState[] = ['succeeded', 'dead', 'cancelled'];
 const WAITING: readonly TaskState[] = ['scheduled', 'ready', 'held'];
 
 function promisesWhileUnfinished(scene: Scene): void {
   test.each<TaskState>([...WAITING, 'running', 'needs_manual'])('a task that is %s has its key', async (state) => {
     const id = await taskIn(scene, state, 'unfinished');
-    expect(await enqueue(scene, unique('unfinished'))).toEqual({ id, created: false });
-    expect(await enqueue(scene, unique('waiting'))).toEqual({ id, created: false });
+    expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ id, created: false, state: shown(state) });
+    expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id, created: false, state: shown(state) });
   });
 
   test.each(ENDED)('a task that is %s has freed it', async (state) => {
@@ -153,11 +159,11 @@ function promisesWhileUnfinished(scene: Scene): void {
     for (const decision of [retryIn(0), deferredFor(0), handedBack(), lost('free')]) {
       const claimed = await scene.claimTask(worker, id);
       await scene.settle(claimed, decision);
-      expect(await enqueue(scene, unique('unfinished'))).toEqual({ id, created: false });
+      expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ id, created: false });
     }
     await scene.claimTask(worker, id);
     const [recovered] = await scene.recoverAfterSilence(await scene.join('bob'));
-    expect(await enqueue(scene, unique('unfinished'))).toEqual({ id, created: false });
+    expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ id, created: false });
     await scene.settle(recovered as NonNullable<typeof recovered>, ended('dead'));
     expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ created: true });
   });
@@ -180,7 +186,7 @@ function promisesWhileUnfinished(scene: Scene): void {
     const id = await scene.enqueueOne({ ...unique('unfinished'), deadline: scene.now() + 1_000 });
     scene.advance(1_001);
     const [expired] = await scene.recover(worker);
-    expect(await enqueue(scene, unique('unfinished'))).toEqual({ id, created: false });
+    expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ id, created: false });
 
     await scene.settle(expired as NonNullable<typeof expired>, ended('dead', 'deadline.passed'));
     expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ created: true });
@@ -190,8 +196,8 @@ function promisesWhileUnfinished(scene: Scene): void {
 function promisesWhileWaiting(scene: Scene): void {
   test.each(WAITING)('a task that is %s has its key', async (state) => {
     const id = await taskIn(scene, state, 'waiting');
-    expect(await enqueue(scene, unique('waiting'))).toEqual({ id, created: false });
-    expect(await enqueue(scene, unique('unfinished'))).toEqual({ id, created: false });
+    expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id, created: false });
+    expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ id, created: false });
   });
 
   test.each<TaskState>(['running', 'needs_manual', ...ENDED])('a task that is %s has freed it', async (state) => {
@@ -204,7 +210,7 @@ function promisesWhileWaiting(scene: Scene): void {
     const next = await scene.enqueueOne(unique('waiting'));
 
     expect(next).not.toBe(running.lease.task);
-    expect(await enqueue(scene, unique('waiting'))).toEqual({ id: next, created: false });
+    expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id: next, created: false });
     expect(await scene.settle(running, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
     expect(await scene.stateOf(next)).toBe('ready');
   });
@@ -212,7 +218,7 @@ function promisesWhileWaiting(scene: Scene): void {
   test('a retry that finds its key free has it again', async () => {
     const claimed = await scene.start(await scene.join(), unique('waiting'));
     expect(await scene.settle(claimed, retryIn(5_000))).toEqual({ answer: 'settled', state: 'scheduled' });
-    expect(await enqueue(scene, unique('waiting'))).toEqual({ id: claimed.lease.task, created: false });
+    expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id: claimed.lease.task, created: false });
   });
 
   test.each([
@@ -290,7 +296,7 @@ function promisesWhileWaiting(scene: Scene): void {
     const worker = await scene.join();
     const id = await scene.enqueueOne({ ...unique('waiting'), deadline: scene.now() + 1_000 });
     scene.advance(1_001);
-    expect(await enqueue(scene, unique('waiting'))).toEqual({ id, created: false });
+    expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id, created: false });
     const [expired] = await scene.recover(worker);
 
     expect(await enqueue(scene, unique('waiting'))).toMatchObject({ created: true });
@@ -353,10 +359,73 @@ function promisesOfReplacing(scene: Scene): void {
     'leaves the one that is %s as it is, and answers it',
     async (state) => {
       const id = await taskIn(scene, state, 'unfinished');
-      expect(await enqueue(scene, unique('unfinished', 'replace'))).toEqual({ id, created: false });
+      expect(await enqueue(scene, unique('unfinished', 'replace'))).toMatchObject({ id, created: false });
       expect(await scene.stateOf(id)).toBe(state);
     },
   );
+}
+
+function promisesForATime(scene: Scene): void {
+  const anHour = (scope: UniqueScope, onConflict: UniqueConflict = 'ignore'): Partial<NewTask> => ({
+    unique: { key: 'u', while: scope, onConflict, for: 3_600_000 },
+  });
+
+  test.each<[UniqueScope, TaskState]>([
+    ['unfinished', 'succeeded'],
+    ['unfinished', 'dead'],
+    ['unfinished', 'cancelled'],
+    ['waiting', 'running'],
+    ['waiting', 'needs_manual'],
+    ['waiting', 'succeeded'],
+  ])('a task unique while %s has its key although it is %s, and not longer than that', async (scope, state) => {
+    const id = await taskIn(scene, state, scope, anHour(scope));
+    scene.advance(3_599_999);
+    for (const task of [unique('unfinished'), unique('waiting', 'replace'), anHour(scope)]) {
+      expect(await enqueue(scene, task)).toEqual({ id, created: false, state });
+    }
+    const rejected = enqueue(scene, unique('unfinished', 'reject'));
+    await expect(rejected).rejects.toMatchObject({ code: 'unique_conflict', task: id });
+    scene.advance(1);
+    const after = await enqueue(scene, unique('unfinished'));
+    expect(after).toMatchObject({ created: true });
+    expect(await enqueue(scene, anHour('unfinished'))).toMatchObject({ id: after?.id, created: false });
+  });
+
+  test('a task that has not ended then has it longer', async () => {
+    const id = await scene.enqueueOne({ ...anHour('unfinished'), delay: 7_200_000 });
+    scene.advance(3_600_001);
+    expect(await enqueue(scene, unique('unfinished'))).toEqual({ id, created: false, state: 'scheduled' });
+    await scene.move(id, { verb: 'cancel' });
+    expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ created: true });
+  });
+
+  test('a retry takes its own key again, before that time and after it', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne(anHour('waiting'));
+    for (const passed of [0, 3_600_000]) {
+      await scene.settle(await scene.claimTask(worker, id), retryIn(0));
+      expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id, created: false });
+      await scene.settle(await scene.claimTask(worker, id), ended('dead'));
+      scene.advance(passed);
+      await scene.store.tasks.renew(worker, []);
+      expect(await scene.move(id, { verb: 'retry' })).toMatchObject({ moved: true });
+      expect(await enqueue(scene, unique('waiting'))).toMatchObject({ id, created: false });
+    }
+  });
+
+  test('a replaced task leaves its key to the new one, which has it for its own time', async () => {
+    await scene.enqueueOne(anHour('unfinished'));
+    const id = await scene.enqueueOne(unique('unfinished', 'replace'));
+    await scene.move(id, { verb: 'cancel' });
+    expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ created: true });
+  });
+
+  test('of one call, the first that finds the time over has the key', async () => {
+    await scene.move(await scene.enqueueOne(anHour('unfinished')), { verb: 'cancel' });
+    scene.advance(3_600_000);
+    const receipts = await scene.store.tasks.enqueue([newTask(unique('waiting')), newTask(anHour('waiting'))]);
+    expect(receipts.map(({ created }) => created)).toEqual([true, false]);
+  });
 }
 
 function promisesOfRejecting(scene: Scene): void {
@@ -402,7 +471,7 @@ function promisesToOperators(scene: Scene): void {
       expect(await scene.stateOf(old)).toBe(state);
       await scene.move(id, { verb: 'cancel' });
       expect(await scene.move(old, { verb: 'retry' })).toMatchObject({ moved: true, to: 'ready' });
-      expect(await enqueue(scene, unique('unfinished'))).toEqual({ id: old, created: false });
+      expect(await enqueue(scene, unique('unfinished'))).toMatchObject({ id: old, created: false });
     },
   );
 
@@ -436,7 +505,7 @@ function promisesToOperators(scene: Scene): void {
       const id = await scene.enqueueOne({ ...unique(scope), delay: 60_000 });
       for (const verb of ['hold', 'release', 'retry'] as const) {
         expect(await scene.move(id, { verb })).toMatchObject({ moved: true });
-        expect(await enqueue(scene, unique(scope))).toEqual({ id, created: false });
+        expect(await enqueue(scene, unique(scope))).toMatchObject({ id, created: false });
       }
       await scene.move(id, { verb: 'cancel' });
       expect(await enqueue(scene, unique(scope))).toMatchObject({ created: true });

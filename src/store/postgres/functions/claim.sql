@@ -427,7 +427,7 @@ BEGIN
     WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
   SELECT array_agg(id ORDER BY array_position(p_ids, id)), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
   IF are_unique THEN
-    DELETE FROM uniques u USING live l WHERE l.id = ANY(leased) AND l.unique_while = 'waiting' AND u.task = l.id;
+    PERFORM free_unique(ARRAY(SELECT l.id FROM live l WHERE l.id = ANY(leased) AND l.unique_while = 'waiting'), p_now);
   END IF;
   RETURN leased;
 END $$;

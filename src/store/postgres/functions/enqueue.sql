@@ -5,7 +5,7 @@
 
 CREATE TYPE new_task AS (
   g integer, p integer, b text, i boolean, d bigint, da bigint, sa bigint, dl bigint, k text, po text,
-  uk text, uw text, uc text
+  uk text, uw text, uc text, uf bigint
 );
 
 -- Limits how long this transaction waits for each lock, in milliseconds; null changes nothing. Answers the limit before, to be set
@@ -89,7 +89,7 @@ BEGIN
     SELECT nextval('bodies_id_seq') AS id, t.n, t.g, t.p, t.b, t.i, t.dl, t.po,
       coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
-      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
+      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, uf, n)),
   wide AS (
     INSERT INTO bodies (id, source, priority, submitted_at, created_at, policy, payload)
     SELECT id, sources_[g + 1], p, submitted_at, p_now, po, b FROM given),
@@ -112,7 +112,7 @@ END $$;
 -- Takes the free keys and unique keys of these tasks, and returns new ids in the order of the tasks. A task whose key another
 -- call has taken gets no id. A task that repeats a key of this call gets an id, but takes no key yet, because the earlier task
 -- may not be recorded. All keys are taken before all unique keys, each sorted, so that two calls cannot wait for each other.
-CREATE FUNCTION take_keys(p_tasks json, p_types text[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION take_keys(p_tasks json, p_types text[], p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   ids bigint[];
   first_ boolean[];
@@ -122,7 +122,7 @@ BEGIN
       t.k IS NULL OR row_number() OVER (PARTITION BY t.k, p_types[t.g + 1] ORDER BY t.n) = 1 AS is_first,
       NOT EXISTS (SELECT 1 FROM keys k WHERE k.key = t.k AND k.type = p_types[t.g + 1]) AS is_free
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
-      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)),
+      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, uf, n)),
   given AS MATERIALIZED (
     SELECT n, k, type, is_first, CASE WHEN is_free THEN nextval('bodies_id_seq') END AS id
     FROM (SELECT * FROM wanted ORDER BY n) w),
@@ -130,17 +130,17 @@ BEGIN
     INSERT INTO keys (type, key, task) SELECT type, k, id FROM given WHERE k IS NOT NULL AND id IS NOT NULL AND is_first
     ORDER BY k COLLATE "C", type COLLATE "C" ON CONFLICT DO NOTHING)
   SELECT array_agg(id ORDER BY n), array_agg(is_first ORDER BY n) INTO ids, first_ FROM given;
-  INSERT INTO uniques (type, key, task)
-    SELECT type, uk, id FROM (
-      SELECT DISTINCT ON (t.uk, p_types[t.g + 1]) p_types[t.g + 1] AS type, t.uk, ids[t.n] AS id
+  INSERT INTO uniques (type, key, task, until)
+    SELECT type, uk, id, until FROM (
+      SELECT DISTINCT ON (t.uk, p_types[t.g + 1]) p_types[t.g + 1] AS type, t.uk, ids[t.n] AS id, p_now + t.uf AS until
       FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
-        t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n)
+        t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, uf, n)
       WHERE t.uk IS NOT NULL AND ids[t.n] IS NOT NULL AND first_[t.n] ORDER BY t.uk, p_types[t.g + 1], t.n) first
     ORDER BY uk COLLATE "C", type COLLATE "C" ON CONFLICT DO NOTHING;
   RETURN ids;
 END $$;
 
--- Records tasks one by one, because others may have the same key or unique key, even in the same call.
+-- Records tasks one by one, because others may have the same key or unique key, even in the same call. Answers as `enqueue_tasks`.
 CREATE FUNCTION enqueue_keyed(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -158,6 +158,7 @@ DECLARE
   task_type text;
   task_id bigint;
   occupant bigint;
+  is_free boolean;
   known bigint;
   replaced_id bigint;
   replaced_from text;
@@ -167,6 +168,7 @@ DECLARE
   stands text;
   is_held boolean;
   entered bigint[] := '{}';
+  existing boolean := false;
   woke boolean;
 BEGIN
   SELECT * INTO place FROM places_of(p_groups, p_lanes, p_patience);
@@ -184,11 +186,11 @@ BEGIN
       SELECT u.task FROM json_populate_recordset(NULL::new_task, p_tasks) t
       JOIN uniques u ON u.key = t.uk AND u.type = types_[t.g + 1] WHERE t.uc = 'replace') ORDER BY id FOR UPDATE;
   END IF;
-  ids := take_keys(p_tasks, types_);
+  ids := take_keys(p_tasks, types_, p_now);
   FOR task IN
     SELECT t.*, coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
-      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, n) ORDER BY t.n
+      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, uf, n) ORDER BY t.n
   LOOP
     task_type := types_[task.g + 1];
     replaced_id := NULL;
@@ -205,17 +207,23 @@ BEGIN
       IF known IS DISTINCT FROM ids[task.n] THEN
         DELETE FROM uniques u WHERE u.task = ids[task.n];
         receipts := receipts || json_build_array(known, false);
+        existing := true;
         CONTINUE;
       END IF;
     END IF;
     task_id := ids[task.n];
     IF task.uk IS NOT NULL THEN
       LOOP
-        INSERT INTO uniques (type, key, task) VALUES (task_type, task.uk, task_id) ON CONFLICT DO NOTHING;
+        INSERT INTO uniques (type, key, task, until) VALUES (task_type, task.uk, task_id, p_now + task.uf) ON CONFLICT DO NOTHING;
         EXIT WHEN FOUND;
-        SELECT u.task INTO occupant FROM uniques u WHERE u.type = task_type AND u.key = task.uk;
+        SELECT u.task, u.released AND u.until <= p_now INTO occupant, is_free FROM uniques u
+          WHERE u.type = task_type AND u.key = task.uk;
         CONTINUE WHEN NOT FOUND;
         EXIT WHEN occupant = task_id;
+        IF is_free THEN
+          DELETE FROM uniques u WHERE u.type = task_type AND u.key = task.uk AND u.task = occupant AND u.released;
+          CONTINUE;
+        END IF;
         IF task.uc = 'reject' THEN
           RAISE EXCEPTION 'unique conflict' USING ERRCODE = 'HF001',
             DETAIL = json_build_object('occupant', occupant, 'type', task_type, 'key', task.uk)::text;
@@ -234,12 +242,13 @@ BEGIN
         INSERT INTO acts (task, at, actor, verb, note, from_state, to_state) VALUES (occupant, p_now, 'holdfast', 'supersede',
           'Task #' || task_id || ' has the same unique key and replaces it.', replaced_from, 'cancelled');
         is_held := replaced_from = 'held';
-        INSERT INTO uniques (type, key, task) VALUES (task_type, task.uk, task_id);
+        INSERT INTO uniques (type, key, task, until) VALUES (task_type, task.uk, task_id, p_now + task.uf);
         EXIT;
       END LOOP;
       IF NOT EXISTS (SELECT 1 FROM uniques u WHERE u.task = task_id) THEN
         DELETE FROM keys k WHERE k.task = task_id;
         receipts := receipts || json_build_array(occupant, false);
+        existing := true;
         CONTINUE;
       END IF;
     END IF;
@@ -262,6 +271,12 @@ BEGIN
       ELSE json_build_array(task_id, true, replaced_id) END;
   END LOOP;
   PERFORM set_config('lock_timeout', before, true);
+  IF existing THEN
+    receipts := ARRAY(SELECT CASE WHEN (r ->> 1)::boolean THEN r ELSE json_build_array(r -> 0, false, NULL, (
+        SELECT state FROM live WHERE id = (r ->> 0)::bigint UNION ALL SELECT state FROM ended WHERE id = (r ->> 0)::bigint
+        UNION ALL SELECT state FROM succeeded WHERE id = (r ->> 0)::bigint LIMIT 1)) END
+      FROM unnest(receipts) WITH ORDINALITY given(r, n) ORDER BY n);
+  END IF;
   -- A task that was replaced in this call does not exist any more.
   SELECT wake_lanes(array_agg(lane), array_agg(order_key), array_agg(seq)) INTO woke FROM (
     SELECT DISTINCT ON (lane) lane, order_key, seq FROM live WHERE id = ANY(entered) AND state IS NOT DISTINCT FROM 'ready'
@@ -269,7 +284,8 @@ BEGIN
   RETURN json_build_object('receipts', array_to_json(receipts), 'woke', woke);
 END $$;
 
--- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether workers may be idle.
+-- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether workers may be idle. A
+-- receipt is a list: id, created, the replaced task, the state of an existing task.
 CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer)
   RETURNS json LANGUAGE plpgsql AS $$
 DECLARE

@@ -35,7 +35,7 @@ BEGIN
   types_ := place.types;
   sources_ := place.sources;
   before := set_patience(500);
-  ids := take_keys(p_tasks, types_);
+  ids := take_keys(p_tasks, types_, now_);
   PERFORM set_config('lock_timeout', before, true);
 
   WITH given AS MATERIALIZED (
@@ -43,7 +43,7 @@ BEGIN
       coalesce(t.da, now_ + t.d) AS run_at, coalesce(t.sa, now_) AS submitted,
       CASE WHEN t.in_a_row > 0 THEN now_ END AS deferred_since
     FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks), json_populate_recordset(NULL::imported_task, p_imported))
-      WITH ORDINALITY t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, stands, executions, charged, deferrals, in_a_row, reason, error,
+      WITH ORDINALITY t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, uf, stands, executions, charged, deferrals, in_a_row, reason, error,
         result, ended_at, actor, note, imported, n)),
   met AS MATERIALIZED (
     SELECT g.*, CASE WHEN g.k IS NULL THEN g.id

@@ -50,7 +50,7 @@ BEGIN
   ELSIF found_.round_base >= p_item.x OR last_outcome(p_item.id) IS DISTINCT FROM 'loss' THEN
     RETURN false;
   END IF;
-  DELETE FROM uniques WHERE task = p_item.id;
+  PERFORM free_unique(ARRAY[p_item.id], p_now);
   -- If it counted against a limit of its source, the next claim checks again what may start.
   UPDATE source_states s SET opens_at = p_now FROM live l WHERE l.id = p_item.id AND s.name = l.counted AND s.closed_by IS NOT NULL
     AND (s.opens_at IS NULL OR s.is_probing) AND coalesce(s.shut_until, 0) <= p_now;

@@ -66,7 +66,7 @@ BEGIN
   IF from_ IN ('succeeded', 'dead', 'cancelled', 'needs_manual') AND to_ = 'ready' THEN
     PERFORM begin_again(p_id, from_, p_now);
     IF scope IS NOT NULL THEN
-      occupant := take_unique(p_id, 500);
+      occupant := take_unique(p_id, 500, p_now);
       IF occupant IS NOT NULL THEN RAISE EXCEPTION 'occupied' USING ERRCODE = 'HF002', DETAIL = occupant::text; END IF;
     END IF;
     PERFORM make_ready(p_id, p_now);
@@ -76,7 +76,7 @@ BEGIN
   ELSIF to_ IN ('scheduled', 'held') THEN
     UPDATE live SET state = to_, since = p_now WHERE id = p_id;
   ELSE
-    DELETE FROM uniques u WHERE u.task = p_id;
+    PERFORM free_unique(ARRAY[p_id], p_now);
     IF from_ = 'needs_manual' THEN
       UPDATE ended SET state = to_, since = p_now, result = p_move ->> 'result',
         reason = CASE WHEN to_ = 'cancelled' THEN 'cancelled' ELSE reason END WHERE id = p_id;

@@ -193,7 +193,7 @@ BEGIN
     RETURNING id, deadline)
   SELECT array_agg(id ORDER BY deadline, id) INTO more FROM expired;
   IF more IS NOT NULL THEN
-    DELETE FROM uniques u USING live l WHERE l.id = ANY(more) AND l.unique_while = 'waiting' AND u.task = l.id;
+    PERFORM free_unique(ARRAY(SELECT l.id FROM live l WHERE l.id = ANY(more) AND l.unique_while = 'waiting'), now_);
     UPDATE live l SET lane = lane_of(l.class, b.source, track_now(l, b.source)) FROM bodies b
       WHERE l.id = ANY(more) AND l.lane IS NULL AND b.id = l.id;
     PERFORM rest_lanes(ARRAY(SELECT DISTINCT lane FROM live WHERE id = ANY(more)), now_);

@@ -27,25 +27,6 @@ CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_k
     ELSE charged_more(p_charged, p_reason, p_kind) END
 $$;
 
--- Takes the unique key again for a task that will wait again. If another task has the key, its id is returned. Fails with
--- lock_not_available if an open transaction has the key locked for longer than `p_patience`.
-CREATE FUNCTION take_unique(p_id bigint, p_patience integer) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  before text := set_patience(p_patience);
-  occupant bigint;
-  is_taken boolean;
-BEGIN
-  INSERT INTO uniques (type, key, task)
-    SELECT c.type, b.unique_key, b.id FROM bodies b JOIN live l ON l.id = b.id JOIN classes c ON c.id = l.class WHERE b.id = p_id
-    ON CONFLICT DO NOTHING;
-  is_taken := FOUND;
-  PERFORM set_config('lock_timeout', before, true);
-  IF is_taken THEN RETURN NULL; END IF;
-  SELECT u.task INTO occupant FROM bodies b JOIN live l ON l.id = b.id JOIN classes c ON c.id = l.class
-    JOIN uniques u ON u.type = c.type AND u.key = b.unique_key WHERE b.id = p_id;
-  RETURN nullif(occupant, p_id);
-END $$;
-
 -- Settles successes of first executions, sorted by id. They need only a check of the lease, and leave no history. Returns the ids
 -- that it did not settle.
 CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_differing bigint[], p_now bigint) RETURNS bigint[]
@@ -98,14 +79,14 @@ BEGIN
   LOOP
     IF item.n = 'scheduled' THEN
       IF item.unique_while = 'waiting' THEN
-        occupant := take_unique(item.id, p_patience);
+        occupant := take_unique(item.id, p_patience, p_now);
         IF occupant IS NOT NULL THEN
           yielding := yielding || item.id;
           yielded_to := yielded_to || occupant;
         END IF;
       END IF;
     ELSIF item.n <> 'needs_manual' OR item.unique_while = 'waiting' THEN
-      DELETE FROM uniques u WHERE u.task = item.id;
+      PERFORM free_unique(ARRAY[item.id], p_now);
     END IF;
   END LOOP;
 

@@ -16,6 +16,24 @@ export function leavesSource({ source = NO_SOURCE_STATE }: Settlement): boolean 
   return source !== 'any' && source.revision === 0 && !source.change;
 }
 
+/**
+ * Splits a call where a task comes for the second time, so that no part has a task twice. Each part is judged like a call of its
+ * own: the second settlement of a task may depend on what the first one changed.
+ */
+export function partsOf(settlements: readonly Settlement[]): readonly (readonly Settlement[])[] {
+  const parts: Settlement[][] = [[]];
+  const seen = new Set<number>();
+  for (const one of settlements) {
+    if (seen.has(one.lease.task)) {
+      parts.push([]);
+      seen.clear();
+    }
+    seen.add(one.lease.task);
+    (parts.at(-1) as Settlement[]).push(one);
+  }
+  return parts;
+}
+
 /** Null for a success. */
 export function reasonOf(decision: Decision): string | null {
   return decision.next === 'succeeded' ? null : decision.reason;

@@ -91,7 +91,8 @@ export interface TaskStore {
   /**
    * Writes decisions. Each is written only if the worker still has the lease and the task has the revision from which the
    * decision was made. If a task would wait again while another task has its unique key, it is superseded: it ends as cancelled,
-   * and the rest of the call is not affected. A success whose lease was lost still counts if the task was not started again and
+   * and the rest of the call is not affected. From the second settlement of a task on, the rest of a call is judged like a call of
+   * its own. A success whose lease was lost still counts if the task was not started again and
    * waits, is being recovered, or needs a person because of this loss. Such a success does not change its source.
    */
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;

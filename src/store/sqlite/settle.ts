@@ -3,7 +3,7 @@ import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
 import { splitBecause, splitFailure } from '../history-text.ts';
 import { LATE_SUCCESS } from '../late-success.ts';
-import { isPlain, leavesSource, NO_SOURCE_STATE, reasonOf, SUCCEEDED } from '../settlement.ts';
+import { isPlain, leavesSource, NO_SOURCE_STATE, partsOf, reasonOf, SUCCEEDED } from '../settlement.ts';
 import type { News, Report, Settled, Settlement, SourceChange } from '../store.ts';
 import { type Action, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -92,6 +92,10 @@ export class Settling {
   }
 
   settle(settlements: readonly Settlement[], now: number): readonly Settled[] {
+    return partsOf(settlements).flatMap((part) => this.#settlePart(part, now));
+  }
+
+  #settlePart(settlements: readonly Settlement[], now: number): readonly Settled[] {
     const answers = new Array<Settled>(settlements.length);
     const restricted = this.#mayBeRestricted(settlements);
     const released = this.#limitedBy(restricted);
@@ -148,7 +152,6 @@ export class Settling {
     now: number,
   ): void {
     mustBeLegal('running', 'succeeded');
-    // If there are several settlements for one lease, the first one counts, so such a task is settled later, in their order.
     const eventful = new Set<number>();
     let firstOfSource = settlements.length;
     settlements.forEach((one, i) => {
@@ -165,8 +168,8 @@ export class Settling {
       const { token, task } = settlement.lease;
       if (eventful.has(task) || (i > firstOfSource && settlement.source !== 'any')) return;
       const group = byToken.get(token);
-      if (!group) byToken.set(token, new Map([[task, i]]));
-      else if (!group.has(task)) group.set(task, i);
+      if (group) group.set(task, i);
+      else byToken.set(token, new Map([[task, i]]));
     });
     for (const [token, group] of byToken) {
       const ended = this.#sql.column<number>(

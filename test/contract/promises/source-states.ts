@@ -348,6 +348,18 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(answers.map(({ answer }) => answer)).toEqual(['changed', 'changed']);
     });
 
+    test('the rest of a call from the second settlement of a task on is judged like a call of its own', async () => {
+      const worker = await scene.join();
+      const [one, two, three] = (await startAll(worker, 3)) as [Claimed, Claimed, Claimed];
+      const answers = await scene.store.tasks.settle([
+        settlement(one, retryIn(60_000), { source: { revision: 7 } }),
+        settlement(two, retryIn(60_000), { source: 'any' }),
+        settlement(two, retryIn(60_000), { source: 'any' }),
+        settlement(three, retryIn(60_000)),
+      ]);
+      expect(answers.map(({ answer }) => answer)).toEqual(['changed', 'settled', 'already', 'settled']);
+    });
+
     test('a settlement after a stale one of its task is made before later settlements of the call refund the task', async () => {
       const worker = await scene.join();
       const first = await charged(worker, retryIn(0, 'http.503'));

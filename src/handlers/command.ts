@@ -125,18 +125,22 @@ const BY_STDERR: readonly (readonly [RegExp, FailureKind, Reason])[] = [
   [/^Host key verification failed\.$/, 'permanent', 'tls.certificate'],
   // How curl, wget, yt-dlp, npm, git and Python's clients report the status, and what Docker, gh, rclone, gcloud, aws and az say.
   [
-    /\b(?:http(?:\/[\d.]+)?(?: error)?|error(?: code)?|status(?: code)?|returned error|got|code)[ :=]{1,2}\(?E?429\b|^E429\b/i,
+    /\b(?:http(?:\/[\d.]+)?(?: error)?|error(?: code)?|status(?: code)?|returned error|server returned|got|code)[ :=]{1,2}\(?E?429\b|^E429\b/i,
     'rate_limited',
     'throttled',
   ],
-  [/\b429:? (?:client error: )?too many requests\b|\btoo ?many ?requests\b/i, 'rate_limited', 'throttled'],
+  [
+    /\b429:? (?:client error: )?too many requests\b|\btoo ?many ?requests(?:exception)?\b|^@ERROR: max connections \(\d+\) reached\b/i,
+    'rate_limited',
+    'throttled',
+  ],
   [
     /\brate.?limit(?:ing)? ?(?:(?:was|is|has been) )?(?:exceeded|reached|hit)\b|\b(?:exceeded|reached|hit) (?:[\w-]+ ){0,4}rate.?limit|\brate.?limited\b|\bslow down\b/i,
     'rate_limited',
     'throttled',
   ],
   [
-    /\b(?:throttling\w*|throttled|RequestLimitExceeded|SlowDown|ProvisionedThroughputExceeded\w*|RESOURCE_EXHAUSTED)\b|\bquota exceeded\b/i,
+    /\b(?:throttling\w*|throttled|RequestLimitExceeded|SlowDown|ProvisionedThroughputExceeded\w*|RESOURCE_?EXHAUSTED)\b|\bquota exceeded\b/i,
     'rate_limited',
     'throttled',
   ],

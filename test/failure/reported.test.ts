@@ -74,6 +74,20 @@ describe('a wait in words', () => {
     ['Daily limit reached, try again after midnight UTC', 12 * HOUR],
     ['Daily limit reached, it resets at 18:30 UTC', 6.5 * HOUR],
     ['The limit was reset at 2026-01-15T11:00:00Z', 0],
+    ['Retry in ~30s', 30 * 1_000],
+    ['try again in approx. 20 seconds', 20 * 1_000],
+    ['Next request allowed at 2026-01-15T12:00:10Z', 10 * 1_000],
+    ['Cooldown: 30s', 30 * 1_000],
+    ['"retryDelay":"34.07s"', 34_070],
+    ['retry_after_ms: 2500', 2500],
+    ['retryAfterMs=2500', 2500],
+    ['Your limit will reset at 3pm (UTC)', 3 * HOUR],
+    ['Resets Jan 16 at 6:00 AM (UTC)', 18 * HOUR],
+    ['Blocked until 2026/01/15 12:05:00 UTC', 5 * MINUTE],
+    ['limit exceeded (resetAfter: 12s)', 12 * 1_000],
+    ['Rate limit resets 9pm (America/New_York)', undefined],
+    ['until Feb 31', undefined],
+    ['The limit resets Jan 2', 352 * DAY - 12 * HOUR],
     // Texts that name no wait.
     ['Please wait a few minutes before you try again', undefined],
     ['Rate limit reached: 20 requests', undefined],
@@ -746,6 +760,720 @@ describe('a mail or file server', () => {
       'SMTP that counts messages a day',
       { responseCode: 454, response: '454 Throttling failure: Maximum sending rate exceeded.', message: 'x' },
       { kind: 'rate_limited' },
+    ],
+  ]);
+});
+
+describe('what libraries and services say in their own way', () => {
+  const axios = (status: number, data: unknown, headers: object = {}) => ({
+    isAxiosError: true,
+    message: `Request failed with status code ${status}`,
+    code: status < 500 ? 'ERR_BAD_REQUEST' : 'ERR_BAD_RESPONSE',
+    response: { status, headers, data },
+  });
+  const mail = (responseCode: number, response: string, more: object = {}) => ({
+    code: 'EENVELOPE',
+    command: 'RCPT TO',
+    responseCode,
+    response,
+    message: response,
+    ...more,
+  });
+  const imap = (responseText: string) => ({ responseStatus: 'NO', responseText, message: 'Command failed' });
+  const pg = (code: string, message: string) => ({
+    class: 'DatabaseError',
+    name: 'error',
+    severity: 'ERROR',
+    code,
+    message,
+  });
+  const my = (errno: number, message: string, code = 'ER_UNKNOWN_ERROR', sqlState = 'HY000') => ({
+    code,
+    errno,
+    sqlState,
+    message,
+  });
+  const aws = (name: string, message: string, httpStatusCode: number) => ({
+    name,
+    message,
+    $metadata: { httpStatusCode },
+  });
+  const got = (name: string, code: string, more: object) => ({ name, code, ...more });
+  check([
+    [
+      'openrouter headers in metadata',
+      {
+        name: 'Error',
+        status: 429,
+        error: {
+          message:
+            'Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day',
+          code: 429,
+          metadata: {
+            headers: { 'X-RateLimit-Limit': '50', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '1768521600000' },
+          },
+        },
+        message: '429 Rate limit exceeded',
+      },
+      { kind: 'rate_limited', retryAfterMs: 43200000 },
+    ],
+    [
+      'ai sdk',
+      {
+        name: 'AI_APICallError',
+        statusCode: 429,
+        responseHeaders: {},
+        responseBody: json({
+          error: {
+            code: 429,
+            message: 'You exceeded your current quota, please check your plan and billing details.',
+            status: 'RESOURCE_EXHAUSTED',
+            details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '14s' }],
+          },
+        }),
+        message: 'You exceeded your current quota, please check your plan and billing details.',
+        isRetryable: true,
+      },
+      { kind: 'rate_limited', retryAfterMs: 14000 },
+    ],
+    [
+      'anthropic prompt too long',
+      {
+        name: 'BadRequestError',
+        status: 400,
+        message: '400 x',
+        error: {
+          type: 'error',
+          error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+        },
+      },
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'SMTP: message size',
+      mail(552, '552 Message size exceeds maximum permitted', { code: 'EMESSAGE', command: 'DATA' }),
+      { kind: 'permanent', reason: 'too_large', fault: 'task' },
+    ],
+    [
+      'AMQP: message too large',
+      {
+        code: 406,
+        message:
+          'Channel closed by server: 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - message size 20000000 is larger than configured max size 16777216"',
+      },
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'Stripe: declined but try later',
+      {
+        name: 'StripeCardError',
+        class: 'StripeCardError',
+        type: 'StripeCardError',
+        rawType: 'card_error',
+        code: 'card_declined',
+        decline_code: 'try_again_later',
+        statusCode: 402,
+        message: 'Your card was declined.',
+      },
+      { kind: 'transient', reason: 'payment.declined' },
+    ],
+    [
+      'Stripe: processing error',
+      {
+        class: 'StripeCardError',
+        type: 'StripeCardError',
+        rawType: 'card_error',
+        code: 'processing_error',
+        statusCode: 402,
+        message: 'An error occurred while processing your card. Try again in a little bit.',
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'Firebase: rate',
+      {
+        class: 'FirebaseMessagingError',
+        codePrefix: 'messaging',
+        code: 'messaging/message-rate-exceeded',
+        message: 'Sending limit exceeded for the message target.',
+      },
+      { kind: 'rate_limited' },
+    ],
+    [
+      'Firebase: quota',
+      { class: 'FirebaseMessagingError', code: 'messaging/quota-exceeded', message: 'Quota exceeded' },
+      { kind: 'rate_limited' },
+    ],
+    [
+      'Firebase: token gone',
+      {
+        class: 'FirebaseMessagingError',
+        code: 'messaging/registration-token-not-registered',
+        message: 'Requested entity was not found.',
+      },
+      { kind: 'permanent' },
+    ],
+    [
+      'Firebase: away',
+      {
+        class: 'FirebaseMessagingError',
+        code: 'messaging/server-unavailable',
+        message: 'The FCM server could not process the request in time.',
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'AWS: signature expired',
+      aws(
+        'InvalidSignatureException',
+        'Signature expired: 20260115T114000Z is now earlier than 20260115T115500Z (20260115T120000Z - 5 min.)',
+        403,
+      ),
+      { kind: 'transient', reason: 'auth.clock_skew' },
+    ],
+    [
+      'AWS: signature not yet current',
+      aws(
+        'SignatureDoesNotMatch',
+        'Signature not yet current: 20260115T124000Z is still later than 20260115T120500Z (20260115T120000Z + 5 min.)',
+        403,
+      ),
+      { kind: 'transient', reason: 'auth.clock_skew' },
+    ],
+    [
+      'openai server_error in a stream',
+      {
+        class: 'APIError',
+        name: 'Error',
+        type: 'server_error',
+        code: 'server_error',
+        error: {
+          type: 'server_error',
+          code: 'server_error',
+          message: 'The server had an error while processing your request. Sorry about that!',
+        },
+        message: 'The server had an error while processing your request. Sorry about that!',
+      },
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'atlas over its space',
+      {
+        name: 'MongoServerError',
+        code: 8000,
+        codeName: 'AtlasError',
+        message: 'you are over your space quota, using 513 MB of 512 MB',
+      },
+      { kind: 'permanent', reason: 'quota.exhausted', fault: 'quota' },
+    ],
+    [
+      'exchange smtp connections',
+      mail(432, '432 4.3.2 Concurrent connections limit exceeded. Visit https://example.com'),
+      { kind: 'rate_limited' },
+    ],
+    [
+      'SMTP: outgoing limit with 554',
+      mail(
+        554,
+        '554 5.7.0 Your message could not be sent. The limit on the number of allowed outgoing messages was exceeded. Try again later.',
+      ),
+      { kind: 'rate_limited' },
+    ],
+    [
+      'SMTP: daily quota with 550',
+      mail(550, '550 5.7.1 Daily user sending quota exceeded'),
+      { kind: 'rate_limited', fault: 'quota' },
+    ],
+    [
+      'ews back-off',
+      axios(
+        500,
+        '<m:ResponseCode>ErrorServerBusy</m:ResponseCode><t:Value Name="BackOffMilliseconds">297749</t:Value>',
+      ),
+      { kind: 'transient', retryAfterMs: 297749 },
+    ],
+    [
+      'got: connect timeout',
+      got('TimeoutError', 'ETIMEDOUT', { event: 'connect', message: "Timeout awaiting 'connect' for 1000ms" }),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'got: lookup timeout',
+      got('TimeoutError', 'ETIMEDOUT', { event: 'lookup', message: "Timeout awaiting 'lookup' for 1000ms" }),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'got: tls timeout',
+      got('TimeoutError', 'ETIMEDOUT', {
+        event: 'secureConnect',
+        message: "Timeout awaiting 'secureConnect' for 1000ms",
+      }),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'got: aborted',
+      got('ReadError', 'ERR_READING_RESPONSE_STREAM', { message: 'The server aborted pending request' }),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'Smithy: connect timeout',
+      {
+        name: 'TimeoutError',
+        message:
+          '@smithy/node-http-handler - the request socket did not establish a connection with the server within the configured timeout of 1000 ms.',
+        $metadata: { attempts: 3, totalRetryDelay: 100 },
+      },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'Smithy: old connect timeout',
+      {
+        name: 'TimeoutError',
+        message: 'Socket timed out without establishing a connection within 1000 ms',
+        $metadata: { attempts: 3 },
+      },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'nodemailer connection time-out',
+      { code: 'ETIMEDOUT', command: 'CONN', message: 'Connection timeout' },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'ssh keepalive',
+      { level: 'client-timeout', message: 'Keepalive timeout' },
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'MySQL: shutdown',
+      my(1053, 'Server shutdown in progress', 'ER_SERVER_SHUTDOWN', '08S01'),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'MySQL: session killed',
+      my(3169, 'Session was killed.', 'ER_SESSION_WAS_KILLED'),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'MySQL: inactive',
+      my(4031, 'The client was disconnected by the server because of inactivity.', 'ER_CLIENT_INTERACTION_TIMEOUT'),
+      { kind: 'transient' },
+    ],
+    [
+      'prisma too many',
+      {
+        name: 'PrismaClientKnownRequestError',
+        code: 'P2037',
+        message: 'Too many database connections opened: sorry, too many clients already',
+        clientVersion: '6',
+      },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'Vitess: pool full',
+      my(
+        1105,
+        'target: x.-.primary: vttablet: rpc error: code = ResourceExhausted desc = query pool wait time exceeded',
+        'ER_UNKNOWN_ERROR',
+      ),
+      { kind: 'rate_limited', ambiguous: false },
+    ],
+    [
+      'Vitess: lost',
+      my(
+        1105,
+        'target: x.-.primary: vttablet: rpc error: code = Unavailable desc = error reading from server: EOF',
+        'ER_UNKNOWN_ERROR',
+      ),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'Vitess: deadline',
+      my(
+        1105,
+        'target: x.-.primary: vttablet: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+        'ER_UNKNOWN_ERROR',
+      ),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'Vitess: aborted',
+      my(
+        1105,
+        'target: x.-.primary: vttablet: rpc error: code = Aborted desc = transaction 1: ended (exceeded timeout: 20s)',
+        'ER_UNKNOWN_ERROR',
+      ),
+      { kind: 'transient' },
+    ],
+    [
+      'rds proxy mysql',
+      my(9501, 'Timed-out waiting to acquire database connection'),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'maxscale lost',
+      my(
+        2003,
+        'Lost connection to backend server: network error (server1: 104, Connection reset by peer)',
+        'CR_CONN_HOST_ERROR',
+      ),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'MySQL: router none',
+      my(2003, "Can't connect to remote MySQL server for client connected to '0.0.0.0:6446'", 'CR_CONN_HOST_ERROR'),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'Redis: exec of memory',
+      {
+        name: 'ReplyError',
+        message: "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.",
+        command: { name: 'exec' },
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'Redis: exec of earlier errors',
+      {
+        name: 'ReplyError',
+        message: 'EXECABORT Transaction discarded because of previous errors.',
+        command: { name: 'exec' },
+        previousErrors: [
+          {
+            name: 'ReplyError',
+            message: "READONLY You can't write against a read only replica.",
+            command: { name: 'set' },
+          },
+        ],
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'Redis: script of memory',
+      {
+        name: 'ReplyError',
+        message:
+          "ERR Error running script (call to f_1): @user_script:1: OOM command not allowed when used memory > 'maxmemory'.",
+        command: { name: 'evalsha' },
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'Redis: script of a replica',
+      {
+        name: 'ReplyError',
+        message:
+          "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+        command: { name: 'evalsha' },
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'AMQP: ack timeout',
+      {
+        code: 406,
+        classId: 0,
+        methodId: 0,
+        message:
+          'Channel closed by server: 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: 1800000 ms."',
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'gRPC of Go: text',
+      'rpc error: code = Unavailable desc = transport is closing',
+      { kind: 'transient', reason: 'grpc.unavailable' },
+    ],
+    [
+      'gRPC of Go: limited',
+      'rpc error: code = ResourceExhausted desc = grpc: received message larger than max (5 vs. 4)',
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    ['gRPC of Go: exhausted', 'rpc error: code = ResourceExhausted desc = too many requests', { kind: 'rate_limited' }],
+    [
+      'pg disk of the server',
+      pg('53100', 'could not extend file "base/1": No space left on device'),
+      { kind: 'transient', reason: 'fs.no_space', fault: 'source' },
+    ],
+    [
+      'MySQL: table full',
+      my(1114, "The table 'x' is full", 'ER_RECORD_FILE_FULL'),
+      { kind: 'transient', fault: 'source' },
+    ],
+    [
+      'sftp server full',
+      { code: 14, custom: true, message: 'put: No space left' },
+      { kind: 'transient', fault: 'source' },
+    ],
+    [
+      'ftp server full',
+      { name: 'FTPError', code: 452, message: '452 Insufficient storage space' },
+      { kind: 'transient', fault: 'source' },
+    ],
+    [
+      'mongo server full',
+      { name: 'MongoServerError', code: 14031, codeName: 'OutOfDiskSpace', message: 'x' },
+      { kind: 'transient', fault: 'source' },
+    ],
+    [
+      'envoy lost the server',
+      axios(503, 'upstream connect error or disconnect/reset before headers. reset reason: connection termination'),
+      { kind: 'transient', ambiguous: true },
+    ],
+    ['AWS: 400 rate exceeded in words', axios(400, { message: 'Rate exceeded' }), { kind: 'rate_limited' }],
+    [
+      'google 403 quota metric',
+      axios(403, {
+        error: {
+          code: 403,
+          message:
+            "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute per user' of service 'x.googleapis.com'.",
+        },
+      }),
+      { kind: 'rate_limited' },
+    ],
+    ['bybit', axios(403, '403, access too frequent. Please try again later.'), { kind: 'rate_limited' }],
+    [
+      'meta usage header',
+      axios(
+        400,
+        {
+          error: {
+            message: 'There have been too many calls to this ad-account.',
+            type: 'OAuthException',
+            code: 80004,
+            fbtrace_id: 'x',
+          },
+        },
+        {
+          'x-business-use-case-usage':
+            '{"123":[{"type":"ads_management","call_count":100,"estimated_time_to_regain_access":12}]}',
+        },
+      ),
+      { kind: 'rate_limited', retryAfterMs: 720000 },
+    ],
+    [
+      'zoom retry-after iso',
+      axios(429, {}, { 'retry-after': '2026-01-15T12:00:30Z' }),
+      { kind: 'rate_limited', retryAfterMs: 30000 },
+    ],
+    [
+      'retry-after with a unit',
+      axios(429, {}, { 'retry-after': '30s' }),
+      { kind: 'rate_limited', retryAfterMs: 30000 },
+    ],
+    [
+      'retry-after as an epoch',
+      axios(429, {}, { 'retry-after': String(now / 1000 + 45) }),
+      { kind: 'rate_limited', retryAfterMs: 45000 },
+    ],
+    ['retry-after twice', axios(503, {}, { 'retry-after': '120, 120' }), { kind: 'transient', retryAfterMs: 120000 }],
+    ['IMAP: back off', imap('Rate exceeded, back off for 30 seconds'), { kind: 'rate_limited', retryAfterMs: 30000 }],
+    ['IMAP: slow down', imap('Too much traffic, slow down'), { kind: 'rate_limited' }],
+    [
+      'dovecot connections',
+      imap('Maximum number of connections from user+IP exceeded (mail_max_userip_connections=10)'),
+      { kind: 'rate_limited' },
+    ],
+    ['gmail system error', imap('System Error (Failure)'), { kind: 'transient' }],
+    ['IMAP: lock', imap('Unable to lock mailbox, already in use'), { kind: 'transient' }],
+    [
+      'IMAP: internal',
+      imap('Internal error occurred. Refer to server log for more information.'),
+      { kind: 'transient' },
+    ],
+    [
+      'SMTP: 554 too many',
+      mail(554, '554 5.7.1 Too many messages from your host, slow down'),
+      { kind: 'rate_limited' },
+    ],
+    [
+      'zoho unusual',
+      mail(550, '550 5.4.6 Unusual sending activity detected. Please try after sometime'),
+      { kind: 'unknown' },
+    ],
+    [
+      'dockerode',
+      {
+        statusCode: 500,
+        reason: 'server error',
+        json: { message: 'toomanyrequests' },
+        message: '(HTTP code 500) server error - toomanyrequests: You have reached your pull rate limit.',
+      },
+      { kind: 'rate_limited' },
+    ],
+    [
+      'Kubernetes',
+      {
+        statusCode: 429,
+        body: {
+          kind: 'Status',
+          status: 'Failure',
+          reason: 'TooManyRequests',
+          details: { retryAfterSeconds: 1 },
+          code: 429,
+        },
+        message: 'HTTP request failed',
+      },
+      { kind: 'rate_limited', retryAfterMs: 1000 },
+    ],
+    [
+      'Kubernetes server timeout',
+      {
+        statusCode: 500,
+        body: { kind: 'Status', reason: 'ServerTimeout', details: { retryAfterSeconds: 2 }, code: 500 },
+        message: 'HTTP request failed',
+      },
+      { kind: 'transient', retryAfterMs: 2000 },
+    ],
+    [
+      'PostgREST: pool',
+      {
+        name: 'PostgrestError',
+        code: 'PGRST003',
+        details: null,
+        hint: null,
+        message: 'Timed out acquiring connection from connection pool.',
+      },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'PostgREST: no database',
+      {
+        name: 'PostgrestError',
+        code: 'PGRST000',
+        details: 'x',
+        hint: null,
+        message: 'Database connection error. Retrying the connection.',
+      },
+      { kind: 'transient' },
+    ],
+    [
+      'PlanetScale: unavailable',
+      {
+        name: 'DatabaseError',
+        status: 400,
+        message: 'target: x.-.primary: vttablet: rpc error: code = Unavailable desc = error reading from server: EOF',
+        body: {
+          message: 'target: x.-.primary: vttablet: rpc error: code = Unavailable desc = error reading from server: EOF',
+          code: 'UNAVAILABLE',
+        },
+      },
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'http2 goaway',
+      { code: 'ERR_HTTP2_GOAWAY_SESSION', message: 'New streams cannot be created after receiving a GOAWAY' },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'brotli',
+      { code: 'ERR__ERROR_FORMAT_EXUBERANT_NIBBLE', message: 'Decompression failed' },
+      { kind: 'permanent', reason: 'data.parse', ambiguous: true },
+    ],
+    [
+      'zstd',
+      { code: 'ZSTD_error_prefix_unknown', message: 'Unknown frame descriptor' },
+      { kind: 'permanent', reason: 'data.parse', ambiguous: true },
+    ],
+    [
+      'gemini too long',
+      {
+        name: 'ApiError',
+        status: 400,
+        message:
+          '{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}',
+      },
+      { kind: 'permanent', reason: 'too_large' },
+    ],
+    [
+      'http 500 in words of a limit',
+      axios(500, { message: 'Request was throttled. Expected available in 5 seconds.' }),
+      { kind: 'rate_limited', retryAfterMs: 5000 },
+    ],
+    [
+      'Stripe: declined for good',
+      {
+        class: 'StripeCardError',
+        rawType: 'card_error',
+        code: 'card_declined',
+        decline_code: 'stolen_card',
+        statusCode: 402,
+        message: 'Your card was declined.',
+      },
+      { kind: 'permanent', reason: 'payment.declined' },
+    ],
+    [
+      'AWS: a signature that is wrong',
+      aws(
+        'SignatureDoesNotMatch',
+        'The request signature we calculated does not match the signature you provided.',
+        403,
+      ),
+      { kind: 'permanent', reason: 'auth.invalid' },
+    ],
+    [
+      'Atlas: a wrong login',
+      { name: 'MongoServerError', code: 8000, codeName: 'AtlasError', message: 'bad auth : authentication failed' },
+      { kind: 'permanent', reason: 'auth.invalid' },
+    ],
+    ['SMTP: too many hops', mail(554, '554 5.4.6 Too many hops'), { kind: 'permanent' }],
+    ['SMTP: spam', mail(554, '554 5.7.1 Message rejected as spam'), { kind: 'permanent' }],
+    ['SMTP: too many recipients', mail(452, '452 4.5.3 Too many recipients'), { kind: 'transient' }],
+    ['SMTP: a full mailbox', mail(552, '552 Mailbox has exceeded its storage limit'), { reason: 'quota.exhausted' }],
+    ['IMAP: no such mailbox', imap("Mailbox doesn't exist: x"), { kind: 'permanent' }],
+    [
+      'AMQP: other arguments',
+      {
+        code: 406,
+        message:
+          'Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - inequivalent arg"',
+      },
+      { kind: 'permanent', reason: 'conflict' },
+    ],
+    [
+      'Redis: a script with a bug',
+      {
+        name: 'ReplyError',
+        message: 'ERR Error running script (call to f_1): @user_script:1: attempt to call a nil value',
+        command: { name: 'evalsha' },
+      },
+      { kind: 'permanent' },
+    ],
+    [
+      'got: no answer',
+      got('TimeoutError', 'ETIMEDOUT', { event: 'response', message: "Timeout awaiting 'response' for 1000ms" }),
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'nodemailer: closed in the middle',
+      { code: 'ECONNECTION', command: 'CONN', message: 'Connection closed unexpectedly' },
+      { kind: 'transient', ambiguous: true },
+    ],
+    [
+      'ssh handshake',
+      { level: 'client-timeout', message: 'Timed out while waiting for handshake' },
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'envoy did not connect',
+      axios(503, 'upstream connect error or disconnect/reset before headers. reset reason: connection failure'),
+      { kind: 'transient', ambiguous: false },
+    ],
+    [
+      'own disk full',
+      { code: 'ENOSPC', errno: -28, syscall: 'write', message: 'ENOSPC: no space left on device, write' },
+      { fault: 'worker' },
+    ],
+    [
+      'PlanetScale: a duplicate',
+      {
+        name: 'DatabaseError',
+        status: 400,
+        message: "rpc error: code = AlreadyExists desc = Duplicate entry '1' for key (errno 1062)",
+      },
+      { kind: 'permanent' },
     ],
   ]);
 });

@@ -447,6 +447,10 @@ describe('a rate limit that a command tells of on stderr', () => {
     ['Error from server (TooManyRequests): the server has received too many requests'],
     ['requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://example.com/'],
     ["openai.RateLimitError: Error code: 429 - {'error': {}}"],
+    ['https response error StatusCode: 429, RequestID: 1, TooManyRequestsException: Rate Exceeded.'],
+    ['rpc error: code = ResourceExhausted desc = too fast'],
+    ['error: server returned 429'],
+    ['@ERROR: max connections (4) reached -- try again later'],
   ])('%s', async (line) => {
     const failure = await failureOf(sh(`cat >&2 <<'EOF'\n${line}\nEOF\nexit 1`));
     expect(failure).toMatchObject({ kind: 'rate_limited', reason: 'throttled', fault: 'quota', code: '1' });

@@ -96,7 +96,12 @@ function byFamilies(tree: Node, text: Text, now: number): Failure {
   }
   const { meaning, node } = judged;
   const { reason } = meaning;
-  const what = { reason, kind: kindOf(meaning), fault: REASONS[reason].fault, ambiguous: isAmbiguous(judged) };
+  const what = {
+    reason,
+    kind: kindOf(meaning),
+    fault: meaning.fault ?? REASONS[reason].fault,
+    ambiguous: isAmbiguous(judged),
+  };
   // The wait may be in the outer error although the reason came from an inner one.
   const wait = judged.retryAfterMs ?? (node === tree ? undefined : waitAskedFor(tree.fields, now, what));
   return failureWith(what, text, judged, node, wait);

@@ -6,7 +6,7 @@ const LONGEST_NAME = 64;
 const LONGEST_VALUE = 1_024;
 
 /** The headers that the classifier reads. */
-const WANTED = /retry|limit|-towait-|^date$|^www-authenticate$/;
+const WANTED = /retry|limit|-towait-|business-use-case-usage|^date$|^www-authenticate$/;
 
 /** The headers of a response about rate limits and retries, from an object of any kind. Names are in lower case. */
 export class HeaderBag {

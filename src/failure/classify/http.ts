@@ -1,5 +1,6 @@
 import { wordsIn } from './body.ts';
 import type { ErrorFields } from './error-fields.ts';
+import { byGrpcMessage } from './families/grpc.ts';
 import type { HeaderBag } from './headers.ts';
 import { type Answer, type Finding, kindOf, type Meaning, meaningOf } from './meaning.ts';
 import { isLimitUsedUp } from './quotas.ts';
@@ -20,7 +21,7 @@ export function byHttp(fields: ErrorFields): Finding | undefined {
 }
 
 /** Statuses of refusals that some services also use for rate limits. */
-export const LIMIT_STATUSES: readonly number[] = [400, 403, 405, 409, 418, 422, 503];
+export const LIMIT_STATUSES: readonly number[] = [400, 403, 405, 409, 418, 422, 500, 503];
 
 /** The meaning of the response if its headers, body or message change the meaning of its status. */
 function unlessSaid(fields: ErrorFields, { number }: Status, headers: HeaderBag | undefined): Answer | undefined {
@@ -32,6 +33,9 @@ function unlessSaid(fields: ErrorFields, { number }: Status, headers: HeaderBag 
   // OpenAI, Anthropic and Stripe answer 409 to concurrent requests, which may be retried.
   if (number === 409 && (fields.get('requestID') !== undefined || fields.get('rawType') !== undefined))
     return 'http.409 transient';
+  // PlanetScale answers 400 to everything. The words of the server tell.
+  if (number === 400 && fields.words.includes('rpc error: code = ')) return byGrpcMessage(fields.words);
+  if (number === 503 && LOST_SERVER.test(fields.words)) return { reason: 'http.5xx', ambiguous: true };
   if (number === 413 && headers?.get('retry-after') !== undefined) return 'too_large transient';
   return undefined;
 }
@@ -46,6 +50,10 @@ function isExpired(fields: ErrorFields, headers: HeaderBag | undefined): boolean
   );
 }
 
+/** Envoy answers 503 also if it lost the server that had the request. */
+const LOST_SERVER =
+  /\breset before headers\b(?!.*\breset reason: (?:(?:remote|local) )?(?:connection failure|overflow))/i;
+
 const MAY_BE_USED_UP = [400, 401, 403, 429];
 /** Messages of paid services that have no code for used-up credit. */
 const USED_UP =
@@ -54,7 +62,7 @@ const USED_UP =
 const USED_UP_UNLESS_WAIT: Meaning = { reason: 'quota.exhausted', ifWait: 'throttled' };
 
 const LIMIT_WORDS =
-  /\brate.?limit(?:s|ed|ing)?\b|\brate ?limit ?exceeded|throttl|too many (?:requests|calls|queries)|throughput ?exceeded|\b(?:request|call|usage|frequency|api|minute|hour|hourly|dai|daily|monthly) ?(?:limit|quota)s? ?(?:(?:was|were|is|has been|have been) )?(?:exceeded|reached|hit)\b|\b(?:exceeded|reached|over) (?:the|your|its|a) (?:\w+ ){0,3}(?:request|call|usage|frequency|api|daily|hourly|monthly) (?:limit|quota)\b|\babuse detection\b|\bsecondary rate\b/i;
+  /\brate.?limit(?:s|ed|ing)?\b|\brate ?limit ?exceeded|throttl|too ?many ?(?:requests|calls|queries)|\brate exceeded\b|\btoo frequent(?:ly)?\b|\bquota exceeded\b.{0,160}\bper (?:second|minute|hour|day)\b|throughput ?exceeded|\b(?:request|call|usage|frequency|api|minute|hour|hourly|dai|daily|monthly) ?(?:limit|quota)s? ?(?:(?:was|were|is|has been|have been) )?(?:exceeded|reached|hit)\b|\b(?:exceeded|reached|over) (?:the|your|its|a) (?:\w+ ){0,3}(?:request|call|usage|frequency|api|daily|hourly|monthly) (?:limit|quota)\b|\babuse detection\b|\bsecondary rate\b/i;
 
 /** Whether a text says that a rate limit was exceeded. */
 export function speaksOfLimit(text: string): boolean {
@@ -62,7 +70,8 @@ export function speaksOfLimit(text: string): boolean {
 }
 
 function isLimited(fields: ErrorFields, status: number, headers: HeaderBag | undefined): boolean {
-  if (headers !== undefined && isLimitUsedUp(headers)) return true;
+  // A server that fails does so whatever is left of a limit.
+  if (status !== 500 && headers !== undefined && isLimitUsedUp(headers)) return true;
   // With 503 or a conflict, Retry-After does not mean a rate limit.
   if ((status === 400 || status === 403) && headers?.get('retry-after') !== undefined) return true;
   const code = typeof fields.code === 'string' ? fields.code.slice(0, 128) : '';

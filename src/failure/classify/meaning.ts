@@ -1,4 +1,4 @@
-import type { FailureKind } from '../outcome.ts';
+import type { FailureKind, Fault } from '../outcome.ts';
 import type { ErrorFields, Sort } from './error-fields.ts';
 import { REASONS, type Reason } from './reasons.ts';
 
@@ -12,9 +12,14 @@ export interface Meaning {
   readonly reason: Reason;
   readonly kind?: FailureKind;
   readonly ambiguous?: boolean;
+  /** Who is at fault, if not who the reason says. */
+  readonly fault?: Fault;
   /** The answer instead of this one if the other side asks for a wait. */
   readonly ifWait?: Answer;
 }
+
+/** The disk of a server is full. The reason says the worker's. */
+export const SERVER_IS_FULL: Meaning = { reason: 'fs.no_space', fault: 'source' };
 
 /** Codes or names, and what they mean. */
 export type Table = Readonly<Record<string, Answer>>;

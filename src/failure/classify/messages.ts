@@ -86,6 +86,10 @@ const NETWORK: readonly (readonly [RegExp, Answer])[] = [
 
 /** Failures while connecting, before a request was sent. */
 const BEFORE: readonly (readonly [RegExp, Answer])[] = [
+  [
+    /^(?:@smithy\/node-http-handler - )?(?:the request )?socket (?:did not establish|timed out without establishing) a connection\b/i,
+    { reason: 'net.timeout', ambiguous: false },
+  ],
   [/^Client network socket disconnected\b/, { reason: 'net.reset', ambiguous: false }],
   [
     /^(?:(?:opening )?handshake (?:has )?timed out|timed out while waiting for (?:handshake|server)|greeting never received|connack timeout$|timedout while connecting\b)/i,

@@ -48,7 +48,9 @@ function unlessExplicit(
     return { finding: found('explicit.permanent', field, 'said'), rule: 'explicit' };
   }
   if (kind === 'transient' || kind === 'rate_limited') return recognised;
-  return { finding: found('explicit.transient', field, kind === 'permanent' ? 'said' : 'hint'), rule: 'explicit' };
+  const ifWait = recognised?.finding.meaning.ifWait;
+  const meaning = ifWait === undefined ? 'explicit.transient' : ({ reason: 'explicit.transient', ifWait } as const);
+  return { finding: found(meaning, field, kind === 'permanent' ? 'said' : 'hint'), rule: 'explicit' };
 }
 
 /** The meaning of any family, made more exact by the status and by the size of the request. */

@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../../duration.ts';
 import type { FailureKind } from '../outcome.ts';
 import type { ErrorFields } from './error-fields.ts';
-import type { HeaderBag } from './headers.ts';
+import { bagOf, type HeaderBag } from './headers.ts';
 import { read, readNumber, readText } from './inspect.ts';
 import { quotasIn, serverNow } from './quotas.ts';
 import { retryInfo } from './retry-info.ts';
@@ -34,6 +34,7 @@ export function waitAskedFor(fields: ErrorFields, now: number, { kind, reason }:
   if (kind === 'rate_limited')
     return (
       (headers === undefined ? undefined : untilReset(headers, now)) ??
+      inQuotedHeaders(fields, now) ??
       inWords(fields, now, true) ??
       usual(fields, reason)
     );
@@ -56,14 +57,16 @@ function inHeaders(headers: HeaderBag, now: number): Milliseconds | undefined {
   }
   for (const name of ['retry-after', ...headers.names(SECONDS_HEADERS)]) {
     const value = headers.get(name);
-    if (value === undefined) continue;
-    const seconds = plainNumber(value);
-    if (seconds !== undefined) return bounded(seconds * 1_000);
-    const at = httpDate(value, now);
-    if (at !== undefined) return bounded(Math.max(0, at - serverNow(headers, now)));
+    // A header that was sent twice arrives as a list.
+    const wait = value && resetIn(value.replace(/^(\d+)(?:, ?\d+)+$/, '$1'), serverNow(headers, now));
+    if (typeof wait === 'number') return bounded(wait);
   }
-  return undefined;
+  const minutes = TO_REGAIN_ACCESS.exec(headers.get('x-business-use-case-usage') ?? '')?.[1];
+  return minutes === undefined ? undefined : bounded(Number(minutes) * 60_000);
 }
+
+/** Meta's header, in minutes; 0 if the limit is not reached. */
+const TO_REGAIN_ACCESS = /"estimated_time_to_regain_access": ?([1-9]\d{0,5})\b/;
 
 /** Fields of libraries whose unit is known. */
 const MILLISECONDS = ['retryAfterMs', 'retryAfterInMs', 'msBeforeNext', 'throttleReset'] as const;
@@ -118,6 +121,7 @@ function inBody(fields: ErrorFields, now: number): Milliseconds | undefined {
     read(body, 'error'),
     read(body, 'parameters'),
     read(body, 'error_data'),
+    read(body, 'details'),
     first,
     read(first, 'extensions'),
     parameters,
@@ -174,11 +178,14 @@ function untilReset(headers: HeaderBag, now: number): Milliseconds | undefined {
   return waits.length === 0 ? undefined : plausible(Math.max(...waits));
 }
 
+/** OpenRouter quotes the headers of the provider in the body. */
+function inQuotedHeaders({ body }: ErrorFields, now: number): Milliseconds | undefined {
+  const quoted = bagOf(read(read(read(body, 'error') ?? body, 'metadata'), 'headers'));
+  return quoted && untilReset(quoted, now);
+}
+
 /** The wait that a message names in words, for reasons whose messages may name one. */
 function inWords(fields: ErrorFields, now: number, limited: boolean): Milliseconds | undefined {
-  // Cosmos DB with MongoDB's protocol.
-  const ms = /\bRetryAfterMs=(\d{1,9})\b/.exec(fields.message)?.[1];
-  if (ms !== undefined) return bounded(Number(ms));
   const { headers } = fields;
   const there = headers === undefined ? now : serverNow(headers, now);
   return limited ? saidInWords(fields.words, there) : askedInWords(fields.words, there);

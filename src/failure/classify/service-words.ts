@@ -11,6 +11,7 @@ const SERVICES: Readonly<Record<string, readonly Row[]>> = {
   anthropic: [
     [400, /\breached your specified (?:\w+ )?(?:api )?usage limits\b/i, 'quota.exhausted rate_limited'],
     [400, /\bcredit balance is too low\b/i, 'quota.exhausted'],
+    [400, /\bprompt is too long\b/i, 'too_large'],
   ],
   binance: [[418, /\bbanned\b|\btoo many requests\b/i, 'throttled']],
   deepl: [[456, /./, 'quota.exhausted rate_limited']],
@@ -21,6 +22,7 @@ const SERVICES: Readonly<Record<string, readonly Row[]>> = {
     [422, /\bwas submitted too quickly\b/i, 'throttled'],
   ],
   gitlab: [[406, /\bbranch cannot be merged\b/i, 'conflict unknown']],
+  gemini: [[400, /\binput token count .{1,40}exceeds the maximum\b/i, 'too_large']],
   instagram: [[400, /\bwait a few minutes before you try again\b/i, 'throttled']],
   lark: [[400, /\brequest trigger frequency limit\b/i, 'throttled']],
   meta: [[400, /\b(?:application|user) request limit reached\b/i, 'throttled']],

@@ -7,12 +7,12 @@ const MOST_LEADS = 16;
 
 /** Words before a wait or a time: "try again in", "retry-after:", "banned until", "resets at". */
 const LEADS =
-  /(?:\b(?:again|wait|available|access|back|back-?off|banned|blocked|locked|throttled|limited|refills?|renews?|resumes?|lifted|reset(?:s|ting)?)\b|(?<!\w)retry(?!ing)|FLOOD_WAIT_)/gi;
+  /(?:\b(?:again|wait|available|allowed|access|back[- ]?off(?:ms|milliseconds)?|back|banned|blocked|cool-? ?down|locked|throttled|limited|refills?|renews?|resumes?|lifted|reset(?:s|ting|after|at|in)?)\b|(?<!\w)retry(?!ing)(?:[-_ ]?(?:after|delay))?(?:[-_ ]?ms\b)?|FLOOD_WAIT_)/gi;
 /** A text about a limit may name its wait without those words: "in 10 s", "for 5 minutes". */
 const PREPOSITIONS = /\b(?:in|after|for|every|within)\b/gi;
 /** What may stand between these words and the wait. */
 const FILLERS =
-  /(?:[\s:="'(_-]|(?<![a-z])(?:in|after|for|until|till|at|on|by|of|about|around|approximately|least|another|up|to|is|will|be|time|the|this|next)(?![a-z])){0,12}/iy;
+  /(?:[\s:="'(_>~-]|(?<![a-z])(?:in|after|for|until|till|at|on|by|of|about|around|approx\.?|approximately|least|another|up|to|is|will|be|time|the|this|next)(?![a-z])){0,12}/iy;
 
 /**
  * The wait that a text asks for, from the first phrase that can be read: "try again in 7m12s", "wait 1 minute, 30 seconds", "until
@@ -36,17 +36,22 @@ function firstAfter(leads: RegExp, whole: string, now: number): Milliseconds | u
     FILLERS.lastIndex = from;
     const between = FILLERS.exec(text)?.[0] ?? '';
     const at = from + between.length;
-    const wait = momentAt(text, at, now) ?? spanAt(text, at) ?? bareSeconds(lead, between, text.slice(at, at + 24));
+    const wait = momentAt(text, at, now) ?? spanAt(text, at) ?? bareNumber(lead, between, text.slice(at, at + 24));
     if (wait !== undefined) return plausible(wait);
   }
   return undefined;
 }
 
-/** A number without a unit means seconds after "retry after" and in FLOOD_WAIT_42, unless another word follows the number. */
-function bareSeconds(lead: string, between: string, rest: string): number | undefined {
+/**
+ * A number without a unit means milliseconds after "retryAfterMs", seconds after "retry after" and in FLOOD_WAIT_42, unless another word
+ * follows the number.
+ */
+function bareNumber(lead: string, between: string, rest: string): number | undefined {
   const number = /^(\d{1,9}(?:\.\d{1,6})?)(?![\d.]*[ \t]*[\w%:/-])/.exec(rest)?.[1];
-  const counts = lead === 'FLOOD_WAIT_' || /^[-_ ]?after\b/i.test(between);
-  return number === undefined || !counts ? undefined : Number(number) * 1_000;
+  if (number === undefined) return undefined;
+  if (/m(?:s|illiseconds)$/i.test(lead)) return Number(number);
+  const counts = lead === 'FLOOD_WAIT_' || /after$/i.test(lead) || /^[-_ ]?after\b/i.test(between);
+  return counts ? Number(number) * 1_000 : undefined;
 }
 
 const UNITS: readonly (readonly [RegExp, number])[] = [
@@ -91,8 +96,9 @@ function sum(days: number, hours = '0', minutes = '0', seconds = '0'): number {
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const DATE =
-  /(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(\d{4})-(\d\d)-(\d\d)|([a-z]{3})[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})|(\d{1,2})(?:st|nd|rd|th)?[ -]([a-z]{3})[a-z]{0,6}[ -](\d{4}))(?!\d)/iy;
-const TIME = /(?:T|,? (?:at )?)?(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:\s?([ap])\.?m\b\.?)?/iy;
+  /(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(\d{4})[-/](\d\d)[-/](\d\d)|([a-z]{3})[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?|(\d{1,2})(?:st|nd|rd|th)?[ -]([a-z]{3})[a-z]{0,6}[ -](\d{4}))(?!\d)/iy;
+const TIME =
+  /(?:T|,? (?:at )?)?(\d{1,2})(?::(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:\s?([ap])\.?m\b\.?)?|\s?([ap])\.?m\b\.?)/iy;
 const ZONE = /\s?\(?(?:(Z|UTC|GMT)(?![+\-\w/])|([ECMP])([SD])T\b|(?:UTC|GMT)?([+-])(\d\d):?(\d\d)\b)/y;
 /** An abbreviation or name of a zone that is not known. */
 const OTHER_ZONE = /\s?\(?(?:[A-Z]{2,5}\b|[A-Z][a-z]+\/[A-Z])/y;
@@ -109,7 +115,7 @@ function momentAt(text: string, at: number, now: number): number | undefined {
   const today = Math.floor(now / DAY) * DAY;
   if (/^midnight \(?(?:UTC|GMT)\b/i.test(text.slice(at, at + 16))) return today + DAY - now;
   const date = found(DATE, text, at);
-  const day = date && dayOf(date);
+  const day = date && dayOf(date, now);
   const time = found(TIME, text, at + (date?.[0].length ?? 0));
   const after = at + (date?.[0].length ?? 0) + (time?.[0].length ?? 0);
   const zone = found(ZONE, text, after);
@@ -121,14 +127,21 @@ function momentAt(text: string, at: number, now: number): number | undefined {
   return (((next - now) % DAY) + DAY) % DAY;
 }
 
-function dayOf(date: RegExpExecArray): number | undefined {
-  const [year, day] = [Number(date[1] ?? date[6] ?? date[9]), Number(date[3] ?? date[5] ?? date[7])];
+/** The start of the day that a date names. Without a year it is the next such day. */
+function dayOf(date: RegExpExecArray, now: number): number | undefined {
+  const [said, day] = [date[1] ?? date[6] ?? date[9], Number(date[3] ?? date[5] ?? date[7])];
   const named = (date[4] ?? date[8])?.toLowerCase();
   const month = named === undefined ? Number(date[2]) - 1 : MONTHS.indexOf(named);
-  return month >= 0 && month < 12 && day >= 1 && day <= 31 ? Date.UTC(year, month, day) : undefined;
+  if (month < 0 || month > 11 || day < 1 || day > 31) return undefined;
+  if (said !== undefined) return Date.UTC(Number(said), month, day);
+  const about = 1970 + Math.floor(now / 31_556_952_000);
+  return [about - 1, about, about + 1].map((year) => Date.UTC(year, month, day)).find((start) => start > now - DAY);
 }
 
-function timeOf([, hours, minutes, seconds = '0', fraction = '0', half]: RegExpExecArray): number | undefined {
+function timeOf([, hours, minutes = '0', seconds = '0', fraction = '0', ...halves]: RegExpExecArray):
+  | number
+  | undefined {
+  const half = halves[0] ?? halves[1];
   const hour = half === undefined ? Number(hours) : (Number(hours) % 12) + (/p/i.test(half) ? 12 : 0);
   if (hour > 24 || Number(minutes) > 59 || Number(seconds) > 60) return undefined;
   return sum(0, String(hour), minutes, `${seconds}.${fraction}`);

@@ -188,6 +188,9 @@ function byName(fields: ErrorFields): Finding | undefined {
   const list = fields.get('CancellationReasons');
   if (fields.name === 'TransactionCanceledException' || list !== undefined) return byCancellation(list);
   if (isThrottling(fields)) return found('throttled', '$retryable');
+  // The signature is right, but a clock is wrong.
+  if (/^signature (?:expired|not yet current)\b/i.test(fields.message))
+    return found('auth.clock_skew', 'message', 'code');
   const names = [
     [fields.name, 'name'],
     [fields.text('Code'), 'Code'],

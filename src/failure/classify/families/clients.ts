@@ -55,6 +55,7 @@ const VAGUE: Table = {
   UND_ERR_ABORT: 'abort',
   UND_ERR_INFO: 'net.failed',
   ERR_NETWORK: 'net.failed',
+  ERR_READING_RESPONSE_STREAM: 'net.reset',
 };
 
 /** Classes that say what happened. */
@@ -109,10 +110,15 @@ export const clients: Family = {
   recognise: byShape,
 };
 
+const BEFORE_SENDING = ['lookup', 'connect', 'secureConnect'];
+
 function byShape(fields: ErrorFields): Finding | undefined {
   if (fields.get('isAxiosError') === true) return byAxios(fields);
   if (typeof fields.code === 'string' && fields.code.startsWith('WS_ERR_')) return byWebSocket(fields.code);
   if (fields.get('wasClean') !== undefined) return lookUp(CLOSED, fields.code, 'code');
+  // got says which phase took too long.
+  if (fields.is('TimeoutError') && BEFORE_SENDING.includes(fields.text('event') ?? ''))
+    return found({ reason: 'net.timeout', ambiguous: false }, 'event');
   switch (fields.get('type')) {
     case 'request-timeout':
     case 'body-timeout':

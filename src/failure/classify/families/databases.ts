@@ -1,5 +1,5 @@
 import type { ErrorFields } from '../error-fields.ts';
-import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
+import { type Answer, type Family, type Finding, found, lookUp, SERVER_IS_FULL, type Table } from '../meaning.ts';
 
 /** Oracle: the server's ORA numbers and the driver's NJS codes. */
 const ORACLE: Table = {
@@ -25,7 +25,7 @@ const ORACLE: Table = {
   'ORA-01422': 'db.data',
   'ORA-01438': 'db.data',
   'ORA-01555': 'db.serialization',
-  'ORA-01653': 'fs.no_space',
+  'ORA-01653': SERVER_IS_FULL,
   'ORA-01722': 'db.data',
   'ORA-02290': 'db.constraint',
   'ORA-02291': 'db.constraint',
@@ -138,7 +138,7 @@ const CLICKHOUSE: Table = {
   TOO_MANY_SIMULTANEOUS_QUERIES: 'db.resources',
   TOO_MANY_PARTS: 'db.resources',
   MEMORY_LIMIT_EXCEEDED: 'db.resources',
-  NOT_ENOUGH_SPACE: 'fs.no_space',
+  NOT_ENOUGH_SPACE: SERVER_IS_FULL,
   TIMEOUT_EXCEEDED: 'db.timeout',
   TOO_SLOW: 'db.timeout',
   QUERY_WAS_CANCELLED: 'db.timeout',

@@ -1,5 +1,5 @@
 import type { ErrorFields } from '../error-fields.ts';
-import { type Answer, type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
+import { type Answer, type Family, type Finding, found, lookUp, SERVER_IS_FULL, type Table } from '../meaning.ts';
 
 /** FTP replies (RFC 959). 4xx is transient and 5xx is permanent, unlike in HTTP. */
 const FTP: Table = {
@@ -7,7 +7,7 @@ const FTP: Table = {
   421: { reason: 'ftp.4xx', ambiguous: true },
   426: { reason: 'ftp.4xx', ambiguous: true },
   450: 'fs.locked',
-  452: 'fs.no_space',
+  452: SERVER_IS_FULL,
   500: 'ftp.5xx',
   501: 'validation',
   502: 'not_implemented',
@@ -33,8 +33,8 @@ const SFTP: Table = {
   10: 'fs.not_found',
   11: 'fs.dest_exists',
   12: 'fs.permission',
-  14: 'fs.no_space',
-  15: 'fs.no_space',
+  14: SERVER_IS_FULL,
+  15: SERVER_IS_FULL,
   17: 'fs.locked',
 };
 
@@ -75,6 +75,8 @@ function byReply(fields: ErrorFields): Finding | undefined {
 
 function bySsh(level: string, fields: ErrorFields): Finding | undefined {
   if (fields.message.startsWith('Host denied')) return found('tls.certificate', 'message');
+  // The connection was lost in the middle. Other time limits are for connecting.
+  if (fields.message.startsWith('Keepalive timeout')) return found('net.timeout', 'message', 'code');
   // The code of the socket says more than "client-socket".
   return typeof fields.code === 'string' && /^E[A-Z]+$/.test(fields.code)
     ? undefined

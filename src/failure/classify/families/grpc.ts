@@ -52,7 +52,7 @@ function byCode(fields: ErrorFields): Finding | undefined {
   const { code } = fields;
   if (typeof code === 'number') {
     if (code < 1 || code > 16 || !isCall(fields, code)) return undefined;
-    return found(more(fields, code) ?? (GRPC_ANSWERS[code] as Answer), 'code');
+    return found(more(fields.message, code) ?? (GRPC_ANSWERS[code] as Answer), 'code');
   }
   // google.rpc.Status in REST, Firestore's web client, Twirp.
   if (
@@ -97,16 +97,17 @@ function tooLarge(message: string): Answer | undefined {
   return way === undefined ? undefined : { reason: 'too_large', ambiguous: /received/i.test(way) };
 }
 
-/** The answer for a message that begins like those of gRPC: `14 UNAVAILABLE: …`. */
+/** The answer for a message of gRPC: it begins with `14 UNAVAILABLE: …`, or Go's `rpc error: code = Unavailable desc = …` is in it. */
 export function byGrpcMessage(message: string): Answer | undefined {
-  const match = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(message);
-  const code = Number(match?.[1]);
-  if (!match || GRPC_NAMES[code] !== match[2]) return undefined;
-  return (code === 8 ? tooLarge(message) : undefined) ?? GRPC_ANSWERS[code];
+  const [, number, name] = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(message) ?? [];
+  const inGo = number === undefined ? /\brpc error: code = ([A-Za-z]{5,20}) desc = /.exec(message)?.[1] : undefined;
+  const code = GRPC_NAMES.indexOf(name ?? inGo?.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase() ?? '');
+  if (code < 1 || (number !== undefined && Number(number) !== code)) return undefined;
+  return more(message, code) ?? GRPC_ANSWERS[code];
 }
 
 /** The answer if the text says more than the code. */
-function more({ message }: ErrorFields, code: number): Answer | undefined {
+function more(message: string, code: number): Answer | undefined {
   if (code === 8) return tooLarge(message);
   if (code === 13 && /\bRST_STREAM\b/.test(message)) return 'net.reset';
   if (code === 14 && /\bNo connection established\b|\bName resolution failed\b/.test(message)) {

@@ -58,10 +58,11 @@ const POP3: Table = {
 };
 
 const TOO_MANY =
-  /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl|\bback-?off time\b/i;
+  /\btoo many (?:simultaneous )?(?:connections|requests|commands|login)|\b(?:bandwidth|command|rate) limits?\b|\bthrottl|\bback[- ]?off\b|\bslow down\b|\btoo much traffic\b|\brate exceeded\b|\bmaximum number of connections\b/i;
 /** Texts with which a server asks to retry later. The protocol has only NO for that. */
 const LATER =
-  /\b(?:try|retry|come back)(?: again)? (?:later|in|after)\b|\btemporar|\bserver (?:is )?busy\b|\bnot connected\b|\b(?:service|server|mailbox|system) (?:is )?(?:currently )?unavailable\b/i;
+  /\b(?:try|retry|come back)(?: again)? (?:later|in|after)\b|\btemporar|\bserver (?:is )?busy\b|\b(?:system|internal|server) error\b|\bnot connected\b|\b(?:service|server|mailbox|system) (?:is )?(?:currently )?unavailable\b/i;
+const LOCKED = /\b(?:unable to|failed to|cannot|could not) lock\b|\blocked by\b|\bin use\b/i;
 const BAD_LOGIN =
   /\b(?:authentication failed|invalid credentials|login failed|bad (?:username|user name|credentials)|invalid (?:login|user|password))\b/i;
 
@@ -81,6 +82,7 @@ function byResponse(fields: ErrorFields): Finding | undefined {
   if (fields.get('authenticationFailed') === true || BAD_LOGIN.test(text))
     return found('auth.invalid', 'authenticationFailed');
   if (fields.get('mailboxMissing') === true) return found('not_found', 'mailboxMissing');
+  if (status !== undefined && LOCKED.test(text)) return found('imap.in_use', 'responseText');
   if (status !== undefined && LATER.test(text)) return found('imap.unavailable', 'responseText');
   if (status === 'BAD') return found('code.bug', 'responseStatus');
   return status === 'NO' ? found('imap.no', 'responseStatus') : undefined;

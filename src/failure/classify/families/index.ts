@@ -21,7 +21,19 @@ import { postgres } from './postgres.ts';
 import { processes } from './process.ts';
 import { programming } from './programming.ts';
 import { redis } from './redis.ts';
-import { business, chat, graphql, meta, microsoft, models, oauth, payments, search, slack } from './services.ts';
+import {
+  business,
+  chat,
+  firebase,
+  graphql,
+  meta,
+  microsoft,
+  models,
+  oauth,
+  payments,
+  search,
+  slack,
+} from './services.ts';
 import { smtp } from './smtp.ts';
 import { sqlite } from './sqlite.ts';
 import { system } from './system.ts';
@@ -32,7 +44,7 @@ export const FAMILIES: readonly Family[] = [
   ...[processes, system, network, mysql, postgres, prisma, sqlite, mssql, mongodb, redis, databases],
   ...[aws, azure, grpc, smtp, imap, files, kafka, amqp, nats, slack, chat, meta, graphql, browsers],
   ...[clients, abort, limits, validators, tokens, programming, mappers],
-  ...[models, payments, business, microsoft, google, search, oauth],
+  ...[models, payments, business, microsoft, google, firebase, search, oauth],
 ];
 
 /** What a code or name means, and the family whose table has it. */

@@ -52,7 +52,7 @@ const PRISMA: Table = {
   P2033: 'db.data',
   P2034: 'db.serialization',
   P2035: 'code.bug',
-  P2037: 'db.connection',
+  P2037: { reason: 'db.connection', ambiguous: false },
   P5000: 'validation',
   P5002: 'auth.invalid',
   P5004: 'not_implemented',

@@ -224,7 +224,9 @@ function byAmqp(fields: ErrorFields): Finding | undefined {
   if (fields.message.startsWith('Handshake terminated'))
     return found(said?.[1] === '403' ? 'auth.invalid' : 'mq.rejected', 'message');
   const number = fields.number('code') ?? (said === null ? undefined : Number(said[1]));
-  // 406 is also sent for a message that was not acknowledged in time, not only for a queue that was declared differently.
+  // 406 is not only sent for a queue that was declared differently.
+  if (number === 406 && /\bmessage size\b/.test(fields.message)) return found('too_large', 'message');
+  if (number === 406 && /\backnowledgement\b.*\btimed out\b/.test(fields.message)) return found('timeout', 'message');
   return lookUp(AMQP, number, 'code');
 }
 

@@ -1,6 +1,6 @@
 import type { ErrorFields } from '../error-fields.ts';
 import { read } from '../inspect.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
+import { type Family, type Finding, found, lookUp, SERVER_IS_FULL, type Table } from '../meaning.ts';
 
 /** Codes of the MongoDB server. 13 is a missing permission here and an internal error in gRPC. */
 const NUMBERS: Table = {
@@ -75,12 +75,12 @@ const NUMBERS: Table = {
   11600: { reason: 'db.unavailable', ambiguous: true },
   11601: 'abort',
   11602: { reason: 'db.unavailable', ambiguous: true },
-  12501: 'fs.no_space',
+  12501: SERVER_IS_FULL,
   12582: 'db.unique',
   13388: 'db.unavailable',
   13435: 'db.unavailable',
   13436: 'db.unavailable',
-  14031: 'fs.no_space',
+  14031: SERVER_IS_FULL,
   16500: 'throttled',
   16755: 'db.data',
   17280: 'too_large',
@@ -139,6 +139,9 @@ export const mongodb: Family = {
 function byNumber(fields: ErrorFields): Finding | undefined {
   if (!isMongo(fields)) return undefined;
   const labels = fields.get('errorLabelSet') ?? fields.get('errorLabels');
+  // Atlas has one code for all its own refusals.
+  if (fields.code === 8000 && !/\bauth/i.test(fields.message))
+    return found(/\bquota\b/i.test(fields.message) ? 'quota.exhausted' : 'db.internal', 'message');
   const known = lookUp(NUMBERS, fields.code, 'code');
   if (known && known.meaning.reason !== 'db.internal') {
     return hasLabel(labels, 'UnknownTransactionCommitResult')

@@ -1,5 +1,5 @@
 import type { ErrorFields } from '../error-fields.ts';
-import { type Family, type Finding, lookUp, type Table } from '../meaning.ts';
+import { type Family, type Finding, lookUp, SERVER_IS_FULL, type Table } from '../meaning.ts';
 
 /** Error numbers of SQL Server and Azure SQL. 1205 is a deadlock here and a lock wait in MySQL. */
 const NUMBERS: Table = {
@@ -26,7 +26,7 @@ const NUMBERS: Table = {
   976: 'db.unavailable',
   978: 'db.unavailable',
   983: 'db.unavailable',
-  1105: 'fs.no_space',
+  1105: SERVER_IS_FULL,
   1204: 'db.resources',
   1205: 'db.serialization',
   1222: 'db.locked',
@@ -53,7 +53,7 @@ const NUMBERS: Table = {
   8628: 'db.timeout',
   8645: 'db.resources',
   8651: 'db.resources',
-  9002: 'fs.no_space',
+  9002: SERVER_IS_FULL,
   10053: 'db.connection',
   10054: 'db.connection',
   10060: 'db.connection',

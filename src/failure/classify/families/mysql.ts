@@ -1,17 +1,18 @@
 import type { ErrorFields } from '../error-fields.ts';
-import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
-import { answerFor } from './postgres.ts';
+import { type Answer, type Family, type Finding, found, lookUp, SERVER_IS_FULL, type Table } from '../meaning.ts';
+import { byGrpcMessage } from './grpc.ts';
+import { answerFor, byPoolerWords } from './postgres.ts';
 
 /** Error numbers of MySQL and MariaDB. */
 const NUMBERS: Table = {
   1005: 'db.schema',
   1007: 'conflict',
   1020: 'db.serialization',
-  1021: 'fs.no_space',
+  1021: SERVER_IS_FULL,
   1022: 'db.unique',
-  1023: 'fs.io',
+  1023: { reason: 'fs.io', fault: 'source' },
   1025: 'db.internal',
-  1026: 'fs.io',
+  1026: { reason: 'fs.io', fault: 'source' },
   1030: 'db.internal',
   1036: 'db.unavailable',
   1037: 'db.resources',
@@ -26,12 +27,13 @@ const NUMBERS: Table = {
   1050: 'conflict',
   1051: 'db.schema',
   1052: 'db.schema',
-  1053: 'db.unavailable',
+  // While the server shuts down, a statement that has begun may have its effect.
+  1053: { reason: 'db.unavailable', ambiguous: true },
   1054: 'db.schema',
   1062: 'db.unique',
   1064: 'db.schema',
   1069: 'db.schema',
-  1114: 'fs.no_space',
+  1114: SERVER_IS_FULL,
   1129: 'auth.forbidden',
   1130: 'auth.forbidden',
   1136: 'db.schema',
@@ -83,14 +85,19 @@ const NUMBERS: Table = {
   1862: 'auth.expired',
   1927: 'db.connection',
   1969: 'db.timeout',
+  2002: { reason: 'db.connection', ambiguous: false },
+  2003: { reason: 'db.connection', ambiguous: false },
+  2005: { reason: 'db.connection', ambiguous: false },
   2006: 'db.connection',
   2013: 'db.connection',
   3024: 'db.timeout',
   3058: 'db.serialization',
   3101: 'db.serialization',
+  3169: 'db.connection',
   3572: 'db.locked',
   3819: 'db.constraint',
   4025: 'db.constraint',
+  4031: 'db.connection',
   8002: 'db.serialization',
   // ProxySQL: no server became available in time.
   9001: 'db.unavailable',
@@ -133,9 +140,20 @@ function byNumber(fields: ErrorFields): Finding | undefined {
   const coded = typeof fields.code === 'string' && fields.code.startsWith('ER_');
   if (typeof state !== 'string' && !coded) return undefined;
   const errno = fields.number('errno');
+  const byText = errno !== undefined && isVague(errno) ? byProxyWords(fields.message) : undefined;
+  if (byText !== undefined) return found(byText, 'message', 'code');
   const byErrno = lookUp(NUMBERS, errno, 'errno');
   if (byErrno) return byErrno;
   if (coded && Object.hasOwn(CODES, fields.code as string)) return undefined;
   const answer = typeof state === 'string' ? answerFor(state.replace('#', '')) : undefined;
   return answer === undefined ? undefined : found(answer, 'sqlState');
+}
+
+/** Numbers that proxies (Vitess, ProxySQL, MaxScale, RDS Proxy) use for several failures, so that only the message says what happened. */
+function isVague(errno: number): boolean {
+  return errno === 1105 || errno === 1815 || errno === 2003 || errno >= 9_000;
+}
+
+function byProxyWords(message: string): Answer | undefined {
+  return byGrpcMessage(message) ?? byPoolerWords(message);
 }

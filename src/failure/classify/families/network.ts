@@ -68,7 +68,8 @@ const HTTP: Table = {
   ERR_SOCKET_CONNECTION_TIMEOUT: { reason: 'net.timeout', ambiguous: false },
   ERR_HTTP_REQUEST_TIMEOUT: 'net.timeout',
   ERR_HTTP_CONTENT_LENGTH_MISMATCH: 'code.bug',
-  ERR_HTTP2_GOAWAY_SESSION: 'net.reset',
+  // The session was closed before the request was sent.
+  ERR_HTTP2_GOAWAY_SESSION: { reason: 'net.reset', ambiguous: false },
   ERR_HTTP2_SESSION_ERROR: 'net.reset',
   ERR_HTTP2_INVALID_SESSION: 'net.reset',
   ERR_HTTP2_STREAM_ERROR: 'net.reset',

@@ -1,5 +1,5 @@
 import type { ErrorFields } from '../error-fields.ts';
-import { type Answer, type Family, type Finding, found, type Table } from '../meaning.ts';
+import { type Answer, type Family, type Finding, found, SERVER_IS_FULL, type Table } from '../meaning.ts';
 
 /** SQLSTATEs whose meaning differs from that of their class. */
 const SQLSTATES: Table = {
@@ -32,7 +32,7 @@ const SQLSTATES: Table = {
   '42710': 'conflict',
   '42804': 'db.data',
   '44000': 'db.constraint',
-  '53100': 'fs.no_space',
+  '53100': SERVER_IS_FULL,
   '53200': 'db.resources',
   '53300': { reason: 'db.connection', ambiguous: false },
   '53400': 'db.resources',
@@ -111,6 +111,11 @@ export const postgres: Family = {
     CONNECT_TIMEOUT: { reason: 'db.connection', ambiguous: false },
     SASL_SIGNATURE_MISMATCH: 'auth.invalid',
     AUTH_TYPE_NOT_IMPLEMENTED: 'auth.invalid',
+    // PostgREST: its database or its pool.
+    PGRST000: { reason: 'db.connection', ambiguous: false },
+    PGRST001: { reason: 'db.connection', ambiguous: false },
+    PGRST002: { reason: 'db.connection', ambiguous: false },
+    PGRST003: 'db.unavailable',
     UNDEFINED_VALUE: 'code.bug',
     MAX_PARAMETERS_EXCEEDED: 'too_large',
     NOT_TAGGED_CALL: 'code.bug',
@@ -135,18 +140,18 @@ const POOLERS: readonly (readonly [RegExp, Answer])[] = [
     'db.unavailable',
   ],
   [
-    /\bserver_login_retry\b|\bserver login (?:has been )?fail|\bcannot connect to server\b|\b(?:could ?n[o']t|failed to) connect to\b|\ball (?:backend nodes|servers) are down\b|\bdatabase system is (?:shutting down|starting up)|\bdatabase .{1,80} is (?:paused|disabled)|\bcontrol plane request failed\b/i,
+    /\bserver_login_retry\b|\bserver login (?:has been )?fail|\bcannot connect to server\b|\b(?:could ?n[o']t|can't|failed to) connect to\b|\ball (?:backend nodes|servers) are down\b|\bdatabase system is (?:shutting down|starting up)|\bdatabase .{1,80} is (?:paused|disabled)|\bcontrol plane request failed\b/i,
     'db.unavailable',
   ],
   [/\bexceeded the .{1,40}quota\b/i, 'quota.exhausted'],
   [/^(?:query|transaction)[ _]timeout\b/i, 'db.timeout'],
   [
-    /\bserver conn(?:ection)? crashed\b|\b(?:server|backend|database|connection|client|node)\b.{0,40}\b(?:closed|lost|terminated|reset|crashed|exited|died|gone)\b|\bunable to (?:read|flush|write) data\b|\bread\/write error\b|\bfailed to read (?:kind|data)\b|\b(?:server|client)[ _](?:idle|lifetime|idle_transaction)[ _]timeout\b|\bidle_transaction_timeout\b/i,
+    /\bserver conn(?:ection)? crashed\b|\blost connection to\b|\b(?:server|backend|database|connection|client|node)\b.{0,40}\b(?:closed|lost|terminated|reset|crashed|exited|died|gone)\b|\bunable to (?:read|flush|write) data\b|\bread\/write error\b|\bfailed to read (?:kind|data)\b|\b(?:server|client)[ _](?:idle|lifetime|idle_transaction)[ _]timeout\b|\bidle_transaction_timeout\b/i,
     'db.connection',
   ],
 ];
 
-function byPoolerWords(message: string): Answer | undefined {
+export function byPoolerWords(message: string): Answer | undefined {
   return POOLERS.find(([text]) => text.test(message))?.[1];
 }
 

@@ -73,6 +73,8 @@ function byPrefix({ code }: ErrorFields): Finding | undefined {
   if (typeof code !== 'string') return undefined;
   if (code.startsWith('CSV_'))
     return found(/^CSV_(?:INVALID_OPTION|OPTION_)/.test(code) ? 'code.bug' : 'data.parse', 'code');
+  // Brotli and Zstandard.
+  if (/^(?:ERR__ERROR_FORMAT_|ZSTD_error_)/.test(code)) return found('data.parse permanent', 'code');
   if (!code.startsWith('ERR_')) return undefined;
   if (code.startsWith('ERR_INVALID_') && !/^ERR_INVALID_(?:URL|PROTOCOL|DOMAIN)/.test(code))
     return found('code.bug', 'code');

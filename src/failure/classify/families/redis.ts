@@ -1,4 +1,5 @@
 import type { ErrorFields } from '../error-fields.ts';
+import { read, readText } from '../inspect.ts';
 import { type Family, type Finding, found, lookUp, type Table } from '../meaning.ts';
 
 /** The first word of an error reply of Redis, Valkey and their clusters. */
@@ -76,9 +77,19 @@ function byFirstWord(fields: ErrorFields): Finding | undefined {
   if (!isReply(fields)) return undefined;
   const word = /^-?([A-Z]{3,20})(?=[ :]|$)/.exec(fields.message)?.[1];
   if (word === undefined) return undefined;
+  const inner = word === 'EXECABORT' || word === 'ERR' ? innerWord(fields) : undefined;
+  if (inner !== undefined) return lookUp(WORDS, inner, 'message');
   if (word !== 'ERR') return lookUp(WORDS, word, 'message');
   const answer = ERRORS.find(([text]) => text.test(fields.message))?.[1];
   return answer === undefined ? found('db.schema unknown', 'message', 'hint') : found(answer, 'message');
+}
+
+/** Why a transaction was discarded or a script failed, if a retry may help. ioredis keeps the errors of a transaction's commands. */
+function innerWord(fields: ErrorFields): string | undefined {
+  const earlier = readText(read(fields.get('previousErrors'), 0), 'message') ?? '';
+  return /(?:^|[:\n] |-)(OOM|READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|MISCONF|NOREPLICAS|TRYAGAIN) /.exec(
+    `${earlier.slice(0, 256)}\n ${fields.message}`,
+  )?.[1];
 }
 
 function isReply(fields: ErrorFields): boolean {

@@ -48,6 +48,7 @@ const MODELS: Table = {
   permission_error: 'auth.forbidden',
   rate_limit_error: 'http.429',
   timeout_error: 'timeout',
+  server_error: 'http.5xx',
 };
 
 /** Payments: Stripe, PayPal, Square, Adyen, Plaid. */
@@ -137,6 +138,30 @@ const MICROSOFT: Table = {
   nameAlreadyExists: 'conflict',
   notAllowed: 'auth.forbidden',
   resyncRequired: 'conflict',
+};
+
+/** Firebase's Admin SDK: messaging and log-in. */
+const FIREBASE: Table = {
+  'messaging/message-rate-exceeded': 'throttled',
+  'messaging/device-message-rate-exceeded': 'throttled',
+  'messaging/topics-message-rate-exceeded': 'throttled',
+  'messaging/quota-exceeded': 'throttled',
+  'auth/too-many-requests': 'throttled',
+  'auth/quota-exceeded': 'throttled',
+  'messaging/registration-token-not-registered': 'not_found',
+  'auth/user-not-found': 'not_found',
+  'messaging/invalid-registration-token': 'validation',
+  'messaging/invalid-argument': 'validation',
+  'messaging/invalid-recipient': 'validation',
+  'messaging/payload-size-limit-exceeded': 'too_large',
+  'messaging/mismatched-credential': 'auth.invalid',
+  'messaging/third-party-auth-error': 'auth.invalid',
+  'messaging/server-unavailable': 'http.5xx',
+  'messaging/internal-error': 'http.5xx',
+  'auth/internal-error': 'http.5xx',
+  'auth/network-request-failed': 'net.failed',
+  'app/network-error': 'net.failed',
+  'app/network-timeout': 'net.timeout',
 };
 
 /** Elasticsearch and OpenSearch. */
@@ -276,13 +301,27 @@ const META: Table = {
 
 export const oauth: Family = { name: 'oauth', bodyCodes: OAUTH };
 export const models: Family = { name: 'models', bodyCodes: MODELS };
+/** Declines after which Stripe advises to try again. */
+const DECLINED_FOR_NOW =
+  /^(?:try_again_later|processing_error|issuer_not_available|reenter_transaction|approve_with_id)$/;
+
 export const payments: Family = {
   name: 'payments',
+  sorts: ['answered', 'coded'],
+  recognise(fields) {
+    const code = fields.text('decline_code') ?? readText(read(fields.body, 'error'), 'decline_code') ?? fields.code;
+    return typeof code === 'string' && DECLINED_FOR_NOW.test(code)
+      ? found('payment.declined transient', 'decline_code')
+      : undefined;
+  },
   bodyCodes: PAYMENTS,
   vendorNames: { StripeCardError: 'payment.declined' },
 };
 export const business: Family = { name: 'business', bodyCodes: BUSINESS };
 export const microsoft: Family = { name: 'microsoft', bodyCodes: MICROSOFT };
+/** The access token could not be fetched. The message may say that the network failed. */
+const FIREBASE_VAGUE: Table = { 'app/invalid-credential': 'auth.invalid' };
+export const firebase: Family = { name: 'firebase', vendorCodes: FIREBASE, vagueCodes: FIREBASE_VAGUE };
 export const search: Family = { name: 'search', bodyCodes: SEARCH };
 
 export const meta: Family = { name: 'meta', sorts: ['answered'], recognise: byMeta };

@@ -65,6 +65,12 @@ const VAGUE: Table = {
 const TOO_FAST =
   /\b(?:too many|rate limit|ratelimit|throttl\w*|too (?:fast|quickly)|sending too|exceeded the (?:maximum|rate)|try again later.*rate)\b/i;
 
+/** What there may be too many of that a wait does not change. */
+const OTHER_LIMIT = /\b(?:recipients|hops|commands|errors|spam)\b/i;
+/** Limits of a sender, which some servers report as permanent: "Daily user sending quota exceeded". */
+const SENDING_LIMIT =
+  /^(?=.*\b(?:daily|hourly|sending|outgoing|outbound|connections?)\b)(?!.*\b(?:mailbox|storage|size|recipients)\b).*(?:\b(?:limit|quota)\b.{0,60}\bexceeded\b|\bexceeded\b.{0,60}\b(?:limit|quota)\b)/i;
+
 export const smtp: Family = {
   name: 'smtp',
   sorts: ['system', 'coded', 'numbered', 'bare'],
@@ -86,10 +92,12 @@ function byReply(fields: ErrorFields): Finding | undefined {
 function byNumbers(reply: number, response: string): Answer {
   const enhanced = /(?:^|[\s-])([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1];
   if (enhanced !== undefined && Object.hasOwn(ENHANCED, enhanced)) return ENHANCED[enhanced] as Answer;
+  if (SENDING_LIMIT.test(response) || (TOO_FAST.test(response) && !OTHER_LIMIT.test(response))) return 'throttled';
   if (reply >= 400 && reply < 500) {
     if (reply === 452 && /quota|mailbox (?:is )?full/i.test(response)) return 'quota.exhausted transient';
-    return TOO_FAST.test(response) && !/recipients/i.test(response) ? 'throttled' : 'smtp.4xx';
+    return 'smtp.4xx';
   }
+  if (reply === 552 && /\bmessage\b.{0,40}\bsize\b|\bsize\b.{0,40}\bmessage\b/i.test(response)) return 'too_large';
   if (Object.hasOwn(REPLIES, reply)) return REPLIES[reply] as Answer;
   if (
     reply === 550 &&
@@ -99,7 +107,8 @@ function byNumbers(reply: number, response: string): Answer {
   ) {
     return enhanced === undefined || enhanced.startsWith('5.1.') ? 'smtp.recipient' : 'smtp.5xx';
   }
-  return reply >= 500 ? 'smtp.5xx' : 'net.protocol';
+  if (reply < 500) return 'net.protocol';
+  return /\btry (?:again )?(?:later|after)\b|\btemporar/i.test(response) ? 'smtp.5xx unknown' : 'smtp.5xx';
 }
 
 /** Codes of emailjs. It also keeps the reply of the server. */
@@ -121,8 +130,9 @@ function byEmailJs(fields: ErrorFields): Finding | undefined {
   return lookUp(EMAILJS, fields.code, 'code');
 }
 
-/** nodemailer says which of its time limits was reached. */
+/** nodemailer says whether its time limit for connecting was reached. */
 function byTimeLimit(fields: ErrorFields): Finding | undefined {
-  if (fields.get('timeoutType') !== undefined) return found({ reason: 'net.timeout', ambiguous: false }, 'timeoutType');
-  return undefined;
+  const field = fields.get('timeoutType') === undefined ? 'command' : 'timeoutType';
+  const connecting = fields.get('command') === 'CONN' && fields.message === 'Connection timeout';
+  return field === 'timeoutType' || connecting ? found({ reason: 'net.timeout', ambiguous: false }, field) : undefined;
 }

@@ -4,8 +4,8 @@ import { readMemory } from '../source/stored.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * Removes the states of sources that are in their normal state again but have had no task since, because only an outcome removes
- * a state otherwise. While a store has any state, its claims cost a little more.
+ * Removes the states of sources that are normal again. Otherwise only an outcome removes a state, so a source without tasks would
+ * keep its own. While a store has any state, its claims cost a little more.
  */
 export async function forgetNormalSources({ records, sources }: Pick<Store, 'records' | 'sources'>): Promise<void> {
   for (const { name, state } of await records.sources()) {

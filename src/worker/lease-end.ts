@@ -7,7 +7,7 @@ const LATE: Milliseconds = 100;
 export interface LeaseEndOptions {
   readonly clock: Clock;
   /** How long one last renewal may take, after the process was frozen. */
-  readonly patience: Milliseconds;
+  readonly lastRenewalTimeout: Milliseconds;
   /**
    * When the first renewal after the last successful one was requested; undefined if there is none without an answer or failed.
    */
@@ -23,43 +23,43 @@ export interface LeaseEndOptions {
  */
 export class LeaseEnd {
   readonly #options: LeaseEndOptions;
-  #stop: (() => void) | undefined;
+  #clearTimer: (() => void) | undefined;
 
   constructor(options: LeaseEndOptions) {
     this.#options = options;
   }
 
   /** The lease was renewed for so long at this moment of the monotonic clock. */
-  renewedAt(moment: Milliseconds, leaseFor: Milliseconds): void {
+  noteRenewal(moment: Milliseconds, leaseFor: Milliseconds): void {
     const { clock } = this.#options;
-    this.rest();
+    this.stop();
     const dueAt = moment + leaseFor;
-    this.#stop = clock.after(dueAt - clock.monotonic(), () => this.#over(dueAt));
+    this.#clearTimer = clock.after(dueAt - clock.monotonic(), () => this.#onDue(dueAt));
   }
 
-  /** Stops watching, and clears the timer. */
-  rest(): void {
-    this.#stop?.();
-    this.#stop = undefined;
+  /** Stops watching. */
+  stop(): void {
+    this.#clearTimer?.();
+    this.#clearTimer = undefined;
   }
 
-  #over(dueAt: Milliseconds): void {
-    const { clock, patience, failingSince, renew, onEnd } = this.#options;
-    this.#stop = undefined;
+  #onDue(dueAt: Milliseconds): void {
+    const { clock, lastRenewalTimeout, failingSince, renew, onEnd } = this.#options;
+    this.#clearTimer = undefined;
     const now = clock.monotonic();
     // After a freeze, the answer to a renewal may have arrived but not been read, or a renewal may have been requested just
     // before.
     const wasFrozen = now - dueAt >= LATE;
-    const failedInTime = now - (failingSince() ?? now) >= patience;
-    if (failedInTime && !wasFrozen) {
+    const hasFailedForLong = now - (failingSince() ?? now) >= lastRenewalTimeout;
+    if (hasFailedForLong && !wasFrozen) {
       onEnd();
       return;
     }
-    const end = clock.after(patience, () => {
-      this.#stop = undefined;
+    const end = clock.after(lastRenewalTimeout, () => {
+      this.#clearTimer = undefined;
       onEnd();
     });
-    this.#stop = end;
+    this.#clearTimer = end;
     // A successful renewal sets the next end.
     void renew();
   }

@@ -76,7 +76,7 @@ export class Membership {
     this.#end = options.mayBeCutOff
       ? new LeaseEnd({
           clock,
-          patience: this.#interval,
+          lastRenewalTimeout: this.#interval,
           failingSince: () => this.#failingSince,
           renew: () => this.refresh(),
           onEnd: () => this.#giveUp(),
@@ -98,7 +98,7 @@ export class Membership {
   /** Stops renewing, and clears the timer. */
   rest(): void {
     this.#heartbeat.stop();
-    this.#end?.rest();
+    this.#end?.stop();
   }
 
   /** The worker's id, with a lease that is fresh. */
@@ -217,7 +217,7 @@ export class Membership {
     this.#renewedAt = askedAt;
     this.#leaseFor = leaseFor;
     this.#failingSince = undefined;
-    if (this.#heartbeat.going) this.#end?.renewedAt(askedAt, leaseFor);
+    if (this.#heartbeat.going) this.#end?.noteRenewal(askedAt, leaseFor);
   }
 
   /** The lease has ended, and the store cannot be reached. Other workers may have the tasks by now. */

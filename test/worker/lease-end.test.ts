@@ -10,7 +10,7 @@ function aLease(clock: VirtualClock) {
   const seen = { ended: 0, renewals: 0, failingSince: undefined as number | undefined };
   const end = new LeaseEnd({
     clock,
-    patience: PATIENCE_MS,
+    lastRenewalTimeout: PATIENCE_MS,
     failingSince: () => seen.failingSince,
     renew: async () => {
       seen.renewals += 1;
@@ -19,7 +19,7 @@ function aLease(clock: VirtualClock) {
       seen.ended += 1;
     },
   });
-  end.renewedAt(clock.monotonic(), LEASE_MS);
+  end.noteRenewal(clock.monotonic(), LEASE_MS);
   return { seen, end };
 }
 
@@ -38,7 +38,7 @@ describe('the end of a lease', () => {
     seen.failingSince = LEASE_MS;
     clock.moveTo(LEASE_MS);
     expect(seen).toMatchObject({ ended: 0, renewals: 1 });
-    end.renewedAt(LEASE_MS, LEASE_MS);
+    end.noteRenewal(LEASE_MS, LEASE_MS);
     clock.moveTo(LEASE_MS + PATIENCE_MS);
     expect(seen.ended).toBe(0);
   });

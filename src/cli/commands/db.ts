@@ -28,7 +28,7 @@ interface Flags extends PruneFlags {
 }
 
 export function declare(command: Command): void {
-  declareSubcommands<Flags>(command, show, [
+  declareSubcommands<Flags>(command, describeStore, [
     {
       usage: 'prune [--older-than 30d] [--state STATES] [--reason REASONS] [--dry-run]',
       summary: 'remove ended tasks whose time is up, with all that belongs to them',
@@ -68,21 +68,20 @@ export function declare(command: Command): void {
 }
 
 const PRUNE_HELP = `
-Workers do the same by themselves, once an hour: under \`retention:\` in the configuration stands after which time; 30 days
-where nothing is said. What has not ended is never removed. What needs a person is removed only where it is named: by
---state needs_manual with --older-than, or by a time in the configuration.
-The keys of removed tasks are free again. The file keeps its size; what became free in it is used for new tasks.`;
+Workers do the same once an hour. \`retention:\` in the configuration sets how long ended tasks are kept; the default is 30 days.
+Tasks that have not ended are never removed. Tasks that need a person are removed only by --state needs_manual with --older-than,
+or if the configuration sets a time for them.
+The keys of removed tasks are free again. The file keeps its size, and new tasks use the free space in it.`;
 
 const CLOCK_HELP = `
-A store in a file goes by the wall clock, but never backwards. Where the wall clock jumps ahead by more than five minutes that the
-time since the boot does not explain, the store's time goes on as before for an hour, so that a clock that was wrong for a moment
-removes nothing and ends nothing. Both flags set the store's clock to the wall clock. After --reset, retries that were written
-meanwhile are due as much earlier. When a task is to run first stays as it was written: one that is scheduled too late can be made due
-with retry.`;
+The clock of a store in a file follows the wall clock, but never goes backwards. If the wall clock jumps ahead by more than five
+minutes, and the time since the boot does not explain it, the store ignores the jump for an hour. So a clock that is wrong for a short
+time removes nothing and ends nothing. Both flags set the store's clock to the wall clock. --reset also moves the due times of retries
+that were written after the jump. The first due time of a task stays; if it is too late, \`holdfast retry\` makes the task due now.`;
 
 // ── The store ──
 
-async function show(cli: Cli): Promise<void> {
+async function describeStore(cli: Cli): Promise<void> {
   return withStore(cli, { config: undefined }, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
@@ -150,8 +149,8 @@ async function prune(cli: Cli, flags: Flags): Promise<Exit> {
 }
 
 function questionAbout(found: readonly PruneCount[]): string {
-  const open = totalOf(found.filter(({ state }) => state === 'needs_manual'));
-  const of = open === 0 ? '' : `, of which ${open} still ${open === 1 ? 'needs' : 'need'} a person`;
+  const needPerson = totalOf(found.filter(({ state }) => state === 'needs_manual'));
+  const of = needPerson === 0 ? '' : `, of which ${needPerson} still ${needPerson === 1 ? 'needs' : 'need'} a person`;
   return `Remove ${plural(totalOf(found), 'task', 'tasks')}${of}, for good?`;
 }
 
@@ -166,7 +165,7 @@ async function removeAll(
   const counts = new Map<string, { state: RemovableState; reason?: string; count: number }>();
   let done = 0;
   await holdfast.administration.prune(selection, (removed) => {
-    if (removed.length > 0) forgetOutput(cli, location, removed);
+    if (removed.length > 0) removeOutputOf(cli, location, removed);
     for (const { state, reason } of removed) {
       const name = `${state} ${reason ?? ''}`;
       const counted = counts.get(name) ?? { state, ...(reason !== undefined && { reason }), count: 0 };
@@ -183,7 +182,7 @@ async function removeAll(
 }
 
 /** Removes the kept output of removed tasks. It is not part of the store, so a failure here is only a warning. */
-function forgetOutput({ terminal }: Cli, location: StoreLocation, removed: readonly PrunedTask[]): void {
+function removeOutputOf({ terminal }: Cli, location: StoreLocation, removed: readonly PrunedTask[]): void {
   try {
     removeOutput(location, removed);
   } catch (error) {

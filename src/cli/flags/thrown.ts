@@ -1,4 +1,4 @@
-/** Deeper causes stay as they are, because the classifier does not read them. */
+/** Deeper causes stay plain JSON, because the classifier does not read them. */
 const DEEPEST = 10;
 
 /**
@@ -11,13 +11,13 @@ export function thrownFrom(json: unknown, level = 1): unknown {
   const error = new Error();
   delete error.stack;
   for (const [name, value] of Object.entries(json)) {
-    if (name === 'class') put(error, 'constructor', { name: value });
-    else put(error, name, name === 'cause' || name === 'errors' ? thrownFrom(value, level + 1) : value);
+    if (name === 'class') define(error, 'constructor', { name: value });
+    else define(error, name, name === 'cause' || name === 'errors' ? thrownFrom(value, level + 1) : value);
   }
   return error;
 }
 
 /** Defines the member. An assignment to `__proto__` would change the prototype. */
-function put(error: Error, name: string, value: unknown): void {
+function define(error: Error, name: string, value: unknown): void {
   Object.defineProperty(error, name, { value, configurable: true, writable: true, enumerable: name !== 'constructor' });
 }

@@ -39,12 +39,12 @@ export class Wake {
   /** News that other processes have not got yet. */
   readonly #unsent = new Set<News>();
   /** Sent with each NOTIFY, so that this process ignores its own. */
-  readonly #self = randomUUID();
+  readonly #processId = randomUUID();
   /** It listens, or is being opened. */
   #connection: ListenConnection | undefined;
   #notifiedAt = Number.NEGATIVE_INFINITY;
   #nextNotify: { readonly at: Milliseconds; readonly timer: NodeJS.Timeout } | undefined;
-  #retry: NodeJS.Timeout | undefined;
+  #reconnectTimer: NodeJS.Timeout | undefined;
   /** When the last notification arrived; undefined while none can arrive. */
   #receivedAt: Milliseconds | undefined;
   #pause = FIRST_PAUSE_MS;
@@ -91,7 +91,7 @@ export class Wake {
   /** The test message that the next call must send by NOTIFY; undefined if no test is due. */
   dueTest(): string | undefined {
     const isDue = this.#receivedAt !== undefined && this.#clock.monotonic() - this.#receivedAt >= TEST_EVERY_MS;
-    return isDue ? `${this.#self} ${TEST}` : undefined;
+    return isDue ? `${this.#processId} ${TEST}` : undefined;
   }
 
   /** The test message was sent. If it does not arrive soon, the connection is silent and gets replaced. */
@@ -118,24 +118,24 @@ export class Wake {
     this.#notifiedAt = performance.now();
     const news = [...this.#unsent].join();
     this.#unsent.clear();
-    void this.#database.tryQuery('SELECT pg_notify($1, $2)', [this.#channel, `${this.#self} ${news}`]);
+    void this.#database.tryQuery('SELECT pg_notify($1, $2)', [this.#channel, `${this.#processId} ${news}`]);
   }
 
   #start(): void {
     if (!this.#connect || this.#connection || this.#closed || this.#listeners.size === 0) return;
-    clearTimeout(this.#retry);
+    clearTimeout(this.#reconnectTimer);
     const connection = new ListenConnection(this.#connect, this.#channel, {
       received: (payload) => {
         this.#receivedAt = this.#clock.monotonic();
-        const [self, news = 'any'] = payload.split(' ');
-        if (self === this.#self || news === TEST) return;
+        const [sender, news = 'any'] = payload.split(' ');
+        if (sender === this.#processId || news === TEST) return;
         for (const each of news.split(',')) this.#callListeners(isNews(each) ? each : 'any');
       },
       lost: () => {
         if (this.#connection !== connection) return;
         this.#connection = undefined;
         this.#receivedAt = undefined;
-        this.#retry = setTimeout(() => this.#start(), this.#pause).unref();
+        this.#reconnectTimer = setTimeout(() => this.#start(), this.#pause).unref();
         this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
       },
     });
@@ -156,7 +156,7 @@ export class Wake {
   }
 
   #stop(): void {
-    clearTimeout(this.#retry);
+    clearTimeout(this.#reconnectTimer);
     const connection = this.#connection;
     this.#connection = undefined;
     this.#receivedAt = undefined;

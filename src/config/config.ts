@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ConfigProblem, InvalidConfigError, InvalidInputError } from '../errors.ts';
+import { messageRules } from '../failure/classify/message-rules.ts';
 import { type Classifier, classifierFrom } from '../failure/classify/rules.ts';
 import { type Layer, type Level, layersOf, policyFrom, presetLayer, UNSAID } from '../failure/layers.ts';
 import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
@@ -10,7 +11,9 @@ import type { RetentionOptions } from '../worker/retention-options.ts';
 import { checkBlock } from './checks.ts';
 import { refuseShadowed } from './classify-rules.ts';
 import { formatOf, type Sections, type WorkerSection } from './format.ts';
+import { connectorsOf } from './legacy.ts';
 import { limitsOf } from './limits.ts';
+import type { MaxAttemptsCounts } from './max-attempts-counts.ts';
 import { meant } from './nearest-name.ts';
 import { type Located, Problems, quoted } from './problems.ts';
 import { ReasonsOfFile } from './reasons.ts';
@@ -40,6 +43,8 @@ export interface Config {
   /** Its settings for workers and retention. */
   readonly worker: Partial<WorkerSection> & { readonly retention?: RetentionOptions };
   readonly classifier?: Classifier;
+  /** What `max_attempts` counts in its `retry_policies`, and the types whose limits are said only there. */
+  readonly connectors?: { readonly counts: MaxAttemptsCounts; readonly names: ReadonlySet<string> };
 }
 
 export interface ParseOptions {
@@ -80,6 +85,7 @@ const DEEPEST_EXTENDS = 8;
 
 /** From sections to layers. */
 class Reader {
+  readonly #root: MapNode;
   readonly #sections: Partial<Sections>;
   readonly #file: string;
   readonly #problems: Problems;
@@ -92,6 +98,7 @@ class Reader {
   constructor(root: MapNode, sections: Partial<Sections>, file: string, problems: Problems) {
     const policies = membersOf(root).find(({ name }) => name === 'policies')?.value;
     this.#named = policies ? membersOf(policies).map(({ name }) => name) : [];
+    this.#root = root;
     this.#sections = sections;
     this.#file = file;
     this.#problems = problems;
@@ -109,20 +116,24 @@ class Reader {
       sources,
       queues,
       classify = [],
+      messageRules: byMessage = false,
       worker = {},
       retention,
       schedules = new Map(),
-      retry_policies: legacy,
+      retry_policies,
+      max_attempts_counts,
     } = this.#sections;
+    const connectors = connectorsOf(this.#root, retry_policies, max_attempts_counts, this.#problems);
     for (const [name, { node }] of policies ?? []) this.#refuseHiding(name, node);
     refuseShadowed(classify, this.#problems);
-    const ofDefault = this.#layers('default', defaults?.retry);
+    const ofDefault = [...this.#layers('default', connectors?.others), ...this.#layers('default', defaults?.retry)];
+    const rules = [...classify.map(({ rule }) => rule), ...(byMessage ? messageRules : [])];
     const read = {
       default: ofDefault,
       policies: this.#all('type', policies, (block) => block),
       queues: this.#all('queue', queues, ({ retry }) => retry),
       types: joined(
-        this.#all('type', legacy, (block) => block),
+        this.#all('type', connectors?.listed, (block) => block),
         this.#all('type', types, ({ retry }) => retry),
       ),
       sources: this.#all('source', sources, ({ retry }) => retry),
@@ -130,8 +141,13 @@ class Reader {
       limits: limitsIn(sources),
       schedules,
       worker: { ...worker, ...(retention && { retention: this.#retention(retention) }) },
-      ...(classify.length > 0 &&
-        !this.#problems.refused && { classifier: classifierFrom(classify.map(({ rule }) => rule)) }),
+      ...(rules.length > 0 && !this.#problems.refused && { classifier: classifierFrom(rules) }),
+      ...(connectors && {
+        connectors: {
+          counts: connectors.counts,
+          names: new Set([...connectors.listed.keys()].filter((name) => !types?.has(name))),
+        },
+      }),
     };
     this.#check(defaults?.retry, read.default);
     for (const [name, block] of policies ?? []) this.#check(block, [...ofDefault, ...(read.policies.get(name) ?? [])]);

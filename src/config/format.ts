@@ -6,6 +6,7 @@ import { UNHANDLED_REJECTIONS, type UnhandledRejections } from '../worker/worker
 import { CLASSIFY_RULE, REASON, type RuleBlock } from './classify-rules.ts';
 import { LEGACY_POLICY } from './legacy.ts';
 import { LIMITS, LIMITS_INSTEAD, type LimitsBlock } from './limits.ts';
+import { MAX_ATTEMPTS_COUNTS, type MaxAttemptsCounts } from './max-attempts-counts.ts';
 import { type Problems, quoted } from './problems.ts';
 import { RETENTION, type RetentionBlock } from './retention.ts';
 import { type Backoffs, RETRY_KEYS, type RetryBlock, retryShape } from './retry.ts';
@@ -30,6 +31,8 @@ export interface Sections {
   readonly retention: RetentionBlock;
   readonly schedules: ReadonlyMap<string, FileSchedule>;
   readonly retry_policies: ReadonlyMap<string, RetryBlock>;
+  readonly max_attempts_counts: MaxAttemptsCounts;
+  readonly messageRules: boolean;
 }
 
 interface SourceSection extends LimitsBlock {
@@ -131,6 +134,11 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
           examples: [[{ when: { status: 409, message: '(?i)closed' }, reason: 'order.closed', kind: 'permanent' }]],
         },
       ),
+      messageRules: field(
+        flag(),
+        'Whether errors that are only English text are classified by common phrases, after the rules of `classify`.',
+        { byDefault: false },
+      ),
       reasons: field(
         listOf(REASON),
         'The reasons that your handlers give. With this list, a rule for any other unknown reason is refused.',
@@ -151,7 +159,12 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
       ),
       retry_policies: field(
         record(LEGACY_POLICY, '`retry_policies`'),
-        'A document of connectors, unchanged. Values that a policy leaves out have the defaults of that document.',
+        'A document of connectors, unchanged. Values that a policy leaves out have the defaults of that document. `default` or `fallback` is for connectors that are not listed.',
+      ),
+      max_attempts_counts: field(
+        oneOf(MAX_ATTEMPTS_COUNTS),
+        'What `max_attempts` in `retry_policies` counts: executions, the first included, or the retries after it.',
+        { byDefault: 'executions' },
       ),
     },
     {

@@ -2,10 +2,13 @@ import type { Milliseconds } from '../duration.ts';
 import { type Backoff, immediate, none } from '../failure/backoff.ts';
 import { type Place, placeKey } from '../failure/layers.ts';
 import type { ReadOptions, ReadRule } from '../failure/policy-fields.ts';
+import { PRESET_NAMES } from '../failure/presets.ts';
+import { likeName } from '../nearest.ts';
+import { type MaxAttemptsCounts, recounted } from './max-attempts-counts.ts';
 import { type Problems, quoted } from './problems.ts';
 import { membersOf, type RetryBlock } from './retry.ts';
 import { decimal, entriesOf, type Fields, field, fields, flag, name, oneOf, type Shape, whole } from './shapes.ts';
-import type { Node } from './source.ts';
+import type { MapNode, Node } from './source.ts';
 
 /*
  * The `retry_policies:` document of connectors, as other programs write it. docs/policies.md lists how its meaning differs here.
@@ -39,7 +42,13 @@ const DEFAULTS = {
 const FIELDS: Fields<Document> = {
   connector_type: field(name(), 'The type again.'),
   strategy: field(oneOf(STRATEGIES), 'How delays grow.', { byDefault: DEFAULTS.strategy }),
-  max_attempts: field(whole(1, 10), 'Charged executions, the first included.', { byDefault: DEFAULTS.max_attempts }),
+  max_attempts: field(
+    whole(1, 10),
+    'What `max_attempts_counts` says: charged executions, the first included, or the retries after it.',
+    {
+      byDefault: DEFAULTS.max_attempts,
+    },
+  ),
   base_delay_seconds: field(whole(1, 3_600), 'The delay of the first retry.', {
     byDefault: DEFAULTS.base_delay_seconds,
   }),
@@ -87,6 +96,69 @@ function orNull<T>(shape: Shape<T>): Shape<T | null> {
 type Settled = Omit<Document, 'connector_type' | 'transient_max_attempts' | 'rate_limit_delay_seconds'> &
   Partial<Document>;
 
+/** The document of a file. */
+export interface Connectors {
+  readonly counts: MaxAttemptsCounts;
+  /** By connector. */
+  readonly listed: ReadonlyMap<string, RetryBlock>;
+  /** For connectors that are not listed. */
+  readonly others?: RetryBlock;
+}
+
+/** The names under which a document has a policy for connectors that it does not list. */
+const OTHERS = ['default', 'fallback'];
+
+/** Reads the document as `max_attempts_counts` says, and warns of what it may have meant otherwise. */
+export function connectorsOf(
+  root: MapNode,
+  policies: ReadonlyMap<string, RetryBlock> | undefined,
+  said: MaxAttemptsCounts | undefined,
+  problems: Problems,
+): Connectors | undefined {
+  const at = (name: string) => membersOf(root).find((each) => each.name === name)?.at ?? root;
+  if (!policies) {
+    const what = 'max_attempts_counts has no effect: it is about `retry_policies`, and this file has none.';
+    if (said) problems.warn(at('max_attempts_counts'), what);
+    return undefined;
+  }
+  const retried = [...policies.values()].find(({ options }) => options.backoff !== none);
+  const example = retried?.options.maxAttempts;
+  if (said === undefined && example !== undefined && !problems.refused) {
+    const what = `max_attempts is read as executions: ${example} is one try and ${example - 1} retries. The programs that this format comes from count retries: ${example + 1} executions.`;
+    problems.warn(at('retry_policies'), what, 'Say which: max_attempts_counts: retries, or executions.');
+  }
+  const [others, second] = OTHERS.filter((name) => policies.has(name));
+  if (others !== undefined && second !== undefined) {
+    const twice = policies.get(second)?.node ?? root;
+    problems.refuse(twice, `${quoted(others)} and ${quoted(second)} mean the same here.`, 'Remove one of them.');
+  }
+  const by = said === 'retries' ? 1 : 0;
+  const read = new Map([...policies].map(([name, block]) => [name, counting(block, by)] as const));
+  const generic = others === undefined ? undefined : read.get(others);
+  for (const name of OTHERS) read.delete(name);
+  for (const [name, { node }] of read) warnOfMisspelling(name, node, policies, problems);
+  return { counts: said ?? 'executions', listed: read, ...(generic && { others: generic }) };
+}
+
+function counting(block: RetryBlock, by: number): RetryBlock {
+  return { ...block, options: recounted(block.options, by) };
+}
+
+function warnOfMisspelling(name: string, node: Node, listed: ReadonlyMap<string, unknown>, problems: Problems): void {
+  if (PRESET_NAMES.includes(name)) return;
+  const like = likeName(
+    name,
+    PRESET_NAMES.filter((each) => !listed.has(each)),
+  );
+  if (like !== undefined) {
+    problems.warn(
+      node,
+      `Tasks of the type '${like}' do not get the policy of ${quoted(name)}.`,
+      `Did you mean '${like}'?`,
+    );
+  }
+}
+
 /** A base delay above the longest delay would make every delay equal, which is a mistake. */
 function fits(node: Node, said: Settled, problems: Problems): boolean {
   if (said.strategy === 'immediate' || said.strategy === 'no_retry') return true;
@@ -114,6 +186,7 @@ function optionsFrom(said: Settled): ReadOptions {
     permanent: said.permanent_failures_no_retry ? 'stop' : 'retry',
     onExhausted: 'dead',
     rules,
+    source: { gate: false, breaker: false, budget: false },
   };
 }
 

@@ -144,6 +144,10 @@ export class Registry implements Configuration {
     return said;
   }
 
+  get types(): readonly string[] {
+    return [...(this.#config?.types.keys() ?? [])];
+  }
+
   get classifier(): Classifier | undefined {
     return this.#config?.classifier;
   }

@@ -205,7 +205,7 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
 }
 
 function judgeFailure(open: Case, failure: Failure): Decision {
-  const { answer, policy } = open;
+  const { answer, facts, policy } = open;
   // A rule for exactly this reason decides whether it is charged.
   const isWorkersFault = failure.fault === 'worker' && !(answer.namesReason && answer.charge);
   const blamed = blamedSource(open, failure);
@@ -238,7 +238,7 @@ function judgeFailure(open: Case, failure: Failure): Decision {
   if (failure.retryAfterMs !== undefined && (limited || failure.fault === 'source')) {
     return deferAsAsked(open, failure.retryAfterMs, answer.jitter);
   }
-  if (limited && !answer.charge) return deferByBackoff(open);
+  if (limited && !answer.charge) return deferByBackoff(open, leastWithoutHint(facts));
   return orVerdict(open, failure, chargeAndRetry(open, failure, charge));
 }
 
@@ -369,12 +369,26 @@ function deferAsAsked(open: Case, asked: Milliseconds, jitter: Jitter): Decision
 }
 
 /** A deferral without a requested delay: the backoff gives it, by the count of deferrals in a row. */
-function deferByBackoff(open: Case): Decision {
+function deferByBackoff(open: Case, least = LEAST_DEFERRAL): Decision {
   const { answer, facts, roll } = open;
   const k = facts.deferralsInARow + 1;
-  const wait = Math.max(ceiling(answer.backoff, k), LEAST_DEFERRAL);
-  const drawn = jittered(wait, answer.jitter, roll, LEAST_DEFERRAL);
-  return defer(open, wait, drawn, `${describeBackoff(answer.backoff)}, deferral ${k}`);
+  const backoff = ceiling(answer.backoff, k);
+  const wait = Math.max(backoff, least);
+  const raised = least > Math.max(backoff, LEAST_DEFERRAL);
+  const drawn = raised ? jitteredAbove(least, answer.jitter, roll) : jittered(wait, answer.jitter, roll, least);
+  const formula = raised ? 'an eighth of the time that it was deferred' : describeBackoff(answer.backoff);
+  return defer(open, wait, drawn, `${formula}, deferral ${k}`);
+}
+
+/** The most that a rate limit without a hint waits because of the time that it has lasted. */
+const LONGEST_WITHOUT_HINT: Milliseconds = 3_600_000;
+
+/**
+ * The longer a rate limit without a hint lasts, the less often it is tried, however short the backoff is: so `maxDeferredFor` ends
+ * it after some fifty executions.
+ */
+function leastWithoutHint({ deferredForMs }: Facts): Milliseconds {
+  return Math.max(LEAST_DEFERRAL, Math.min(Math.round(deferredForMs / 8), LONGEST_WITHOUT_HINT));
 }
 
 function defer(open: Case, wait: Milliseconds, drawn: Drawn, formula: string, asked = 0): Decision {

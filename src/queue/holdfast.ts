@@ -38,6 +38,7 @@ import { Claims } from './claims.ts';
 import type { EnqueueOptions, OptionsOfEach } from './enqueue.ts';
 import type { TaskToImport } from './import.ts';
 import { Inspector, type ListOptions, type PolicyQuestion } from './inspect.ts';
+import { warnOfMisspeltTypes } from './misspelt-types.ts';
 import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts';
 import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
@@ -108,6 +109,7 @@ export class Holdfast implements AsyncDisposable {
     this.#parts = parts;
     this.#queues = configuration.queues;
     this.#limits = configuration.limits;
+    warnOfMisspeltTypes(configuration, tasks, mistakes);
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
     this.#recorder = new Recorder(store, tasks, sizeLimit, mistakes);
     this.schedules = new Schedules({
@@ -518,6 +520,7 @@ export class Holdfast implements AsyncDisposable {
   /** Writes changed settings of queues, sources and types to the store. Policies need no write: they are read at each failure. */
   async #applyConfiguration(): Promise<void> {
     const { configuration, tasks, log } = this.#parts;
+    warnOfMisspeltTypes(configuration, tasks, this.#mistakes);
     const queues = changed(this.#queues, configuration.queues);
     const limits = changed(this.#limits, configuration.limits);
     try {

@@ -2,9 +2,11 @@ import { formatDuration } from '../duration.ts';
 import { type Backoff, describeBackoff } from '../failure/backoff.ts';
 import type { Jitter } from '../failure/jitter.ts';
 import { describeOrigin, type PolicyValue } from '../failure/layers.ts';
+import { isKind } from '../failure/outcome.ts';
+import { type Answer, answerFor, type Policy } from '../failure/policy.ts';
 import { type SourceSwitches, SPAN_OPTIONS } from '../failure/policy-fields.ts';
 import { formatPace, type Pace } from '../pace.ts';
-import { jitterWords } from './task-text.ts';
+import { jitterWords, policyWords } from './task-text.ts';
 import { visible } from './visible.ts';
 
 /** What is a span of time, of a policy and of the `worker:` section. */
@@ -29,6 +31,16 @@ function switchWords(switches: SourceSwitches): string {
   return on.length === 0 ? 'off' : on.join(', ');
 }
 
+/** Each rule of a policy, with the values that hold under it, and these in words. The words are safe to print. */
+export function rulesOf(policy: Policy): readonly { name: string; answer: Answer; words: string }[] {
+  return Object.keys(policy.rules).map((name) => {
+    const answer = answerFor(policy, name.replace(/\*$/, 'any'), isKind(name) ? name : undefined);
+    const { rule: _, ...numbers } = answer;
+    const uncounted = answer.charge ? '' : ', not counted';
+    return { name, answer, words: `${policyWords({ ...policy, ...numbers })}${uncounted}` };
+  });
+}
+
 /** `rules fs.locked maxAttempts`. Safe to print. */
 export function pathWords(path: readonly string[]): string {
   return visible(path.join(' '));
@@ -38,7 +50,7 @@ export function valueJson({ path, value, from }: PolicyValue): object {
   const { level, by, name, file, line, column } = from;
   return {
     path,
-    value: plain(value),
+    value: plainValue(value),
     from: {
       text: describeOrigin(from),
       level,
@@ -52,6 +64,6 @@ export function valueJson({ path, value, from }: PolicyValue): object {
 }
 
 /** Without functions. */
-function plain(value: unknown): unknown {
+export function plainValue(value: unknown): unknown {
   return value === undefined ? null : JSON.parse(JSON.stringify(value));
 }

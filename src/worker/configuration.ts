@@ -19,6 +19,8 @@ export interface TaskNames {
 export interface Configuration {
   /** The policy layers of such tasks. It is the same object until something changes. */
   said(task: TaskNames): Said;
+  /** The types for which its file has a policy. */
+  readonly types?: readonly string[];
   /** The rules by which this application classifies errors, if it has any. */
   readonly classifier: Classifier | undefined;
   /** How queues are set up. */

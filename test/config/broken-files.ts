@@ -403,6 +403,17 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     'max_delay_seconds 60 is below base_delay_seconds 600',
     'at least 600',
   ),
+  'two policies for connectors that are not listed': one(
+    'max_attempts_counts: retries\nretry_policies:\n  default: {}\n  fallback: {}',
+    '4:13 error',
+    "'default' and 'fallback' mean the same",
+  ),
+  'a document that counts something else': one(
+    'max_attempts_counts: retrys\nretry_policies: {}',
+    '1:22 error',
+    'executions, retries',
+    "'retries'",
+  ),
   'a connector of another type': one(
     'retry_policies:\n  a: { connector_type: b }',
     '2:24 error',

@@ -167,8 +167,52 @@ retry_policies:
 `;
 
 describe('the policies of connectors, unchanged', () => {
-  test('load without a word of complaint', () => {
-    expect(parseConfig(CONNECTORS).warnings).toEqual([]);
+  test('load with one warning: whether max_attempts counts executions or retries', () => {
+    expect(parseConfig(CONNECTORS).warnings).toEqual([
+      expect.objectContaining({
+        line: 2,
+        message: expect.stringContaining('3 is one try and 2 retries. The programs that this format comes from count'),
+        suggestion: 'Say which: max_attempts_counts: retries, or executions.',
+      }),
+    ]);
+    for (const counts of ['retries', 'executions']) {
+      expect(parseConfig(`max_attempts_counts: ${counts}\n${CONNECTORS}`).warnings).toEqual([]);
+    }
+    expect(parseConfig('max_attempts_counts: retries').warnings[0]?.message).toContain('has no effect');
+  });
+
+  test.each([
+    ['local_files', transient, s(30, 60, 120), 0.2],
+    ['imap_mailbox', unknown, min(2, 4, 8, 16, 30), 0.3],
+    ['imap_mailbox', transient, min(2, 4, 8, 16, 30, 30, 30), 0.3],
+    ['imap_mailbox', limited, min(10, 20, 30, 30, 30), 0.3],
+    ['github_repository', limited, min(15, 30, 60, 60, 60), 0.25],
+  ])('have one execution more where max_attempts counts retries: %s', (type, failure, delays, jitter) => {
+    const counting = `max_attempts_counts: retries\n${CONNECTORS}`;
+    expect(fates(policyOf(type, counting), failure)).toEqual(spread(delays, jitter, 'dead'));
+  });
+
+  test.each(['default', 'fallback'])('have the policy of `%s` for connectors that are not listed', (name) => {
+    const text = `${CONNECTORS}\n  ${name}: {}\n`;
+    const others = policyOf('rss_feed', text);
+    expect(fates(others, transient)).toEqual(spread(s(60, 120), 0.2, 'dead'));
+    expect(others).toMatchObject({ rules: {}, source: { gate: false, breaker: false, budget: false } });
+    expect(policyOf('imap_mailbox', text).version).toBe(presets.imapMailbox.version);
+    expect(policyOf('obsidian_vault', text).version).toBe(presets.localFiles.version);
+    expect(policyOf('rss_feed', CONNECTORS).version).toBe(policyFrom([]).version);
+    const { types, connectors } = parseConfig(text);
+    expect([...types.keys(), ...(connectors?.names ?? [])]).not.toContain(name);
+  });
+
+  test('are warned about if a name is nearly that of a preset', () => {
+    const text = 'max_attempts_counts: retries\nretry_policies: { imap_mailbx: {}, rss_feed: {}, local_files: {} }';
+    expect(parseConfig(text).warnings).toEqual([
+      expect.objectContaining({
+        message: "Tasks of the type 'imap_mailbox' do not get the policy of 'imap_mailbx'.",
+        suggestion: "Did you mean 'imap_mailbox'?",
+      }),
+    ]);
+    expect(parseConfig(text.replace('rss_feed', 'imap_mailbox')).warnings).toEqual([]);
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { exponential, fixed, immediate, linear, none } from '../../src/failure/backoff.ts';
 import { classify } from '../../src/failure/classify/classify.ts';
+import { scheduleOf } from '../../src/failure/foresee.ts';
 import { proportional } from '../../src/failure/jitter.ts';
 import { definePolicy } from '../../src/failure/policy.ts';
 import {
@@ -514,6 +515,21 @@ describe('deferrals in a row', () => {
     expect(end).toMatchObject({ next: 'needs_manual', step: 'max_deferrals', charge: 'nobody', reason: 'http.429' });
     expect(end.because).toMatchObject({ count: 4, limit: 3 });
   });
+
+  test.each([
+    ['1 s doubling up to 5 min', exponential({ base: '1s', cap: '5m' }), 60],
+    ['10 s', fixed('10s'), 80],
+  ])(
+    'by a rate limit without a hint become longer, so that a day of them is over long before 100 executions: %s',
+    (_, backoff, most) => {
+      const policy = definePolicy({ backoff, jitter: 'none', rules: { rate_limited: { charge: false } } });
+      const { retries, end } = scheduleOf(policy, failed(throttled));
+      expect(end).toMatchObject({ next: 'needs_manual', because: { step: 'max_deferred_for' } });
+      expect(retries.length).toBeLessThan(most);
+      expect(retries[0]?.nominal).toBe(backoff.kind === 'fixed' ? 10_000 : 1_000);
+      expect(Math.max(...retries.map(({ nominal }) => nominal))).toBe(HOUR);
+    },
+  );
 
   test('are granted 100 times by default', () => {
     expect(decided(later(1_000), definePolicy(), { deferralsInARow: 99 }).next).toBe('scheduled');

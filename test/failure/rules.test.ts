@@ -173,6 +173,30 @@ describe('the rules for errors that are only text', () => {
     expect(seen(message)).toBe(expected);
   });
 
+  // The words by which a documented system classifies: one text that is recognised, and one that only contains the word.
+  test.each([
+    ['permission denied', 'permanent', 'Permission denied', 'permission denied_handler is not set'],
+    ['access denied', 'permanent', 'open failed: access denied (13)', 'saw "access denied" in the log of Tuesday'],
+    ['authentication failed', 'permanent', 'Authentication failed', 'the authentication failed_logins table is full'],
+    ['invalid credentials', 'permanent', 'LOGIN: invalid credentials', 'no invalid credentials were seen'],
+    ['not found', 'permanent', 'Repository not found', 'Customer not found in cache, and the refresh is late'],
+    ['rate limit', 'rate_limited', 'API rate limit exceeded', 'the rate limits table is empty'],
+    ['too many requests', 'rate_limited', 'Too many requests', 'it was never too many requests'],
+    ['quota exceeded', 'rate_limited', 'Quota exceeded.', 'the column quota_exceeded is missing'],
+    ['429', 'rate_limited', 'HTTP 429', 'task 429 of 503 done'],
+    ['timeout', 'transient', 'Read timeout', 'The option "timeout" must be a number'],
+    ['connection refused', 'transient', 'Connection refused', 'the connection refused_by is not set'],
+    ['temporary', 'transient', 'temporary failure', 'temporary file /tmp/x written'],
+    ['unavailable', 'transient', 'Service unavailable', 'marked as unavailable by the owner'],
+    ['network', 'transient', 'Network error', 'The network adapter is called eth0'],
+    ['503', 'transient', 'HTTP 503', 'Bad value at line 503 of import.csv'],
+    ['502', 'transient', 'HTTP 502', 'temporary file /tmp/502 written'],
+  ])('know %s as %s, but not in every text', (term, kind, text, other) => {
+    expect(seen(text).split(' ')[0]).toBe(kind);
+    expect(other.toLowerCase()).toContain(term.replaceAll(' ', other.includes('_exceeded') ? '_' : ' '));
+    expect(seen(other)).toBe('unknown unknown');
+  });
+
   test.each([
     'task 429 of 503 done',
     'Bad value at line 404 of import.csv',

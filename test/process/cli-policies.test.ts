@@ -168,7 +168,24 @@ describe.concurrent('holdfast policies', () => {
     expect(exit).toBe(0);
     expect(stdout).toMatch(/patient +policy +up to 5 tries, exponential 1s ×2 ≤ 5m ±10% +needs_manual/);
     expect(stdout).toMatch(/order.push +type +up to 8 tries/);
-    expect(stdout).toMatch(/imap_mailbox +preset +up to 5 tries, exponential 2m ×2 ≤ 30m ±30%/);
+    expect(stdout).toMatch(
+      /imap_mailbox +preset +up to 5 tries, exponential 2m ×2 ≤ 30m ±30% +dead\n +transient +rule +up to 7 tries, exponential 2m ×2 ≤ 30m ±30% +dead\n +rate_limited +rule +up to 5 tries, exponential 10m/,
+    );
+    const { document } = await project.json<{ items: object[] }>('policies');
+    expect(document.items).toContainEqual(
+      expect.objectContaining({
+        name: 'imap_mailbox',
+        max_attempts: 5,
+        backoff: { kind: 'exponential', base: 120_000, factor: 2, cap: 1_800_000 },
+        jitter: { kind: 'proportional', factor: 0.3 },
+        on_exhausted: 'dead',
+        permanent: 'stop',
+        rules: [
+          expect.objectContaining({ name: 'transient', max_attempts: 7 }),
+          expect.objectContaining({ name: 'rate_limited', backoff: expect.objectContaining({ base: 600_000 }) }),
+        ],
+      }),
+    );
     expect(stderr).toMatch(/^By holdfast.yaml \([0-9a-f]{12}\)$/m);
   });
 
@@ -257,6 +274,14 @@ describe.concurrent('holdfast policies', () => {
       'rule transient: up to 7 tries',
     );
     expect((await project.run('policies', 'schedule', 'standard', '--reason', 'Not A Reason')).exit).toBe(2);
+    project.write('holdfast.yaml', 'retry_policies: { imap_mailbox: { max_attempts: 5, jitter_factor: 0 } }');
+    const both = await project.json('policies', 'schedule', 'imap_mailbox');
+    expect(both.document).toMatchObject({
+      readings: [
+        { counts: 'executions', in_use: true, executions: 5, total_ms: 900_000 },
+        { counts: 'retries', in_use: false, executions: 6, total_ms: 1_860_000 },
+      ],
+    });
   });
 
   test('runs examples, and ends with 6 where one is answered otherwise', async ({ project }) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { Registry } from '../../src/config/registry.ts';
 import { defineTask, type Logger, NeedsManual } from '../../src/index.ts';
 import { openTestHoldfast, type TestHoldfast } from '../../src/testing/index.ts';
 import { Asking } from '../../src/worker/asking.ts';
@@ -82,6 +83,20 @@ describe('what is probably not meant is told once', () => {
       expect.stringContaining("A handler gave this reason. Unknown reason 'net.rset'. Did you mean 'net.reset'?"),
       expect.stringContaining("Unknown reason 'fs.lokced'. Did you mean 'fs.locked'?"),
     ]);
+  });
+
+  test('a type that the configuration names with one letter missing', async () => {
+    const config = new Registry();
+    config.load('types: { ordr.push: { retry: { maxAttempts: 2 } }, order.pull: { retry: { maxAttempts: 3 } } }');
+    const push = defineTask('order.push', { run() {} });
+    const warnings: string[] = [];
+    const log: Logger = { debug() {}, info() {}, error() {}, warn: (_, message) => warnings.push(message) };
+    kit = await openTestHoldfast({ tasks: [push, plain], config, log });
+    expect(warnings).toEqual([
+      "The configuration has a policy for the type 'ordr.push', and none for 'order.push'. Did it mean 'order.push'?",
+    ]);
+    config.load('types: { order.push: { retry: { maxAttempts: 2 } }, ordr.push: { retry: { maxAttempts: 3 } } }');
+    expect(warnings).toHaveLength(1);
   });
 
   test('a key whose task has another input', async () => {

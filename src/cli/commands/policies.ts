@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { describeOrigin } from '../../failure/layers.ts';
+import type { Answer, Policy } from '../../failure/policy.ts';
 import { PRESET_NAMES } from '../../failure/presets.ts';
 import { plural } from '../../views/plural.ts';
-import { pathWords, valueJson, valueWords } from '../../views/policy-text.ts';
+import { pathWords, plainValue, rulesOf, valueJson, valueWords } from '../../views/policy-text.ts';
 import { policyWords } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { findTask } from '../flags/task-ids.ts';
-import { type NamedPolicy, namedPolicy } from '../policies/named-policy.ts';
+import { DEFAULT, type NamedPolicy, namedPolicy } from '../policies/named-policy.ts';
 import { type PoliciesHere, withPolicies } from '../policies/policies-here.ts';
 import { diff, validate } from '../policies/policy-files.ts';
 import { schedule } from '../policies/policy-schedule.ts';
@@ -79,23 +80,33 @@ Exit codes
 async function list(cli: Cli): Promise<void> {
   return withPolicies(cli, async (here) => {
     const { config } = here.registry;
-    const names = [...new Set([...(config?.policies.keys() ?? []), ...(config?.types.keys() ?? []), ...PRESET_NAMES])];
+    const ofDefault = config && config.default.length > 0 ? [DEFAULT] : [];
+    const ofFile = [...(config?.policies.keys() ?? []), ...(config?.types.keys() ?? [])];
+    const names = [...new Set([...ofDefault, ...ofFile, ...PRESET_NAMES])];
     const policies = await Promise.all(names.map((name) => namedPolicy(here, name)));
     const { terminal } = cli;
-    const items = policies.map(({ kind, name, policy }) => ({ name, kind, version: policy.version }));
+    const items = policies.map(policyJson);
     const file = config ? { file: config.file, version: config.version, warnings: config.warnings.length } : null;
     terminal.answer('policies', { config: file, items }, () => {
-      const rows = policies.map(({ name, kind, policy }) => [
-        visible(name),
-        kind,
-        policyWords(policy),
-        policy.onExhausted,
-        Object.keys(policy.rules).map(visible).join(' '),
+      const rows = policies.flatMap(({ name, kind, policy }) => [
+        [visible(name), kind, policyWords(policy), policy.onExhausted],
+        ...rulesOf(policy).map(({ name, words, answer }) => [`  ${visible(name)}`, 'rule', words, answer.onExhausted]),
       ]);
-      terminal.table(['NAME', 'IS A', ['ANSWERS BY', 30], 'THEN', ['RULES', 8]], rows);
+      terminal.table(['NAME', 'IS A', ['ANSWERS BY', 30], 'THEN'], rows);
       terminal.note(file ? sourceWords(cli, file) : 'There is no configuration here: these are the presets.');
     });
   });
+}
+
+/** With the numbers of the policy itself and of each of its rules. */
+function policyJson({ kind, name, policy }: NamedPolicy): object {
+  const { version, permanent } = policy;
+  const rules = rulesOf(policy).map(({ name, answer }) => ({ name, ...numbers(answer), charge: answer.charge }));
+  return { name, kind, version, ...numbers(policy), permanent, rules };
+}
+
+function numbers({ maxAttempts, backoff, jitter, onExhausted }: Policy | Answer): object {
+  return { max_attempts: maxAttempts, backoff: plainValue(backoff), jitter, on_exhausted: onExhausted };
 }
 
 function sourceWords(cli: Cli, of: { file: string; version: string; warnings: number }): string {

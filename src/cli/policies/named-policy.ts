@@ -7,10 +7,13 @@ import type { PoliciesHere } from './policies-here.ts';
 
 /** A policy that a person named. */
 export interface NamedPolicy extends ExplainedPolicy {
-  /** A policy of the configuration, the policy of a type, or a preset. */
-  readonly kind: 'policy' | 'type' | 'preset';
+  /** A policy of the configuration, the policy of a type, a preset, or what the configuration says of every other type. */
+  readonly kind: 'policy' | 'type' | 'preset' | 'default';
   readonly name: string;
 }
+
+/** The name of the policy of types that have none. */
+export const DEFAULT = 'default';
 
 /**
  * The policy of the configuration with this name, else the policy of the type with this name that the configuration or a worker
@@ -31,6 +34,7 @@ export async function namedPolicy(here: PoliciesHere, name: string): Promise<Nam
     const layers = [...(config?.default ?? []), presetLayer(preset, 'type')];
     return { kind: 'preset', name: name.replaceAll('-', '_'), ...explainPolicy(layers) };
   }
+  if (name === DEFAULT) return { kind: 'default', name, ...explainPolicy(config?.default ?? []) };
   throw unknownPolicy(name, [...(config?.policies.keys() ?? []), ...(config?.types.keys() ?? []), ...PRESET_NAMES]);
 }
 

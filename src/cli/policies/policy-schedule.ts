@@ -1,9 +1,12 @@
+import type { Config } from '../../config/config.ts';
+import { MAX_ATTEMPTS_COUNTS, type MaxAttemptsCounts, recounted } from '../../config/max-attempts-counts.ts';
 import { formatDuration } from '../../duration.ts';
 import type { Decision } from '../../failure/decide.ts';
 import { type ForeseenRetry, failureOf, scheduleOf } from '../../failure/foresee.ts';
-import { isKind, isReason } from '../../failure/outcome.ts';
+import { isKind, isReason, type Outcome } from '../../failure/outcome.ts';
 import { type Answer, answerFor, definePolicy, type Policy } from '../../failure/policy.ts';
-import { policyWords } from '../../views/task-text.ts';
+import { plural } from '../../views/plural.ts';
+import { rulesOf } from '../../views/policy-text.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { usage } from '../problem.ts';
@@ -27,11 +30,20 @@ export async function schedule(cli: Cli, name: string, reason: string | undefine
     const { retries, end } = scheduleOf(asked, { kind: 'failure', failure });
     const answer = answerFor(asked, failure.reason, failure.kind);
     const { terminal } = cli;
-    const found = { policy: called, kind, reason: reason ?? null, ...scheduleJson(answer, retries, end) };
+    const readings =
+      kind === 'type' ? readingsOf(here.registry.config, called, asked, { kind: 'failure', failure }) : undefined;
+    const found = {
+      policy: called,
+      kind,
+      reason: reason ?? null,
+      ...scheduleJson(answer, retries, end),
+      readings: readings ?? null,
+    };
     terminal.answer('policies.schedule', found, () => {
       const about = reason === undefined ? '' : `, ${visible(reason)} (${failure.kind}) by ${ruleWords(answer)}`;
       terminal.result(`${terminal.out.paint('strong', visible(called))} (${kind})${about}`);
       print(cli, asked, retries, end);
+      for (const reading of readings ?? []) terminal.note(readingWords(reading));
       if (reason === undefined) for (const line of rulesBeside(cli, called, policy)) terminal.note(line);
     });
   });
@@ -77,12 +89,40 @@ function endWords({ because }: Decision): string {
   return because.text.replace(/^unknown: /, '');
 }
 
-function rulesBeside(cli: Cli, name: string, { rules, ...rest }: Policy): string[] {
-  return Object.keys(rules).map((rule) => {
-    const answer = answerFor({ ...rest, rules }, rule.replace(/\*$/, 'any'), isKind(rule) ? rule : undefined);
-    const words = policyWords({ ...rest, rules, ...answer });
+function rulesBeside(cli: Cli, name: string, policy: Policy): string[] {
+  return rulesOf(policy).map(({ name: rule, words, answer }) => {
     return `rule ${visible(rule)}: ${words}, then ${answer.onExhausted}; ${cli.command(`policies schedule ${quoted(name)} --reason ${quoted(rule)}`)}`;
   });
+}
+
+/** One way to read `max_attempts` of a document, and what follows from it. */
+interface Reading {
+  readonly counts: MaxAttemptsCounts;
+  readonly in_use: boolean;
+  readonly executions: number;
+  readonly total_ms: number;
+}
+
+/** Both ways to read the `max_attempts` of a connector; undefined for a policy that is not from such a document. */
+function readingsOf(
+  config: Config | undefined,
+  name: string,
+  policy: Policy,
+  outcome: Outcome,
+): readonly Reading[] | undefined {
+  const { connectors } = config ?? {};
+  if (!connectors?.names.has(name)) return undefined;
+  return MAX_ATTEMPTS_COUNTS.map((counts) => {
+    const by = counts === connectors.counts ? 0 : counts === 'retries' ? 1 : -1;
+    const { retries } = scheduleOf(by === 0 ? policy : definePolicy(recounted(policy, by)), outcome);
+    const total_ms = retries.at(-1)?.cumulative ?? 0;
+    return { counts, in_use: by === 0, executions: retries.length + 1, total_ms };
+  });
+}
+
+function readingWords({ counts, in_use, executions, total_ms }: Reading): string {
+  const use = in_use ? ' (in use)' : '';
+  return `max_attempts as ${counts}${use}: ${plural(executions, 'execution', 'executions')}, ${formatDuration(total_ms)} in all`;
 }
 
 function scheduleJson(

@@ -8,11 +8,11 @@ export interface Status {
   readonly answered: boolean;
 }
 
-const DIRECT = ['status', 'statusCode', 'httpStatus', 'httpStatusCode', 'error_code'] as const;
+const DIRECT = ['status', 'statusCode', 'httpStatus', 'httpStatusCode', 'status_code', 'error_code'] as const;
 
 /** Objects that contain a status, and the names of its fields. */
 const NESTED = [
-  ['response', ['status', 'statusCode', 'error_code']],
+  ['response', ['status', 'statusCode', 'status_code', 'error_code']],
   ['$metadata', ['httpStatusCode']],
   ['meta', ['statusCode']],
   ['$response', ['statusCode']],

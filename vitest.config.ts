@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/longest-first.ts';
 import { SummaryReporter } from './test/summary-reporter.ts';
 
 /** Tests that spawn real processes, need `dist`, or wait for connections that break. */
@@ -46,6 +47,7 @@ export default defineConfig({
     reporters: ['default', new SummaryReporter()],
     // Most of them wait for a disk, a server or a process: two run beside each other even where there are two processors.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

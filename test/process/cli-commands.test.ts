@@ -122,6 +122,14 @@ describe.concurrent('usage', () => {
   });
 });
 
+test('a command that looks or acts ends by itself, in a process of its own', async ({ project }) => {
+  await project.run('run', '-b', '--', 'true');
+  for (const args of [['--version'], ['policies'], ['sources'], ['explain', '1'], ['db'], ['cancel', '1']]) {
+    const { exit, stdout } = await project.start(args).ended;
+    expect([args, exit, stdout !== '']).toEqual([args, 0, true]);
+  }
+});
+
 describe.concurrent('looking at tasks', () => {
   let project: Project;
   beforeAll(async () => {

@@ -164,7 +164,7 @@ describe('holdfast http', () => {
 
     const bytes = await project.run('http', 'GET', `${server.url}/bytes`, ...LOCAL);
     expect([bytes.exit, bytes.stdout]).toEqual([0, '\ufffd'.repeat(50_000)]);
-    const whole = await project.run('http', 'GET', `${server.url}/long`, ...LOCAL);
+    const whole = await project.start(['http', 'GET', `${server.url}/long`, ...LOCAL]).ended;
     expect([whole.exit, whole.stdout.length]).toEqual([0, 2_000_000]);
     expect(whole.stderr).toContain('  200  2000000 bytes\n');
   });

@@ -101,7 +101,7 @@ describe.concurrent('holdfast logs', () => {
 
   test('keeps the end of what is printed without end', async ({ project }) => {
     await project.run('run', '-q', '--', 'sh', '-c', 'seq 1 400000; echo end');
-    const { exit, stdout, stderr } = await project.run('logs', '1');
+    const { exit, stdout, stderr } = await project.start(['logs', '1']).ended;
     expect([exit, stderr]).toEqual([0, 'Earlier output is no longer kept.\n']);
     expect(stdout.length).toBeGreaterThan(200_000);
     expect(stdout.length).toBeLessThan(700_000);

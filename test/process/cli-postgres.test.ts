@@ -36,6 +36,7 @@ class Shop {
   constructor(project: Project, url: string) {
     this.project = project;
     this.url = url;
+    project.env = { HOLDFAST_STORE: url };
   }
 
   /** As printed. */
@@ -44,14 +45,16 @@ class Shop {
     return `postgres://${host}${pathname}`;
   }
 
-  start(args: readonly string[], { env, ...options }: StartOptions = {}): HoldfastProcess {
-    const started = this.project.start(args, { ...options, env: { HOLDFAST_STORE: this.url, ...env } });
+  start(args: readonly string[], options?: StartOptions): HoldfastProcess {
+    const started = this.project.start(args, options);
     this.#said.push(started.ended);
     return started;
   }
 
   run(...args: readonly string[]): Promise<Ended> {
-    return this.start(args).ended;
+    const ended = this.project.run(...args);
+    this.#said.push(ended);
+    return ended;
   }
 
   async json<T = Shown>(command: string, ...args: readonly string[]): Promise<T> {
@@ -212,6 +215,7 @@ describe.concurrent('on PostgreSQL', () => {
 
   test('the store may stand in holdfast.yaml, and --store and HOLDFAST_STORE go before it', async ({ shop }) => {
     const { project } = shop;
+    project.env = {};
     project.write('holdfast.yaml', `store: ${shop.url}\n`);
     expect(await project.run('run', '--', 'true')).toMatchObject({ exit: 0 });
     expect((await project.run('status')).stdout).toContain(`Store    ${shop.name}\n`);

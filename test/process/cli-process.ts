@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { test as base } from 'vitest';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const SHARED_PROCESS = fileURLToPath(new URL('shared-process.mjs', import.meta.url));
 
 export interface Ended {
   /** The exit code, or 128 + n for signal n, as a shell shows it. */
@@ -89,6 +91,38 @@ function numberOf(signal: NodeJS.Signals | null): number {
   return { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGPIPE: 13, SIGTERM: 15 }[signal as 'SIGHUP'] ?? 0;
 }
 
+/** What a command did in the process that the commands of a test file share. */
+interface Answer extends Ended {
+  readonly leftOpen: readonly string[];
+}
+
+let sharedProcess: Promise<ChildProcess> | undefined;
+let turn: Promise<unknown> = Promise.resolve();
+
+/** Starts the shared process. The tests end without waiting for it, and it ends with them. */
+async function startSharedProcess(): Promise<ChildProcess> {
+  const child = fork(SHARED_PROCESS, { execArgv: ['--no-warnings'] });
+  await once(child, 'message');
+  child.once('exit', () => child.emit('error', new Error('The process of the commands has ended.')));
+  child.unref();
+  child.channel?.unref();
+  return child;
+}
+
+/** Runs a command where no process must be started for it, which takes longer than most commands. One after another. */
+function runShared(args: readonly string[], cwd: string, env: StartOptions['env']): Promise<Ended> {
+  const run = turn.then(async () => {
+    sharedProcess ??= startSharedProcess();
+    const child = await sharedProcess;
+    child.send({ args, cwd, env: environment(cwd, env) });
+    const [{ leftOpen, ...ended }] = (await once(child, 'message')) as [Answer];
+    if (leftOpen.length > 0) throw new Error(`holdfast ${args.join(' ')} left open: ${leftOpen.join(', ')}`);
+    return ended;
+  });
+  turn = run.catch(() => {});
+  return run;
+}
+
 /** Only what the tests name: a store or a colour of the person who runs them must not shine through. */
 function environment(home: string, more: StartOptions['env'] = {}): NodeJS.ProcessEnv {
   const { PATH } = process.env;
@@ -99,6 +133,8 @@ function environment(home: string, more: StartOptions['env'] = {}): NodeJS.Proce
 /** A folder with a project's store in it, and the processes that were started there. */
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
+  /** Variables of all its processes. */
+  env: StartOptions['env'] = {};
   readonly #processes: HoldfastProcess[] = [];
 
   constructor() {
@@ -123,15 +159,15 @@ export class Project {
     return this.write(name, ['#!/bin/sh', ...lines, ''].join('\n'), 0o755);
   }
 
-  start(args: readonly string[], options?: StartOptions): HoldfastProcess {
-    const started = new HoldfastProcess(args, this.folder, options);
+  start(args: readonly string[], options: StartOptions = {}): HoldfastProcess {
+    const started = new HoldfastProcess(args, this.folder, { ...options, env: { ...this.env, ...options.env } });
     this.#processes.push(started);
     return started;
   }
 
-  /** Runs it to its end. */
+  /** Runs it to its end, in a process that the commands of a test file share: for what a command prints and does. */
   run(...args: readonly string[]): Promise<Ended> {
-    return this.start(args).ended;
+    return runShared(args, this.folder, this.env);
   }
 
   /** Runs it with --json, and reads the one document that it must print. */

@@ -169,7 +169,7 @@ export class Recorder {
           `A priority has no effect in the queue '${queue}', whose order is ${order}. Set its order, by \`holdfast queues order ${queue} priority\` or openHoldfast({ queues: { ${show(queue)}: { order: 'priority' } } }).`,
         );
       },
-      // The store says what is wrong with it to whoever waits for a call.
+      // This check runs in the background. If the store fails, the next call of the program says so.
       () => this.#ordersSeen.delete(queue),
     );
   }
@@ -188,7 +188,7 @@ export class Recorder {
         );
       }
     } catch {
-      // As above: only whoever waits for a call is told of a store that fails.
+      // This check runs in the background. If the store fails, the next call of the program says so.
     } finally {
       this.#keysAsked.delete(type);
     }

@@ -101,6 +101,7 @@ export type {
   HistoryEntry,
   Imported,
   ImportedTask,
+  LastFailure,
   Lease,
   PrunedTask,
   QueueRecord,

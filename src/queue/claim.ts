@@ -8,7 +8,7 @@ import type { Policy } from '../failure/policy.ts';
 import { isSignal } from '../failure/signals.ts';
 import { decodeJson } from '../json.ts';
 import { refuseUnknown } from '../options.ts';
-import type { Claimed, Lease, TaskStore } from '../store/store.ts';
+import type { Claimed, LastFailure, Lease, TaskStore } from '../store/store.ts';
 import type { Json, Needs } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
 import { Checkpoint } from '../worker/checkpoint.ts';
@@ -100,6 +100,8 @@ export class ManualClaim implements AsyncDisposable {
   readonly deadline: Date | undefined;
   /** The message of the failure before this execution. */
   readonly lastError: string | undefined;
+  /** The failure before this execution: its kind, its reason and its message. */
+  readonly lastFailure: LastFailure | undefined;
   /** How long it holds from each renewal, in milliseconds. If you renew three times in this time, two renewals may fail. */
   readonly leaseFor: Milliseconds;
   /** The version of the type that stored its input; 1 if none was said. `input` is not migrated here. */
@@ -144,7 +146,8 @@ export class ManualClaim implements AsyncDisposable {
     this.recovered = facts.lostInARow > 0;
     this.submittedAt = new Date(claimed.submittedAt);
     this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);
-    this.lastError = claimed.lastError;
+    this.lastFailure = claimed.lastFailure;
+    this.lastError = claimed.lastFailure?.message;
     this.inputVersion = inputVersionOf(claimed.policy);
   }
 

@@ -1,3 +1,6 @@
+import type { Failure } from '../failure/outcome.ts';
+import type { LastFailure } from './store.ts';
+
 /** How much of the last error message is stored with a retry, in UTF-16 units. */
 const LONGEST = 1_024;
 
@@ -13,4 +16,18 @@ export function lastError(message: string): string {
 /** Whether a character of two units begins here. */
 function isHigh(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+/** The kind and reason of a failure, as the column `failed_as` has them. Neither contains a space. */
+export function failedAs({ kind, reason }: Failure): string {
+  return `${kind} ${reason}`;
+}
+
+/**
+ * The last failure from its two columns. `failedAs` is null if an older version of Holdfast stored the failure, or the task was
+ * imported.
+ */
+export function lastFailure(message: string, failedAs: string | null | undefined): LastFailure {
+  const [kind, reason] = (failedAs ?? 'unknown unknown').split(' ') as [LastFailure['kind'], string];
+  return { kind, reason, message };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
-import type { Failure, Loss } from '../failure/outcome.ts';
+import type { Failure, FailureKind, Loss } from '../failure/outcome.ts';
 import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
@@ -260,8 +260,8 @@ export interface Claimed {
   readonly facts: Facts;
   /** It is not stored whether it is idempotent. The facts say true; the definition may say otherwise. */
   readonly idempotenceUnsaid?: true;
-  /** The message of the failure before this execution, if one failed. */
-  readonly lastError?: string;
+  /** The failure before this execution, if one failed in this round. */
+  readonly lastFailure?: LastFailure;
   /** What an earlier execution saved last, as JSON. It is kept over rounds, and removed with its task. */
   readonly checkpoint?: string;
   /**
@@ -274,6 +274,13 @@ export interface Claimed {
   readonly probe?: true;
   /** No ready task of the source was left after this claim. Only set if the source has a state. */
   readonly drained?: true;
+}
+
+/** The last failure of a task in its round. Its kind and reason are `unknown` if the task was imported. */
+export interface LastFailure {
+  readonly kind: FailureKind;
+  readonly reason: string;
+  readonly message: string;
 }
 
 export interface Recovery {
@@ -339,6 +346,8 @@ export interface Settlement {
    * concern its source, like an interruption, a loss or an expiry.
    */
   readonly source?: SourceChange | 'any';
+  /** Under which key the store counts it, if it is written: see `Records.counters`. Absent: it is not counted. */
+  readonly countedAs?: string;
 }
 
 /** What is stored in the history about an execution. */
@@ -487,6 +496,12 @@ export interface Records {
   /** What happened to a task, oldest first: executions with a history row, and operators' actions. */
   history(id: number): Promise<readonly HistoryEntry[]>;
   counts(): Promise<Counts>;
+  /**
+   * How many settlements were written since this time, by their `countedAs`. Each is counted in the transaction that writes it, and
+   * stays counted when its task is removed. Counts are kept by minute for two hours, by hour for 14 days, and by day for 400 days;
+   * the period in which `since` lies counts as a whole.
+   */
+  counters(since: number): Promise<Counters>;
   workers(): Promise<readonly WorkerRecord[]>;
   /** Every source that has a state, a hold or a limit, or whose budget is not full. */
   sources(): Promise<readonly SourceRecord[]>;
@@ -500,6 +515,12 @@ export interface Records {
   sourceNames(): Promise<readonly string[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
   published(type: string): Promise<string | undefined>;
+}
+
+export interface Counters {
+  /** When the first of these settlements was written. Absent if there are none. */
+  readonly firstAt?: number;
+  readonly counts: readonly { readonly countedAs: string; readonly count: number }[];
 }
 
 export interface TaskKey {
@@ -738,6 +759,11 @@ interface Upkeep {
    * removed name that is used again is made anew.
    */
   tidy(): Promise<number>;
+  /**
+   * Adds some of the newest counts of settlements to the counters of their minutes. Does nothing if this process has settled nothing
+   * since the last call. Returns whether there are more.
+   */
+  gatherCounts(): Promise<boolean>;
   /** Whether this caller does a chore now: true for exactly one of all processes, once in the given time. */
   takeTurn(chore: string, every: Milliseconds): Promise<boolean>;
   /**

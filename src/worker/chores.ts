@@ -40,9 +40,14 @@ export class Chores {
     run: () => this.#lookAtClock(),
     failed: 'The clock of the store could not be read; trying again',
   };
+  readonly #countChore: Chore = {
+    run: () => this.#gatherCounts(),
+    failed: 'The counts of settlements could not be added up; trying again',
+  };
   readonly #all: readonly Chore[] = [
     { run: () => this.#logActions(), failed: 'The actions of operators could not be read for the log; trying again' },
     this.#clockChore,
+    this.#countChore,
     { run: () => this.#prune(), failed: 'Old tasks could not be removed; trying again' },
     { run: () => this.#redrive(), failed: 'A redrive could not continue; trying again' },
     { run: () => this.#options.schedules.look(), failed: 'The schedules could not be read; trying again' },
@@ -57,10 +62,10 @@ export class Chores {
     this.#options = options;
   }
 
-  /** Begins each chore that is not running. If the store says that no others are needed, only the clock is looked at. */
+  /** Begins each chore that is not running. If the store says that no others are needed, only those of this process. */
   look(areNeeded = true): void {
     this.#resting = false;
-    for (const chore of areNeeded ? this.#all : [this.#clockChore]) {
+    for (const chore of areNeeded ? this.#all : [this.#clockChore, this.#countChore]) {
       if (!this.#underWay.has(chore)) this.#underWay.set(chore, this.#run(chore));
     }
   }
@@ -97,6 +102,10 @@ export class Chores {
     const trouble = clockTrouble(clock);
     if (trouble !== undefined && !this.#doubted) log.warn({ ...clock, worker }, trouble);
     this.#doubted = trouble !== undefined;
+  }
+
+  async #gatherCounts(): Promise<void> {
+    while (!this.#resting && (await this.#options.store.upkeep.gatherCounts())) await this.#pause(SHORTEST_PAUSE);
   }
 
   /** If this log does not write lines of this level, another worker's log gets them. */

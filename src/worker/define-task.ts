@@ -19,6 +19,7 @@ import { name, refuseUnknown, wholeNumber } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
+import type { LastFailure } from '../store/store.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
 import { type Batching, type BatchOptions, parseBatch, runAlone } from './batches.ts';
 import { type ChildSettings, parseRunIn, type RunInOptions } from './child/options.ts';
@@ -46,6 +47,8 @@ export interface RunningTask {
   readonly deadline?: Date;
   /** The message of the failure before this execution. */
   readonly lastError?: string;
+  /** The failure before this execution: its kind, its reason, such as `http.503`, and its message. */
+  readonly lastFailure?: LastFailure;
   /** What this execution or an earlier one saved last. Undefined if nothing was saved. */
   readonly checkpoint: Json | undefined;
   /** Aborts on a timeout, a cancel, a shutdown, or a lost lease. Errors thrown after that do not decide the outcome. */

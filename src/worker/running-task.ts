@@ -16,7 +16,7 @@ interface Behind {
 
 /** The second argument of a handler. Most handlers use neither signal nor log, so these are made at their first use. */
 export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behind, log: Logger): RunningTask {
-  const { lease, facts, type, key, deadline, lastError } = claimed;
+  const { lease, facts, type, key, deadline, lastFailure } = claimed;
   const { task: id, execution } = lease;
   const task: Writable<RunningTask> = {
     id,
@@ -47,7 +47,10 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
   };
   if (key !== undefined) task.key = key;
   if (deadline !== undefined) task.deadline = new Date(deadline);
-  if (lastError !== undefined) task.lastError = lastError;
+  if (lastFailure) {
+    task.lastFailure = lastFailure;
+    task.lastError = lastFailure.message;
+  }
   return task;
 }
 

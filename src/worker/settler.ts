@@ -10,6 +10,7 @@ import type { Logger } from '../log.ts';
 import { type About, leavesNormal, type Observation, observationOf } from '../source/observation.ts';
 import type { Claimed, Report, Settled, Settlement, World } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
+import { CountedAs } from '../telemetry/counted-as.ts';
 import type { Finished } from '../telemetry/events.ts';
 import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
@@ -92,6 +93,7 @@ export class Settler {
   readonly #announcer: Announcer;
   readonly #sources: KnownSources;
   readonly #isForOneTask: () => boolean;
+  readonly #countedAs = new CountedAs();
   readonly #pauses = new Set<() => void>();
   #round: Pending[] = [];
   #gaveUp = false;
@@ -201,6 +203,7 @@ export class Settler {
     const decision = decided.next === 'succeeded' ? decided : sayingWhosePolicy(decided, claimed);
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
+    settlement.countedAs = this.#countedAs.keyOf(claimed, pending.facts, policy, outcome, decision);
     if (ending.result !== undefined) settlement.result = ending.result;
     if (ending.progress !== undefined) settlement.progress = ending.progress;
     if (step) {

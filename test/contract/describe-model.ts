@@ -405,7 +405,7 @@ function isSame(one: Lease, other: Lease): boolean {
 }
 
 /** Without what only some stores tell, or tell in an order of their own. */
-function comparable({ lastError: _, drained: __, facts, ...claimed }: Claimed): unknown {
+function comparable({ lastFailure: _, drained: __, facts, ...claimed }: Claimed): unknown {
   return { ...claimed, facts: comparableFacts(facts) };
 }
 
@@ -581,7 +581,8 @@ const settle = fc
               none: {},
               wrong: { source: { revision: revision + 1 } },
             }[says];
-            return [settlement({ lease, revision: held.revision }, decision, { ...more, ...said })];
+            const countedAs = JSON.stringify(['a', source, decision.next]);
+            return [settlement({ lease, revision: held.revision }, decision, { ...more, ...said, countedAs })];
           });
           await settleBoth(model, real, settlements);
         },
@@ -815,6 +816,8 @@ async function compareAll(model: Model, { store }: Real): Promise<void> {
   await compareCounts(model, store, now);
   await compareLoads(model, store, now);
   await compareWorkers(model, store);
+  const { counts } = await store.records.counters(0);
+  expect(new Map(counts.map(({ countedAs, count }) => [countedAs, count]))).toEqual(model.counted);
   await compareSources(model, store, now);
   for (const task of model.tasks.slice(-8)) {
     await compareHistory(store, task);

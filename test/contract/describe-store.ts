@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { promisesOfCheckpoints } from './promises/checkpoints.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
+import { promisesOfCounting } from './promises/counting.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
 import { promisesOfImporting } from './promises/importing.ts';
@@ -39,6 +40,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('operators', () => promisesOfMoving(factory));
     describe('redrives', () => promisesOfRedrives(factory));
     describe('schedules', () => promisesOfSchedules(factory));
+    describe('counting', () => promisesOfCounting(factory));
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
     describe('states of sources', () => promisesOfSourceStates(factory));

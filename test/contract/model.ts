@@ -32,6 +32,8 @@ export class Model {
   readonly tasks: ModelTask[] = [];
   readonly workers = new Map<number, ModelWorker>();
   readonly sources = new ModelSources();
+  /** How many settlements were written, by their key. */
+  readonly counted = new Map<string, number>();
   /** The sources that settlements of the present call have changed or were refused for. */
   readonly #chains = new Map<string, { readonly from: number; changes: number; refused: boolean }>();
   readonly #queues = new Map<string, ModelQueue>();
@@ -379,6 +381,15 @@ export class Model {
   }
 
   settle(settlement: Settlement, now: number): ExpectedSettlement {
+    const expected = this.#settle(settlement, now);
+    const { countedAs } = settlement;
+    if (countedAs !== undefined && expected.answers.includes('settled')) {
+      this.counted.set(countedAs, (this.counted.get(countedAs) ?? 0) + 1);
+    }
+    return expected;
+  }
+
+  #settle(settlement: Settlement, now: number): ExpectedSettlement {
     const { lease, revision, decision, result, source = { revision: 0 } } = settlement;
     const task = this.task(lease.task);
     const held = this.#held(lease);

@@ -3,14 +3,18 @@ import type { Milliseconds } from '../../duration.ts';
 import { keepFor, type RemovableState, type Retention } from '../../retention.ts';
 import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken, PruneCount, Pruned, PrunedTask } from '../store.ts';
+import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
 
 /** The chores that one process does for all. */
 export class Chores {
   readonly #database: Database;
 
-  constructor(database: Database) {
+  readonly #counting: Counting;
+
+  constructor(database: Database, counting: Counting) {
     this.#database = database;
+    this.#counting = counting;
   }
 
   async prunable(retention: Retention): Promise<readonly PruneCount[]> {
@@ -32,6 +36,7 @@ export class Chores {
   async tidy(): Promise<number> {
     // Goes on with a new order of a queue, if the process that set it ended in between. In its own transaction, because it locks tasks.
     if (await this.#database.call<boolean>('reorder', [])) return 1;
+    if (await this.#counting.tidy()) return 1;
     return this.#database.call('tidy', [LISTED_FOR_MS]);
   }
 

@@ -1,5 +1,6 @@
 import type { Writable } from '../../writable.ts';
 import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
+import { lastFailure } from '../last-error.ts';
 import type { Claimed, SourceState } from '../store.ts';
 import type { Classes } from './classes.ts';
 
@@ -25,6 +26,7 @@ export type HandedRow = [
 /** The facts of a task with earlier executions. */
 interface Past extends Remembered {
   readonly error: string | null;
+  readonly failed_as: string | null;
   /** Its deadline passed while it waited, so this is no execution. */
   readonly expired: boolean | null;
   readonly checkpoint: string | null;
@@ -67,7 +69,7 @@ export async function claimedFrom(
     if (key !== null) claimed.key = key;
     if (policy !== null) claimed.policy = policy;
     if (deadline !== null) claimed.deadline = deadline;
-    if (past !== null && past.error !== null) claimed.lastError = past.error;
+    if (past !== null && past.error !== null) claimed.lastFailure = lastFailure(past.error, past.failed_as);
     if (past !== null && past.checkpoint !== null) claimed.checkpoint = past.checkpoint;
     return claimed;
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { importedCounts, importedText } from '../imported.ts';
-import { lastError } from '../last-error.ts';
+import { failedAs, lastError } from '../last-error.ts';
 import { isPlain, NO_SOURCE_STATE, reasonOf } from '../settlement.ts';
 import type { ImportedTask, Lease, NewTask, Report, Settlement } from '../store.ts';
 import { needsText } from '../takes.ts';
@@ -85,6 +85,7 @@ export function item(settlement: Settlement, place: number): object {
     u: report.unbegun === true,
     re: reasonOf(decision),
     er: report.failure && lastError(report.failure.message),
+    fa: report.failure && failedAs(report.failure),
     rs: result,
     pl: isPlain(settlement),
     oc: report.outcome,

@@ -8,6 +8,7 @@ import { Chores } from './chores.ts';
 import { Classes } from './classes.ts';
 import { loadPg, type PgClient, type PgLibrary, type PgPool } from './client.ts';
 import { timeFor } from './clock.ts';
+import { Counting } from './counters.ts';
 import { Database, type Way } from './database.ts';
 import { functionsOver } from './functions.ts';
 import { migrate, SCHEMA } from './migrate.ts';
@@ -195,6 +196,7 @@ function build(
     await database.tryNow('leave', worker);
     return true;
   });
+  const counting = new Counting(database);
   const tasks = new PostgresTasks({
     database,
     classes,
@@ -203,16 +205,17 @@ function build(
     pendingLeaves,
     notify,
     notifyOthers: (news) => wake.notifyOthers(news),
+    counting,
     listening: wake,
   });
-  const chores = new Chores(database);
+  const chores = new Chores(database, counting);
   const callersOwn = new Within(database);
   return {
     tasks,
     sources: new PostgresSources(database, notify),
     redrives: new PostgresRedrives(database, notify),
     schedules: new PostgresSchedules(database, notify),
-    records: new PostgresRecords(database),
+    records: new PostgresRecords(database, counting),
     within: (handle) => callersOwn.of(handle),
     upkeep: {
       describe: () => ({
@@ -240,6 +243,7 @@ function build(
       prune: async (retention, after) =>
         time.removesIn() === undefined ? chores.prune(retention, after) : { removed: [] },
       tidy: () => chores.tidy(),
+      gatherCounts: () => counting.gather(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
       takeActions: (limit) => chores.takeActions(limit),
       giveUpAfter: (time) => database.giveUpAfter(time),

@@ -34,6 +34,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/016-schedules'), leastWriter: 1 },
   { sql: () => sqlFile('tables/017-worker-policies'), leastWriter: 1 },
   { sql: () => sqlFile('tables/018-unique-until'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/019-counters'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

@@ -5,6 +5,7 @@ import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
+  Counters,
   Counts,
   CountsBy,
   HistoryEntry,
@@ -20,13 +21,17 @@ import type {
 import { takesFrom } from '../takes.ts';
 import { type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
+import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
 
 export class PostgresRecords implements Records {
   readonly #database: Database;
 
-  constructor(database: Database) {
+  readonly #counting: Counting;
+
+  constructor(database: Database, counting: Counting) {
     this.#database = database;
+    this.#counting = counting;
   }
 
   async find(task: number | TaskKey): Promise<TaskRecord | undefined> {
@@ -98,6 +103,10 @@ export class PostgresRecords implements Records {
     return rows.map(({ execution, action }) =>
       execution ? executionEntry(execution) : actionEntry(action as ActionRow),
     );
+  }
+
+  counters(since: number): Promise<Counters> {
+    return this.#counting.since(since);
   }
 
   async counts(): Promise<Counts> {

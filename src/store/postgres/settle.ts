@@ -1,3 +1,4 @@
+import { countsOf } from '../counters.ts';
 import { isPlain, leavesSource } from '../settlement.ts';
 import type { Settlement } from '../store.ts';
 import { item, ranFor, saidJson, tokenOf } from './encoding.ts';
@@ -40,6 +41,9 @@ export function settleValues(round: Round): readonly unknown[] {
   const bare = sorted.filter(({ settlement }) => isBare(settlement));
   const plain = bare.map(({ settlement }) => settlement);
   const others = sorted.filter(({ settlement }) => !isBare(settlement));
+  const ordered = [...bare, ...others].map(({ settlement }) => settlement);
+  const counts = [...countsOf(ordered)];
+  const places = new Map(counts.map(([countedAs], i) => [countedAs, i + 1]));
   return [
     list(plain.map(({ lease }) => lease.task)),
     list(plain.map(tokenOfSettlement)),
@@ -49,6 +53,8 @@ export function settleValues(round: Round): readonly unknown[] {
     list(others.map(({ settlement }) => settlement.lease.task)),
     others.length > 0 ? saidJson(others.map(({ settlement, i }) => item(settlement, i))) : null,
     others.some(({ settlement }) => settlement.source !== 'any' && !leavesSource(settlement)),
+    counts.length > 0 ? saidJson(counts) : null,
+    list(ordered.map(({ countedAs }) => (countedAs === undefined ? 0 : (places.get(countedAs) as number)))),
   ];
 }
 

@@ -37,6 +37,7 @@ import { policyVersions } from '../worker-row.ts';
 import { claimedFrom, type HandedRow, type StateRow, type StatesOfSources, sourceState, withSources } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
+import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
 import { enqueued, imported, kindOf, newToken, saidJson, tokenOf } from './encoding.ts';
 import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
@@ -75,6 +76,7 @@ interface Parts {
   readonly notify: (news: News, isUrgent?: boolean) => void;
   /** Notifies workers of other processes only. */
   readonly notifyOthers: (news: News) => void;
+  readonly counting: Counting;
   readonly listening: Pick<Wake, 'isListening' | 'dueTest' | 'testSent'>;
 }
 
@@ -277,7 +279,7 @@ export class PostgresTasks implements TaskStore {
     asked: object,
   ): Promise<AnsweredClaim | undefined> {
     const { functions } = this.#parts.database;
-    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8,$9),${functions}.claim($10,$11))::text AS answer`;
+    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11),${functions}.claim($12,$13))::text AS answer`;
     let answered: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
     try {
       const settling = [...settleValues(round), this.#groupPatience];
@@ -516,6 +518,7 @@ export class PostgresTasks implements TaskStore {
     count: number,
   ): Promise<readonly Settled[]> {
     this.#parts.time.learn(now);
+    this.#parts.counting.isPending = true;
     const answers = new Array<Settled>(count);
     for (const { i } of round.values()) answers[i] = SUCCEEDED;
     const isWaitingAgain = given?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));

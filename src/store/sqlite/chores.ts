@@ -2,6 +2,7 @@ import type { Milliseconds } from '../../duration.ts';
 import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
 import type { Restricted } from './restricted.ts';
@@ -25,6 +26,7 @@ export interface ChoreParts {
   readonly restricted: Restricted;
   readonly read: Read;
   readonly now: () => number;
+  readonly counting: Counting;
 }
 
 /** The chores that one process does for all. */
@@ -35,12 +37,14 @@ export class Chores {
   readonly #read: Read;
   readonly #now: () => number;
   readonly #restricted: Restricted;
+  readonly #counting: Counting;
 
-  constructor({ sql, writer, catalogue, restricted, read, now }: ChoreParts) {
+  constructor({ sql, writer, catalogue, restricted, read, now, counting }: ChoreParts) {
     this.#sql = sql;
     this.#writer = writer;
     this.#catalogue = catalogue;
     this.#restricted = restricted;
+    this.#counting = counting;
     this.#read = read;
     this.#now = now;
   }
@@ -98,7 +102,8 @@ export class Chores {
   tidy(): Promise<number> {
     return this.#writer.write((now) => {
       const names = this.#forgetLanes() || this.#forgetTurns();
-      return names || this.#forgetRedrives(now) || this.#restricted.forgetFullBudgets(AT_ONCE, now);
+      const others = names || this.#forgetRedrives(now) || this.#restricted.forgetFullBudgets(AT_ONCE, now);
+      return others || this.#counting.tidy(now);
     });
   }
 

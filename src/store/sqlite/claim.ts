@@ -2,6 +2,7 @@ import type { Loss } from '../../failure/outcome.ts';
 import { mustRunAlone } from '../../suspects.ts';
 import type { UniqueScope } from '../../task.ts';
 import type { Writable } from '../../writable.ts';
+import { lastFailure } from '../last-error.ts';
 import type { Claim, Claimed, ClaimRequest, Lease, Recovered, Recovery } from '../store.ts';
 import type { Catalogue, Queue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
@@ -275,7 +276,7 @@ export class Claiming {
     if (row.key !== null) claimed.key = row.key;
     if (row.policy !== null) claimed.policy = row.policy;
     if (row.deadline !== null) claimed.deadline = row.deadline;
-    if (facts.error !== null) claimed.lastError = facts.error;
+    if (facts.error !== null) claimed.lastFailure = lastFailure(facts.error, facts.failed_as);
     if (unreadable.length > 0) claimed.unreadable = unreadable;
     return claimed;
   }

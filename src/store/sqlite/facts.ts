@@ -1,7 +1,7 @@
 import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
 import { readStored } from '../../stored-json.ts';
 import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
-import { lastError } from '../last-error.ts';
+import { failedAs, lastError } from '../last-error.ts';
 import { reasonOf } from '../settlement.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
@@ -29,6 +29,8 @@ export interface FactsRow {
    * While it waits to see whether its source is down: the reason with which it ends otherwise. Null if it does not wait for this.
    */
   readonly verdict: string | null;
+  /** The kind and reason of the last failure; its message is `error`. */
+  readonly failed_as: string | null;
 }
 
 /** The facts of a task without a row. */
@@ -48,6 +50,7 @@ export const UNTOUCHED: FactsRow = {
   last_started_at: null,
   needs_token: 0,
   verdict: null,
+  failed_as: null,
 };
 
 export class FactsTable {
@@ -98,6 +101,7 @@ export class FactsTable {
         facts.last_started_at,
         facts.needs_token,
         facts.verdict,
+        facts.failed_as,
       );
     }
     this.#sql.insertAll(`hf_facts (${COLUMNS})`, FACTS.length, values, UNLESS_NEW);
@@ -122,6 +126,7 @@ type FactsColumns = [
   lastStartedAt: number | null,
   needsToken: number,
   verdict: string | null,
+  failedAs: string | null,
 ];
 
 function rowFrom(row: FactsColumns): FactsRow {
@@ -141,6 +146,7 @@ function rowFrom(row: FactsColumns): FactsRow {
     last_started_at: row[13],
     needs_token: row[14],
     verdict: row[15],
+    failed_as: row[16],
   };
 }
 
@@ -161,6 +167,7 @@ const FACTS = [
   'last_started_at',
   'needs_token',
   'verdict',
+  'failed_as',
 ] as const;
 
 const COLUMNS = FACTS.join();
@@ -226,6 +233,7 @@ export function afterDecision(
     last_started_at: report.unbegun || !isExecution ? facts.last_started_at : running.started_at,
     needs_token: decision.next === 'scheduled' && decision.needsToken ? 1 : 0,
     verdict: decision.next === 'scheduled' ? (decision.verdict ?? null) : null,
+    failed_as: report.failure ? failedAs(report.failure) : facts.failed_as,
   };
 }
 

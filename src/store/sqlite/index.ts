@@ -8,6 +8,7 @@ import { retryWhileBusy } from './busy-retry.ts';
 import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
 import { StoreClock } from './clock.ts';
+import { Counting } from './counters.ts';
 import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
@@ -165,6 +166,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
   const moving = new Moving(sql, places, facts, uniques);
   const leaseCache = new LeaseCache();
+  const counting = new Counting(sql, writer);
   const pendingLeaves = new PendingLeaves(async (worker) =>
     writer.tryNow(() => {
       lostLeases.noteStopping(worker);
@@ -191,6 +193,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     read,
     now,
     pendingLeaves,
+    counting,
   };
   const notify = (news: News) => wake.call(news);
   const tasks = new SqliteTasks(parts, notify);
@@ -229,6 +232,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
       prunable: (retention) => pruning.prunable(retention),
       prune: (retention, after) => pruning.prune(retention, after),
       tidy: () => chores.tidy(),
+      gatherCounts: () => counting.gather(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),
       takeActions: (limit) => chores.takeActions(limit),
       giveUpAfter: (time) => writer.giveUpAfter(time),

@@ -5,6 +5,7 @@ import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '
 import { livenessOnOneKernel } from '../liveness.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
+  Counters,
   Counts,
   CountsBy,
   HistoryEntry,
@@ -21,6 +22,7 @@ import { takesFrom } from '../takes.ts';
 import { type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
+import { readCounters } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
@@ -128,6 +130,10 @@ export class SqliteRecords implements Records {
         .sort((a, b) => a.after - b.after || a.action - b.action)
         .map(({ entry }) => entry);
     });
+  }
+
+  counters(since: number): Promise<Counters> {
+    return this.#read((sql) => readCounters(sql, since));
   }
 
   counts(): Promise<Counts> {

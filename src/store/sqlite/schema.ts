@@ -472,6 +472,27 @@ ALTER TABLE hf_unique ADD COLUMN until INTEGER;
 ALTER TABLE hf_unique ADD COLUMN released INTEGER NOT NULL DEFAULT 0;
 `;
 
+/**
+ * The kind and reason of the last failure of a task. And how many settlements were written: each settle call adds a row to
+ * hf_counter_entries, as a JSON object by key; these are added to the counters of the minute, then of the hour and the day.
+ */
+const COUNTERS = `
+ALTER TABLE hf_facts ADD COLUMN failed_as TEXT;
+CREATE TABLE hf_counter_entries (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  counts TEXT NOT NULL
+) STRICT;
+CREATE TABLE hf_counters (
+  span INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  counted_as TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  first_at INTEGER NOT NULL,
+  PRIMARY KEY (span, at, counted_as)
+) STRICT, WITHOUT ROWID;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -528,6 +549,7 @@ const STEPS: readonly string[] = [
   SCHEDULES,
   WORKER_POLICIES,
   UNIQUE_UNTIL,
+  COUNTERS,
 ];
 
 export const SCHEMA = STEPS.length;

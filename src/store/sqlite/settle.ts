@@ -8,6 +8,7 @@ import type { News, Report, Settled, Settlement, SourceChange } from '../store.t
 import { type Action, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Claiming, ClaimingParts } from './claim.ts';
+import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
 import type { Place } from './lanes.ts';
@@ -65,10 +66,11 @@ export class Settling {
   readonly #restricted: Restricted;
   readonly #sourceStates: SourceStates;
   readonly #catalogue: Catalogue;
+  readonly #counting: Counting;
   /** Whether a running task ended that a limit of its queue counted. */
   #queueHasRoom = false;
 
-  constructor(parts: ClaimingParts, claiming: Claiming) {
+  constructor(parts: ClaimingParts, claiming: Claiming, counting: Counting) {
     const { sql, places, facts, uniques, leaseCache } = parts;
     this.#restricted = parts.restricted;
     this.#sourceStates = parts.sourceStates;
@@ -81,6 +83,7 @@ export class Settling {
     this.#claiming = claiming;
     this.#uniques = uniques;
     this.#texts = parts.texts;
+    this.#counting = counting;
   }
 
   /** What the last settlements changed for other tasks and workers. */
@@ -101,6 +104,7 @@ export class Settling {
     const released = this.#limitedBy(restricted);
     const settled = this.#settle(settlements, restricted, answers, now);
     for (const source of released) this.#restricted.refresh(source, now);
+    this.#counting.add(settlements, settled, now);
     return settled;
   }
 

@@ -27,6 +27,7 @@ import { policyVersions } from '../worker-row.ts';
 import { recordStray } from './actions.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Claiming, type ClaimingParts } from './claim.ts';
+import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import type { Enqueuing } from './enqueue.ts';
 import { Importing } from './import.ts';
@@ -43,6 +44,7 @@ interface Parts extends ClaimingParts {
   readonly read: Read;
   readonly now: () => number;
   readonly pendingLeaves: PendingLeaves;
+  readonly counting: Counting;
 }
 
 /** The operations on tasks: each is an operation of the writer. */
@@ -73,7 +75,7 @@ export class SqliteTasks implements TaskStore {
     this.#claiming = new Claiming(parts, this.#checkpoints);
     this.#moving = parts.moving;
     this.#notify = notify;
-    const settling = new Settling(parts, this.#claiming);
+    const settling = new Settling(parts, this.#claiming, parts.counting);
     this.enqueue = writer.gathering(
       (tasks: readonly NewTask[], now) => enqueuing.enqueue(tasks, now),
       () => notify('work'),

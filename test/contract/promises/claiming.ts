@@ -77,8 +77,12 @@ export function promisesOfClaiming(factory: StoreFactory): void {
       report: { ranFor: 1, outcome: 'failure', failure: { ...failure(), message: 'The file is locked.' } },
     });
 
-    expect(claimed).not.toHaveProperty('lastError');
-    expect((await scene.claimTask(worker, claimed.lease.task)).lastError).toBe('The file is locked.');
+    expect(claimed).not.toHaveProperty('lastFailure');
+    expect((await scene.claimTask(worker, claimed.lease.task)).lastFailure).toEqual({
+      kind: 'transient',
+      reason: 'fs.locked',
+      message: 'The file is locked.',
+    });
   });
 
   test('takes no deferral’s words for a failure’s', async () => {
@@ -86,7 +90,7 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     const claimed = await scene.start(worker);
     await scene.settle(claimed, deferredFor(0));
 
-    expect(await scene.claimTask(worker, claimed.lease.task)).not.toHaveProperty('lastError');
+    expect(await scene.claimTask(worker, claimed.lease.task)).not.toHaveProperty('lastFailure');
   });
 
   test('the claim itself raises executions, before the execution has ended', async () => {

@@ -59,7 +59,7 @@ export function promisesOfImporting(factory: StoreFactory): void {
     const claimed = await scene.claimTask(await scene.join(), id);
 
     expect(claimed.lease.execution).toBe(7);
-    expect(claimed.lastError).toBe('EBUSY: it is open');
+    expect(claimed.lastFailure).toEqual({ kind: 'unknown', reason: 'unknown', message: 'EBUSY: it is open' });
     expect(claimed.facts).toMatchObject({
       executions: 7,
       charged: [LOCKED],

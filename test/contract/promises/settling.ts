@@ -63,7 +63,8 @@ function promisesOfStates(scene: Scene): void {
     const report = { ranFor: 5, outcome: 'failure' as const, failure: { ...failure(), message }, message };
     expect(await scene.settle(claimed, retryIn(0), { report })).toMatchObject({ answer: 'settled' });
 
-    const { lastError = '' } = await scene.claimTask(worker, claimed.lease.task);
+    const { lastFailure } = await scene.claimTask(worker, claimed.lease.task);
+    const lastError = lastFailure?.message ?? '';
     expect(lastError).toMatch(kept);
     expect(lastError.isWellFormed()).toBe(true);
   });

@@ -3,7 +3,7 @@
 
 CREATE TYPE settlement AS (
   id bigint, x integer, t uuid, r integer, n text, a bigint, s integer, c text, cr text, ck text, u boolean, re text,
-  er text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint, nt boolean, vd text, so integer, sr bigint, sc json
+  er text, fa text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint, nt boolean, vd text, so integer, sr bigint, sc json
 );
 
 -- Adds a charge under a reason and a kind, to a task that has charges.
@@ -118,7 +118,7 @@ BEGIN
         ELSE l.deferred_since END,
       recoveries = CASE WHEN h.c = 'recoveries' THEN l.recoveries || p_now ELSE l.recoveries END,
       suspect = h.s > 0, lost_in_a_row = h.s, needs_token = coalesce(h.nt, false), verdict = h.vd, counted = NULL, counted_queue = NULL,
-      is_probe = false, reason = h.re, error = coalesce(h.er, l.error)
+      is_probe = false, reason = h.re, error = coalesce(h.er, l.error), failed_as = coalesce(h.fa, l.failed_as)
     FROM fit h WHERE l.id = h.id AND h.n = 'scheduled' AND NOT h.yields
     RETURNING l.id, l.lane, l.state, l.order_key, l.seq),
   gone AS (
@@ -182,8 +182,10 @@ END $$;
 -- successes that were written are left out. Fails as a whole, with lock_not_available, if an open transaction has the unique key
 -- of a task that will wait again locked for longer than `p_patience` milliseconds. `p_changes`: some items change their source or
 -- name a state of it. `p_places`: the places of plain successes in the call; -1 for those that do not concern their source.
+-- `p_counts`: a list of keys and how many of these settlements are counted under each. `p_counted`: of each settlement, in the order
+-- of ids and items, the place of its key, from 1 on.
 CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_results json, p_plain json, p_item_ids bigint[],
-  p_items json, p_changes boolean, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
+  p_items json, p_changes boolean, p_counts json, p_counted integer[], p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   items settlement[] := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_items) i);
@@ -236,6 +238,11 @@ BEGIN
         answers := answers || settle_late(item, now_);
       END LOOP;
     END IF;
+  END IF;
+  IF p_counts IS NOT NULL THEN
+    INSERT INTO counter_entries (at, counts, unwritten) VALUES (now_, p_counts, CASE WHEN answers IS NOT NULL THEN
+      (SELECT array_agg(c.place) FROM unnest(answers) a JOIN unnest(p_ids || p_item_ids, p_counted) c(id, place)
+        ON c.id = (a ->> 0)::bigint WHERE a ->> 1 <> 'settled') END);
   END IF;
   IF NOT has_states THEN RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', frees_queue); END IF;
   RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens OR frees_queue, 'shuts', sources_.shuts);

@@ -1,0 +1,27 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Settlement } from './store.ts';
+
+const HOUR: Milliseconds = 3_600_000;
+const DAY: Milliseconds = 24 * HOUR;
+
+/** Counts are added up by period. A count that is older than `keptFor` is added to the next longer period; the last ones are removed. */
+export const PERIODS: readonly { readonly span: Milliseconds; readonly keptFor: Milliseconds }[] = [
+  { span: 60_000, keptFor: 2 * HOUR },
+  { span: HOUR, keptFor: 14 * DAY },
+  { span: DAY, keptFor: 400 * DAY },
+];
+
+/** How many sources of a type are counted by name in a period of an hour or a day: the busiest. */
+export const MOST_SOURCES = 100;
+
+/** What the other sources are counted as. */
+export const OTHER_SOURCES = '_other';
+
+/** How many of these settlements are counted under each key. */
+export function countsOf(settlements: Iterable<Settlement>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { countedAs } of settlements) {
+    if (countedAs !== undefined) counts.set(countedAs, (counts.get(countedAs) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,42 @@
+import { MOST_SOURCES, OTHER_SOURCES, PERIODS } from '../counters.ts';
+import type { Counters } from '../store.ts';
+import type { Database } from './database.ts';
+
+const MINUTE = PERIODS[0]?.span;
+
+/** Counts settlements: `settle` appends the counts of each call, and these are added up later. */
+export class Counting {
+  readonly #database: Database;
+  /** Whether this process has settled anything that may not be gathered. */
+  isPending = false;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async gather(): Promise<boolean> {
+    if (!this.isPending) return false;
+    this.isPending = false;
+    const more = await this.#database.call<boolean>('gather_counts', [MINUTE]);
+    this.isPending ||= more;
+    return more;
+  }
+
+  /** Gathers some counts, or adds the counters of one old period to a longer one. Returns whether there may be more to do. */
+  async tidy(): Promise<boolean> {
+    if (await this.#database.call<boolean>('gather_counts', [MINUTE])) return true;
+    return this.#database.call('roll_up_counters', [JSON.stringify(PERIODS), MOST_SOURCES, OTHER_SOURCES]);
+  }
+
+  async since(time: number): Promise<Counters> {
+    const rows = await this.#database.call<readonly [countedAs: string, count: number, firstAt: number][] | null>(
+      'read_counters',
+      [time, MINUTE],
+    );
+    if (rows === null) return { counts: [] };
+    return {
+      firstAt: Math.min(...rows.map(([, , firstAt]) => firstAt)),
+      counts: rows.map(([countedAs, count]) => ({ countedAs, count })),
+    };
+  }
+}

@@ -1,0 +1,74 @@
+-- Counting settlements.
+
+-- Each key of an entry with its count.
+CREATE FUNCTION counted_in(p_counts json, p_unwritten integer[], OUT counted_as text, OUT count bigint) RETURNS SETOF record
+  LANGUAGE sql STABLE AS $$
+  SELECT c.value ->> 0, (c.value ->> 1)::bigint - (SELECT count(*) FROM unnest(p_unwritten) u WHERE u = c.ordinality)
+  FROM json_array_elements(p_counts) WITH ORDINALITY c
+$$;
+
+-- Adds the counts of some settle calls to the counters of their minutes. Returns whether there are more.
+CREATE FUNCTION gather_counts(p_minute integer) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  gathered integer;
+BEGIN
+  WITH taken AS (
+    DELETE FROM counter_entries WHERE id = ANY(ARRAY(SELECT id FROM counter_entries ORDER BY id LIMIT 500 FOR UPDATE SKIP LOCKED))
+    RETURNING at, counts, unwritten),
+  added AS (
+    INSERT INTO counters AS t (span, at, counted_as, count, first_at)
+    SELECT p_minute, e.at - e.at % p_minute, c.counted_as, sum(c.count), min(e.at) FROM taken e, counted_in(e.counts, e.unwritten) c
+    WHERE c.count > 0 GROUP BY 2, 3 ORDER BY 2, 3
+    ON CONFLICT (span, at, counted_as)
+      DO UPDATE SET count = t.count + excluded.count, first_at = least(t.first_at, excluded.first_at))
+  SELECT count(*) INTO gathered FROM taken;
+  RETURN gathered = 500;
+END $$;
+
+-- Adds the counters of one old period to those of the next longer one, or removes the oldest. Returns whether it found any.
+-- `p_periods` is a list of lengths, with how long their counters are kept. The keys begin with type and source.
+CREATE FUNCTION roll_up_counters(p_periods json, p_most_sources integer, p_other text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  period record;
+  oldest bigint;
+BEGIN
+  FOR period IN
+    SELECT (value ->> 'span')::bigint AS span, now_ms() - (value ->> 'keptFor')::bigint AS ends,
+      (p_periods -> ordinality::integer ->> 'span')::bigint AS longer
+    FROM json_array_elements(p_periods) WITH ORDINALITY
+  LOOP
+    SELECT min(at) INTO oldest FROM counters WHERE span = period.span;
+    IF period.longer IS NULL THEN
+      DELETE FROM counters WHERE span = period.span AND at < period.ends;
+      RETURN FOUND;
+    END IF;
+    oldest := oldest - oldest % period.longer;
+    CONTINUE WHEN oldest IS NULL OR oldest + period.longer > period.ends;
+    WITH gone AS (
+      DELETE FROM counters WHERE span = period.span AND at < oldest + period.longer RETURNING counted_as, count, first_at),
+    totals AS (
+      SELECT *, counted_as::json ->> 0 AS type, counted_as::json ->> 1 AS source,
+        sum(count) OVER (PARTITION BY counted_as::json ->> 0, counted_as::json ->> 1) AS total FROM gone),
+    ranked AS (SELECT *, dense_rank() OVER (PARTITION BY type ORDER BY total DESC, source) AS place FROM totals)
+    INSERT INTO counters AS t (span, at, counted_as, count, first_at)
+    SELECT period.longer, oldest,
+      CASE WHEN place > p_most_sources THEN jsonb_set(counted_as::jsonb, '{1}', to_jsonb(p_other))::text ELSE counted_as END,
+      sum(count), min(first_at)
+    FROM ranked GROUP BY 3 ORDER BY 3
+    ON CONFLICT (span, at, counted_as)
+      DO UPDATE SET count = t.count + excluded.count, first_at = least(t.first_at, excluded.first_at);
+    RETURN true;
+  END LOOP;
+  RETURN false;
+END $$;
+
+-- The counters since a time, with what is not gathered yet.
+CREATE FUNCTION read_counters(p_since bigint, p_minute integer) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT json_agg(json_build_array(k.counted_as, k.count, k.first_at)) FROM (
+    SELECT c.counted_as, sum(c.count) AS count, min(c.first_at) AS first_at FROM (
+      SELECT t.counted_as, t.count, t.first_at FROM counters t WHERE t.at + t.span > p_since
+      UNION ALL SELECT i.counted_as, i.count, e.at FROM counter_entries e, counted_in(e.counts, e.unwritten) i
+      WHERE i.count > 0 AND e.at - e.at % p_minute + p_minute > p_since) c
+    GROUP BY c.counted_as) k);
+END $$;

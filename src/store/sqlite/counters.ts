@@ -1,0 +1,106 @@
+import { countsOf, MOST_SOURCES, OTHER_SOURCES, PERIODS } from '../counters.ts';
+import type { Counters, Settled, Settlement } from '../store.ts';
+import type { Sql } from './driver.ts';
+import type { Writer } from './writer.ts';
+
+/** How many settle calls one transaction adds to the counters. */
+const AT_ONCE = 500;
+
+const [MINUTE] = PERIODS as [(typeof PERIODS)[number]];
+
+/**
+ * Counts settlements. Each settle call appends one row with its counts, in its own transaction, because many keys would be slow to
+ * update there. Later these rows are added to the counters of their minutes, and old counters to those of longer periods.
+ */
+export class Counting {
+  readonly #sql: Sql;
+  readonly #writer: Writer;
+  /** Whether this process has settled anything that may not be gathered. */
+  #isPending = false;
+
+  constructor(sql: Sql, writer: Writer) {
+    this.#sql = sql;
+    this.#writer = writer;
+  }
+
+  /** Counts those that were written. */
+  add(settlements: readonly Settlement[], answers: readonly Settled[], now: number): void {
+    const counts = countsOf(settlements.filter((_, i) => answers[i]?.answer === 'settled'));
+    if (counts.size === 0) return;
+    const text = JSON.stringify(Object.fromEntries(counts));
+    this.#sql.run('INSERT INTO hf_counter_entries (at, counts) VALUES (?, ?)', now, text);
+    this.#isPending = true;
+  }
+
+  async gather(): Promise<boolean> {
+    if (!this.#isPending) return false;
+    this.#isPending = await this.#writer.write(() => this.#gatherSome());
+    return this.#isPending;
+  }
+
+  /** Gathers some counts, or adds the counters of one old period to a longer one. Returns 0 if nothing was left to do. */
+  tidy(now: number): number {
+    return this.#gatherSome() || PERIODS.some((_, i) => this.#rollUp(i, now)) ? 1 : 0;
+  }
+
+  /** Whether there are more. */
+  #gatherSome(): boolean {
+    const [last] = this.#sql.column<number>(
+      'SELECT max(id) FROM (SELECT id FROM hf_counter_entries ORDER BY id LIMIT ?)',
+      AT_ONCE,
+    );
+    if (last == null) return false;
+    this.#sql.run(
+      `INSERT INTO hf_counters (span, at, counted_as, count, first_at)
+       SELECT :span, e.at - e.at % :span AS minute, c.key, sum(c.value), min(e.at)
+       FROM hf_counter_entries e, json_each(e.counts) c WHERE e.id <= :last GROUP BY minute, c.key ${ADDED}`,
+      { span: MINUTE.span, last },
+    );
+    return this.#sql.run('DELETE FROM hf_counter_entries WHERE id <= ?', last).changes === AT_ONCE;
+  }
+
+  /** Adds the oldest counters of a period to those of the next longer one, if that is over and they are old enough. */
+  #rollUp(index: number, now: number): boolean {
+    const { span, keptFor } = PERIODS[index] as (typeof PERIODS)[number];
+    const longer = PERIODS[index + 1]?.span;
+    const end = now - keptFor;
+    const [oldest] = this.#sql.column<number>('SELECT min(at) FROM hf_counters WHERE span = ?', span);
+    if (oldest == null) return false;
+    if (longer === undefined) {
+      return this.#sql.run('DELETE FROM hf_counters WHERE span = ? AND at < ?', span, end).changes > 0;
+    }
+    const at = oldest - (oldest % longer);
+    if (at + longer > end) return false;
+    this.#sql.run(
+      `INSERT INTO hf_counters (span, at, counted_as, count, first_at)
+       SELECT :longer, :at, CASE WHEN place > :most THEN json_set(counted_as, '$[1]', :other) ELSE counted_as END AS name,
+         sum(count), min(first_at)
+       FROM (SELECT *, dense_rank() OVER (PARTITION BY counted_as ->> 0 ORDER BY total DESC, counted_as ->> 1) AS place
+         FROM (SELECT *, sum(count) OVER (PARTITION BY counted_as ->> 0, counted_as ->> 1) AS total
+           FROM hf_counters WHERE span = :span AND at >= :at AND at < :at + :longer))
+       WHERE true GROUP BY name ${ADDED}`,
+      { longer, at, most: MOST_SOURCES, other: OTHER_SOURCES, span },
+    );
+    this.#sql.run('DELETE FROM hf_counters WHERE span = ? AND at < ?', span, at + longer);
+    return true;
+  }
+}
+
+const ADDED = `ON CONFLICT (span, at, counted_as)
+  DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)`;
+
+/** The counters since a time, with what is not gathered yet. */
+export function readCounters(sql: Sql, since: number): Counters {
+  const rows = sql.all<{ countedAs: string; count: number; firstAt: number }>(
+    `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt FROM (
+       SELECT counted_as, count, first_at FROM hf_counters WHERE at + span > :since
+       UNION ALL SELECT c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
+         WHERE e.at - e.at % :minute + :minute > :since)
+     GROUP BY counted_as`,
+    { since, minute: MINUTE.span },
+  );
+  return {
+    ...(rows.length > 0 && { firstAt: Math.min(...rows.map(({ firstAt }) => firstAt)) }),
+    counts: rows.map(({ countedAs, count }) => ({ countedAs, count })),
+  };
+}

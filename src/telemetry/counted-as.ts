@@ -1,0 +1,77 @@
+import type { Charge, Decision, Facts } from '../failure/decide.ts';
+import type { FailureKind, Outcome } from '../failure/outcome.ts';
+import type { Claimed } from '../store/store.ts';
+import { FrequentNames } from './frequent-names.ts';
+
+/** What a settlement is counted by. A store knows only its key, a JSON array that begins with type and source. */
+export interface Counted {
+  readonly type: string;
+  /** `_other` for a source that is not among the busiest. */
+  readonly source: string;
+  /** `hand_back`: it was handed back before its handler began. */
+  readonly outcome: Outcome['kind'] | 'hand_back';
+  readonly next: Decision['next'];
+  readonly charge: Charge['to'];
+  /** The kind of the failure; absent if it did not fail. */
+  readonly kind?: FailureKind;
+  /** Absent for a success. */
+  readonly reason?: string;
+  /** The failure after which it was a retry: absent if nothing failed before in its round. */
+  readonly after?: FailureKind;
+  /** Failures that were charged before, plus one if it ran. At most 100, which means 100 or more. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+}
+
+const MOST_ATTEMPTS = 100;
+
+/** How many sources and reasons a process counts by name. */
+const MOST_NAMES = 200;
+
+export function readCountedAs(key: string): Counted {
+  const [type, source, outcome, next, charge, kind, reason, after, attempt, maxAttempts] = JSON.parse(key);
+  return {
+    type,
+    source,
+    outcome,
+    next,
+    charge,
+    ...(kind !== '' && { kind }),
+    ...(reason !== '' && { reason }),
+    ...(after !== '' && { after }),
+    attempt,
+    maxAttempts,
+  };
+}
+
+/** Makes the keys under which a process counts its settlements. */
+export class CountedAs {
+  readonly #sources = new FrequentNames(MOST_NAMES);
+  readonly #reasons = new FrequentNames(MOST_NAMES);
+
+  keyOf(
+    { type, source, lastFailure }: Claimed,
+    { charged }: Facts,
+    { maxAttempts }: { readonly maxAttempts: number },
+    outcome: Outcome,
+    decision: Decision,
+  ): string {
+    const ran = outcome.kind === 'interruption' ? outcome.started : RAN[outcome.kind];
+    const before = charged.reduce((sum, { count }) => sum + count, 0);
+    return JSON.stringify([
+      type,
+      this.#sources.nameOf(source),
+      ran || outcome.kind !== 'interruption' ? outcome.kind : 'hand_back',
+      decision.next,
+      'charge' in decision ? decision.charge.to : 'nobody',
+      outcome.kind === 'failure' ? outcome.failure.kind : '',
+      decision.next === 'succeeded' ? '' : this.#reasons.nameOf(decision.reason),
+      lastFailure?.kind ?? '',
+      Math.min(before + (ran ? 1 : 0), MOST_ATTEMPTS),
+      maxAttempts,
+    ]);
+  }
+}
+
+/** Whether a handler ran before such an outcome. */
+const RAN = { success: true, failure: true, deferral: true, loss: true, expiry: false, verdict: false } as const;

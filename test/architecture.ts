@@ -109,6 +109,7 @@ const ENTRIES_FOR_CLI = [
     'policy-cache',
     'redrives',
     'schedules',
+    'stats',
     'task-view',
   ].map((name) => `src/queue/${name}.ts`),
   ...[

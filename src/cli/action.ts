@@ -32,6 +32,8 @@ function globalFlagsOf(command: Command): GlobalFlags {
       if (level.getOptionValueSource(attribute) === 'cli') {
         const value: unknown = level.getOptionValue(attribute);
         flags[attribute] = attribute === 'verbose' ? Number(flags.verbose ?? 0) + Number(value) : value;
+        // `--json=SHAPE` is JSON too.
+        if (attribute === 'json') flags.json = true;
       }
     }
   }

@@ -44,6 +44,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'why a task does not run, what happens next, and what if it fails',
       () => import('./commands/explain.ts'),
     ],
+    [
+      'stats [--type TYPE] [--source NAME] [--since TIME]',
+      'how executions went: successes, failures, retries, by type and reason',
+      () => import('./commands/stats.ts'),
+    ],
     ['logs ID [-f]', 'what the executions of a task printed', () => import('./commands/logs.ts')],
     [
       'sources [hold|release NAME]',
@@ -216,6 +221,7 @@ const SHARED = 'Flags of all commands';
 function addGlobalFlags(command: Command): void {
   command.addHelpOption(new Option('-h, --help', 'show this help').helpGroup(SHARED));
   for (const { flags, attribute, help } of GLOBAL_FLAGS) {
+    if (command.options.some((own) => own.attributeName() === attribute)) continue;
     const option = new Option(flags, help).helpGroup(SHARED);
     if (attribute === 'verbose') option.argParser((_, before: unknown) => Number(before ?? 0) + 1);
     command.addOption(option);
@@ -230,7 +236,7 @@ export function flagsAmong(args: readonly string[]): GlobalFlags {
   const own = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
   const verbose = own.map((arg) => (arg === '--verbose' ? 1 : /^-v+$/.test(arg) ? arg.length - 1 : 0));
   return {
-    json: own.includes('--json'),
+    json: own.some((arg) => arg === '--json' || arg.startsWith('--json=')),
     color: !own.includes('--no-color'),
     verbose: verbose.reduce((sum: number, each) => sum + each, 0),
   };

@@ -46,6 +46,7 @@ import { type RedriveOptions, Redrives } from './redrives.ts';
 import { type ResultOptions, Results } from './results.ts';
 import { Schedules } from './schedules.ts';
 import { limitByConfig, Sources } from './sources.ts';
+import { type StatsOptions, type StatsReport, statsFrom } from './stats.ts';
 import type { Task } from './task-view.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
 
@@ -306,6 +307,16 @@ export class Holdfast implements AsyncDisposable {
   /** How many tasks are in each state, and which need a person. */
   counts(): Promise<Counts> {
     return this.store.records.counts();
+  }
+
+  /**
+   * How executions went: successes, failures, retries and how they ended, by type, source, reason and attempt. Each settlement is
+   * counted in the transaction that writes it, so the numbers are exact, and stay when tasks are removed.
+   * @throws InvalidInputError for an invalid option.
+   */
+  async stats(options: StatsOptions = {}): Promise<StatsReport> {
+    this.#refuseClosed();
+    return statsFrom(this.store.records, options);
   }
 
   /**

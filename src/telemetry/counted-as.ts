@@ -28,6 +28,9 @@ const MOST_ATTEMPTS = 100;
 /** How many sources and reasons a process counts by name. */
 const MOST_NAMES = 200;
 
+/** How many keys of first successes are kept, so that most settlements make no new text. */
+const MOST_KEPT = 1_000;
+
 export function readCountedAs(key: string): Counted {
   const [type, source, outcome, next, charge, kind, reason, after, attempt, maxAttempts] = JSON.parse(key);
   return {
@@ -48,19 +51,18 @@ export function readCountedAs(key: string): Counted {
 export class CountedAs {
   readonly #sources = new FrequentNames(MOST_NAMES);
   readonly #reasons = new FrequentNames(MOST_NAMES);
+  readonly #firstSuccesses = new Map<string, string>();
 
-  keyOf(
-    { type, source, lastFailure }: Claimed,
-    { charged }: Facts,
-    { maxAttempts }: { readonly maxAttempts: number },
-    outcome: Outcome,
-    decision: Decision,
-  ): string {
+  keyOf(claimed: Claimed, { charged }: Facts, maxAttempts: number, outcome: Outcome, decision: Decision): string {
+    const { type, lastFailure } = claimed;
+    const source = this.#sources.nameOf(claimed.source);
+    const isFirstSuccess = outcome.kind === 'success' && charged.length === 0 && !lastFailure;
+    if (isFirstSuccess) return this.#firstSuccess(type, source, maxAttempts);
     const ran = outcome.kind === 'interruption' ? outcome.started : RAN[outcome.kind];
     const before = charged.reduce((sum, { count }) => sum + count, 0);
     return JSON.stringify([
       type,
-      this.#sources.nameOf(source),
+      source,
       ran || outcome.kind !== 'interruption' ? outcome.kind : 'hand_back',
       decision.next,
       'charge' in decision ? decision.charge.to : 'nobody',
@@ -70,6 +72,17 @@ export class CountedAs {
       Math.min(before + (ran ? 1 : 0), MOST_ATTEMPTS),
       maxAttempts,
     ]);
+  }
+
+  #firstSuccess(type: string, source: string, maxAttempts: number): string {
+    const name = `${maxAttempts} ${type}\0${source}`;
+    let key = this.#firstSuccesses.get(name);
+    if (key === undefined) {
+      key = JSON.stringify([type, source, 'success', 'succeeded', 'nobody', '', '', '', 1, maxAttempts]);
+      if (this.#firstSuccesses.size >= MOST_KEPT) this.#firstSuccesses.clear();
+      this.#firstSuccesses.set(name, key);
+    }
+    return key;
   }
 }
 

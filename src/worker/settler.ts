@@ -203,7 +203,7 @@ export class Settler {
     const decision = decided.next === 'succeeded' ? decided : sayingWhosePolicy(decided, claimed);
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
-    settlement.countedAs = this.#countedAs.keyOf(claimed, pending.facts, policy, outcome, decision);
+    settlement.countedAs = this.#countedAs.keyOf(claimed, pending.facts, policy.maxAttempts, outcome, decision);
     if (ending.result !== undefined) settlement.result = ending.result;
     if (ending.progress !== undefined) settlement.progress = ending.progress;
     if (step) {

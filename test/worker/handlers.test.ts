@@ -103,8 +103,8 @@ describe('what a handler knows about its execution', () => {
     const told: object[] = [];
     const work = defineTask('work', {
       retry: { ...atOnce, maxAttempts: 4 },
-      run(_: unknown, { attempt, execution, lastError }) {
-        told.push({ attempt, execution, lastError });
+      run(_: unknown, { attempt, execution, lastError, lastFailure }) {
+        told.push({ attempt, execution, lastError, reason: lastFailure?.reason, kind: lastFailure?.kind });
         if (execution === 1) throw new Error('one');
         if (execution === 2) throw new RateLimited('2s', 'two');
         if (execution === 3) throw new Error('three');
@@ -116,10 +116,10 @@ describe('what a handler knows about its execution', () => {
     await kit.advance('1m');
 
     expect(told).toEqual([
-      { attempt: 1, execution: 1, lastError: undefined },
-      { attempt: 2, execution: 2, lastError: 'one' },
-      { attempt: 2, execution: 3, lastError: 'two' },
-      { attempt: 3, execution: 4, lastError: 'three' },
+      { attempt: 1, execution: 1, lastError: undefined, reason: undefined, kind: undefined },
+      { attempt: 2, execution: 2, lastError: 'one', reason: 'unknown', kind: 'unknown' },
+      { attempt: 2, execution: 3, lastError: 'two', reason: 'throttled', kind: 'rate_limited' },
+      { attempt: 3, execution: 4, lastError: 'three', reason: 'unknown', kind: 'unknown' },
     ]);
   });
 

@@ -1,0 +1,177 @@
+import { InvalidInputError } from '../errors.ts';
+import { FAILURE_KINDS, type FailureKind } from '../failure/outcome.ts';
+import { name, refuseUnknown } from '../options.ts';
+import { show } from '../show.ts';
+import type { Records } from '../store/store.ts';
+import { type Counted, readCountedAs } from '../telemetry/counted-as.ts';
+
+export interface StatsOptions {
+  /** Only tasks of this type. */
+  readonly type?: string;
+  /** Only tasks of this source. Sources that are not among the busiest are counted as `_other`. */
+  readonly source?: string;
+  /** Only what was settled since then: to the minute for the last two hours, to the hour for 14 days, else to the day. */
+  readonly since?: Date;
+}
+
+/** What was counted of executions. Counts outlive their tasks, restarts and retention for 400 days. */
+export interface StatsReport {
+  /** When the first of them was settled. A store that is older than its counters has none of before. */
+  readonly since: Date | undefined;
+  readonly total: Stats;
+  /** By type, in the order of their names. */
+  readonly types: readonly (Stats & { readonly type: string })[];
+  /** By source, the busiest first. */
+  readonly sources: readonly (Stats & { readonly source: string })[];
+}
+
+/** How executions went. A retry is an execution after a failure in the same round, charged or not. */
+export interface Stats {
+  /** All starts whose outcome was written; also those that were lost or interrupted. */
+  readonly executions: number;
+  readonly successes: number;
+  readonly failures: number;
+  /** Successes of all successes and failures; null if there are none. */
+  readonly successRate: number | null;
+  readonly retries: {
+    /** Those that succeeded or failed. The others were interrupted, lost or put off by their handler. */
+    readonly total: number;
+    readonly successful: number;
+    readonly failed: number;
+    /** By the kind of the failure before. */
+    readonly byFailureKind: Readonly<Record<FailureKind, number>>;
+  };
+  /** Charged failures plus one, over all successes; null if nothing succeeded. */
+  readonly averageAttemptsUntilSuccess: number | null;
+  /** Failures by their reason, the most frequent first. */
+  readonly byReason: readonly { readonly reason: string; readonly kind: FailureKind; readonly count: number }[];
+  /** How many executions succeeded at their first attempt, second attempt, and so on. 100 means 100 or more. */
+  readonly byAttempt: readonly { readonly attempt: number; readonly successes: number; readonly failures: number }[];
+  /** Executions that charged nothing: put off, interrupted, or lost with their worker. */
+  readonly uncharged: { readonly deferred: number; readonly interrupted: number; readonly lost: number };
+  /** Executions that ended their task. */
+  readonly ended: {
+    readonly dead: number;
+    readonly needsManual: number;
+    readonly cancelled: number;
+  };
+  /** Charged executions of tasks that in the end were dead or needed a person. */
+  readonly wastedExecutions: number;
+  /** Of tasks that succeeded, died or needed a person: how many of the attempts that their policies allow they used. */
+  readonly budget: { readonly used: number; readonly allowed: number };
+}
+
+/** Settlements with what they are counted by. */
+interface Count extends Counted {
+  readonly count: number;
+}
+
+export async function statsFrom(records: Records, options: StatsOptions): Promise<StatsReport> {
+  refuseUnknown(options, ['type', 'source', 'since'], 'stats');
+  const { type, source, since = new Date(0) } = options;
+  for (const filter of ['type', 'source'] as const) if (options[filter] !== undefined) name(options[filter], filter);
+  if (!(since instanceof Date) || Number.isNaN(since.getTime())) {
+    throw new InvalidInputError(`\`since\` must be a Date, got ${show(since)}.`);
+  }
+  const { firstAt, counts } = await records.counters(since.getTime());
+  const chosen = counts
+    .map(({ countedAs, count }): Count => ({ ...readCountedAs(countedAs), count }))
+    .filter((each) => (type ?? each.type) === each.type && (source ?? each.source) === each.source);
+  const sources = by('source', chosen).sort((a, b) => b.executions - a.executions);
+  return {
+    since: firstAt === undefined ? undefined : new Date(firstAt),
+    total: statsOf(chosen),
+    types: by('type', chosen),
+    sources,
+  };
+}
+
+/** The statistics of each type or source, in the order of their names. */
+function by<Of extends 'type' | 'source'>(what: Of, counts: readonly Count[]): (Stats & Record<Of, string>)[] {
+  const groups = new Map<string, Count[]>();
+  for (const each of counts) {
+    const group = groups.get(each[what]);
+    if (group) group.push(each);
+    else groups.set(each[what], [each]);
+  }
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, group]) => ({ [what]: name, ...statsOf(group) }) as Stats & Record<Of, string>);
+}
+
+function statsOf(counts: readonly Count[]): Stats {
+  const sum = (fits: (each: Count) => boolean, of = (each: Count) => each.count) =>
+    counts.reduce((total, each) => (fits(each) ? total + of(each) : total), 0);
+  const succeeded = ({ outcome }: Count) => outcome === 'success';
+  const failed = ({ outcome }: Count) => outcome === 'failure';
+  const retried = ({ after }: Count) => after !== undefined;
+  const gaveUp = ({ next }: Count) => next === 'dead' || next === 'needs_manual';
+  const successes = sum(succeeded);
+  const failures = sum(failed);
+  const successful = sum((each) => retried(each) && succeeded(each));
+  const failedRetries = sum((each) => retried(each) && failed(each));
+  return {
+    executions: sum(({ outcome }) => RAN.includes(outcome)),
+    successes,
+    failures,
+    successRate: quotient(successes, successes + failures),
+    retries: {
+      total: successful + failedRetries,
+      successful,
+      failed: failedRetries,
+      byFailureKind: Object.fromEntries(
+        FAILURE_KINDS.map((kind) => [kind, sum((each) => each.after === kind && (succeeded(each) || failed(each)))]),
+      ) as Record<FailureKind, number>,
+    },
+    averageAttemptsUntilSuccess: quotient(
+      sum(succeeded, ({ attempt, count }) => attempt * count),
+      successes,
+    ),
+    byReason: reasonsOf(counts.filter(failed)),
+    byAttempt: [...new Set(counts.map(({ attempt }) => attempt))]
+      .sort((a, b) => a - b)
+      .map((attempt) => ({
+        attempt,
+        successes: sum((each) => each.attempt === attempt && succeeded(each)),
+        failures: sum((each) => each.attempt === attempt && failed(each)),
+      }))
+      .filter((each) => each.successes + each.failures > 0),
+    uncharged: {
+      deferred: sum(({ outcome, charge }) => outcome === 'deferral' || (outcome === 'failure' && charge !== 'task')),
+      interrupted: sum(({ outcome }) => outcome === 'interruption'),
+      lost: sum(({ outcome }) => outcome === 'loss'),
+    },
+    ended: {
+      dead: sum(({ next }) => next === 'dead'),
+      needsManual: sum(({ next }) => next === 'needs_manual'),
+      cancelled: sum(({ next }) => next === 'cancelled'),
+    },
+    wastedExecutions: sum(gaveUp, ({ attempt, count }) => attempt * count),
+    budget: {
+      used: sum(
+        (each) => succeeded(each) || gaveUp(each),
+        ({ attempt, count }) => attempt * count,
+      ),
+      allowed: sum(
+        (each) => succeeded(each) || gaveUp(each),
+        ({ attempt, maxAttempts, count }) => Math.max(attempt, maxAttempts) * count,
+      ),
+    },
+  };
+}
+
+const RAN: readonly Counted['outcome'][] = ['success', 'failure', 'deferral', 'interruption', 'loss'];
+
+function reasonsOf(failures: readonly Count[]): Stats['byReason'] {
+  const reasons = new Map<string, { reason: string; kind: FailureKind; count: number }>();
+  for (const { reason = 'unknown', kind = 'unknown', count } of failures) {
+    const one = reasons.get(`${reason} ${kind}`) ?? { reason, kind, count: 0 };
+    one.count += count;
+    reasons.set(`${reason} ${kind}`, one);
+  }
+  return [...reasons.values()].sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+}
+
+function quotient(part: number, whole: number): number | null {
+  return whole === 0 ? null : part / whole;
+}

@@ -225,6 +225,22 @@ describe.concurrent('looking at tasks', () => {
     expect(stdout).toContain('Workers  none\n');
   });
 
+  test('stats says how executions went, as a table and as JSON', async () => {
+    const { stdout } = await project.run('stats', '--since', '2h');
+    expect(stdout).toMatch(/^Counted since \S+\n\nTYPE/);
+    expect(stdout.replaceAll(/ +/g, ' ')).toContain('\nshell_command 3 1 2 33 % 0 1.0 1 0 1 22 %\n');
+    const all = await project.json('stats', '--type', 'shell_command');
+    expect(all.document).toMatchObject({
+      schema: 'holdfast.stats/v1',
+      since: expect.any(String),
+      total: { executions: 3 },
+    });
+    const { stdout: metrics } = await project.run('stats', '--json=retry_metrics', '--type', 'file_move');
+    const byType = { transient: 0, rate_limited: 0, permanent: 0, unknown: 0 };
+    const none = { total_retries: 0, successful_retries: 0, failed_retries: 0, avg_attempts_until_success: null };
+    expect(JSON.parse(metrics)).toEqual({ retry_metrics: { file_move: { ...none, by_failure_type: byType } } });
+  });
+
   test('status --check ends with 8, and a line for each thing', async () => {
     const { exit, stdout } = await project.run('status', '--check');
     expect([exit, stdout.trimEnd().split('\n').length]).toEqual([8, 3]);

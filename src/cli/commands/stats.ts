@@ -55,7 +55,8 @@ async function stats(cli: Cli, { type, source, since, json }: Flags): Promise<vo
       ...(since !== undefined && { since: parsePastMoment(since, new Date(now), '--since') }),
     });
     if (json === RETRY_METRICS) return cli.terminal.document(retryMetrics(report));
-    const content = { since: rfc3339(report.since), ...(snakeCased({ ...report, since: undefined }) as object) };
+    const { since: countedSince, ...counted } = report;
+    const content = { since: rfc3339(countedSince), ...(snakeCased(counted) as object) };
     cli.terminal.answer('stats', content, () => print(cli, report, now));
   });
 }

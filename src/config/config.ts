@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ConfigProblem, InvalidConfigError, InvalidInputError } from '../errors.ts';
-import { messageRules } from '../failure/classify/message-rules.ts';
+import { withMessageRules } from '../failure/classify/message-rules.ts';
 import { type Classifier, classifierFrom } from '../failure/classify/rules.ts';
 import { type Layer, type Level, layersOf, policyFrom, presetLayer, UNSAID } from '../failure/layers.ts';
 import { PRESET_NAMES, presetNamed } from '../failure/presets.ts';
@@ -127,7 +127,6 @@ class Reader {
     for (const [name, { node }] of policies ?? []) this.#refuseHiding(name, node);
     refuseShadowed(classify, this.#problems);
     const ofDefault = [...this.#layers('default', connectors?.others), ...this.#layers('default', defaults?.retry)];
-    const rules = [...classify.map(({ rule }) => rule), ...(byMessage ? messageRules : [])];
     const read = {
       default: ofDefault,
       policies: this.#all('type', policies, (block) => block),
@@ -141,7 +140,7 @@ class Reader {
       limits: limitsIn(sources),
       schedules,
       worker: { ...worker, ...(retention && { retention: this.#retention(retention) }) },
-      ...(rules.length > 0 && !this.#problems.refused && { classifier: classifierFrom(rules) }),
+      ...((classify.length > 0 || byMessage) && !this.#problems.refused && { classifier: this.#classifier() }),
       ...(connectors && {
         connectors: {
           counts: connectors.counts,
@@ -158,6 +157,11 @@ class Reader {
       this.#check(retry, layersOf(name, { ...UNSAID, default: ofDefault, type: read.types.get(name) ?? [] }));
     }
     return read;
+  }
+
+  #classifier(): Classifier {
+    const classifier = classifierFrom((this.#sections.classify ?? []).map(({ rule }) => rule));
+    return this.#sections.messageRules ? withMessageRules(classifier) : classifier;
   }
 
   #retention(block: RetentionBlock): RetentionOptions {

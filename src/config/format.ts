@@ -136,7 +136,7 @@ export function formatOf(backoffs: Backoffs = {}): Shape<Partial<Sections>> {
       ),
       messageRules: field(
         flag(),
-        'Whether errors that are only English text are classified by common phrases, after the rules of `classify`.',
+        'Whether errors that nothing else recognises are classified by common phrases in their English text.',
         { byDefault: false },
       ),
       reasons: field(

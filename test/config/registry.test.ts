@@ -371,3 +371,20 @@ sources:
     expect(registryOf(text).policyFor({ type: 'b' }).policy.timeout).toBe(7_200_000);
   });
 });
+
+test('messageRules recognises what is only text, and changes nothing that a code, a status or a rule says', () => {
+  const { classifier } = registryOf(
+    "messageRules: true\nclassify: [{ when: { message: '^Quota exceeded' }, reason: mail.full, kind: permanent }]",
+  );
+  const reasonOf = (message: string, fields = {}) =>
+    classifier?.classify(Object.assign(new Error(message), fields), { now: 0 }).reason;
+  expect(reasonOf('Repository not found')).toBe('not_found');
+  expect(reasonOf('open: permission denied', { code: 'EACCES', syscall: 'open' })).toBe('fs.permission');
+  expect(reasonOf('Not Found', { status: 404 })).toBe('http.404');
+  expect(reasonOf('Quota exceeded')).toBe('mail.full');
+  expect(reasonOf('something else')).toBe('unknown');
+  expect(classifier?.outcomeOf(new Error('Network error'), { now: 0 })).toMatchObject({
+    failure: { reason: 'net.failed' },
+  });
+  expect(registryOf('classify: []').classifier).toBeUndefined();
+});

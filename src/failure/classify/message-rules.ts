@@ -1,4 +1,4 @@
-import type { ClassifyRule } from './rules.ts';
+import { type Classifier, type ClassifyRule, classifierFrom } from './rules.ts';
 
 /**
  * Rules for errors that are only English text, such as the output of a command. They are opt-in, because words are weak evidence:
@@ -68,3 +68,19 @@ export const messageRules: readonly ClassifyRule[] = [
     reason: 'not_found',
   },
 ];
+
+/** The same classifier, which looks for these phrases in what it does not recognise otherwise. */
+export function withMessageRules({ classify, outcomeOf }: Classifier): Classifier {
+  const phrases = classifierFrom(messageRules);
+  return {
+    classify(thrown, context) {
+      const failure = classify(thrown, context);
+      return failure.reason === 'unknown' ? phrases.classify(thrown, context) : failure;
+    },
+    outcomeOf(thrown, context) {
+      const outcome = outcomeOf(thrown, context);
+      const isUnknown = outcome.kind === 'failure' && outcome.failure.reason === 'unknown';
+      return isUnknown ? phrases.outcomeOf(thrown, context) : outcome;
+    },
+  };
+}

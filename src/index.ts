@@ -84,7 +84,7 @@ export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './que
 export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
-export type { ListOptions, PolicyQuestion } from './queue/inspect.ts';
+export type { PolicyQuestion } from './queue/inspect.ts';
 export { type HoldfastOptions, openHoldfast, type QueueOptions } from './queue/open.ts';
 export type { ActionOptions, ResolveOptions } from './queue/operate.ts';
 export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
@@ -92,6 +92,7 @@ export type { ResultOptions } from './queue/results.ts';
 export type { Schedule, ScheduleOptions } from './queue/schedules.ts';
 export type { HoldSourceOptions, Sources } from './queue/sources.ts';
 export type { Stats, StatsOptions, StatsReport } from './queue/stats.ts';
+export type { ListOptions } from './queue/task-reader.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
 export type { RedriveFilter, RedriveOfTask, RedriveRecord } from './store/redrives.ts';

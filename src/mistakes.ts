@@ -1,11 +1,11 @@
 import { harmless, type Logger, silent } from './log.ts';
 
-/** The most warnings of one kind. Names may come from data, so there is no other limit to their number. */
+/** After so many, nothing more is said: names can be made up without end. */
 const MOST_WARNINGS = 1_000;
 
 /**
- * Warns a programmer once about each thing that is probably a mistake but no error: in the log, or as a warning of the process if
- * there is no log.
+ * Warns a programmer, once each, of what is no error but probably a mistake: in the log, or as a warning of the process if no
+ * log was given.
  */
 export class Mistakes {
   readonly #warn: (message: string) => void;

@@ -106,6 +106,7 @@ const ENTRIES_FOR_CLI = [
     'inspect',
     'open',
     'operate',
+    'operations',
     'policy-cache',
     'redrives',
     'schedules',

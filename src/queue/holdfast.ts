@@ -2,27 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { ClosedError, InvalidInputError } from '../errors.ts';
-import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { AsJson } from '../json-types.ts';
-import { type LimitOptions, limitsGiven } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { Mistakes } from '../mistakes.ts';
-import { oneOf, refuseUnknown } from '../options.ts';
+import { refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
-import type { RedriveRecord } from '../store/redrives.ts';
-import type {
-  Counts,
-  HistoryEntry,
-  QueueRecord,
-  Receipt,
-  Store,
-  StoreDescription,
-  WorkerRecord,
-  World,
-} from '../store/store.ts';
-import { type Json, QUEUE_ORDERS, type QueueOrder } from '../task.ts';
-import type { Explanation } from '../views/explain.ts';
-import type { ExplainedFailure } from '../views/explain-failure.ts';
+import type { Receipt, Store, World } from '../store/store.ts';
+import type { Json } from '../task.ts';
 import type { Configuration } from '../worker/configuration.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { KnownSources } from '../worker/known-sources.ts';
@@ -32,22 +18,20 @@ import { parseRetention, type RetentionOptions, refuseRetention } from '../worke
 import type { Stopped } from '../worker/stopped.ts';
 import { Suspects } from '../worker/suspects.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
-import { Administration } from './administration.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { EnqueueOptions, OptionsOfEach } from './enqueue.ts';
 import type { TaskToImport } from './import.ts';
-import { Inspector, type ListOptions, type PolicyQuestion } from './inspect.ts';
+import { Inspector } from './inspect.ts';
 import { warnOfMisspeltTypes } from './misspelt-types.ts';
-import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts';
+import type { ActionOptions } from './operate.ts';
+import { GRACE_WITHOUT_WORKERS, LAST_CALLS, Operations } from './operations.ts';
 import { removeOld } from './pruning.ts';
 import { NO_OPTIONS, Recorder } from './record.ts';
-import { type RedriveOptions, Redrives } from './redrives.ts';
 import { type ResultOptions, Results } from './results.ts';
 import { Schedules } from './schedules.ts';
-import { limitByConfig, Sources } from './sources.ts';
-import { type StatsOptions, type StatsReport, statsFrom } from './stats.ts';
-import type { Task } from './task-view.ts';
+import { limitByConfig } from './sources.ts';
+import { TaskReader } from './task-reader.ts';
 import type { PostgresHandle, SqliteHandle, Within } from './within.ts';
 
 /** The parts that `openHoldfast` makes from its options. */
@@ -62,26 +46,13 @@ export interface HoldfastParts {
   readonly workerName: string;
 }
 
-const GRACE_WITHOUT_WORKERS: Milliseconds = 30_000;
-
-/** How long after the grace and the last writes of the workers a closing store gives up. */
-const LAST_CALLS: Milliseconds = 900;
-
 /** An open store, with all operations. */
-export class Holdfast implements AsyncDisposable {
-  /** The store itself. Programs rarely need it. */
-  readonly store: Store;
-  /** Operations on sources: list, hold, release, probe and limit them. */
-  readonly sources: Sources;
-  /** Operations on redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
-  readonly redrives: Redrives;
+export class Holdfast extends Operations implements AsyncDisposable {
   /** Schedules: set, list, pause, resume, run and remove them. */
   readonly schedules: Schedules;
   readonly #parts: HoldfastParts;
   readonly #mistakes: Mistakes;
   readonly #recorder: Recorder;
-  readonly #inspector: Inspector;
-  readonly #operator: Operator;
   readonly #results: Results;
   readonly #claims: Claims;
   readonly #suspects: Suspects;
@@ -95,18 +66,14 @@ export class Holdfast implements AsyncDisposable {
   #queues: Configuration['queues'];
   #limits: Configuration['limits'];
   #closing: Promise<Stopped> | undefined;
-  #closed = false;
 
   /** Made by `openHoldfast`. */
   constructor(parts: HoldfastParts) {
     const { store, world, tasks, configuration, sizeLimit, log, workerName } = parts;
-    this.store = store;
+    const inspector = new Inspector(store, tasks, configuration);
+    super({ store, sizeLimit, inspector: () => inspector });
     const mistakes = new Mistakes(log);
     this.#mistakes = mistakes;
-    this.sources = new Sources(store);
-    this.redrives = new Redrives(store, () => {
-      for (const worker of this.#workers) worker.lookForChores();
-    });
     this.#parts = parts;
     this.#queues = configuration.queues;
     this.#limits = configuration.limits;
@@ -116,13 +83,9 @@ export class Holdfast implements AsyncDisposable {
     this.schedules = new Schedules({
       store,
       taskFor: (task, input, options) => this.#recorder.taskFor(task, input, options, 'schedules.set'),
-      onSet: () => {
-        for (const worker of this.#workers) worker.lookForChores();
-      },
+      onSet: () => this.lookForChores(),
     });
-    this.#inspector = new Inspector(store, tasks, configuration);
-    this.#operator = new Operator(store, sizeLimit);
-    this.#results = new Results(this.#inspector, world.clock);
+    this.#results = new Results(new TaskReader(store), world.clock);
     this.#suspects = new Suspects(world.clock);
     this.#knownSources = new KnownSources(world.clock);
     this.#claims = new Claims({
@@ -151,7 +114,7 @@ export class Holdfast implements AsyncDisposable {
     input: NoInfer<Given>,
     options: EnqueueOptions = NO_OPTIONS,
   ): Promise<Receipt> {
-    this.#refuseClosed();
+    this.refuseClosed();
     return this.#recorder.enqueue(task, input, options);
   }
 
@@ -180,7 +143,7 @@ export class Holdfast implements AsyncDisposable {
     inputs: readonly Given[],
     options: OptionsOfEach<Given> = {},
   ): Promise<readonly Receipt[]> {
-    this.#refuseClosed();
+    this.refuseClosed();
     return this.#recorder.enqueueAll(task, inputs, options);
   }
 
@@ -192,7 +155,7 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidInputError or PayloadError for the first task that it refuses, with its `index`. Then nothing is written.
    */
   async importTasks(tasks: readonly TaskToImport[], options: ActionOptions = {}): Promise<readonly Receipt[]> {
-    this.#refuseClosed();
+    this.refuseClosed();
     return this.#recorder.importTasks(tasks, options);
   }
 
@@ -209,8 +172,8 @@ export class Holdfast implements AsyncDisposable {
   within(
     handle: SqliteHandle | PostgresHandle,
   ): Within<Receipt | Promise<Receipt>, readonly Receipt[] | Promise<readonly Receipt[]>> {
-    this.#refuseClosed();
-    return this.#recorder.within(handle, () => this.#refuseClosed());
+    this.refuseClosed();
+    return this.#recorder.within(handle, () => this.refuseClosed());
   }
 
   /** Starts a worker for the types with which this was opened. */
@@ -259,28 +222,8 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidInputError; StoreError if the store cannot be reached.
    */
   async claim(options: ClaimOptions = {}): Promise<ManualClaim | undefined> {
-    this.#refuseClosed();
+    this.refuseClosed();
     return this.#claims.claim(options);
-  }
-
-  /** The task with this id or key, or undefined. With its definition, its result has the type that its handler returns. */
-  find(idOrKey: number | string): Promise<Task | undefined>;
-  find<Result>(
-    idOrKey: number | string,
-    task: DefinitionOf<unknown, Result>,
-  ): Promise<Task<AsJson<Result>> | undefined>;
-  find(idOrKey: number | string, task?: AnyTask): Promise<Task | undefined> {
-    return this.#inspector.find(idOrKey, task);
-  }
-
-  /**
-   * As `find`.
-   * @throws TaskNotFoundError if there is no task with this id or key; InvalidInputError if it is not of the definition's type.
-   */
-  get(idOrKey: number | string): Promise<Task>;
-  get<Result>(idOrKey: number | string, task: DefinitionOf<unknown, Result>): Promise<Task<AsJson<Result>>>;
-  get(idOrKey: number | string, task?: AnyTask): Promise<Task> {
-    return this.#inspector.get(idOrKey, task);
   }
 
   /**
@@ -290,121 +233,8 @@ export class Holdfast implements AsyncDisposable {
    * `get` throws.
    */
   async result<Result = Json>(idOrKey: number | string, options: ResultOptions<Result> = {}): Promise<AsJson<Result>> {
-    this.#refuseClosed();
+    this.refuseClosed();
     return (await this.#results.of(idOrKey, options)) as AsJson<Result>;
-  }
-
-  /** The newest tasks first; `before` an id for the next page. */
-  list(options: ListOptions = {}): Promise<readonly Task[]> {
-    return this.#inspector.list(options);
-  }
-
-  /** What happened to a task, oldest first. A task that succeeded at its first execution has no history. */
-  history(id: number): Promise<readonly HistoryEntry[]> {
-    return this.#inspector.history(id);
-  }
-
-  /** How many tasks are in each state, and which need a person. */
-  counts(): Promise<Counts> {
-    return this.store.records.counts();
-  }
-
-  /**
-   * How executions went: successes, failures, retries and how they ended, by type, source, reason and attempt. Each settlement is
-   * counted in the transaction that writes it, so the numbers are exact, and stay when tasks are removed.
-   * @throws InvalidInputError for an invalid option.
-   */
-  async stats(options: StatsOptions = {}): Promise<StatsReport> {
-    this.#refuseClosed();
-    return statsFrom(this.store.records, options);
-  }
-
-  /**
-   * The policy that would decide the next failure of a task, each of its values, and where it was set. The task is one that `get`
-   * returned, or its type, queue and source; if these are left out, those of its type's definition or the defaults.
-   */
-  policyFor(task: PolicyQuestion): Promise<ExplainedPolicy> {
-    return this.#inspector.policyFor(task);
-  }
-
-  /**
-   * Why a task is in its state, what happens next, and what its next failure would lead to: as data, and as a text that is the
-   * same wherever it is shown. It uses the present policy.
-   * @throws TaskNotFoundError.
-   */
-  explain(idOrKey: number | string): Promise<Explanation> {
-    return this.#inspector.explain(idOrKey);
-  }
-
-  /**
-   * What would happen if a task failed with this error: its classification, the rule that applies, the count, the delay and its
-   * jitter, and what would end the task. It uses the same `classify` and `decide` as a worker. The task is one of this store, or
-   * a type, queue and source, at its first execution.
-   * @throws TaskNotFoundError.
-   */
-  explainError(thrown: unknown, subject: number | string | PolicyQuestion): Promise<ExplainedFailure> {
-    return this.#inspector.explainError(thrown, subject);
-  }
-
-  /** The workers that share this store. */
-  workers(): Promise<readonly WorkerRecord[]> {
-    return this.store.records.workers();
-  }
-
-  /**
-   * Ends the leases of a worker, by its `id` in `workers()`. Use it for a worker that is alive but stuck: other workers do not
-   * take over its tasks while it is alive. Its tasks can then be taken over at once, as if its process had died. A living worker
-   * notices this within two renewals, aborts its handlers and joins anew; outcomes that it wrote before its tasks were taken over
-   * count.
-   * @throws WorkerNotFoundError if there is no such worker any more.
-   */
-  endWorker(id: number): Promise<void> {
-    return this.#operator.endWorker(id);
-  }
-
-  /**
-   * Pauses a queue: no task of it is claimed until it is resumed. Running tasks go on; tasks that were claimed ahead are handed
-   * back. Tasks can still be enqueued.
-   */
-  pauseQueue(queue: string, options: ActionOptions = {}): Promise<void> {
-    return this.#operator.pauseQueue(queue, options);
-  }
-
-  /** Resumes a paused queue. */
-  resumeQueue(queue: string): Promise<void> {
-    return this.#operator.resumeQueue(queue);
-  }
-
-  /**
-   * Sets the order of a queue, and puts its waiting tasks into this order. The default is `fifo`. Each claim, in any process,
-   * takes exactly the next tasks. A claim may take several tasks, which start together. So a task can start before an earlier one
-   * only if the earlier one is claimed already but has not begun.
-   */
-  async setQueueOrder(queue: string, order: QueueOrder): Promise<void> {
-    await this.#operator.setUpQueue(queue, { order: oneOf(order, QUEUE_ORDERS, 'The order of a queue') });
-  }
-
-  /**
-   * Makes a queue fair: its sources take turns. With false, its tasks are claimed in their exact order again, which is the
-   * default. In a fair queue, no source waits behind the many tasks of another one: the source whose last turn is longest ago
-   * comes first, with one task, or with up to four if more than a thousand sources wait. The order of the queue then applies
-   * within each source.
-   */
-  async setQueueFair(queue: string, fair: boolean): Promise<void> {
-    await this.#operator.setUpQueue(queue, { fair: oneOf(fair, [true, false], 'Whether a queue is fair') });
-  }
-
-  /**
-   * Limits a queue for all workers: how often its tasks may start (`pace`), and how many may run at the same time
-   * (`concurrency`). A limit that is left out stays; null removes it.
-   */
-  async limitQueue(queue: string, limits: LimitOptions): Promise<void> {
-    await this.#operator.setUpQueue(queue, limitsGiven(limits, 'limitQueue'));
-  }
-
-  /** All queues that were ever used, with their settings. */
-  queues(): Promise<readonly QueueRecord[]> {
-    return this.store.records.queues();
   }
 
   /**
@@ -415,73 +245,9 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidInputError if the retention is invalid. Then nothing is removed.
    */
   async prune(retention?: RetentionOptions): Promise<number> {
-    this.#refuseClosed();
+    this.refuseClosed();
     refuseRetention(retention);
     return removeOld(this.store.upkeep, parseRetention(retention ?? this.#parts.configuration.worker.retention));
-  }
-
-  /** The time of the store's clock, in milliseconds since 1970. */
-  now(): number {
-    return this.store.upkeep.now();
-  }
-
-  /** Where the store is, and how durable it is. */
-  describe(): StoreDescription {
-    this.#refuseClosed();
-    return this.store.upkeep.describe();
-  }
-
-  /**
-   * Makes a scheduled task due now. A task that has ended or needs a person starts a new round: its counts begin at zero, its
-   * history is kept, and a deadline that has passed no longer counts.
-   * @throws StateConflictError if the task runs, is held, or is already due, or if another task has its unique key;
-   * TaskNotFoundError.
-   */
-  async retry(id: number, options: ActionOptions = {}): Promise<void> {
-    this.#refuseClosed();
-    await this.#operator.act(id, 'retry', options);
-  }
-
-  /**
-   * Puts back the ended tasks that match a filter, each in a new round as with `retry`. Tasks that end later are not included.
-   * Workers put back 1 task, then 5, then 25, and wait for the outcomes of each stage before the next; the rest follows at
-   * `rate`. It stops itself if half of a stage fails again with the same reason and fingerprint, and then leaves the other tasks
-   * as they are. Resolves when its tasks are selected; after that it continues even if processes die. `redrives.preview` shows
-   * what it would do.
-   * @throws InvalidInputError if the note is missing, or the filter or rate is invalid.
-   */
-  async redrive(options: RedriveOptions): Promise<RedriveRecord> {
-    this.#refuseClosed();
-    return this.redrives.start(options);
-  }
-
-  /**
-   * Cancels a task. If it runs, its handler is aborted: within a second on the same host, otherwise at the next renewal of its
-   * worker. If the handler still succeeds, the task succeeds.
-   * Cancelling a cancelled task changes nothing.
-   * @throws StateConflictError if the task has ended otherwise; TaskNotFoundError.
-   */
-  async cancel(id: number, options: ActionOptions = {}): Promise<void> {
-    this.#refuseClosed();
-    await this.#operator.act(id, 'cancel', options);
-  }
-
-  /** Puts a waiting task aside until it is released. @throws StateConflictError; TaskNotFoundError. */
-  async hold(id: number, options: ActionOptions = {}): Promise<void> {
-    this.#refuseClosed();
-    await this.#operator.act(id, 'hold', options);
-  }
-
-  /** Releases a held task: it waits in its queue again. @throws StateConflictError; TaskNotFoundError. */
-  async release(id: number, options: ActionOptions = {}): Promise<void> {
-    this.#refuseClosed();
-    await this.#operator.act(id, 'release', options);
-  }
-
-  /** Answers a task that needs a person. @throws StateConflictError if it does not need one; TaskNotFoundError. */
-  async resolve(id: number, options: ResolveOptions): Promise<void> {
-    this.#refuseClosed();
-    await this.#operator.resolve(id, options);
   }
 
   /**
@@ -492,7 +258,7 @@ export class Holdfast implements AsyncDisposable {
    * not written are listed in the result. If the store could not record that the workers have ended, the process continues to try
    * in the background, and keeps its connection for that.
    */
-  async close(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
+  override async close(options: { readonly grace?: DurationInput } = {}): Promise<Stopped> {
     refuseUnknown(options, ['grace'], 'close');
     const otherwise = this.#longestGrace ?? GRACE_WITHOUT_WORKERS;
     const grace = options.grace === undefined ? otherwise : duration(options.grace, 'grace');
@@ -505,7 +271,7 @@ export class Holdfast implements AsyncDisposable {
   async #close(stopped: readonly Promise<Stopped>[], over: Promise<void>): Promise<Stopped> {
     this.#endListening();
     const ofWorkers = await Promise.all(stopped);
-    this.#closed = true;
+    this.closed = true;
     // A task may wait for an asynchronous check of the caller.
     await Promise.race([Promise.allSettled([this.#recorder.allRecorded(), this.#claims.close()]), over]);
     const unwritten = [...ofWorkers.flatMap((worker) => worker.unwritten), ...this.#claims.unwritten];
@@ -518,9 +284,9 @@ export class Holdfast implements AsyncDisposable {
     await this.close();
   }
 
-  /** @internal For the command line and a dashboard. */
-  get administration(): Administration {
-    return new Administration(this.store);
+  /** @internal */
+  override lookForChores(): void {
+    for (const worker of this.#workers) worker.lookForChores();
   }
 
   /** @internal For the testing kit: the workers of this process. */
@@ -564,16 +330,12 @@ export class Holdfast implements AsyncDisposable {
         ),
       );
     } catch (error) {
-      if (this.#closed) return;
+      if (this.closed) return;
       log.error(
         { err: error },
         'The schedules of the configuration could not be set; they are set with its next change',
       );
     }
-  }
-
-  #refuseClosed(): void {
-    if (this.#closed) throw new ClosedError('Holdfast');
   }
 }
 

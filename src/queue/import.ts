@@ -8,6 +8,7 @@ import { show } from '../show.ts';
 import type { By, Imported, ImportedTask } from '../store/store.ts';
 import { hasEnded, IMPORT_STATES, type ImportState } from '../task.ts';
 import { type EnqueueOptions, madeOfEach, OPTIONS, type TaskMaker } from './enqueue.ts';
+import { LONGEST_NOTE } from './operate.ts';
 
 /**
  * A task of another queue: its options as for `enqueue`, and its state and counts there. A count that is left out is zero. Its
@@ -78,7 +79,6 @@ export function* partsOfImport(tasks: readonly ImportedTask[]): Generator<readon
 }
 
 const LONGEST_ERROR = 8_192;
-export const LONGEST_NOTE = 4_096;
 
 /** What all tasks of one import share. */
 export interface Circumstances {

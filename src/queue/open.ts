@@ -10,8 +10,9 @@ import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import type { StoreOpener, World } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../task.ts';
+import { checkTask } from '../worker/check-task.ts';
 import { type Configuration, UNCONFIGURED } from '../worker/configuration.ts';
-import { type AnyTask, checkTask } from '../worker/define-task.ts';
+import type { AnyTask } from '../worker/define-task.ts';
 import { Holdfast } from './holdfast.ts';
 import { limitByConfig } from './sources.ts';
 

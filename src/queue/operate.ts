@@ -2,7 +2,8 @@ import { InvalidInputError, StateConflictError, TaskNotFoundError, WorkerNotFoun
 import { encodeJson } from '../json.ts';
 import { name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
 import type { Move, Moved, QueueSettings, Store } from '../store/store.ts';
-import { LONGEST_NOTE } from './import.ts';
+
+export const LONGEST_NOTE = 4_096;
 
 /** Who takes an action, and why; both are kept in the history of the task. */
 export interface ActionOptions {

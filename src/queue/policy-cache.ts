@@ -1,7 +1,7 @@
 import { HoldfastError } from '../errors.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import { type Answer, answerFor, type Policy } from '../failure/policy.ts';
-import type { Holdfast } from './holdfast.ts';
+import type { Operations } from './operations.ts';
 import type { Task } from './task-view.ts';
 
 /** What a line about a task shows of its policy. */
@@ -18,10 +18,10 @@ export interface Answered {
 
 /** The policies of tasks, computed once for tasks with the same layers. */
 export class PolicyCache {
-  readonly #holdfast: Holdfast;
+  readonly #holdfast: Operations;
   readonly #known = new Map<string, ExplainedPolicy>();
 
-  constructor(holdfast: Holdfast) {
+  constructor(holdfast: Operations) {
     this.#holdfast = holdfast;
   }
 

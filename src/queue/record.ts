@@ -3,7 +3,8 @@ import type { Mistakes } from '../mistakes.ts';
 import { list } from '../options.ts';
 import { show } from '../show.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
-import { type AnyTask, checkTask } from '../worker/define-task.ts';
+import { checkTask } from '../worker/check-task.ts';
+import type { AnyTask } from '../worker/define-task.ts';
 import {
   type EnqueueOptions,
   makerOfEach,
@@ -169,7 +170,7 @@ export class Recorder {
           `A priority has no effect in the queue '${queue}', whose order is ${order}. Set its order, by \`holdfast queues order ${queue} priority\` or openHoldfast({ queues: { ${show(queue)}: { order: 'priority' } } }).`,
         );
       },
-      // This check runs in the background. If the store fails, the next call of the program says so.
+      // The store says what is wrong with it to whoever waits for a call.
       () => this.#ordersSeen.delete(queue),
     );
   }
@@ -188,7 +189,7 @@ export class Recorder {
         );
       }
     } catch {
-      // This check runs in the background. If the store fails, the next call of the program says so.
+      // As above: only whoever waits for a call is told of a store that fails.
     } finally {
       this.#keysAsked.delete(type);
     }

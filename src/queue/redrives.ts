@@ -14,8 +14,7 @@ import { show } from '../show.ts';
 import type { NameFilter, RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
 import type { Store } from '../store/store.ts';
 import { RedriveDriver } from '../worker/redrive-driver.ts';
-import { LONGEST_NOTE } from './import.ts';
-import { type ActionOptions, by } from './operate.ts';
+import { type ActionOptions, by, LONGEST_NOTE } from './operate.ts';
 
 /** Which ended tasks a redrive puts back. A filter that is left out selects all. */
 export interface RedriveFilterOptions extends NameFilter {

@@ -5,7 +5,7 @@ import { refuseUnknown } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import { hasEnded } from '../task.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
-import type { Inspector } from './inspect.ts';
+import type { TaskReader } from './task-reader.ts';
 
 export interface ResultOptions<Result = unknown> {
   /** How long to wait for the end of the task. Default 1 min. */
@@ -20,13 +20,13 @@ const LONGEST_LOOK: Milliseconds = 1_000;
 
 /** Waits for the results of tasks. The end of a task that this process works is known at once; others are looked for. */
 export class Results {
-  readonly #inspector: Inspector;
+  readonly #reader: TaskReader;
   readonly #clock: Clock;
   /** What to call when an execution of a task has ended here. */
   readonly #waiting = new Map<number, Set<() => void>>();
 
-  constructor(inspector: Inspector, clock: Clock) {
-    this.#inspector = inspector;
+  constructor(reader: TaskReader, clock: Clock) {
+    this.#reader = reader;
     this.#clock = clock;
   }
 
@@ -40,7 +40,7 @@ export class Results {
     const { timeout = '1m', task: definition } = options;
     const limit = duration(timeout, 'timeout');
     const deadline = this.#clock.monotonic() + limit;
-    const { id } = await this.#inspector.get(idOrKey, definition as AnyTask | undefined);
+    const { id } = await this.#reader.get(idOrKey, definition as AnyTask | undefined);
     let isSettled = false;
     let wake = () => {};
     const onSettled = () => {
@@ -52,7 +52,7 @@ export class Results {
     try {
       for (let pause = FIRST_LOOK; ; pause = Math.min(pause * 2, LONGEST_LOOK)) {
         isSettled = false;
-        const { state, result, reason } = await this.#inspector.get(id);
+        const { state, result, reason } = await this.#reader.get(id);
         if (state === 'succeeded') return result;
         if (hasEnded(state) || state === 'needs_manual') {
           throw new TaskFailedError(id, state, reason, await this.#lastMessage(id));
@@ -88,7 +88,7 @@ export class Results {
   }
 
   async #lastMessage(id: number): Promise<string | undefined> {
-    const history = await this.#inspector.history(id);
+    const history = await this.#reader.history(id);
     const last = history.findLast((entry) => entry.kind === 'execution');
     return last?.failure?.message ?? last?.message;
   }

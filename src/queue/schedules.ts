@@ -148,7 +148,7 @@ export class Schedules {
     }
     for (const record of await this.#parts.store.schedules.list()) {
       if (!sameOrigin(record.origin, origin) || all.has(record.name) || record.paused) continue;
-      await this.#parts.store.schedules.pause(record.name, { actor: BY_FILE, note: `it is no longer in ${file}` });
+      await this.#parts.store.schedules.pause(record.name, { actor: BY_FILE, note: `${file} has it no more` });
     }
   }
 

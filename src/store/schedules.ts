@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import type { By, NewTask, Receipt } from './new-task.ts';
 
-/** Where a schedule was defined. Only a program that reads the same file may pause it because it is no longer there. */
+/** Where a schedule was defined. Only a program that reads the same file may say that the file has it no more. */
 export type ScheduleOrigin = { readonly by: 'code' } | { readonly by: 'file'; readonly file: string };
 
 export interface NewSchedule {
@@ -17,7 +17,7 @@ export interface NewSchedule {
 export interface ScheduleRecord extends Omit<NewSchedule, 'lookAt'> {
   /** Grows with each change and turn. */
   readonly revision: number;
-  /** When a worker looks at it next. Absent: never, or it is paused. 0: the clock was reset, so its next time must be computed anew. */
+  /** When a worker looks at it next. Absent: never, or it is paused. 0: the clock was reset, so its next time is to be found anew. */
   readonly lookAt?: number;
   readonly paused?: By & { readonly at: number };
   /** The newest task that it enqueued. */

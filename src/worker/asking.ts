@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import type { TaskStore } from '../store/store.ts';
 
-/** After so long without a successful call, the log says that the store does not answer. */
+/** After so long without a successful call it is said that the store does not answer. */
 const NO_ANSWER_FOR: Milliseconds = 5_000;
 /** If the event loop was blocked, answers that have arrived are read first. */
 const UNTIL_READ: Milliseconds = 200;

@@ -315,15 +315,6 @@ export function defineTask<Input, Result, Given>(
   });
 }
 
-/** @throws InvalidInputError for anything but what `defineTask` returned, or a copy of it. */
-export function checkTask(task: unknown, what: string): AnyTask {
-  const { run, type, policy } = (typeof task === 'object' && task !== null ? task : {}) as Partial<AnyTask>;
-  if (typeof run === 'function' && typeof type === 'string' && typeof policy?.version === 'string') {
-    return task as AnyTask;
-  }
-  throw new InvalidInputError(`${what} takes what defineTask returns, got ${show(task)}.`);
-}
-
 function checkVersion(type: string, version: number, migrate: unknown): void {
   if (type === '*') throw new InvalidInputError("defineTask('*') has no version: its tasks have several types.");
   if (version === 1 || migrate !== undefined) return;

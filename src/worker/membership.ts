@@ -38,7 +38,7 @@ export interface MembershipOptions {
   readonly isIdle: () => boolean;
   /** Called when the worker got a row, also after it has lost one. */
   readonly onJoined: () => void;
-  /** Called after each renewal, also a failed one, with what the store asks of the worker. */
+  /** Called after each renewal, whether it succeeded or not, with what the store says is to be done. */
   readonly afterBeat: (needed: Partial<Needed>) => void;
 }
 

@@ -492,7 +492,7 @@ export class Worker implements AsyncDisposable {
     this.#membership.noteClaim(askedAt);
   }
 
-  /** Whether it stops polling because the store tells it of work. A worker with an interval of its own goes on polling. */
+  /** Whether it is told of work where the store does that, and polls no more. One that was given an interval keeps to it. */
   get #isIdleForLong(): boolean {
     if (this.#settings.pollInterval !== undefined || !this.#started || !this.#looping || this.#only) return false;
     if (this.#pipeline.unsettled > 0 || this.#claimer.held.length > 0 || this.#pause.waitsFor > 0) return false;

@@ -34,7 +34,7 @@ test('the schedules of a file are set when its workers start, and follow its cha
   await until(async () => (await holdfast.schedules.get('nightly')).paused !== undefined);
   expect((await holdfast.schedules.get('nightly')).paused).toMatchObject({
     actor: 'config',
-    note: 'it is no longer in /etc/holdfast.yaml',
+    note: '/etc/holdfast.yaml has it no more',
   });
   registry.load(YAML, '/etc/holdfast.yaml');
   await until(async () => (await holdfast.schedules.get('nightly')).paused === undefined);

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { RemovableState, Retention } from '../../retention.ts';
 import type { PruneCount, PrunedTask } from '../../store/store.ts';
 import { signOf, stateWords } from '../../views/glyphs.ts';
@@ -82,7 +82,7 @@ that were written after the jump. The first due time of a task stays; if it is t
 // ── The store ──
 
 async function describeStore(cli: Cli): Promise<void> {
-  return withStore(cli, { config: undefined }, async (holdfast, location) => {
+  return withStore(cli, {}, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
     // The size of a database is left to its server, because it may have other tables.
@@ -102,7 +102,7 @@ async function describeStore(cli: Cli): Promise<void> {
 
 /** Opening a store for writing migrates its tables. */
 async function migrate(cli: Cli): Promise<void> {
-  return withStore(cli, { config: undefined, create: true }, async (holdfast, { name }) => {
+  return withStore(cli, { create: true }, async (holdfast, { name }) => {
     const { kind, schema } = holdfast.describe();
     cli.terminal.answer('db.migrate', { exit: EXIT.done, store: name, kind, schema_version: schema }, () =>
       cli.terminal.result(`${visible(name)} is at schema ${schema}.`),
@@ -113,7 +113,7 @@ async function migrate(cli: Cli): Promise<void> {
 // ── Clock ──
 
 async function clock(cli: Cli, { accept, reset }: Flags): Promise<void> {
-  return withStore(cli, { config: undefined }, async ({ administration }, { name }) => {
+  return withStore(cli, {}, async ({ administration }, { name }) => {
     if (accept || reset) await administration.resetClock();
     const found = await administration.clock();
     const trouble = clockTrouble(found) ?? null;
@@ -139,7 +139,7 @@ async function prune(cli: Cli, flags: Flags): Promise<Exit> {
   // Without a readable configuration it is unknown what is to be kept.
   if (config?.refused) throw config.refused;
   const selection = pruneSelection(flags, parseRetention(config?.registry.worker.retention));
-  return withStore(cli, { config: undefined }, async (holdfast, location) => {
+  return withStore(cli, {}, async (holdfast, location) => {
     const found = await holdfast.administration.prunable(selection);
     if (flags.dryRun) return tell(cli, found, true);
     const total = totalOf(found);
@@ -156,7 +156,7 @@ function questionAbout(found: readonly PruneCount[]): string {
 
 async function removeAll(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   location: StoreLocation,
   selection: Retention,
   expected: number,

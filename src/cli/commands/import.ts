@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { text } from '../../options.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
-import { LONGEST_NOTE } from '../../queue/import.ts';
+import { LONGEST_NOTE } from '../../queue/operate.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { ImportedTask } from '../../store/store.ts';
 import type { ImportState } from '../../task.ts';
 import { plural } from '../../views/plural.ts';
@@ -130,7 +130,7 @@ async function walked(
 }
 
 /** Records a batch in one transaction, and counts the results. */
-function recorder(holdfast: Holdfast): Walk['take'] {
+function recorder(holdfast: Operations): Walk['take'] {
   return async (batch, tally) => {
     const now = holdfast.now();
     const receipts = await holdfast.administration.recordImported(batch);

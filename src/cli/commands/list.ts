@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { shownState, signOf } from '../../views/glyphs.ts';
@@ -82,7 +82,7 @@ function isHeld(task: Task): boolean {
 }
 
 async function pageOf(
-  holdfast: Holdfast,
+  holdfast: Operations,
   filter: Filter,
   limit: number,
   before: number | undefined,
@@ -104,7 +104,7 @@ async function pageOf(
 
 /** How many match in all, if that is known without reading each. */
 async function totalOf(
-  holdfast: Holdfast,
+  holdfast: Operations,
   { states, ...narrower }: Filter,
   page: Page,
   before: number | undefined,
@@ -117,7 +117,7 @@ async function totalOf(
   return { value: counted.reduce((sum, count) => sum + count, 0), exact: true };
 }
 
-async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total: number | null): Promise<void> {
+async function print(cli: Cli, holdfast: Operations, { tasks, next }: Page, total: number | null): Promise<void> {
   const { terminal } = cli;
   const now = holdfast.now();
   const rows: Cell[][] = [];
@@ -129,7 +129,7 @@ async function print(cli: Cli, holdfast: Holdfast, { tasks, next }: Page, total:
     terminal.note(`${tasks.length} of ${total ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
 }
 
-async function rowOf(holdfast: Holdfast, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
+async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
   const state = shownState(task);
   const troubled = task.reason !== undefined && state !== 'succeeded';
   const last = troubled ? lastDecision(await holdfast.history(task.id)) : undefined;

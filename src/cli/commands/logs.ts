@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { ExecutionEntry, HistoryEntry } from '../../store/store.ts';
 import { isOver } from '../../task.ts';
@@ -57,7 +57,7 @@ With --json one document, at the end. Other tasks than commands print nothing: \
   });
 }
 
-async function once(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
+async function once(cli: Cli, holdfast: Operations, logs: Logs, task: Task): Promise<number> {
   logs.show(await holdfast.history(task.id), holdfast.now());
   if (cli.terminal.json) logs.document(task, EXIT.done);
   else if (task.state === 'running')
@@ -65,7 +65,7 @@ async function once(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promi
   return EXIT.done;
 }
 
-async function follow(cli: Cli, holdfast: Holdfast, logs: Logs, task: Task): Promise<number> {
+async function follow(cli: Cli, holdfast: Operations, logs: Logs, task: Task): Promise<number> {
   const { terminal } = cli;
   const watch = await Watch.start(holdfast, [task], ({ state }) => isOver(state));
   logs.show(await holdfast.history(task.id), holdfast.now());

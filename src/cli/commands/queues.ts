@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Limits } from '../../pace.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { QueueCounts } from '../../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../../task.ts';
 import { type DoneBy, doneByJson, doneByWords } from '../../views/done-by.ts';
@@ -96,7 +96,7 @@ async function list(cli: Cli): Promise<void> {
   });
 }
 
-async function queuesOf(holdfast: Holdfast): Promise<Queue[]> {
+async function queuesOf(holdfast: Operations): Promise<Queue[]> {
   const settings = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
   return (await holdfast.administration.countsBy('queue', MOST_SCHEDULED)).map((counts) => ({
     order: 'fifo',
@@ -238,10 +238,10 @@ function orderFrom(text: string): QueueOrder {
   });
 }
 
-async function queueNamed(holdfast: Holdfast, name: string): Promise<Queue | undefined> {
+async function queueNamed(holdfast: Operations, name: string): Promise<Queue | undefined> {
   return (await queuesOf(holdfast)).find((queue) => queue.name === name);
 }
 
-async function namesOf(holdfast: Holdfast): Promise<string[]> {
+async function namesOf(holdfast: Operations): Promise<string[]> {
   return (await holdfast.queues()).map((queue) => queue.name);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { RedriveOptions, RedrivePlan } from '../../queue/redrives.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
@@ -103,7 +103,7 @@ function tellNothing({ terminal }: Cli, plan: RedrivePlan): void {
   );
 }
 
-async function start(cli: Cli, holdfast: Holdfast, options: RedriveOptions): Promise<void> {
+async function start(cli: Cli, holdfast: Operations, options: RedriveOptions): Promise<void> {
   const started = await holdfast.redrive(options);
   const { terminal } = cli;
   if (terminal.json) {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { RedriveRecord } from '../../store/redrives.ts';
 import { leftOf, redriveJson, redriveLines, redriveStateWords, redriveStyle } from '../../views/redrive-text.ts';
 import { visible } from '../../views/visible.ts';
@@ -100,7 +100,7 @@ async function showOne(cli: Cli, text: string): Promise<void> {
 
 async function change(cli: Cli, verb: Change, text: string, { note }: Flags): Promise<void> {
   const id = idFrom(text);
-  return withStore(cli, {}, async (holdfast: Holdfast) => {
+  return withStore(cli, {}, async (holdfast: Operations) => {
     const redrive = await holdfast.redrives[verb](id, { actor: cli.actor, ...(note !== undefined && { note }) });
     const words = redriveStateWords(redrive, holdfast.now());
     cli.terminal.answer(`redrives.${verb}`, { exit: EXIT.done, redrive: redriveJson(redrive) }, () =>

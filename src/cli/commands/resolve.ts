@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
 import { summaryOf } from '../../views/task-text.ts';
@@ -54,7 +54,7 @@ async function resolve(cli: Cli, id: string, flags: Flags): Promise<void> {
   });
 }
 
-async function report(cli: Cli, holdfast: Holdfast, id: number, { as }: Resolution): Promise<void> {
+async function report(cli: Cli, holdfast: Operations, id: number, { as }: Resolution): Promise<void> {
   const { terminal } = cli;
   const task = await holdfast.get(id);
   const became = as === 'retry' ? 'due now, in a new round' : as;
@@ -101,7 +101,7 @@ function parsed(text: string): unknown {
   }
 }
 
-async function askFor({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<Resolution> {
+async function askFor({ terminal }: Cli, holdfast: Operations, task: Task): Promise<Resolution> {
   terminal.warn(`#${task.id} ${summaryOf(task)}`);
   terminal.warn(`${endLine(task, await holdfast.history(task.id))}`);
   using prompt = new Prompt();

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { isAmbiguous } from '../../views/task-text.ts';
 import type { Cli } from '../cli.ts';
@@ -26,7 +26,7 @@ export function declare(command: Command): void {
   });
 }
 
-async function refuseDuplicate(cli: Cli, holdfast: Holdfast, task: Task, flags: Flags): Promise<void> {
+async function refuseDuplicate(cli: Cli, holdfast: Operations, task: Task, flags: Flags): Promise<void> {
   if (flags.acceptDuplicate) return;
   if (task.state === 'succeeded') {
     throw new Problem('state_conflict', `#${task.id} has succeeded, so a retry would do it a second time`, {

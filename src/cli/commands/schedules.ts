@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Schedule } from '../../queue/schedules.ts';
 import { scheduleJson, scheduleLines, scheduleStateWords } from '../../views/schedule-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withStore } from '../opening/open-store.ts';
+import { withHoldfast } from '../opening/open-holdfast.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import type { Column } from '../terminal/table.ts';
 
@@ -65,7 +66,7 @@ export function declare(command: Command): void {
 // ── List and show ──
 
 async function list(cli: Cli): Promise<void> {
-  return withStore(cli, {}, async (holdfast) => {
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
     const all = await holdfast.schedules.list();
     cli.terminal.answer('schedules', { items: all.map(scheduleJson) }, () => print(cli, all, holdfast.now()));
   });
@@ -86,7 +87,7 @@ function print({ terminal }: Cli, schedules: readonly Schedule[], now: number): 
 }
 
 async function show(cli: Cli, name: string): Promise<void> {
-  return withStore(cli, {}, async (holdfast) => {
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
     const schedule = await holdfast.schedules.get(name);
     const next = await holdfast.schedules.next(name);
     const { terminal } = cli;
@@ -104,9 +105,9 @@ async function change(
   cli: Cli,
   verb: 'pause' | 'resume',
   name: string,
-  act: (holdfast: Parameters<Parameters<typeof withStore>[2]>[0]) => Promise<Schedule>,
+  act: (holdfast: Holdfast) => Promise<Schedule>,
 ): Promise<void> {
-  return withStore(cli, {}, async (holdfast) => {
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
     const schedule = await act(holdfast);
     cli.terminal.answer(`schedules.${verb}`, { exit: EXIT.done, schedule: scheduleJson(schedule) }, () =>
       cli.terminal.result(`schedule ${visible(name)}: ${scheduleStateWords(schedule, holdfast.now())}`),
@@ -115,7 +116,7 @@ async function change(
 }
 
 async function run(cli: Cli, name: string): Promise<void> {
-  return withStore(cli, {}, async (holdfast) => {
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
     const { id, created } = await holdfast.schedules.run(name);
     cli.terminal.answer('schedules.run', { exit: EXIT.done, id, created }, () =>
       cli.terminal.result(
@@ -128,7 +129,7 @@ async function run(cli: Cli, name: string): Promise<void> {
 }
 
 async function remove(cli: Cli, name: string): Promise<void> {
-  return withStore(cli, {}, async (holdfast) => {
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
     await holdfast.schedules.remove(name);
     cli.terminal.answer('schedules.remove', { exit: EXIT.done, name }, () =>
       cli.terminal.result(`schedule ${visible(name)} is removed`),

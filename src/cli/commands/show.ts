@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import { type Answered, PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { RedriveOfTask } from '../../store/redrives.ts';
@@ -55,7 +55,7 @@ export function declare(command: Command): void {
 
 async function page(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   task: Task,
   history: readonly HistoryEntry[],
   redrive: RedriveOfTask | undefined,
@@ -235,7 +235,12 @@ function inRedrive(task: Task, redrive: RedriveOfTask | undefined, now: number):
   return words === undefined ? [] : [`redrive ${visible(words)}`];
 }
 
-async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: readonly HistoryEntry[]): Promise<string[]> {
+async function whatNext(
+  cli: Cli,
+  holdfast: Operations,
+  task: Task,
+  history: readonly HistoryEntry[],
+): Promise<string[]> {
   if (task.state === 'dead') return [`next   retry it  ${cli.command(`retry ${task.id}`)}`];
   const steps = nextSteps(cli, task, history);
   if (steps.length > 0) return steps.map((line, i) => `${i === 0 ? 'next' : '    '}   ${line}`);
@@ -256,13 +261,13 @@ async function whatNext(cli: Cli, holdfast: Holdfast, task: Task, history: reado
 }
 
 /** What holds the task at its source, its queue or a limit, and when that ends. */
-async function whatHolds(holdfast: Holdfast, { id }: Task): Promise<string[]> {
+async function whatHolds(holdfast: Operations, { id }: Task): Promise<string[]> {
   const { checks, next } = await holdfast.explain(id);
   const held = checks.find(({ holder }) => holder !== undefined);
   return [...(held ? [`held   ${visible(held.text)}`] : []), `next   ${visible(next)}`];
 }
 
-async function whoTakesIt(cli: Cli, holdfast: Holdfast, { id, type }: Task): Promise<string[]> {
+async function whoTakesIt(cli: Cli, holdfast: Operations, { id, type }: Task): Promise<string[]> {
   const { noneRuns, types } = await missingWorkers(holdfast, [type]);
   const here = isOwnType(type) ? `        here and now  ${cli.command(`resume ${id} --now`)}` : '';
   if (types.length === 0) return [`next   a worker takes it when it is due${here}`];

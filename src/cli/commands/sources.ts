@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { SourceCounts } from '../../store/store.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
@@ -102,7 +102,7 @@ async function list(cli: Cli): Promise<void> {
 }
 
 /** Those that are not in their normal state, and at most so many others. */
-async function sourcesOf(holdfast: Holdfast, mostOthers: number): Promise<ListedSource[]> {
+async function sourcesOf(holdfast: Operations, mostOthers: number): Promise<ListedSource[]> {
   const now = holdfast.now();
   const records = new Map((await holdfast.sources.list()).map((record) => [record.name, record]));
   const counts = await holdfast.administration.countsBy('source', mostOthers + records.size);
@@ -220,7 +220,7 @@ interface Done {
   readonly words: string;
 }
 
-function tell(cli: Cli, holdfast: Holdfast, verb: string, source: ListedSource, { changed, words }: Done): void {
+function tell(cli: Cli, holdfast: Operations, verb: string, source: ListedSource, { changed, words }: Done): void {
   const { terminal } = cli;
   const glyph = source.glyph === '' ? GLYPHS.ready : source.glyph;
   const content = { exit: EXIT.done, changed, source: sourceJson(source, holdfast.now()) };
@@ -230,7 +230,7 @@ function tell(cli: Cli, holdfast: Holdfast, verb: string, source: ListedSource, 
 }
 
 /** @throws Problem for an unknown name, which may be a misspelt name of a held source. That source would stay held. */
-async function knownSource(cli: Cli, holdfast: Holdfast, name: string): Promise<ListedSource> {
+async function knownSource(cli: Cli, holdfast: Operations, name: string): Promise<ListedSource> {
   const source = await sourceOf(holdfast, name);
   if (source.state !== 'normal') return source;
   const special = (await holdfast.sources.list()).map((record) => record.name);
@@ -240,7 +240,7 @@ async function knownSource(cli: Cli, holdfast: Holdfast, name: string): Promise<
 }
 
 /** Finds a source in any state. One in its normal state may not be among those with the most tasks. */
-async function sourceOf(holdfast: Holdfast, name: string): Promise<ListedSource> {
+async function sourceOf(holdfast: Operations, name: string): Promise<ListedSource> {
   const all = await sourcesOf(holdfast, Number.MAX_SAFE_INTEGER);
   const found = all.find((source) => source.name === name);
   return found ?? listedSource(seenSource({ name }), { name, ready: 0, running: 0 }, holdfast.now());

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { ClockRecord, Counts, SourceCounts, SourceRecord, WorkerRecord } from '../../store/store.ts';
 import { adviceFor } from '../../views/advice.ts';
@@ -63,7 +63,7 @@ export function declare(command: Command): void {
 async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<number> {
   if (flags.summary) return summary(cli);
   const config = await readConfig(cli);
-  return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
+  return withStore(cli, {}, async (holdfast, { name }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
     const alive = workers.filter(({ keepsTasks }) => keepsTasks);
     const ready = counts.due > 0 ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
@@ -88,7 +88,7 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
 }
 
 async function summary(cli: Cli): Promise<number> {
-  return withStore(cli, { config: undefined }, async (holdfast, { name }) => {
+  return withStore(cli, {}, async (holdfast, { name }) => {
     const [counts, now] = [await holdfast.counts(), holdfast.now()];
     const behind = await heldBack(cli, holdfast, now);
     printSummary(
@@ -166,7 +166,7 @@ function differing(cli: Cli, alive: readonly WorkerRecord[], now: number, patien
 }
 
 /** Redrives that stopped themselves in the last day, and those that somebody paused. */
-async function stoppedRedrives(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
+async function stoppedRedrives(cli: Cli, holdfast: Operations, now: number): Promise<Attention[]> {
   return (await holdfast.redrives.list()).flatMap(({ id, state, since, because, by }): Attention[] => {
     const command = cli.command(`redrives show ${id}`);
     if (state === 'paused') {
@@ -211,7 +211,7 @@ function ofTypes(cli: Cli, byType: ReadonlyMap<string, number>): Attention[] {
 /** Running tasks whose worker was lost: its process has ended, or it is silent and its lease has ended. */
 async function lapsed(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   counts: Counts,
   alive: readonly WorkerRecord[],
 ): Promise<Attention[]> {
@@ -239,7 +239,7 @@ async function lapsed(
 }
 
 /** Sources and queues for which ready tasks wait: a person may have forgotten that they held it, or is needed. */
-async function heldBack(cli: Cli, holdfast: Holdfast, now: number): Promise<Attention[]> {
+async function heldBack(cli: Cli, holdfast: Operations, now: number): Promise<Attention[]> {
   const { administration } = holdfast;
   const records = await holdfast.sources.list();
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);

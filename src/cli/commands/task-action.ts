@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Holdfast } from '../../queue/holdfast.ts';
 import type { ActionOptions } from '../../queue/operate.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { act } from '../action.ts';
@@ -22,12 +22,12 @@ export interface TaskAction<Flags extends ActionFlags> {
   /** The question before several tasks are changed, if a person can answer. */
   readonly asks?: (count: number) => string;
   /** Refuses the action if it would do harm. @throws Problem. */
-  readonly check?: (cli: Cli, holdfast: Holdfast, task: Task, flags: Flags) => Promise<void>;
-  readonly run: (holdfast: Holdfast, id: number, options: ActionOptions) => Promise<void>;
+  readonly check?: (cli: Cli, holdfast: Operations, task: Task, flags: Flags) => Promise<void>;
+  readonly run: (holdfast: Operations, id: number, options: ActionOptions) => Promise<void>;
   /** The new state of the task in words, to follow its glyph and number. */
   readonly words: (after: Task, before: Task, now: number) => string;
   /** Lines below it: what to know or do next. */
-  readonly next?: (cli: Cli, holdfast: Holdfast, after: Task) => Promise<readonly string[] | undefined>;
+  readonly next?: (cli: Cli, holdfast: Operations, after: Task) => Promise<readonly string[] | undefined>;
   /** Whether the tasks may be due afterwards, so that a worker is needed. */
   readonly needsWorker?: boolean;
 }
@@ -47,7 +47,7 @@ export function declareAction<Flags extends ActionFlags>(command: Command, actio
 
 async function actOnAll<Flags extends ActionFlags>(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   ids: readonly string[],
   flags: Flags,
   action: TaskAction<Flags>,
@@ -80,7 +80,7 @@ async function actOnAll<Flags extends ActionFlags>(
 
 async function actOn<Flags extends ActionFlags>(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   text: string,
   flags: Flags,
   action: TaskAction<Flags>,

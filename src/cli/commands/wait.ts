@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { isOver } from '../../task.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
@@ -47,7 +47,7 @@ async function wait(cli: Cli, ids: readonly string[], flags: Flags): Promise<num
 
 async function untilOver(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   tasks: readonly Task[],
   timeoutMs: number | undefined,
 ): Promise<readonly Task[]> {
@@ -80,7 +80,7 @@ async function untilOver(
   return watch.tasks;
 }
 
-async function report({ terminal }: Cli, holdfast: Holdfast, task: Task): Promise<void> {
+async function report({ terminal }: Cli, holdfast: Operations, task: Task): Promise<void> {
   if (terminal.json) return;
   const glyph = terminal.out.glyph(task);
   terminal.result(`#${task.id} ${glyph} ${endLine(task, await holdfast.history(task.id))}`);

@@ -16,7 +16,7 @@ import { holdsBackSignals } from '../foreground/first-process.ts';
 import { HandlerStopper } from '../foreground/handler-stopper.ts';
 import { WorkerReport } from '../foreground/worker-report.ts';
 import { followConfig, onTerminal } from '../opening/follow-config.ts';
-import { withStore } from '../opening/open-store.ts';
+import { withHoldfast } from '../opening/open-holdfast.ts';
 import { readConfig } from '../opening/read-config.ts';
 import { OutputLog } from '../output/output-log.ts';
 import { removeOutput } from '../output/output-removal.ts';
@@ -79,7 +79,7 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
   const output = new OutputLog(await cli.location(), trouble.log);
   const tasks = taskTypes({ environment: cli.environment, stopper, output });
   const config = found?.registry;
-  return withStore(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, location) => {
+  return withHoldfast(cli, { create: true, tasks, log: trouble.log, config }, async (holdfast, location) => {
     const worker = configured(() =>
       holdfast.worker({
         ...options,

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { WorkerNotFoundError } from '../../errors.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Takes, WorkerRecord } from '../../store/store.ts';
 import { signOf } from '../../views/glyphs.ts';
 import { workerJson } from '../../views/json-shapes.ts';
@@ -117,7 +117,7 @@ async function end(cli: Cli, texts: readonly string[]): Promise<number> {
 }
 
 /** False for a worker that has ended by itself meanwhile. */
-async function endOne(holdfast: Holdfast, { id }: WorkerRecord): Promise<boolean> {
+async function endOne(holdfast: Operations, { id }: WorkerRecord): Promise<boolean> {
   try {
     await holdfast.endWorker(id);
     return true;
@@ -168,7 +168,7 @@ function questionAbout(workers: readonly WorkerRecord[]): string {
 
 async function tell(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   workers: readonly WorkerRecord[],
   ended: readonly WorkerRecord[],
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Policy } from '../../failure/policy.ts';
 import { presetFor } from '../../failure/presets.ts';
 import type { EnqueueOptions } from '../../queue/enqueue.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { HIGHEST_PRIORITY, isOver, isWaiting } from '../../task.ts';
 import { isOwnType, summaryOf } from '../../views/task-text.ts';
@@ -85,7 +85,7 @@ export function foundByKey(cli: Cli, task: Task, input: unknown): void {
 }
 
 /** `○ #42 queued (cmd:rsync)`, or with --quiet the number alone, for scripts. */
-export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Promise<string> {
+export async function recordedLine(cli: Cli, holdfast: Operations, task: Task): Promise<string> {
   const { terminal } = cli;
   if (terminal.quiet) return String(task.id);
   const glyph = terminal.out.glyph(task);
@@ -101,7 +101,7 @@ export async function recordedLine(cli: Cli, holdfast: Holdfast, task: Task): Pr
 /** Says what to start if no running worker takes tasks of these types. */
 export async function hintAtWorkers(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   resume: string,
   types: Iterable<string>,
 ): Promise<void> {
@@ -119,7 +119,7 @@ export async function hintAtWorkers(
 /** As `hintAtWorkers`, for the tasks that are ready in a queue or for a source. */
 export async function hintAtWorkersFor(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   which: { readonly queues?: readonly string[]; readonly sources?: readonly string[] },
 ): Promise<void> {
   const ready = await holdfast.list({ ...which, states: ['ready'], limit: 1_000 });

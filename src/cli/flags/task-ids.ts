@@ -1,4 +1,4 @@
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
@@ -9,7 +9,7 @@ import { Problem, usage } from '../problem.ts';
  * that begin with a zero, as in `0012`, are a key.
  * @throws Problem if there is none, or if `12` is the number of one task and the key of another.
  */
-export async function findTask(cli: Cli, holdfast: Holdfast, text: string): Promise<Task> {
+export async function findTask(cli: Cli, holdfast: Operations, text: string): Promise<Task> {
   const id = idFrom(text);
   const byId = id === undefined ? undefined : await holdfast.find(id);
   if (byId && text.startsWith('#')) return byId;
@@ -21,7 +21,7 @@ export async function findTask(cli: Cli, holdfast: Holdfast, text: string): Prom
 }
 
 /** The task that is meant by `key:KEY`. */
-async function keyed(holdfast: Holdfast, text: string): Promise<Task | undefined> {
+async function keyed(holdfast: Operations, text: string): Promise<Task | undefined> {
   return text.startsWith(KEY) && text.length > KEY.length ? holdfast.find(text.slice(KEY.length)) : undefined;
 }
 
@@ -34,7 +34,7 @@ function ambiguous(text: string, byId: Task, byKey: Task): Problem {
 }
 
 /** The tasks that a person means, each once, in their order. */
-export async function findTasks(cli: Cli, holdfast: Holdfast, texts: readonly string[]): Promise<Task[]> {
+export async function findTasks(cli: Cli, holdfast: Operations, texts: readonly string[]): Promise<Task[]> {
   const found = new Map<number, Task>();
   for (const text of texts) {
     const task = await findTask(cli, holdfast, text);
@@ -49,7 +49,7 @@ function idFrom(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-async function notFound(cli: Cli, holdfast: Holdfast, text: string, id: number | undefined): Promise<Problem> {
+async function notFound(cli: Cli, holdfast: Operations, text: string, id: number | undefined): Promise<Problem> {
   const [newest] = await holdfast.list({ limit: 1 });
   const what = id === undefined ? `no task with the key ${visible(text)}` : `no task #${id}`;
   return new Problem('task_not_found', `${what} in ${visible(holdfast.describe().where)}`, {

@@ -10,7 +10,7 @@ import { visible } from '../../views/visible.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withStore } from '../opening/open-store.ts';
+import { withHoldfast } from '../opening/open-holdfast.ts';
 import { OutputLog } from '../output/output-log.ts';
 import type { WholeAnswer } from '../output/whole-answer.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -60,7 +60,7 @@ export async function withForeground<T>(
     write: (stream, chunk) => (stream === 'stdout' && !terminal.json ? terminal.out : terminal.err).raw(chunk),
     ...(answer && { answer }),
   });
-  return withStore(cli, { ...opening, tasks, log, purpose: 'work' }, async (holdfast) => {
+  return withHoldfast(cli, { ...opening, tasks, log }, async (holdfast) => {
     const detacher = new Detacher(stopper, terminal);
     try {
       return await use({ holdfast, stopper, detacher });

@@ -1,4 +1,4 @@
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { Cli } from '../cli.ts';
 import { lostWorkers } from './workers-alive.ts';
@@ -6,7 +6,7 @@ import { lostWorkers } from './workers-alive.ts';
 /** What happens to a running task whose worker was lost, and the command if a worker must be started. Undefined for other tasks. */
 export async function nextOfLost(
   cli: Cli,
-  holdfast: Holdfast,
+  holdfast: Operations,
   { id, running }: Task,
 ): Promise<readonly string[] | undefined> {
   if (!running || !(await lostWorkers(holdfast)).has(running.worker)) return undefined;

@@ -1,4 +1,4 @@
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { isOver, TASK_STATES } from '../../task.ts';
 
@@ -8,7 +8,7 @@ const UNFINISHED = TASK_STATES.filter((state) => !isOver(state) && state !== 'he
 const PAGE = 1_000;
 
 /** All tasks that wait or run, the oldest first. Held tasks are not among them. */
-export async function unfinished(holdfast: Holdfast, types?: readonly string[]): Promise<readonly Task[]> {
+export async function unfinished(holdfast: Operations, types?: readonly string[]): Promise<readonly Task[]> {
   const found: Task[] = [];
   for (let before: number | undefined; ; ) {
     const page = await holdfast.list({

@@ -1,4 +1,4 @@
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { HistoryEntry } from '../../store/store.ts';
 import { heldSentence } from '../../views/task-text.ts';
@@ -25,20 +25,20 @@ interface Seen {
 
 /** Watches tasks until each is over, whichever process runs them. */
 export class Watch {
-  readonly #holdfast: Holdfast;
+  readonly #holdfast: Operations;
   readonly #isOver: (task: Task) => boolean;
   readonly #seen = new Map<number, Seen>();
   readonly #open = new Set<number>();
   readonly #touched = new Set<number>();
   #lookAroundAt = 0;
 
-  private constructor(holdfast: Holdfast, isOver: (task: Task) => boolean) {
+  private constructor(holdfast: Operations, isOver: (task: Task) => boolean) {
     this.#holdfast = holdfast;
     this.#isOver = isOver;
   }
 
   /** Begins to watch. Only later changes are reported. */
-  static async start(holdfast: Holdfast, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
+  static async start(holdfast: Operations, tasks: readonly Task[], isOver: (task: Task) => boolean): Promise<Watch> {
     const watch = new Watch(holdfast, isOver);
     for (const task of tasks) {
       watch.#seen.set(task.id, { task, entries: new Set((await holdfast.history(task.id)).map(nameOf)) });

@@ -1,4 +1,4 @@
-import type { Holdfast } from '../../queue/holdfast.ts';
+import type { Operations } from '../../queue/operations.ts';
 import type { WorkerRecord } from '../../store/store.ts';
 
 const FOREGROUND = 'foreground-';
@@ -14,7 +14,7 @@ export function worksAll({ name, takes }: WorkerRecord): boolean {
 }
 
 /** Whether a running worker takes due tasks. */
-export async function someoneWorks(holdfast: Holdfast): Promise<boolean> {
+export async function someoneWorks(holdfast: Operations): Promise<boolean> {
   return (await holdfast.workers()).some((worker) => worksAll(worker) && worker.keepsTasks);
 }
 
@@ -24,14 +24,14 @@ export interface MissingWorkers {
   readonly types: readonly string[];
 }
 
-export async function missingWorkers(holdfast: Holdfast, types: Iterable<string>): Promise<MissingWorkers> {
+export async function missingWorkers(holdfast: Operations, types: Iterable<string>): Promise<MissingWorkers> {
   const alive = (await holdfast.workers()).filter((worker) => worksAll(worker) && worker.keepsTasks);
   const isTaken = (type: string) => alive.some(({ takes }) => !takes.types || takes.types.includes(type));
   return { noneRuns: alive.length === 0, types: [...new Set(types)].filter((type) => !isTaken(type)) };
 }
 
 /** The names of lost workers, which no longer hold their tasks. */
-export async function lostWorkers(holdfast: Holdfast): Promise<ReadonlySet<string>> {
+export async function lostWorkers(holdfast: Operations): Promise<ReadonlySet<string>> {
   const workers = await holdfast.workers();
   const kept = new Set(workers.filter(({ keepsTasks }) => keepsTasks).map(({ name }) => name));
   return new Set(workers.map(({ name }) => name).filter((name) => !kept.has(name)));

@@ -27,10 +27,28 @@ export async function readConfig(cli: Cli): Promise<FoundConfig | undefined> {
 }
 
 /**
+ * What a configuration is for. To look: an invalid configuration is reported and not used, so that the command still works. To explain:
+ * an invalid configuration ends the command. To work: the same, and its settings of queues are applied.
+ */
+export type Purpose = 'look' | 'explain' | 'work';
+
+/** The configuration that applies here, if there is one, for a command that is not `worker`. @throws InvalidConfigError. */
+export async function configurationFor(cli: Cli, purpose: Purpose): Promise<Configuration | undefined> {
+  const found = await readConfig(cli);
+  if (!found) return undefined;
+  if (!found.refused) return partOf(found.registry, purpose === 'work');
+  if (purpose !== 'look') throw found.refused;
+  cli.terminal.note(
+    `${visible(found.refused.file)} has errors, so it is not used here: ${cli.command('policies validate')}`,
+  );
+  return undefined;
+}
+
+/**
  * The parts of a configuration for a command that is not a worker. Settings of workers do not apply to it. Queues and limits are
  * included only on request, because applying them writes to the store.
  */
-export function partOf(registry: Registry, withQueues: boolean): Configuration {
+function partOf(registry: Registry, withQueues: boolean): Configuration {
   return {
     said: (task) => registry.said(task),
     classifier: registry.classifier,

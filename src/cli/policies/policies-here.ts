@@ -3,8 +3,8 @@ import type { Registry } from '../../config/registry.ts';
 import { outcomeOf } from '../../failure/classify/classify.ts';
 import { UNTRIED } from '../../failure/foresee.ts';
 import type { ExplainedPolicy } from '../../failure/layers.ts';
-import type { Holdfast } from '../../queue/holdfast.ts';
 import type { PolicyQuestion } from '../../queue/inspect.ts';
+import type { Operations } from '../../queue/operations.ts';
 import { type ExplainedFailure, explainFailure } from '../../views/explain-failure.ts';
 import type { Cli } from '../cli.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -14,7 +14,7 @@ import { NoStore } from '../opening/server-problem.ts';
 /** The policies that apply here: of the configuration, and of what workers published in the store, if there is one. */
 export interface PoliciesHere {
   readonly registry: Registry;
-  readonly holdfast: Holdfast | undefined;
+  readonly holdfast: Operations | undefined;
   policyFor(question: PolicyQuestion): Promise<ExplainedPolicy>;
   explainError(thrown: unknown, question: PolicyQuestion): Promise<ExplainedFailure>;
 }

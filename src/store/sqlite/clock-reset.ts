@@ -11,7 +11,7 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   sql.run('UPDATE hf_workers SET lease_until = :now + lease_for WHERE lease_until > :now + lease_for', { now });
   sql.run('UPDATE hf_chores SET at = :now WHERE at > :now', { now });
   sql.run('UPDATE hf_redrives SET driver_until = min(driver_until, :now), next_at = min(next_at, :now)', { now });
-  // 0: the next time was found by the wrong clock, so it must be computed anew.
+  // 0: the next time was found by the wrong clock, so it is to be found anew.
   sql.run('UPDATE hf_schedules SET look_at = 0 WHERE look_at > :now', { now });
   const retries = JSON.stringify(
     sql.column<number>(

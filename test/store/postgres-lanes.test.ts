@@ -4,7 +4,8 @@ import { systemClock } from '../../src/clock.ts';
 import { functionsOver } from '../../src/store/postgres/functions.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
 import type { Store } from '../../src/store/store.ts';
-import { claimRequest, LEASE, newTask } from '../contract/scene.ts';
+import { claimRequest, LEASE, newTask, settlement, succeeded } from '../contract/scene.ts';
+import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
 
 /*
@@ -98,4 +99,35 @@ test('a lane with steady work is not rewritten by each claim, and is deactivated
   expect(await claim(worker, 5)).toEqual([]);
   const { rows } = await client.query("SELECT active FROM holdfast.lanes WHERE source = 'steady'");
   expect(rows).toEqual([{ active: false }]);
+});
+
+test('beside an old snapshot, claims read only after the dead entries of lanes, without new versions of their rows', async () => {
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const now = store.upkeep.now();
+  const startTask = async (submittedAt: number) => {
+    await store.tasks.enqueue([newTask({ source: 's0', payload: `${submittedAt}`, submittedAt })]);
+    return claim(worker, 50);
+  };
+  const lanes = async () => {
+    const text = `SELECT string_agg(l.ctid::text, ' ') AS rows, max(k.keys) AS "lowKeys" FROM holdfast.lanes l LEFT JOIN holdfast.low_keys k ON true`;
+    return (await ask(database.directUrl, text))[0] as { rows: string; lowKeys: number[] | null };
+  };
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM holdfast.live');
+  await store.tasks.enqueue(
+    Array.from({ length: 1_600 }, (_, n) => newTask({ source: `s${n % 40}`, submittedAt: now })),
+  );
+  const { tasks } = await store.tasks.claim(claimRequest(worker, { limit: 1_600 }));
+  await store.tasks.settle(tasks.map((task) => settlement(task, succeeded())));
+
+  const before = await lanes();
+  expect(before.lowKeys).toBeNull();
+  expect(await startTask(now + 1)).toEqual([`${now + 1}`]);
+  const after = await lanes();
+  expect(after.rows).toBe(before.rows);
+  expect(after.lowKeys).toHaveLength(40);
+  expect(Math.min(...(after.lowKeys ?? []))).toBeGreaterThan(now);
+
+  // A task that comes before the dead entries is found at once.
+  expect(await startTask(now - 1_000)).toEqual([`${now - 1_000}`]);
+  await client.query('COMMIT');
 });

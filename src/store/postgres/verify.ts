@@ -19,8 +19,10 @@ const INVARIANTS: Readonly<Record<string, string>> = {
         AND (s.closed_by IS NOT NULL OR l.track = 1 AND s.budget_opens_at IS NOT NULL))`,
   'stands before the rank of its lane': `
     SELECT t.id FROM $.live t JOIN $.lanes l ON l.id = t.lane JOIN $.classes c ON c.id = l.class JOIN $.queues q ON q.id = c.queue
-    WHERE t.state = 'ready' AND l.active AND NOT q.fair AND (t.order_key, t.seq) < (l.rank, l.rank_seq)
-      AND l.looked_at < $.now_ms() - 5000`,
+    WHERE t.state = 'ready' AND l.active AND NOT q.fair AND (t.order_key, t.seq) < (l.rank, l.rank_seq)`,
+  'stands below the low key of its lane': `
+    SELECT t.id FROM $.live t JOIN $.low_keys k ON k.until > $.now_ms() AND k.lanes[width_bucket(t.lane, k.lanes)] = t.lane
+    WHERE t.state = 'ready' AND t.order_key < k.keys[width_bucket(t.lane, k.lanes)]`,
   'is leased to a worker that is not there': `
     SELECT id FROM $.live WHERE state = 'running' AND worker <> 0 AND worker NOT IN (SELECT id FROM $.workers)`,
   'is a probe that began too soon after another one of its source': `

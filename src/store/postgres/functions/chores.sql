@@ -93,6 +93,7 @@ BEGIN
   DELETE FROM days WHERE succeeded_dropped AND executions_dropped AND (day + 32) * 86400000::bigint <= now_;
   DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE at < now_ - 900000 ORDER BY at LIMIT 5000 FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS forgotten = ROW_COUNT;
+  DELETE FROM low_keys WHERE until <= now_;
   PERFORM forget_sources(now_);
   IF drop_old_history(now_) THEN forgotten := forgotten + 1; END IF;
   forgotten := forgotten + forget_redrive(now_ - p_listed_for);

@@ -1,6 +1,6 @@
 -- Floors: where to start reading an index. While an old snapshot is open, dead entries cannot be removed, and they are before the
--- live ones. A floor stores, for about a second, where the live entries start. It is only written after many blocks of dead
--- entries were read.
+-- live ones. A floor stores, for about a second, where the live entries start. The low key of a lane says the same of its ready
+-- tasks. Both are only written after many blocks of dead entries were read.
 
 -- The floor of this name, or minus infinity.
 CREATE FUNCTION floor_of(p_name text, p_now bigint) RETURNS double precision LANGUAGE plpgsql STABLE AS $$
@@ -47,4 +47,38 @@ BEGIN
   LOOP
     UPDATE floors SET floor = queue_.rank WHERE name = queue_.name AND floor > queue_.rank;
   END LOOP;
+END $$;
+
+-- The low key of a lane in a row of `low_keys`.
+CREATE FUNCTION low_key_in(p_lanes bigint[], p_keys double precision[], p_lane bigint) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_lanes[width_bucket(p_lane, p_lanes)] = p_lane THEN p_keys[width_bucket(p_lane, p_lanes)] ELSE '-infinity' END
+$$;
+
+-- Stores that these lanes, which the caller has locked, have no ready task below these keys. Whoever puts a task below such a key
+-- into a lane lowers it, so it needs no short validity, as floors do. If another transaction is doing that, nothing is stored.
+CREATE FUNCTION raise_low_keys(p_queue integer, p_lanes bigint[], p_keys double precision[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  known low_keys;
+  -- In a fifo queue, most new tasks come above this key.
+  highest double precision := (SELECT CASE ordering WHEN 'fifo' THEN p_now - 100 ELSE 'infinity'::double precision END
+    FROM queues WHERE id = p_queue);
+BEGIN
+  SELECT * INTO known FROM low_keys WHERE queue = p_queue FOR NO KEY UPDATE SKIP LOCKED;
+  IF NOT FOUND AND EXISTS (SELECT 1 FROM low_keys WHERE queue = p_queue) THEN RETURN; END IF;
+  INSERT INTO low_keys SELECT p_queue, array_agg(lane ORDER BY lane), array_agg(key ORDER BY lane), p_now + 60000 FROM (
+    SELECT lane, least(key, highest) AS key FROM unnest(p_lanes, p_keys) raised(lane, key)
+    UNION ALL SELECT lane, key FROM unnest(known.lanes, known.keys) other(lane, key) WHERE known.until > p_now AND lane <> ALL(p_lanes)) low
+  ON CONFLICT (queue) DO UPDATE SET lanes = excluded.lanes, keys = excluded.keys, until = excluded.until;
+END $$;
+
+-- Lowers the low keys of lanes into which tasks with these keys are put. The caller has locked the lanes. In other orders than fifo,
+-- the next tasks would often come below the key again.
+CREATE FUNCTION lower_low_keys(p_lanes bigint[], p_keys double precision[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE low_keys low SET keys = (
+    SELECT array_agg(CASE WHEN new.key >= old.key OR new.key IS NULL THEN old.key WHEN q.ordering = 'fifo' THEN new.key ELSE '-infinity' END
+      ORDER BY old.lane)
+    FROM queues q CROSS JOIN unnest(low.lanes, low.keys) old(lane, key) LEFT JOIN unnest(p_lanes, p_keys) new(lane, key) ON new.lane = old.lane
+    WHERE q.id = low.queue)
+  WHERE EXISTS (SELECT 1 FROM unnest(p_lanes, p_keys) new(lane, key) WHERE new.key < low_key_in(low.lanes, low.keys, new.lane));
 END $$;

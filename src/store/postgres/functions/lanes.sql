@@ -85,13 +85,15 @@ DECLARE
   changing bigint[];
   held bigint[];
   may_be_idle boolean;
+  has_low_keys boolean;
 BEGIN
   IF cardinality(p_lanes) IS NULL OR cardinality(p_lanes) = 0 THEN RETURN false; END IF;
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), bucket)
     FROM (SELECT DISTINCT (l % 64)::integer AS bucket FROM unnest(p_lanes) l ORDER BY 1) buckets;
   PERFORM 1 FROM lanes WHERE id = ANY(p_lanes) ORDER BY id FOR KEY SHARE;
-  SELECT array_agg(l.id ORDER BY l.id) FILTER (WHERE is_changing), bool_or(CASE WHEN l.active THEN l.rank > kept_active_since(now_ms()) ELSE is_changing END)
-  INTO changing, may_be_idle
+  SELECT array_agg(l.id ORDER BY l.id) FILTER (WHERE is_changing), bool_or(CASE WHEN l.active THEN l.rank > kept_active_since(now_ms()) ELSE is_changing END),
+    EXISTS (SELECT 1 FROM low_keys)
+  INTO changing, may_be_idle, has_low_keys
   FROM unnest(p_lanes, p_keys, p_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id CROSS JOIN LATERAL (SELECT
     -- Opening a source activates all of its lanes that it can see. It cannot see a lane that is not committed yet. So a lane that
     -- was never active is activated here even if its source is closed, and a claim deactivates it.
@@ -100,6 +102,7 @@ BEGIN
       SELECT 1 FROM classes c JOIN queues q ON q.id = c.queue WHERE c.id = l.class AND q.fair)
     -- `wake_all` also activates lanes that never had a ready task. Their sources have no turn yet.
     OR l.low_key = '-infinity' AND NOT has_turn(l.class, l.source)) AS is_changing) x;
+  IF has_low_keys THEN PERFORM lower_low_keys(p_lanes, p_keys); END IF;
   IF changing IS NULL THEN RETURN may_be_idle; END IF;
   -- A release cannot see lanes that are not committed. With this lock, either it waits until these lanes are committed, or this
   -- waits for the release.
@@ -130,12 +133,6 @@ CREATE FUNCTION kept_active_since(p_now bigint) RETURNS bigint LANGUAGE sql IMMU
   SELECT p_now - 10000
 $$;
 
--- Until when a new `low_key` of a lane is valid. Whoever puts a task below it into the lane lowers it, under a lock of the lane's
--- row, so it needs no short validity, as floors do.
-CREATE FUNCTION low_key_until(p_now bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT p_now + 60000
-$$;
-
 -- The rank of a lane whose next task has this key and seq.
 CREATE FUNCTION rank_of(p_queue claimable, p_lane bigint, p_key double precision, p_seq bigint, p_now bigint)
 RETURNS TABLE (rank double precision, rank_seq bigint) LANGUAGE sql STABLE AS $$
@@ -148,29 +145,32 @@ $$;
 
 -- Raises the ranks of lanes to the first task after those that a claim took; the claim took all that it found. A rank is only
 -- raised if there are more lanes than a claim reads, because each change of a rank leaves a dead entry at the start of an index.
--- A lane into which an open transaction put a task stays as it is.
+-- If the claim read many dead entries, this also raises the low keys. A lane into which an open transaction put a task stays as it is.
 CREATE FUNCTION rank_lanes(p_queue claimable, p_found picked, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   own bigint[];
+  keys_ double precision[];
+  seqs bigint[];
 BEGIN
   own := ARRAY(SELECT l.id FROM unnest(p_found.lanes_left, p_found.next_keys, p_found.next_seqs) g(id, key, seq)
     CROSS JOIN LATERAL rank_of(p_queue, g.id, g.key, g.seq, p_now) r JOIN lanes l ON l.id = g.id
     WHERE l.active AND (p_found.blocks IS NOT NULL OR (l.rank, l.rank_seq) < (r.rank, r.rank_seq)) FOR UPDATE OF l SKIP LOCKED);
-  WITH place AS MATERIALIZED (
-    -- A task before this place may have been committed since the claim picked its tasks.
-    SELECT g.id, coalesce(t.order_key, g.key) AS key, coalesce(t.seq, g.seq) AS seq
-    FROM unnest(p_found.lanes_left, p_found.next_keys, p_found.next_seqs) g(id, key, seq) JOIN lanes l ON l.id = g.id
+  -- A task before this place may have been committed since the claim picked its tasks.
+  SELECT array_agg(g.id), array_agg(coalesce(t.order_key, g.key)), array_agg(coalesce(t.seq, g.seq)) INTO own, keys_, seqs
+  FROM unnest(p_found.lanes_left, p_found.next_keys, p_found.next_seqs) g(id, key, seq)
+    LEFT JOIN low_keys low ON low.queue = p_queue.queue AND low.until > p_now
     LEFT JOIN LATERAL (
       SELECT t.order_key, t.seq FROM live t WHERE t.lane = g.id AND t.state = 'ready' AND (t.order_key, t.seq) < (g.key, g.seq)
-        AND t.order_key >= CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END
+        AND t.order_key >= low_key_in(low.lanes, low.keys, g.id)
       ORDER BY t.order_key, t.seq LIMIT 1) t ON true
-    WHERE g.id = ANY(own))
-  UPDATE lanes l SET rank = CASE WHEN p_found.has_more THEN greatest(l.rank, r.rank) ELSE l.rank END,
-    rank_seq = CASE WHEN p_found.has_more AND r.rank > l.rank THEN r.rank_seq
-      WHEN p_found.has_more AND r.rank = l.rank THEN greatest(l.rank_seq, r.rank_seq) ELSE l.rank_seq END,
-    low_key = CASE WHEN p_found.blocks IS NULL THEN l.low_key WHEN p_queue.ordering = 'fifo' THEN least(p.key, p_now - 100) ELSE p.key END,
-    looked_at = CASE WHEN p_found.blocks IS NULL THEN l.looked_at ELSE low_key_until(p_now) END
-  FROM place p CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r WHERE l.id = p.id;
+  WHERE g.id = ANY(own);
+  IF own IS NULL THEN RETURN; END IF;
+  IF p_found.has_more THEN
+    UPDATE lanes l SET rank = r.rank, rank_seq = r.rank_seq FROM unnest(own, keys_, seqs) p(id, key, seq)
+      CROSS JOIN LATERAL rank_of(p_queue, p.id, p.key, p.seq, p_now) r
+    WHERE l.id = p.id AND (l.rank, l.rank_seq) < (r.rank, r.rank_seq);
+  END IF;
+  IF p_found.blocks IS NOT NULL THEN PERFORM raise_low_keys(p_queue.queue, own, keys_, p_now); END IF;
 END $$;
 
 -- Whether no task of this track of a source may start at present, because of the source's state, limits or budget.
@@ -180,8 +180,8 @@ BEGIN
 END $$;
 
 -- Deactivates those of these lanes that are empty or whose source may start nothing, and returns how many. A lane stays active if
--- it is locked, or if another transaction may be putting a task into it. So does a lane in which many dead entries were read: it
--- gets a floor above these, because they would be read again after the lane was activated.
+-- it is locked, or if another transaction may be putting a task into it. Lanes in which many dead entries were read get a low key
+-- above these, because they would be read again after the lane was activated.
 CREATE FUNCTION rest_lanes(p_lanes bigint[], p_now bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   own bigint[];
@@ -190,8 +190,7 @@ DECLARE
   blocks bigint;
 BEGIN
   IF p_lanes IS NULL THEN RETURN 0; END IF;
-  own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active
-    AND (looked_at <= p_now OR is_closed(source, track)) FOR NO KEY UPDATE SKIP LOCKED);
+  own := ARRAY(SELECT id FROM lanes WHERE id = ANY(p_lanes) AND active FOR NO KEY UPDATE SKIP LOCKED);
   IF own <> '{}' AND EXISTS (SELECT 1 FROM source_states) THEN
     -- They cannot be opened until this is committed.
     closed := ARRAY(SELECT l.id FROM lanes l CROSS JOIN LATERAL (SELECT 1 FROM source_states s WHERE s.name = l.source
@@ -209,10 +208,10 @@ BEGIN
     AND NOT EXISTS (SELECT 1 FROM live t WHERE t.lane = o.lane AND t.state = 'ready'));
   blocks := blocks_read('live', 'live_ready') - blocks;
   IF own = '{}' THEN RETURN cardinality(closed); END IF;
-  IF blocks < 50 * cardinality(own) THEN
-    UPDATE lanes SET active = false WHERE id = ANY(own);
-    RETURN cardinality(own) + cardinality(closed);
+  IF blocks >= 50 * cardinality(own) THEN
+    PERFORM raise_low_keys(c.queue, array_agg(l.id), array_agg('infinity'::double precision), p_now)
+      FROM lanes l JOIN classes c ON c.id = l.class WHERE l.id = ANY(own) GROUP BY c.queue;
   END IF;
-  UPDATE lanes SET low_key = 'infinity', looked_at = low_key_until(p_now) WHERE id = ANY(own);
-  RETURN cardinality(closed);
+  UPDATE lanes SET active = false WHERE id = ANY(own);
+  RETURN cardinality(own) + cardinality(closed);
 END $$;

@@ -28,17 +28,19 @@ BEGIN
     turn_length := 4;
   END IF;
   LOOP
-    WITH lane AS MATERIALIZED (
+    -- (Adding nothing to a large array reads it from its storage once, and not for each lane.)
+    WITH low AS MATERIALIZED (
+      SELECT lanes || '{}' AS lanes, keys || '{}' AS keys FROM low_keys WHERE queue = p_queue.queue AND until > p_now),
+    lane AS MATERIALIZED (
       SELECT x.*, row_number() OVER (PARTITION BY x.track ORDER BY x.rank, x.rank_seq) AS n,
         -- A source without a turn comes first, and then gets one.
         CASE WHEN p_queue.fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = p_queue.queue AND u.source = x.source),
-          0) END AS turn
+          0) END AS turn,
+        low_key_in(low.lanes, low.keys, x.id) AS low_key
       FROM unnest(p_queue.classes) c(id) CROSS JOIN unnest(p_tracks) t(track) CROSS JOIN LATERAL (
-        SELECT l.id, l.track, l.source, l.rank, l.rank_seq,
-          CASE WHEN l.looked_at > p_now THEN l.low_key ELSE '-infinity' END AS low_key
-        FROM lanes l WHERE l.class = c.id AND l.track = t.track AND l.active AND l.rank >= p_queue.low_rank
+        SELECT l.id, l.track, l.source, l.rank, l.rank_seq FROM lanes l WHERE l.class = c.id AND l.track = t.track AND l.active AND l.rank >= p_queue.low_rank
           AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
-        ORDER BY l.rank, l.rank_seq LIMIT lanes_most + 1) x),
+        ORDER BY l.rank, l.rank_seq LIMIT lanes_most + 1) x LEFT JOIN low ON true),
     deep AS MATERIALIZED (
       SELECT coalesce(tasks_most, least(p_most, 2 * p_most / greatest(count(*), 1) + turn_length + 1)) AS most FROM lane),
 {tasks}    met AS MATERIALIZED (
@@ -93,7 +95,6 @@ BEGIN
   END IF;
   IF lanes_read = 0 THEN RETURN NULL; END IF;
   task_blocks := blocks_read('live', 'live_ready') - task_blocks;
-  -- Not while reading the lanes takes longer: each new `low_key` leaves a dead row of its lane.
-  IF task_blocks > 500 + 8 * (lanes_read + p_most) + lane_blocks THEN found.blocks := task_blocks; END IF;
+  IF task_blocks > 500 + 8 * (lanes_read + p_most) THEN found.blocks := task_blocks; END IF;
   RETURN found;
 END $$;

@@ -150,13 +150,16 @@ BEGIN
   END LOOP;
 END $$;
 
--- Counts the started tasks of the sources whose rows this claim has locked, and holds the sources that may start no more.
+-- Counts the started tasks of the sources whose rows this claim has locked, while they run too if the source is probed or its
+-- concurrency is limited, and holds the sources that may start no more.
 CREATE FUNCTION note_starts(p_ids bigint[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   started record;
   s source_states;
   closed text[] := '{}';
 BEGIN
+  UPDATE live l SET counted = o.name, is_probe = o.is_probing FROM lanes a JOIN source_states o ON o.name = a.source
+  WHERE l.id = ANY(p_ids) AND a.id = l.lane AND (o.is_probing OR o.limit_concurrency IS NOT NULL);
   FOR started IN
     SELECT a.source, count(*) AS starts, count(*) FILTER (WHERE a.track = 1) AS spent,
       (array_agg(a.track ORDER BY t.n DESC))[1] AS last_track
@@ -236,22 +239,12 @@ BEGIN
   END IF;
 END $$;
 
--- Counts the started tasks of a queue whose row this claim has locked.
-CREATE FUNCTION note_queue_starts(p_queue integer, p_count integer, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE queues SET next_start = after_starts(per_second, burst, next_start, p_count, p_now) WHERE id = p_queue AND per_second IS NOT NULL;
-END $$;
-
--- Counts these tasks for their sources while they run, where those are probed or their concurrency is limited.
-CREATE FUNCTION count_for_sources(p_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE live l SET counted = s.name, is_probe = s.is_probing FROM lanes a JOIN source_states s ON s.name = a.source
-  WHERE l.id = ANY(p_ids) AND a.id = l.lane AND (s.is_probing OR s.limit_concurrency IS NOT NULL);
-END $$;
-
 -- The same for their queues.
-CREATE FUNCTION count_for_queues(p_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_queue_starts(p_ids bigint[], p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE live l SET counted_queue = q.id FROM classes c JOIN queues q ON q.id = c.queue
   WHERE l.id = ANY(p_ids) AND c.id = l.class AND q.concurrency IS NOT NULL;
+  UPDATE queues q SET next_start = after_starts(per_second, burst, next_start, started.count, p_now)
+  FROM (SELECT c.queue, count(*) AS count FROM live l JOIN classes c ON c.id = l.class WHERE l.id = ANY(p_ids) GROUP BY 1) started
+  WHERE q.id = started.queue AND q.per_second IS NOT NULL;
 END $$;

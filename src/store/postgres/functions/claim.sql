@@ -8,7 +8,7 @@
 
 -- A queue from which a worker may claim: the classes of its tasks that fit the worker, and the rank at which reading its lanes
 -- begins (`low_rank`).
-CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision, is_limited boolean);
+CREATE TYPE claimable AS (queue integer, fair boolean, ordering text, classes integer[], low_rank double precision);
 
 -- The tasks that a claim took. `is_unfinished`: it ended early, to keep its transaction short, or because limits were set
 -- meanwhile. `is_blocked`: the row of a source or queue was locked. `is_limited`: as in `picked`.
@@ -119,7 +119,6 @@ DECLARE
   got record;
 BEGIN
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
-  IF p_limited THEN queues_ := with_limits(queues_); END IF;
   -- Most claims find no suspect.
   IF EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (2, 3)) THEN
     suspects := (p_request ->> 'suspects')::integer;
@@ -155,7 +154,7 @@ DECLARE
   categories text[] := texts_of(p_request -> 'categories');
   capabilities jsonb := p_request -> 'capabilities';
 BEGIN
-  RETURN QUERY SELECT q.id, q.fair, q.ordering, q.classes, coalesce(f.floor, '-infinity'), false
+  RETURN QUERY SELECT q.id, q.fair, q.ordering, q.classes, coalesce(f.floor, '-infinity')
     FROM (SELECT q.id, q.fair, q.ordering, array_agg(c.id) AS classes FROM classes c JOIN queues q ON q.id = c.queue
       WHERE q.paused_at IS NULL AND (types IS NULL OR c.type = ANY(types)) AND (queues_ IS NULL OR q.name = ANY(queues_))
         AND (categories IS NULL OR c.category = ANY(categories))
@@ -168,16 +167,6 @@ BEGIN
         AND l.rank >= coalesce(f.floor, '-infinity'))
       OR p_limited AND EXISTS (SELECT 1 FROM lanes l WHERE l.class = ANY(q.classes) AND l.track IN (1, 4) AND l.active)
     ORDER BY q.id;
-END $$;
-
--- These queues, with whether they are limited now.
-CREATE FUNCTION with_limits(p_queues claimable[]) RETURNS claimable[] LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  limited integer[] := ARRAY(SELECT id FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL);
-BEGIN
-  IF limited = '{}' THEN RETURN p_queues; END IF;
-  RETURN ARRAY(SELECT (q.queue, q.fair, q.ordering, q.classes, q.low_rank, q.queue = ANY(limited))::claimable
-    FROM unnest(p_queues) WITH ORDINALITY q(queue, fair, ordering, classes, low_rank, is_limited, n) ORDER BY q.n);
 END $$;
 
 -- Whether a worker's capabilities meet these needs. If the needs of a damaged row cannot be read, any worker meets them: it gets
@@ -194,25 +183,26 @@ END $$;
 
 -- Leases the next tasks of one queue, whose lock the caller has: at most `p_most`, and up to `p_ahead` more ahead. A suspect that
 -- must run alone is leased as the only task, if `p_alone` allows it and it is the very first task. Tasks that another transaction
--- has locked, for example to cancel them, are skipped: then more tasks are read, up to the first 10,000 of the queue. Tasks that
--- their source or queue may not start now are skipped too. The size of the payloads of one claim is limited.
+-- has locked, for example to cancel them, are skipped, as far as they are among the first 10,000 of the queue. Tasks that their
+-- source or queue may not start now are skipped too. The size of the payloads of one claim is limited.
 CREATE FUNCTION take(p_queue claimable, p_request json, p_most integer, p_ahead integer, p_suspects integer, p_alone boolean,
   p_limited boolean, p_token uuid, p_now bigint, OUT taken bigint[], OUT suspects integer, OUT is_alone boolean, OUT is_unfinished boolean,
   OUT is_blocked boolean, OUT is_limited boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
+  has_limit boolean := p_limited AND EXISTS (
+    SELECT 1 FROM queues WHERE id = p_queue.queue AND (per_second IS NOT NULL OR concurrency IS NOT NULL));
   queue_permits integer;
   except_ bigint[] := coalesce(texts_of(p_request -> 'except')::bigint[], '{}');
   most integer := p_most;
-  -- How many tasks to read, because some of them are locked. Null in the first round, when it is not known whether any is.
-  to_read integer;
-  -- The lanes that are read, but for those of suspects: see `track_of`.
+  -- How many tasks to check for locks, once the first pick has met a locked task.
+  to_check integer;
+  locked bigint[] := '{}';
+  -- The lanes that are read: see `track_of`.
   tracks integer[] := CASE WHEN p_limited THEN '{0,1,4}' ELSE '{0}' END;
-  suspects_left integer;
+  has_lone_suspects boolean := p_alone AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active);
   found picked;
-  lone_suspect picked;
   wanted bigint[];
-  fit bigint[];
   got bigint[];
   is_large boolean := (p_request ->> 'limit')::integer + coalesce((p_request ->> 'ahead')::integer, 0) > 8;
 BEGIN
@@ -221,74 +211,60 @@ BEGIN
   is_unfinished := false;
   is_alone := false;
   is_blocked := false;
-  is_limited := false;
-  IF p_queue.is_limited THEN
-    is_limited := true;
+  is_limited := has_limit;
+  IF has_limit THEN
     SELECT q.permits, q.is_locked INTO queue_permits, is_blocked FROM queue_allowance(p_queue.queue, p_now) q;
     most := least(most, queue_permits);
     p_ahead := 0;
     IF most = 0 THEN RETURN; END IF;
   END IF;
-  FOREACH to_read IN ARRAY '{NULL,100,1000,10000}'::integer[] LOOP
-    is_alone := false;
-    suspects_left := p_suspects - suspects;
-    found := pick_next(p_queue, CASE WHEN suspects_left > 0 THEN tracks || 2 ELSE tracks END, greatest(most + p_ahead, to_read),
-      CASE WHEN suspects_left > 0 THEN greatest(suspects_left, to_read) ELSE 0 END, except_, p_limited, p_now);
-    is_blocked := is_blocked OR coalesce(found.is_blocked, false);
-    wanted := found.ids;
-    IF to_read IS NOT NULL THEN wanted := free_of(wanted, most + p_ahead, suspects_left, p_queue.fair, p_now); END IF;
-    IF p_alone AND taken = '{}' AND EXISTS (SELECT 1 FROM lanes WHERE class = ANY(p_queue.classes) AND track = 3 AND active) THEN
-      lone_suspect := pick_next(p_queue, '{3}', coalesce(to_read, 1), coalesce(to_read, 1), except_, p_limited, p_now);
-      IF to_read IS NOT NULL THEN lone_suspect.ids := free_of(lone_suspect.ids, 1, 1, p_queue.fair, p_now); END IF;
-      is_alone := lone_suspect.ids IS NOT NULL
-        AND (wanted IS NULL OR place_of(p_queue, lone_suspect.ids[1]) < place_of(p_queue, wanted[1]));
+  IF p_suspects > 0 THEN tracks := tracks || 2; END IF;
+  FOREACH to_check IN ARRAY '{0,100,1000,10000}'::integer[] LOOP
+    IF to_check > 0 THEN
+      found := pick_next(p_queue, CASE WHEN has_lone_suspects THEN tracks || 3 ELSE tracks END, to_check, to_check, except_, p_limited, p_now);
+      locked := ARRAY(SELECT unnest(found.ids) EXCEPT SELECT unnest(lockable(found.ids, p_now)));
+    END IF;
+    IF has_lone_suspects AND taken = '{}' THEN
+      found := pick_next(p_queue, tracks || 3, 1, 1, except_ || locked, p_limited, p_now);
+      is_alone := EXISTS (SELECT 1 FROM live l WHERE l.id = found.ids[1] AND lost_of(l) > 1);
       IF is_alone AND most = 0 THEN
         -- No task is claimed ahead after such a suspect.
         is_alone := false;
         RETURN;
       END IF;
-      IF is_alone THEN
-        found := lone_suspect;
-        wanted := lone_suspect.ids;
-      ELSE
-        PERFORM rest_lanes(lone_suspect.empty_lanes, p_now);
-      END IF;
+      IF NOT is_alone THEN PERFORM rest_lanes(found.empty_lanes, p_now); END IF;
     END IF;
+    IF NOT is_alone THEN
+      found := pick_next(p_queue, tracks, most + p_ahead, p_suspects - suspects, except_ || locked, p_limited, p_now);
+    END IF;
+    is_blocked := is_blocked OR coalesce(found.is_blocked, false);
+    is_limited := is_limited OR coalesce(found.is_limited, false);
     EXIT WHEN found IS NULL;
-    wanted := coalesce(wanted, '{}');
-    IF cardinality(wanted) > most AND NOT is_alone THEN
+    wanted := coalesce(found.ids, '{}');
+    IF cardinality(wanted) > most THEN
       wanted := wanted[1 : ahead_of(wanted, most, coalesce(texts_of(p_request -> 'aheadTypes'), '{}'))];
     END IF;
-    fit := wanted;
-    IF wanted <> '{}' AND is_large THEN fit := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
-    is_limited := is_limited OR coalesce(found.is_limited, false);
-    got := lease(fit, p_request, p_token, p_limited, p_now);
+    IF wanted <> '{}' AND is_large THEN wanted := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
+    got := lease(wanted, p_request, p_token, p_limited, p_now);
     IF got IS NULL THEN
       is_unfinished := true;
       RETURN;
     END IF;
-    IF got <> '{}' AND found.is_limited THEN
-      PERFORM count_for_sources(got);
-      PERFORM note_starts(got, p_now);
-    END IF;
-    IF got <> '{}' AND p_queue.is_limited THEN
-      PERFORM count_for_queues(got);
-      PERFORM note_queue_starts(p_queue.queue, cardinality(got), p_now);
-    END IF;
+    IF got <> '{}' AND found.is_limited THEN PERFORM note_starts(got, p_now); END IF;
+    IF got <> '{}' AND has_limit THEN PERFORM note_queue_starts(got, p_now); END IF;
     IF got <> '{}' AND (p_queue.fair OR p_queue.ordering = 'weighted_random') THEN PERFORM note_served(p_queue, got); END IF;
-    IF to_read IS NULL AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
+    IF to_check = 0 AND except_ = '{}' AND cardinality(got) = coalesce(cardinality(found.ids), 0)
         AND (found.has_more OR found.blocks IS NOT NULL) THEN
       PERFORM rank_lanes(p_queue, found, p_now);
     END IF;
     PERFORM rest_lanes(found.empty_lanes, p_now);
     taken := taken || got;
+    most := most - cardinality(got);
     IF found.suspects > 0 THEN suspects := suspects + (SELECT count(*) FROM live WHERE id = ANY(got) AND suspect); END IF;
     is_unfinished := found.ids IS NULL AND found.has_more;
-    EXIT WHEN CASE WHEN to_read IS NULL THEN cardinality(got) = cardinality(fit)
-      ELSE is_alone OR cardinality(got) < cardinality(wanted) OR cardinality(got) >= most
-        OR cardinality(found.ids) IS NULL OR cardinality(found.ids) < to_read END;
-    most := most - cardinality(got);
+    EXIT WHEN is_alone AND got <> '{}' OR cardinality(got) = cardinality(wanted);
   END LOOP;
+  is_alone := is_alone AND taken <> '{}';
 END $$;
 
 -- Finds the next tasks of these tracks of a queue, at most `p_most`, with at most `p_suspects` suspects. With `p_limited`, only
@@ -326,41 +302,12 @@ BEGIN
   RETURN found;
 END $$;
 
--- Locks and returns those of these tasks that no other transaction has locked, in the given order: at most `p_most`, with at most
--- `p_suspects` suspects. With `p_fair`, skipped tasks do not count in the turns of their sources.
-CREATE FUNCTION free_of(p_ids bigint[], p_most integer, p_suspects integer, p_fair boolean, p_now bigint) RETURNS bigint[]
-LANGUAGE plpgsql AS $$
-DECLARE
-  task record;
-  free bigint[];
-  suspects integer := 0;
+-- Locks and returns those of these tasks that may still be leased, and that no other transaction has locked.
+CREATE FUNCTION lockable(p_ids bigint[], p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
-  IF p_fair THEN
-    WITH read AS (
-      SELECT l.id, a.source, t.n, min(t.n) OVER (PARTITION BY a.source) AS turn
-      FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN lanes a ON a.id = l.lane),
-    own AS MATERIALIZED (SELECT id FROM live WHERE id = ANY(p_ids) FOR UPDATE SKIP LOCKED)
-    SELECT array_agg(id ORDER BY round, turn) INTO p_ids FROM (
-      SELECT r.id, r.turn, row_number() OVER (PARTITION BY r.source ORDER BY r.n) AS round FROM read r JOIN own USING (id)) placed;
-  END IF;
-  FOR task IN
-    SELECT l.id, l.suspect FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
-    WHERE l.state IS NOT DISTINCT FROM 'ready' AND (l.deadline IS NULL OR l.deadline > p_now) ORDER BY t.n FOR UPDATE OF l SKIP LOCKED
-  LOOP
-    CONTINUE WHEN task.suspect AND suspects = p_suspects;
-    IF task.suspect THEN suspects := suspects + 1; END IF;
-    free := free || task.id;
-    EXIT WHEN cardinality(free) >= p_most;
-  END LOOP;
-  RETURN free;
+  RETURN ARRAY(SELECT id FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready' AND (deadline IS NULL OR deadline > p_now)
+    FOR UPDATE SKIP LOCKED);
 END $$;
-
--- The place of a task in its queue, for comparing it with others of the same queue.
-CREATE FUNCTION place_of(p_queue claimable, p_id bigint) RETURNS record LANGUAGE sql STABLE AS $$
-  SELECT ROW(CASE WHEN (p_queue).fair THEN coalesce((SELECT u.turn FROM turns u WHERE u.queue = (p_queue).queue
-    AND u.source = l.source), 0) ELSE 0 END, t.order_key, t.seq)
-  FROM live t JOIN lanes l ON l.id = t.lane WHERE t.id = p_id
-$$;
 
 -- How many of these tasks may be claimed, in their order: up to the limit, and beyond it only while all tasks are of short types,
 -- may run twice, have no deadline, are no suspects, and have sources without a state or limit.
@@ -403,8 +350,7 @@ DECLARE
   worker_ bigint := p_request ->> 'worker';
   -- The classes whose tasks must not run twice.
   once integer[] := '{}';
-  mine bigint[] := ARRAY(SELECT id FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
-    AND (deadline IS NULL OR deadline > p_now) FOR UPDATE SKIP LOCKED);
+  mine bigint[] := lockable(p_ids, p_now);
   leased bigint[];
   are_unique boolean;
   is_sure boolean;
@@ -469,7 +415,6 @@ DECLARE
 BEGIN
   -- As in other claims: setting a limit waits for this lock.
   PERFORM pg_advisory_xact_lock(lane_lock() + 4, q.queue) FROM unnest(queues_) q;
-  IF p_limited THEN queues_ := with_limits(queues_); END IF;
   -- More than the limit, because some sources may not start their tasks now.
   picked := pick_only(p_request, queues_, CASE WHEN p_limited THEN json_array_length(p_request -> 'only') ELSE most END,
     (p_request ->> 'alone')::boolean);
@@ -481,8 +426,10 @@ BEGIN
     picked := passed.ids;
     done.is_blocked := passed.locked_elsewhere <> '{}';
   END IF;
-  FOREACH queue_ IN ARRAY queues_ LOOP
-    CONTINUE WHEN NOT queue_.is_limited;
+  FOR queue_ IN
+    SELECT q.* FROM unnest(queues_) q JOIN queues l ON l.id = q.queue
+    WHERE p_limited AND (l.per_second IS NOT NULL OR l.concurrency IS NOT NULL) ORDER BY q.queue
+  LOOP
     of_queue := ARRAY(SELECT t.id FROM unnest(picked) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id
       WHERE l.class = ANY(queue_.classes) ORDER BY t.n);
     CONTINUE WHEN of_queue = '{}';
@@ -491,21 +438,12 @@ BEGIN
   END LOOP;
   picked := picked[1 : most];
   done.taken := lease(picked[1 : fitting(picked, (p_request ->> 'worker')::bigint, p_token)], p_request, p_token, p_limited, p_now);
-  IF done.taken IS NULL THEN
-    done.taken := '{}';
-    done.is_unfinished := true;
+  done.is_unfinished := done.taken IS NULL;
+  done.taken := coalesce(done.taken, '{}');
+  IF p_limited AND done.taken <> '{}' THEN
+    PERFORM note_starts(done.taken, p_now);
+    PERFORM note_queue_starts(done.taken, p_now);
   END IF;
-  IF done.taken = '{}' THEN RETURN done; END IF;
-  IF NOT p_limited THEN RETURN done; END IF;
-  PERFORM count_for_sources(done.taken);
-  PERFORM count_for_queues(done.taken);
-  PERFORM note_starts(done.taken, p_now);
-  FOREACH queue_ IN ARRAY queues_ LOOP
-    IF queue_.is_limited THEN
-      PERFORM note_queue_starts(queue_.queue, (SELECT count(*) FROM live WHERE id = ANY(done.taken) AND class = ANY(queue_.classes))::integer,
-        p_now);
-    END IF;
-  END LOOP;
   RETURN done;
 END $$;
 

@@ -5,7 +5,7 @@
       CROSS JOIN LATERAL (SELECT allowance_now(l.source, p_without, p_now) AS allowance OFFSET 0) r
       CROSS JOIN LATERAL (
         SELECT t.id, t.order_key, t.seq, row_number() OVER (ORDER BY t.order_key, t.seq) AS nth FROM live t
-        WHERE t.lane = l.id AND t.state = 'ready' AND t.order_key >= l.low_key AND t.id <> ALL(p_except)
+        WHERE t.lane = l.id AND t.state = 'ready' AND t.order_key >= l.low_key AND (p_except = '{}' OR t.id NOT IN (SELECT unnest(p_except)))
         ORDER BY t.order_key, t.seq
         LIMIT least((SELECT most FROM deep), (r.allowance).permits, CASE WHEN l.track = 1 THEN (r.allowance).tokens END)) t
       WHERE l.n <= lanes_most),

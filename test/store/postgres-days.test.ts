@@ -77,9 +77,9 @@ async function hygiene(): Promise<number[]> {
 
 test('a worker that joins makes the partitions of today, and upkeep those of the two days after it', async () => {
   await scene.join();
-  expect(await partitions('succeeded')).toEqual(['20260115', 'other']);
+  expect(await partitions('succeeded')).toEqual(['20260115', 'earlier', 'other']);
   await scene.store.upkeep.tidy();
-  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'other']);
+  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'earlier', 'other']);
   expect(await partitions('executions')).toEqual(['20260115', '20260116', '20260117', 'other']);
 });
 
@@ -101,13 +101,14 @@ test('what is written of a day without partitions is there, and moves into them 
 
 test('a day of which too much is written before it has partitions stays in the default partition', async () => {
   const endedAt = scene.now();
-  await scene.import({ stands: 'succeeded', executions: 1, endedAt });
-  await client.query(`INSERT INTO holdfast.succeeded (id, class, source, state, since, priority, submitted_at, created_at, run_at,
-      payload, executions)
-    SELECT id + n, class, source, state, since, priority, submitted_at, created_at, run_at, payload, executions
-    FROM holdfast.succeeded, generate_series(1, 10000) n`);
+  await scene.import({ stands: 'dead', executions: 1, endedAt });
+  await client.query(`DELETE FROM holdfast.days; DROP TABLE holdfast.succeeded_20260115, holdfast.succeeded_earlier, holdfast.executions_20260115;
+    WITH moved AS (DELETE FROM holdfast.ended RETURNING *)
+    INSERT INTO holdfast.succeeded (id, class, source, state, since, priority, submitted_at, created_at, run_at, payload, executions)
+    SELECT id + n, class, source, 'succeeded', since, priority, submitted_at, created_at, run_at, payload, executions
+    FROM moved, generate_series(0, 10000) n`);
   await scene.store.upkeep.tidy();
-  expect(await partitions('succeeded')).toEqual(['20260116', '20260117', 'other']);
+  expect(await partitions('succeeded')).toEqual(['20260116', '20260117', 'earlier', 'other']);
   expect(await partitions('executions')).toEqual(['20260115', '20260116', '20260117', 'other']);
   scene.advance(32 * DAY);
   expect(await hygiene()).toHaveLength(10_001);
@@ -125,14 +126,16 @@ test('partitions are made another time where somebody reads what they are made f
   expect(await scene.stateOf(claimed.lease.task)).toBe('succeeded');
 });
 
-test('thousands of days of imports make no partitions', async () => {
-  await scene.store.upkeep.tidy();
+test('tasks that are imported into an empty store as succeeded long ago are in one partition, which a new partition need not read', async () => {
   const days = Array.from(
     { length: 3_000 },
     (_, n) => ({ stands: 'succeeded', endedAt: scene.now() - n * DAY }) as const,
   );
   const ids = await scene.import(...days);
-  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'other']);
+  await scene.store.upkeep.tidy();
+  expect(await partitions('succeeded')).toEqual(['20260115', '20260116', '20260117', 'earlier', 'other']);
+  expect(await rowsIn('succeeded_earlier')).toBe(2_999);
+  expect(await rowsIn('succeeded_other')).toBe(0);
   expect(await scene.find(ids[2_999] as number)).toMatchObject({ endedAt: scene.now() - 2_999 * DAY });
 });
 

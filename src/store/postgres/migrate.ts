@@ -36,6 +36,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/018-unique-until'), leastWriter: 1 },
   { sql: () => sqlFile('tables/019-counters'), leastWriter: 1 },
   { sql: () => sqlFile('tables/020-low-keys'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/021-earlier-days'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

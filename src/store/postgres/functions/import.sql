@@ -26,6 +26,7 @@ BEGIN
   IF FOUND THEN RETURN done; END IF;
   PERFORM must_be_legal('elsewhere', stands) FROM (
     SELECT DISTINCT stands FROM json_populate_recordset(NULL::imported_task, p_imported) WHERE stands <> 'waiting') states;
+  PERFORM make_days(now_, 0);
   PERFORM pg_advisory_xact_lock_shared(lane_lock(), import_lock());
   SELECT * INTO place FROM places_of(p_groups, true, 500);
   classes_ := place.classes;

@@ -1,6 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Retention } from '../retention.ts';
-import type { ClockRecord, CountsBy, ImportedTask, PruneCount, PrunedTask, Receipt, Store } from '../store/store.ts';
+import type {
+  ClockRecord,
+  CountsBy,
+  ImportedTask,
+  PruneCount,
+  PrunedTask,
+  ReadyCount,
+  Receipt,
+  SourceRecord,
+  Store,
+} from '../store/store.ts';
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
@@ -18,6 +28,21 @@ export class Administration {
   /** As `countsBy` of the store. */
   countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]> {
     return this.#store.records.countsBy(by, most);
+  }
+
+  /** At most so many of the sources that need a person, are down or are held, in this order. */
+  sourcesInTrouble(most: number): Promise<readonly SourceRecord[]> {
+    return this.#store.records.sources(most);
+  }
+
+  /** As `readyOf` of the store. */
+  readyOf(sources: readonly string[]): Promise<readonly ReadyCount[]> {
+    return this.#store.records.readyOf(sources);
+  }
+
+  /** As `withoutWorker` of the store. */
+  withoutWorker(most: number): Promise<readonly ReadyCount[]> {
+    return this.#store.records.withoutWorker(most);
   }
 
   /** The names of all sources that have had a ready task. */

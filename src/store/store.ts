@@ -503,14 +503,24 @@ export interface Records {
    */
   counters(since: number): Promise<Counters>;
   workers(): Promise<readonly WorkerRecord[]>;
-  /** Every source that has a state, a hold or a limit, or whose budget is not full. */
-  sources(): Promise<readonly SourceRecord[]>;
+  /**
+   * Every source that has a state, a hold or a limit, or whose budget is not full. With `mostInTrouble`: at most so many of those that
+   * need a person, are down or are held, in this order.
+   */
+  sources(mostInTrouble?: number): Promise<readonly SourceRecord[]>;
   queues(): Promise<readonly QueueRecord[]>;
   /**
    * By source: of every source that `sources` lists, and of at most `most` others: those with the most tasks first. By queue: of
    * every queue. At most `most` scheduled tasks are counted; if there are more, `exact` is false and the number is a minimum.
    */
   countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]>;
+  /** Of these sources, those that have ready tasks, and how many. */
+  readyOf(sources: readonly string[]): Promise<readonly ReadyCount[]>;
+  /**
+   * By type: the ready tasks that no worker with a valid lease takes and nothing else holds. Of each queue, category and needs of a
+   * type, at most `most` are counted.
+   */
+  withoutWorker(most: number): Promise<readonly ReadyCount[]>;
   /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
@@ -533,9 +543,13 @@ export interface CountsBy {
   readonly queue: QueueCounts;
 }
 
-export interface SourceCounts {
+/** How many tasks of a source or type are ready. */
+export interface ReadyCount {
   readonly name: string;
   readonly ready: number;
+}
+
+export interface SourceCounts extends ReadyCount {
   readonly running: number;
 }
 

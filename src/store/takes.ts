@@ -15,6 +15,23 @@ export function takes(
   );
 }
 
+/** A queue, type, category and needs of tasks, as the stores keep them. */
+export interface KindRow {
+  readonly id: number;
+  readonly queue: string;
+  readonly type: string;
+  readonly category: string;
+  readonly needs: string;
+}
+
+/** Those of these kinds that none of these workers takes. */
+export function kindsWithout(workers: readonly Takes[], kinds: readonly KindRow[]): readonly KindRow[] {
+  return kinds.filter((kind) => {
+    const needs = readStored<Needs>(kind.needs, 'needs', [], {});
+    return !workers.some((worker) => takes(worker, { ...kind, needs }));
+  });
+}
+
 /** What a worker takes, from its row. If that cannot be read: any task without needs. */
 export function takesFrom(text: string): Takes {
   const { capabilities = {}, ...others } = readStored<Partial<Takes>>(text, 'takes', [], {});

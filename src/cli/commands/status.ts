@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../queue/operations.ts';
-import type { Task } from '../../queue/task-view.ts';
-import type { ClockRecord, Counts, SourceCounts, SourceRecord, WorkerRecord } from '../../store/store.ts';
+import type { ClockRecord, Counts, ReadyCount, SourceRecord, WorkerRecord } from '../../store/store.ts';
 import { adviceFor } from '../../views/advice.ts';
 import { type DoneBy, doneByWords } from '../../views/done-by.ts';
 import { type ShownState, signOf, stateWords } from '../../views/glyphs.ts';
@@ -26,8 +25,11 @@ import { processWords } from './workers.ts';
 /** How many tasks are named in one line. */
 const MOST_NAMED = 5;
 
-/** For how many ready tasks it is checked whether a worker takes them. */
+/** How many tasks of a kind are counted, or looked at, where a few would tell the same. */
 const MOST_LOOKED_AT = 1_000;
+
+/** How many sources are named. */
+const MOST_SOURCES = 20;
 
 /** For how long a redrive that stopped itself needs attention. */
 const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
@@ -66,12 +68,12 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   return withStore(cli, {}, async (holdfast, { name }) => {
     const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
     const alive = workers.filter(({ keepsTasks }) => keepsTasks);
-    const ready = counts.due > 0 ? await holdfast.list({ states: ['ready'], limit: MOST_LOOKED_AT }) : [];
+    const missed = counts.due > 0 ? await holdfast.administration.withoutWorker(MOST_LOOKED_AT) : [];
     const attention = [
       ...refusedConfig(cli, config),
       ...clocks(cli, await holdfast.administration.clock()),
       ...attentionFrom(cli, counts),
-      ...unclaimed(cli, counts, ready, alive.some(worksAll)),
+      ...unclaimed(cli, counts, missed, alive.some(worksAll)),
       ...(await lapsed(cli, holdfast, counts, alive)),
       ...(await heldBack(cli, holdfast, now)),
       ...paused(cli, alive, now),
@@ -180,24 +182,17 @@ async function stoppedRedrives(cli: Cli, holdfast: Operations, now: number): Pro
 }
 
 /** Due tasks that no running worker takes, because of a misspelt name or a missing worker. */
-function unclaimed(cli: Cli, { due }: Counts, ready: readonly Task[], someoneWorks: boolean): Attention[] {
-  if (someoneWorks) return ofTypes(cli, typeCounts(ready.filter(({ heldBy }) => heldBy === 'no_worker')));
-  const foreign = typeCounts(ready.filter(({ type }) => !isOwnType(type)));
-  const rest = due - [...foreign.values()].reduce((sum, count) => sum + count, 0);
-  const hasOwn = foreign.size === 0 || ready.some(({ type }) => isOwnType(type));
-  if (rest <= 0 || !hasOwn) return ofTypes(cli, foreign);
+function unclaimed(cli: Cli, { due }: Counts, missed: readonly ReadyCount[], someoneWorks: boolean): Attention[] {
+  if (someoneWorks) return ofTypes(cli, missed);
+  const foreign = missed.filter(({ name }) => !isOwnType(name));
+  const rest = due - foreign.reduce((sum, { ready }) => sum + ready, 0);
+  if (rest <= 0 || (foreign.length > 0 && foreign.length === missed.length)) return ofTypes(cli, foreign);
   const text = `${rest === 1 ? '1 task is due' : `${rest} tasks are due`}, and no worker is running`;
   return [{ kind: 'no_worker', count: rest, text, command: cli.command('worker') }, ...ofTypes(cli, foreign)];
 }
 
-function typeCounts(tasks: readonly Task[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { type } of tasks) counts.set(type, (counts.get(type) ?? 0) + 1);
-  return counts;
-}
-
-function ofTypes(cli: Cli, byType: ReadonlyMap<string, number>): Attention[] {
-  return [...byType].map(([type, count]) => {
+function ofTypes(cli: Cli, types: readonly ReadyCount[]): Attention[] {
+  return types.map(({ name: type, ready: count }) => {
     const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`;
     return {
       kind: 'no_worker',
@@ -241,10 +236,11 @@ async function lapsed(
 /** Sources and queues for which ready tasks wait: a person may have forgotten that they held it, or is needed. */
 async function heldBack(cli: Cli, holdfast: Operations, now: number): Promise<Attention[]> {
   const { administration } = holdfast;
-  const records = await holdfast.sources.list();
+  const found = await administration.sourcesInTrouble(MOST_SOURCES + 1);
+  const records = found.slice(0, MOST_SOURCES);
   const paused = (await holdfast.queues()).filter((queue) => queue.paused);
-  const behind = (counts: readonly SourceCounts[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
-  const bySource = records.length > 0 ? await administration.countsBy('source', records.length) : [];
+  const behind = (counts: readonly ReadyCount[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
+  const bySource = records.length > 0 ? await administration.readyOf(records.map(({ name }) => name)) : [];
   const byQueue = paused.length > 0 ? await administration.countsBy('queue', 0) : [];
   const sources = records.flatMap((record) => sourceAttention(cli, record, behind(bySource, record.name), now));
   const queues = paused.map(({ name, paused: by }): Attention => {
@@ -252,7 +248,13 @@ async function heldBack(cli: Cli, holdfast: Operations, now: number): Promise<At
     const text = `${plural(count, 'ready task waits', 'ready tasks wait')} in the queue ${visible(name)}, paused ${doneByWords(by as DoneBy, now)}`;
     return { kind: 'queue_paused', count, text, command: cli.command(`queues resume ${quoted(name)}`) };
   });
-  return [...sources, ...queues.filter(({ count }) => count > 0)];
+  const more: Attention = {
+    kind: 'source_held',
+    count: 1,
+    text: `more than ${MOST_SOURCES} sources are down or held, and only these are shown here`,
+    command: cli.command('sources'),
+  };
+  return [...sources, ...(found.length > MOST_SOURCES ? [more] : []), ...queues.filter(({ count }) => count > 0)];
 }
 
 /** One item for each source with waiting tasks. A source that opens soon by itself, or is only slow, needs nobody. */

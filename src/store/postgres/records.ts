@@ -11,6 +11,7 @@ import type {
   HistoryEntry,
   ListFilter,
   QueueRecord,
+  ReadyCount,
   Records,
   SourceRecord,
   Takes,
@@ -18,11 +19,12 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { takesFrom } from '../takes.ts';
+import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
 import { type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
+import { list } from './writer.ts';
 
 export class PostgresRecords implements Records {
   readonly #database: Database;
@@ -110,6 +112,8 @@ export class PostgresRecords implements Records {
   }
 
   async counts(): Promise<Counts> {
+    // A statement that calls a function of ours reads its tables with one process only.
+    const [at] = await this.#database.rows<{ now: number }>(this.#in('SELECT $.now_ms() AS now'));
     const rows = await this.#database.rows<{ state: TaskState; n: number }>(
       this.#in(`SELECT state, count(*) AS n FROM $.live GROUP BY state
         UNION ALL SELECT state, count(*) FROM $.ended GROUP BY state UNION ALL SELECT 'succeeded', count(*) FROM $.succeeded`),
@@ -117,8 +121,9 @@ export class PostgresRecords implements Records {
     const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
     for (const { state, n } of rows) byState[state] += n;
     const [more] = await this.#database.rows<{ retrying: number; overdue: number; next: number | null }>(
-      this.#in(`SELECT count(*) FILTER (WHERE reason IS NOT NULL) AS retrying, count(*) FILTER (WHERE run_at <= $.now_ms()) AS overdue,
+      this.#in(`SELECT count(*) FILTER (WHERE reason IS NOT NULL) AS retrying, count(*) FILTER (WHERE run_at <= $1) AS overdue,
         min(run_at) AS next FROM $.live WHERE state = 'scheduled'`),
+      [(at as { now: number }).now],
     );
     const { retrying, overdue, next } = more as { retrying: number; overdue: number; next: number | null };
     const byReason = await this.#database.rows<Counts['byReason'][number]>(
@@ -138,8 +143,9 @@ export class PostgresRecords implements Records {
     return rows.map(({ now, ...row }) => workerFrom(row, now));
   }
 
-  async sources(): Promise<readonly SourceRecord[]> {
-    const rows = await this.#database.rows<SourceRow & { readonly now: number }>(this.#in(SOURCES));
+  async sources(mostInTrouble?: number): Promise<readonly SourceRecord[]> {
+    const [names, values] = mostInTrouble === undefined ? [LISTED, []] : [IN_TROUBLE, [mostInTrouble]];
+    const rows = await this.#database.rows<SourceRow & { readonly now: number }>(this.#in(sourcesAmong(names)), values);
     return rows.map(({ now, ...row }) => sourceRecord(row, now));
   }
 
@@ -154,6 +160,29 @@ export class PostgresRecords implements Records {
 
   countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]> {
     return this.#database.rows<CountsBy[By]>(this.#in(COUNTS_BY[by]), [most]);
+  }
+
+  readyOf(sources: readonly string[]): Promise<readonly ReadyCount[]> {
+    return this.#database.rows<ReadyCount>(
+      this.#in(`SELECT l.source AS name, count(*) AS ready FROM $.lanes l JOIN $.live t ON t.lane = l.id AND t.state = 'ready'
+        WHERE l.source IN (SELECT json_array_elements_text($1::json)) GROUP BY 1 ORDER BY l.source COLLATE "C"`),
+      [JSON.stringify(sources)],
+    );
+  }
+
+  async withoutWorker(most: number): Promise<readonly ReadyCount[]> {
+    const kinds = await this.#database.rows<KindRow>(
+      this.#in(`SELECT c.id, q.name AS queue, c.type, c.category, c.needs FROM $.classes c JOIN $.queues q ON q.id = c.queue
+        WHERE q.paused_at IS NULL AND EXISTS (SELECT 1 FROM $.lanes l WHERE l.class = c.id AND l.active)`),
+    );
+    const ids = kindsWithout(await this.#takers(), kinds).map(({ id }) => id);
+    if (ids.length === 0) return [];
+    return this.#database.rows<ReadyCount>(
+      this.#in(`SELECT name, sum(ready) AS ready FROM (SELECT c.type AS name, (SELECT count(*) FROM (
+          SELECT 1 FROM $.lanes l JOIN $.live t ON t.lane = l.id AND t.state = 'ready' WHERE l.class = c.id AND l.active LIMIT $1) x) AS ready
+        FROM $.classes c WHERE c.id = ANY($2::integer[])) k WHERE ready > 0 GROUP BY name ORDER BY name COLLATE "C"`),
+      [most, list(ids)],
+    );
   }
 
   async sourceNames(): Promise<readonly string[]> {
@@ -202,14 +231,23 @@ const LISTED = `
   UNION SELECT name FROM $.source_states WHERE revision > 0 OR limit_per_second IS NOT NULL OR limit_concurrency IS NOT NULL
     OR tokens + ($.now_ms() - tokens_at) / ${REFILL_EVERY}::double precision < ${FULL}`;
 
-const SOURCES = `
+/** The names of at most `$1` sources that need a person, are down or are held. */
+const IN_TROUBLE = `
+  SELECT name FROM (SELECT name FROM $.source_states WHERE shut_until = 9223372036854775807 OR is_probing
+    ORDER BY shut_until DESC NULLS LAST) s
+  UNION ALL SELECT name FROM $.sources h WHERE coalesce(until > $.now_ms(), true) AND NOT EXISTS (
+    SELECT 1 FROM $.source_states s WHERE s.name = h.name AND (s.shut_until = 9223372036854775807 OR s.is_probing))
+  LIMIT $1`;
+
+function sourcesAmong(names: string): string {
+  return `
   SELECT n.name, h.shut_at, h.actor, h.note, h.until, nullif(s.revision, 0) AS revision, s.memory, s.written_at, s.cause,
     nullif(s.shut_until, 9223372036854775807) AS shut_until, s.shut_until = 9223372036854775807 AS until_released,
     s.is_probing AS probing, s.per_second, s.burst, s.is_ramping AS ramping,
     nullif(least(s.tokens + (t.now - s.tokens_at) / ${REFILL_EVERY}::double precision, ${FULL}), ${FULL}) AS tokens,
     s.limit_per_second, s.limit_burst, s.limit_concurrency, l.by ->> 'origin' AS limit_origin, l.by ->> 'actor' AS limit_actor,
     l.by ->> 'note' AS limit_note, (l.by ->> 'at')::bigint AS limit_at, coalesce(r.running, 0) AS running, t.now
-  FROM (SELECT $.now_ms() AS now OFFSET 0) t CROSS JOIN (${LISTED}) n
+  FROM (SELECT $.now_ms() AS now OFFSET 0) t CROSS JOIN (${names}) n
   LEFT JOIN $.sources h ON h.name = n.name AND coalesce(h.until > t.now, true)
   LEFT JOIN $.source_states s ON s.name = n.name
   LEFT JOIN LATERAL (SELECT by FROM unnest(ARRAY[s.pace_by, s.concurrency_by]) by WHERE by IS NOT NULL
@@ -217,6 +255,7 @@ const SOURCES = `
   LEFT JOIN (SELECT a.source, count(*) AS running FROM $.live l JOIN $.lanes a ON a.id = l.lane WHERE l.state = 'running'
     GROUP BY a.source) r ON r.source = n.name
   ORDER BY n.name COLLATE "C"`;
+}
 
 const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
   source: `WITH listed AS MATERIALIZED (${LISTED}), load (name, ready, running) AS (

@@ -11,6 +11,7 @@ import type {
   HistoryEntry,
   ListFilter,
   QueueRecord,
+  ReadyCount,
   Records,
   SourceRecord,
   Takes,
@@ -18,7 +19,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { takesFrom } from '../takes.ts';
+import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
 import { type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
@@ -182,10 +183,14 @@ export class SqliteRecords implements Records {
     );
   }
 
-  sources(): Promise<readonly SourceRecord[]> {
+  sources(mostInTrouble?: number): Promise<readonly SourceRecord[]> {
     return this.#read((sql) => {
       const now = this.#now();
-      const rows = sql.all<SourceRow & { readonly counted_at: number | null }>(SOURCES, now);
+      const query = sourcesAmong(mostInTrouble === undefined ? ALL_SOURCES : SOURCES_IN_TROUBLE);
+      const rows = sql.all<SourceRow & { readonly counted_at: number | null }>(query, {
+        now,
+        most: mostInTrouble ?? 0,
+      });
       return rows.flatMap(({ counted_at, ...row }) => {
         const tokens = row.tokens == null ? FULL : tokensAfter(row.tokens, Math.max(0, now - (counted_at ?? now)));
         const record = sourceRecord({ ...row, tokens: tokens < FULL ? tokens : null }, now);
@@ -213,6 +218,32 @@ export class SqliteRecords implements Records {
     );
   }
 
+  readyOf(sources: readonly string[]): Promise<readonly ReadyCount[]> {
+    return this.#read((sql) =>
+      sql.all<ReadyCount>(
+        `SELECT l.source AS name, count(*) AS ready FROM hf_lanes l JOIN hf_ready r ON r.lane = l.id
+         WHERE l.source IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1`,
+        JSON.stringify(sources),
+      ),
+    );
+  }
+
+  withoutWorker(most: number): Promise<readonly ReadyCount[]> {
+    return this.#read((sql) => {
+      const kinds = sql.all<KindRow>(
+        `SELECT c.id, q.name AS queue, c.type, c.category, c.needs FROM hf_classes c JOIN hf_queues q ON q.id = c.queue
+         WHERE q.paused_at IS NULL AND EXISTS (SELECT 1 FROM hf_active a WHERE a.class = c.id)`,
+      );
+      const ids = kindsWithout(this.#takersOf(sql), kinds).map(({ id }) => id);
+      return sql.all<ReadyCount>(
+        `SELECT c.type AS name, sum((SELECT count(*) FROM (
+           SELECT 1 FROM hf_active a JOIN hf_ready r ON r.lane = a.lane WHERE a.class = c.id LIMIT :most))) AS ready
+         FROM hf_classes c WHERE c.id IN (SELECT value FROM json_each(:ids)) GROUP BY 1 ORDER BY 1`,
+        { most, ids: JSON.stringify(ids) },
+      );
+    });
+  }
+
   sourceNames(): Promise<readonly string[]> {
     return this.#read((sql) =>
       sql.all<{ source: string }>('SELECT DISTINCT source FROM hf_lanes ORDER BY source').map(({ source }) => source),
@@ -231,18 +262,27 @@ export class SqliteRecords implements Records {
   }
 }
 
-/** Every source with a hold, a state, a limit, or a budget that is not full. */
-const SOURCES = `
-  WITH names AS (
-    SELECT name FROM hf_sources UNION SELECT source FROM hf_source_states UNION SELECT source FROM hf_source_limits
-    UNION SELECT source FROM hf_budgets),
+/** The names of all sources with a hold, a state, a limit, or a budget that is not full. */
+const ALL_SOURCES = `SELECT name FROM hf_sources UNION SELECT source FROM hf_source_states
+  UNION SELECT source FROM hf_source_limits UNION SELECT source FROM hf_budgets`;
+
+/** The names of at most `:most` sources that need a person, are down or are held. */
+const SOURCES_IN_TROUBLE = `
+  SELECT source AS name FROM (SELECT source FROM hf_source_states WHERE until_released = 1 OR probing = 1 ORDER BY until_released DESC)
+  UNION ALL SELECT name FROM hf_sources h WHERE coalesce(until > :now, 1)
+    AND NOT EXISTS (SELECT 1 FROM hf_source_states s WHERE s.source = h.name AND (s.until_released = 1 OR s.probing = 1))
+  LIMIT :most`;
+
+function sourcesAmong(names: string): string {
+  return `
+  WITH names AS (${names}),
   running AS (SELECT t.source, count(*) AS n FROM hf_running r JOIN hf_tasks t ON t.id = r.id GROUP BY t.source)
   SELECT n.name, h.shut_at, h.actor, h.note, h.until, s.revision, s.memory, s.written_at, s.cause, s.shut_until, s.until_released,
     s.probing, s.per_second, s.burst, s.ramping, b.tokens, b.counted_at, p.per_second AS limit_per_second, p.burst AS limit_burst,
     c.concurrency AS limit_concurrency, l.origin AS limit_origin, l.actor AS limit_actor, l.note AS limit_note, l.set_at AS limit_at,
     coalesce(r.n, 0) AS running
   FROM names n
-  LEFT JOIN hf_sources h ON h.name = n.name AND coalesce(h.until > ?, 1)
+  LEFT JOIN hf_sources h ON h.name = n.name AND coalesce(h.until > :now, 1)
   LEFT JOIN hf_source_states s ON s.source = n.name
   LEFT JOIN hf_budgets b ON b.source = n.name
   LEFT JOIN hf_source_limits p ON p.source = n.name AND p.kind = 'pace'
@@ -252,6 +292,7 @@ const SOURCES = `
   LEFT JOIN running r ON r.source = n.name
   WHERE h.name IS NOT NULL OR s.source IS NOT NULL OR l.source IS NOT NULL OR b.source IS NOT NULL
   ORDER BY n.name`;
+}
 
 const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
   source: `

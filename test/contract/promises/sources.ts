@@ -123,6 +123,47 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(await heldBy()).toBe('no_worker');
   });
 
+  test('counts by type what no worker takes and nothing else holds', async () => {
+    const { records, sources } = scene.store;
+    expect(await records.withoutWorker(10)).toEqual([]);
+    await scene.enqueue(
+      { type: 'mail', source: 'a' },
+      { type: 'mail', source: 'b', needs: { gpu: true } },
+      { type: 'report', source: 'c' },
+    );
+    await scene.enqueue({ type: 'mail', source: 'a', delay: 1_000 }, { type: 'report', source: 'c' });
+    const [mail, report] = [
+      { name: 'mail', ready: 2 },
+      { name: 'report', ready: 2 },
+    ];
+    expect(await records.withoutWorker(10)).toEqual([mail, report]);
+    expect(await records.withoutWorker(1)).toEqual([mail, { ...report, ready: 1 }]);
+    expect(await records.readyOf(['a', 'c', 'none'])).toEqual([
+      { name: 'a', ready: 1 },
+      { name: 'c', ready: 2 },
+    ]);
+    await scene.join('all', { takes: { capabilities: {} } });
+    expect(await records.withoutWorker(10)).toEqual([{ ...mail, ready: 1 }]);
+    await sources.hold('b', eva);
+    expect(await records.withoutWorker(10)).toEqual([]);
+    scene.advance(31_000);
+    expect(await records.withoutWorker(10)).toEqual([{ ...mail, ready: 1 }, report]);
+    await sources.pause('default', eva);
+    expect(await records.withoutWorker(10)).toEqual([]);
+  });
+
+  test('names so many sources in trouble, but none that has only limits', async () => {
+    const { records, sources } = scene.store;
+    for (const source of ['held', 'also held', 'until later']) await sources.hold(source, eva, 1_000);
+    await sources.limit('limited', { concurrency: 1 }, { ...eva, origin: 'person' });
+    const names = async (most: number) => (await records.sources(most)).map(({ name }) => name);
+    expect(await names(10)).toEqual(['also held', 'held', 'until later']);
+    expect(await names(2)).toHaveLength(2);
+    scene.advance(1_001);
+    expect(await names(10)).toEqual([]);
+    expect((await records.sources()).map(({ name }) => name)).toEqual(['limited']);
+  });
+
   test('counts the ready and running tasks of every held source, and of so many others, the fullest first', async () => {
     const worker = await scene.join();
     const { records } = scene.store;

@@ -35,7 +35,7 @@ export function declare(command: Command): void {
 Each outcome is counted in the transaction that writes it, so the numbers are exact. They stay when tasks are removed: by the minute
 for two hours, by the hour for 14 days, by the day for 400 days.
 
-  RETRIES   executions after a failure of the task, and how many of them succeeded
+  RETRIES   executions after a failure of the task; RETRIES OK: those that succeeded
   ATTEMPTS  how many attempts a success took on average
   WASTED    executions of tasks that in the end were dead or needed a person
   BUDGET    how many of the attempts that their policies allow ended tasks used`,
@@ -139,7 +139,7 @@ function columnsOf(first: string): Column[] {
     'FAILED',
     'RATE',
     'RETRIES',
-    'OF THEM WELL',
+    'RETRIES OK',
     'ATTEMPTS',
     'DEAD',
     'MANUAL',

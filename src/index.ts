@@ -81,7 +81,7 @@ export type { LimitOptions } from './limits.ts';
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { Pace, PaceInput } from './pace.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
-export type { EnqueueOptions, UniqueOptions } from './queue/enqueue.ts';
+export type { EnqueueOptions, GroupOptions, GroupReceipts, UniqueOptions } from './queue/enqueue.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { PolicyQuestion } from './queue/inspect.ts';
@@ -150,6 +150,7 @@ export {
   type TaskDefinition,
   type TaskOptions,
 } from './worker/define-task.ts';
+export type { Group, GroupTask } from './worker/group.ts';
 export type { KeepForInput, RetentionOptions } from './worker/retention-options.ts';
 export type { Stopped, Unwritten } from './worker/stopped.ts';
 export { type Finished, Worker, type WorkerEvent, type WorkerOptions } from './worker/worker.ts';

@@ -87,9 +87,10 @@ export function actionLeads(
 
 /** The states of ended tasks: nothing more happens by itself. `needs_manual` has not ended, because it waits for a person. */
 export const ENDED_STATES = ['succeeded', 'dead', 'cancelled'] as const satisfies readonly TaskState[];
+export type EndedState = (typeof ENDED_STATES)[number];
 
 /** Whether a task in this state has ended. */
-export function hasEnded(state: TaskState): state is (typeof ENDED_STATES)[number] {
+export function hasEnded(state: TaskState): state is EndedState {
   return (ENDED_STATES as readonly TaskState[]).includes(state);
 }
 

@@ -7,7 +7,7 @@ import { decodeJson, encodeJson } from '../json.ts';
 import { moment, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import { show } from '../show.ts';
-import type { NewTask } from '../store/store.ts';
+import type { NewTask, Receipt } from '../store/store.ts';
 import {
   HIGHEST_PRIORITY,
   type Json,
@@ -17,7 +17,15 @@ import {
   type UniqueConflict,
   type UniqueScope,
 } from '../task.ts';
-import { type AnyTask, checkNeeds, defineTask, isThenable, parseInput, trueOrFalse } from '../worker/define-task.ts';
+import {
+  type AnyTask,
+  checkNeeds,
+  type DefinitionOf,
+  defineTask,
+  isThenable,
+  parseInput,
+  trueOrFalse,
+} from '../worker/define-task.ts';
 import { ownText } from '../worker/own-options.ts';
 import type { Writable } from '../writable.ts';
 
@@ -156,6 +164,27 @@ export function makerOfEach<Input>(
   }
   const shared = makerWith(options);
   return () => shared;
+}
+
+/** The follow-up of a group, and the options of its other tasks. */
+export interface GroupOptions<Given, Next> {
+  /**
+   * The task that runs once when all tasks of the group have ended: its definition or type, its input and its options, without
+   * `delay` and `at`. Give it a `key` if the call may be repeated.
+   */
+  readonly followUp: readonly [task: DefinitionOf<Next> | string, input: NoInfer<Next>, options?: EnqueueOptions];
+  /** As in `enqueueAll`. */
+  readonly options?: OptionsOfEach<Given>;
+}
+
+export interface GroupReceipts {
+  /** For each input, in their order. A task that existed before (`created: false`) does not belong to the group. */
+  readonly tasks: readonly Receipt[];
+  readonly followUp: Receipt;
+}
+
+export function groupReceipts(receipts: readonly Receipt[]): GroupReceipts {
+  return { tasks: receipts.slice(0, -1), followUp: receipts.at(-1) as Receipt };
 }
 
 /** The new tasks of many inputs; a promise only if the schema returns promises. */

@@ -20,7 +20,7 @@ import { Suspects } from '../worker/suspects.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
-import type { EnqueueOptions, OptionsOfEach } from './enqueue.ts';
+import type { EnqueueOptions, GroupOptions, GroupReceipts, OptionsOfEach } from './enqueue.ts';
 import type { TaskToImport } from './import.ts';
 import { Inspector } from './inspect.ts';
 import { warnOfMisspeltTypes } from './misspelt-types.ts';
@@ -148,6 +148,21 @@ export class Holdfast extends Operations implements AsyncDisposable {
   }
 
   /**
+   * Records tasks of a type as a group, with a follow-up: `enqueueGroup(resize, images, { followUp: [report, { album: 7 }] })`. The
+   * follow-up runs once, when each task of the group has succeeded, died or been cancelled; its handler reads `task.group()`. All are
+   * recorded in one transaction. At most 10,000 inputs at a time; a group without tasks has ended at once.
+   * @throws what `enqueueAll` throws; then nothing is written.
+   */
+  async enqueueGroup<Given, Next>(
+    task: DefinitionOf<Given> | string,
+    inputs: readonly NoInfer<Given>[],
+    group: GroupOptions<NoInfer<Given>, Next>,
+  ): Promise<GroupReceipts> {
+    this.refuseClosed();
+    return this.#recorder.enqueueGroup(task, inputs, group);
+  }
+
+  /**
    * Imports tasks of another queue with their states and counts. Their history begins with `imported`, the actor and the note. At
    * most 10,000 at a time; a thousand are recorded in one transaction, so that others can write in between. Inputs are checked as
    * in `enqueue`. Give each task a `key`. Then, after a failure, you can import them again: tasks that are already there are left
@@ -167,11 +182,9 @@ export class Holdfast extends Operations implements AsyncDisposable {
    * commit.
    * @throws InvalidInputError for any other handle, saying what to do; StoreError if the store has no transactions of callers.
    */
-  within(handle: SqliteHandle): Within<Receipt, readonly Receipt[]>;
-  within(handle: PostgresHandle): Within<Promise<Receipt>, Promise<readonly Receipt[]>>;
-  within(
-    handle: SqliteHandle | PostgresHandle,
-  ): Within<Receipt | Promise<Receipt>, readonly Receipt[] | Promise<readonly Receipt[]>> {
+  within(handle: SqliteHandle): Within<Receipt, readonly Receipt[], GroupReceipts>;
+  within(handle: PostgresHandle): Within<Promise<Receipt>, Promise<readonly Receipt[]>, Promise<GroupReceipts>>;
+  within(handle: SqliteHandle | PostgresHandle): ReturnType<Recorder['within']> {
     this.refuseClosed();
     return this.#recorder.within(handle, () => this.refuseClosed());
   }

@@ -20,9 +20,10 @@ import { QUEUE_ORDERS, type QueueOrder } from '../task.ts';
 import type { Explanation } from '../views/explain.ts';
 import type { ExplainedFailure } from '../views/explain-failure.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
+import { type Group, groupFrom } from '../worker/group.ts';
 import { Administration } from './administration.ts';
 import type { Inspector, PolicyQuestion } from './inspect.ts';
-import { type ActionOptions, Operator, type ResolveOptions } from './operate.ts';
+import { type ActionOptions, idOf, Operator, type ResolveOptions } from './operate.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
 import { Sources } from './sources.ts';
 import { type StatsOptions, type StatsReport, statsFrom } from './stats.ts';
@@ -115,6 +116,11 @@ export class Operations {
   /** What happened to a task, oldest first. A task that succeeded at its first execution has no history. */
   history(id: number): Promise<readonly HistoryEntry[]> {
     return this.#reader.history(id);
+  }
+
+  /** The tasks of the group whose follow-up has this id, and how they ended. Empty if it is no follow-up. */
+  async group(followUp: number): Promise<Group> {
+    return groupFrom(await this.store.records.groupOf(idOf(followUp)));
   }
 
   /** How many tasks are in each state, and which need a person. */

@@ -1,12 +1,16 @@
 import { InvalidInputError, StoreError } from '../errors.ts';
 import type { Mistakes } from '../mistakes.ts';
-import { list } from '../options.ts';
+import { list, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
+import { WHEN_GROUP_ENDS } from '../store/new-task.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
 import { checkTask } from '../worker/check-task.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import {
   type EnqueueOptions,
+  type GroupOptions,
+  type GroupReceipts,
+  groupReceipts,
   makerOfEach,
   newTasks,
   type OptionsOfEach,
@@ -70,6 +74,39 @@ export class Recorder {
     return this.#enqueueAll(newTasks(inputs, makerOfEach(options, makerWith)));
   }
 
+  async enqueueGroup(task: unknown, inputs: readonly unknown[], group: unknown): Promise<GroupReceipts> {
+    return groupReceipts(await this.#enqueueAll(this.#groupFrom(task, inputs, group)));
+  }
+
+  /** The tasks of a group, and then its follow-up. */
+  #groupFrom(
+    task: unknown,
+    inputs: readonly unknown[],
+    group: unknown,
+  ): readonly NewTask[] | Promise<readonly NewTask[]> {
+    refuseTooMany(inputs, 'inputs', 'enqueueGroup');
+    refuseUnknown(group, ['followUp', 'options'], 'enqueueGroup');
+    const { followUp, options = {} } = group as GroupOptions<unknown, unknown>;
+    const [next, input, own = {}] = list(followUp, 'followUp', (item) => item) as GroupOptions<
+      unknown,
+      unknown
+    >['followUp'];
+    for (const option of ['delay', 'at']) {
+      if (Object(own)[option] === undefined) continue;
+      throw new InvalidInputError(
+        `The follow-up of a group is due when its tasks have ended, so it takes no \`${option}\`.`,
+      );
+    }
+    const made = newTasks(inputs, makerOfEach(options, this.#makerFor(task, 'enqueueGroup')));
+    const last = this.#makerFor(next, 'enqueueGroup')(own)(input);
+    const whole = (tasks: readonly NewTask[], one: NewTask): readonly NewTask[] => [
+      ...tasks,
+      { ...one, delay: 0, dueAt: WHEN_GROUP_ENDS, groupOf: tasks.length },
+    ];
+    if (!(made instanceof Promise) && !(last instanceof Promise)) return whole(made, last);
+    return Promise.all([made, last]).then(([tasks, one]) => whole(tasks, one));
+  }
+
   #enqueueAll(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
     return this.#record(made, async (tasks) => {
       if (!tasks.some(({ key }) => key !== undefined)) return this.#store.tasks.enqueue(tasks);
@@ -101,7 +138,11 @@ export class Recorder {
   within(
     handle: SqliteHandle | PostgresHandle,
     refuse: () => void,
-  ): Within<Receipt | Promise<Receipt>, readonly Receipt[] | Promise<readonly Receipt[]>> {
+  ): Within<
+    Receipt | Promise<Receipt>,
+    readonly Receipt[] | Promise<readonly Receipt[]>,
+    GroupReceipts | Promise<GroupReceipts>
+  > {
     if (!this.#store.within) {
       throw new StoreError(
         'store_unsupported',
@@ -124,6 +165,11 @@ export class Recorder {
         refuse();
         refuseTooMany(inputs, 'inputs', 'enqueueAll');
         return record(task, newTasks(inputs, makerOfEach(options, this.#makerFor(task, 'enqueueAll'))));
+      },
+      enqueueGroup: (task, inputs, group) => {
+        refuse();
+        const receipts = record(task, this.#groupFrom(task, inputs, group));
+        return receipts instanceof Promise ? receipts.then(groupReceipts) : groupReceipts(receipts);
       },
     };
   }

@@ -1,7 +1,7 @@
 import { InvalidInputError } from '../errors.ts';
 import type { Enqueuer, NewTask, Receipt } from '../store/store.ts';
 import type { DefinitionOf } from '../worker/define-task.ts';
-import type { EnqueueOptions, OptionsOfEach } from './enqueue.ts';
+import type { EnqueueOptions, GroupOptions, OptionsOfEach } from './enqueue.ts';
 
 /** A Database of better-sqlite3: the part of its type that is needed here. */
 export interface SqliteHandle {
@@ -23,7 +23,7 @@ export type PostgresHandle =
   | { unsafe(...args: never[]): unknown };
 
 /** Enqueues on a handle of the caller. On SQLite it returns a receipt; on PostgreSQL a promise of one. */
-export interface Within<Answer, Answers> {
+export interface Within<Answer, Answers, GroupAnswer> {
   /**
    * Records a task on this handle, as `enqueue` does: inside its transaction if one is open, so that the task exists exactly if
    * that transaction commits; otherwise in a transaction of its own.
@@ -39,6 +39,12 @@ export interface Within<Answer, Answers> {
     options?: OptionsOfEach<Given>,
   ): Answers;
   enqueueAll<Given>(task: string, inputs: readonly Given[], options?: OptionsOfEach<Given>): Answers;
+  /** The same for a group of tasks and its follow-up, as `enqueueGroup` does. */
+  enqueueGroup<Given, Next>(
+    task: DefinitionOf<Given> | string,
+    inputs: readonly NoInfer<Given>[],
+    group: GroupOptions<NoInfer<Given>, Next>,
+  ): GroupAnswer;
 }
 
 /** The receipts of tasks, at once where the store answers at once. */

@@ -21,7 +21,15 @@ export interface NewTask {
   readonly dueAt?: number;
   readonly submittedAt?: number;
   readonly deadline?: number;
+  /**
+   * It is the follow-up of a group: the tasks directly before it in the call, this many. Its `dueAt` is `WHEN_GROUP_ENDS`. It is due
+   * when each of them that this call creates has ended once.
+   */
+  readonly groupOf?: number;
 }
+
+/** The due time of a task that waits until its group has ended. No person asks for this time: it is in the year 275760. */
+export const WHEN_GROUP_ENDS = 8_639_999_999_999_999;
 
 /** A key that only one task of a type has at a time. */
 export interface Unique {

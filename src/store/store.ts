@@ -5,7 +5,7 @@ import type { Failure, FailureKind, Loss } from '../failure/outcome.ts';
 import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
-import type { ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
+import type { EndedState, ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { By, NewTask, Receipt, Unique } from './new-task.ts';
 import type { NameFilter, RedriveStore } from './redrives.ts';
@@ -525,6 +525,17 @@ export interface Records {
   sourceNames(): Promise<readonly string[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
   published(type: string): Promise<string | undefined>;
+  /** The tasks of the group whose follow-up has this id, in the order of their ids; none if it is no follow-up. */
+  groupOf(followUp: number): Promise<readonly TaskOfGroup[]>;
+}
+
+/** A task of a group. */
+export interface TaskOfGroup {
+  readonly id: number;
+  /** How it ended for the first time; absent: it has not. A retry after that does not change it. */
+  readonly ended?: EndedState;
+  /** Its result, as JSON, if it has succeeded. */
+  readonly result?: string;
 }
 
 export interface Counters {
@@ -626,6 +637,8 @@ export interface TaskRecord {
   readonly createdAt: number;
   /** When a scheduled task is due. */
   readonly dueAt?: number;
+  /** It is due when its group has ended. */
+  readonly waitsForGroup?: true;
   readonly deadline?: number;
   readonly endedAt?: number;
   /** How often a worker claimed it, over all rounds. Mostly that is one call of its handler. */

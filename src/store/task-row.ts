@@ -1,6 +1,7 @@
 import type { ChargedCount } from '../failure/decide.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Needs, TaskState, UniqueScope } from '../task.ts';
+import { WHEN_GROUP_ENDS } from './new-task.ts';
 import type { HeldBy, Takes, TaskRecord } from './store.ts';
 import { takes } from './takes.ts';
 
@@ -81,7 +82,7 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number):
     ...(row.result !== null && { result: row.result }),
     ...(row.policy !== null && { policy: row.policy }),
     ...(row.progress !== null && { progress: row.progress, progressAt: row.progress_at ?? 0 }),
-    ...(row.due_at !== null && { dueAt: row.due_at }),
+    ...(row.due_at !== null && (row.due_at === WHEN_GROUP_ENDS ? { waitsForGroup: true } : { dueAt: row.due_at })),
     ...(row.deadline !== null && { deadline: row.deadline }),
     ...(row.ended_at !== null && { endedAt: row.ended_at }),
     ...(row.reason !== null && { reason: row.reason }),

@@ -91,7 +91,7 @@ function summaryOfWaiting(known: Known, checks: readonly Check[], heldBy: readon
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const actions = [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL];
   if (known.facts.verdict) return summaryOfLastWait(known, dueIn, actions);
-  if (dueIn > 0) {
+  if (dueIn > 0 || task.waitsForGroup) {
     const then = holder
       ? `When it is due, ${goesOnWhen(heldBy, known)}.`
       : 'When it is due, a worker takes it in its turn.';
@@ -126,6 +126,7 @@ function summaryOfLastWait(known: Known, dueIn: Milliseconds, actions: readonly 
 
 /** A retry, a deferral, a recovery, or its first due time. */
 function whatItWaitsFor({ task, history }: Known, dueIn: Milliseconds): string {
+  if (task.waitsForGroup) return 'waits until all tasks of its group have ended.';
   const last = lastDecision(history);
   const due = `due in ${formatDuration(dueIn)}`;
   if (!last && task.attempts === 0) return `was recorded for later: it is ${due}.`;
@@ -319,7 +320,8 @@ function textOf(known: Known, made: Omit<Explanation, 'text'>): string {
   const retried = newRoundOf(history);
   const redriven = redriveWords(known);
   const isInHeadline = headline.includes(because?.text ?? '\0');
-  const holds = task.dueAt && task.dueAt.getTime() > now ? 'this would hold it' : 'this holds it';
+  const holds =
+    task.waitsForGroup || (task.dueAt && task.dueAt.getTime() > now) ? 'this would hold it' : 'this holds it';
   const rows: (readonly [label: string, words: string])[] = [
     ...(retried
       ? [['why', `${retried.actor} ${beganRound(retried)} ${doneBy(retried, retried.at, now, '')}`] as const]

@@ -38,6 +38,7 @@ export function taskJson(task: Task): object {
     submitted_at: rfc3339(task.submittedAt),
     created_at: rfc3339(task.createdAt),
     due_at: rfc3339(task.dueAt),
+    waits_for_group: task.waitsForGroup ?? false,
     deadline: rfc3339(task.deadline),
     ended_at: rfc3339(task.endedAt),
     executions: task.executions,

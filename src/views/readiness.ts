@@ -44,7 +44,9 @@ export function checksOf(known: Known): readonly Check[] {
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const paused = queue?.paused;
   return [
-    { name: 'due', ok: dueIn <= 0, text: dueIn > 0 ? `in ${formatDuration(dueIn)}` : 'yes' },
+    task.waitsForGroup
+      ? { name: 'due', ok: false, text: 'when all tasks of its group have ended' }
+      : { name: 'due', ok: dueIn <= 0, text: dueIn > 0 ? `in ${formatDuration(dueIn)}` : 'yes' },
     sourceCheck(known),
     paused
       ? {

@@ -23,6 +23,7 @@ import type { LastFailure } from '../store/store.ts';
 import { HIGHEST_PRIORITY, type Json, type Needs } from '../task.ts';
 import { type Batching, type BatchOptions, parseBatch, runAlone } from './batches.ts';
 import { type ChildSettings, parseRunIn, type RunInOptions } from './child/options.ts';
+import type { Group } from './group.ts';
 
 /** What a handler knows about its execution. */
 export interface RunningTask {
@@ -67,6 +68,11 @@ export interface RunningTask {
    * @throws PayloadError if the value is not JSON or too large: then the value before stays.
    */
   progress(value: unknown): void;
+  /**
+   * Of the follow-up of a group: the tasks of its group, how they ended, and their results. Empty for any other task.
+   * @throws StoreError if it could not be read.
+   */
+  group(): Promise<Group>;
   /** Reports that the work continues. The time limit starts anew. */
   heartbeat(): void;
   /**

@@ -8,13 +8,14 @@ import type { Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { isSignal } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
-import type { Claimed, TaskStore } from '../store/store.ts';
+import type { Claimed, Records, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
 import type { Batches } from './batches.ts';
 import { Checkpoint } from './checkpoint.ts';
 import type { ChildSettings } from './child/options.ts';
 import { runInChild } from './child/run.ts';
 import { type AnyTask, isThenable, parseInput, type RunningTask } from './define-task.ts';
+import { type Group, groupFrom } from './group.ts';
 import { currentPayload, isOtherVersion } from './input-version.ts';
 import { intactPayload } from './intact.ts';
 import { Progress, type ProgressHost } from './progress.ts';
@@ -39,6 +40,7 @@ export interface Host {
   /** How long a handler may run after its signal aborted. After that, the outcome is decided without it. */
   readonly grace: Milliseconds;
   readonly save: TaskStore['save'];
+  readonly groupOf: Records['groupOf'];
   readonly onProgress: ProgressHost['onProgress'];
   /**
    * Called with an error of a promise, timer or listener that a handler left behind; perhaps long after the end of the handler.
@@ -194,6 +196,10 @@ export class Execution implements Limited {
   get limit(): RateLimit | undefined {
     const resetsIn = this.#limit ? this.#limit.until - this.#host.clock.monotonic() : 0;
     return this.#limit && resetsIn > 0 ? { remaining: this.#limit.remaining, resetsIn } : undefined;
+  }
+
+  async group(): Promise<Group> {
+    return groupFrom(await this.#host.groupOf(this.claimed.lease.task));
   }
 
   get checkpoint(): Json | undefined {

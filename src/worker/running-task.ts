@@ -3,6 +3,7 @@ import type { Claimed } from '../store/store.ts';
 import type { Json } from '../task.ts';
 import type { Writable } from '../writable.ts';
 import type { RunningTask } from './define-task.ts';
+import type { Group } from './group.ts';
 
 /** What a handler may call on its execution. */
 interface Behind {
@@ -10,6 +11,7 @@ interface Behind {
   readonly checkpoint: Json | undefined;
   saveCheckpoint(value: unknown): Promise<void>;
   reportProgress(value: unknown): void;
+  group(): Promise<Group>;
   heartbeat(): void;
   rateLimit: RunningTask['rateLimit'];
 }
@@ -42,6 +44,7 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
     },
     saveCheckpoint: (value) => behind.saveCheckpoint(value),
     progress: (value) => behind.reportProgress(value),
+    group: () => behind.group(),
     heartbeat: () => behind.heartbeat(),
     rateLimit: (limit) => behind.rateLimit(limit),
   };

@@ -225,6 +225,7 @@ export class Worker implements AsyncDisposable {
         grace: this.#settings.grace,
         batches: new Batches(world.clock, () => this.#claimer.freeSlots > 0),
         save: (lease, saved) => this.#asking.ask((tasks) => tasks.save(lease, saved)),
+        groupOf: (task) => store.records.groupOf(task),
         onStray: (owner, thrown) => void this.#inBackground(strays.record(owner, thrown)),
       },
       definitionOf,

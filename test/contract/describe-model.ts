@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { tokensAfter } from '../../src/budget.ts';
 import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
+import { WHEN_GROUP_ENDS } from '../../src/store/new-task.ts';
 import type {
   Claimed,
   ClaimRequest,
@@ -174,24 +175,29 @@ function taskFrom({ dueIn, submittedAgo, deadlineIn, ...plan }: TaskPlan, now: n
   return newTask(Object.fromEntries(present) as Partial<NewTask>);
 }
 
-const enqueue = fc.array(plans, { minLength: 1, maxLength: 5 }).map(
-  (batch) =>
-    new Act(`enqueue(${batch.map(short).join(', ')})`, async (model, { store }) => {
-      const now = store.upkeep.now();
-      const tasks = batch.map((plan) => taskFrom(plan, now));
-      const receipts = await store.tasks.enqueue(tasks).catch((error: unknown) => {
-        expect(error).toMatchObject({ code: 'unique_conflict', task: expect.any(Number) });
-        return undefined;
-      });
-      const expected = model.enqueue(tasks, receipts?.map(({ id }) => id) ?? [], now);
-      expect(receipts).toEqual(
-        expected?.map((receipt) => {
-          const isDueTask = !receipt.created && isDue(model.task(receipt.id) as ModelTask, now);
-          return isDueTask ? { ...receipt, state: expect.stringMatching(/^(scheduled|ready)$/) } : receipt;
-        }),
-      );
-    }),
-);
+/** `isGroup`: the last task is the follow-up of the others. */
+const enqueue = fc
+  .tuple(fc.array(plans, { minLength: 1, maxLength: 5 }), fc.constantFrom(false, false, false, true))
+  .map(
+    ([batch, isGroup]) =>
+      new Act(`enqueue(${isGroup ? 'group: ' : ''}${batch.map(short).join(', ')})`, async (model, { store }) => {
+        const now = store.upkeep.now();
+        const tasks = batch.map((plan) => taskFrom(plan, now));
+        if (isGroup)
+          tasks.push({ ...(tasks.pop() as NewTask), delay: 0, dueAt: WHEN_GROUP_ENDS, groupOf: tasks.length });
+        const receipts = await store.tasks.enqueue(tasks).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'unique_conflict', task: expect.any(Number) });
+          return undefined;
+        });
+        const expected = model.enqueue(tasks, receipts?.map(({ id }) => id) ?? [], now);
+        expect(receipts).toEqual(
+          expected?.map((receipt) => {
+            const isDueTask = !receipt.created && isDue(model.task(receipt.id) as ModelTask, now);
+            return isDueTask ? { ...receipt, state: expect.stringMatching(/^(scheduled|ready)$/) } : receipt;
+          }),
+        );
+      }),
+  );
 
 const STANDS = ['waiting', 'waiting', 'held', 'needs_manual', 'dead', 'succeeded', 'cancelled'] as const;
 
@@ -831,7 +837,7 @@ function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: n
   const of = `task #${task.id}`;
   if (due) expect(['scheduled', 'ready'], of).toContain(record.state);
   else expect(record.state, of).toBe(task.state);
-  if (task.state === 'scheduled' && !due) expect(record.dueAt, of).toBe(task.dueAt);
+  if (task.state === 'scheduled' && !due) expect(record.dueAt ?? WHEN_GROUP_ENDS, of).toBe(task.dueAt);
   if (task.state === 'succeeded') expect(record.result, of).toBe(task.result);
   if (task.state === 'dead' || task.state === 'needs_manual') expect(record.reason, of).toBe(task.reason);
   expect(record.progress, of).toBe(task.progress);
@@ -888,7 +894,8 @@ async function compareCounts(model: Model, store: Store, now: number): Promise<v
   const failedBefore = (task: ModelTask) => task.charged.size > 0 || task.deferrals > 0;
   expect(counts.retrying).toBeGreaterThanOrEqual(later.filter(failedBefore).length);
   expect(counts.retrying).toBeLessThanOrEqual(scheduled.filter((task) => task.executions > task.roundBase).length);
-  const next = later.length > 0 ? Math.min(...later.map(({ dueAt }) => dueAt)) : undefined;
+  const times = later.map(({ dueAt }) => dueAt).filter((time) => time < WHEN_GROUP_ENDS);
+  const next = times.length > 0 ? Math.min(...times) : undefined;
   const overdue = scheduled.filter((task) => isDue(task, now)).map(({ dueAt }) => dueAt);
   expect([next, ...overdue]).toContain(counts.nextDueAt);
 

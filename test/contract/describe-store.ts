@@ -4,6 +4,7 @@ import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfCounting } from './promises/counting.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
+import { promisesOfGroups } from './promises/groups.ts';
 import { promisesOfImporting } from './promises/importing.ts';
 import { promisesOfLateSuccesses } from './promises/late-successes.ts';
 import { promisesOfLeases } from './promises/leases.ts';
@@ -29,6 +30,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('enqueueing', () => promisesOfEnqueueing(factory));
     describe('importing from another queue', () => promisesOfImporting(factory));
     describe('unique keys', () => promisesOfUniqueKeys(factory));
+    describe('groups', () => promisesOfGroups(factory));
     describe('claiming', () => promisesOfClaiming(factory));
     describe('fairness', () => promisesOfFairness(factory));
     describe('claims', () => promisesOfMeetingClaims(factory));

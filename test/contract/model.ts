@@ -2,6 +2,7 @@ import type { Milliseconds } from '../../src/duration.ts';
 import type { Decision, Facts } from '../../src/failure/decide.ts';
 import type { FailureKind } from '../../src/failure/outcome.ts';
 import { PROBE_HOLDS_FOR } from '../../src/starts.ts';
+import { WHEN_GROUP_ENDS } from '../../src/store/new-task.ts';
 import type {
   Claimed,
   ClaimRequest,
@@ -59,10 +60,32 @@ export class Model {
       }
       receipts.push(receipt);
     }
+    for (const [at, { groupOf }] of tasks.entries())
+      if (groupOf !== undefined) this.#beginGroup(receipts.slice(at - groupOf, at + 1));
+    this.endGroups(now);
     this.#seeReady();
     return receipts.map((receipt) =>
       receipt.created ? receipt : { ...receipt, state: (this.task(receipt.id) as ModelTask).state },
     );
+  }
+
+  #beginGroup(receipts: readonly Receipt[]): void {
+    const [followUp, ...tasks] = receipts.toReversed();
+    if (!followUp?.created) return;
+    const ids = tasks.filter(({ created }) => created).map(({ id }) => id);
+    (this.task(followUp.id) as ModelTask).waitsFor = new Set(ids);
+  }
+
+  /** Called after everything that may end tasks. */
+  endGroups(now: number): void {
+    for (const followUp of this.tasks) {
+      for (const id of followUp.waitsFor ?? []) {
+        if (hasEnded((this.task(id) as ModelTask).state)) followUp.waitsFor?.delete(id);
+      }
+      if (followUp.waitsFor?.size !== 0) continue;
+      delete followUp.waitsFor;
+      if (followUp.dueAt === WHEN_GROUP_ENDS) followUp.dueAt = now;
+    }
   }
 
   #enqueueOne(given: NewTask, id: number, now: number): Receipt | undefined {
@@ -424,6 +447,7 @@ export class Model {
     task.written.set(lease.token, JSON.stringify(decision));
     const { state } = task;
     if (source !== 'any') this.#settleSource(sourceName, source.change, decision, now);
+    this.endGroups(now);
     this.#seeReady();
     return { answers: ['settled'], state };
   }
@@ -476,6 +500,7 @@ export class Model {
     delete task.lease;
     delete task.lost;
     task.written.set(token, JSON.stringify(decision));
+    this.endGroups(now);
     return { answers: ['settled'], state: 'succeeded' };
   }
 
@@ -612,6 +637,7 @@ export class Model {
     delete task.settledBy;
     if (hasEnded(to)) task.endedAt = now;
     else delete task.endedAt;
+    this.endGroups(now);
     this.#seeReady();
   }
 
@@ -658,6 +684,8 @@ export interface ModelTask extends ReturnType<typeof newRound>, ReturnType<typeo
   state: TaskState;
   dueAt: number;
   endedAt?: number;
+  /** Of the follow-up of a group: its tasks that have not ended yet. */
+  waitsFor?: Set<number>;
   /** Until when it has its unique key whatever its state is. */
   hasKeyUntil?: number;
   reason?: string;

@@ -153,6 +153,7 @@ function whenOf(task: Task, now: number): string {
     const since = `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
     return task.progress === undefined ? since : `${since}: ${progressWords(task.progress)}`;
   }
+  if (task.waitsForGroup) return 'after its group';
   if (task.dueAt) return until(task.dueAt.getTime(), now);
   if (task.state !== 'ready') return '';
   const held = heldWords(task);

@@ -86,6 +86,7 @@ function title({ terminal }: Cli, task: Task, answer: Answered['answer'], now: n
 
 function titleMore(task: Task, { maxAttempts }: Answered['answer'], now: number): string {
   const attempt = `attempt ${task.attempts + 1} of ${maxAttempts}`;
+  if (task.waitsForGroup) return ', waits for its group';
   if (task.dueAt) {
     const at = task.dueAt.getTime();
     return at <= now ? `, ${attempt} is due` : `, ${attempt} ${until(at, now)} (${clockTime(at, now)})`;

@@ -25,6 +25,8 @@ export interface Enqueued {
   readonly keyed: boolean;
   /** The queues, types, categories and needs, as `kindOf` names them. */
   readonly kinds: readonly string[];
+  /** The follow-ups of groups: the place of each, and how many tasks before it are its group. Absent if there are none. */
+  readonly followUps?: readonly (readonly [at: number, groupOf: number])[];
 }
 
 /** Names the queue, type, category and needs of a task. */
@@ -64,7 +66,14 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
     };
   });
   const kinds = [...new Set(groups.map((group) => JSON.stringify(group.slice(0, 4))))];
-  return { groups: JSON.stringify(groups), tasks: JSON.stringify(list), keyed, kinds };
+  const followUps = tasks.flatMap(({ groupOf }, at) => (groupOf === undefined ? [] : [[at, groupOf] as const]));
+  return {
+    groups: JSON.stringify(groups),
+    tasks: JSON.stringify(list),
+    keyed,
+    kinds,
+    ...(followUps.length > 0 && { followUps }),
+  };
 }
 
 /** A settlement in the form of `settle_items`. */

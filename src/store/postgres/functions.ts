@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { budgetFunctions } from './budget.ts';
 import { transitionFunctions } from './transitions.ts';
 import { quoted } from './writer.ts';
@@ -16,6 +17,7 @@ const FILES = [
   'handed',
   'due',
   'days',
+  'groups',
   'enqueue',
   'counters',
   'settle',
@@ -34,6 +36,7 @@ const FILES = [
 const CALLED = [
   'change_source',
   'claim',
+  'end_groups',
   'enqueue_tasks',
   'enqueue_within',
   'forbid_second_run',
@@ -139,7 +142,8 @@ function build(tables: string): Functions {
   const channel = channelOf(tables);
   const own = [transitionFunctions(), budgetFunctions(), ...files, pickFunctions()]
     .join('\n')
-    .replaceAll('{channel}', channel);
+    .replaceAll('{channel}', channel)
+    .replaceAll('{when_group_ends}', String(WHEN_GROUP_ENDS));
   const forPeople = sqlFile('functions/public');
   const schema = nameFor(tables, own + forPeople + SETTINGS);
   const path = `${schema}, ${tables}`;

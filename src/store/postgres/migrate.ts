@@ -37,6 +37,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/019-counters'), leastWriter: 1 },
   { sql: () => sqlFile('tables/020-low-keys'), leastWriter: 1 },
   { sql: () => sqlFile('tables/021-earlier-days'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/022-groups'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

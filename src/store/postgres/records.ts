@@ -1,8 +1,9 @@
 import { FULL, REFILL_EVERY } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
-import { isOver, TASK_STATES, type TaskState } from '../../task.ts';
+import { type EndedState, isOver, TASK_STATES, type TaskState } from '../../task.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
+import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counters,
@@ -16,6 +17,7 @@ import type {
   SourceRecord,
   Takes,
   TaskKey,
+  TaskOfGroup,
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
@@ -122,7 +124,7 @@ export class PostgresRecords implements Records {
     for (const { state, n } of rows) byState[state] += n;
     const [more] = await this.#database.rows<{ retrying: number; overdue: number; next: number | null }>(
       this.#in(`SELECT count(*) FILTER (WHERE reason IS NOT NULL) AS retrying, count(*) FILTER (WHERE run_at <= $1) AS overdue,
-        min(run_at) AS next FROM $.live WHERE state = 'scheduled'`),
+        min(nullif(run_at, ${WHEN_GROUP_ENDS})) AS next FROM $.live WHERE state = 'scheduled'`),
       [(at as { now: number }).now],
     );
     const { retrying, overdue, next } = more as { retrying: number; overdue: number; next: number | null };
@@ -200,6 +202,17 @@ export class PostgresRecords implements Records {
       [type],
     );
     return row?.published;
+  }
+
+  async groupOf(followUp: number): Promise<readonly TaskOfGroup[]> {
+    const rows = await this.#database.rows<
+      TaskOfGroup & { readonly ended: EndedState | null; readonly result: string | null }
+    >(
+      this.#in(`SELECT g.task AS id, g.ended, s.result FROM $.group_tasks g LEFT JOIN $.succeeded s ON s.id = g.task
+        WHERE g.follow_up = $1 ORDER BY g.task`),
+      [followUp],
+    );
+    return rows.map(({ id, ended, result }) => ({ id, ...(ended && { ended }), ...(result !== null && { result }) }));
   }
 
   async #records(text: string, values: readonly unknown[]): Promise<readonly TaskRecord[]> {

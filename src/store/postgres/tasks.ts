@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
-import { InvalidInputError, StoreError, UniqueConflictError } from '../../errors.ts';
+import { HoldfastError, InvalidInputError, StoreError, UniqueConflictError } from '../../errors.ts';
 import type { Loss } from '../../failure/outcome.ts';
 import { PRUNE_EVERY } from '../../retention.ts';
-import { isWaiting, type TaskState } from '../../task.ts';
+import { hasEnded, isWaiting, type TaskState } from '../../task.ts';
 import { STRAY_VERB } from '../history-row.ts';
 import { RENEWALS_PER_LEASE } from '../leases.ts';
 import { ownIdentity } from '../liveness.ts';
@@ -105,6 +105,8 @@ interface SettleAnswer {
   /** Whether tasks of a source may start now, and whether a source was held. */
   readonly opens?: boolean;
   readonly shuts?: boolean;
+  /** Whether tasks of groups ended. */
+  readonly endsGroups?: boolean;
 }
 
 interface RenewAnswer {
@@ -459,22 +461,35 @@ export class PostgresTasks implements TaskStore {
     ]);
     if (moved.some((one) => one.moved && isWaiting(one.to))) this.#parts.notify('work');
     if (moved.some((one) => !one.moved && one.why === 'requested')) this.#parts.notify('recall');
+    const ended = moved.flatMap((one) => (one.moved && hasEnded(one.to) ? [one.id] : []));
+    if (ended.length > 0) await this.#endGroups(ended);
     return moved;
+  }
+
+  /** Makes the follow-ups due whose groups these tasks ended. If that fails, the next recovery or chore does it. */
+  async #endGroups(tasks: readonly number[]): Promise<void> {
+    try {
+      if (await this.#parts.database.call<boolean>('end_groups', [list(tasks)])) this.#parts.notify('work');
+    } catch (error) {
+      if (!(error instanceof HoldfastError)) throw error;
+    }
   }
 
   async #enqueue(tasks: readonly NewTask[], patience: Milliseconds): Promise<readonly Receipt[]> {
     refuseTooLarge(tasks);
-    const { groups, tasks: rows, keyed, kinds } = enqueued(tasks);
+    const { groups, tasks: rows, keyed, kinds, followUps } = enqueued(tasks);
     const areKnown = kinds.every((kind) => this.#knownKinds.has(kind));
     const least = areKnown ? patience : Math.min(patience, NEW_KIND_PATIENCE_MS);
     try {
       const { receipts, woke } = await this.#parts.database.call<EnqueueAnswer>(
         'enqueue_tasks',
-        [randomUUID(), groups, rows, keyed, true, least],
+        [randomUUID(), groups, rows, keyed, true, least, followUps ? JSON.stringify(followUps) : null],
         { failsBlocked: true },
       );
       if (!areKnown) this.#noteKnown(kinds);
       this.#parts.notify('work', woke);
+      const replaced = receipts.flatMap(([, , id]) => id ?? []);
+      if (replaced.length > 0) await this.#endGroups(replaced);
       return receipts.map(receipt);
     } catch (error) {
       throw uniqueConflict(error) ?? error;
@@ -514,7 +529,7 @@ export class PostgresTasks implements TaskStore {
 
   async #answersOf(
     round: Round,
-    { now, answers: given, opens, shuts }: SettleAnswer,
+    { now, answers: given, opens, shuts, endsGroups }: SettleAnswer,
     count: number,
   ): Promise<readonly Settled[]> {
     this.#parts.time.learn(now);
@@ -524,6 +539,7 @@ export class PostgresTasks implements TaskStore {
     const isWaitingAgain = given?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
     if (opens || isWaitingAgain) this.#parts.notify('work');
     if (shuts) this.#parts.notify('recall');
+    if (endsGroups) await this.#endGroups([...round.keys()]);
     for (const [id, answer, more, state] of given ?? []) {
       const { i, settlement } = round.get(id) as Numbered;
       if (answer === 'settled') answers[i] = { answer, state: more as TaskState };

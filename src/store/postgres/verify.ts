@@ -1,4 +1,5 @@
 import { PROBE_HOLDS_FOR } from '../../starts.ts';
+import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type Database, LONG_ANSWER_WITHIN_MS } from './database.ts';
 
 /** Each query finds rows that break an invariant; the sentence says which. $ stands for the schema. */
@@ -43,6 +44,15 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'was removed and is still in a redrive': `
     SELECT task AS id FROM $.redrive_tasks r WHERE NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = r.task)
       AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = r.task) AND NOT EXISTS (SELECT 1 FROM $.succeeded t WHERE t.id = r.task)`,
+  'waits for a group that has ended': `
+    SELECT id FROM $.live l WHERE state = 'scheduled' AND run_at = ${WHEN_GROUP_ENDS}
+      AND NOT EXISTS (SELECT 1 FROM $.group_tasks g WHERE g.follow_up = l.id AND g.ended IS NULL)`,
+  'has ended, and its group waits for it': `
+    SELECT g.task AS id FROM $.group_tasks g WHERE g.ended IS NULL AND NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = g.task AND t.in_group)
+      AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = g.task AND t.state = 'needs_manual')`,
+  'was removed and left its group behind': `
+    SELECT follow_up AS id FROM $.group_tasks g WHERE NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = g.follow_up)
+      AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = g.follow_up) AND NOT EXISTS (SELECT 1 FROM $.succeeded t WHERE t.id = g.follow_up)`,
   'was removed and left its checkpoint behind': `
     SELECT task AS id FROM $.checkpoints c WHERE NOT EXISTS (SELECT 1 FROM $.live t WHERE t.id = c.task)
       AND NOT EXISTS (SELECT 1 FROM $.ended t WHERE t.id = c.task) AND NOT EXISTS (SELECT 1 FROM $.succeeded t WHERE t.id = c.task)`,

@@ -77,9 +77,9 @@ export class Within {
       enqueue: async (tasks) => {
         this.#database.refuseClosed();
         if (tasks.length === 0) return [];
-        const { groups, tasks: rows, keyed } = enqueued(tasks);
+        const { groups, tasks: rows, keyed, followUps } = enqueued(tasks);
         await this.#makeKnown(groups);
-        return this.#record(run, { groups: JSON.parse(groups), tasks: JSON.parse(rows), keyed });
+        return this.#record(run, { groups: JSON.parse(groups), tasks: JSON.parse(rows), keyed, followUps });
       },
     };
   }

@@ -100,6 +100,16 @@ export class Catalogue {
     return this.#clock.restrictions;
   }
 
+  /** Whether any task of a group is open. */
+  get groups(): boolean {
+    return this.#clock.groups;
+  }
+
+  beginGroup(): void {
+    this.#sql.run('UPDATE hf_clock SET groups = 1 WHERE id = 1 AND groups = 0');
+    this.#clock.groups = true;
+  }
+
   /** Reads whether any source or queue is restricted, outside of a transaction. */
   lookForRestrictions(): void {
     this.#clock.restrictions = this.#sql.column<number>('SELECT restrictions FROM hf_clock WHERE id = 1')[0] === 1;

@@ -8,6 +8,7 @@ import type { Catalogue, Queue } from './catalogue.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, factsOf, UNTOUCHED } from './facts.ts';
+import type { Groups } from './groups.ts';
 import { type Lanes, TRACK } from './lanes.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
@@ -83,6 +84,7 @@ export interface ClaimingParts {
   readonly facts: FactsTable;
   readonly lostLeases: LostLeases;
   readonly uniques: Uniques;
+  readonly groups: Groups;
   readonly leaseCache: LeaseCache;
   readonly restricted: Restricted;
   readonly queueLimits: QueueLimits;

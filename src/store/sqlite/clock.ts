@@ -31,6 +31,7 @@ interface Noted {
   /** Rises with each reset by an operator. */
   readonly resets: number;
   readonly restrictions: number;
+  readonly groups: number;
   readonly newly_restricted: number;
 }
 
@@ -46,6 +47,7 @@ const NOTHING: Noted = {
   leap_since: null,
   resets: 0,
   restrictions: 0,
+  groups: 0,
   newly_restricted: 0,
 };
 
@@ -70,6 +72,8 @@ export class StoreClock {
   catalogue = 0;
   /** Whether any source or queue may be restricted; false only if none is. */
   restrictions = true;
+  /** Whether any task of a group is open. */
+  groups = true;
   /** Rises with each source or queue that is restricted from then on, or has a state. */
   newlyRestricted = 0;
 
@@ -95,6 +99,7 @@ export class StoreClock {
     this.#noted = sql.get<Noted>('SELECT * FROM hf_clock WHERE id = 1') as Noted;
     this.catalogue = this.#noted.catalogue;
     this.restrictions = this.#noted.restrictions === 1;
+    this.groups = this.#noted.groups === 1;
     this.newlyRestricted = this.#noted.newly_restricted;
     if (before !== NOTHING && before.resets !== this.#noted.resets) this.#forget();
   }

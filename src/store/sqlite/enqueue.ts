@@ -4,6 +4,7 @@ import type { NewTask, Receipt } from '../store.ts';
 import { holding, recordAction, SUPERSEDED, superseding } from './actions.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Sql } from './driver.ts';
+import type { Groups } from './groups.ts';
 import { type Found, mustBeLegal, NO_PAST, type Places } from './places.ts';
 import { type Uniques, uniqueNameOf } from './uniques.ts';
 
@@ -21,8 +22,10 @@ export class Enqueuing {
   readonly #catalogue: Catalogue;
   readonly #places: Places;
   readonly #uniques: Uniques;
+  readonly #groups: Groups;
 
-  constructor(sql: Sql, catalogue: Catalogue, places: Places, uniques: Uniques) {
+  constructor(sql: Sql, catalogue: Catalogue, places: Places, uniques: Uniques, groups: Groups) {
+    this.#groups = groups;
     this.#sql = sql;
     this.#catalogue = catalogue;
     this.#places = places;
@@ -62,6 +65,7 @@ export class Enqueuing {
       return replaced ? { id, created: true, replaced: replaced.row.id } : { id, created: true };
     });
     this.#add(added, now);
+    this.#groups.record(tasks, receipts, now);
     return receipts;
   }
 
@@ -87,6 +91,7 @@ export class Enqueuing {
       { occupant, now, executions: facts.executions, reason: SUPERSEDED },
     );
     recordAction(this.#sql, superseding(occupant, id, state), now);
+    this.#groups.ended([occupant]);
     return found;
   }
 

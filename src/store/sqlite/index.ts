@@ -13,6 +13,7 @@ import { connect, refuseOldSqlite, Sql } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
 import { isDamage, readOnly, storeError } from './failures.ts';
+import { Groups } from './groups.ts';
 import { Lanes } from './lanes.ts';
 import { LeaseCache } from './lease-cache.ts';
 import { Moving } from './move.ts';
@@ -163,8 +164,9 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   });
   const now = () => clock.read();
   const uniques = new Uniques(sql);
-  const enqueuing = new Enqueuing(sql, catalogue, places, uniques);
-  const moving = new Moving(sql, places, facts, uniques);
+  const groups = new Groups(sql, catalogue);
+  const enqueuing = new Enqueuing(sql, catalogue, places, uniques, groups);
+  const moving = new Moving(sql, places, facts, uniques, groups);
   const leaseCache = new LeaseCache();
   const counting = new Counting(sql, writer);
   const pendingLeaves = new PendingLeaves(async (worker) =>
@@ -183,6 +185,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
     facts,
     lostLeases,
     uniques,
+    groups,
     enqueuing,
     moving,
     leaseCache,

@@ -3,6 +3,7 @@ import type { Move, Moved } from '../store.ts';
 import { type Action, recordAction } from './actions.ts';
 import type { Sql } from './driver.ts';
 import { type FactsTable, newRound } from './facts.ts';
+import type { Groups } from './groups.ts';
 import { dueAt, type Found, mustBeLegal, type Places, placeOf } from './places.ts';
 import type { Uniques } from './uniques.ts';
 
@@ -12,8 +13,10 @@ export class Moving {
   readonly #places: Places;
   readonly #facts: FactsTable;
   readonly #uniques: Uniques;
+  readonly #groups: Groups;
 
-  constructor(sql: Sql, places: Places, facts: FactsTable, uniques: Uniques) {
+  constructor(sql: Sql, places: Places, facts: FactsTable, uniques: Uniques, groups: Groups) {
+    this.#groups = groups;
     this.#sql = sql;
     this.#places = places;
     this.#facts = facts;
@@ -81,6 +84,7 @@ export class Moving {
         id: row.id,
       },
     );
+    this.#groups.ended([row.id]);
   }
 }
 

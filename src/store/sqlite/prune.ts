@@ -189,6 +189,9 @@ const BELONGINGS = [
   `DELETE FROM hf_acts WHERE task ${OF_THESE}`,
   `DELETE FROM hf_checkpoints WHERE task ${OF_THESE}`,
   `DELETE FROM hf_redrive_tasks WHERE task ${OF_THESE}`,
+  `DELETE FROM hf_group_tasks WHERE follow_up ${OF_THESE}`,
+  // It needed a person, and nobody answered.
+  `UPDATE hf_group_tasks SET ended = 'dead', ended_at = (SELECT since FROM hf_resting e WHERE e.id = task) WHERE task ${OF_THESE} AND ended IS NULL`,
   `DELETE FROM hf_facts WHERE task ${OF_THESE}`,
   `DELETE FROM hf_lost WHERE task ${OF_THESE}`,
   `DELETE FROM hf_resting WHERE id ${OF_THESE}`,

@@ -3,6 +3,7 @@ import type { Facts } from '../../failure/decide.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
+import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counters,
@@ -16,6 +17,7 @@ import type {
   SourceRecord,
   Takes,
   TaskKey,
+  TaskOfGroup,
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
@@ -27,6 +29,7 @@ import { readCounters } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
+import { groupOf } from './groups.ts';
 import type { OpenFiles } from './open-files.ts';
 
 /** Runs a read, and turns SQLite's failures into errors of the store. */
@@ -154,7 +157,9 @@ export class SqliteRecords implements Records {
         byState.succeeded -= n;
       }
       const overdue = number('SELECT count(*) AS n FROM hf_scheduled WHERE run_at <= ?', now);
-      const next = sql.get<{ run_at: number }>('SELECT run_at FROM hf_scheduled ORDER BY run_at LIMIT 1');
+      const next = sql.get<{ run_at: number }>(
+        `SELECT run_at FROM hf_scheduled WHERE run_at < ${WHEN_GROUP_ENDS} ORDER BY run_at LIMIT 1`,
+      );
       return {
         byState,
         retrying: number(
@@ -252,6 +257,10 @@ export class SqliteRecords implements Records {
 
   published(type: string): Promise<string | undefined> {
     return this.#read((sql) => sql.column<string>('SELECT published FROM hf_types WHERE type = ?', type)[0]);
+  }
+
+  groupOf(followUp: number): Promise<readonly TaskOfGroup[]> {
+    return this.#read((sql) => groupOf(sql, followUp));
   }
 
   /** What the workers with valid leases take. */

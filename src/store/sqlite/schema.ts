@@ -1,4 +1,5 @@
 import { StoreError } from '../../errors.ts';
+import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import type { Sql } from './driver.ts';
 
 /**
@@ -493,6 +494,29 @@ CREATE TABLE hf_counters (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/**
+ * `ended`: how a task of a group ended for the first time. When none is open, the follow-up is due. `hf_clock.groups` is 1 if any
+ * task is open; each transaction reads it with the clock, so that a store without groups never looks for any.
+ */
+const GROUPS = `
+CREATE TABLE hf_group_tasks (
+  task INTEGER PRIMARY KEY,
+  follow_up INTEGER NOT NULL,
+  ended TEXT,
+  ended_at INTEGER
+) STRICT;
+CREATE INDEX hf_group_tasks_follow_up ON hf_group_tasks (follow_up);
+CREATE INDEX hf_group_tasks_open ON hf_group_tasks (follow_up) WHERE ended IS NULL;
+ALTER TABLE hf_clock ADD COLUMN groups INTEGER NOT NULL DEFAULT 0;
+CREATE TRIGGER hf_group_ended AFTER UPDATE OF ended ON hf_group_tasks
+  WHEN NOT EXISTS (SELECT 1 FROM hf_group_tasks WHERE follow_up = NEW.follow_up AND ended IS NULL)
+BEGIN
+  UPDATE hf_tasks SET run_at = NEW.ended_at WHERE id = NEW.follow_up AND run_at = ${WHEN_GROUP_ENDS};
+  UPDATE hf_scheduled SET run_at = NEW.ended_at WHERE run_at = ${WHEN_GROUP_ENDS} AND id = NEW.follow_up;
+  UPDATE hf_clock SET groups = 0 WHERE NOT EXISTS (SELECT 1 FROM hf_group_tasks WHERE ended IS NULL);
+END;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -550,6 +574,7 @@ const STEPS: readonly string[] = [
   WORKER_POLICIES,
   UNIQUE_UNTIL,
   COUNTERS,
+  GROUPS,
 ];
 
 export const SCHEMA = STEPS.length;

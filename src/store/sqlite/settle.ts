@@ -11,6 +11,7 @@ import type { Claiming, ClaimingParts } from './claim.ts';
 import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
+import type { Groups } from './groups.ts';
 import type { Place } from './lanes.ts';
 import { LateSuccesses } from './late-success.ts';
 import type { LeaseCache } from './lease-cache.ts';
@@ -60,6 +61,7 @@ export class Settling {
   readonly #facts: FactsTable;
   readonly #claiming: Claiming;
   readonly #uniques: Uniques;
+  readonly #groups: Groups;
   readonly #texts: SharedTexts;
   readonly #leaseCache: LeaseCache;
   readonly #late: LateSuccesses;
@@ -82,6 +84,7 @@ export class Settling {
     this.#facts = facts;
     this.#claiming = claiming;
     this.#uniques = uniques;
+    this.#groups = parts.groups;
     this.#texts = parts.texts;
     this.#counting = counting;
   }
@@ -198,6 +201,7 @@ export class Settling {
         JSON.stringify(silent),
       );
       this.#sql.insertAll(RESTING, 7, withResults);
+      this.#groups.ended(ended);
       if (concerned.length > 0) {
         const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
         this.#restricted.addSuccesses(JSON.stringify(toCount), now);
@@ -308,6 +312,7 @@ export class Settling {
     this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ended));
     this.#sql.insertAll(EXECUTIONS, 16, executions);
     this.#sql.insertAll(RESTING, 7, resting);
+    this.#groups.ended(ended);
     this.#facts.writeAll(remembered);
     for (const action of actions) recordAction(this.#sql, action, batch.now);
     if (succeeded.length > 0) this.#restricted.addSuccesses(JSON.stringify(succeeded), batch.now);

@@ -1,5 +1,6 @@
 import { FULL } from '../../budget.ts';
 import { PROBE_HOLDS_FOR } from '../../starts.ts';
+import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import type { Sql } from './driver.ts';
 
 /** Each query finds rows that break an invariant; the sentence says which. */
@@ -64,8 +65,15 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT id FROM (
       SELECT task AS id FROM hf_facts UNION SELECT task FROM hf_executions UNION SELECT task FROM hf_acts
       UNION SELECT task FROM hf_keys UNION SELECT task FROM hf_checkpoints UNION SELECT task FROM hf_unique
-      UNION SELECT task FROM hf_lost UNION SELECT task FROM hf_redrive_tasks)
+      UNION SELECT task FROM hf_lost UNION SELECT task FROM hf_redrive_tasks
+      UNION SELECT follow_up FROM hf_group_tasks)
     WHERE id NOT IN (SELECT id FROM hf_tasks)`,
+  'waits for a group that has ended': `
+    SELECT id FROM hf_scheduled s WHERE run_at = ${WHEN_GROUP_ENDS}
+      AND NOT EXISTS (SELECT 1 FROM hf_group_tasks g WHERE g.follow_up = s.id AND g.ended IS NULL)`,
+  'has ended, and its group waits for it': `
+    SELECT task AS id FROM hf_group_tasks g WHERE g.ended IS NULL AND (task NOT IN (SELECT id FROM hf_tasks)
+      OR EXISTS (SELECT 1 FROM hf_resting e WHERE e.id = g.task AND e.state NOT IN ('held', 'needs_manual')))`,
   'has a history with a text that is missing': `
     SELECT e.task AS id FROM hf_executions e, json_each(json_array(e.failure_text, e.because_text)) j
     WHERE j.value IS NOT NULL AND j.value NOT IN (SELECT id FROM hf_texts)`,

@@ -8,6 +8,7 @@ import { type Driver, refuseOldSqlite, Sql } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
 import { isBusy, storeError } from './failures.ts';
+import { Groups } from './groups.ts';
 import { Lanes } from './lanes.ts';
 import type { OpenFiles } from './open-files.ts';
 import { Places } from './places.ts';
@@ -105,7 +106,7 @@ class Borrowed {
     const places = new Places(sql, lanes, new FactsTable(sql));
     this.#sql = sql;
     this.#lanes = lanes;
-    this.#enqueuing = new Enqueuing(sql, catalogue, places, new Uniques(sql));
+    this.#enqueuing = new Enqueuing(sql, catalogue, places, new Uniques(sql), new Groups(sql, catalogue));
     refuseOldSqlite(sql.get<{ version: string }>('SELECT sqlite_version() AS version')?.version ?? 'unknown');
   }
 

@@ -71,6 +71,7 @@ BEGIN
     DELETE FROM checkpoints WHERE task = ANY(ids);
     DELETE FROM lost WHERE task = ANY(ids);
     DELETE FROM redrive_tasks WHERE task = ANY(ids);
+    DELETE FROM group_tasks WHERE follow_up = ANY(ids);
     last_id := coalesce(last_id, (SELECT max(id) FROM unnest(ids) id));
   ELSIF last_id IS NULL AND drop_empty_day(least(succeeded_before, now_ - 3600000)) THEN
     last_id := p_after;
@@ -95,6 +96,10 @@ BEGIN
   GET DIAGNOSTICS forgotten = ROW_COUNT;
   DELETE FROM low_keys WHERE until <= now_;
   PERFORM forget_sources(now_);
+  -- A worker of a former version has ended them.
+  PERFORM end_group_tasks(ARRAY(SELECT task FROM group_tasks g WHERE ended IS NULL AND NOT EXISTS (SELECT 1 FROM live WHERE id = g.task)
+    AND NOT EXISTS (SELECT 1 FROM ended e WHERE e.id = g.task AND e.state = 'needs_manual')));
+  PERFORM end_other_groups();
   IF drop_old_history(now_) THEN forgotten := forgotten + 1; END IF;
   forgotten := forgotten + forget_redrive(now_ - p_listed_for);
   RETURN forgotten;

@@ -286,8 +286,8 @@ END $$;
 
 -- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether workers may be idle. A
 -- receipt is a list: id, created, the replaced task, the state of an existing task.
-CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer)
-  RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer,
+  p_follow_ups json DEFAULT NULL) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   done json;
@@ -296,6 +296,7 @@ BEGIN
   IF FOUND THEN RETURN done; END IF;
   done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, p_patience, now_)
     ELSE enqueue_plain(p_groups, p_tasks, p_lanes, p_patience, now_) END;
+  IF p_follow_ups IS NOT NULL THEN PERFORM record_groups(done -> 'receipts', p_follow_ups, now_); END IF;
   IF p_call IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
   IF NOT p_lanes AND current_setting('holdfast.notify', true) IS DISTINCT FROM 'off'
     AND EXISTS (SELECT 1 FROM workers WHERE NOT gone AND lease_until > now_ + lease_for)
@@ -313,7 +314,8 @@ DECLARE
 BEGIN
   IF (p_call ->> 'epoch')::uuid <> (SELECT epoch FROM meta) THEN RETURN '{"elsewhere":true}'; END IF;
   RETURN json_build_object('receipts',
-    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false, NULL) -> 'receipts');
+    enqueue_tasks(NULL, p_call -> 'groups', p_call -> 'tasks', (p_call ->> 'keyed')::boolean, false, NULL,
+      p_call -> 'followUps') -> 'receipts');
 EXCEPTION WHEN SQLSTATE 'HF001' THEN
   GET STACKED DIAGNOSTICS conflict = PG_EXCEPTION_DETAIL;
   RETURN json_build_object('conflict', conflict::json);
@@ -322,8 +324,11 @@ END $$;
 -- Ends a live task in this state: moves it out of the live tables.
 CREATE FUNCTION end_task(p_id bigint, p_state text, p_reason text, p_result text, p_now bigint) RETURNS void
   LANGUAGE plpgsql AS $$
+DECLARE
+  is_in_group boolean;
 BEGIN
   PERFORM must_be_legal(state, p_state) FROM live WHERE id = p_id;
+  SELECT in_group INTO is_in_group FROM live WHERE id = p_id;
   WITH gone AS (DELETE FROM live l WHERE l.id = p_id RETURNING l.*),
   wide AS (DELETE FROM bodies b WHERE b.id = p_id RETURNING b.*),
   done AS (
@@ -334,4 +339,5 @@ BEGIN
     FROM gone l JOIN wide b ON b.id = l.id),
   well AS (INSERT INTO succeeded SELECT * FROM done WHERE state = 'succeeded')
   INSERT INTO ended SELECT * FROM done WHERE state <> 'succeeded';
+  IF is_in_group THEN PERFORM end_group_tasks(ARRAY[p_id]); END IF;
 END $$;

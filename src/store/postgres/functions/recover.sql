@@ -162,6 +162,7 @@ BEGIN
   -- If the answer of this call was lost, the tasks that it took over are returned once more.
   ids := ARRAY(SELECT id FROM live WHERE worker = p_taker AND state = 'running' AND token = p_token ORDER BY id);
   IF EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN RETURN taken_over(ids); END IF;
+  PERFORM end_other_groups();
   INSERT INTO watches (worker, timeline, lease_until, since)
     SELECT (x ->> 'worker')::bigint, x ->> 'timeline', (x ->> 'leaseUntil')::bigint, (x ->> 'since')::double precision
     FROM json_array_elements(p_watches) x ORDER BY 1

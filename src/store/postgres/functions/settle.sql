@@ -28,7 +28,7 @@ CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_k
 $$;
 
 -- Settles successes of first executions, sorted by id. They need only a check of the lease, and leave no history. Returns the ids
--- that it did not settle.
+-- that it did not settle: also those of tasks of groups.
 CREATE FUNCTION settle_plain(p_ids bigint[], p_tokens uuid[], p_results text[], p_differing bigint[], p_now bigint) RETURNS bigint[]
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -37,7 +37,7 @@ BEGIN
   WITH gone AS (
     -- Not a join: if `live` was nearly empty when it was planned, the plan would read all of `live` from then on.
     DELETE FROM live l WHERE l.id = ANY(p_ids) AND l.token = p_tokens[width_bucket(l.id, p_ids)]
-      AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished' AND l.id <> ALL(p_differing)
+      AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished' AND l.in_group IS NULL AND l.id <> ALL(p_differing)
     RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error,
       p_results[width_bucket(l.id, p_ids)] AS result),
   wide AS (
@@ -67,6 +67,7 @@ DECLARE
   yielding bigint[] := '{}';
   yielded_to bigint[] := '{}';
   occupant bigint;
+  of_groups bigint[];
   woken bigint[];
   keys double precision[];
   seqs bigint[];
@@ -92,7 +93,7 @@ BEGIN
 
   WITH held AS MATERIALIZED (
     SELECT i.*, l.state AS standing, l.class, l.lane, l.revision, l.since, l.worker, l.lost_by,
-      l.executions, i.n <> 'succeeded' AND l.revision <> i.r OR i.id = ANY(p_differing) AS differs, i.id = ANY(yielding) AS yields
+      l.executions, l.in_group, i.n <> 'succeeded' AND l.revision <> i.r OR i.id = ANY(p_differing) AS differs, i.id = ANY(yielding) AS yields
     -- Not a join, for the same reason as in `settle_plain`. The items are sorted by id, or all tasks are locked already.
     FROM unnest(p_items) i CROSS JOIN LATERAL (
       SELECT * FROM live WHERE id = i.id AND executions = i.x AND token = i.t FOR UPDATE) l),
@@ -159,8 +160,10 @@ BEGIN
     (SELECT array_agg(json_build_array(h.id, 'settled', CASE WHEN h.yields THEN 'cancelled' WHEN h.n <> 'scheduled'
       THEN h.n WHEN h.a > 0 THEN 'scheduled' ELSE 'ready' END)) FROM fit h),
     (SELECT array_agg(h.id) FROM held h), (SELECT array_agg(h.id) FROM held h WHERE h.differs),
+    (SELECT array_agg(h.id) FROM fit h WHERE h.in_group AND (h.yields OR h.n NOT IN ('scheduled', 'needs_manual'))),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
-  INTO answers, answered, changed, woken, keys, seqs;
+  INTO answers, answered, changed, of_groups, woken, keys, seqs;
+  IF of_groups IS NOT NULL THEN PERFORM end_group_tasks(of_groups); END IF;
   PERFORM wake_lanes(woken, keys, seqs);
   IF woken IS NOT NULL THEN PERFORM set_config('holdfast.woke', 'yes', true); END IF;
 END $$;
@@ -201,6 +204,7 @@ DECLARE
   sources_ record;
   differing bigint[] := '{}';
   refunded bigint[];
+  ends_groups boolean;
 BEGIN
   IF has_states AND NOT p_changes THEN
     has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(p_ids || p_item_ids)) t
@@ -244,6 +248,11 @@ BEGIN
       (SELECT array_agg(c.place) FROM unnest(answers) a JOIN unnest(p_ids || p_item_ids, p_counted) c(id, place)
         ON c.id = (a ->> 0)::bigint WHERE a ->> 1 <> 'settled') END);
   END IF;
-  IF NOT has_states THEN RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', frees_queue); END IF;
-  RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens OR frees_queue, 'shuts', sources_.shuts);
+  -- Set by `end_group_tasks`.
+  ends_groups := nullif(current_setting('holdfast.group_task', true), '') IS NOT NULL;
+  IF NOT has_states THEN
+    RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', frees_queue, 'endsGroups', ends_groups);
+  END IF;
+  RETURN json_build_object('now', now_, 'answers', array_to_json(answers), 'opens', sources_.opens OR frees_queue,
+    'shuts', sources_.shuts, 'endsGroups', ends_groups);
 END $$;

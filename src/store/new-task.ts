@@ -38,7 +38,7 @@ export interface Unique {
   readonly while: UniqueScope;
 }
 
-export interface NewUnique extends Unique {
+interface NewUnique extends Unique {
   readonly onConflict: UniqueConflict;
   /** The task has its key for at least this long after its enqueue, also when it has ended or started. */
   readonly for?: Milliseconds;

@@ -14,13 +14,6 @@ export const SYSTEMS = [
   { title: 'Pending moves', page: 'pending-moves.md', example: 'tidy' },
   { title: 'Run retry', page: 'run-retry.md', example: 'runs' },
   { title: 'Worker engine', page: 'worker-engine.md', example: 'worker-engine' },
-  {
-    title: 'Connector policies',
-    page: 'connectors.md',
-    later:
-      'It has no example yet. Its policies load unchanged and answer as its document says: ' +
-      '[`test/config/systems.test.ts`](../test/config/systems.test.ts), ' +
-      '[documents of connectors](policies.md#documents-with-retry_policies).',
-  },
+  { title: 'Connector policies', page: 'connectors.md', example: 'ingestion' },
   { title: 'Analysis queue', page: 'analysis-queue.md', example: 'analysis' },
 ];

@@ -65,6 +65,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
   /** The settings of queues and the limits of sources that were last written to the store from the configuration. */
   #queues: Configuration['queues'];
   #limits: Configuration['limits'];
+  #schedulesSet: Promise<void> = Promise.resolve();
   #closing: Promise<Stopped> | undefined;
 
   /** Made by `openHoldfast`. */
@@ -222,7 +223,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
       },
       options,
     );
-    if (this.#workers.size === 0) void this.#applySchedules();
+    if (this.#workers.size === 0) this.#schedulesSet = this.#applySchedules();
     this.#workers.add(worker);
     this.#longestGrace = Math.max(this.#longestGrace ?? 0, worker.grace);
     return worker;
@@ -329,6 +330,11 @@ export class Holdfast extends Operations implements AsyncDisposable {
         'The changed configuration could not be written to the store; it is written with the next change',
       );
     }
+  }
+
+  /** @internal Resolves when the schedules of the configuration are set: the testing kit moves no clock before. */
+  get schedulesSet(): Promise<void> {
+    return this.#schedulesSet;
   }
 
   /** Sets the schedules of the configuration, once this process has workers. */

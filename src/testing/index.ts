@@ -88,6 +88,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
       },
     }),
   );
+  await holdfast.schedulesSet;
   const drain = () => untilQuiet(holdfast, clock, events, patience);
   const close = () => closeInItsTime(holdfast, worker, clock);
   return {

@@ -1,31 +1,57 @@
-// Compiles src to dist, and copies the files of SQL. What is there is overwritten in place, and only what no source stands behind any more is removed, so
-// that a process that runs from dist meanwhile keeps its files.
+// Compiles src to dist, and copies the files of SQL. Only a file that changed is written, in one step, and only what no source stands
+// behind any more is removed: a process that runs from dist meanwhile, or another build, never reads half a file.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const [src, dist] = [join(root, 'src'), join(root, 'dist')];
+const [src, dist, cache] = ['src', 'dist', 'node_modules/.cache'].map((name) => join(root, name));
 
-const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
-const { status, error } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], {
-  cwd: root,
-  stdio: 'inherit',
-});
-if (error) throw error;
-// A compiler that a signal ended has no status.
-if (status !== 0) process.exit(status ?? 1);
-
-for (const path of readdirSync(src, { recursive: true })) {
-  if (path.endsWith('.sql')) cpSync(join(src, path), join(dist, path));
+mkdirSync(cache, { recursive: true });
+const built = mkdtempSync(join(cache, 'dist-'));
+try {
+  process.exitCode = compile();
+  if (process.exitCode === 0) install();
+} finally {
+  rmSync(built, { recursive: true, force: true });
 }
 
-for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
-  const path = join(entry.parentPath, entry.name);
-  const source = join(src, relative(dist, path)).replace(/(?:\.d\.ts|\.js)$/, '.ts');
-  if (!existsSync(source)) rmSync(path, { recursive: true, force: true });
+/** Returns the exit code. A compiler that a signal ended has none. */
+function compile() {
+  const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
+  const args = [tsc, '-p', 'tsconfig.build.json', '--outDir', built];
+  const { status, error } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
+  if (error) throw error;
+  return status ?? 1;
 }
 
-const main = join(dist, 'cli/main.js');
-if (existsSync(main)) chmodSync(main, 0o755);
+function install() {
+  for (const path of filesIn(src)) if (path.endsWith('.sql')) cpSync(join(src, path), join(built, path));
+  chmodSync(join(built, 'cli/main.js'), 0o755);
+  mkdirSync(dist, { recursive: true });
+  const paths = filesIn(built);
+  for (const path of paths) {
+    const [from, to] = [join(built, path), join(dist, path)];
+    if (existsSync(to) && readFileSync(to).equals(readFileSync(from))) continue;
+    mkdirSync(dirname(to), { recursive: true });
+    renameSync(from, to);
+  }
+  for (const path of filesIn(dist)) if (!paths.includes(path)) rmSync(join(dist, path), { force: true });
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}

@@ -642,7 +642,7 @@ describe('across devices', () => {
   });
 
   test('never overwrites what a racing writer creates', { timeout: 60_000 }, async () => {
-    await race('file', dirname(from), dirname(to));
+    await race('file', dirname(from), dirname(to), 100);
   });
 
   // In memory, where a sync costs nothing.
@@ -1011,8 +1011,7 @@ function onceOnly(act: () => void): () => void {
  * A writer in a thread of its own tries to create each destination with its own content, while `move` goes for the same
  * name. Who won last time starts later this time, so that the two stay within microseconds of one another.
  */
-async function race(kind: 'file' | 'folder', inbox: string, archive: string): Promise<void> {
-  const rounds = 300;
+async function race(kind: 'file' | 'folder', inbox: string, archive: string, rounds = 300): Promise<void> {
   const racer = new Worker(RACER, { eval: true });
   const stood = { ours: 0, theirs: 0 };
   let lead = 0;

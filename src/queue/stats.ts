@@ -14,7 +14,7 @@ export interface StatsOptions {
   readonly since?: Date;
 }
 
-/** What was counted of executions. Counts outlive their tasks, restarts and retention for 400 days. */
+/** What was counted of executions. Counts outlive their tasks, restarts and retention. */
 export interface StatsReport {
   /** When the first of them was settled. A store that is older than its counters has none of before. */
   readonly since: Date | undefined;

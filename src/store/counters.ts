@@ -4,14 +4,18 @@ import type { Settlement } from './store.ts';
 const HOUR: Milliseconds = 3_600_000;
 const DAY: Milliseconds = 24 * HOUR;
 
-/** Counts are added up by period. A count that is older than `keptFor` is added to the next longer period; the last ones are removed. */
+/**
+ * Counts are added up by period. A count that is older than `keptFor` is added to the next longer period. None is removed, so that
+ * their sum never becomes less, which Prometheus would take for a restart.
+ */
 export const PERIODS: readonly { readonly span: Milliseconds; readonly keptFor: Milliseconds }[] = [
   { span: 60_000, keptFor: 2 * HOUR },
   { span: HOUR, keptFor: 14 * DAY },
   { span: DAY, keptFor: 400 * DAY },
+  { span: 400 * DAY, keptFor: Number.POSITIVE_INFINITY },
 ];
 
-/** How many sources of a type are counted by name in a period of an hour or a day: the busiest. */
+/** How many sources of a type are counted by name in a period of an hour or longer: the busiest. */
 export const MOST_SOURCES = 100;
 
 /** What the other sources are counted as. */

@@ -498,8 +498,8 @@ export interface Records {
   counts(): Promise<Counts>;
   /**
    * How many settlements were written since this time, by their `countedAs`. Each is counted in the transaction that writes it, and
-   * stays counted when its task is removed. Counts are kept by minute for two hours, by hour for 14 days, and by day for 400 days;
-   * the period in which `since` lies counts as a whole.
+   * stays counted when its task is removed. Counts are kept by minute for two hours, by hour for 14 days, by day for 400 days, and then by
+   * 400 days; the period in which `since` lies counts as a whole.
    */
   counters(since: number): Promise<Counters>;
   workers(): Promise<readonly WorkerRecord[]>;
@@ -521,6 +521,11 @@ export interface Records {
    * type, at most `most` are counted.
    */
   withoutWorker(most: number): Promise<readonly ReadyCount[]>;
+  /**
+   * Of each queue with the order `fifo` and ready tasks: when the one that has waited longest was submitted, or ran last. Held tasks
+   * are left out, and those of held sources are not.
+   */
+  oldestReady(): Promise<readonly { readonly queue: string; readonly since: number }[]>;
   /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */

@@ -258,7 +258,7 @@ function eventOf({ state, decision, outcome }: Settled): LogEvent {
 }
 
 function settledFields({ state, decision, outcome, ranFor }: Settled): object {
-  const { step, rule, policyVersion } = decision.because;
+  const { step, rule, policyVersion, count, limit } = decision.because;
   const superseded = state === 'cancelled' && decision.next !== 'cancelled';
   return {
     state,
@@ -268,6 +268,8 @@ function settledFields({ state, decision, outcome, ranFor }: Settled): object {
     ranForMs: Math.round(ranFor),
     step,
     rule,
+    ...(count !== undefined && { count }),
+    ...(limit !== undefined && { limit }),
     policyVersion,
     ...(outcome.kind === 'loss' && { lostBy: outcome.worker }),
   };

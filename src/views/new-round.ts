@@ -8,6 +8,11 @@ export function newRoundOf(history: readonly HistoryEntry[]): ActionEntry | unde
   return last?.kind === 'action' ? last : undefined;
 }
 
+/** What happened in the present round. */
+export function roundOf(history: readonly HistoryEntry[]): readonly HistoryEntry[] {
+  return history.slice(history.findLastIndex((entry) => entry.kind === 'action' && beginsRound(entry)) + 1);
+}
+
 function beginsRound({ verb, from, to }: ActionEntry): boolean {
   return (verb === 'retry' && from !== 'scheduled') || verb === 'redrive' || (verb === 'resolve' && to === 'ready');
 }

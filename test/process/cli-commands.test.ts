@@ -225,6 +225,13 @@ describe.concurrent('looking at tasks', () => {
     expect(stdout).toContain('Workers  none\n');
   });
 
+  test('show has the budget of a task in JSON', async () => {
+    const { document } = await project.json('show', '5');
+    const budget = { attempts: 1, max_attempts: 8, failure_type: 'unknown', total_delay_ms: 3_600_000 };
+    expect(document).toMatchObject({ budget });
+    expect((await project.run('show', '5')).stdout).toContain('1 of 8 attempts charged since ');
+  });
+
   test('stats says how executions went, as a table and as JSON', async () => {
     const { stdout } = await project.run('stats', '--since', '2h');
     expect(stdout).toMatch(/^Counted since \S+\n\nTYPE/);

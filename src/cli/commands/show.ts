@@ -6,6 +6,7 @@ import type { Task } from '../../queue/task-view.ts';
 import type { RedriveOfTask } from '../../store/redrives.ts';
 import type { ActionEntry, ExecutionEntry, HistoryEntry, Imported, StrayEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
+import { budgetJson, budgetOf } from '../../views/budget.ts';
 import { GLYPHS, type ShownState, shownState, signOf, stateWords } from '../../views/glyphs.ts';
 import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
 import { lastDecision } from '../../views/last-decision.ts';
@@ -44,11 +45,17 @@ export function declare(command: Command): void {
       const task = await findTask(cli, holdfast, ids[0] as string);
       const history = await holdfast.history(task.id);
       const redrive = await holdfast.redrives.ofTask(task.id);
+      const { answer } = await new PolicyCache(holdfast).answerTo(task);
       const { terminal } = cli;
       if (terminal.json) {
-        const items = { task: taskJson(task), history: history.map(historyJson), redrive: redriveOfTaskJson(redrive) };
+        const items = {
+          task: taskJson(task),
+          budget: budgetJson(budgetOf(task, answer, history)),
+          history: history.map(historyJson),
+          redrive: redriveOfTaskJson(redrive),
+        };
         terminal.document(documentOf('show', items));
-      } else for (const line of await page(cli, holdfast, task, history, redrive)) terminal.result(line);
+      } else for (const line of await page(cli, holdfast, task, answer, history, redrive)) terminal.result(line);
     }),
   );
 }
@@ -57,15 +64,16 @@ async function page(
   cli: Cli,
   holdfast: Operations,
   task: Task,
+  answer: Answered['answer'],
   history: readonly HistoryEntry[],
   redrive: RedriveOfTask | undefined,
 ): Promise<readonly string[]> {
   const now = holdfast.now();
-  const { answer } = await new PolicyCache(holdfast).answerTo(task);
   return [
     title(cli, task, answer, now),
     ...facts(task, answer, now),
     ...whatHappened(cli, task, history, now),
+    ...budget(task, answer, history, now),
     ...reasonWhy(history),
     ...inRedrive(task, redrive, now),
     ...(await whatNext(cli, holdfast, task, history)),
@@ -121,6 +129,16 @@ function facts(task: Task, answer: Answered['answer'], now: number): string[] {
     ...(suspect === undefined ? [] : [suspect]),
   ];
   return [first.join('   '), second.join('   ')];
+}
+
+/** What its retries used up, if it waited for any. */
+function budget(task: Task, answer: Answered['answer'], history: readonly HistoryEntry[], now: number): string[] {
+  const used = budgetOf(task, answer, history);
+  if (!used || used.totalDelay === 0) return [];
+  const { attempts, maxAttempts, failureKind, firstAttemptAt, totalDelay } = used;
+  const of = `${attempts} of ${maxAttempts} attempts charged since ${clockTime(firstAttemptAt, now)}`;
+  const waits = `waits of ${formatDuration(totalDelay)} in all`;
+  return [`budget     ${[of, waits, ...(failureKind ? [`last failure ${failureKind}`] : [])].join(', ')}`];
 }
 
 // ── What happened ──

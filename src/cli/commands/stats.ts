@@ -33,7 +33,7 @@ export function declare(command: Command): void {
       'after',
       `
 Each outcome is counted in the transaction that writes it, so the numbers are exact. They stay when tasks are removed: by the minute
-for two hours, by the hour for 14 days, by the day for 400 days.
+for two hours, by the hour for 14 days, then by the day.
 
   RETRIES   executions after a failure of the task; RETRIES OK: those that succeeded
   ATTEMPTS  how many attempts a success took on average

@@ -14,6 +14,7 @@ import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { holdsBackSignals } from '../foreground/first-process.ts';
 import { HandlerStopper } from '../foreground/handler-stopper.ts';
+import { serveMetrics } from '../foreground/metrics-server.ts';
 import { WorkerReport } from '../foreground/worker-report.ts';
 import { followConfig, onTerminal } from '../opening/follow-config.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
@@ -33,6 +34,7 @@ interface Flags {
   readonly name?: string;
   readonly drain?: boolean;
   readonly maxTasks?: string;
+  readonly metrics?: string;
 }
 
 const DEFAULT_GRACE = '30s';
@@ -49,6 +51,10 @@ export function declare(command: Command): void {
     .option('--max-tasks <number>', 'start so many, then exit')
     .option('--grace <duration>', 'how long a stop waits for running tasks (default: 30s)')
     .option('--poll <duration>', 'how often it looks for what other processes recorded (default: 1s)')
+    .option(
+      '--metrics <port>',
+      'serve /metrics for Prometheus, /healthz and /readyz there (on 127.0.0.1, or HOST:PORT)',
+    )
     .option('--lease <duration>', 'how long others wait for it when it is silent (default: 30s)')
     .addHelpText(
       'after',
@@ -87,8 +93,18 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
         onRemoved: (removed) => removeOutput(location, removed),
       }),
     );
+    let isStopping = false;
+    const served =
+      flags.metrics === undefined
+        ? undefined
+        : await serveMetrics(flags.metrics, {
+            metrics: () => holdfast.metrics(),
+            ask: () => holdfast.workers(),
+            isReady: () => !isStopping,
+          });
     const stopFollowing = followConfig(found, report);
     report.up(location.name);
+    if (served) report.metricsAt(`${served.url}/metrics`);
     // A file that is gone by now has no mode; the store notices that itself.
     const file =
       location.kind === 'file' && process.platform !== 'win32'
@@ -108,8 +124,12 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
       );
     }
     try {
-      await untilEnded(worker, { stopper, report, trouble, drain: flags.drain ?? false, grace: worker.grace });
+      const onStop = () => {
+        isStopping = true;
+      };
+      await untilEnded(worker, { stopper, report, trouble, drain: flags.drain ?? false, grace: worker.grace, onStop });
     } finally {
+      served?.close();
       stopFollowing();
     }
     report.ended();
@@ -124,11 +144,13 @@ interface Running {
   readonly trouble: Trouble;
   readonly drain: boolean;
   readonly grace: number;
+  readonly onStop: () => void;
 }
 
-async function untilEnded(worker: Worker, { stopper, report, trouble, drain, grace }: Running): Promise<void> {
+async function untilEnded(worker: Worker, { stopper, report, trouble, drain, grace, onStop }: Running): Promise<void> {
   let killTimer: NodeJS.Timeout | undefined;
   const stop = () => {
+    onStop();
     killTimer ??= setTimeout(() => stopper.killNow(), grace * KILL_AT);
     return worker.stop();
   };

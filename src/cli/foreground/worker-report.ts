@@ -34,6 +34,10 @@ export class WorkerReport {
     );
   }
 
+  metricsAt(url: string): void {
+    this.#tell('metrics', { url }, () => `${this.#glyph('running')} metrics for Prometheus: ${url}`);
+  }
+
   stopping(signal: string, graceMs: number): void {
     const how =
       graceMs === 0 ? 'at once' : `running tasks have ${formatDuration(graceMs)}; a second signal stops them at once`;

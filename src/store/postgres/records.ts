@@ -187,6 +187,15 @@ export class PostgresRecords implements Records {
     );
   }
 
+  oldestReady(): Promise<readonly { readonly queue: string; readonly since: number }[]> {
+    return this.#database.rows(
+      this.#in(`SELECT q.name AS queue, min(r.order_key) AS since
+        FROM $.lanes l JOIN $.classes c ON c.id = l.class JOIN $.queues q ON q.id = c.queue CROSS JOIN LATERAL (
+          SELECT order_key FROM $.live WHERE lane = l.id AND state = 'ready' ORDER BY order_key, seq LIMIT 1) r
+        WHERE q.ordering = 'fifo' GROUP BY q.name ORDER BY q.name COLLATE "C"`),
+    );
+  }
+
   async sourceNames(): Promise<readonly string[]> {
     const rows = await this.#database.rows<{ source: string }>(
       this.#in(

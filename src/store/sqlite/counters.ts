@@ -63,14 +63,10 @@ export class Counting {
   #rollUp(index: number, now: number): boolean {
     const { span, keptFor } = PERIODS[index] as (typeof PERIODS)[number];
     const longer = PERIODS[index + 1]?.span;
-    const end = now - keptFor;
     const [oldest] = this.#sql.column<number>('SELECT min(at) FROM hf_counters WHERE span = ?', span);
-    if (oldest == null) return false;
-    if (longer === undefined) {
-      return this.#sql.run('DELETE FROM hf_counters WHERE span = ? AND at < ?', span, end).changes > 0;
-    }
+    if (longer === undefined || oldest == null) return false;
     const at = oldest - (oldest % longer);
-    if (at + longer > end) return false;
+    if (at + longer > now - keptFor) return false;
     this.#sql.run(
       `INSERT INTO hf_counters (span, at, counted_as, count, first_at)
        SELECT :longer, :at, CASE WHEN place > :most THEN json_set(counted_as, '$[1]', :other) ELSE counted_as END AS name,

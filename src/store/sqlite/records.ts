@@ -249,6 +249,16 @@ export class SqliteRecords implements Records {
     });
   }
 
+  oldestReady(): Promise<readonly { readonly queue: string; readonly since: number }[]> {
+    return this.#read((sql) =>
+      sql.all<{ queue: string; since: number }>(
+        `SELECT q.name AS queue, min((SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)) AS since
+         FROM hf_lanes l JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
+         WHERE q.ordering = 'fifo' GROUP BY q.name HAVING since IS NOT NULL ORDER BY q.name`,
+      ),
+    );
+  }
+
   sourceNames(): Promise<readonly string[]> {
     return this.#read((sql) =>
       sql.all<{ source: string }>('SELECT DISTINCT source FROM hf_lanes ORDER BY source').map(({ source }) => source),

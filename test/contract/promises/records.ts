@@ -20,6 +20,18 @@ import {
 export function promisesOfRecords(factory: StoreFactory): void {
   const scene = useScene(factory);
 
+  test('tells since when the oldest ready task of each fifo queue waits', async () => {
+    await scene.store.sources.setUp('last', { order: 'lifo' });
+    const at = scene.now();
+    await scene.enqueue({ submittedAt: at - 5_000, source: 'a' }, { submittedAt: at - 9_000, source: 'b' });
+    await scene.enqueue({ queue: 'other' }, { queue: 'last' }, { queue: 'later', delay: 1_000 });
+    await scene.claim(await scene.join(), { queues: ['default'], limit: 1 });
+    expect(await scene.store.records.oldestReady()).toEqual([
+      { queue: 'default', since: at - 5_000 },
+      { queue: 'other', since: at },
+    ]);
+  });
+
   test('returns what was last published about a type, and nothing if nothing was', async () => {
     const { records } = scene.store;
     await scene.join('alice', { publishes: { mail: '{"maxAttempts":2}', sms: '{}' } });

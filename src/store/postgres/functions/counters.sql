@@ -25,7 +25,7 @@ BEGIN
   RETURN gathered = 500;
 END $$;
 
--- Adds the counters of one old period to those of the next longer one, or removes the oldest. Returns whether it found any.
+-- Adds the counters of one old period to those of the next longer one. Returns whether it found any.
 -- `p_periods` is a list of lengths, with how long their counters are kept. The keys begin with type and source.
 CREATE FUNCTION roll_up_counters(p_periods json, p_most_sources integer, p_other text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -37,11 +37,8 @@ BEGIN
       (p_periods -> ordinality::integer ->> 'span')::bigint AS longer
     FROM json_array_elements(p_periods) WITH ORDINALITY
   LOOP
+    EXIT WHEN period.longer IS NULL;
     SELECT min(at) INTO oldest FROM counters WHERE span = period.span;
-    IF period.longer IS NULL THEN
-      DELETE FROM counters WHERE span = period.span AND at < period.ends;
-      RETURN FOUND;
-    END IF;
     oldest := oldest - oldest % period.longer;
     CONTINUE WHEN oldest IS NULL OR oldest + period.longer > period.ends;
     WITH gone AS (

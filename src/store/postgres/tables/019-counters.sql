@@ -10,7 +10,7 @@ CREATE TABLE counter_entries (
   unwritten integer[]
 );
 CREATE TABLE counters (
-  span integer NOT NULL,
+  span bigint NOT NULL,
   at bigint NOT NULL,
   counted_as text NOT NULL,
   count bigint NOT NULL,

@@ -26,7 +26,7 @@ import type { Inspector, PolicyQuestion } from './inspect.ts';
 import { type ActionOptions, idOf, Operator, type ResolveOptions } from './operate.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
 import { Sources } from './sources.ts';
-import { type StatsOptions, type StatsReport, statsFrom } from './stats.ts';
+import type { StatsOptions, StatsReport } from './stats.ts';
 import { type ListOptions, TaskReader } from './task-reader.ts';
 import type { Task } from './task-view.ts';
 
@@ -135,7 +135,18 @@ export class Operations {
    */
   async stats(options: StatsOptions = {}): Promise<StatsReport> {
     this.refuseClosed();
+    const { statsFrom } = await import('./stats.ts');
     return statsFrom(this.store.records, options);
+  }
+
+  /**
+   * The state of the store and what was counted, in the text format of Prometheus, for an endpoint of yours. Labels are bounded: type,
+   * state, outcome, reason, queue, and the source of those that are held. `holdfast worker --metrics PORT` serves the same.
+   */
+  async metrics(): Promise<string> {
+    this.refuseClosed();
+    const { metricsText } = await import('./metrics.ts');
+    return metricsText(this.store);
   }
 
   /**

@@ -14,7 +14,6 @@ import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { holdsBackSignals } from '../foreground/first-process.ts';
 import { HandlerStopper } from '../foreground/handler-stopper.ts';
-import { serveMetrics } from '../foreground/metrics-server.ts';
 import { WorkerReport } from '../foreground/worker-report.ts';
 import { followConfig, onTerminal } from '../opening/follow-config.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
@@ -97,7 +96,7 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
     const served =
       flags.metrics === undefined
         ? undefined
-        : await serveMetrics(flags.metrics, {
+        : await (await import('../foreground/metrics-server.ts')).serveMetrics(flags.metrics, {
             metrics: () => holdfast.metrics(),
             ask: () => holdfast.workers(),
             isReady: () => !isStopping,

@@ -50,10 +50,18 @@ export function span(input: DurationInput | Milliseconds, what: string, code: Co
   const objection = objectionTo(ms);
   if (objection === undefined) return Math.round(ms as Milliseconds);
   const written = typeof input === 'string' ? respelt(input) : undefined;
+  const isMoment = (input as unknown) instanceof Date;
+  const next = isMoment ? 'It is how long to wait from now, not a moment.' : written && `Write '${written}'.`;
   throw new InvalidInputError(
-    `${what} must ${objection}, got ${show(input)}.${written === undefined ? '' : ` Write '${written}'.`}`,
+    `${what} must ${objection}, got ${isMoment ? 'a Date' : show(input)}.${next === undefined ? '' : ` ${next}`}`,
     code,
   );
+}
+
+/** The milliseconds of a duration; undefined for anything else. */
+export function spanOf(input: unknown): Milliseconds | undefined {
+  const ms = parse(input);
+  return objectionTo(ms) === undefined ? ms : undefined;
 }
 
 /** Writes a span the way `duration` reads it, in the two largest units: `1h30m`, `2d`, `450ms`. */

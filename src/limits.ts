@@ -1,5 +1,6 @@
 import { InvalidInputError } from './errors.ts';
 import { refuseUnknown, wholeNumber } from './options.ts';
+import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { type Limits, type PaceInput, parsePace } from './pace.ts';
 
 /**
@@ -30,7 +31,7 @@ export function parseLimits({ pace, concurrency }: GivenLimits, what: string): L
 
 /** The limits of one source or queue. @throws InvalidInputError, also if there is none. */
 export function limitsGiven(options: LimitOptions, what: string): Limits {
-  refuseUnknown(options, LIMIT_OPTIONS, what);
+  refuseUnknown(options, LIMIT_OPTIONS, what, OTHERWISE_CALLED.limits);
   const limits = parseLimits(options, what);
   if (Object.keys(limits).length > 0) return limits;
   throw new InvalidInputError(`${what} has no limits. Set \`pace\` or \`concurrency\`.`);

@@ -1,3 +1,4 @@
+import { spanOf } from './duration.ts';
 import { InvalidInputError } from './errors.ts';
 import { likeName } from './nearest.ts';
 import { show } from './show.ts';
@@ -19,7 +20,8 @@ export function refuseUnknown(
   code: 'invalid_input' | 'invalid_policy' = 'invalid_input',
 ): void {
   if (!isRecord(options)) {
-    throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.`, code);
+    const has = known.length === 0 ? '' : ` It has: ${known.join(', ')}.`;
+    throw new InvalidInputError(`${what} takes an object of options, got ${shown(options)}.${has}`, code);
   }
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue;
@@ -55,8 +57,9 @@ export function name(value: unknown, what: string): string {
   if (typeof value === 'string' && value !== '' && value.length <= 255 && !/[\u0000-\u001f\u007f]/.test(value)) {
     if (value.isWellFormed()) return value;
   }
+  const type = isRecord(value) && typeof value.type === 'string' ? ` Write its type: ${show(value.type)}.` : '';
   throw new InvalidInputError(
-    `${what} must be a text of 1 to 255 characters without control characters, got ${shown(value)}.`,
+    `${what} must be a text of 1 to 255 characters without control characters, got ${shown(value)}.${type}`,
   );
 }
 
@@ -72,7 +75,10 @@ export function text(value: unknown, what: string, longest: number): string {
 
 /** A list whose members are all read by the same function. */
 export function list<T>(value: unknown, what: string, member: (value: unknown, what: string) => T): readonly T[] {
-  if (!Array.isArray(value)) throw new InvalidInputError(`${what} must be a list, got ${shown(value)}.`);
+  if (!Array.isArray(value)) {
+    const listed = typeof value === 'string' ? ` Write [${show(value)}].` : '';
+    throw new InvalidInputError(`${what} must be a list, got ${shown(value)}.${listed}`);
+  }
   return Array.from(value, (one, i) => member(one, `${what}[${i}]`));
 }
 
@@ -88,8 +94,10 @@ export function moment(value: unknown, what: string): Date {
   const written = typeof value === 'string' ? `'${value}'` : value;
   const isTime = (typeof value === 'string' || typeof value === 'number') && !Number.isNaN(new Date(value).getTime());
   const got = value instanceof Date ? 'an invalid Date' : shown(value);
+  const span = isTime ? undefined : spanOf(value);
+  const instead = isTime ? written : span && `Date.now() + ${span}`;
   throw new InvalidInputError(
-    `${what} must be a valid Date, got ${got}.${isTime ? ` Write new Date(${written}).` : ''}`,
+    `${what} must be a valid Date, got ${got}.${instead === undefined ? '' : ` Write new Date(${instead}).`}`,
   );
 }
 

@@ -3,7 +3,7 @@ import { visible } from '../views/visible.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
-import { commandsLike } from './suggest.ts';
+import { commandsLike, flagLike } from './suggest.ts';
 import { versionOf } from './version.ts';
 
 /** A file of `commands/`: it declares the arguments, flags and action of a command. Only the command that was called is loaded. */
@@ -135,7 +135,6 @@ export async function programFor(args: readonly string[], write: (text: string) 
       subcommandTerm: (command) => `${[command.name(), ...command.aliases()].join('|')} ${command.usage()}`,
     })
     .enablePositionalOptions()
-    .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
     .addHelpText('after', footer);
@@ -161,11 +160,18 @@ export function problemOfCommander(error: CommanderError, args: readonly string[
     return usage('a command is missing', { hints: ['all commands: holdfast --help'] });
   if (error.code === 'commander.unknownCommand') return unknownCommand(called ?? '');
   const entry = entryOf(called);
-  const what = visible(error.message.replace(/^error: /, '').split('\n')[0] as string);
-  return usage(what, {
-    hints: entry
-      ? [`holdfast ${entry.name} ${entry.arguments}`, `all flags: holdfast ${entry.name} --help`]
-      : ['holdfast --help'],
+  const [said = '', nearest] = error.message.replace(/^error: /, '').split('\n');
+  const flag = /^unknown option '([^']+)'/.exec(said)?.[1];
+  const meant =
+    (flag && flagLike(flag, entry?.arguments.includes('FILTER') ?? false)) ??
+    /\bDid you mean (?:one of )?(.+)\?\)/.exec(nearest ?? '')?.[1];
+  return usage(visible(said), {
+    hints: [
+      ...(meant === undefined ? [] : [`did you mean ${meant}?`]),
+      ...(entry
+        ? [`holdfast ${entry.name} ${entry.arguments}`, `all flags: holdfast ${entry.name} --help`]
+        : ['holdfast --help']),
+    ],
   });
 }
 

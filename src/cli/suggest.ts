@@ -25,6 +25,8 @@ const INTENTS: readonly (readonly [words: string, meant: string])[] = [
   ['why', 'explain'],
   ['policy config', 'policies'],
   ['validate', 'policies validate'],
+  ['check', 'policies validate'],
+  ['prune clean vacuum', 'db prune'],
   ['log output', 'logs'],
   ['tail', 'logs ID -f'],
   ['exec add enqueue submit', 'run -- CMD…'],
@@ -35,6 +37,24 @@ const INTENTS: readonly (readonly [words: string, meant: string])[] = [
   ['answer decide fix', 'resolve'],
   ['follow', 'logs ID -f (what it prints), or wait (its end)'],
 ];
+
+/** Flags of other tools. */
+const FLAGS: readonly (readonly [words: string, meant: string])[] = [
+  ['--retry --retries --max-attempts --max-retries --tries', '--attempts, which counts the first try too'],
+  ['--delay --in --after --wait', '--at, such as --at +5m'],
+  ['--rate --rps', '--pace, such as --pace 10/s'],
+];
+const FILTER_FLAGS: typeof FLAGS = [
+  ['--state --states --status', 'a term of the filter, such as state:dead'],
+  ['--type --types', 'a term of the filter, such as type:file_move'],
+  ['--reason --reasons', 'a term of the filter, such as reason:fs.locked'],
+];
+
+/** The flag that a person may have meant by an unknown one, if its letters are too different for a suggestion. */
+export function flagLike(flag: string, takesFilter: boolean): string | undefined {
+  const known = takesFilter ? [...FLAGS, ...FILTER_FLAGS] : FLAGS;
+  return known.find(([words]) => words.split(' ').includes(flag))?.[1];
+}
 
 /** The command that a person may have meant by an unknown word: by its meaning first, then by its letters. */
 export function commandsLike(word: string, commands: readonly string[]): string[] {

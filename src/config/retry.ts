@@ -237,7 +237,8 @@ function refuseBackoff(node: Node, problems: Problems): void {
     else problems.refuse(node, `A backoff is one of ${words.join(', ')}, got ${node.entries.length}.`, example);
     return;
   }
-  const like = node.kind === 'scalar' && typeof node.value === 'string' ? meant(node.value, words, false) : undefined;
+  const word = node.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
+  const like = word === undefined || BACKOFF_KINDS.includes(word as never) ? undefined : meant(word, words, false);
   problems.refuse(node, `A backoff is one of ${words.join(', ')}, got ${shown(node)}.`, like ?? example);
 }
 

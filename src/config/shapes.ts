@@ -307,7 +307,8 @@ function schemaOf({ shape, says, byDefault, examples }: Field<unknown>): JsonSch
 export function entriesOf(node: Node, what: string, problems: Problems): MapNode['entries'] | undefined {
   if (node.kind === 'map') return node.entries;
   if (node.kind === 'scalar' && node.value === null) return [];
-  problems.refuse(node, `${what} must be a map of names and values, got ${shown(node)}.`);
+  const retry = what === 'A type' && node.kind === 'scalar' ? `Write { retry: ${node.value} }.` : undefined;
+  problems.refuse(node, `${what} must be a map of names and values, got ${shown(node)}.`, retry);
   return undefined;
 }
 

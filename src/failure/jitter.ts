@@ -47,7 +47,7 @@ export function parseJitter(value: unknown): Jitter {
   const factor = typeof value === 'string' ? partOf(value) : value;
   if (typeof factor === 'number' && factor >= 0 && factor <= 1) return { kind: 'proportional', factor };
   if (typeof value !== 'object' || value === null || !('kind' in value)) {
-    const percent = typeof value === 'number' && value > 1 && value <= 100 ? ` Write '${value}%'.` : '';
+    const percent = Number(value) > 1 && Number(value) <= 100 ? ` Write '${value}%'.` : '';
     throw refusal(`it must be none, full, equal, a part from 0 to 1 or a percentage, got ${show(value)}.${percent}`);
   }
   const given = tagged(value, FIELDS, 'a jitter');

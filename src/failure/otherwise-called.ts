@@ -1,4 +1,6 @@
 const RETRIES = 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.';
+const BY_REASON =
+  "Rules decide by the reason of a failure: rules: { 'http.409': { maxAttempts: 3 } }. A handler names its own: new Failed('…', { reason: 'order.open' }).";
 const WAIT_FIRST = "The wait comes first: new RetryLater('10m') or new RateLimited('10m').";
 
 /** Names that other libraries use for options of a policy, and what to write here, in code and in files. */
@@ -24,6 +26,15 @@ export const OTHERWISE_CALLED = {
     deadline:
       "A deadline is a task's own, said when it is enqueued. From its first execution on, 'giveUpAfter' counts.",
     retryAfter: "Did you mean 'maxRetryAfter'?",
+    shouldRetry: BY_REASON,
+    retryIf: BY_REASON,
+    retryOn: BY_REASON,
+    maxDelay: "Write backoff: { cap: '1h' }.",
+    maxTimeout: "Write backoff: { cap: '1h' }.",
+    minDelay: "Write backoff: { base: '1s' }.",
+    minTimeout: "Write backoff: { base: '1s' }.",
+    initialDelay: "Write backoff: { base: '1s' }.",
+    factor: 'Write backoff: { factor: 2 }.',
   },
   signal: {
     after: WAIT_FIRST,

@@ -1,9 +1,9 @@
-import { type DurationInput, needUnit, span } from '../duration.ts';
+import { type DurationInput, formatDuration, needUnit, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { isRecord, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
-import { parseBackoff } from './backoff.ts';
-import { parseJitter } from './jitter.ts';
+import { ceiling, parseBackoff } from './backoff.ts';
+import { jittered, parseJitter, proportional } from './jitter.ts';
 import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { isFamily, isReason } from './outcome.ts';
 import {
@@ -26,17 +26,37 @@ export function optionsGiven(options: unknown): ReadOptions {
   if ('version' in given) return { ...parseOptions(given), version: String(given.version) };
   for (const name of SPAN_OPTIONS) needUnit(given[name], name, 'invalid_policy');
   const read = parseOptions(given);
+  const useless = uselessIn(read);
+  if (useless !== undefined) throw refusal(useless);
+  return read;
+}
+
+/** What of these options can have no effect, and what to write instead. */
+function uselessIn(read: ReadOptions): string | undefined {
   for (const { backoff, maxAttempts } of [read, ...Object.values(read.rules ?? {})]) {
     // One attempt means no retries.
     if (backoff?.kind !== 'schedule' || maxAttempts === undefined || maxAttempts === 1) continue;
     if (maxAttempts > backoff.delays.length) continue;
     const all = backoff.delays.length + 1;
-    throw refusal(
+    return (
       `maxAttempts ${maxAttempts} uses only ${maxAttempts - 1} of the ${all - 1} delays of the schedule. ` +
-        `Leave maxAttempts out, which makes it ${all}, or shorten the schedule.`,
+      `Leave maxAttempts out, which makes it ${all}, or shorten the schedule.`
     );
   }
-  return read;
+  const { backoff, giveUpAfter, jitter = proportional(0.1) } = read;
+  if (
+    backoff === undefined ||
+    backoff.kind === 'change' ||
+    backoff.kind === 'custom' ||
+    typeof giveUpAfter !== 'number'
+  )
+    return undefined;
+  const first = ceiling(backoff, 1);
+  if (read.maxAttempts === 1 || jittered(first, jitter, 0).low <= giveUpAfter) return undefined;
+  return (
+    `No retry fits into giveUpAfter ${formatDuration(giveUpAfter)}: the first one waits ${formatDuration(first)}. ` +
+    'Raise giveUpAfter, or shorten the first delay.'
+  );
 }
 
 /**

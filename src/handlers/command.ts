@@ -480,6 +480,10 @@ async function startFailure(error: NodeJS.ErrnoException, { argv, cwd, program }
     }
   }
   const found = START_FAILURES[code];
+  if (found === NOT_FOUND && /\s/.test(argv[0] as string)) {
+    const [kind, reason] = NOT_FOUND;
+    return startFailed(kind, reason, 'is no program. Give its arguments one by one, or use --shell');
+  }
   return found ? startFailed(...found) : error;
 }
 

@@ -133,7 +133,9 @@ function checkConfig(config: Configuration): void {
 function checkLog(log: unknown): void {
   const missing = ['debug', 'info', 'warn', 'error'].find((method) => typeof Object(log)[method] !== 'function');
   if (missing !== undefined)
-    throw new InvalidInputError(`log needs the methods of pino; it has no function \`${missing}\`.`);
+    throw new InvalidInputError(
+      `log needs the methods of pino; it has no function \`${missing}\`. Write log: pino(), or leave it out.`,
+    );
 }
 
 function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {

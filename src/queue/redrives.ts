@@ -2,6 +2,7 @@ import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError, RedriveConflictError, RedriveNotFoundError } from '../errors.ts';
 import { isFamily, isReason } from '../failure/outcome.ts';
 import { list, moment, name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
+import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import { parsePace } from '../pace.ts';
 import {
   REDRIVABLE_STATES,
@@ -73,7 +74,7 @@ export class Redrives {
 
   /** Starts a redrive: selects its tasks, and puts the first one back. */
   async start(options: RedriveOptions): Promise<RedriveRecord> {
-    refuseUnknown(options, ['filter', 'note', 'rate', 'actor', 'acceptDuplicate'], 'redrive');
+    refuseUnknown(options, ['filter', 'note', 'rate', 'actor', 'acceptDuplicate'], 'redrive', OTHERWISE_CALLED.redrive);
     const { filter, note, rate, actor = 'api', acceptDuplicate = false } = options;
     const { redrives } = this.#store;
     const id = await redrives.start({

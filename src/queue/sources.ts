@@ -2,6 +2,7 @@ import { type DurationInput, duration, type Milliseconds } from '../duration.ts'
 import { InvalidInputError, StoreError } from '../errors.ts';
 import { LIMIT_OPTIONS, type LimitOptions, limitsGiven } from '../limits.ts';
 import { moment, name, refuseUnknown } from '../options.ts';
+import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { aged, isNormal } from '../source/memory.ts';
 import { operate, type SourceAction } from '../source/operate.ts';
@@ -71,7 +72,7 @@ export class Sources {
    * configuration.
    */
   async limit(source: string, options: LimitOptions & ActionOptions): Promise<void> {
-    refuseUnknown(options, [...LIMIT_OPTIONS, ...ACTION_OPTIONS], 'sources.limit');
+    refuseUnknown(options, [...LIMIT_OPTIONS, ...ACTION_OPTIONS], 'sources.limit', OTHERWISE_CALLED.limits);
     const { pace, concurrency, ...whose } = options;
     const given = { ...(pace !== undefined && { pace }), ...(concurrency !== undefined && { concurrency }) };
     const limits = limitsGiven(given, 'sources.limit');

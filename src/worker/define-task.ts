@@ -344,6 +344,8 @@ export function checkNeeds(needs: unknown, what = 'needs'): Needs {
   if (known.length > MOST_NEEDS) {
     throw new InvalidInputError(`${what} may name at most ${MOST_NEEDS} capabilities, got ${known.length}.`);
   }
+  if (Array.isArray(needs))
+    throw new InvalidInputError(`${what} must be an object, such as { gpu: true }, got a list.`);
   refuseUnknown(needs, known, what);
   for (const [key, value] of Object.entries(needs as object)) {
     name(key, `A name in ${what}`);

@@ -165,7 +165,18 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   'a map that is a list': one('types:\n  - a', '2:3 error', 'got a list'),
 
   // Backoff and jitter
-  'a backoff in one word': one(retry('backoff: exponential'), '4:16 error', "got 'exponential'", "'exponential'"),
+  'a type that is only the name of a policy': one(
+    'types:\n  order: imap_mailbox\n',
+    '2:10 error',
+    "got 'imap_mailbox'",
+    '{ retry: imap_mailbox }',
+  ),
+  'a backoff in one word': one(
+    retry('backoff: exponential'),
+    '4:16 error',
+    "got 'exponential'",
+    '{ exponential: { base: 5s, cap: 1h } }',
+  ),
   'a backoff of another kind': one(
     retry('backoff: { fibonacci: 1s }'),
     '4:18 error',

@@ -573,6 +573,9 @@ describe('a command that cannot start', () => {
       code: 'ENOENT',
       message: 'holdfast-no-such-program was not found, or the interpreter in its first line was not found.',
     });
+    expect((await failureOf(run(['echo hi']))).message).toBe(
+      'echo hi is no program. Give its arguments one by one, or use --shell.',
+    );
     expect(await failureOf(run(['/etc/passwd/x']))).toMatchObject({ reason: 'process.not_found', code: 'ENOTDIR' });
     const orphan = script('orphan', '#!/no/such/interpreter\n');
     expect(await failureOf(run([orphan]))).toMatchObject({ reason: 'process.not_found' });

@@ -137,7 +137,10 @@ async function requestFrom(cli: Cli, method: string, url: string | undefined, fl
   if (IS_URL.test(method)) {
     throw usage('the method is missing', { hints: [`holdfast http GET ${visible(withoutSecret(method))}`] });
   }
-  if (url === undefined) throw usage('the URL is missing', { hints: ['holdfast http [flags] METHOD URL'] });
+  if (url === undefined)
+    throw usage('the URL is missing', {
+      hints: [`holdfast http GET ${method.includes('.') ? `https://${visible(method)}` : 'URL'}`],
+    });
   const body = flags.data === undefined ? undefined : await bodyFrom(flags.data, cli.cwd);
   const input = {
     method: method.toUpperCase(),

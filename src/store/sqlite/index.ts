@@ -68,6 +68,9 @@ export function sqlite(path: string, options: SqliteOptions = {}): StoreOpener {
       "sqlite takes the path of a file, got the address of a server. Use postgres('postgres://…') of holdfast/postgres.",
     );
   }
+  if (/^file:/i.test(path)) {
+    throw new InvalidInputError(`sqlite takes the path of a file, got a URL: ${show(path)}. Write the path alone.`);
+  }
   // The library would cut the path at a NUL and trim it, and so open another file than the one that is checked.
   if (path.includes('\0') || path.trim() !== path) {
     throw new InvalidInputError(`sqlite needs a path without NUL and without space at its ends, got ${show(path)}.`);

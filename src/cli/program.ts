@@ -49,6 +49,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'how executions went: successes, failures, retries, by type and reason',
       () => import('./commands/stats.ts'),
     ],
+    [
+      'quarantine [list|show|retry]',
+      'what is dead or needs a person, by type and reason; puts it back',
+      () => import('./commands/quarantine.ts'),
+    ],
     ['logs ID [-f]', 'what the executions of a task printed', () => import('./commands/logs.ts')],
     [
       'sources [hold|release NAME]',

@@ -232,6 +232,22 @@ describe.concurrent('looking at tasks', () => {
     expect((await project.run('show', '5')).stdout).toContain('1 of 8 attempts charged since ');
   });
 
+  test('quarantine lists, shows and retries what is dead or needs a person, by type and reason', async () => {
+    const states = async (...args: string[]) => {
+      const { document } = await project.json<Page>('quarantine', ...args);
+      return document.items.map(({ state }) => state);
+    };
+    expect((await states()).toSorted()).toEqual(['dead', 'needs_manual']);
+    expect(await states('list', 'reason:fs.dest_exists', 'type:file_move')).toEqual(['needs_manual']);
+    expect(await states('list', 'state:dead')).toEqual(['dead']);
+    const { document } = await project.json<Page>('quarantine', 'list', 'reason:process.exit');
+    const id = String(document.items[0]?.id);
+    expect((await project.json('quarantine', 'show', id)).document).toMatchObject({ task: { state: 'dead' } });
+    expect((await project.run('quarantine', 'retry', '--note', 'mended')).exit).toBe(2);
+    const dry = await project.run('quarantine', 'retry', 'type:file_move,shell_command', '--dry-run');
+    expect(dry).toMatchObject({ exit: 0, stdout: expect.stringContaining('2 tasks match') });
+  });
+
   test('stats says how executions went, as a table and as JSON', async () => {
     const { stdout } = await project.run('stats', '--since', '2h');
     expect(stdout).toMatch(/^Counted since \S+\n\nTYPE/);

@@ -17,7 +17,7 @@ import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
 import type { Cell, Column } from '../terminal/table.ts';
 
-interface Flags {
+export interface ListFlags {
   readonly limit?: string;
   readonly all?: boolean;
   readonly before?: string;
@@ -29,20 +29,24 @@ const LIMIT = 50;
 const MOST = 1_000;
 
 export function declare(command: Command): void {
-  command
+  declareListFlags(command).addHelpText(
+    'after',
+    `
+A filter is terms such as state:dead,needs_manual type:file_move queue:default source:cmd:rsync reason:fs.locked
+A space joins terms by AND, a comma joins values by OR; a value with spaces is quoted: 'source:"fs:/mnt/my nas"'`,
+  );
+  act<ListFlags>(command, list);
+}
+
+/** The arguments and flags of a list, also of `quarantine list`. */
+export function declareListFlags(command: Command): Command {
+  return command
     .argument('[filter...]')
     .option('--limit <number>', `how many, the newest first (default: ${LIMIT}, at most ${MOST})`)
     .option('--all', 'all that match')
     .option('--before <id>', 'only those with a smaller number')
     .option('--held', 'only those that are held: ready tasks that something keeps from starting, and tasks put aside')
-    .option('--ids', 'numbers only, one on a line, for xargs')
-    .addHelpText(
-      'after',
-      `
-A filter is terms such as state:dead,needs_manual type:file_move queue:default source:cmd:rsync reason:fs.locked
-A space joins terms by AND, a comma joins values by OR; a value with spaces is quoted: 'source:"fs:/mnt/my nas"'`,
-    );
-  act<Flags>(command, list);
+    .option('--ids', 'numbers only, one on a line, for xargs');
 }
 
 /** The tasks of one page, and the number with which the next page starts, if there are more. */
@@ -51,7 +55,7 @@ interface Page {
   readonly next: number | null;
 }
 
-async function list(cli: Cli, terms: readonly string[], flags: Flags): Promise<void> {
+export async function list(cli: Cli, terms: readonly string[], flags: ListFlags): Promise<void> {
   const given = parseFilter(terms.join(' '));
   if (flags.held && given.states)
     throw usage('--held and state: contradict each other: --held is of ready and held tasks');

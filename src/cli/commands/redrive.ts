@@ -15,16 +15,20 @@ import { usage } from '../problem.ts';
 import { mayGoOn } from '../terminal/prompt.ts';
 
 export function declare(command: Command): void {
-  command
+  declareRedriveFlags(command).addHelpText('after', HELP);
+  act<RedriveFlags>(command, redrive);
+}
+
+/** The arguments and flags of a redrive, also of `quarantine retry`. */
+export function declareRedriveFlags(command: Command): Command {
+  return command
     .argument('[filter...]')
     .option('--note <text>', 'why: kept with the redrive and in the history of each task (required)')
     .option('--rate <rate>', 'how fast: 10/s (default), 100/m, 5000/h')
     .option('--ended-after <time>', 'only what ended at this time or later')
     .option('--ended-before <time>', 'only what ended before this time')
     .option('--accept-duplicate', 'also what must not run twice and may have happened already')
-    .option('--dry-run', 'only say how many tasks it would put back, how long it takes, and how many may run twice')
-    .addHelpText('after', HELP);
-  act<RedriveFlags>(command, redrive);
+    .option('--dry-run', 'only say how many tasks it would put back, how long it takes, and how many may run twice');
 }
 
 const HELP = `
@@ -35,7 +39,7 @@ Workers put back 1 task, then 5, then 25, each when it is known how those before
 stops itself when half of the tasks of a stage fail again as before, and leaves the rest as it is.
 See it with: holdfast redrives`;
 
-async function redrive(cli: Cli, terms: readonly string[], flags: RedriveFlags): Promise<Exit> {
+export async function redrive(cli: Cli, terms: readonly string[], flags: RedriveFlags): Promise<Exit> {
   if (terms.length === 0) {
     throw usage('a filter is missing', {
       hints: ['for everything that is dead: holdfast redrive state:dead --note TEXT'],

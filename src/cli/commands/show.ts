@@ -40,24 +40,26 @@ import { type Cell, table } from '../terminal/table.ts';
 
 export function declare(command: Command): void {
   command.argument('<id>');
-  act(command, (cli, ids) =>
-    withStore(cli, {}, async (holdfast) => {
-      const task = await findTask(cli, holdfast, ids[0] as string);
-      const history = await holdfast.history(task.id);
-      const redrive = await holdfast.redrives.ofTask(task.id);
-      const { answer } = await new PolicyCache(holdfast).answerTo(task);
-      const { terminal } = cli;
-      if (terminal.json) {
-        const items = {
-          task: taskJson(task),
-          budget: budgetJson(budgetOf(task, answer, history)),
-          history: history.map(historyJson),
-          redrive: redriveOfTaskJson(redrive),
-        };
-        terminal.document(documentOf('show', items));
-      } else for (const line of await page(cli, holdfast, task, answer, history, redrive)) terminal.result(line);
-    }),
-  );
+  act(command, (cli, ids) => show(cli, ids[0] as string));
+}
+
+export async function show(cli: Cli, id: string): Promise<void> {
+  return withStore(cli, {}, async (holdfast) => {
+    const task = await findTask(cli, holdfast, id);
+    const history = await holdfast.history(task.id);
+    const redrive = await holdfast.redrives.ofTask(task.id);
+    const { answer } = await new PolicyCache(holdfast).answerTo(task);
+    const { terminal } = cli;
+    if (terminal.json) {
+      const items = {
+        task: taskJson(task),
+        budget: budgetJson(budgetOf(task, answer, history)),
+        history: history.map(historyJson),
+        redrive: redriveOfTaskJson(redrive),
+      };
+      terminal.document(documentOf('show', items));
+    } else for (const line of await page(cli, holdfast, task, answer, history, redrive)) terminal.result(line);
+  });
 }
 
 async function page(

@@ -10,7 +10,7 @@ CREATE TABLE counter_entries (
   unwritten integer[]
 );
 CREATE TABLE counters (
-  span bigint NOT NULL,
+  span integer NOT NULL,
   at bigint NOT NULL,
   counted_as text NOT NULL,
   count bigint NOT NULL,

@@ -45,6 +45,11 @@ export interface TaskRow {
   readonly progress_at: number | null;
 }
 
+/** The columns of the view that a `TaskRow` has. Those for people, which cost more, are left out. */
+export const TASK_COLUMNS = `id, type, queue, source, state, priority, category, needs, key, unique_key, unique_while, payload, result, policy,
+  idempotent, submitted_at, created_at, due_at, deadline, ended_at, executions, charged, deferrals, recoveries, lost_in_a_row, reason,
+  held_by, held_until, worker, running_since, cancel_requested, progress, progress_at`;
+
 /** `takers`: what the workers with valid leases take. */
 export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number): TaskRecord {
   const unreadable: string[] = [];

@@ -22,7 +22,7 @@ import type {
   WorkerRecord,
 } from '../store.ts';
 import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
-import { type TaskRow, taskRecord } from '../task-row.ts';
+import { TASK_COLUMNS, taskRecord, type TaskRow } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
@@ -46,7 +46,10 @@ export class PostgresRecords implements Records {
             '(SELECT max(task) FROM $.keys WHERE key = $1 AND ($2::text IS NULL OR type = $2))',
             [task.key, task.type ?? null],
           ];
-    const [found] = await this.#records(this.#in(`SELECT * FROM $.holdfast_tasks WHERE id = ${id}`), values);
+    const [found] = await this.#records(
+      this.#in(`SELECT ${TASK_COLUMNS} FROM $.holdfast_tasks WHERE id = ${id}`),
+      values,
+    );
     return found;
   }
 
@@ -77,7 +80,7 @@ export class PostgresRecords implements Records {
     });
     if (pages.length === 0) return Promise.resolve([]);
     return this.#records(
-      this.#in(`SELECT v.* FROM $.holdfast_tasks v WHERE v.id = ANY(ARRAY(
+      this.#in(`SELECT ${TASK_COLUMNS} FROM $.holdfast_tasks v WHERE v.id = ANY(ARRAY(
         SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT $2)) ORDER BY v.id DESC`),
       values,
     );

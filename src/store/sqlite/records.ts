@@ -22,7 +22,7 @@ import type {
   WorkerRecord,
 } from '../store.ts';
 import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
-import { type TaskRow, taskRecord } from '../task-row.ts';
+import { TASK_COLUMNS, taskRecord, type TaskRow } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
 import { readCounters } from './counters.ts';
@@ -68,7 +68,7 @@ export class SqliteRecords implements Records {
               '(SELECT max(task) FROM hf_keys WHERE key = ?1 AND (?2 IS NULL OR type = ?2))',
               { 1: task.key, 2: task.type ?? null },
             ];
-      const row = sql.get<TaskRow>(`SELECT * FROM holdfast_tasks WHERE id = ${id}`, values);
+      const row = sql.get<TaskRow>(`SELECT ${TASK_COLUMNS} FROM holdfast_tasks WHERE id = ${id}`, values);
       return row && taskRecord(row, this.#takersOf(sql), this.#now());
     });
   }
@@ -93,7 +93,7 @@ export class SqliteRecords implements Records {
       const takers = this.#takersOf(sql);
       const now = this.#now();
       return sql
-        .all<TaskRow>(`SELECT * FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
+        .all<TaskRow>(`SELECT ${TASK_COLUMNS} FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
         .map((row) => taskRecord(row, takers, now));
     });
   }

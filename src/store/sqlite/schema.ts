@@ -541,7 +541,12 @@ SELECT t.id, c.type, q.name AS queue, t.source,
     CASE WHEN o.held_by IS NOT NULL OR o.no_token AND f.needs_token AND f.suspect = 0 THEN o.opens_at
       WHEN (SELECT count(*) FROM hf_running l WHERE l.limited_queue = q.id) >= q.concurrency THEN NULL
       WHEN q.per_second IS NOT NULL THEN q.next_start END END AS held_until,
-  k.progress, k.progress_at
+  k.progress, k.progress_at, f.error,
+  (SELECT coalesce(sum(value ->> 'count'), 0) FROM json_each(iif(json_valid(f.charged), f.charged, '[]'))) AS attempts,
+  (SELECT iif(json_valid(b.because), b.because ->> 'limit', NULL) FROM (
+    SELECT iif(x.because_text IS NULL, x.because, (SELECT text FROM hf_texts WHERE id = x.because_text)) AS because
+    FROM hf_executions x WHERE x.task = t.id AND x.charge = 'task' ORDER BY x.id DESC LIMIT 1) b) AS max_attempts,
+  w.lease_until
 FROM hf_tasks t
 JOIN hf_classes c ON c.id = t.class
 JOIN hf_queues q ON q.id = c.queue
@@ -575,6 +580,7 @@ const STEPS: readonly string[] = [
   UNIQUE_UNTIL,
   COUNTERS,
   GROUPS,
+  '', // The view alone changed.
 ];
 
 export const SCHEMA = STEPS.length;

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { openHoldfast, type StoreOpener } from 'holdfast';
 import { postgres } from 'holdfast/postgres';
 import { sqlite } from 'holdfast/sqlite';
@@ -12,6 +13,8 @@ import { startCluster } from '../../../test/postgres/cluster.mjs';
 import { connectors } from '../connectors.js';
 import { Documents } from '../documents.js';
 import { closing, newFolder, openScene, YAML } from './scene.js';
+
+const run = promisify(execFile);
 
 let cluster: ReturnType<typeof startCluster> | undefined;
 afterAll(async () => (await cluster)?.stop());
@@ -77,6 +80,63 @@ test('a restart keeps the budget of a task: its attempts, their kind, and when i
   // A person's retry of an ended task is a new round, with a new budget.
   await again.kit.holdfast.retry(id);
   expect((await again.kit.holdfast.get(id)).attempts).toBe(0);
+});
+
+const CLI = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+
+test('the command line shows the policies, the budget of a task, the retries of each connector, and what is quarantined', async () => {
+  const file = join(newFolder(), 'ingestion.db');
+  const { kit, tasks, server } = await openScene({ store: sqlite(file) });
+  server.repositories['octo/notes'] = ['A'];
+  server.trouble['octo/notes'] = [{ status: 503 }];
+  await kit.holdfast.enqueue(tasks.imapMailbox, { user: 'ada', mailbox: 'INBOX' });
+  await kit.holdfast.enqueue(tasks.githubRepository, { repository: 'octo/notes' });
+  await kit.advance('4h');
+  await kit.close();
+  const config = fileURLToPath(new URL('../holdfast.yaml', import.meta.url));
+  const ask = async (...args: string[]) => {
+    const { stdout } = await run(process.execPath, [CLI, ...args, '--store', file, '--config', config]);
+    return JSON.parse(stdout);
+  };
+  const [policies, shown, metrics, quarantined] = await Promise.all([
+    ask('policies', '--json'),
+    ask('show', '1', '--json'),
+    ask('stats', '--json=retry_metrics'),
+    ask('quarantine', 'list', 'type:imap_mailbox', '--json'),
+  ]);
+  expect(policies.items).toContainEqual(
+    expect.objectContaining({
+      name: 'imap_mailbox',
+      max_attempts: 6,
+      rules: [
+        expect.objectContaining({ name: 'transient', max_attempts: 8 }),
+        expect.objectContaining({ name: 'rate_limited', backoff: expect.objectContaining({ base: 600_000 }) }),
+      ],
+    }),
+  );
+  const { budget } = shown;
+  expect(budget).toMatchObject({ attempts: 8, max_attempts: 8, failure_type: 'transient' });
+  expect(Date.parse(budget.last_attempt_at) - Date.parse(budget.first_attempt_at)).toBe(budget.total_delay_ms);
+  const kinds = { permanent: 0, rate_limited: 0, unknown: 0 };
+  expect(metrics).toEqual({
+    retry_metrics: {
+      github_repository: {
+        total_retries: 1,
+        successful_retries: 1,
+        failed_retries: 0,
+        avg_attempts_until_success: 2,
+        by_failure_type: { ...kinds, transient: 1 },
+      },
+      imap_mailbox: {
+        total_retries: 7,
+        successful_retries: 0,
+        failed_retries: 7,
+        avg_attempts_until_success: null,
+        by_failure_type: { ...kinds, transient: 7 },
+      },
+    },
+  });
+  expect(quarantined.items).toMatchObject([{ state: 'dead', reason: 'net.refused' }]);
 });
 
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineTask } from 'holdfast';
 import { parseConfig, Registry } from 'holdfast/config';
-import { openTestHoldfast, type TestHoldfast } from 'holdfast/testing';
+import { openTestHoldfast, type TestHoldfast, type TestOptions } from 'holdfast/testing';
 import { describe, expect, test } from 'vitest';
 import { closing, YAML } from './scene.js';
 
@@ -26,10 +26,10 @@ const ERRORS: Readonly<Record<string, object>> = {
   unknown: {},
 };
 
-async function openFailing(config = new Registry()) {
+async function openFailing(config = new Registry(), more: TestOptions = {}) {
   config.load(YAML);
   const tasks = TYPES.map(failing);
-  const kit = await openTestHoldfast({ tasks, config, patienceMs: 20_000 });
+  const kit = await openTestHoldfast({ tasks, config, patienceMs: 20_000, ...more });
   closing.push(() => kit.close());
   return { kit, config };
 }
@@ -90,6 +90,20 @@ describe('the policies of the document', () => {
     expect(tasks.map(({ state, executions, attempts }) => [state, executions, attempts])).toEqual(
       TYPES.map(() => ['dead', 1, 1]),
     );
+  });
+
+  test('are logged: each retry with its delay, count and limit, and the task whose attempts are used up', async () => {
+    const lines: object[] = [];
+    const write = (fields: object) => void ('event' in fields && lines.push(fields));
+    const log = { debug() {}, info() {}, warn: write, error: write };
+    const { kit } = await openFailing(new Registry(), { log });
+    await kit.holdfast.enqueue('rss_feed', { message: 'transient', ...ERRORS.transient });
+    await kit.advance('1h');
+    const about = { task: 1, type: 'rss_feed', kind: 'transient', limit: 4 };
+    expect(lines).toMatchObject([
+      ...[1, 2, 3].map((count) => ({ event: 'waiting.retry', ...about, count, retryInMs: expect.any(Number) })),
+      { event: 'ended.dead', ...about, count: 4, step: 'max_attempts' },
+    ]);
   });
 
   test('spread hundreds of failures at once evenly over the jitter', async () => {

@@ -133,6 +133,8 @@ export {
 } from './task.ts';
 export { type JsonLogOptions, jsonLog } from './telemetry/json-log.ts';
 export { LOG_EVENTS, type LogEvent } from './telemetry/log-lines.ts';
+export { type OpenTelemetryApi, openTelemetry } from './telemetry/open-telemetry.ts';
+export type { Telemetry, TraceHeaders } from './telemetry/tracing.ts';
 export type { Explanation, PossibleAction } from './views/explain.ts';
 export type { ExplainedFailure } from './views/explain-failure.ts';
 export type { Check, Holder } from './views/readiness.ts';

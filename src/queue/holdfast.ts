@@ -9,6 +9,7 @@ import { refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
 import type { Receipt, Store, World } from '../store/store.ts';
 import type { Json } from '../task.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import type { Configuration } from '../worker/configuration.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { KnownSources } from '../worker/known-sources.ts';
@@ -43,6 +44,7 @@ export interface HoldfastParts {
   readonly configuration: Configuration;
   readonly sizeLimit: number;
   readonly log: Logger;
+  readonly telemetry?: Telemetry | undefined;
   readonly workerName: string;
 }
 
@@ -80,7 +82,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
     this.#limits = configuration.limits;
     warnOfMisspeltTypes(configuration, tasks, mistakes);
     this.#endListening = configuration.onChange(() => void this.#applyConfiguration());
-    this.#recorder = new Recorder(store, tasks, sizeLimit, mistakes);
+    this.#recorder = new Recorder(store, tasks, sizeLimit, mistakes, parts.telemetry);
     this.schedules = new Schedules({
       store,
       taskFor: (task, input, options) => this.#recorder.taskFor(task, input, options, 'schedules.set'),
@@ -217,6 +219,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
         onEnd: (ended) => this.#workers.delete(ended),
         onSettled: (task) => this.#results.settled(task),
         mistakes: this.#mistakes,
+        telemetry: this.#parts.telemetry,
         ownHandlers: this.#ownHandlers,
         suspects: this.#suspects,
         knownSources: this.#knownSources,

@@ -10,6 +10,7 @@ import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
 import type { StoreOpener, World } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../task.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import { checkTask } from '../worker/check-task.ts';
 import { type Configuration, UNCONFIGURED } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
@@ -37,6 +38,8 @@ export interface HoldfastOptions {
   readonly maxPayloadBytes?: number;
   /** Any logger with pino's four methods. Default: nothing is logged. */
   readonly log?: Logger;
+  /** What is told of each enqueue and execution: `openTelemetry(api)` makes traces and metrics of them. Default: none. */
+  readonly telemetry?: Telemetry;
   /** The name of workers without a `name`. Default `worker-PID`. */
   readonly workerName?: string;
 }
@@ -47,7 +50,7 @@ export interface QueueOptions extends LimitOptions {
   readonly fair?: boolean;
 }
 
-const OPTIONS = ['store', 'tasks', 'queues', 'sources', 'config', 'maxPayloadBytes', 'log', 'workerName'];
+const OPTIONS = ['store', 'tasks', 'queues', 'sources', 'config', 'maxPayloadBytes', 'log', 'telemetry', 'workerName'];
 
 /**
  * Opens a store. Nothing is read or written before this call. Call `close` on the result.
@@ -79,6 +82,7 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
   wholeNumber(sizeLimit, 'maxPayloadBytes', 1);
   name(workerName, 'workerName');
   checkLog(log);
+  checkTelemetry(options.telemetry);
   checkConfig(configuration);
   const queues = queueSettings(settings);
   const sources = sourceLimits(limits);
@@ -95,7 +99,7 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
     await store.upkeep.close();
     throw error;
   }
-  return new Holdfast({ store, world, tasks, configuration, sizeLimit, log, workerName });
+  return new Holdfast({ store, world, tasks, configuration, sizeLimit, log, telemetry: options.telemetry, workerName });
 }
 
 function queueSettings(given: Readonly<Record<string, QueueOptions>>) {
@@ -136,6 +140,12 @@ function checkLog(log: unknown): void {
     throw new InvalidInputError(
       `log needs the methods of pino; it has no function \`${missing}\`. Write log: pino(), or leave it out.`,
     );
+}
+
+function checkTelemetry(telemetry: unknown): void {
+  if (telemetry === undefined || typeof Object(telemetry).sending === 'function') return;
+  const how = "openTelemetry(api) with `import * as api from '@opentelemetry/api'`";
+  throw new InvalidInputError(`telemetry takes ${how}, got ${show(telemetry)}.`);
 }
 
 function byType(tasks: readonly AnyTask[]): ReadonlyMap<string, AnyTask> {

@@ -4,8 +4,10 @@ import { list, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { WHEN_GROUP_ENDS } from '../store/new-task.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
+import type { Telemetry, TraceHeaders } from '../telemetry/tracing.ts';
 import { checkTask } from '../worker/check-task.ts';
 import type { AnyTask } from '../worker/define-task.ts';
+import { withTrace } from '../worker/own-options.ts';
 import {
   type EnqueueOptions,
   type GroupOptions,
@@ -46,7 +48,16 @@ export class Recorder {
   /** The functions that make tasks of definitions without options. */
   readonly #plainMakers = new WeakMap<AnyTask, TaskMaker>();
 
-  constructor(store: Store, definitions: ReadonlyMap<string, AnyTask>, sizeLimit: number, mistakes: Mistakes) {
+  readonly #telemetry: Telemetry | undefined;
+
+  constructor(
+    store: Store,
+    definitions: ReadonlyMap<string, AnyTask>,
+    sizeLimit: number,
+    mistakes: Mistakes,
+    telemetry?: Telemetry,
+  ) {
+    this.#telemetry = telemetry;
     this.#mistakes = mistakes;
     this.#store = store;
     this.#definitions = definitions;
@@ -109,13 +120,21 @@ export class Recorder {
 
   #enqueueAll(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
     return this.#record(made, async (tasks) => {
-      if (!tasks.some(({ key }) => key !== undefined)) return this.#store.tasks.enqueue(tasks);
-      const receipts = await this.#store.tasks.enqueue(tasks);
+      if (!tasks.some(({ key }) => key !== undefined)) return this.#write(tasks);
+      const receipts = await this.#write(tasks);
       for (let i = 0; i < receipts.length; i++) {
         if (receipts[i]?.created === false) void this.#lookAtKey(tasks[i] as NewTask, receipts[i] as Receipt);
       }
       return receipts;
     });
+  }
+
+  #write(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
+    if (!this.#telemetry) return this.#store.tasks.enqueue(tasks);
+    const { headers, ended } = this.#telemetry.sending(tasks);
+    const written = this.#store.tasks.enqueue(tasks.map((task) => traced(task, headers)));
+    written.then(() => ended(), ended);
+    return written;
   }
 
   async importTasks(tasks: readonly TaskToImport[], options: ActionOptions): Promise<readonly Receipt[]> {
@@ -150,8 +169,10 @@ export class Recorder {
       );
     }
     const enqueuer = this.#store.within(handle);
-    const record = (task: unknown, made: readonly NewTask[] | Promise<readonly NewTask[]>) =>
-      recordWithin(enqueuer, made, typeof task === 'string' ? task : (task as AnyTask).type);
+    const record = (task: unknown, made: readonly NewTask[] | Promise<readonly NewTask[]>) => {
+      const tasks = made instanceof Promise ? made.then((all) => this.#handedOver(all)) : this.#handedOver(made);
+      return recordWithin(enqueuer, tasks, typeof task === 'string' ? task : (task as AnyTask).type);
+    };
     return {
       enqueue: (task, input, options = {}) => {
         refuse();
@@ -172,6 +193,14 @@ export class Recorder {
         return receipts instanceof Promise ? receipts.then(groupReceipts) : groupReceipts(receipts);
       },
     };
+  }
+
+  /** The span of tasks in a transaction of the caller ends at once: its commit is not known here. */
+  #handedOver(tasks: readonly NewTask[]): readonly NewTask[] {
+    if (!this.#telemetry) return tasks;
+    const { headers, ended } = this.#telemetry.sending(tasks);
+    ended();
+    return tasks.map((task) => traced(task, headers));
   }
 
   /** Resolves when all calls so far are written or refused. */
@@ -274,6 +303,12 @@ export class Recorder {
     const catchAll = this.#definitions.get('*');
     return this.#definitions.get(type) ?? (catchAll && { ...catchAll, type });
   }
+}
+
+/** A task with the trace of its enqueue. */
+function traced(task: NewTask, headers: TraceHeaders): NewTask {
+  const policy = withTrace(task.policy, headers);
+  return policy === undefined ? task : { ...task, policy };
 }
 
 /** @throws InvalidInputError for more tasks than one call may have. */

@@ -3,6 +3,7 @@ import type { ReadOptions } from '../failure/policy.ts';
 import type { TaskRecord } from '../store/store.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Json } from '../task.ts';
+import type { TraceHeaders } from '../telemetry/tracing.ts';
 import { readOwn } from '../worker/own-options.ts';
 
 /** A task as it is in the store now. */
@@ -17,6 +18,8 @@ export interface Task<Result = Json> extends Omit<TaskRecord, Stored> {
   readonly retry?: ReadOptions;
   /** The version of its input, if it is not 1. */
   readonly inputVersion?: number;
+  /** The trace of its enqueue, as W3C headers, if it was enqueued with `telemetry`. */
+  readonly trace?: TraceHeaders;
   readonly submittedAt: Date;
   readonly createdAt: Date;
   /** When a scheduled task is due. */

@@ -48,6 +48,7 @@ const OPTIONS = [
   'config',
   'maxPayloadBytes',
   'log',
+  'telemetry',
   'workerName',
   'store',
   'start',

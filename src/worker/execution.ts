@@ -10,6 +10,7 @@ import { isSignal } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
 import type { Claimed, Records, TaskStore } from '../store/store.ts';
 import type { Json } from '../task.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import type { Batches } from './batches.ts';
 import { Checkpoint } from './checkpoint.ts';
 import type { ChildSettings } from './child/options.ts';
@@ -42,6 +43,7 @@ export interface Host {
   readonly save: TaskStore['save'];
   readonly groupOf: Records['groupOf'];
   readonly onProgress: ProgressHost['onProgress'];
+  readonly telemetry?: Telemetry | undefined;
   /**
    * Called with an error of a promise, timer or listener that a handler left behind; perhaps long after the end of the handler.
    */
@@ -260,12 +262,14 @@ export class Execution implements Limited {
         if (batching) this.#gathering = true;
         else this.#begun = true;
         const task = runningTask(this.claimed, this.policy.maxAttempts, this, this.#host.log);
-        let returned: unknown = ownedBy(owner, () => {
+        const { telemetry, batches } = this.#host;
+        const call = () => {
           if (child) return this.#runInChild(child, payload, task);
           return batching
-            ? this.#host.batches.run(batching, input, task, () => this.#beginBatch())
+            ? batches.run(batching, input, task, () => this.#beginBatch())
             : this.#definition.run(input, task);
-        });
+        };
+        let returned: unknown = ownedBy(owner, telemetry ? () => telemetry.within(this.claimed, call) : call);
         if (isThenable(returned)) returned = await returned;
         if (isSignal(returned)) throw returned;
         judged = { outcome: { kind: 'success' }, returned };

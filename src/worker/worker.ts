@@ -7,6 +7,7 @@ import { refuseUnknown } from '../options.ts';
 import type { Claimed, News, PrunedTask, Store, Takes, World } from '../store/store.ts';
 import { isWaiting } from '../task.ts';
 import type { Finished } from '../telemetry/events.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import { Announcer } from './announcer.ts';
 import { Asking } from './asking.ts';
 import { Batches } from './batches.ts';
@@ -20,6 +21,7 @@ import type { AnyTask } from './define-task.ts';
 import { KnownSources } from './known-sources.ts';
 import { Membership } from './membership.ts';
 import { OwnHandlers } from './own-handlers.ts';
+import { traceOf } from './own-options.ts';
 import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
 import { warnOfOtherPolicies } from './policy-differences.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
@@ -61,6 +63,7 @@ export interface WorkerContext {
   readonly mistakes?: Mistakes;
   /** The handlers of this process. Default: those of this worker. */
   readonly ownHandlers?: OwnHandlers;
+  readonly telemetry?: Telemetry | undefined;
   /** Which suspects this process may run. Default: as if this worker were its only one. */
   readonly suspects?: Suspects;
   /** The states of sources that this process knows. Default: those that this worker knows. */
@@ -143,6 +146,7 @@ export class Worker implements AsyncDisposable {
     });
     this.#announcer = new Announcer(this.name, this.#log, (event) => {
       if (event.kind === 'settled') context.onSettled?.(event.task.lease.task);
+      context.telemetry?.event(event, this.name, event.kind === 'started' ? traceOf(event.task.policy) : undefined);
       return this.#settings.onEvent?.(event);
     });
     const { knownSources = new KnownSources(world.clock), mistakes = new Mistakes(context.log) } = context;
@@ -223,6 +227,7 @@ export class Worker implements AsyncDisposable {
         log: this.#log,
         outcomeOf: outcomeBy(this.#configuration, mistakes),
         grace: this.#settings.grace,
+        telemetry: context.telemetry,
         batches: new Batches(world.clock, () => this.#claimer.freeSlots > 0),
         save: (lease, saved) => this.#asking.ask((tasks) => tasks.save(lease, saved)),
         groupOf: (task) => store.records.groupOf(task),

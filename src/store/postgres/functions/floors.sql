@@ -72,13 +72,17 @@ BEGIN
 END $$;
 
 -- Lowers the low keys of lanes into which tasks with these keys are put. The caller has locked the lanes. In other orders than fifo,
--- the next tasks would often come below the key again.
+-- the next tasks would often come below the key again. It locks the rows of all queues in one order, because a transaction may do
+-- this twice, for different queues.
 CREATE FUNCTION lower_low_keys(p_lanes bigint[], p_keys double precision[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  IF NOT EXISTS (SELECT 1 FROM low_keys low CROSS JOIN unnest(p_lanes, p_keys) new(lane, key)
+    WHERE new.key < low_key_in(low.lanes, low.keys, new.lane)) THEN RETURN; END IF;
+  PERFORM 1 FROM low_keys ORDER BY queue FOR NO KEY UPDATE;
   UPDATE low_keys low SET keys = (
     SELECT array_agg(CASE WHEN new.key >= old.key OR new.key IS NULL THEN old.key WHEN q.ordering = 'fifo' THEN new.key ELSE '-infinity' END
       ORDER BY old.lane)
     FROM queues q CROSS JOIN unnest(low.lanes, low.keys) old(lane, key) LEFT JOIN unnest(p_lanes, p_keys) new(lane, key) ON new.lane = old.lane
     WHERE q.id = low.queue)
-  WHERE EXISTS (SELECT 1 FROM unnest(p_lanes, p_keys) new(lane, key) WHERE new.key < low_key_in(low.lanes, low.keys, new.lane));
+  WHERE low.lanes && p_lanes;
 END $$;

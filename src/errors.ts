@@ -172,11 +172,15 @@ export class UniqueConflictError extends HoldfastError {
   readonly type: string;
   readonly key: string;
 
-  constructor(task: number, type: string, key: string) {
+  /** `state`: of the other task, if its input was to be merged with the new one. */
+  constructor(task: number, type: string, key: string, state?: string) {
     super(
       'unique_conflict',
-      `Task #${task} of the type '${type}' has the unique key '${key}', so nothing was enqueued. ` +
-        "Enqueue it again when the key is free, or use onConflict 'ignore' or 'replace'.",
+      state === undefined
+        ? `Task #${task} of the type '${type}' has the unique key '${key}', so nothing was enqueued. ` +
+            "Enqueue it again when the key is free, or use onConflict 'ignore' or 'replace'."
+        : `Task #${task} of the type '${type}' has the unique key '${key}' and is ${state}, so nothing was merged into its input, and nothing was ` +
+            "enqueued. With while: 'waiting', a task frees its key when it starts.",
     );
     this.task = task;
     this.type = type;

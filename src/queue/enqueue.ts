@@ -29,7 +29,9 @@ import {
 import { ownText } from '../worker/own-options.ts';
 import type { Writable } from '../writable.ts';
 
-export interface EnqueueOptions {
+/** `Given` is the type of the input. */
+// biome-ignore lint/suspicious/noExplicitAny: options that are made apart from their task fit any input
+export interface EnqueueOptions<Given = any> {
   /** Due this long from now. Not together with `at`. */
   readonly delay?: DurationInput;
   /** Due at this time. */
@@ -49,7 +51,7 @@ export interface EnqueueOptions {
    */
   readonly key?: string;
   /** Only one task of its type may have this key at a time. `key` is checked before this. */
-  readonly unique?: UniqueOptions;
+  readonly unique?: UniqueOptions<Given>;
   /** The version of the type whose form the input has. Default: that of the definition here, else 1. */
   readonly version?: number;
   /** Policy options for this task only. They win over its type's policy. Named functions cannot be part of it. */
@@ -61,7 +63,8 @@ export interface EnqueueOptions {
  * during retries, recoveries and holds too. Then the key is free. This also works between processes that enqueue at the same
  * time.
  */
-export interface UniqueOptions {
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export interface UniqueOptions<Given = any> {
   /** 1 to 255 characters; each type has its own keys. */
   readonly key: string;
   /**
@@ -80,9 +83,18 @@ export interface UniqueOptions {
    * What happens to a new task if another task has its key. `ignore` (default): the new task is not recorded, and the receipt
    * names the other one with `created: false`. `replace`: if the other task waits, it is cancelled and the new task is recorded
    * with its own input, options and counts; it is held if the other one was. If the other task runs or needs a person, this is
-   * like `ignore`. `reject`: a UniqueConflictError with the id of the other task.
+   * like `ignore`. `reject`: a UniqueConflictError with the id of the other task. `{ merge }`: if the other task waits, its input
+   * becomes what the function returns, and it gets a new idempotency key; otherwise this is like `reject`. Only in `enqueue`.
    */
-  readonly onConflict?: UniqueConflict;
+  readonly onConflict?: UniqueConflict | Merging<Given>;
+}
+
+export interface Merging<Given> {
+  /**
+   * Makes one input of that of the waiting task and the new one, both as JSON brings them back. It is called again if the waiting task
+   * was changed meanwhile.
+   */
+  merge(waiting: Given, added: Given): Given | Promise<Given>;
 }
 
 export const OPTIONS = [
@@ -294,6 +306,11 @@ function uniqueOf(unique: UniqueOptions): NonNullable<NewTask['unique']> {
     throw new InvalidInputError(`unique takes an object of options. Write unique: { key: ${show(unique)} }.`);
   }
   refuseUnknown(unique, ['key', 'while', 'for', 'onConflict'], 'unique');
+  if (Object(unique.onConflict).merge !== undefined) {
+    throw new InvalidInputError(
+      'unique.onConflict: { merge } works with `enqueue` only: it reads the other task first.',
+    );
+  }
   const forMs = unique.for === undefined ? undefined : duration(unique.for, 'unique.for');
   if (forMs === 0) throw new InvalidInputError('unique.for must be longer than 0.');
   return {

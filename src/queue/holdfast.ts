@@ -115,7 +115,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
   async enqueue<Given>(
     task: DefinitionOf<Given> | string,
     input: NoInfer<Given>,
-    options: EnqueueOptions = NO_OPTIONS,
+    options: EnqueueOptions<NoInfer<Given>> = NO_OPTIONS,
   ): Promise<Receipt> {
     this.refuseClosed();
     return this.#recorder.enqueue(task, input, options);

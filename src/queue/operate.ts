@@ -1,6 +1,7 @@
 import { InvalidInputError, StateConflictError, TaskNotFoundError, WorkerNotFoundError } from '../errors.ts';
 import { encodeJson } from '../json.ts';
 import { name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
+import { show } from '../show.ts';
 import type { Move, Moved, QueueSettings, Store } from '../store/store.ts';
 
 export const LONGEST_NOTE = 4_096;
@@ -10,6 +11,14 @@ export interface ActionOptions {
   /** Default `api`. */
   readonly actor?: string;
   readonly note?: string;
+}
+
+export interface RetryOptions extends ActionOptions {
+  /**
+   * Whether the next execution has a new `idempotencyKey`, also if the task only waits. Default false: then only an ended task, which
+   * begins a new round, gets one.
+   */
+  readonly newKey?: boolean;
 }
 
 export interface ResolveOptions extends ActionOptions {
@@ -29,8 +38,15 @@ export class Operator {
     this.#sizeLimit = sizeLimit;
   }
 
-  act(id: number, verb: Exclude<Move['verb'], 'resolve' | 'redrive'>, options: ActionOptions): Promise<void> {
+  act(id: number, verb: 'cancel' | 'hold' | 'release', options: ActionOptions): Promise<void> {
     return this.#move(id, { verb, ...by(options, verb) });
+  }
+
+  async retry(id: number, options: RetryOptions): Promise<void> {
+    refuseUnknown(options, ['newKey', ...ACTION_OPTIONS], 'retry');
+    const { newKey = false, ...whose } = options;
+    if (typeof newKey !== 'boolean') throw new InvalidInputError(`newKey must be true or false, got ${show(newKey)}.`);
+    return this.#move(id, { verb: 'retry', newKey, ...by(whose, 'retry') });
   }
 
   async resolve(id: number, options: ResolveOptions): Promise<void> {

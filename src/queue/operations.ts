@@ -23,7 +23,7 @@ import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { type Group, groupFrom } from '../worker/group.ts';
 import { Administration } from './administration.ts';
 import type { Inspector, PolicyQuestion } from './inspect.ts';
-import { type ActionOptions, idOf, Operator, type ResolveOptions } from './operate.ts';
+import { type ActionOptions, idOf, Operator, type ResolveOptions, type RetryOptions } from './operate.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
 import { Sources } from './sources.ts';
 import type { StatsOptions, StatsReport } from './stats.ts';
@@ -254,9 +254,9 @@ export class Operations {
    * @throws StateConflictError if the task runs, is held, or is already due, or if another task has its unique key;
    * TaskNotFoundError.
    */
-  async retry(id: number, options: ActionOptions = {}): Promise<void> {
+  async retry(id: number, options: RetryOptions = {}): Promise<void> {
     this.refuseClosed();
-    await this.#operator.act(id, 'retry', options);
+    await this.#operator.retry(id, options);
   }
 
   /**

@@ -21,6 +21,7 @@ import {
   unworked,
 } from './enqueue.ts';
 import { importedTasks, partsOfImport, type TaskToImport } from './import.ts';
+import { enqueueMerging, mergingOf } from './merging.ts';
 import { type ActionOptions, by } from './operate.ts';
 import { type PostgresHandle, recordWithin, type SqliteHandle, type Within } from './within.ts';
 
@@ -65,8 +66,15 @@ export class Recorder {
   }
 
   async enqueue(task: unknown, input: unknown, options: EnqueueOptions): Promise<Receipt> {
-    const made = this.#makerFor(task, 'enqueue')(options)(input);
-    const [receipt] = await this.#enqueueAll(made instanceof Promise ? made.then((one) => [one]) : [made]);
+    const merging = mergingOf(options);
+    const make = this.#makerFor(task, 'enqueue')(merging?.options ?? options);
+    const made = make(input);
+    const tasks = made instanceof Promise ? made.then((one) => [one]) : [made];
+    const [receipt] = await (merging
+      ? this.#record(Promise.resolve(tasks), async ([one]) => [
+          await enqueueMerging(this.#store, one as NewTask, merging.merge, make),
+        ])
+      : this.#enqueueAll(tasks));
     return receipt as Receipt;
   }
 

@@ -48,6 +48,8 @@ export interface Receipt {
   readonly id: number;
   /** False if a task with this key or unique key existed before. Then the id is that of the existing task. */
   readonly created: boolean;
+  /** The input was merged into that of the existing task. */
+  readonly merged?: true;
   /** The task with the same unique key that waited, and was cancelled in favour of this one. */
   readonly replaced?: number;
   /** The state of the existing task just after the call. An import does not look it up. */

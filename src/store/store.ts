@@ -129,6 +129,11 @@ export interface TaskStore {
    * passed.
    */
   move(ids: readonly number[], move: Move): Promise<readonly Moved[]>;
+  /**
+   * Changes the payload of a task that waits or is held, if it still is `before`. Its next execution has a new idempotency key.
+   * Returns whether it did.
+   */
+  amend(id: number, before: string, after: string): Promise<boolean>;
 }
 
 /** A task of another queue. Its counts continue from those of the other queue. */
@@ -268,6 +273,8 @@ export interface Claimed {
    * The damaged parts of its row, which are not JSON: its counters, which count as zero, or its needs, which are then ignored.
    */
   readonly unreadable?: readonly string[];
+  /** How many executions it had when it got a new idempotency key, if that was in this round. */
+  readonly keyFrom?: number;
   /** The state of its source. Absent if the source is in its normal state, and in a recovery. */
   readonly sourceState?: SourceState;
   /** This execution is the one probe of its source. */
@@ -381,7 +388,9 @@ export type Settled =
 export type Move = By &
   /** `redrive` is a retry by a redrive, of a task that has ended or needs a person. */
   (
-    | { readonly verb: 'cancel' | 'retry' | 'redrive' | 'hold' | 'release' }
+    | { readonly verb: 'cancel' | 'redrive' | 'hold' | 'release' }
+    /** `newKey`: its next execution has a new idempotency key, also in the same round. */
+    | { readonly verb: 'retry'; readonly newKey?: boolean }
     | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'retry' | 'dead'; readonly result?: string }
   );
 

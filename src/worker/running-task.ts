@@ -57,8 +57,8 @@ export function runningTask(claimed: Claimed, maxAttempts: number, behind: Behin
   return task;
 }
 
-/** The same in each execution of a round. Ids are not used twice in a store, and the time tells stores apart. */
-export function idempotencyKeyOf({ lease, facts, submittedAt }: Claimed): string {
-  const executionsBefore = lease.execution - facts.executions;
+/** The same in each execution of a round, unless a person asks for a new one, or the input is merged with another one. Ids are not used twice in a store, and the time tells stores apart. */
+export function idempotencyKeyOf({ lease, facts, submittedAt, keyFrom = 0 }: Claimed): string {
+  const executionsBefore = Math.max(lease.execution - facts.executions, keyFrom);
   return `${lease.task}-${submittedAt.toString(36)}-${executionsBefore}`;
 }

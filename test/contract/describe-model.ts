@@ -199,6 +199,20 @@ const enqueue = fc
       }),
   );
 
+const amend = fc.tuple(numbers, fc.constantFrom('{}', '{"n":1}'), fc.constantFrom('{}', '{"n":2}')).map(
+  ([which, before, after]) =>
+    new Act(
+      `amend(${which}, ${before}, ${after})`,
+      async (model, { store }) => {
+        const task = pick(model.tasks, which);
+        const mayChange = (isWaiting(task) || task.state === 'held') && task.given.payload === before;
+        expect(await store.tasks.amend(task.id, before, after)).toBe(mayChange);
+        if (mayChange) Object.assign(task, { given: { ...task.given, payload: after }, keyFrom: task.executions });
+      },
+      (model) => model.tasks.length > 0,
+    ),
+);
+
 const STANDS = ['waiting', 'waiting', 'held', 'needs_manual', 'dead', 'succeeded', 'cancelled'] as const;
 
 const arrivals = fc.record({
@@ -990,7 +1004,7 @@ const histories = fc.commands<Model, Real, false>(
     ...[enqueue, enqueue, enqueue, importing],
     ...[claim, claim, claim, claim, claim],
     ...[settle, settle, settle, settle, settle, settle],
-    ...[move, move, move, move],
+    ...[move, move, move, move, amend],
     ...[recover, recover, silence],
     ...[advance, advance, advance, jump],
     ...[repeat, renew, save, save, join, leave, setUp, setUp, inspect],

@@ -671,6 +671,7 @@ export class Model {
       ...(policy !== undefined && { policy }),
       ...(deadline !== undefined && { deadline }),
       ...(task.checkpoint !== undefined && { checkpoint: task.checkpoint }),
+      ...(task.keyFrom > 0 && { keyFrom: task.keyFrom }),
     };
   }
 }
@@ -773,6 +774,8 @@ function newRound(executionsBefore: number) {
     charges: new Map<number, string>(),
     needsToken: false,
     verdict: undefined as string | undefined,
+    /** Its executions when it got a new idempotency key. */
+    keyFrom: 0,
   };
 }
 

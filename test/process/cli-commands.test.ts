@@ -347,7 +347,7 @@ describe.concurrent('acting on tasks', () => {
 
   test('retry makes due now, or starts a new round', async ({ project }) => {
     await project.run('run', '-b', '--at', '+1h', '--', 'true');
-    expect((await project.run('retry', '1')).stdout).toBe('○ #1 due now\n');
+    expect((await project.run('retry', '1', '--new-key')).stdout).toBe('○ #1 due now\n');
     expect((await project.run('retry', '1')).exit).toBe(5);
     await project.run('run', '--attempts', '1', '--', 'sh', '-c', '[ -e go ]');
     project.write('go', '');

@@ -81,6 +81,57 @@ describe('a unique task', () => {
   });
 });
 
+describe('a unique task with merge', () => {
+  const union = {
+    merge: (waiting: { ids: number[] }, added: { ids: number[] }) => ({ ids: [...waiting.ids, ...added.ids] }),
+  };
+  const index = defineTask('index', { run: (input: { ids: number[] }) => input.ids });
+
+  test('gets the input of each enqueue until it starts, and each is merged once', async () => {
+    const kit = await kits({ tasks: [index] });
+    const unique = { key: 'all', while: 'waiting', onConflict: union } as const;
+    const receipts = await Promise.all(
+      [1, 2, 3, 4, 5].map((id) => kit.holdfast.enqueue(index, { ids: [id] }, { unique, delay: '1h' })),
+    );
+    const [first] = receipts.filter(({ created }) => created);
+    expect(receipts.filter(({ merged }) => merged)).toHaveLength(4);
+    expect(new Set(receipts.map(({ id }) => id)).size).toBe(1);
+    await kit.advance('1h');
+    const { result } = await kit.holdfast.get(first?.id as number, index);
+    expect(result?.toSorted()).toEqual([1, 2, 3, 4, 5]);
+    expect(await kit.holdfast.enqueue(index, { ids: [6] }, { unique })).toMatchObject({ created: true });
+  });
+
+  test('is refused, with nothing lost silently, if the other one has started, or a key says that it was enqueued', async () => {
+    const unique = { key: 'started', onConflict: union } as const;
+    const { id } = await holdfast.enqueue('work', { ids: [1] }, { unique, key: 'once' });
+    expect(await holdfast.enqueue('work', { ids: [1] }, { unique, key: 'once' })).toEqual({
+      id,
+      created: false,
+      state: 'ready',
+    });
+    const claim = await holdfast.claim({ id });
+    const error = await refused(() => holdfast.enqueue('work', { ids: [2] }, { unique }));
+    expect(error).toMatchObject({ code: 'unique_conflict', task: id });
+    expect(error.message).toMatch(/is running, so nothing was merged into its input, and nothing was enqueued/);
+    await claim?.complete();
+    expect((await holdfast.get(id)).input).toEqual({ ids: [1] });
+  });
+
+  test('takes a function, and only in enqueue', async () => {
+    const all = holdfast.enqueueAll('work', [1], () => ({ unique: { key: 'k', onConflict: union } }));
+    await expect(all).rejects.toThrow(/works with `enqueue` only/);
+    for (const onConflict of [{}, { merge: 1 }, { merge: null }]) {
+      const attempt = () => holdfast.enqueue('work', 1, { unique: { key: 'k', onConflict: onConflict as never } });
+      expect((await refused(attempt)).message).toMatch(/unique.onConflict.merge must be a function/);
+    }
+    const unsuitable = { merge: () => 1n as never };
+    await holdfast.enqueue('work', 1, { unique: { key: 'big' } });
+    const attempt = () => holdfast.enqueue('work', 2, { unique: { key: 'big', onConflict: unsuitable } });
+    expect((await refused(attempt)).code).toBe('payload_rejected');
+  });
+});
+
 describe('unique refuses', () => {
   test('what is no object with a key, and words that it does not know', async () => {
     const attempt = (unique: unknown) => refused(() => holdfast.enqueue(work, 1, { unique: unique as never }));

@@ -71,6 +71,28 @@ describe('what a handler knows about its execution', () => {
     expect(told[0]).toMatchObject({ queue: 'default', source: 'work', submittedAt: new Date('2026-01-01T00:00:00Z') });
   });
 
+  test('has a new key after a retry with newKey, in the same round', async () => {
+    const keys: string[] = [];
+    const work = defineTask('work', {
+      run(_, { idempotencyKey }) {
+        keys.push(idempotencyKey);
+        throw new RetryLater('1h');
+      },
+    });
+    const kit = await open({ tasks: [work] });
+    const { id } = await kit.holdfast.enqueue(work, 1);
+    await kit.advance('1m');
+    for (const newKey of [false, true, false]) {
+      await kit.holdfast.retry(id, { newKey });
+      await kit.advance('1m');
+    }
+    const [first, second, third, fourth] = keys;
+    expect([second, fourth]).toEqual([first, third]);
+    expect(third).not.toBe(first);
+    expect(await kit.holdfast.get(id)).toMatchObject({ deferrals: 4 });
+    await expect(kit.holdfast.retry(id, { newKey: 'yes' as never })).rejects.toThrow(/newKey must be true or false/);
+  });
+
   test('has a key for calls that take effect once, which is new in a new round only', async () => {
     const keys: string[] = [];
     const work = defineTask('work', {

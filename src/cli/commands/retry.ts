@@ -8,11 +8,13 @@ import { type ActionFlags, declareAction } from './task-action.ts';
 
 interface Flags extends ActionFlags {
   readonly acceptDuplicate?: boolean;
+  readonly newKey?: boolean;
 }
 
 export function declare(command: Command): void {
   command
     .option('--accept-duplicate', 'even if it has succeeded, or may have happened already')
+    .option('--new-key', 'with a new idempotency key, even if it only waits')
     .addHelpText(
       'after',
       '\nOne that waits is due now, and its count goes on. One that ended or needs a person starts a new round at zero.',
@@ -21,7 +23,7 @@ export function declare(command: Command): void {
     name: 'retry',
     needsWorker: true,
     check: refuseDuplicate,
-    run: (holdfast, id, options) => holdfast.retry(id, options),
+    run: (holdfast, id, options, { newKey = false }) => holdfast.retry(id, { ...options, newKey }),
     words: (_, before) => (before.state === 'scheduled' ? 'due now' : 'due now, in a new round'),
   });
 }

@@ -23,7 +23,7 @@ export interface TaskAction<Flags extends ActionFlags> {
   readonly asks?: (count: number) => string;
   /** Refuses the action if it would do harm. @throws Problem. */
   readonly check?: (cli: Cli, holdfast: Operations, task: Task, flags: Flags) => Promise<void>;
-  readonly run: (holdfast: Operations, id: number, options: ActionOptions) => Promise<void>;
+  readonly run: (holdfast: Operations, id: number, options: ActionOptions, flags: Flags) => Promise<void>;
   /** The new state of the task in words, to follow its glyph and number. */
   readonly words: (after: Task, before: Task, now: number) => string;
   /** Lines below it: what to know or do next. */
@@ -87,7 +87,8 @@ async function actOn<Flags extends ActionFlags>(
 ): Promise<Done> {
   const before = await findTask(cli, holdfast, text);
   await action.check?.(cli, holdfast, before, flags);
-  await action.run(holdfast, before.id, { actor: cli.actor, ...(flags.note !== undefined && { note: flags.note }) });
+  const options = { actor: cli.actor, ...(flags.note !== undefined && { note: flags.note }) };
+  await action.run(holdfast, before.id, options, flags);
   const task = await holdfast.get(before.id);
   const { terminal } = cli;
   if (!terminal.json) {

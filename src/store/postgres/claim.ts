@@ -30,6 +30,7 @@ interface Past extends Remembered {
   /** Its deadline passed while it waited, so this is no execution. */
   readonly expired: boolean | null;
   readonly checkpoint: string | null;
+  readonly key_from: number | null;
 }
 
 /** The tasks that were leased with a token, as the store returns them. */
@@ -71,6 +72,7 @@ export async function claimedFrom(
     if (deadline !== null) claimed.deadline = deadline;
     if (past !== null && past.error !== null) claimed.lastFailure = lastFailure(past.error, past.failed_as);
     if (past !== null && past.checkpoint !== null) claimed.checkpoint = past.checkpoint;
+    if (past?.key_from) claimed.keyFrom = past.key_from;
     return claimed;
   });
 }

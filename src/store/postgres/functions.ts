@@ -34,6 +34,7 @@ const FILES = [
 
 /** The functions that are called from outside of the database. */
 const CALLED = [
+  'amend_task',
   'change_source',
   'claim',
   'end_groups',

@@ -466,6 +466,10 @@ export class PostgresTasks implements TaskStore {
     return moved;
   }
 
+  async amend(id: number, before: string, after: string): Promise<boolean> {
+    return this.#parts.database.call<boolean>('amend_task', [randomUUID(), id, before, after]);
+  }
+
   /** Makes the follow-ups due whose groups these tasks ended. If that fails, the next recovery or chore does it. */
   async #endGroups(tasks: readonly number[]): Promise<void> {
     try {

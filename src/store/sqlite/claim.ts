@@ -279,6 +279,7 @@ export class Claiming {
     if (row.policy !== null) claimed.policy = row.policy;
     if (row.deadline !== null) claimed.deadline = row.deadline;
     if (facts.error !== null) claimed.lastFailure = lastFailure(facts.error, facts.failed_as);
+    if (facts.key_from > 0) claimed.keyFrom = facts.key_from;
     if (unreadable.length > 0) claimed.unreadable = unreadable;
     return claimed;
   }

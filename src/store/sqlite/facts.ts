@@ -31,6 +31,8 @@ export interface FactsRow {
   readonly verdict: string | null;
   /** The kind and reason of the last failure; its message is `error`. */
   readonly failed_as: string | null;
+  /** How many executions it had when it got a new idempotency key in this round; 0 if it did not. */
+  readonly key_from: number;
 }
 
 /** The facts of a task without a row. */
@@ -51,6 +53,7 @@ export const UNTOUCHED: FactsRow = {
   needs_token: 0,
   verdict: null,
   failed_as: null,
+  key_from: 0,
 };
 
 export class FactsTable {
@@ -102,6 +105,7 @@ export class FactsTable {
         facts.needs_token,
         facts.verdict,
         facts.failed_as,
+        facts.key_from,
       );
     }
     this.#sql.insertAll(`hf_facts (${COLUMNS})`, FACTS.length, values, UNLESS_NEW);
@@ -127,6 +131,7 @@ type FactsColumns = [
   needsToken: number,
   verdict: string | null,
   failedAs: string | null,
+  keyFrom: number,
 ];
 
 function rowFrom(row: FactsColumns): FactsRow {
@@ -147,6 +152,7 @@ function rowFrom(row: FactsColumns): FactsRow {
     needs_token: row[14],
     verdict: row[15],
     failed_as: row[16],
+    key_from: row[17],
   };
 }
 
@@ -168,6 +174,7 @@ const FACTS = [
   'needs_token',
   'verdict',
   'failed_as',
+  'key_from',
 ] as const;
 
 const COLUMNS = FACTS.join();
@@ -234,6 +241,7 @@ export function afterDecision(
     needs_token: decision.next === 'scheduled' && decision.needsToken ? 1 : 0,
     verdict: decision.next === 'scheduled' ? (decision.verdict ?? null) : null,
     failed_as: report.failure ? failedAs(report.failure) : facts.failed_as,
+    key_from: facts.key_from,
   };
 }
 

@@ -62,7 +62,8 @@ export class Moving {
     const due = again ? now : dueAt(found);
     // A deadline that has passed is removed. Otherwise the task would end again at once.
     const deadline = begins && row.deadline !== null && row.deadline <= now ? null : row.deadline;
-    if (again) this.#facts.write(row.id, { ...next, run_at: now });
+    const hasNewKey = move.verb === 'retry' && move.newKey;
+    if (again) this.#facts.write(row.id, { ...next, run_at: now, ...(hasNewKey && { key_from: next.executions }) });
     this.#sql.run('DELETE FROM hf_resting WHERE id = ?', row.id);
     if (deadline !== row.deadline) this.#sql.run('UPDATE hf_tasks SET deadline = ? WHERE id = ?', deadline, row.id);
     this.#places.enter(state, placeOf(row, next), due, deadline, now);

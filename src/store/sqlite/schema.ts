@@ -517,6 +517,9 @@ BEGIN
 END;
 `;
 
+/** How many executions a task had when it got a new idempotency key in its present round. */
+const KEY_FROM = 'ALTER TABLE hf_facts ADD COLUMN key_from INTEGER NOT NULL DEFAULT 0;';
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -581,6 +584,7 @@ const STEPS: readonly string[] = [
   COUNTERS,
   GROUPS,
   '', // The view alone changed.
+  KEY_FROM,
 ];
 
 export const SCHEMA = STEPS.length;

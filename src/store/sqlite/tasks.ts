@@ -235,6 +235,19 @@ export class SqliteTasks implements TaskStore {
     this.#pendingLeaves.add(worker);
   }
 
+  amend(id: number, before: string, after: string): Promise<boolean> {
+    return this.#writer.write(() => {
+      const amended = this.#sql.run(
+        `UPDATE hf_tasks SET payload = :after WHERE id = :id AND payload = :before
+         AND NOT EXISTS (SELECT 1 FROM hf_running WHERE id = :id)
+         AND NOT EXISTS (SELECT 1 FROM hf_resting WHERE id = :id AND state <> 'held')`,
+        { id, before, after },
+      );
+      if (amended.changes > 0) this.#sql.run('UPDATE hf_facts SET key_from = executions WHERE task = ?', id);
+      return amended.changes > 0;
+    });
+  }
+
   async move(ids: readonly number[], move: Move): Promise<readonly Moved[]> {
     const moved = await this.#writer.write((now) => ids.map((id) => this.#moving.move(id, move, now)));
     if (moved.some((one) => one.moved && isWaiting(one.to))) this.#notify('work');

@@ -25,6 +25,7 @@ export function promisesOfUniqueKeys(factory: StoreFactory): void {
   describe('reject', () => promisesOfRejecting(scene));
   describe('an operator', () => promisesToOperators(scene));
   describe('for a time', () => promisesForATime(scene));
+  describe('amending', () => promisesOfAmending(scene));
 
   test('are kept in the record, and leave no trace in that of a task without one', async () => {
     const [id, other] = await scene.enqueue(unique('waiting'), {});
@@ -119,7 +120,12 @@ async function enqueue(scene: Scene, task: Partial<NewTask>) {
 }
 
 /** A task with the unique key, brought to this state. */
-async function taskIn(scene: Scene, state: TaskState, scope: UniqueScope, task = unique(scope)): Promise<number> {
+async function taskIn(
+  scene: Scene,
+  state: TaskState,
+  scope: UniqueScope,
+  task: Partial<NewTask> = unique(scope),
+): Promise<number> {
   if (state === 'scheduled') return scene.enqueueOne({ ...task, delay: 60_000 });
   const id = await scene.enqueueOne(task);
   if (state === 'held') await scene.move(id, { verb: 'hold' });
@@ -363,6 +369,49 @@ function promisesOfReplacing(scene: Scene): void {
       expect(await scene.stateOf(id)).toBe(state);
     },
   );
+}
+
+function promisesOfAmending(scene: Scene): void {
+  const amend = (id: number, before: string, after: string) => scene.store.tasks.amend(id, before, after);
+
+  test.each(WAITING)('changes the payload of a task that is %s, if it is the one that was read', async (state) => {
+    const id = await taskIn(scene, state, 'unfinished', { ...unique('unfinished'), payload: '1' });
+    expect(await amend(id, '1', '2')).toBe(true);
+    expect(await amend(id, '1', '3')).toBe(false);
+    expect(await scene.find(id)).toMatchObject({ payload: '2', state: shown(state) });
+  });
+
+  test.each<TaskState>(['running', 'needs_manual', ...ENDED])('does not change a task that is %s', async (state) => {
+    const id = await taskIn(scene, state, 'unfinished', { ...unique('unfinished'), payload: '1' });
+    expect(await amend(id, '1', '2')).toBe(false);
+    expect(await amend(999_999, '1', '2')).toBe(false);
+    expect((await scene.find(id)).payload).toBe('1');
+  });
+
+  test('and a retry with a new key count the executions before: those after it have another idempotency key', async () => {
+    const worker = await scene.join();
+    const id = await scene.enqueueOne({ payload: '1' });
+    const keyFrom = async () => {
+      const claimed = await scene.claimTask(worker, id);
+      await scene.settle(claimed, retryIn(1_000));
+      return claimed.keyFrom ?? 0;
+    };
+    const retry = (newKey: boolean) => scene.move(id, { verb: 'retry', newKey });
+    const seen = [await keyFrom()];
+    await retry(false);
+    seen.push(await keyFrom());
+    await retry(true);
+    seen.push(await keyFrom());
+    await retry(false);
+    seen.push(await keyFrom());
+    await amend(id, '1', '2');
+    await retry(false);
+    seen.push(await keyFrom());
+    expect(seen).toEqual([0, 0, 2, 2, 4]);
+    await scene.move(id, { verb: 'cancel' });
+    await retry(true);
+    expect((await scene.claimTask(worker, id)).facts.executions).toBe(1);
+  });
 }
 
 function promisesForATime(scene: Scene): void {

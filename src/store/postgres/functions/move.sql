@@ -71,7 +71,9 @@ BEGIN
     END IF;
     PERFORM make_ready(p_id, p_now);
   ELSIF to_ = 'ready' THEN
-    IF verb = 'retry' THEN UPDATE live SET run_at = p_now WHERE id = p_id; END IF;
+    IF verb = 'retry' THEN
+      UPDATE live SET run_at = p_now, key_from = CASE WHEN p_move ->> 'newKey' = 'true' THEN executions ELSE key_from END WHERE id = p_id;
+    END IF;
     PERFORM make_ready(p_id, p_now);
   ELSIF to_ IN ('scheduled', 'held') THEN
     UPDATE live SET state = to_, since = p_now WHERE id = p_id;
@@ -130,6 +132,23 @@ BEGIN
   done := array_to_json(moved);
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done);
   RETURN done;
+END $$;
+
+-- Changes the payload of a task that waits or is held, if it still is `p_before`. Its next execution has a new idempotency key.
+-- Returns whether it did.
+CREATE FUNCTION amend_task(p_call uuid, p_id bigint, p_before text, p_after text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  done json;
+BEGIN
+  SELECT answer INTO done FROM calls WHERE id = p_call;
+  IF FOUND THEN RETURN done; END IF;
+  PERFORM 1 FROM live WHERE id = p_id AND state <> 'running' FOR UPDATE;
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+  UPDATE bodies SET payload = p_after WHERE id = p_id AND payload = p_before;
+  IF NOT FOUND THEN RETURN 'false'; END IF;
+  UPDATE live SET key_from = executions WHERE id = p_id;
+  INSERT INTO calls (id, at, answer) VALUES (p_call, now_ms(), 'true');
+  RETURN 'true';
 END $$;
 
 -- Records a stray error of a handler in the history of its task. It changes no state, so workers need no message.

@@ -53,6 +53,7 @@ describe('what a handler knows about its execution', () => {
         log: expect.any(Object),
         saveCheckpoint: expect.any(Function),
         progress: expect.any(Function),
+        group: expect.any(Function),
         heartbeat: expect.any(Function),
         rateLimit: expect.any(Function),
       },

@@ -119,18 +119,21 @@ export class PostgresRecords implements Records {
   async counts(): Promise<Counts> {
     // A statement that calls a function of ours reads its tables with one process only.
     const [at] = await this.#database.rows<{ now: number }>(this.#in('SELECT $.now_ms() AS now'));
-    const rows = await this.#database.rows<{ state: TaskState; n: number }>(
-      this.#in(`SELECT state, count(*) AS n FROM $.live GROUP BY state
-        UNION ALL SELECT state, count(*) FROM $.ended GROUP BY state UNION ALL SELECT 'succeeded', count(*) FROM $.succeeded`),
+    const rows = await this.#database.rows<StateCounts>(
+      this.#in(`SELECT state, count(*) AS n, count(*) FILTER (WHERE is_scheduled AND reason IS NOT NULL) AS retrying,
+          count(*) FILTER (WHERE is_scheduled AND run_at <= $1) AS overdue, min(nullif(run_at, ${WHEN_GROUP_ENDS})) FILTER (WHERE is_scheduled) AS next
+        FROM $.live CROSS JOIN LATERAL (SELECT state = 'scheduled' AS is_scheduled) s GROUP BY state
+        UNION ALL SELECT state, count(*), 0, 0, NULL FROM $.ended GROUP BY state
+        UNION ALL SELECT 'succeeded', count(*), 0, 0, NULL FROM $.succeeded`),
+      [(at as { now: number }).now],
     );
     const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
     for (const { state, n } of rows) byState[state] += n;
-    const [more] = await this.#database.rows<{ retrying: number; overdue: number; next: number | null }>(
-      this.#in(`SELECT count(*) FILTER (WHERE reason IS NOT NULL) AS retrying, count(*) FILTER (WHERE run_at <= $1) AS overdue,
-        min(nullif(run_at, ${WHEN_GROUP_ENDS})) AS next FROM $.live WHERE state = 'scheduled'`),
-      [(at as { now: number }).now],
-    );
-    const { retrying, overdue, next } = more as { retrying: number; overdue: number; next: number | null };
+    const { retrying, overdue, next } = rows.find(({ state }) => state === 'scheduled') ?? {
+      retrying: 0,
+      overdue: 0,
+      next: null,
+    };
     const byReason = await this.#database.rows<Counts['byReason'][number]>(
       this.#in(`SELECT state, coalesce(reason, 'unknown') AS reason, count(*) AS count FROM $.ended
         WHERE state IN ('needs_manual', 'dead') GROUP BY state, coalesce(reason, 'unknown') ORDER BY state COLLATE "C" DESC, 3 DESC, coalesce(reason, 'unknown') COLLATE "C"`),
@@ -302,6 +305,14 @@ const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
       NOT EXISTS (SELECT 1 FROM $.live WHERE state = 'scheduled' OFFSET $1 LIMIT 1) AS exact
     FROM $.queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name COLLATE "C"`,
 };
+
+interface StateCounts {
+  readonly state: TaskState;
+  readonly n: number;
+  readonly retrying: number;
+  readonly overdue: number;
+  readonly next: number | null;
+}
 
 interface EventRow {
   readonly execution: ExecutionRow | null;

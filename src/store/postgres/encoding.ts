@@ -34,7 +34,7 @@ export function kindOf({ queue, type, category = '', needs }: NewTask): string {
   return JSON.stringify([queue, type, category, needsText(needs)]);
 }
 
-export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
+export function enqueued(tasks: readonly (NewTask | ImportedTask)[], hasPayloads = true): Enqueued {
   const groups: string[][] = [];
   const numbers = new Map<string, number>();
   let keyed = false;
@@ -51,7 +51,7 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
     return {
       g: number,
       p: task.priority,
-      b: task.payload,
+      b: hasPayloads ? task.payload : undefined,
       i: task.idempotent,
       d: task.delay,
       da: task.dueAt,
@@ -74,6 +74,43 @@ export function enqueued(tasks: readonly (NewTask | ImportedTask)[]): Enqueued {
     kinds,
     ...(followUps.length > 0 && { followUps }),
   };
+}
+
+/**
+ * The same, with the payloads apart if the tasks differ only in these, which is usual. Then `tasks` has one of them without its payload.
+ * Reading many values from JSON would take PostgreSQL a fifth of its time.
+ */
+export function withPayloadsApart(tasks: readonly NewTask[]): Enqueued & { readonly payloads: string | null } {
+  const [first] = tasks;
+  const isPlain = first && first.key === undefined && !first.unique && first.groupOf === undefined;
+  if (!isPlain || !tasks.every((task) => isAlike(first, task))) {
+    return { ...enqueued(tasks), payloads: null };
+  }
+  return { ...enqueued([first], false), payloads: tasks.map(({ payload }) => payload).join(SEPARATOR) };
+}
+
+/** JSON writes this character as an escape, so no payload has it. */
+const SEPARATOR = '\x1e';
+
+/** Whether two tasks differ in nothing but their payloads. */
+function isAlike(a: NewTask, b: NewTask): boolean {
+  return (
+    a.source === b.source &&
+    a.type === b.type &&
+    a.queue === b.queue &&
+    a.category === b.category &&
+    a.needs === b.needs &&
+    a.priority === b.priority &&
+    a.delay === b.delay &&
+    a.dueAt === b.dueAt &&
+    a.submittedAt === b.submittedAt &&
+    a.deadline === b.deadline &&
+    a.idempotent === b.idempotent &&
+    a.policy === b.policy &&
+    a.key === b.key &&
+    a.unique === b.unique &&
+    a.groupOf === b.groupOf
+  );
 }
 
 /** A settlement in the form of `settle_items`. */

@@ -39,7 +39,7 @@ import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
-import { enqueued, imported, kindOf, newToken, saidJson, tokenOf } from './encoding.ts';
+import { enqueued, imported, kindOf, newToken, saidJson, tokenOf, withPayloadsApart } from './encoding.ts';
 import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
@@ -481,13 +481,13 @@ export class PostgresTasks implements TaskStore {
 
   async #enqueue(tasks: readonly NewTask[], patience: Milliseconds): Promise<readonly Receipt[]> {
     refuseTooLarge(tasks);
-    const { groups, tasks: rows, keyed, kinds, followUps } = enqueued(tasks);
+    const { groups, tasks: rows, keyed, kinds, followUps, payloads } = withPayloadsApart(tasks);
     const areKnown = kinds.every((kind) => this.#knownKinds.has(kind));
     const least = areKnown ? patience : Math.min(patience, NEW_KIND_PATIENCE_MS);
     try {
       const { receipts, woke } = await this.#parts.database.call<EnqueueAnswer>(
         'enqueue_tasks',
-        [randomUUID(), groups, rows, keyed, true, least, followUps ? JSON.stringify(followUps) : null],
+        [randomUUID(), groups, rows, keyed, true, least, followUps ? JSON.stringify(followUps) : null, payloads],
         { failsBlocked: true },
       );
       if (!areKnown) this.#noteKnown(kinds);

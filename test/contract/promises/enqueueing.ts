@@ -5,14 +5,15 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
   const scene = useScene(factory);
 
   test('answers a receipt for each task, in the order in which they were given, with ids that rise', async () => {
-    const receipts = await scene.store.tasks.enqueue(['a', 'b', 'c'].map((payload) => newTask({ payload })));
+    const given = ['"a"', JSON.stringify('\x1e\t"\\{ü},'), '""'];
+    const receipts = await scene.store.tasks.enqueue(given.map((payload) => newTask({ payload })));
 
     expect(receipts.map(({ created }) => created)).toEqual([true, true, true]);
     const ids = receipts.map(({ id }) => id);
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
     expect(new Set(ids).size).toBe(3);
     const payloads = await Promise.all(ids.map(async (id) => (await scene.find(id)).payload));
-    expect(payloads).toEqual(['a', 'b', 'c']);
+    expect(payloads).toEqual(given);
   });
 
   test('takes an empty batch', async () => {

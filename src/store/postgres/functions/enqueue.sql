@@ -63,9 +63,10 @@ BEGIN
   END LOOP;
 END $$;
 
--- Records tasks without keys and unique keys, with one statement for all. Answers as `enqueue_tasks`.
-CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_lanes boolean, p_patience integer, p_now bigint) RETURNS json
-  LANGUAGE plpgsql AS $$
+-- Records tasks without keys and unique keys, with one statement for all. Answers as `enqueue_tasks`. With `p_payloads`, the tasks
+-- differ only in their payloads, which are separated by U+001E, and `p_tasks` has one of them without its payload.
+CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_payloads text, p_lanes boolean, p_patience integer,
+  p_now bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   place record;
   -- Separate variables, because reading an element of such an array is fast.
@@ -86,24 +87,24 @@ BEGIN
   last_keys_ := place.last_keys;
   sources_ := place.sources;
   WITH given AS MATERIALIZED (
-    SELECT nextval('bodies_id_seq') AS id, t.n, t.g, t.p, t.b, t.i, t.dl, t.po,
-      coalesce(t.da, p_now + t.d) AS run_at, coalesce(t.sa, p_now) AS submitted_at
-    FROM ROWS FROM (json_populate_recordset(NULL::new_task, p_tasks)) WITH ORDINALITY
-      t(g, p, b, i, d, da, sa, dl, k, po, uk, uw, uc, uf, n)),
+    SELECT nextval('bodies_id_seq') AS id, t.*, coalesce(s.payload, t.b) AS payload FROM (
+      SELECT sources_[t.g + 1] AS source, classes_[t.g + 1] AS class, lanes_[t.g + 1] AS lane, orders_[t.g + 1] AS ordering,
+        last_keys_[t.g + 1] AS last_key, t.p, t.b, t.i, t.dl, t.po, coalesce(t.da, p_now + t.d) AS run_at,
+        coalesce(t.sa, p_now) AS submitted_at
+      FROM json_populate_recordset(NULL::new_task, p_tasks) t OFFSET 0) t
+    LEFT JOIN LATERAL unnest(string_to_array(p_payloads, E'\x1e')) s(payload) ON true),
   wide AS (
     INSERT INTO bodies (id, source, priority, submitted_at, created_at, policy, payload)
-    SELECT id, sources_[g + 1], p, submitted_at, p_now, po, b FROM given),
+    SELECT id, source, p, submitted_at, p_now, po, payload FROM given),
   narrow AS (
     INSERT INTO live (id, class, lane, state, order_key, seq, run_at, deadline, idempotent, since)
-    SELECT id, classes_[g + 1], lanes_[g + 1],
-      CASE WHEN p_lanes AND run_at <= p_now THEN 'ready' ELSE 'scheduled' END,
-      order_key(orders_[g + 1], p, submitted_at, last_keys_[g + 1]),
-      CASE WHEN orders_[g + 1] = 'lifo' THEN -id ELSE id END, run_at, dl, i, p_now
+    SELECT id, class, lane, CASE WHEN p_lanes AND run_at <= p_now THEN 'ready' ELSE 'scheduled' END,
+      order_key(ordering, p, submitted_at, last_key), CASE WHEN ordering = 'lifo' THEN -id ELSE id END, run_at, dl, i, p_now
     FROM given
     RETURNING lane, state, order_key, seq),
   entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM narrow WHERE state = 'ready' ORDER BY lane,
     order_key, seq)
-  SELECT (SELECT json_agg(json_build_array(id, true) ORDER BY n) FROM given),
+  SELECT (SELECT json_agg(json_build_array(id, true) ORDER BY id) FROM given),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
   INTO ids, woken, keys, seqs;
   RETURN json_build_object('receipts', coalesce(ids, '[]'), 'woke', wake_lanes(woken, keys, seqs));
@@ -287,7 +288,7 @@ END $$;
 -- Records tasks, once for each call however often it is made. Answers a receipt for each, in order, and whether workers may be idle. A
 -- receipt is a list: id, created, the replaced task, the state of an existing task.
 CREATE FUNCTION enqueue_tasks(p_call uuid, p_groups json, p_tasks json, p_keyed boolean, p_lanes boolean, p_patience integer,
-  p_follow_ups json DEFAULT NULL) RETURNS json LANGUAGE plpgsql AS $$
+  p_follow_ups json DEFAULT NULL, p_payloads text DEFAULT NULL) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   done json;
@@ -295,7 +296,7 @@ BEGIN
   SELECT answer INTO done FROM calls WHERE id = p_call;
   IF FOUND THEN RETURN done; END IF;
   done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, p_patience, now_)
-    ELSE enqueue_plain(p_groups, p_tasks, p_lanes, p_patience, now_) END;
+    ELSE enqueue_plain(p_groups, p_tasks, p_payloads, p_lanes, p_patience, now_) END;
   IF p_follow_ups IS NOT NULL THEN PERFORM record_groups(done -> 'receipts', p_follow_ups, now_); END IF;
   IF p_call IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
   IF NOT p_lanes AND current_setting('holdfast.notify', true) IS DISTINCT FROM 'off'

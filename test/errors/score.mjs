@@ -103,6 +103,11 @@ function print() {
   console.log(
     `ambiguous: ${s.ambiguousFound} of ${s.maybeDone} whose effect may have happened, and ${s.ambiguousBesides} of the ${s.cases - s.maybeDone} others`,
   );
+  const errors = cases.map(({ error, now }) => [rebuild(error), now]);
+  const plain = errors.filter(([error]) => typeof error?.message === 'string');
+  console.log(
+    `median of a classification: ${median(errors)} µs, of the message alone ${median(plain.map(([{ message }, now]) => [new Error(message), now]))} µs`,
+  );
   for (const { id, expect, got, why, kindAlt, reasonAlt, wait, maybeDone, ambiguous } of results) {
     const off = !kindAlt || !reasonAlt || !wait || maybeDone !== ambiguous;
     if (!off || !values.show) continue;
@@ -112,6 +117,19 @@ function print() {
       `${id}: want ${told(expect)}${maybeDone ? ' ambiguous' : ''}, got ${told(got)}${ambiguous ? ' ambiguous' : ''} (${why})`,
     );
   }
+}
+
+/** The median of the times of all errors, each the best of several, so that another process disturbs it little. */
+function median(errors) {
+  for (let round = 0; round < 20; round++) for (const [error, now] of errors) classify(error, { now });
+  const times = errors.map(([error, now]) => Math.min(...Array.from({ length: 10 }, () => timeOf(error, now))));
+  return (times.sort((a, b) => a - b)[times.length >> 1] * 1_000).toFixed(1);
+}
+
+function timeOf(error, now) {
+  const started = performance.now();
+  for (let i = 0; i < 20; i++) classify(error, { now });
+  return (performance.now() - started) / 20;
 }
 
 function grouped(list) {

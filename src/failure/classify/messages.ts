@@ -224,6 +224,10 @@ const ALL = [...BEFORE, ...DATABASES, ...NETWORK, ...BROKERS, ...OTHER].flatMap(
 const isAnchored = ([{ source }]: readonly [RegExp, Answer]) => source.startsWith('^');
 /** Most templates begin at the start of the message, so they are tried only there. The others are searched for. */
 const ANCHORED = new Templates(ALL.filter(isAnchored), '^');
+const BY_VAGUE = new Templates(
+  VAGUE.map(([{ source }, answer]) => [new RegExp(source), answer] as const),
+  '',
+);
 const LOOSE = new Templates(
   ALL.filter((each) => !isAnchored(each)),
   '',
@@ -267,9 +271,9 @@ export function byMessage(fields: ErrorFields): Finding | undefined {
       said,
     );
   if (answer !== undefined) return found(answer, 'message', strength);
-  const reply = /\bFTPError: (\d{3}) ([^\n]{0,200})/.exec(message);
+  const reply = message.includes('FTPError: ') ? /\bFTPError: (\d{3}) ([^\n]{0,200})/.exec(message) : null;
   if (reply) return found(byFtp(Number(reply[1]), reply[2] as string), 'message', strength);
-  const vague = VAGUE.find(([text]) => text.test(said))?.[1];
+  const vague = BY_VAGUE.answer(said);
   return vague && found(vague, 'message', 'hint');
 }
 
@@ -291,9 +295,9 @@ function byCode(message: string): Answer | undefined {
 }
 
 function bySystem(said: string): Answer | undefined {
-  const call = CALL_AND_CODE.exec(said);
+  const call = said.includes(' E') ? CALL_AND_CODE.exec(said) : null;
   if (call) return asSystem(call[2] as string, call[1] as string);
-  const code = CODE_AND_CALL.exec(said);
+  const code = said.startsWith('E') ? CODE_AND_CALL.exec(said) : null;
   if (code) return asSystem(code[1] as string, code[2] ?? '');
   if (!said.startsWith('SQLITE_')) return undefined;
   return sqlite.recognise?.(new ErrorFields({ code: /^SQLITE_[A-Z_]+/.exec(said)?.[0], message: said }))?.meaning;
@@ -301,6 +305,7 @@ function bySystem(said: string): Answer | undefined {
 
 /** `process exited with code 137`. */
 function byExit(said: string): Answer | undefined {
+  if (!said.includes(' with ')) return undefined;
   const code =
     /^[^\n]{0,200}\b(?:exited|failed|terminated|ended) with (?:exit |non-zero exit )?(?:code|status):? (\d{1,10})\b/.exec(
       said,
@@ -314,6 +319,10 @@ function asSystem(code: string, syscall: string): Answer | undefined {
 }
 
 function byHttp(said: string): Answer | undefined {
+  const alone = said.length < 40 ? PHRASE_ALONE.get(said.toLowerCase().replace(/[.!]$/, '')) : undefined;
+  if (alone !== undefined) return byStatus(alone);
+  // All other forms have the number.
+  if (!/[45]\d\d/.test(said)) return undefined;
   const match = STATUS.exec(said);
   const number = match && (match[1] ?? match[2] ?? match[3]);
   if (number) return byStatusAlone(Number(number));
@@ -321,9 +330,7 @@ function byHttp(said: string): Answer | undefined {
   if (phrase && isPhraseOf(Number(phrase[1]), phrase[2] as string)) return byStatusAlone(Number(phrase[1]));
   const inText = /429|5\d\d/.test(said) ? CODE_IN_TEXT.exec(said) : null;
   const [code, words] = [Number(inText?.[1] ?? inText?.[4]), inText?.[2] ?? inText?.[3]];
-  if (words !== undefined && isPhraseOf(code, words)) return byStatus(code);
-  const alone = said.length < 40 ? PHRASE_ALONE.get(said.toLowerCase().replace(/[.!]$/, '')) : undefined;
-  return alone === undefined ? undefined : byStatus(alone);
+  return words !== undefined && isPhraseOf(code, words) ? byStatus(code) : undefined;
 }
 
 /** The answer for a status without its body. The body may have named a rate limit, so a refusal is not permanent. */

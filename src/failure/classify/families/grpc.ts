@@ -100,7 +100,9 @@ function tooLarge(message: string): Answer | undefined {
 /** The answer for a message of gRPC: it begins with `14 UNAVAILABLE: …`, or Go's `rpc error: code = Unavailable desc = …` is in it. */
 export function byGrpcMessage(message: string): Answer | undefined {
   const [, number, name] = /^(\d{1,2}) ([A-Z_]{5,20}): /.exec(message) ?? [];
-  const inGo = number === undefined ? /\brpc error: code = ([A-Za-z]{5,20}) desc = /.exec(message)?.[1] : undefined;
+  const inGo = message.includes('rpc error: ')
+    ? /\brpc error: code = ([A-Za-z]{5,20}) desc = /.exec(message)?.[1]
+    : undefined;
   const code = GRPC_NAMES.indexOf(name ?? inGo?.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase() ?? '');
   if (code < 1 || (number !== undefined && Number(number) !== code)) return undefined;
   return more(message, code) ?? GRPC_ANSWERS[code];

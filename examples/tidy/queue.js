@@ -1,8 +1,10 @@
 // @ts-check
 // The queue: one SQLite file that all runs share, and the type of task that moves a file.
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { defineTask, openHoldfast, presets } from 'holdfast';
+import { move } from 'holdfast/handlers';
 import { sqlite } from 'holdfast/sqlite';
-import { moveFile } from './move-file.js';
 
 /** @typedef {{ readonly smart?: boolean }} PolicyChoice */
 
@@ -30,12 +32,19 @@ export function policyOf({ smart = true } = {}) {
 }
 
 /**
- * What moves a file.
+ * What moves a file or a folder. It makes the folder that it is moved to.
  *
  * @param {PolicyChoice} [choice]
  */
 export function fileMove(choice) {
-  return defineTask(FILE_MOVE, { retry: policyOf(choice), run: moveFile });
+  return defineTask(FILE_MOVE, {
+    retry: policyOf(choice),
+    /** @param {import('holdfast/handlers').MoveInput} input @param {import('holdfast').RunningTask} task */
+    async run(input, task) {
+      await mkdir(dirname(input.to), { recursive: true });
+      return move(input, task);
+    },
+  });
 }
 
 /**

@@ -100,10 +100,13 @@ describe('the system', () => {
     expect(scene.read('inbox/report.txt')).toBe('content of report.txt');
   });
 
-  test('a folder is for a person: a plan moves files one by one', async ({ scene }) => {
+  test('a folder is moved whole, and never onto another', async ({ scene }) => {
     scene.move('deep/report.txt');
-    const { stdout } = await scene.start(['run', planOf(scene, { from: 'inbox/deep', to: 'done/deep' })]);
-    expect(stdout).toContain('is not a file, and a plan moves files one by one');
+    const plan = planOf(scene, { from: 'inbox/deep', to: 'done/deep' });
+    expect((await scene.start(['run', plan])).stdout).toContain('Succeeded: 1 in this run');
+    expect([names(scene, 'inbox'), scene.read('done/deep/report.txt')]).toEqual([[], 'content of deep/report.txt']);
+    scene.move('deep/report.txt');
+    expect((await scene.start(['run', plan])).stdout).toContain('fs.dest_exists: attempt 1 of 1 failed');
     expect(names(scene, 'inbox')).toEqual(['deep']);
   });
 });

@@ -88,6 +88,11 @@ userdb {
   driver = static
   args = uid=${owner} gid=${group} home=${folder}/mail/%u
 }
+service anvil {
+  unix_listener anvil-auth-penalty {
+    mode = 0
+  }
+}
 service imap-login {
   chroot =
   inet_listener imap {

@@ -64,6 +64,29 @@ describe.each(STORES)('on %s', (_, store) => {
   });
 });
 
+test('a week of hourly readings leaves a store of a day, and statistics that are the count of its events', async () => {
+  const week = SCHEDULES.replaceAll(/ {2}(?:mail|notes|files):.*\n/g, '');
+  const { kit, server } = await openScene({ yaml: `${week}retention: { succeeded: 1d }\n` });
+  server.repositories['octo/notes'] = ['A'];
+  const trouble = () => [{ status: 503 }, { status: 429 }];
+  for (let day = 0; day < 7; day += 1) {
+    server.trouble['octo/notes'] = trouble();
+    await kit.advance('1d');
+  }
+  const { byState } = await kit.holdfast.counts();
+  // 24 of a day, and what ended since the last removal, an hour ago at most.
+  expect(byState.succeeded).toBeLessThanOrEqual(26);
+  const settled = kit.events.filter((event) => event.kind === 'settled');
+  const successes = settled.filter((event) => event.kind === 'settled' && event.decision.next === 'succeeded');
+  expect(successes.length).toBeGreaterThan(160);
+  const { total } = await kit.holdfast.stats();
+  expect(total).toMatchObject({
+    executions: settled.length,
+    successes: successes.length,
+    failures: settled.length - successes.length,
+  });
+});
+
 test('a restart keeps the budget of a task: its attempts, their kind, and when it is due', async () => {
   const store = sqlite(join(newFolder(), 'ingestion.db'));
   const first = await openScene({ store });

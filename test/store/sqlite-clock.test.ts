@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { WHEN_GROUP_ENDS } from '../../src/store/new-task.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
-import type { Claimed, Receipt, Store } from '../../src/store/store.ts';
+import type { Claimed, NewTask, Receipt, Store } from '../../src/store/store.ts';
 import { claimRequest, idsOf, lost, newTask, retryIn, settlement, succeeded } from '../contract/scene.ts';
 import { type VirtualWorld, virtualWorld } from '../contract/virtual-world.ts';
 
@@ -195,6 +196,25 @@ test('a reset brings back what counts from the wrong time: retries, the order of
   expect(idsOf(rest.tasks).toSorted((a, b) => a - b)).toEqual([failing.id, late.id]);
   world.clock.advance(HOUR);
   expect(await store.upkeep.takeTurn('retention', HOUR)).toBe(true);
+});
+
+test('a reset brings back since when a follow-up is due, and leaves one that waits for its group', async () => {
+  const store = await openStore();
+  world.clock.jumpWall(40 * DAY);
+  await store.upkeep.resetClock();
+  const group = (...tasks: NewTask[]) =>
+    store.tasks.enqueue([...tasks, newTask({ dueAt: WHEN_GROUP_ENDS, groupOf: tasks.length })]);
+  const [task, followUp] = (await group(newTask({}))) as [Receipt, Receipt];
+  const [empty] = (await group()) as [Receipt];
+  const [running, waiting] = (await group(newTask({}))) as [Receipt, Receipt];
+  await store.tasks.move([task.id], { verb: 'cancel', actor: 'eva' });
+
+  world.clock.jumpWall(-40 * DAY);
+  await store.upkeep.resetClock();
+  world.clock.advance(1_000);
+  const { tasks } = await store.tasks.claim(claimRequest(await joined(store)));
+  expect(idsOf(tasks).toSorted((a, b) => a - b)).toEqual([followUp.id, empty.id, running.id]);
+  expect(await store.records.find(waiting.id)).toMatchObject({ waitsForGroup: true });
 });
 
 test('a reset brings back when recoveries were charged, so that they count no longer than they should', async () => {

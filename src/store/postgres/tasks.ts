@@ -470,7 +470,7 @@ export class PostgresTasks implements TaskStore {
     return this.#parts.database.call<boolean>('amend_task', [randomUUID(), id, before, after]);
   }
 
-  /** Makes the follow-ups due whose groups these tasks ended. If that fails, the next recovery or chore does it. */
+  /** Makes the follow-ups due whose groups these tasks ended. If that fails, the next renewal of any worker does it. */
   async #endGroups(tasks: readonly number[]): Promise<void> {
     try {
       if (await this.#parts.database.call<boolean>('end_groups', [list(tasks)])) this.#parts.notify('work');

@@ -104,6 +104,20 @@ export function promisesOfGroups(factory: StoreFactory): void {
       expect(await isDue(next)).toBe(true);
     });
 
+    test('if it is replaced by the task of a schedule: its follow-up is due at the next renewal of any worker', async () => {
+      const worker = await scene.join();
+      const { schedules } = scene.store;
+      const definition = { name: 's', definition: '{}', origin: { by: 'code' }, progress: '{}', lookAt: 0 } as const;
+      await schedules.define(definition, 0);
+      const unique = { key: 'u', while: 'waiting', onConflict: 'replace' } as const;
+      const [id, followUp] = (await enqueueGroup([{ unique }])) as [number, number];
+      const step = { progress: '{}', lookAt: undefined };
+      await schedules.turn({ name: 's', revision: 1, tasks: [newTask({ unique })], step });
+      expect(await groupOf(followUp)).toEqual([{ id, ended: 'cancelled' }]);
+      await scene.renew(worker);
+      expect(await isDue(followUp)).toBe(true);
+    });
+
     test.each<EndedState>(['succeeded', 'dead'])('if a person resolves it as %s', async (as) => {
       const [id, followUp] = (await enqueueGroup([{}])) as [number, number];
       await scene.settle(await scene.claimTask(await scene.join(), id), ended('needs_manual'));

@@ -44,7 +44,8 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- The same for all groups, if the process that had to do it was killed. Does not wait for others.
+-- The same for all groups: for those whose last task was replaced in somebody's transaction or by a schedule, or was ended by a process
+-- that was killed before it called `end_groups`. Each worker calls it when it renews. Does not wait for others.
 CREATE FUNCTION end_other_groups() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE live SET run_at = now_ms() WHERE id IN (

@@ -63,6 +63,7 @@ BEGIN
           WHERE g.id = l.id AND g.execution = l.executions AND g.token = l.token)
       ORDER BY l.id FOR UPDATE OF l SKIP LOCKED), 0, NULL, self.name, now_);
   END IF;
+  PERFORM end_other_groups();
   RETURN json_build_object('known', self.id IS NOT NULL, 'now', now_, 'lost', gone, 'cancelled', cancelled, 'isLong', is_long, 'leaseFor', self.lease_for,
     'needed', needed_of(self, p_idle, p_prune_every, now_), 'workers', (SELECT count(*) || ' ' || max(id) FROM workers));
 END $$;
@@ -162,7 +163,6 @@ BEGIN
   -- If the answer of this call was lost, the tasks that it took over are returned once more.
   ids := ARRAY(SELECT id FROM live WHERE worker = p_taker AND state = 'running' AND token = p_token ORDER BY id);
   IF EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN RETURN taken_over(ids); END IF;
-  PERFORM end_other_groups();
   INSERT INTO watches (worker, timeline, lease_until, since)
     SELECT (x ->> 'worker')::bigint, x ->> 'timeline', (x ->> 'leaseUntil')::bigint, (x ->> 'since')::double precision
     FROM json_array_elements(p_watches) x ORDER BY 1

@@ -167,6 +167,29 @@ test('a pool of one connection, which the transaction holds, is enough', async (
   await single.end();
 });
 
+test('a group that is recorded, or ended by a replacement, inside a transaction; and one whose process died before its end was noticed', async () => {
+  const inTransaction = libraries.pg as InTransaction;
+  const unique = { key: 'u', onConflict: 'replace' } as const;
+  const followUps: number[] = [];
+  const isWaiting = async (id: number | undefined) => (await holdfast.get(id as number)).waitsForGroup === true;
+  await inTransaction(async (handle) => {
+    for (const options of [{}, () => ({ unique })]) {
+      const { followUp } = await holdfast.within(handle).enqueueGroup('a', [1], { followUp: ['b', 2], options });
+      followUps.push(followUp.id);
+    }
+  });
+  const [dead, replaced] = followUps;
+  expect([await isWaiting(dead), await isWaiting(replaced)]).toEqual([true, true]);
+
+  await inTransaction(async (handle) => void (await holdfast.within(handle).enqueue('a', 3, { unique })));
+  expect([await isWaiting(dead), await isWaiting(replaced)]).toEqual([true, false]);
+
+  await pool.query("UPDATE holdfast.group_tasks SET ended = 'succeeded'");
+  const { tasks } = holdfast.store;
+  await tasks.recover(await tasks.join({ name: 'alice', leaseFor: 30_000, publishes: {} }), 10);
+  expect(await isWaiting(dead)).toBe(false);
+});
+
 describe('from plain SQL', () => {
   test('a task is enqueued with a type and a payload, and everything else by name', async () => {
     const { rows } = await pool.query(`select holdfast.enqueue('mail', '{"a":1}') as id`);

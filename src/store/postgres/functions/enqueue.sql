@@ -298,6 +298,8 @@ BEGIN
   done := CASE WHEN p_keyed THEN enqueue_keyed(p_groups, p_tasks, p_lanes, p_patience, now_)
     ELSE enqueue_plain(p_groups, p_tasks, p_payloads, p_lanes, p_patience, now_) END;
   IF p_follow_ups IS NOT NULL THEN PERFORM record_groups(done -> 'receipts', p_follow_ups, now_); END IF;
+  -- The caller's transaction has replaced a task of a group, and nobody hears of its commit.
+  IF NOT p_lanes AND current_setting('holdfast.group_task', true) = 'ended' THEN PERFORM end_other_groups(); END IF;
   IF p_call IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
   IF NOT p_lanes AND current_setting('holdfast.notify', true) IS DISTINCT FROM 'off'
     AND EXISTS (SELECT 1 FROM workers WHERE NOT gone AND lease_until > now_ + lease_for)

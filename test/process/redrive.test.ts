@@ -43,13 +43,18 @@ describe.each<StoreKind>(['sqlite', 'postgres'])('a redrive whose worker is kill
     await last.ended;
 
     expect(await redrive()).toMatchObject({ selected: TASKS, putBack: TASKS, skipped: 0, failedAgain: 0 });
+    let lost = 0;
     for (const receipt of receipts) {
       const history = await holdfast.history(receipt.id);
+      lost += history.filter((entry) => entry.kind === 'execution' && entry.outcome === 'loss').length;
       const putBack = history.filter((entry) => entry.kind === 'action' && entry.verb === 'redrive');
       expect(putBack).toHaveLength(1);
     }
     const { byState } = await holdfast.counts();
     expect(byState).toMatchObject({ succeeded: TASKS, dead: 0, ready: 0, scheduled: 0, running: 0 });
+    // Each outcome is counted once, whoever was killed.
+    const { total } = await holdfast.stats();
+    expect(total).toMatchObject({ executions: TASKS + lost, successes: TASKS, failures: 0, uncharged: { lost } });
     expect(await holdfast.store.upkeep.verify()).toEqual([]);
   });
 });

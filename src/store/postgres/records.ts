@@ -22,7 +22,7 @@ import type {
   WorkerRecord,
 } from '../store.ts';
 import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
-import { TASK_COLUMNS, taskRecord, type TaskRow } from '../task-row.ts';
+import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';

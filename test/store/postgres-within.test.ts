@@ -186,7 +186,7 @@ test('a group that is recorded, or ended by a replacement, inside a transaction;
 
   await pool.query("UPDATE holdfast.group_tasks SET ended = 'succeeded'");
   const { tasks } = holdfast.store;
-  await tasks.recover(await tasks.join({ name: 'alice', leaseFor: 30_000, publishes: {} }), 10);
+  await tasks.renew(await tasks.join({ name: 'alice', leaseFor: 30_000, publishes: {} }), []);
   expect(await isWaiting(dead)).toBe(false);
 });
 

@@ -15,12 +15,21 @@ export function bringBack(sql: Sql, now: number, ahead: Milliseconds): void {
   // 0: the next time was found by the wrong clock, so it is to be found anew.
   sql.run('UPDATE hf_schedules SET look_at = 0 WHERE look_at > :now', { now });
   // A follow-up that has not run is due since its group ended, and nobody chose that time. So is one whose group was empty.
-  sql.run(
-    `UPDATE hf_scheduled SET run_at = :now WHERE run_at > :now AND run_at < ${WHEN_GROUP_ENDS}
-       AND (id IN (SELECT follow_up FROM hf_group_tasks) OR run_at = (SELECT created_at FROM hf_tasks t WHERE t.id = hf_scheduled.id))
-       AND NOT EXISTS (SELECT 1 FROM hf_executions WHERE task = hf_scheduled.id)`,
-    { now },
+  const followUps = JSON.stringify(
+    sql.column<number>(
+      `SELECT s.id FROM hf_scheduled s JOIN hf_tasks t ON t.id = s.id AND t.run_at = s.run_at
+       WHERE s.run_at > :now AND s.run_at < ${WHEN_GROUP_ENDS}
+         AND (s.id IN (SELECT follow_up FROM hf_group_tasks) OR s.run_at = t.created_at)
+         AND NOT EXISTS (SELECT 1 FROM hf_executions WHERE task = s.id)`,
+      { now },
+    ),
   );
+  for (const table of ['hf_tasks', 'hf_scheduled']) {
+    sql.run(`UPDATE ${table} SET run_at = :now WHERE id IN (SELECT value FROM json_each(:followUps))`, {
+      now,
+      followUps,
+    });
+  }
   const retries = JSON.stringify(
     sql.column<number>(
       `SELECT s.id FROM hf_scheduled s JOIN hf_facts f ON f.task = s.id AND f.run_at = s.run_at

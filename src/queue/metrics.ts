@@ -1,6 +1,6 @@
 import type { Store } from '../store/store.ts';
 import { TASK_STATES } from '../task.ts';
-import { FrequentNames } from '../telemetry/frequent-names.ts';
+import { OTHER } from '../telemetry/frequent-names.ts';
 import { statsFrom } from './stats.ts';
 
 /** How many different types, reasons, queues and sources become labels; the others are added up as `_other`. */
@@ -69,7 +69,7 @@ export async function metricsText(store: Store): Promise<string> {
 /** Writes families of metrics. The values of one label are bounded: lines that become equal are added up. */
 class MetricsText {
   readonly #families: string[] = [];
-  readonly #names = new Map<string, FrequentNames>();
+  readonly #names = new Map<string, Set<string>>();
   #name = '';
   #lines = new Map<string, number>();
 
@@ -99,13 +99,14 @@ class MetricsText {
   #bounded(label: string, value: string): string {
     let names = this.#names.get(label);
     if (!names) {
-      names = new FrequentNames(MOST_LABELS);
+      names = new Set();
       this.#names.set(label, names);
     }
-    return names.nameOf(value);
+    if (names.size < MOST_LABELS) names.add(value);
+    return names.has(value) ? value : OTHER;
   }
 }
 
 function escaped(value: string): string {
-  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+  return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { addressOf, serveMetrics } from '../../src/cli/foreground/metrics-server.ts';
 
 test('the address is a port on the loopback, or names its host', () => {
@@ -34,5 +34,28 @@ test('it answers metrics and health, and says if the store does not answer or th
   expect(await get('/readyz')).toBe('503 The store does not answer: It is gone.');
   expect(await get('/healthz')).toBe('200 ok');
   expect(await get('/')).toMatch(/^404 /);
+  served.close();
+});
+
+test('requests that come while the store is asked share its answer', async () => {
+  let asked = 0;
+  let answer = (_: string) => {};
+  const served = await serveMetrics('0', {
+    metrics: () => {
+      asked += 1;
+      return new Promise((resolve) => {
+        answer = resolve;
+      });
+    },
+    ask: async () => {},
+    isReady: () => true,
+  });
+  const texts = Array.from({ length: 20 }, async () => (await fetch(`${served.url}/metrics`)).text());
+  await vi.waitFor(() => expect(asked).toBe(1));
+  // All of them have arrived when a later request is answered.
+  await Promise.all(Array.from({ length: 20 }, () => fetch(`${served.url}/healthz`)));
+  answer('holdfast_x 1\n');
+  expect(new Set(await Promise.all(texts))).toEqual(new Set(['holdfast_x 1\n']));
+  expect(asked).toBe(1);
   served.close();
 });

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
 import { defineTask } from '../../src/index.ts';
+import { metricsText } from '../../src/queue/metrics.ts';
+import { aStore } from '../a-store.ts';
+import { claimRequest, newTask, settlement, succeeded } from '../contract/scene.ts';
+import { virtualWorld } from '../contract/virtual-world.ts';
 import { useKits } from '../worker/scene.ts';
 
 const open = useKits();
@@ -47,4 +51,20 @@ test('the metrics have the text format of Prometheus, with bounded labels', asyn
       /^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{\w+="(?:[^"\\]|\\.)*"(?:,\w+="(?:[^"\\]|\\.)*")*\})? [\d.]+)$/,
     );
   expect(new Set(lines).size).toBe(lines.length);
+});
+
+test('a type beyond the first 200 is counted as _other in all lines of all families', async () => {
+  const store = await aStore().open(virtualWorld());
+  const worker = await store.tasks.join({ name: 'a', leaseFor: 30_000, publishes: {} });
+  await store.tasks.enqueue(Array.from({ length: 500 }, () => newTask({})));
+  const { tasks } = await store.tasks.claim(claimRequest(worker, { limit: 500 }));
+  const keyOf = (n: number) => JSON.stringify([`t${n}`, 's', 'success', 'succeeded', 'nobody', '', '', '', 1, 1]);
+  await store.tasks.settle(tasks.map((task, n) => settlement(task, succeeded(), { countedAs: keyOf(n) })));
+  const text = await metricsText(store);
+  await store.upkeep.close();
+  const typesOf = (family: string) =>
+    new Set([...text.matchAll(new RegExp(`^${family}\\{type="(\\w+)"`, 'gm'))].map(([, type]) => type));
+  const types = typesOf('holdfast_executions_total');
+  expect(types.size).toBe(201);
+  for (const family of ['holdfast_retries_total', 'holdfast_task_ends_total']) expect(typesOf(family)).toEqual(types);
 });

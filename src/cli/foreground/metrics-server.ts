@@ -14,6 +14,9 @@ export interface MetricsSource {
 
 const LOOPBACK = '127.0.0.1';
 
+/** So that clients cannot use up the files that the worker may open. */
+const MOST_CONNECTIONS = 100;
+
 /** How long an answer of the store may take. */
 const ANSWER_WITHIN_MS = 5_000;
 
@@ -29,11 +32,13 @@ export function addressOf(text: string): { readonly host: string; readonly port:
 
 /** Answers `/metrics` (Prometheus), `/healthz` and `/readyz` until it is closed. */
 export async function serveMetrics(text: string, source: MetricsSource): Promise<{ url: string; close(): void }> {
+  const read = { ...source, metrics: shared(source.metrics), ask: shared(source.ask) };
   const server = createServer((request, response) => {
-    void answerTo(request.method === 'GET' ? request.url : undefined, source).then(({ status, body }) => {
+    void answerTo(request.method === 'GET' ? request.url : undefined, read).then(({ status, body }) => {
       response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(body);
     });
   });
+  server.maxConnections = MOST_CONNECTIONS;
   const { host, port } = addressOf(text);
   server.listen(port, host);
   await once(server, 'listening').catch((cause: unknown) => {
@@ -58,12 +63,23 @@ async function answerTo(url: string | undefined, { metrics, ask, isReady }: Metr
   if (path !== '/metrics' && path !== '/readyz')
     return { status: 404, body: 'There are /metrics, /healthz and /readyz.\n' };
   try {
-    if (path === '/metrics') return { status: 200, body: await Promise.race([metrics(), noAnswer()]) };
-    await Promise.race([ask(), noAnswer()]);
+    if (path === '/metrics') return { status: 200, body: await metrics() };
+    await ask();
     return isReady() ? { status: 200, body: 'ok\n' } : { status: 503, body: 'The worker is stopping.\n' };
   } catch (error) {
     return { status: 503, body: `The store does not answer: ${(error as Error).message}\n` };
   }
+}
+
+/** Requests that come while the store is asked get the same answer, so that many of them do not keep the worker from its tasks. */
+function shared<T>(read: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | undefined;
+  return () => {
+    underWay ??= Promise.race([read(), noAnswer()]).finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
 }
 
 function noAnswer(): Promise<never> {

@@ -103,7 +103,10 @@ let turn: Promise<unknown> = Promise.resolve();
 async function startSharedProcess(): Promise<ChildProcess> {
   const child = fork(SHARED_PROCESS, { execArgv: ['--no-warnings'] });
   await once(child, 'message');
-  child.once('exit', () => child.emit('error', new Error('The process of the commands has ended.')));
+  child.once('exit', () => {
+    sharedProcess = undefined;
+    if (child.listenerCount('error') > 0) child.emit('error', new Error('The process of the commands has ended.'));
+  });
   child.unref();
   child.channel?.unref();
   return child;
@@ -136,6 +139,8 @@ export class Project {
   /** Variables of all its processes. */
   env: StartOptions['env'] = {};
   readonly #processes: HoldfastProcess[] = [];
+  /** Commands in the shared process that have not ended. */
+  #running = 0;
 
   constructor() {
     mkdirSync(join(this.folder, '.holdfast'));
@@ -167,7 +172,10 @@ export class Project {
 
   /** Runs it to its end, in a process that the commands of a test file share: for what a command prints and does. */
   run(...args: readonly string[]): Promise<Ended> {
-    return runShared(args, this.folder, this.env);
+    this.#running += 1;
+    return runShared(args, this.folder, this.env).finally(() => {
+      this.#running -= 1;
+    });
   }
 
   /** Runs it with --json, and reads the one document that it must print. */
@@ -183,6 +191,8 @@ export class Project {
   }
 
   async remove(): Promise<void> {
+    // The test has given up a command, which the commands of other tests must not wait for.
+    if (this.#running > 0) (await sharedProcess)?.kill('SIGKILL');
     for (const started of this.#processes) started.kill('SIGKILL');
     await Promise.all(this.#processes.map(({ ended }) => ended.catch(() => undefined)));
     rmSync(this.folder, { recursive: true, force: true });

@@ -376,7 +376,7 @@ export type Settled =
   | { readonly answer: 'already' }
   /** The lease was lost. The task was not changed; the report was kept as evidence. */
   | { readonly answer: 'stale' }
-  /** The facts, or the state of the source, have changed since the claim: decide again with these. */
+  /** The facts, or the state of the source, have changed since the claim: decide again with these, which are those after the call. */
   | {
       readonly answer: 'changed';
       readonly revision: number;

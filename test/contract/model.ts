@@ -424,10 +424,10 @@ export class Model {
     }
     const sourceName = task.given.source;
     if (source !== 'any' && !this.#acceptsSource(sourceName, source.revision)) {
-      return { answers: ['changed'], facts: factsOf(task, now), memory: this.sources.of(sourceName).state?.memory };
+      return { answers: ['changed'] };
     }
     if (decision.next !== 'succeeded' && held.revision !== revision) {
-      return { answers: ['changed'], facts: factsOf(task, now), memory: this.sources.of(sourceName).state?.memory };
+      return { answers: ['changed'] };
     }
     if (task.lost) task.lost.isLast = held.why === 'loss';
     this.#charge(task, decision, now);
@@ -733,9 +733,6 @@ interface ModelWorker {
 export interface ExpectedSettlement {
   readonly answers: readonly Settled['answer'][];
   readonly state?: TaskState;
-  readonly facts?: Facts;
-  /** Of the state of its source, with `changed`. */
-  readonly memory?: string | undefined;
 }
 
 /** `lostBy` is left open for what was lost more than once: by whom, nobody promised. */

@@ -142,8 +142,10 @@ export class Settling {
     const others = settlements.filter((_, i) => !answers[i]);
     if (others.length === 0) return answers;
     const batch = this.#lookUp(others, now);
-    const theirs = others.map((settlement) => this.#settleOne(settlement, batch)).values();
+    const made = others.map((settlement) => this.#settleOne(settlement, batch));
     this.#flush(batch);
+    // With the facts and the state of the source as they are after the whole call.
+    const theirs = made.map((answer, i) => answer ?? this.#changed((others[i] as Settlement).lease.task, now)).values();
     return Array.from(answers, (answer) => answer ?? (theirs.next().value as Settled));
   }
 
@@ -241,7 +243,8 @@ export class Settling {
     };
   }
 
-  #settleOne(settlement: Settlement, batch: Batch): Settled {
+  /** Undefined if its task or its source was changed since the decision. */
+  #settleOne(settlement: Settlement, batch: Batch): Settled | undefined {
     const { lease, revision, decision } = settlement;
     const running = batch.running.get(lease.task);
     if (running?.execution !== lease.execution || running.token !== lease.token) {
@@ -251,9 +254,9 @@ export class Settling {
     const sourceName = (batch.places.get(lease.task) as Place).source;
     if (source !== 'any') {
       batch.sources ??= new SourceChanges(this.#sourceStates, batch.now);
-      if (!batch.sources.accepts(sourceName, source)) return this.#changed(lease.task, batch);
+      if (!batch.sources.accepts(sourceName, source)) return undefined;
     }
-    if (decision.next !== 'succeeded' && running.revision !== revision) return this.#changed(lease.task, batch);
+    if (decision.next !== 'succeeded' && running.revision !== revision) return undefined;
     const answer = this.#write(settlement, running, batch);
     if (source !== 'any' && source.change) this.#changeSource(sourceName, source.change, batch);
     else if (source !== 'any' && decision.next === 'succeeded') batch.succeeded.push(lease.task);
@@ -319,11 +322,11 @@ export class Settling {
     Object.assign(batch, { ended: [], executions: [], resting: [], remembered: [], actions: [], succeeded: [] });
   }
 
-  #changed(id: number, batch: Batch): Settled {
+  #changed(id: number, now: number): Settled {
     const [found] = this.#claiming.leased([id]);
     const row = found as NonNullable<typeof found>;
-    const { revision, facts, source } = this.#claiming.claimed(row, row, this.#facts.of(id), batch.now);
-    const sourceState = this.#sourceStates.of(source, batch.now);
+    const { revision, facts, source } = this.#claiming.claimed(row, row, this.#facts.of(id), now);
+    const sourceState = this.#sourceStates.of(source, now);
     return { answer: 'changed', revision, facts, ...(sourceState && { sourceState }) };
   }
 

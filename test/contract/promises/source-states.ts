@@ -363,6 +363,31 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(answers.map(({ answer }) => answer)).toEqual(['changed', 'changed']);
     });
 
+    test('an answer `changed` has the state of the source after the whole call', async () => {
+      const worker = await scene.join();
+      const [one, two] = (await startAll(worker, 2)) as [Claimed, Claimed];
+      await scene.move(one.lease.task, { verb: 'cancel' });
+      const answers = await scene.store.tasks.settle([
+        settlement(one, retryIn(60_000)),
+        settlement(two, retryIn(60_000), { source: from(0) }),
+      ]);
+      const revision = await revisionOf();
+      expect(answers).toMatchObject([{ answer: 'changed', sourceState: { revision } }, { answer: 'settled' }]);
+    });
+
+    test('a refund of a charge that is written counts, also if the call repeats the settlement that made it', async () => {
+      const worker = await scene.join();
+      const [one, two] = (await startAll(worker, 2)) as [Claimed, Claimed];
+      const made = settlement(one, retryIn(60_000, 'http.503'));
+      await scene.store.tasks.settle([made]);
+      const { task, execution } = one.lease;
+      await scene.store.tasks.settle([
+        settlement(two, retryIn(60_000), { source: from(0, { refunds: [{ task, execution }] }) }),
+        made,
+      ]);
+      expect((await scene.find(task)).charged).toEqual([]);
+    });
+
     test('the rest of a call from the second settlement of a task on is judged like a call of its own', async () => {
       const worker = await scene.join();
       const [one, two, three] = (await startAll(worker, 3)) as [Claimed, Claimed, Claimed];

@@ -200,9 +200,9 @@ BEGIN
       states[n] := with_change(states[n], word.change, p_now);
       expected[n] := expected[n] + 1;
       is_changed[n] := true;
-      -- Charges of later settlements of this call do not exist yet.
+      -- Charges of later settlements of this call do not exist yet, unless their lease is over: then they charge nothing.
       refunds_ := refunds_ || ARRAY(SELECT given FROM json_array_elements(word.change -> 'refunds') given WHERE NOT EXISTS (
-        SELECT 1 FROM unnest(p_items) i
+        SELECT 1 FROM unnest(p_items) i JOIN live l ON l.id = i.id AND l.executions = i.x AND l.token = i.t
         WHERE i.id = (given ->> 'task')::bigint AND i.x = (given ->> 'execution')::integer AND i.so > word.p));
     END IF;
   END LOOP;

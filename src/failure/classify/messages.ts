@@ -236,7 +236,7 @@ const LOOSE = new Templates(
 /** A status after words that introduce one: `HTTP 503`, `status code 503`, `server response: 503`. */
 const STATUS =
   /^HTTP(?:\/\d(?:\.\d)?)?(?: error| status| response)?(?: code)?[:,]? ?\(?([45]\d\d)\b|\b[Ss]tatus(?: [Cc]ode|Code)?(?: of| is| was)?(?: ?[:=])? ?([45]\d\d)\b|\b[Rr]espon(?:se|ded)(?: with| code)?(?: an?)?(?: HTTP)?(?: error)?:? ([45]\d\d)\b/;
-const CODE_AND_PHRASE = /^([45]\d\d)(?::| -)? ([A-Za-z][A-Za-z ]{2,30}[a-z])(?=$|[.:,;(\n]| for | - )/;
+const CODE_AND_PHRASE = /^([45]\d\d)(?::| -)? ([A-Za-z][A-Za-z -]{2,30}[a-z])(?=$|[.:,;(\n]| for | - )/;
 /** A status inside a sentence or in brackets. Only transient ones, because the number may mean something else. */
 const CODE_IN_TEXT =
   /(?<![\w.#-])(429|5\d\d) ([A-Z][a-z]+ [A-Z][A-Za-z ]{2,20})|([A-Z][a-z]+ [A-Z][A-Za-z ]{2,20}) \((429|5\d\d)\)/;

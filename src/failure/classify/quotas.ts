@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../../duration.ts';
 import { HeaderBag } from './headers.ts';
-import { httpDate, plausible, resetIn } from './times.ts';
+import { httpDate, plainNumber, plausible, resetIn } from './times.ts';
 
 /** How many requests a source still accepts before its limit resets. */
 export interface RateLimit {
@@ -52,9 +52,9 @@ export function tightestLimit(headers: object, now: number): RateLimit | undefin
 /** A "reset" header and the "remaining" one that belongs to it. */
 function quotaOf([name, value]: readonly [string, string], all: ReadonlyMap<string, string>, now: number): Quota[] {
   if (!name.includes('reset')) return [];
-  const resetsIn = resetIn(value, now);
+  const resetsIn = name.endsWith('-ms') ? plainNumber(value) : resetIn(value, now);
   if (resetsIn === undefined) return [];
-  const left = (word: string) => all.get(name.replace(/reset(?:-after|-at|-in)?/, word));
+  const left = (word: string) => all.get(name.replace(/reset(?:-after|-at|-in|-ms)?/, word));
   const remaining = Number.parseFloat(left('remaining') ?? left('remain') ?? '');
   return [{ resetsIn, ...(remaining >= 0 && { remaining }) }];
 }

@@ -109,7 +109,16 @@ const BODY_SECONDS = [
   'backoff',
   'estimated_time',
 ] as const;
-const BODY_MOMENTS = ['resets_at', 'reset_at', 'retry_at'] as const;
+const BODY_MOMENTS = [
+  'resets_at',
+  'reset_at',
+  'retry_at',
+  'resetsAt',
+  'resetAt',
+  'retryAt',
+  'reset_time',
+  'resetTime',
+] as const;
 
 function inBody(fields: ErrorFields, now: number): Milliseconds | undefined {
   const { body, response } = fields;

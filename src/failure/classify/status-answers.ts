@@ -3,7 +3,7 @@ import type { Answer } from './meaning.ts';
 /** What a status means by itself. A status that is not in the table is judged by its first digit. */
 const BY_STATUS: Readonly<Record<number, Answer>> = {
   401: 'auth.invalid',
-  402: 'quota.exhausted',
+  402: { reason: 'quota.exhausted', ifWait: 'quota.exhausted rate_limited' },
   403: 'auth.forbidden',
   404: 'http.404',
   407: 'auth.invalid',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { commandStatus } from '../../src/cli/foreground/command-status.ts';
-import { exitOfTasks } from '../../src/cli/foreground/foreground.ts';
+import { exitOfTasks } from '../../src/cli/foreground/exit-of-tasks.ts';
 import { Problem, problemJson, problemLines, problemOf } from '../../src/cli/problem.ts';
 import { commandsLike, nearest } from '../../src/cli/suggest.ts';
 import { Channel, speaksUtf8, Terminal, wantsColour } from '../../src/cli/terminal/terminal.ts';

@@ -13,7 +13,7 @@ import { EXIT } from '../exit-codes.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
-import { exitOfTasks } from '../foreground/foreground.ts';
+import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
 import { endLine } from '../foreground/progress.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
 import { Watch } from '../foreground/watch.ts';

@@ -11,7 +11,8 @@ import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { findTask, findTasks } from '../flags/task-ids.ts';
-import { exitOfTasks, type Foreground, withForeground, workHere } from '../foreground/foreground.ts';
+import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
+import { type Foreground, withForeground, workHere } from '../foreground/foreground.ts';
 import { unfinished } from '../foreground/unfinished.ts';
 import { Problem } from '../problem.ts';
 

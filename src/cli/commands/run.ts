@@ -16,7 +16,7 @@ import { span } from '../flags/moment.ts';
 import { type FlagWords, inFlagWords } from '../flags/named-flags.ts';
 import { addRecordFlags, enqueueOptions, type RecordFlags } from '../flags/record-flags.ts';
 import { commandStatus } from '../foreground/command-status.ts';
-import { exitOfTasks } from '../foreground/foreground.ts';
+import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
 import { recordAndWork, type WorkToRecord } from '../foreground/record-and-work.ts';
 import { problemOf, usage } from '../problem.ts';
 import { sourceOfCommand } from '../types/default-source.ts';

@@ -9,7 +9,7 @@ import type { Cli } from '../cli.ts';
 import { span } from '../flags/moment.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTasks } from '../flags/task-ids.ts';
-import { exitOfTasks } from '../foreground/foreground.ts';
+import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
 import { endLine } from '../foreground/progress.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
 import { unfinished } from '../foreground/unfinished.ts';

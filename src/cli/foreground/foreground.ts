@@ -4,12 +4,10 @@ import type { Logger } from '../../log.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { isOver } from '../../task.ts';
 import { SHELL_COMMAND } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT } from '../exit-codes.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
 import { OutputLog } from '../output/output-log.ts';
 import type { WholeAnswer } from '../output/whole-answer.ts';
@@ -181,17 +179,6 @@ async function takeNow(cli: Cli, holdfast: Holdfast, worker: Worker, tasks: read
 
 function dueAtOnce({ dueAt: _, ...task }: Task): Task {
   return task;
-}
-
-/**
- * The exit code for tasks: 75 if one is not finished, else 4 if one or its source needs a person, else 1 if one failed,
- * else 0.
- */
-export function exitOfTasks(tasks: readonly Pick<Task, 'state' | 'heldBy'>[]): number {
-  const states = new Set(tasks.map(({ state }) => state));
-  if (tasks.some((task) => !isOver(task.state) && task.heldBy !== 'needs_person')) return EXIT.notFinished;
-  if (states.has('needs_manual') || tasks.some(({ heldBy }) => heldBy === 'needs_person')) return EXIT.needsPerson;
-  return states.has('dead') || states.has('cancelled') ? EXIT.failed : EXIT.done;
 }
 
 function killAfterOf({ type, input }: Task): number {

@@ -9,7 +9,8 @@ import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
 import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine, typesOf } from '../flags/record-flags.ts';
 import type { WholeAnswer } from '../output/whole-answer.ts';
-import { exitOfTasks, withForeground, workHere } from './foreground.ts';
+import { exitOfTasks } from './exit-of-tasks.ts';
+import { withForeground, workHere } from './foreground.ts';
 import { someoneWorks } from './workers-alive.ts';
 
 /** Tasks that this process will run itself are recorded as due this much later, so that no other worker claims them first. */

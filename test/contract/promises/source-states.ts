@@ -190,21 +190,6 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(answers[2]).toMatchObject({ sourceState: { memory: 'kept', revision: await revisionOf() } });
     });
 
-    test.each([{ revision: 0 }, 'any'] as const)(
-      'a settlement that is refused because its task was changed gets the state of its source before later ones of the call (%j)',
-      async (source) => {
-        const worker = await scene.join();
-        const [one, two] = (await startAll(worker, 2)) as [Claimed, Claimed];
-        await scene.move(one.lease.task, { verb: 'cancel' });
-        const answers = await scene.store.tasks.settle([
-          settlement(one, retryIn(60_000), { source }),
-          settlement(two, retryIn(60_000), { source: from(0, { memory: 'later' }) }),
-        ]);
-        expect(answers).toMatchObject([{ answer: 'changed' }, { answer: 'settled' }]);
-        expect(answers[0]).not.toHaveProperty('sourceState');
-      },
-    );
-
     test.each([
       ['changes', from(0)],
       ['was made from a wrong state of', { revision: 1 }],

@@ -168,11 +168,10 @@ BEGIN
   IF woken IS NOT NULL THEN PERFORM set_config('holdfast.woke', 'yes', true); END IF;
 END $$;
 
--- Says of these tasks that they, or their sources, were changed since the decision: with the new facts, and the states of the sources
--- that `settle_sources` has seen, if it was called.
-CREATE FUNCTION changed_answers(p_ids bigint[], p_seen jsonb, p_now bigint) RETURNS json[] LANGUAGE plpgsql AS $$
+-- Says of these tasks that they, or their sources, were changed since the decision: with the new facts and the new states of the sources.
+CREATE FUNCTION changed_answers(p_ids bigint[], p_now bigint) RETURNS json[] LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN ARRAY(SELECT json_build_array(l.id, 'changed', handed(l, b), p_seen -> l.id::text) FROM live l JOIN bodies b ON b.id = l.id
+  RETURN ARRAY(SELECT json_build_array(l.id, 'changed', handed(l, b), state_of(b.source, p_now)) FROM live l JOIN bodies b ON b.id = l.id
     WHERE l.id = ANY(p_ids));
 END $$;
 
@@ -204,7 +203,6 @@ DECLARE
     AND EXISTS (SELECT 1 FROM live WHERE id = ANY(p_ids || p_item_ids) AND counted_queue IS NOT NULL);
   sources_ record;
   differing bigint[] := '{}';
-  seen jsonb;
   refunded bigint[];
   ends_groups boolean;
 BEGIN
@@ -222,7 +220,6 @@ BEGIN
   IF has_states THEN
     sources_ := settle_sources(p_ids, p_tokens, p_places, items, now_);
     differing := sources_.differing;
-    seen := sources_.seen;
   END IF;
   IF cardinality(p_ids) > 0 THEN
     rest := settle_plain(p_ids, p_tokens, texts_of(p_results), differing, now_);
@@ -238,7 +235,7 @@ BEGIN
     settled := settle_items(items, have_keys, differing, p_patience, now_);
     IF has_states THEN PERFORM refund(sources_.refunds, now_); END IF;
     answers := settled.answers;
-    IF settled.changed IS NOT NULL THEN answers := answers || changed_answers(settled.changed, seen, now_); END IF;
+    IF settled.changed IS NOT NULL THEN answers := answers || changed_answers(settled.changed, now_); END IF;
     IF cardinality(items) > coalesce(cardinality(settled.answered), 0) THEN
       FOREACH item IN ARRAY items LOOP
         CONTINUE WHEN item.id = ANY(settled.answered);

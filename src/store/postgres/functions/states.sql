@@ -2,12 +2,10 @@
 -- current one, the answer is `changed`. Locks are taken in one order: tasks by id, then sources by name, then lanes.
 
 -- The state of a source, as a claim or settlement gets it.
-CREATE FUNCTION state_in(s source_states, p_now bigint) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN s.revision > 0 THEN json_build_array(s.revision, s.memory, greatest(0, p_now - s.written_at)) END
-$$;
 CREATE FUNCTION state_of(p_source text, p_now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN (SELECT state_in(s, p_now) FROM source_states s WHERE s.name = p_source);
+  RETURN (SELECT json_build_array(s.revision, s.memory, greatest(0, p_now - s.written_at)) FROM source_states s
+    WHERE s.name = p_source AND s.revision > 0);
 END $$;
 
 -- The row of a source, locked; made if it is missing.
@@ -131,12 +129,12 @@ END $$;
 -- What one settlement says about its source. `p`: its place in the call. `is_outdated`: it was made from old facts of its task.
 CREATE TYPE source_word AS (source text, id bigint, p bigint, revision bigint, change json, is_success boolean, is_outdated boolean);
 
--- Checks and changes the states of the sources of a batch of settlements. Returns which of them get the answer `changed`, by id the
--- state of its source at the place of each of these in the call (`seen`), the refunds to be made, whether tasks may start now (`opens`), and whether a source was held (`shuts`). All these tasks are locked.
+-- Checks and changes the states of the sources of a batch of settlements. Returns which of them get the answer `changed`, the
+-- refunds to be made, whether tasks may start now (`opens`), and whether a source was held (`shuts`). All these tasks are locked.
 -- `p_ids` are plain successes. They were decided without a state of the source, except those whose place is -1, which do not
 -- concern their source.
 CREATE FUNCTION settle_sources(p_ids bigint[], p_tokens uuid[], p_places integer[], p_items settlement[], p_now bigint,
-  OUT differing bigint[], OUT seen jsonb, OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
+  OUT differing bigint[], OUT refunds json, OUT opens boolean, OUT shuts boolean) LANGUAGE plpgsql AS $$
 DECLARE
   word record;
   s source_states;
@@ -154,7 +152,6 @@ DECLARE
   counted_ text[];
 BEGIN
   differing := '{}';
-  seen := '{}';
   opens := false;
   shuts := false;
   -- A settlement whose lease is over changes nothing, and one that was made from old facts neither; but if that one names another
@@ -168,7 +165,7 @@ BEGIN
     SELECT (b.source, l.id, i.so, i.sr, i.sc, i.n = 'succeeded', i.n <> 'succeeded' AND l.revision <> i.r)::source_word
       FROM unnest(p_items) i
       JOIN live l ON l.id = i.id AND l.executions = i.x AND l.token = i.t JOIN bodies b ON b.id = l.id
-      WHERE i.sr IS NOT NULL OR i.n <> 'succeeded' AND l.revision <> i.r);
+      WHERE i.sr IS NOT NULL);
   counted_ := ARRAY(SELECT DISTINCT counted FROM live WHERE counted IS NOT NULL AND state = 'running' AND id IN (
     SELECT unnest(p_ids) UNION SELECT i.id FROM unnest(p_items) i));
   names := ARRAY(SELECT w.source FROM unnest(words) w UNION SELECT unnest(counted_) ORDER BY 1);
@@ -191,11 +188,9 @@ BEGIN
     IF is_broken[n] OR word.revision <> expected[n] THEN
       is_broken[n] := true;
       differing := differing || word.id;
-      seen := seen || jsonb_build_object(word.id, state_in(states[n], p_now));
     ELSIF word.is_outdated OR NOT word.is_success AND cardinality(refunds_) > 0 AND is_refunded(word.id, refunds_) THEN
       -- Its task was changed since its decision, or is changed here by a refund.
       differing := differing || word.id;
-      seen := seen || jsonb_build_object(word.id, state_in(states[n], p_now));
     ELSIF word.change IS NOT NULL THEN
       states[n] := with_change(states[n], word.change, p_now);
       expected[n] := expected[n] + 1;

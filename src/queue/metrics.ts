@@ -1,6 +1,6 @@
+import { OTHER } from '../frequent-names.ts';
 import type { Store } from '../store/store.ts';
 import { TASK_STATES } from '../task.ts';
-import { OTHER } from '../telemetry/frequent-names.ts';
 import { statsFrom } from './stats.ts';
 
 /** How many different types, reasons, queues and sources become labels; the others are added up as `_other`. */

@@ -1,6 +1,9 @@
 import type { Milliseconds } from '../duration.ts';
 import type { Settlement } from './store.ts';
 
+/** The shortest period. */
+export const MINUTE: Milliseconds = 60_000;
+
 const HOUR: Milliseconds = 3_600_000;
 const DAY: Milliseconds = 24 * HOUR;
 
@@ -9,7 +12,7 @@ const DAY: Milliseconds = 24 * HOUR;
  * their sum never becomes less, which Prometheus would take for a restart.
  */
 export const PERIODS: readonly { readonly span: Milliseconds; readonly keptFor: Milliseconds }[] = [
-  { span: 60_000, keptFor: 2 * HOUR },
+  { span: MINUTE, keptFor: 2 * HOUR },
   { span: HOUR, keptFor: 14 * DAY },
   { span: DAY, keptFor: 400 * DAY },
   { span: 400 * DAY, keptFor: Number.POSITIVE_INFINITY },
@@ -17,9 +20,6 @@ export const PERIODS: readonly { readonly span: Milliseconds; readonly keptFor: 
 
 /** How many sources of a type are counted by name in a period of an hour or longer: the busiest. */
 export const MOST_SOURCES = 100;
-
-/** What the other sources are counted as. */
-export const OTHER_SOURCES = '_other';
 
 /** How many of these settlements are counted under each key. */
 export function countsOf(settlements: Iterable<Settlement>): Map<string, number> {

@@ -1,7 +1,7 @@
 import type { Charge, Decision, Facts } from '../failure/decide.ts';
 import type { FailureKind, Outcome } from '../failure/outcome.ts';
+import { FrequentNames } from '../frequent-names.ts';
 import type { Claimed } from '../store/store.ts';
-import { FrequentNames } from './frequent-names.ts';
 
 /** What a settlement is counted by. A store knows only its key, a JSON array that begins with type and source. */
 export interface Counted {

@@ -1,8 +1,7 @@
-import { MOST_SOURCES, OTHER_SOURCES, PERIODS } from '../counters.ts';
+import { OTHER } from '../../frequent-names.ts';
+import { MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
 import type { Counters } from '../store.ts';
 import type { Database } from './database.ts';
-
-const MINUTE = PERIODS[0]?.span;
 
 /** Counts settlements: `settle` appends the counts of each call, and these are added up later. */
 export class Counting {
@@ -25,7 +24,7 @@ export class Counting {
   /** Gathers some counts, or adds the counters of one old period to a longer one. Returns whether there may be more to do. */
   async tidy(): Promise<boolean> {
     if (await this.#database.call<boolean>('gather_counts', [MINUTE])) return true;
-    return this.#database.call('roll_up_counters', [JSON.stringify(PERIODS), MOST_SOURCES, OTHER_SOURCES]);
+    return this.#database.call('roll_up_counters', [JSON.stringify(PERIODS), MOST_SOURCES, OTHER]);
   }
 
   async since(time: number): Promise<Counters> {

@@ -1,12 +1,11 @@
-import { countsOf, MOST_SOURCES, OTHER_SOURCES, PERIODS } from '../counters.ts';
+import { OTHER } from '../../frequent-names.ts';
+import { countsOf, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
 import type { Counters, Settled, Settlement } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Writer } from './writer.ts';
 
 /** How many settle calls one transaction adds to the counters. */
 const AT_ONCE = 500;
-
-const [MINUTE] = PERIODS as [(typeof PERIODS)[number]];
 
 /**
  * Counts settlements. Each settle call appends one row with its counts, in its own transaction, because many keys would be slow to
@@ -34,8 +33,10 @@ export class Counting {
 
   async gather(): Promise<boolean> {
     if (!this.#isPending) return false;
-    this.#isPending = await this.#writer.write(() => this.#gatherSome());
-    return this.#isPending;
+    this.#isPending = false;
+    const more = await this.#writer.write(() => this.#gatherSome());
+    this.#isPending ||= more;
+    return more;
   }
 
   /** Gathers some counts, or adds the counters of one old period to a longer one. Returns 0 if nothing was left to do. */
@@ -54,7 +55,7 @@ export class Counting {
       `INSERT INTO hf_counters (span, at, counted_as, count, first_at)
        SELECT :span, e.at - e.at % :span AS minute, c.key, sum(c.value), min(e.at)
        FROM hf_counter_entries e, json_each(e.counts) c WHERE e.id <= :last GROUP BY minute, c.key ${ADDED}`,
-      { span: MINUTE.span, last },
+      { span: MINUTE, last },
     );
     return this.#sql.run('DELETE FROM hf_counter_entries WHERE id <= ?', last).changes === AT_ONCE;
   }
@@ -75,7 +76,7 @@ export class Counting {
          FROM (SELECT *, sum(count) OVER (PARTITION BY counted_as ->> 0, counted_as ->> 1) AS total
            FROM hf_counters WHERE span = :span AND at >= :at AND at < :at + :longer))
        WHERE true GROUP BY name ${ADDED}`,
-      { longer, at, most: MOST_SOURCES, other: OTHER_SOURCES, span },
+      { longer, at, most: MOST_SOURCES, other: OTHER, span },
     );
     this.#sql.run('DELETE FROM hf_counters WHERE span = ? AND at < ?', span, at + longer);
     return true;
@@ -93,7 +94,7 @@ export function readCounters(sql: Sql, since: number): Counters {
        UNION ALL SELECT c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
          WHERE e.at - e.at % :minute + :minute > :since)
      GROUP BY counted_as`,
-    { since, minute: MINUTE.span },
+    { since, minute: MINUTE },
   );
   return {
     ...(rows.length > 0 && { firstAt: Math.min(...rows.map(({ firstAt }) => firstAt)) }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FrequentNames, OTHER } from '../../src/telemetry/frequent-names.ts';
+import { FrequentNames, OTHER } from '../../src/frequent-names.ts';
 
 test('few names keep their names', () => {
   const names = new FrequentNames(3);

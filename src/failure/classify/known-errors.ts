@@ -17,8 +17,8 @@ const known = new Map<string, Failure>();
 export function keyOf(thrown: unknown): string | undefined {
   try {
     const name = PLAIN.get(Object.getPrototypeOf(thrown));
-    if (name === undefined || !Reflect.ownKeys(thrown as Error).every((key) => key === 'message' || key === 'stack'))
-      return undefined;
+    if (name === undefined || hasEnumerable(thrown as Error)) return undefined;
+    if (!Reflect.ownKeys(thrown as Error).every((key) => key === 'message' || key === 'stack')) return undefined;
     const { message } = thrown as { message: unknown };
     // A number may be part of a date. Then the wait depends on the time.
     if (typeof message !== 'string' || message.length > LONGEST_MESSAGE || /\d/.test(message)) return undefined;
@@ -27,6 +27,12 @@ export function keyOf(thrown: unknown): string | undefined {
     // It is null or undefined, or a Proxy.
     return undefined;
   }
+}
+
+/** A plain error has no enumerable field. To list the fields of an error that has a million would block the process for seconds. */
+function hasEnumerable(error: Error): boolean {
+  for (const _ in error) return true;
+  return false;
 }
 
 /** The failure of an equal error that was classified before. */

@@ -171,7 +171,7 @@ export function makerOfEach<Input>(
   for (const option of ['key', 'unique']) {
     if (Object(options)[option] === undefined) continue;
     throw new InvalidInputError(
-      `\`${option}\` names one task, so enqueueAll takes a function of the input: (input) => ({ ${option}: … }).`,
+      `\`${option}\` names one task. Give the options as a function of the input: (input) => ({ ${option}: … }).`,
     );
   }
   const shared = makerWith(options);

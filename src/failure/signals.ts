@@ -4,7 +4,6 @@ import { oneOf, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { read, readNumber } from './classify/inspect.ts';
 import { REASONS, type Reason } from './classify/reasons.ts';
-import { slipIn } from './known-reasons.ts';
 import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { FAILURE_KINDS, FAULTS, type FailureKind, type Fault, isReason } from './outcome.ts';
 
@@ -155,8 +154,6 @@ function slug(reason: string | undefined, fallback: string): string {
       `reason must be a lower-case slug such as 'order.closed', at most 64 characters, got ${show(reason)}.`,
     );
   }
-  const slip = slipIn(reason, 'rule');
-  if (slip !== undefined) throw new InvalidInputError(slip);
   return reason;
 }
 

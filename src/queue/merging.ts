@@ -16,7 +16,7 @@ type Merge = Merging<unknown>['merge'];
 export function mergingOf(
   options: EnqueueOptions,
 ): { readonly merge: Merge; readonly options: EnqueueOptions } | undefined {
-  const onConflict = Object(options.unique).onConflict as unknown;
+  const onConflict = Object(Object(options).unique).onConflict as unknown;
   if (typeof onConflict !== 'object' || onConflict === null) return undefined;
   refuseUnknown(onConflict, ['merge'], 'unique.onConflict');
   const { merge } = onConflict as { readonly merge?: unknown };

@@ -44,8 +44,8 @@ const SYSTEM = 'holdfast';
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 /**
- * Traces and metrics by the messaging conventions of OpenTelemetry: `openHoldfast({ telemetry: openTelemetry(api) })` with `import *
- * as api from '@opentelemetry/api'`. An enqueue is a span `send QUEUE`, and each execution a span `process QUEUE` in a trace of its own
+ * Traces and metrics by the messaging conventions of OpenTelemetry: `openHoldfast({ telemetry: openTelemetry(api) })`, where `api` is
+ * the module `@opentelemetry/api`. An enqueue is a span `send QUEUE`, and each execution a span `process QUEUE` in a trace of its own
  * that is linked to the enqueue, in any process. An SDK must be registered, or nothing is recorded.
  */
 export function openTelemetry(api: OpenTelemetryApi): Telemetry {

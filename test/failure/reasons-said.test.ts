@@ -15,6 +15,7 @@ const OTHERS: readonly string[] = [
   'api.example.com',
   'data.error',
   'reasons',
+  'unique.for',
   'unique.key',
   'unique.while',
   'worker.timeout',

@@ -232,8 +232,6 @@ export const MISTAKES: readonly Mistake[] = [
   both("holdfast.setQueueOrder('q', 'fila')", 'must be one of fifo, lifo, priority, weighted_random'),
   // Signals
   atRunTime("new Failed('x', { reason: 'Not A Slug' })", "a lower-case slug such as 'order.closed'"),
-  atRunTime("new Failed('x', { reason: 'fs.lokced' })", "Did you mean 'fs.locked'?"),
-  atRunTime("new NeedsManual('x', { reason: 'http.503' })", "That status is 'http.5xx'"),
   both("new Failed('x', { resaon: 'order.closed' })", "Did you mean 'reason'?"),
   both("new NeedsManual('x', { kind: 'permanent' })", "NeedsManual has no option 'kind'"),
   both("new Failed('x', { retryAfter: '1m' })", "new RetryLater('10m')"),

@@ -5,7 +5,7 @@ import { decide, LEAST_DEFERRAL, STEPS } from '../../src/failure/decide.ts';
 import { answerFor, definePolicy, type Policy } from '../../src/failure/policy.ts';
 import { joinBecause, joinFailure, splitBecause, splitFailure } from '../../src/store/history-text.ts';
 import { type Judged, judge, raised, stories, troubledStories } from './ledger.ts';
-import { options, policies, rolls, usingEachDelay } from './policies.ts';
+import { options, policies, rolls, usingEachDelay, withTimeForARetry } from './policies.ts';
 
 /** Holds for every decision of every story under every policy. */
 function always(promise: (judged: Judged, policy: Policy) => void): void {
@@ -267,7 +267,10 @@ describe('the version of a policy', () => {
   test('changes when its content does, and only then', () => {
     fc.assert(
       fc.property(options, options, fc.boolean(), (a, b, twice) => {
-        const [one, other] = [definePolicy(a), definePolicy(twice ? { ...a } : usingEachDelay({ ...a, ...b }))];
+        const [one, other] = [
+          definePolicy(a),
+          definePolicy(twice ? { ...a } : withTimeForARetry(usingEachDelay({ ...a, ...b }))),
+        ];
         const content = ({ version: _, ...rest }: Policy) => rest;
         expect(one.version === other.version).toBe(isDeepStrictEqual(content(one), content(other)));
       }),

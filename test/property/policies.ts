@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { type DurationInput, LONGEST } from '../../src/duration.ts';
+import { type DurationInput, duration, LONGEST } from '../../src/duration.ts';
 import {
   type Backoff,
+  ceiling,
   custom,
   exponential,
   fixed,
@@ -109,7 +110,18 @@ export const options: fc.Arbitrary<PolicyOptions> = fc
     } satisfies { [Name in keyof Required<PolicyOptions>]: unknown },
     { requiredKeys: [] },
   )
-  .map(usingEachDelay);
+  .map(usingEachDelay)
+  .map(withTimeForARetry);
+
+/** A `giveUpAfter` before the first retry is refused. */
+export function withTimeForARetry({ giveUpAfter, ...others }: PolicyOptions): PolicyOptions {
+  if (giveUpAfter === undefined) return others;
+  const policy = definePolicy(others);
+  if (giveUpAfter === 'none' || others.backoff === undefined || policy.backoff.kind === 'custom')
+    return { ...others, giveUpAfter };
+  const first = ceiling(policy.backoff, 1);
+  return { ...others, giveUpAfter: inMilliseconds(Math.min(LONGEST, first + duration(giveUpAfter, 'giveUpAfter'))) };
+}
 
 export const policies: fc.Arbitrary<Policy> = options.map((each) => definePolicy(each));
 

@@ -343,7 +343,7 @@ describe('a role that owns nothing', () => {
     expect(
       await sql(`SELECT count(*)::int AS n, bool_and(pg_get_userbyid(relowner) = 'postgres') AS owners FROM pg_class
         WHERE relnamespace = 'holdfast'::regnamespace AND relispartition AND relkind = 'r'`),
-    ).toEqual([{ n: 8, owners: true }]);
+    ).toEqual([{ n: 9, owners: true }]);
   });
 
   test('cannot pretend that a backup was restored, and changes no schema', async () => {

@@ -46,7 +46,7 @@ describe('the demo', () => {
 
   test('renew: a lease holds while it is renewed, and its loser changes nothing', async () => {
     expect(await linesOf(renew)).toEqual([
-      'after 45 s: held',
+      'after 45 s: valid',
       'three minutes later, for it was renewed: nobody else gets it',
       "three minutes without a renewal: the task is the second worker's",
       "the first one's result is refused with lease_lost",

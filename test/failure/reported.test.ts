@@ -756,6 +756,13 @@ describe('a mail or file server', () => {
     ['a copy whose destination is there', "'/data/b' already exists", { reason: 'fs.dest_exists' }],
     ['a copy that says no more', 'already exists', { reason: 'fs.dest_exists' }],
     ['a file that is there', 'Error: File already exists.', { reason: 'fs.dest_exists' }],
+    ["Node's text of a taken name", "EEXIST: file already exists, copyfile 'a' -> 'b'", { reason: 'fs.dest_exists' }],
+    ["Node's text after a prefix", "Error: EEXIST: file already exists, open '/x'", { reason: 'fs.dest_exists' }],
+    ["Node's text of a missing file", "ENOENT: no such file or directory, open '/x'", { reason: 'fs.not_found' }],
+    ["Node's text of a missing right", "EACCES: permission denied, open '/x'", { reason: 'fs.permission' }],
+    ["Node's text of a lock", "EBUSY: resource busy or locked, rename 'a'", { kind: 'transient', reason: 'fs.locked' }],
+    ["Node's text of too many files", "EMFILE: too many open files, open '/x'", { reason: 'fs.too_many_files' }],
+    ['a database that says ERROR first', 'ERROR: deadlock detected', { reason: 'db.serialization' }],
     [
       'SMTP that counts messages a day',
       { responseCode: 454, response: '454 Throttling failure: Maximum sending rate exceeded.', message: 'x' },

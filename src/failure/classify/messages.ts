@@ -254,7 +254,8 @@ const PHRASE_ALONE = new Map([
 /** `connect ECONNREFUSED 127.0.0.1:80` and `ENOENT: no such file or directory, open 'x'`. */
 const CALL_AND_CODE =
   /(?:^|\n|[:\-.'] )(connect|read|write|bind|listen|accept|shutdown|send|recv|getaddrinfo|query[A-Z]\w{0,9}|spawn(?:Sync)? \S{1,200}|spawn|open|rename|unlink|mkdir|rmdir|copyfile|stat|lstat|scandir) (E[A-Z0-9_]{2,20})\b/;
-const CODE_AND_CALL = /^(E[A-Z0-9]{2,18}): [^,]{3,80}(?:, (\w{2,20})\b|$)/;
+const CODE_AND_CALL =
+  /^(?:(?!E[A-Z])[A-Za-z_$][\w.$[\]]{0,60}: ){0,4}(E[A-Z0-9]{2,18}): [^,]{3,80}(?:, (\w{2,20})\b|$)/;
 
 export function byMessage(fields: ErrorFields): Finding | undefined {
   const { message } = fields;
@@ -264,7 +265,7 @@ export function byMessage(fields: ErrorFields): Finding | undefined {
   const strength: Strength = 'message';
   const answer =
     byCode(message) ??
-    bySystem(said) ??
+    bySystem(said, message) ??
     byExit(said) ??
     unlessItMayPass(
       byHttp(said) ?? byGrpcMessage(said) ?? byTemplate(said) ?? (prefix === 0 ? undefined : byTemplate(message)),
@@ -294,11 +295,13 @@ function byCode(message: string): Answer | undefined {
   return /^E[A-Z0-9_]{2,20}$/.test(message) ? CODES.get(message)?.answer : undefined;
 }
 
-function bySystem(said: string): Answer | undefined {
+function bySystem(said: string, message: string): Answer | undefined {
   const call = said.includes(' E') ? CALL_AND_CODE.exec(said) : null;
   if (call) return asSystem(call[2] as string, call[1] as string);
-  const code = said.startsWith('E') ? CODE_AND_CALL.exec(said) : null;
-  if (code) return asSystem(code[1] as string, code[2] ?? '');
+  // The prefix may be the code.
+  const code = message.includes(': ') ? CODE_AND_CALL.exec(message) : null;
+  const answer = code && asSystem(code[1] as string, code[2] ?? '');
+  if (answer) return answer;
   if (!said.startsWith('SQLITE_')) return undefined;
   return sqlite.recognise?.(new ErrorFields({ code: /^SQLITE_[A-Z_]+/.exec(said)?.[0], message: said }))?.meaning;
 }

@@ -63,6 +63,15 @@ describe.concurrent('holdfast workers', () => {
     for (const holdfast of programs) await holdfast.close();
   });
 
+  test('show says how many tasks a follow-up waits for', async ({ project }) => {
+    const holdfast = await openHoldfast({ store: sqlite(project.store), log: quiet });
+    const { tasks, followUp } = await holdfast.enqueueGroup('part', [1, 2, 3], { followUp: ['whole', null] });
+    await holdfast.cancel(tasks[0]?.id as number);
+    await holdfast.close();
+    const { stdout } = await project.run('show', String(followUp.id));
+    expect(stdout).toContain(`group: 2 of 3 tasks not ended, the first is #${tasks[1]?.id}\n`);
+  });
+
   test('says who works, where, what they run and what they take', async ({ project }) => {
     expect(await project.run('run', '-b', '--', 'true')).toMatchObject({ exit: 0 });
     expect((await project.run('workers')).stderr).toBe('No worker is there. Start one: holdfast worker\n');

@@ -11,6 +11,7 @@ import { GLYPHS, type ShownState, shownState, signOf, stateWords } from '../../v
 import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
 import { lastDecision } from '../../views/last-decision.ts';
 import { beganRound, newRoundOf } from '../../views/new-round.ts';
+import { plural } from '../../views/plural.ts';
 import { redriveWords } from '../../views/redrive-of-task.ts';
 import { redriveOfTaskJson } from '../../views/redrive-text.ts';
 import { REFUNDED } from '../../views/refunded.ts';
@@ -74,6 +75,7 @@ async function page(
   return [
     title(cli, task, answer, now),
     ...facts(task, answer, now),
+    ...(await groupOf(holdfast, task)),
     ...whatHappened(cli, task, history, now),
     ...budget(task, answer, history, now),
     ...reasonWhy(history),
@@ -108,6 +110,16 @@ function titleMore(task: Task, { maxAttempts }: Answered['answer'], now: number)
   }
   if (task.endedAt) return ` at ${clockTime(task.endedAt.getTime(), now)}`;
   return task.state === 'ready' ? `, ${attempt} is due` : '';
+}
+
+/** How many tasks a follow-up waits for. */
+async function groupOf(holdfast: Operations, { id, waitsForGroup }: Task): Promise<readonly string[]> {
+  if (!waitsForGroup) return [];
+  const { open, tasks } = await holdfast.group(id);
+  const first = tasks.find(({ ended }) => ended === undefined);
+  return [
+    `group: ${open} of ${plural(tasks.length, 'task', 'tasks')} not ended${first ? `, the first is #${first.id}` : ''}`,
+  ];
 }
 
 function facts(task: Task, answer: Answered['answer'], now: number): string[] {

@@ -8,6 +8,7 @@ import { gracefulStop } from '../demos/graceful-stop.js';
 import { maxIterations } from '../demos/max-iterations.js';
 import { renew } from '../demos/renew.js';
 import { strategies } from '../demos/strategies.js';
+import { tenMinutes } from '../orders.js';
 
 async function linesOf(demo: (say: (line: string) => void) => Promise<void>): Promise<readonly string[]> {
   const lines: string[] = [];
@@ -103,4 +104,11 @@ describe('the demo', () => {
       'put back with a new round of attempts: #2 has succeeded',
     ]);
   });
+});
+
+test('the model of orders: a priority queue starts urgent tasks at once where a worker of each strategy lets them wait', () => {
+  expect(tenMinutes(['priority', 'priority'], 0.4)).toEqual({ ordinary: 960, urgent: 240, urgentWait95: 0 });
+  expect(tenMinutes(['fifo', 'priority'], 0.4)).toEqual({ ordinary: 960, urgent: 240, urgentWait95: 0 });
+  expect(tenMinutes(['priority', 'priority'], 1.2)).toEqual({ ordinary: 481, urgent: 719, urgentWait95: 0 });
+  expect(tenMinutes(['fifo', 'priority'], 1.2)).toEqual({ ordinary: 600, urgent: 600, urgentWait95: 95 });
 });

@@ -63,7 +63,7 @@ export interface EnqueueOptions<Given = any> {
  * during retries, recoveries and holds too. Then the key is free. This also works between processes that enqueue at the same
  * time.
  */
-// biome-ignore lint/suspicious/noExplicitAny: as above
+// biome-ignore lint/suspicious/noExplicitAny: options that are made apart from their task fit any input
 export interface UniqueOptions<Given = any> {
   /** 1 to 255 characters; each type has its own keys. */
   readonly key: string;

@@ -201,7 +201,7 @@ export interface TaskDefinition<Input, Result, Given = Input>
 export type AnyTask = TaskDefinition<any, any, any>;
 
 /** A definition by what is given to enqueue it and by what its handler returns; what its handler gets is between them. */
-// biome-ignore lint/suspicious/noExplicitAny: as above
+// biome-ignore lint/suspicious/noExplicitAny: options that are made apart from their task fit any input
 export type DefinitionOf<Given, Result = unknown> = TaskDefinition<any, Result, Given>;
 
 const OPTIONS = [
@@ -236,7 +236,7 @@ export function defineTask<Input = any, Result = unknown, Given = Input>(
   type: string,
   options: BatchTaskOptions<Input, Result, Given> & CarriedAsJson<Given>,
 ): TaskDefinition<Input, Result, Given>;
-// biome-ignore lint/suspicious/noExplicitAny: as above
+// biome-ignore lint/suspicious/noExplicitAny: options that are made apart from their task fit any input
 export function defineTask<Input = any, Result = unknown, Given = Input>(
   type: string,
   options: TaskOptions<Input, Result, Given> & CarriedAsJson<Given>,

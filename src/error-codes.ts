@@ -115,7 +115,7 @@ export const ERRORS = {
   store_corrupt: {
     title: 'Store is damaged',
     cause: 'The file is no SQLite database, or a part of it is damaged.',
-    next: 'Copy the file, then restore a backup. `holdfast db verify` says what is damaged.',
+    next: 'Copy the file, then restore a backup.',
   },
   store_too_new: {
     title: 'Store was written by a newer Holdfast',
@@ -141,7 +141,7 @@ export const ERRORS = {
   store_io: {
     title: 'Disk failed under the store',
     cause: 'Reading or writing the file failed. What was acknowledged may be damaged.',
-    next: 'Check the disk and the logs of the system, then `holdfast db verify`.',
+    next: 'Check the disk and the logs of the system, then try again.',
   },
   closed: {
     title: 'Already closed',

@@ -13,14 +13,14 @@ const options = JSON.parse(argv[2]);
 const { name, first } = options;
 const random = dice(options.seed);
 const note = openWitness(options.witness);
-const { openHoldfast, store } = await openPackage(options);
+const { opened } = await openPackage(options);
 
 let told = false;
 process.once('SIGTERM', () => {
   told = true;
 });
 
-const holdfast = await openHoldfast({ store });
+const holdfast = await opened();
 process.stdout.write('working\n');
 for (let number = first; !told; ) {
   const batch = Array.from({ length: 1 + Math.floor(random() * 8) }, () => drawTask(number++, random));

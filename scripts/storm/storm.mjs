@@ -61,8 +61,8 @@ class Storm {
   }
 
   async run(seconds) {
-    const { openHoldfast, store } = await openPackage(this.#options);
-    const holdfast = await openHoldfast({ store });
+    const { opened } = await openPackage(this.#options);
+    const holdfast = await opened();
     const operator = new Operator({ ...this.#options, holdfast, note: this.#note });
     await holdfast.setQueueFair('fair', true);
     await holdfast.setQueueOrder('urgent', 'priority');

@@ -9,7 +9,7 @@ import { openWitness } from './witness.mjs';
 const options = JSON.parse(argv[2]);
 const { name, leaseFor } = options;
 const note = openWitness(options.witness);
-const { defineTask, fixed, openHoldfast, PermanentFailure, RetryLater, store } = await openPackage(options);
+const { defineTask, fixed, opened, PermanentFailure, RetryLater } = await openPackage(options);
 
 const work = defineTask('work', {
   retry: { maxAttempts: MAX_ATTEMPTS, backoff: fixed('50ms'), jitter: { kind: 'none' }, timeout: '10m' },
@@ -52,7 +52,7 @@ function die(line) {
   process.reallyExit(KILLED_ITSELF);
 }
 
-const holdfast = await openHoldfast({ store, tasks: [work], workerName: name });
+const holdfast = await opened({ tasks: [work], workerName: name });
 const worker = holdfast.work({
   concurrency: 5,
   leaseFor,

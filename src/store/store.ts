@@ -75,6 +75,7 @@ export interface TaskStore {
    * Extends the worker's lease, and returns which of the named leases are lost, and which tasks to cancel. Leases that the worker
    * has had for longer than a lease length and does not name go to recovery, because it does not know them any more.
    * `claimingFor` is how long its present claim has had no answer: leases since then are kept, because that answer may name them.
+   * So are leases since the call was made, however long the store was away.
    */
   renew(
     worker: number,

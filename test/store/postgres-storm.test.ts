@@ -36,7 +36,7 @@ test('everything at once loses no task, gives none to two, leaves none behind, a
   const { wrong, claimed } = await storm({ stores, rounds: 60, random, reorders: false }).finally(() =>
     Promise.all(stores.map((store) => store.upkeep.close())),
   );
-  expect(wrong, `seed ${seed}`).toEqual([]);
+  expect(wrong.join('\n'), `seed ${seed}`).toBe('');
   expect(claimed).toBeGreaterThan(100);
   expect(await deadlocksOf(database.directUrl), `seed ${seed}`).toBe(0);
   database.drop();

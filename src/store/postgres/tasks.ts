@@ -326,7 +326,7 @@ export class PostgresTasks implements TaskStore {
     const values = [
       worker,
       ...leaseLists(leases),
-      Math.ceil(claimingFor),
+      Math.floor(time.now() - claimingFor),
       isIdle,
       listening.isListening,
       testMessage,

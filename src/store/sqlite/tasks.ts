@@ -155,6 +155,8 @@ export class SqliteTasks implements TaskStore {
   }
 
   renew(worker: number, leases: readonly Lease[], claimingFor: Milliseconds = 0): Promise<Renewal> {
+    // It may be carried out much later, if another process holds the lock of the file.
+    const until = this.#now() - claimingFor;
     return this.#writer.write((now) => {
       const renewed = this.#sql.run(
         'UPDATE hf_workers SET lease_until = ? + lease_for, held_when_lost = NULL WHERE id = ? AND gone = 0',
@@ -171,7 +173,7 @@ export class SqliteTasks implements TaskStore {
         return row?.execution === lease.execution && row.token === lease.token ? row : undefined;
       };
       const named = leases.filter(held).map(({ task }) => task);
-      if (named.length < rows.size) this.#lostLeases.giveUp(worker, named, now - claimingFor, now);
+      if (named.length < rows.size) this.#lostLeases.giveUp(worker, named, Math.min(now, until), now);
       return {
         known: renewed.changes > 0,
         lost: leases.filter((lease) => !held(lease)),

@@ -107,6 +107,17 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.settle(claimed, succeeded())).toEqual({ answer: 'settled', state: 'succeeded' });
     });
 
+    test('that is carried out long after it was asked for keeps what the worker did not know of then', async () => {
+      const [alice, bob] = [await scene.join('alice', { leaseFor: 1_000 }), await scene.join('bob')];
+      await scene.start(alice);
+
+      // Asked for before the answer of the claim came; then the store is away for a while.
+      const renewing = scene.store.tasks.renew(alice, [], 1);
+      scene.advance(5_000);
+      expect(await renewing).toMatchObject({ known: true });
+      expect(await scene.recover(bob)).toEqual([]);
+    });
+
     test('extends the worker’s lease by its own length from now on', async () => {
       const alice = await scene.join('alice', { leaseFor: 90_000 });
       const until = async () => (await scene.store.records.workers()).find(({ id }) => id === alice)?.leaseUntil;

@@ -34,11 +34,12 @@ $$;
 
 -- Extends a worker's lease. Returns which of the named leases are lost, and which tasks are to be cancelled. If the worker has
 -- had a lease for longer than its length and does not name it, it does not know of it: the answer was lost, or the database went
--- back in time. Leases since its present claim began do not count, because their answer may be on its way. An idle worker that listens
+-- back in time. Leases since its present claim began do not count, because their answer may be on its way: `p_until` is when that was, or
+-- when the renewal was asked for, which may be long ago if the server was away. An idle worker that listens
 -- gets a long lease, unless others hold tasks that it may have to take over: a user's transaction that enqueues sends a NOTIFY to such
 -- workers. `p_probe` is sent to the worker itself, to find out whether it still listens. `p_own`: by this token it joined. After a failover
 -- that lost its row, its id may be another worker's.
-CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_claiming_for bigint, p_idle boolean,
+CREATE FUNCTION renew(p_worker bigint, p_ids bigint[], p_executions integer[], p_tokens uuid[], p_until bigint, p_idle boolean,
   p_listens boolean, p_probe text, p_prune_every bigint, p_own uuid) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
@@ -58,7 +59,7 @@ BEGIN
   IF self.id IS NOT NULL THEN
     PERFORM lose(ARRAY(
       SELECT l.id FROM live l LEFT JOIN lost x ON x.task = l.id AND x.execution = l.executions AND l.why = 'loss'
-      WHERE l.worker = p_worker AND l.state = 'running' AND coalesce(x.at, l.since) < now_ - self.lease_for - p_claiming_for
+      WHERE l.worker = p_worker AND l.state = 'running' AND coalesce(x.at, l.since) < least(now_, p_until) - self.lease_for
         AND NOT EXISTS (SELECT 1 FROM unnest(p_ids, p_executions, p_tokens) g(id, execution, token)
           WHERE g.id = l.id AND g.execution = l.executions AND g.token = l.token)
       ORDER BY l.id FOR UPDATE OF l SKIP LOCKED), 0, NULL, self.name, now_);

@@ -145,6 +145,41 @@ describe('while the release of a source is not committed yet', () => {
   });
 });
 
+describe('a source that begins to ramp while a lane of its new work is made', () => {
+  const RAMPING = { cause: 'breaker', ramping: true, pace: { perSecond: 200, burst: 3 } } as const;
+
+  /** Makes the lane that the call wants in a transaction of its own, and lets the source ramp before that commits. */
+  async function rampDuring<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+    await enqueuer.query(
+      `BEGIN; INSERT INTO holdfast.lanes (class, source, track) SELECT id, 's', 0 FROM holdfast.classes`,
+    );
+    return answerAfter(call(), async () => {
+      await store.sources.change('s', {
+        revision: 0,
+        change: { tokens: 0, refunds: [], memory: '{}', restriction: RAMPING },
+      });
+      await enqueuer.query('COMMIT');
+    });
+  }
+
+  beforeEach(async () => {
+    await store.tasks.enqueue([newTask({ source: 'other', delay: 60_000 })]);
+  });
+
+  test('an enqueued task is claimed', async () => {
+    const [receipt] = await rampDuring(() => store.tasks.enqueue([newTask({ source: 's' })]));
+
+    expect(idsOf((await store.tasks.claim(claimRequest(await join()))).tasks)).toEqual([receipt?.id]);
+  });
+
+  test('a due task is claimed', async () => {
+    const id = await enqueueInSql('default', 's');
+    const worker = await join();
+
+    expect(idsOf((await rampDuring(() => store.tasks.claim(claimRequest(worker)))).tasks)).toEqual([id]);
+  });
+});
+
 test('a task of a new lane that is committed after its source was held and released is claimed', async () => {
   const worker = await join();
   const commit = await enqueueSlowly('default', 's');

@@ -73,8 +73,10 @@ BEGIN
     PERFORM lane_of(missing.class, missing.source, missing.track) FROM (
       SELECT DISTINCT l.class, b.source, track_now(l, b.source) AS track
       FROM live l JOIN bodies b ON b.id = l.id WHERE l.id = ANY(due) AND l.lane IS NULL ORDER BY 2, 1, 3) missing;
-    UPDATE live l SET lane = (SELECT a.id FROM lanes a
-        WHERE a.source = b.source AND a.class = l.class AND a.track = track_now(l, b.source)),
+    UPDATE live l SET lane = coalesce((SELECT a.id FROM lanes a
+          WHERE a.source = b.source AND a.class = l.class AND a.track = track_now(l, b.source)),
+        -- A source has begun or ended to ramp since the last statement.
+        lane_of(l.class, b.source, track_now(l, b.source))),
       order_key = order_key(q.ordering, b.priority, b.submitted_at, q.last_key, l.ran_at),
       seq = CASE WHEN q.ordering = 'lifo' THEN -l.id ELSE l.id END
       FROM bodies b, classes c, queues q

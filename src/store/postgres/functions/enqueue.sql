@@ -30,7 +30,8 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(lane_lock() + 2, id) FROM (
       SELECT id FROM queues WHERE name IN (SELECT g ->> 0 FROM json_array_elements(p_groups) g) ORDER BY id) known;
   END IF;
-  FOR attempt IN 1..2 LOOP
+  -- More than twice only if a source begins or ends to ramp meanwhile.
+  FOR attempt IN 1..10 LOOP
     SELECT array_agg(c.id ORDER BY g.n), array_agg(l.id ORDER BY g.n), array_agg(q.ordering ORDER BY g.n),
       array_agg(q.last_key ORDER BY g.n), array_agg(g.v ->> 1 ORDER BY g.n), array_agg(g.v ->> 4 ORDER BY g.n)
     INTO classes, lanes, orders, last_keys, types, sources

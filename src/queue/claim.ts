@@ -127,7 +127,7 @@ export class ManualClaim implements AsyncDisposable {
     this.#holder = holder;
     this.#checkpoint = new Checkpoint(claimed, holder.save);
     this.#progress = new Progress(claimed, holder, () => {
-      this.#lost = true;
+      this.#letGoLost();
     });
     this.#startedAt = holder.clock.monotonic();
     this.#renewedAt = this.#startedAt;
@@ -229,8 +229,7 @@ export class ManualClaim implements AsyncDisposable {
     if (this.#finished || this.#closed) throw this.#refusal('renew');
     const status = await this.#holder.renew(this.#claimed.lease);
     if (this.#settling || this.#finished) return 'valid';
-    this.#lost = status === 'lost';
-    if (this.#lost) this.#holder.letGo(this, false);
+    if (status === 'lost') this.#letGoLost();
     else this.#renewedAt = this.#holder.clock.monotonic();
     return status;
   }
@@ -283,6 +282,11 @@ export class ManualClaim implements AsyncDisposable {
     this.#holder.letGo(this, saysSomething(outcome));
     if (this.#finished.kind === 'stale') throw new LeaseLostError(this.id, this.execution);
     return this.#finished;
+  }
+
+  #letGoLost(): void {
+    this.#lost = true;
+    this.#holder.letGo(this, false);
   }
 
   #outcomeOf(error: unknown): Outcome {

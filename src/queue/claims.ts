@@ -7,6 +7,7 @@ import type { Mistakes } from '../mistakes.ts';
 import { refuseUnknown, wholeNumber } from '../options.ts';
 import { RENEWALS_PER_LEASE } from '../store/leases.ts';
 import type { Claimed, Lease, Recovered, Store, Takes, World } from '../store/store.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import { Announcer } from '../worker/announcer.ts';
 import { Asking } from '../worker/asking.ts';
 import { cleanUp } from '../worker/clean-up.ts';
@@ -22,6 +23,7 @@ import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
 import { Settler } from '../worker/settler.ts';
 import type { Unwritten } from '../worker/stopped.ts';
 import { AWAITS_EMPTY, type Suspects } from '../worker/suspects.ts';
+import { tellTelemetry } from '../worker/traces.ts';
 import { parseWorkerOptions } from '../worker/worker-options.ts';
 import { type ClaimHolder, type ClaimOptions, type ClaimStatus, ManualClaim } from './claim.ts';
 
@@ -34,6 +36,7 @@ export interface ClaimsContext {
   readonly sizeLimit: number;
   readonly log: Logger;
   readonly mistakes: Mistakes;
+  readonly telemetry: Telemetry | undefined;
   readonly ownHandlers: OwnHandlers;
   readonly suspects: Suspects;
   readonly knownSources: KnownSources;
@@ -231,7 +234,7 @@ export class Claims {
   };
 
   async #hold(row: ClaimRow, taken: Claimed): Promise<ManualClaim> {
-    const { store, world, definitions, configuration, sizeLimit, suspects } = this.#context;
+    const { store, world, definitions, configuration, sizeLimit, suspects, telemetry } = this.#context;
     const { type } = taken;
     const published = definitions.has(type) ? undefined : await store.records.published(type);
     const claimed = claimedAsPublished(definitionForRecovered({ type, published }, definitions), published, taken);
@@ -250,6 +253,7 @@ export class Claims {
       onProgress: (event) => row.announcer.tell(event),
       letGo: (it, reported) => {
         if (!this.#open.delete(it)) return;
+        telemetry?.claimEnded(claimed);
         suspects.end(claimed, reported);
         this.#release(row);
       },
@@ -314,8 +318,8 @@ export class Claims {
   }
 
   #newRow(key: string, name: string, leaseFor: Milliseconds, takes: Takes): ClaimRow {
-    const { world, definitions, configuration, knownSources: sources } = this.#context;
-    const announcer = new Announcer(name, this.#log, undefined);
+    const { world, definitions, configuration, telemetry, knownSources: sources } = this.#context;
+    const announcer = new Announcer(name, this.#log, (event) => telemetry && tellTelemetry(telemetry, event, name));
     const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer, sources });
     // If a write fails, the caller gets the error. It is not repeated in the background.
     settler.giveUp();

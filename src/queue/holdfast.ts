@@ -86,6 +86,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
     this.schedules = new Schedules({
       store,
       taskFor: (task, input, options) => this.#recorder.taskFor(task, input, options, 'schedules.set'),
+      telemetry: parts.telemetry,
       onSet: () => this.lookForChores(),
     });
     this.#results = new Results(new TaskReader(store), world.clock);
@@ -100,6 +101,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
       sizeLimit,
       log,
       mistakes,
+      telemetry: parts.telemetry,
       ownHandlers: this.#ownHandlers,
       suspects: this.#suspects,
       knownSources: this.#knownSources,

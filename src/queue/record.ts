@@ -4,10 +4,10 @@ import { list, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
 import { WHEN_GROUP_ENDS } from '../store/new-task.ts';
 import type { NewTask, Receipt, Store } from '../store/store.ts';
-import type { Telemetry, TraceHeaders } from '../telemetry/tracing.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import { checkTask } from '../worker/check-task.ts';
 import type { AnyTask } from '../worker/define-task.ts';
-import { withTrace } from '../worker/own-options.ts';
+import { beginSending, send } from '../worker/traces.ts';
 import {
   type EnqueueOptions,
   type GroupOptions,
@@ -72,7 +72,9 @@ export class Recorder {
     const tasks = made instanceof Promise ? made.then((one) => [one]) : [made];
     const [receipt] = await (merging
       ? this.#record(Promise.resolve(tasks), async ([one]) => [
-          await enqueueMerging(this.#store, one as NewTask, merging.merge, make),
+          await send(this.#telemetry, [one as NewTask], ([task]) =>
+            enqueueMerging(this.#store, task as NewTask, merging.merge, make),
+          ),
         ])
       : this.#enqueueAll(tasks));
     return receipt as Receipt;
@@ -138,11 +140,7 @@ export class Recorder {
   }
 
   #write(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
-    if (!this.#telemetry) return this.#store.tasks.enqueue(tasks);
-    const { headers, ended } = this.#telemetry.sending(tasks);
-    const written = this.#store.tasks.enqueue(tasks.map((task) => traced(task, headers)));
-    written.then(() => ended(), ended);
-    return written;
+    return send(this.#telemetry, tasks, (traced) => this.#store.tasks.enqueue(traced));
   }
 
   async importTasks(tasks: readonly TaskToImport[], options: ActionOptions): Promise<readonly Receipt[]> {
@@ -205,10 +203,9 @@ export class Recorder {
 
   /** The span of tasks in a transaction of the caller ends at once: its commit is not known here. */
   #handedOver(tasks: readonly NewTask[]): readonly NewTask[] {
-    if (!this.#telemetry) return tasks;
-    const { headers, ended } = this.#telemetry.sending(tasks);
-    ended();
-    return tasks.map((task) => traced(task, headers));
+    const sending = beginSending(this.#telemetry, tasks);
+    sending.ended();
+    return sending.tasks;
   }
 
   /** Resolves when all calls so far are written or refused. */
@@ -311,12 +308,6 @@ export class Recorder {
     const catchAll = this.#definitions.get('*');
     return this.#definitions.get(type) ?? (catchAll && { ...catchAll, type });
   }
-}
-
-/** A task with the trace of its enqueue. */
-function traced(task: NewTask, headers: TraceHeaders): NewTask {
-  const policy = withTrace(task.policy, headers);
-  return policy === undefined ? task : { ...task, policy };
 }
 
 /** @throws InvalidInputError for more tasks than one call may have. */

@@ -7,8 +7,10 @@ import { show } from '../show.ts';
 import type { ScheduleOrigin, ScheduleRecord } from '../store/schedules.ts';
 import type { By, NewTask, Receipt, Store } from '../store/store.ts';
 import type { Json, Needs, TaskState } from '../task.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { from } from '../worker/schedule-ticker.ts';
+import { send } from '../worker/traces.ts';
 import type { EnqueueOptions } from './enqueue.ts';
 import { type ActionOptions, by } from './operate.ts';
 
@@ -83,6 +85,7 @@ interface Parts {
   readonly store: Store;
   /** Checks an input, and makes a task of it. */
   readonly taskFor: (task: AnyTask | string, input: unknown, options: EnqueueOptions) => Promise<NewTask>;
+  readonly telemetry: Telemetry | undefined;
   /** Called when a schedule may be due sooner than before. */
   readonly onSet: () => void;
 }
@@ -210,7 +213,9 @@ export class Schedules {
    */
   async run(schedule: string): Promise<Receipt> {
     const found = await this.#find(schedule);
-    const [receipt] = await this.#parts.store.tasks.enqueue([taskNow(found.name, contents(found).definition)]);
+    const { store, telemetry } = this.#parts;
+    const task = taskNow(found.name, contents(found).definition);
+    const [receipt] = await send(telemetry, [task], (tasks) => store.tasks.enqueue(tasks));
     return receipt as Receipt;
   }
 

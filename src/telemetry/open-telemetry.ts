@@ -40,13 +40,15 @@ export interface OpenTelemetryApi {
 const SCOPE = 'holdfast';
 const SYSTEM = 'holdfast';
 
+const LEASE_LOST: Attributes = { 'holdfast.lease.lost': true };
+
 /** The buckets of the messaging conventions, in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 /**
  * Traces and metrics by the messaging conventions of OpenTelemetry: `openHoldfast({ telemetry: openTelemetry(api) })`, where `api` is
- * the module `@opentelemetry/api`. An enqueue is a span `send QUEUE`, and each execution a span `process QUEUE` in a trace of its own
- * that is linked to the enqueue, in any process. An SDK must be registered, or nothing is recorded.
+ * the module `@opentelemetry/api`. An enqueue is a span `send QUEUE`, also that of a schedule. Each execution, and each
+ * claim by hand, is a span `process QUEUE` in a trace of its own that is linked to the enqueue, in any process. An SDK must be registered, or nothing is recorded.
  */
 export function openTelemetry(api: OpenTelemetryApi): Telemetry {
   return new OpenTelemetry(api);
@@ -77,14 +79,20 @@ class OpenTelemetry implements Telemetry {
     this.#outcomes = meter.createCounter('holdfast.task.outcomes', { unit: '{task}' });
   }
 
-  sending(tasks: readonly { readonly type: string; readonly queue: string }[]) {
+  sending(tasks: readonly { readonly type: string; readonly queue: string }[], schedule?: string) {
     const { trace, context, propagation, SpanKind, SpanStatusCode } = this.#api;
     const queue = onlyOf(tasks.map((task) => task.queue));
     const type = onlyOf(tasks.map((task) => task.type));
     const attributes = { ...operation('send', queue), ...(type !== undefined && { 'holdfast.task.type': type }) };
     const span = this.#start(nameOf('send', queue), {
       kind: SpanKind.PRODUCER,
-      attributes: { ...attributes, ...(tasks.length > 1 && { 'messaging.batch.message_count': tasks.length }) },
+      // What is active while a schedule is due is only what its worker was started in.
+      root: schedule !== undefined,
+      attributes: {
+        ...attributes,
+        ...(tasks.length > 1 && { 'messaging.batch.message_count': tasks.length }),
+        ...(schedule !== undefined && { 'holdfast.schedule': schedule }),
+      },
     });
     const headers: Record<string, string> = {};
     propagation.inject(trace.setSpan(context.active() as never, span as never) as never, headers);
@@ -108,6 +116,14 @@ class OpenTelemetry implements Telemetry {
   event(event: WorkerEvent, worker: string, headers: TraceHeaders | undefined): void {
     if (event.kind === 'started') this.#begin(event.task, worker, event.policy.maxAttempts, headers);
     else if (event.kind === 'settled' || event.kind === 'stale') this.#end(event);
+  }
+
+  claimEnded({ lease }: Claimed): void {
+    const key = keyOf(lease);
+    const span = this.#running.get(key)?.span;
+    this.#running.delete(key);
+    span?.setAttributes(LEASE_LOST);
+    span?.end();
   }
 
   within<Returned>({ lease }: Claimed, call: () => Returned): Returned {
@@ -166,7 +182,7 @@ class OpenTelemetry implements Telemetry {
 }
 
 function decided(event: Finished): Attributes {
-  if (event.kind === 'stale') return { 'holdfast.lease.lost': true };
+  if (event.kind === 'stale') return LEASE_LOST;
   const { decision, state } = event;
   const { rule, policyVersion } = decision.because;
   return {

@@ -5,11 +5,14 @@ import { type Definition, taskAt } from '../schedule/definition.ts';
 import { nextTurn, type Progress } from '../schedule/turn.ts';
 import type { ScheduleRecord, ScheduleStep, ScheduleStore } from '../store/schedules.ts';
 import type { ScheduleTurned } from '../telemetry/events.ts';
+import type { Telemetry } from '../telemetry/tracing.ts';
+import { beginSending } from './traces.ts';
 
 interface Options {
   readonly store: ScheduleStore;
   readonly clock: Clock;
   readonly now: () => number;
+  readonly telemetry: Telemetry | undefined;
   readonly keyOf: (task: number) => Promise<string | undefined>;
   readonly onTurn: (turned: ScheduleTurned) => void;
   readonly onError: (schedule: string, error: unknown) => void;
@@ -56,20 +59,23 @@ export class ScheduleTicker {
   }
 
   async #turn({ name, revision, definition: text, progress: kept, lookAt }: ScheduleRecord): Promise<void> {
-    const { store, now, keyOf, onTurn } = this.#options;
+    const { store, now, telemetry, keyOf, onTurn } = this.#options;
     const definition = JSON.parse(text) as Definition;
     const before = JSON.parse(kept) as Progress;
     const times = parseCron(definition);
     const progress = lookAt === 0 ? from(times.after(now()), before) : before;
     const turn = nextTurn(times, definition, progress, now());
-    const tasks = turn.ticks.map((tick) => taskAt(name, definition, tick));
-    const receipts = await store.turn({
+    const planned = turn.ticks.map((tick) => taskAt(name, definition, tick));
+    const { tasks, ended } = beginSending(telemetry, planned, name);
+    const taking = store.turn({
       name,
       revision,
       tasks,
       step: stored(turn.progress, turn.lookAt),
       ...(turn.otherwise && { otherwise: stored(turn.otherwise.progress, turn.otherwise.lookAt) }),
     });
+    taking.then((made) => made?.some(({ created }) => created) && ended(), ended);
+    const receipts = await taking;
     if (receipts === undefined) return;
     const taken = receipts.find(({ created }) => !created);
     if (turn.otherwise?.progress.waits && taken && (await keyOf(taken.id)) === tasks[0]?.key) {

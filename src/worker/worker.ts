@@ -21,7 +21,6 @@ import type { AnyTask } from './define-task.ts';
 import { KnownSources } from './known-sources.ts';
 import { Membership } from './membership.ts';
 import { OwnHandlers } from './own-handlers.ts';
-import { traceOf } from './own-options.ts';
 import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
 import { warnOfOtherPolicies } from './policy-differences.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
@@ -35,6 +34,7 @@ import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { type Stopped, type Unwritten, unwrittenOf } from './stopped.ts';
 import { StrayRecorder } from './stray-recorder.ts';
 import { Suspects } from './suspects.ts';
+import { tellTelemetry } from './traces.ts';
 import { Wakeup } from './wakeup.ts';
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.ts';
 
@@ -146,7 +146,7 @@ export class Worker implements AsyncDisposable {
     });
     this.#announcer = new Announcer(this.name, this.#log, (event) => {
       if (event.kind === 'settled') context.onSettled?.(event.task.lease.task);
-      context.telemetry?.event(event, this.name, event.kind === 'started' ? traceOf(event.task.policy) : undefined);
+      if (context.telemetry) tellTelemetry(context.telemetry, event, this.name);
       return this.#settings.onEvent?.(event);
     });
     const { knownSources = new KnownSources(world.clock), mistakes = new Mistakes(context.log) } = context;
@@ -303,6 +303,7 @@ export class Worker implements AsyncDisposable {
         store: store.schedules,
         clock: world.clock,
         now: () => store.upkeep.now(),
+        telemetry: context.telemetry,
         keyOf: async (task) => (await store.records.find(task))?.key,
         onTurn: (turned) => this.#announcer.log({ kind: 'schedule', ...turned }),
         onError: (schedule, error) =>

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { defineTask, type OpenTelemetryApi, openTelemetry } from '../../src/index.ts';
+import { defineTask, type ManualClaim, type OpenTelemetryApi, openTelemetry } from '../../src/index.ts';
 import { useKits } from '../worker/scene.ts';
 
 interface ReadSpan {
@@ -119,6 +119,86 @@ test('an enqueue and its executions are spans of the messaging conventions, link
   expect(measured['holdfast.task.outcomes']).toEqual([
     [expect.objectContaining({ 'holdfast.outcome': 'succeeded' }), 1],
   ]);
+});
+
+test('a claim by hand is a span that is linked to its enqueue, however it ends', async () => {
+  const { api, spans, points } = await registered();
+  const kit = await open({ tasks: [], telemetry: openTelemetry(api) });
+  const inputs = ['done', 'failed', 'lost', 'lost in progress', 'handed back'];
+  const enqueued = await kit.holdfast.enqueueAll('by hand', inputs);
+  const [done, failed, lost, lostInProgress, handedBack] = await Promise.all(
+    enqueued.map(async ({ id }) => (await kit.holdfast.claim({ id, name: 'hand', leaseFor: '10s' })) as ManualClaim),
+  );
+  await done?.complete('result');
+  await failed?.fail(Object.assign(new Error('busy'), { code: 'EBUSY' }));
+  await handedBack?.[Symbol.asyncDispose]();
+  for (const { id } of await kit.holdfast.workers()) await kit.holdfast.endWorker(id);
+  expect(await lost?.renew()).toBe('lost');
+  await lost?.complete('late');
+  lostInProgress?.progress('half');
+  await expect.poll(() => lostInProgress?.renew()).toBe('lost');
+
+  const [send, ...claims] = spans();
+  for (const { links, kind, attributes } of claims) {
+    expect(links.map(({ context }) => context.spanId)).toEqual([send?.spanContext().spanId]);
+    expect({ kind, queue: attributes['messaging.destination.name'] }).toEqual({
+      kind: api.SpanKind.CONSUMER,
+      queue: 'default',
+    });
+  }
+  const ofTask = (claim: ManualClaim | undefined) =>
+    claims
+      .filter(({ attributes }) => attributes['messaging.message.id'] === String(claim?.id))
+      .map(({ attributes }) => attributes);
+  expect(ofTask(done)).toEqual([
+    expect.objectContaining({ 'messaging.client.id': 'hand', 'holdfast.task.state': 'succeeded' }),
+  ]);
+  expect(ofTask(failed)).toEqual([
+    expect.objectContaining({ 'error.type': 'fs.locked', 'holdfast.task.state': 'scheduled' }),
+  ]);
+  for (const claim of [lost, lostInProgress]) {
+    expect(ofTask(claim)).toEqual([expect.objectContaining({ 'holdfast.lease.lost': true })]);
+  }
+  expect(ofTask(handedBack)).toEqual([expect.objectContaining({ 'holdfast.outcome': 'interruption' })]);
+  const { 'messaging.client.consumed.messages': consumed } = await points();
+  expect(consumed?.map(([, count]) => count)).toEqual([5]);
+});
+
+test('what a schedule enqueues, and a merged enqueue, is linked to the execution; a step without a task is no span', async () => {
+  const { api, spans, points } = await registered();
+  const report = defineTask('report', { run: async () => {} });
+  const kit = await open({ tasks: [report], telemetry: openTelemetry(api) });
+  await kit.holdfast.schedules.set('each minute', { task: report, cron: '* * * * *' });
+  const started = api.trace.getTracer('app').startSpan('main');
+  api.context.with(api.trace.setSpan(api.context.active(), started), () => {
+    kit.holdfast.work();
+    kit.holdfast.work();
+  });
+  await kit.advance('2m');
+  const { id } = await kit.holdfast.schedules.run('each minute');
+  await kit.advance('1s');
+  const merge = (before: unknown) => before;
+  await kit.holdfast.enqueue(report, null, {
+    delay: '1s',
+    unique: { key: 'one', while: 'waiting', onConflict: { merge } },
+  });
+  await kit.advance('10s');
+
+  const sent = spans().filter(({ name }) => name === 'send default');
+  expect(sent.map(({ attributes }) => attributes['holdfast.schedule'])).toEqual([
+    'each minute',
+    'each minute',
+    undefined,
+    undefined,
+  ]);
+  for (const span of sent.slice(0, 2)) expect(span.parentSpanContext).toBeUndefined();
+  const worked = spans().filter(({ name }) => name === 'process default');
+  expect(worked.flatMap(({ links }) => links.map(({ context }) => context.spanId))).toEqual(
+    sent.map((span) => span.spanContext().spanId),
+  );
+  expect((await kit.holdfast.get(id)).trace?.traceparent).toContain(sent[2]?.spanContext().spanId);
+  const { 'messaging.client.sent.messages': counts } = await points();
+  expect(counts?.map(([, count]) => count)).toEqual([4]);
 });
 
 test('a telemetry that is none is refused, with what it should be', async () => {

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 
 /**
  * What Vitest reports of a file, as far as it is read here.
- * @typedef {{ name: string, status: string, message?: string, assertionResults: readonly { ancestorTitles: readonly string[], title: string, status: string }[] }} FileResult
+ * @typedef {{ name: string, status: string, message?: string, assertionResults: readonly { ancestorTitles: readonly string[], title: string, status: string, failureMessages?: readonly string[] }[] }} FileResult
  */
 
 /**

@@ -195,6 +195,18 @@ describe('a mapping', () => {
     }
   });
 
+  test('reads numbers from the texts of CSV, and other values by `json`', async () => {
+    const csv = 'id,prio,runs,limit,again,cpu\n1,7,4,9,false,4\n2,,,,,\n';
+    const mapping = map(
+      'task: { type: t, key: "k-{id}", priority: "{prio}", executions: "{runs}", retry: { max_attempts: "{limit}" }, idempotent: { json: again }, needs: { cpu: { json: cpu } } }',
+    );
+    const policy = '{"maxAttempts":9}';
+    expect(await imported(file('rows.csv', csv), mapping)).toMatchObject([
+      { key: 'k-1', priority: 7, executions: 4, policy, idempotent: false, needs: { cpu: 4 } },
+      { key: 'k-2', priority: 0 },
+    ]);
+  });
+
   test('refuses a time without a zone, unless the mapping names one, and numbers unless it says what they count', async () => {
     const path = file('times.json', [
       { id: 1, at: '2026-01-01 10:00' },

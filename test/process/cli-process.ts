@@ -68,6 +68,11 @@ export class HoldfastProcess {
     return this.child.pid as number;
   }
 
+  /** What it has said on stdout so far. */
+  get stdout(): string {
+    return this.#stdout;
+  }
+
   /** When it has said this, on stdout or stderr. */
   async says(pattern: RegExp | string): Promise<void> {
     const said = () =>

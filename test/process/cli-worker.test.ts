@@ -90,16 +90,28 @@ describe.concurrent('holdfast worker', () => {
     expect([left.length, left.at(-1)]).toEqual([2, '1']);
   });
 
-  test('lets what runs finish when it is told to stop', async ({ project }) => {
+  test('lets what runs finish when it is told to stop, and answers for its metrics until then', async ({ project }) => {
     project.script('waits', ...WAITS_FOR_GO);
     await project.run('run', '-b', '--', './waits');
-    const started = await worker(project);
+    const started = await worker(project, '--metrics', '0');
     await started.says('"event":"started"');
+    const metrics = lines(started.stdout).find(({ event }) => event === 'metrics')?.url as string;
+    const get = async (path: string) => {
+      const response = await fetch(new URL(path, metrics));
+      return [response.status, await response.text()] as const;
+    };
+    expect(await get('/readyz')).toEqual([200, 'ok\n']);
+    const [status, text] = await get('/metrics');
+    expect([status, text]).toEqual([200, expect.stringContaining('holdfast_tasks{state="running"} 1\n')]);
+    expect(text).toContain('holdfast_workers{alive="true"} 1\n');
     started.kill('SIGTERM');
     await started.says('"event":"stopping"');
+    expect(await get('/healthz')).toEqual([200, 'ok\n']);
+    expect(await get('/readyz')).toEqual([503, 'The worker is stopping.\n']);
     project.write('go', '');
     const { exit, stdout } = await started.ended;
     expect(exit).toBe(0);
+    await expect(fetch(metrics)).rejects.toThrow('fetch failed');
     expect(lines(stdout).at(-2)).toMatchObject({ event: 'settled', state: 'succeeded' });
     expect(log(project)).toBe('started\nfinished\n');
   });

@@ -21,6 +21,7 @@ import { onInterrupt } from '../terminal/interrupts.ts';
 import { ProgressBar } from '../terminal/progress-bar.ts';
 
 interface Flags {
+  readonly from?: string;
   readonly keys?: string;
   readonly map?: string;
   readonly note?: string;
@@ -30,14 +31,15 @@ interface Flags {
 
 export function declare(command: Command): void {
   command
-    .argument('<file>')
+    .argument('[file]')
+    .option('--from <file>', 'the same as FILE')
     .option('--keys <name>', 'for lines without a key: one of this name, the number of the line and what it holds')
     .option('--map <mapping>', 'a YAML file that says how the rows of FILE (CSV, JSON, JSONL, SQLite) become tasks')
     .option('--note <text>', 'a word about it, for the history of each task (default: the file and the line)')
     .option('--skip-invalid', 'leave out the lines that are refused, and record the others')
     .option('-n, --dry-run', 'check every line, and record nothing')
     .addHelpText('after', HELP);
-  act<Flags>(command, (cli, args, flags) => importFile(cli, args[0] as string, flags));
+  act<Flags>(command, (cli, args, flags) => importFile(cli, fileOf(args, flags), flags));
 }
 
 const HELP = `
@@ -68,6 +70,13 @@ to the first line that is refused.
 Exit codes
   0    every line is recorded, now or before        1    some were left out (--skip-invalid)
   2    a line was refused, or usage                 75   interrupted: run it again`;
+
+function fileOf([file]: readonly string[], { from }: Flags): string {
+  const path = file ?? from;
+  if (path === undefined || (file !== undefined && from !== undefined))
+    throw usage(path === undefined ? "missing required argument 'file'" : 'FILE and --from are the same: give one');
+  return path;
+}
 
 async function importFile(cli: Cli, path: string, flags: Flags): Promise<number> {
   if (flags.keys !== undefined) checkKeys(flags.keys);

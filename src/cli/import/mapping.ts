@@ -23,6 +23,7 @@ export interface Mapping extends Place {
 
 const KNOWN = ['format', 'items', 'query', 'zone', 'times', 'task'];
 const TIMES = ['due_at', 'submitted_at', 'deadline', 'ended_at'];
+const NUMBERS = ['priority', 'executions', 'deferrals', 'max_attempts', 'max_executions', 'max_deferrals'];
 const UNITS = ['seconds', 'milliseconds'];
 
 /** @throws Problem naming what is wrong with it. */
@@ -153,6 +154,8 @@ function refuseUnknownColumns({ task }: Mapping, { rows, beside }: Rows, path: s
 function taskOf(mapping: Mapping, row: Row): Row {
   const task = valueFrom(mapping.task, row) as Record<string, unknown>;
   for (const name of TIMES) if (task[name] !== undefined) task[name] = timeOf(task[name], mapping);
+  readNumbers(task);
+  if (isRecord(task.retry)) readNumbers(task.retry);
   if (isRecord(task.charged) && 'count' in task.charged) {
     const count = Number(task.charged.count ?? 0);
     if (count === 0) delete task.charged;
@@ -167,6 +170,14 @@ function taskOf(mapping: Mapping, row: Row): Row {
   else delete task.result;
   if (waits && task.charged === undefined) for (const name of ['reason', 'error']) delete task[name];
   return task;
+}
+
+/** The cells of CSV are texts, and so are many numbers of other formats. */
+function readNumbers(members: Record<string, unknown>): void {
+  for (const name of NUMBERS) {
+    const value = members[name];
+    if (typeof value === 'string' && /^\d+$/.test(value)) members[name] = Number(value);
+  }
 }
 
 /** With its zone, if it could be read. Otherwise as it is, and the line is refused with a hint at the format of times. */

@@ -15,18 +15,12 @@ import type { Node } from './source.ts';
 /** Checks one block. `policy` is what its tasks would get. */
 export function checkBlock({ node, options }: RetryBlock, policy: Policy, problems: Problems): void {
   const rulesNode = memberOf(node, 'rules')?.value;
-  checkNumbers(
-    { node, said: options, whole: policy, jitter: policy.jitter, giveUpAfter: policy.giveUpAfter },
-    problems,
-  );
+  checkNumbers({ node, said: options, whole: policy, jitter: policy.jitter, limits: policy }, problems);
   for (const [name, rule] of Object.entries(options.rules ?? {})) {
     const ruleNode = rulesNode && memberOf(rulesNode, name)?.value;
     if (!ruleNode) continue;
     const numbers = { ...policy, ...(policy.rules[name] ?? {}) };
-    checkNumbers(
-      { node: ruleNode, said: rule, whole: numbers, jitter: numbers.jitter, giveUpAfter: policy.giveUpAfter },
-      problems,
-    );
+    checkNumbers({ node: ruleNode, said: rule, whole: numbers, jitter: numbers.jitter, limits: policy }, problems);
     checkKind(name, rule, policy, ruleNode, problems);
   }
   if (options.maxExecutions !== undefined && options.maxExecutions < policy.maxAttempts) {
@@ -52,7 +46,7 @@ interface Numbers {
   /** Its values together with those from elsewhere. */
   readonly whole: { readonly maxAttempts: number; readonly backoff: Backoff };
   readonly jitter: Jitter;
-  readonly giveUpAfter: Milliseconds | 'none';
+  readonly limits: Pick<Policy, (typeof LIMITS)[number]>;
 }
 
 function checkNumbers(numbers: Numbers, problems: Problems): void {
@@ -60,7 +54,11 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
   const saysBackoff = said.backoff !== undefined;
   const saysAttempts = said.maxAttempts !== undefined;
   if (!saysBackoff && !saysAttempts) {
-    if (memberOf(node, 'giveUpAfter')) checkDeadline(numbers, problems);
+    checkLimits(
+      LIMITS.filter((limit) => memberOf(node, limit)),
+      numbers,
+      problems,
+    );
     return;
   }
   const { backoff, maxAttempts } = whole;
@@ -84,7 +82,7 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
   if (backoff.kind === 'schedule')
     checkSchedule(backoff.delays, maxAttempts, saysBackoff && saysAttempts, attemptsAt, problems);
   if (backoff.kind === 'exponential' && saysBackoff && saysAttempts) checkCap(backoff, maxAttempts, node, problems);
-  checkDeadline(numbers, problems);
+  checkLimits(LIMITS, numbers, problems);
 }
 
 /** Three delays with three attempts: the first try counts, so the third delay would never be used. */
@@ -121,38 +119,44 @@ function checkCap(
   );
 }
 
-/** Delays at their shortest that do not fit before `giveUpAfter`. */
-function checkDeadline(
-  { node, whole: { backoff, maxAttempts }, jitter, giveUpAfter }: Numbers,
+/** The limits for delays. */
+const LIMITS = ['giveUpAfter', 'maxTotalDelay'] as const;
+
+function checkLimits(names: readonly (typeof LIMITS)[number][], numbers: Numbers, problems: Problems): void {
+  for (const name of names) checkLimit(name, numbers, problems);
+}
+
+/** Delays at their shortest that do not fit into a limit. */
+function checkLimit(
+  name: (typeof LIMITS)[number],
+  { node, whole: { backoff, maxAttempts }, jitter, limits }: Numbers,
   problems: Problems,
 ): void {
-  if (giveUpAfter === 'none' || backoff.kind === 'none' || maxAttempts === 1) return;
+  const most = limits[name];
+  if (most === 'none' || backoff.kind === 'none' || maxAttempts === 1) return;
   const retries = Math.min(maxAttempts - 1, MOST_RETRIES_SUMMED);
   let [passed, fitting] = [0, 0];
   for (; fitting < retries; fitting++) {
     passed += jittered(ceiling(backoff, fitting + 1), jitter, 0).low;
-    if (passed > giveUpAfter) break;
+    if (passed > most) break;
   }
   if (fitting === retries) return;
   const at =
-    memberOf(node, 'giveUpAfter')?.value ??
-    memberOf(node, 'maxAttempts')?.value ??
-    memberOf(node, 'backoff')?.value ??
-    node;
-  const limit = `giveUpAfter ${formatDuration(giveUpAfter)}`;
+    memberOf(node, name)?.value ?? memberOf(node, 'maxAttempts')?.value ?? memberOf(node, 'backoff')?.value ?? node;
+  const limit = `${name} ${formatDuration(most)}`;
   if (fitting === 0) {
     const first = formatDuration(ceiling(backoff, 1));
     problems.refuse(
       at,
       `No retry fits into ${limit}: the first one waits ${first}.`,
-      'Raise giveUpAfter, or shorten the first delay.',
+      `Raise ${name}, or shorten the first delay.`,
     );
     return;
   }
   problems.warn(
     at,
     `Only ${fitting} of ${maxAttempts - 1} retries fit into ${limit}.`,
-    `Raise giveUpAfter, or write maxAttempts: ${fitting + 1}.`,
+    `Raise ${name}, or write maxAttempts: ${fitting + 1}.`,
   );
 }
 

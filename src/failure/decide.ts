@@ -12,11 +12,17 @@ export interface ChargedCount {
   readonly count: number;
 }
 
+/** These failures, and the sum of the waits that followed them. */
+export interface Charged extends ChargedCount {
+  /** Absent: 0. */
+  readonly delayMs?: Milliseconds;
+}
+
 /** What a store knows about a task when it hands it out. They are durations, not times, because the store has the clock. */
 export interface Facts {
   /** Executions in this round, including the one that is decided about. */
   readonly executions: number;
-  readonly charged: readonly ChargedCount[];
+  readonly charged: readonly Charged[];
   readonly deferralsInARow: number;
   /** How long ago the first deferral of the present row was decided; 0 if there is none. */
   readonly deferredForMs: Milliseconds;
@@ -78,6 +84,7 @@ export const STEPS = [
   'max_deferred_for',
   'max_executions',
   'give_up_after',
+  'max_total_delay',
   'deadline',
   'interrupted',
   'recovery',
@@ -282,7 +289,7 @@ function waitForSource(open: Case, failure: Failure, source: SourceFacts): Decis
 }
 
 /** Steps whose end waits until it is clear whether the source is down. A deadline and `maxExecutions` do not wait. */
-const WAITING_ENDS: readonly Step[] = ['max_attempts', 'permanent', 'give_up_after'];
+const WAITING_ENDS: readonly Step[] = ['max_attempts', 'permanent', 'give_up_after', 'max_total_delay'];
 
 /**
  * A failure of the source must not end a task before it is clear whether the source is down, so a task that would end waits first.
@@ -461,7 +468,7 @@ function askedTooMuch(open: Case, asked: Milliseconds, charge: Charge, counted: 
   return end(open, 'needs_manual', charge, 'max_retry_after', text, counted);
 }
 
-/** The last limits: executions with any outcome, the give-up time, and the deadline. */
+/** The last limits: executions with any outcome, the give-up time, the sum of delays, and the deadline. */
 function outOfBounds(
   open: Case,
   after: Milliseconds,
@@ -480,11 +487,21 @@ function outOfBounds(
     const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
     return end(open, answer.onExhausted, charge, 'give_up_after', text, inputs);
   }
+  if (charge.to === 'task' && policy.maxTotalDelay !== 'none' && totalDelay(facts) + after > policy.maxTotalDelay) {
+    const [next, all] = [after, totalDelay(facts) + after].map(formatDuration);
+    const text = `Its next wait (${next}) would make ${all} in all, more than maxTotalDelay (${formatDuration(policy.maxTotalDelay)}).`;
+    return end(open, answer.onExhausted, charge, 'max_total_delay', text, inputs);
+  }
   if (facts.untilDeadlineMs !== undefined && after >= facts.untilDeadlineMs) {
     const text = 'Its next try would come after its deadline.';
     return end(open, answer.onExhausted, charge, 'deadline', text, inputs);
   }
   return undefined;
+}
+
+/** The sum of the waits after all charged failures. */
+function totalDelay({ charged }: Facts): Milliseconds {
+  return charged.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
 }
 
 function again(

@@ -98,7 +98,9 @@ function later(facts: Facts, charge: Charge, delay: Milliseconds): Facts {
     ...facts,
     executions: facts.executions + 1,
     charged:
-      charge.to === 'task' ? [...facts.charged, { reason: charge.reason, kind: charge.kind, count: 1 }] : facts.charged,
+      charge.to === 'task'
+        ? [...facts.charged, { reason: charge.reason, kind: charge.kind, count: 1, delayMs: delay }]
+        : facts.charged,
     deferralsInARow: deferred ? facts.deferralsInARow + 1 : 0,
     deferredForMs: deferred ? facts.deferredForMs + delay : 0,
     sinceFirstStartMs: facts.sinceFirstStartMs + delay,
@@ -121,5 +123,6 @@ function unjittered(policy: Policy): Policy {
 
 /** Jitter must not end a task that would continue without it. */
 function endless(policy: Policy): Policy {
-  return policy.giveUpAfter === 'none' ? policy : policyOver({ ...policy, giveUpAfter: 'none' }, standard);
+  if (policy.giveUpAfter === 'none' && policy.maxTotalDelay === 'none') return policy;
+  return policyOver({ ...policy, giveUpAfter: 'none', maxTotalDelay: 'none' }, standard);
 }

@@ -29,6 +29,7 @@ export const OTHERWISE_CALLED = {
     shouldRetry: BY_REASON,
     retryIf: BY_REASON,
     retryOn: BY_REASON,
+    totalDelay: "Did you mean 'maxTotalDelay'?",
     maxDelay: "Write backoff: { cap: '1h' }.",
     maxTimeout: "Write backoff: { cap: '1h' }.",
     minDelay: "Write backoff: { base: '1s' }.",

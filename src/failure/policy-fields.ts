@@ -113,6 +113,12 @@ export const POLICY_FIELDS = {
   maxRetryAfter: span(24 * HOUR, 'A longer Retry-After goes to `needs_manual`.'),
   /** No execution starts later than this after the first one. Default `none`. */
   giveUpAfter: limit(0, 'none', 'No execution starts later than this after the first one.'),
+  /** The sum of the waits after charged failures. A task whose next wait would exceed it ends. Default `none`. */
+  maxTotalDelay: limit(
+    0,
+    'none',
+    'The sum of the waits after charged failures. A task whose next wait would exceed it ends.',
+  ),
   /** How long one execution may run since its start or its last heartbeat. Default 1 h; `none` removes the limit. */
   timeout: limit(1, HOUR, 'How long one execution may run since its start or its last heartbeat.'),
   /** The limit for executions with any outcome. After it a person is asked. Default 1,000. */

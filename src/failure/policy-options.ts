@@ -43,20 +43,19 @@ function uselessIn(read: ReadOptions): string | undefined {
       `Leave maxAttempts out, which makes it ${all}, or shorten the schedule.`
     );
   }
-  const { backoff, giveUpAfter, jitter = proportional(0.1) } = read;
-  if (
-    backoff === undefined ||
-    backoff.kind === 'change' ||
-    backoff.kind === 'custom' ||
-    typeof giveUpAfter !== 'number'
-  )
+  const { backoff, jitter = proportional(0.1) } = read;
+  if (backoff === undefined || backoff.kind === 'change' || backoff.kind === 'custom' || read.maxAttempts === 1)
     return undefined;
   const first = ceiling(backoff, 1);
-  if (read.maxAttempts === 1 || jittered(first, jitter, 0).low <= giveUpAfter) return undefined;
-  return (
-    `No retry fits into giveUpAfter ${formatDuration(giveUpAfter)}: the first one waits ${formatDuration(first)}. ` +
-    'Raise giveUpAfter, or shorten the first delay.'
-  );
+  for (const name of ['giveUpAfter', 'maxTotalDelay'] as const) {
+    const limit = read[name];
+    if (typeof limit !== 'number' || jittered(first, jitter, 0).low <= limit) continue;
+    return (
+      `No retry fits into ${name} ${formatDuration(limit)}: the first one waits ${formatDuration(first)}. ` +
+      `Raise ${name}, or shorten the first delay.`
+    );
+  }
+  return undefined;
 }
 
 /**

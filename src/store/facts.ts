@@ -1,12 +1,12 @@
 import type { Milliseconds } from '../duration.ts';
-import type { ChargedCount, Facts } from '../failure/decide.ts';
+import type { Charged, Facts } from '../failure/decide.ts';
 
 /** What a store has stored about the present round of a task, in times of the store's clock. */
 export interface Remembered {
   /** How many executions the rounds before this one had. */
   readonly round_base: number;
   readonly first_started_at: number | null;
-  readonly charged: readonly ChargedCount[] | null;
+  readonly charged: readonly Charged[] | null;
   readonly in_a_row: number;
   readonly deferred_since: number | null;
   /** The times of its charged recoveries. */

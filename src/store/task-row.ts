@@ -1,4 +1,4 @@
-import type { ChargedCount } from '../failure/decide.ts';
+import type { Charged } from '../failure/decide.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { Needs, TaskState, UniqueScope } from '../task.ts';
 import { WHEN_GROUP_ENDS } from './new-task.ts';
@@ -29,7 +29,7 @@ export interface TaskRow {
   readonly ended_at: number | null;
   readonly executions: number;
   /** JSON as text, or as a value. */
-  readonly charged: string | readonly ChargedCount[] | null;
+  readonly charged: string | readonly Charged[] | null;
   readonly deferrals: number;
   /** Null if they cannot be read. */
   readonly recoveries: number | null;
@@ -55,7 +55,7 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number):
   const unreadable: string[] = [];
   const charged =
     typeof row.charged === 'string'
-      ? readStored<ChargedCount[]>(row.charged, 'charged', unreadable, [])
+      ? readStored<Charged[]>(row.charged, 'charged', unreadable, [])
       : (row.charged ?? []);
   const needs = row.needs === null ? undefined : readStored<Needs>(row.needs, 'needs', unreadable, {});
   if (row.recoveries === null) unreadable.push('recoveries');
@@ -75,7 +75,7 @@ export function taskRecord(row: TaskRow, takers: readonly Takes[], now: number):
     submittedAt: row.submitted_at,
     createdAt: row.created_at,
     executions: row.executions,
-    charged,
+    charged: charged.map(({ reason, kind, count }) => ({ reason, kind, count })),
     deferrals: row.deferrals,
     recoveries: row.recoveries ?? 0,
     lostInARow: row.lost_in_a_row,

@@ -68,6 +68,9 @@ function endsOf(policy: Policy, answer: Answer, decision: Decision, facts: Facts
     ...(policy.giveUpAfter === 'none'
       ? []
       : [`${formatDuration(policy.giveUpAfter)} after its first start: ${answer.onExhausted}`]),
+    ...(policy.maxTotalDelay === 'none'
+      ? []
+      : [`before its waits exceed ${formatDuration(policy.maxTotalDelay)} in all: ${answer.onExhausted}`]),
     ...(facts.untilDeadlineMs === undefined
       ? []
       : [`at its deadline, ${inWords(facts.untilDeadlineMs)}: ${answer.onExhausted}`]),

@@ -296,6 +296,12 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     'No retry fits into giveUpAfter 1m',
     'Raise giveUpAfter',
   ),
+  'no retry within the sum of delays': one(
+    retry('maxTotalDelay: 1m', 'backoff: { fixed: 5m }'),
+    '4:22 error',
+    'No retry fits into maxTotalDelay 1m',
+    'Raise maxTotalDelay',
+  ),
   'more attempts than fit before it is given up': one(
     retry('maxAttempts: 9', 'backoff: { fixed: 5m }', 'jitter: none', 'giveUpAfter: 12m'),
     '7:20 warning',

@@ -884,7 +884,9 @@ function compareRecord(model: Model, task: ModelTask, record: TaskRecord, now: n
     submittedAt: task.submittedAt,
     createdAt: task.createdAt,
     executions: task.executions,
-    charged: facts.charged.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)),
+    charged: facts.charged
+      .map(({ reason, kind, count }) => ({ reason, kind, count }))
+      .sort((a, b) => (a.reason < b.reason ? -1 : 1)),
     deferrals: task.deferrals,
     recoveries: task.recoveries.length,
   });

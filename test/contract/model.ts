@@ -157,7 +157,7 @@ export class Model {
       inARow: charged.length === 0 ? deferrals : 0,
       deferredSince: now,
     });
-    for (const { reason, kind, count } of charged) imported.charged.set(reason, { kind, count });
+    for (const { reason, kind, count } of charged) imported.charged.set(reason, { kind, count, delay: 0 });
     if (stands !== 'waiting') {
       imported.state = stands;
       // It may have stood in line for a moment.
@@ -480,9 +480,9 @@ export class Model {
       const charge = task?.charges.get(execution);
       if (!task || !charge || hasEnded(task.state)) continue;
       task.charges.delete(execution);
-      const { kind, count } = task.charged.get(charge) as { kind: FailureKind; count: number };
-      if (count > 1) task.charged.set(charge, { kind, count: count - 1 });
-      else task.charged.delete(charge);
+      const { kind, count, delay } = task.charged.get(charge.reason) as ModelCharge;
+      if (count > 1) task.charged.set(charge.reason, { kind, count: count - 1, delay: delay - charge.delay });
+      else task.charged.delete(charge.reason);
       task.verdict = undefined;
       task.needsToken = false;
       if (task.lease) task.lease.revision = undefined;
@@ -522,9 +522,10 @@ export class Model {
     const charge = 'charge' in decision ? decision.charge : { to: 'nobody' as const };
     switch (charge.to) {
       case 'task': {
-        const { kind, count } = task.charged.get(charge.reason) ?? { kind: charge.kind, count: 0 };
-        task.charged.set(charge.reason, { kind, count: count + 1 });
-        if (!task.lease?.why) task.charges.set(task.executions, charge.reason);
+        const { kind, count, delay } = task.charged.get(charge.reason) ?? { kind: charge.kind, count: 0, delay: 0 };
+        const after = decision.next === 'scheduled' ? decision.after : 0;
+        task.charged.set(charge.reason, { kind, count: count + 1, delay: delay + after });
+        if (!task.lease?.why) task.charges.set(task.executions, { reason: charge.reason, delay: after });
         task.inARow = 0;
         return;
       }
@@ -754,21 +755,28 @@ function mayStillSucceed(task: ModelTask, { token, execution }: Lease): boolean 
   return lost.isLast && roundBase < execution && !hasEnded(state);
 }
 
+/** Charges of one reason, and the sum of the waits after them. */
+interface ModelCharge {
+  readonly kind: FailureKind;
+  readonly count: number;
+  readonly delay: number;
+}
+
 /** What is counted in one round. */
 function newRound(executionsBefore: number) {
   return {
     executions: executionsBefore,
     roundBase: executionsBefore,
     firstStart: undefined as number | undefined,
-    charged: new Map<string, { kind: FailureKind; count: number }>(),
+    charged: new Map<string, ModelCharge>(),
     deferrals: 0,
     inARow: 0,
     deferredSince: undefined as number | undefined,
     recoveries: [] as number[],
     lostInARow: 0,
     ranAt: undefined as number | undefined,
-    /** The reasons that executions were charged under, and not refunded. */
-    charges: new Map<number, string>(),
+    /** The reasons that executions were charged under, and the waits after them, unless they were refunded. */
+    charges: new Map<number, { readonly reason: string; readonly delay: number }>(),
     needsToken: false,
     verdict: undefined as string | undefined,
     /** Its executions when it got a new idempotency key. */
@@ -788,7 +796,12 @@ export function factsOf(task: ModelTask, now: number): Facts {
   const { deadline, idempotent = true } = task.given;
   return {
     executions: task.executions - task.roundBase,
-    charged: [...task.charged].map(([reason, { kind, count }]) => ({ reason, kind, count })),
+    charged: [...task.charged].map(([reason, { kind, count, delay }]) => ({
+      reason,
+      kind,
+      count,
+      ...(delay > 0 && { delayMs: delay }),
+    })),
     deferralsInARow: task.inARow,
     deferredForMs: task.inARow > 0 ? now - (task.deferredSince as number) : 0,
     recoveriesAgoMs: task.recoveries.map((at) => now - at),

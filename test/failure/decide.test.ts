@@ -732,6 +732,31 @@ describe('time', () => {
     expect(decided(outcome, hour, { sinceFirstStartMs: 3 * HOUR }).next).toBe('scheduled');
   });
 
+  test('maxTotalDelay ends a task whose next wait would make the sum of its waits longer than that', () => {
+    const most = definePolicy({ maxTotalDelay: '10s', backoff: fixed('4s'), maxAttempts: 99 }, plain);
+    const waited = (...delays: number[]) => ({
+      charged: delays.map((delayMs, i) => ({ ...charged(1, `app.r${i}`), delayMs })),
+    });
+    expect(decided(failed(), most, waited(2_000, 4_000))).toMatchObject({ next: 'scheduled', after: 4_000 });
+    expect(decided(failed(), most, waited(3_000, 4_000))).toMatchObject({
+      ...{ next: 'dead', step: 'max_total_delay', charge: 'task' },
+      because: { text: 'Its next wait (4s) would make 11s in all, more than maxTotalDelay (10s).' },
+    });
+    const manual = definePolicy({ onExhausted: 'needs_manual' }, most);
+    expect(decided(failed(), manual, waited(9_000)).next).toBe('needs_manual');
+  });
+
+  test('maxTotalDelay counts no wait that nobody is charged for', () => {
+    const most = definePolicy({ maxTotalDelay: '10s', backoff: fixed('4s') }, plain);
+    const waited = { charged: [{ ...charged(1), delayMs: 9_000 }] };
+    expect(decided(later(MINUTE), most, waited).next).toBe('scheduled');
+    expect(decided(lost, most, waited).next).toBe('scheduled');
+    const down = { ...waited, source: { standing: 'down', shutFor: MINUTE } } as const;
+    expect(decided(failed({ fault: 'source' }), most, down)).toMatchObject({ next: 'scheduled', charge: 'source' });
+    const open = { ...waited, source: { standing: 'open', shutFor: 0 } } as const;
+    expect(decided(failed({ fault: 'source' }), most, open)).toMatchObject({ step: 'awaits_verdict' });
+  });
+
   test('giveUpAfter is no limit by default', () => {
     expect(decided(failed(), plain, { sinceFirstStartMs: 3_650 * DAY }).next).toBe('scheduled');
   });

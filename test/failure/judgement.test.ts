@@ -21,6 +21,11 @@ const giveUpAfter: Reason = {
   known: { sinceFirstStartMs: HOUR + 1, charged: [charged(1)] },
   policy: { giveUpAfter: '1h' },
 };
+const maxTotalDelay: Reason = {
+  step: 'max_total_delay',
+  known: { charged: [{ ...charged(1), delayMs: HOUR }] },
+  policy: { maxTotalDelay: '1h' },
+};
 const deadline: Reason = { step: 'deadline', known: { untilDeadlineMs: 0 } };
 const crashLoop: Reason = { step: 'crash_loop', known: { lostInARow: 1, recoveriesAgoMs: [1, 2, 3] } };
 const maxAttempts: Reason = { step: 'max_attempts', known: { charged: [charged(9)] } };
@@ -119,13 +124,23 @@ const OUTCOMES: readonly Judged[] = [
   {
     name: 'a failure of the task',
     outcome: failed({ ambiguous: true, retryAfterMs: 60_000 }),
-    reasons: [cancelled, ambiguous, maxAttempts, noRetry, maxRetryAfter, maxExecutions, giveUpAfter, deadline],
+    reasons: [
+      cancelled,
+      ambiguous,
+      maxAttempts,
+      noRetry,
+      maxRetryAfter,
+      maxExecutions,
+      giveUpAfter,
+      maxTotalDelay,
+      deadline,
+    ],
     otherwise: 'retry',
   },
   {
     name: 'a failure of the source',
     outcome: failed({ fault: 'source', ambiguous: true }),
-    reasons: [cancelled, ambiguous, maxAttempts, noRetry, maxExecutions, giveUpAfter, deadline],
+    reasons: [cancelled, ambiguous, maxAttempts, noRetry, maxExecutions, giveUpAfter, maxTotalDelay, deadline],
     otherwise: 'retry',
   },
   {

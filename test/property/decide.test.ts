@@ -85,6 +85,14 @@ describe('every decision', () => {
     });
   });
 
+  test('to go on after a charged failure never makes the sum of waits longer than maxTotalDelay', () => {
+    always(({ facts, decision }, policy) => {
+      if (decision.next !== 'scheduled' || decision.charge.to !== 'task' || decision.verdict !== undefined) return;
+      const waited = facts.charged.reduce((sum, { delayMs = 0 }) => sum + delayMs, decision.after);
+      if (policy.maxTotalDelay !== 'none') expect(waited).toBeLessThanOrEqual(policy.maxTotalDelay);
+    });
+  });
+
   test('to go on waits at least as long as was asked for, and a deferral at least a second', () => {
     always(({ outcome, decision }, policy) => {
       // What waits for a verdict is not started then.
@@ -126,7 +134,7 @@ describe('every decision', () => {
   test('ends nothing as exhausted for which nobody was ever charged', () => {
     always(({ facts, outcome, decision }) => {
       if (!('charge' in decision) || facts.charged.length > 0 || decision.charge.to === 'task') return;
-      expect(['max_attempts', 'give_up_after']).not.toContain(decision.because.step);
+      expect(['max_attempts', 'give_up_after', 'max_total_delay']).not.toContain(decision.because.step);
       if (decision.charge.to === 'nobody' && outcome.kind !== 'failure') {
         expect(decision.next === 'dead' ? decision.because.step : 'deadline').toBe('deadline');
       }
@@ -199,7 +207,7 @@ describe('every task', () => {
     fc.assert(
       fc.property(policies, (some) => {
         const policy = definePolicy(
-          { backoff: { kind: 'immediate' }, rules: {}, giveUpAfter: 'none', maxExecutions: 20 },
+          { backoff: { kind: 'immediate' }, rules: {}, giveUpAfter: 'none', maxTotalDelay: 'none', maxExecutions: 20 },
           { ...some, rules: {} },
         );
         const story = {
@@ -217,7 +225,7 @@ describe('every task', () => {
     fc.assert(
       fc.property(policies, (some) => {
         const policy = definePolicy(
-          { backoff: { kind: 'immediate' }, giveUpAfter: 'none', maxExecutions: 40 },
+          { backoff: { kind: 'immediate' }, giveUpAfter: 'none', maxTotalDelay: 'none', maxExecutions: 40 },
           { ...some, rules: {} },
         );
         const story = {

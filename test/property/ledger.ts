@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import { type ChargedCount, type Decision, decide, type Facts, type SourceFacts } from '../../src/failure/decide.ts';
+import {
+  type Charged,
+  type ChargedCount,
+  type Decision,
+  decide,
+  type Facts,
+  type SourceFacts,
+} from '../../src/failure/decide.ts';
 import type { Outcome } from '../../src/failure/outcome.ts';
 import type { Policy } from '../../src/failure/policy.ts';
 import { outcomes, rolls, spans, troubles } from './policies.ts';
@@ -11,7 +18,7 @@ import { outcomes, rolls, spans, troubles } from './policies.ts';
 interface Ledger {
   readonly now: number;
   readonly executions: number;
-  readonly charged: readonly ChargedCount[];
+  readonly charged: readonly Charged[];
   readonly deferralsInARow: number;
   readonly firstDeferralAt: number;
   readonly recoveredAt: readonly number[];
@@ -64,7 +71,7 @@ function settled(ledger: Ledger, decision: Extract<Decision, { next: 'scheduled'
   const next = { ...ledger, lostInARow, now: ledger.now + after };
   switch (charge.to) {
     case 'task':
-      return { ...next, charged: raised(ledger.charged, charge), deferralsInARow: 0 };
+      return { ...next, charged: raised(ledger.charged, charge, after), deferralsInARow: 0 };
     case 'deferrals':
       return {
         ...next,
@@ -79,11 +86,15 @@ function settled(ledger: Ledger, decision: Extract<Decision, { next: 'scheduled'
   }
 }
 
-/** The counts with one more failure of this reason and kind. */
-export function raised(counts: readonly ChargedCount[], { reason, kind }: Omit<ChargedCount, 'count'>): ChargedCount[] {
+/** The counts with one more failure of this reason and kind, and the wait after it. */
+export function raised(
+  counts: readonly Charged[],
+  { reason, kind }: Omit<ChargedCount, 'count'>,
+  after = 0,
+): readonly Charged[] {
   const same = (each: ChargedCount) => each.reason === reason && each.kind === kind;
-  const before = counts.find(same)?.count ?? 0;
-  return [...counts.filter((each) => !same(each)), { reason, kind, count: before + 1 }];
+  const { count = 0, delayMs = 0 } = counts.find(same) ?? {};
+  return [...counts.filter((each) => !same(each)), { reason, kind, count: count + 1, delayMs: delayMs + after }];
 }
 
 export interface Judged {

@@ -73,6 +73,13 @@ const OF_A_POLICY: Omit<Witnesses<PolicyOptions>, (typeof OF_THE_WORKER)[number]
     before: goes,
     after: dies,
   },
+  maxTotalDelay: {
+    change: { maxTotalDelay: '1h' },
+    outcome: failed(),
+    known: { charged: [{ ...charged(1), delayMs: HOUR }] },
+    before: goes,
+    after: dies,
+  },
   maxExecutions: {
     change: { maxExecutions: 7 },
     outcome: failed(),

@@ -103,6 +103,7 @@ export const options: fc.Arbitrary<PolicyOptions> = fc
       maxDeferredFor: written,
       maxRetryAfter: written,
       giveUpAfter: fc.oneof(fc.constant('none' as const), written),
+      maxTotalDelay: fc.oneof(fc.constant('none' as const), written),
       timeout: fc.oneof(fc.constant('none' as const), fc.integer({ min: 1, max: LONGEST }).map(inMilliseconds)),
       maxExecutions: fc.integer({ min: 1, max: 40 }),
       retryAmbiguous: fc.boolean(),
@@ -113,14 +114,17 @@ export const options: fc.Arbitrary<PolicyOptions> = fc
   .map(usingEachDelay)
   .map(withTimeForARetry);
 
-/** A `giveUpAfter` before the first retry is refused. */
-export function withTimeForARetry({ giveUpAfter, ...others }: PolicyOptions): PolicyOptions {
-  if (giveUpAfter === undefined) return others;
-  const policy = definePolicy(others);
-  if (giveUpAfter === 'none' || others.backoff === undefined || policy.backoff.kind === 'custom')
-    return { ...others, giveUpAfter };
-  const first = ceiling(policy.backoff, 1);
-  return { ...others, giveUpAfter: inMilliseconds(Math.min(LONGEST, first + duration(giveUpAfter, 'giveUpAfter'))) };
+/** A limit that is shorter than the first delay is refused. */
+export function withTimeForARetry({ giveUpAfter, maxTotalDelay, ...others }: PolicyOptions): PolicyOptions {
+  const backoff = others.backoff === undefined ? undefined : definePolicy(others).backoff;
+  const least = backoff === undefined || backoff.kind === 'custom' ? 0 : ceiling(backoff, 1);
+  const raised = (limit: DurationInput | 'none', name: string) =>
+    limit === 'none' ? limit : inMilliseconds(Math.min(LONGEST, least + duration(limit, name)));
+  return {
+    ...others,
+    ...(giveUpAfter !== undefined && { giveUpAfter: raised(giveUpAfter, 'giveUpAfter') }),
+    ...(maxTotalDelay !== undefined && { maxTotalDelay: raised(maxTotalDelay, 'maxTotalDelay') }),
+  };
 }
 
 export const policies: fc.Arbitrary<Policy> = options.map((each) => definePolicy(each));

@@ -1,4 +1,4 @@
-import type { ChargedCount, Decision, Facts } from '../../failure/decide.ts';
+import type { Charge, Charged, Decision, Facts } from '../../failure/decide.ts';
 import { readStored } from '../../stored-json.ts';
 import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
 import { failedAs, lastError } from '../last-error.ts';
@@ -228,7 +228,7 @@ export function afterDecision(
     executions: running.execution,
     round_base: facts.round_base,
     first_started_at: report.unbegun ? facts.first_started_at : firstStart(facts, running),
-    charged: charge.to === 'task' ? withCharge(facts.charged, charge.reason, charge.kind) : facts.charged,
+    charged: withCharge(facts.charged, charge, decision.next === 'scheduled' ? decision.after : 0),
     deferrals: facts.deferrals + deferred,
     in_a_row: row.in_a_row + deferred,
     deferred_since: deferred === 1 ? (row.deferred_since ?? now) : row.deferred_since,
@@ -266,37 +266,44 @@ function recoveriesOf({ recoveries }: FactsRow, unreadable: string[]): readonly 
 
 /** How many different texts are kept. If there are more, the process starts again with none. */
 const MOST_READ = 1_000;
-const alreadyRead = new Map<string, readonly ChargedCount[]>();
+const alreadyRead = new Map<string, readonly Charged[]>();
 
 /** Reads counts. Most tasks that failed have the same ones, so each text is read once. */
-function chargedFrom(json: string, unreadable: string[]): readonly ChargedCount[] {
+function chargedFrom(json: string, unreadable: string[]): readonly Charged[] {
   const known = alreadyRead.get(json);
   if (known) return known;
   const before = unreadable.length;
-  const charged = readStored<readonly ChargedCount[]>(json, 'charged', unreadable, []);
+  const charged = readStored<readonly Charged[]>(json, 'charged', unreadable, []);
   if (unreadable.length > before) return charged;
   if (alreadyRead.size >= MOST_READ) alreadyRead.clear();
   alreadyRead.set(json, charged);
   return charged;
 }
 
-/** The charges after one of this reason was refunded. */
-export function withoutCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
-  const counts = chargedFrom(json, []);
+/** The charges after one of this reason, and the wait after it, was refunded. */
+export function withoutCharge(json: string, reason: string, kind: Charged['kind'], delay: number): string {
   return JSON.stringify(
-    counts.flatMap((one) => {
+    chargedFrom(json, []).flatMap((one) => {
       if (one.reason !== reason || one.kind !== kind) return [one];
-      return one.count > 1 ? [{ ...one, count: one.count - 1 }] : [];
+      return one.count > 1 ? [changed(one, -1, -delay)] : [];
     }),
   );
 }
 
-function withCharge(json: string, reason: string, kind: ChargedCount['kind']): string {
+/** The charges after one more, if it is the task's, and the wait after it. */
+function withCharge(json: string, charge: Charge, delay: number): string {
+  if (charge.to !== 'task') return json;
+  const { reason, kind } = charge;
   const counts = chargedFrom(json, []);
   const same = counts.find((one) => one.reason === reason && one.kind === kind);
   return JSON.stringify(
     same
-      ? counts.map((one) => (one === same ? { ...one, count: one.count + 1 } : one))
-      : [...counts, { reason, kind, count: 1 }],
+      ? counts.map((one) => (one === same ? changed(one, 1, delay) : one))
+      : [...counts, changed({ reason, kind, count: 0 }, 1, delay)],
   );
+}
+
+function changed({ delayMs = 0, ...one }: Charged, count: number, delay: number): Charged {
+  const all = Math.max(0, delayMs + delay);
+  return { ...one, count: one.count + count, ...(all > 0 && { delayMs: all }) };
 }

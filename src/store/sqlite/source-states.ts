@@ -112,8 +112,8 @@ export class SourceStates {
   }
 
   #refund({ task, execution }: ExecutionOfTask): Refunded | undefined {
-    const row = this.#sql.get<{ id: number; failure: string | null }>(
-      `SELECT e.id, ${failureOf('e')} AS failure FROM hf_executions e
+    const row = this.#sql.get<{ id: number; failure: string | null; delay: number | null }>(
+      `SELECT e.id, ${failureOf('e')} AS failure, e.after_ms AS delay FROM hf_executions e
        WHERE e.task = ? AND e.execution = ? AND e.late = 0 AND e.charge = 'task'
          AND NOT EXISTS (SELECT 1 FROM hf_resting r WHERE r.id = e.task AND r.state IN ('succeeded', 'dead', 'cancelled'))`,
       task,
@@ -123,7 +123,7 @@ export class SourceStates {
     if (!row || execution <= facts.round_base) return undefined;
     const failure = readStored<Failure | null>(row.failure ?? 'null', 'failure', [], null);
     if (!failure) return undefined;
-    const charged = withoutCharge(facts.charged, failure.reason, failure.kind);
+    const charged = withoutCharge(facts.charged, failure.reason, failure.kind, row.delay ?? 0);
     const after = { ...facts, charged, verdict: null, needs_token: 0 };
     this.#sql.run("UPDATE hf_executions SET charge = 'refunded' WHERE id = ?", row.id);
     this.#sql.run('UPDATE hf_running SET revision = revision + 1 WHERE id = ?', task);

@@ -139,7 +139,7 @@ function promisesOfDeltas(scene: Scene): void {
     expect(again.facts).toMatchObject({ executions: 2, sinceFirstStartMs: 0 });
   });
 
-  /** Settles one execution after another as decided, one second each, and tells the facts of the next. */
+  /** Settles one execution after another as decided, one second each, waits as long as was decided, and tells the facts of the next. */
   async function factsAfter(...decisions: readonly Decision[]): Promise<Facts> {
     const worker = await scene.join();
     const id = await scene.enqueueOne();
@@ -147,6 +147,7 @@ function promisesOfDeltas(scene: Scene): void {
       const claimed = await scene.claimTask(worker, id);
       scene.advance(1_000);
       await scene.settle(claimed, decision);
+      if (decision.next === 'scheduled') scene.advance(decision.after);
     }
     return (await scene.claimTask(worker, id)).facts;
   }
@@ -164,6 +165,22 @@ function promisesOfDeltas(scene: Scene): void {
     expect(facts.charged.toSorted((a, b) => b.count - a.count || a.reason.localeCompare(b.reason))).toEqual([
       { reason: 'fs.locked', kind: 'transient', count: 3 },
       { reason: 'http.429', kind: 'rate_limited', count: 1 },
+      { reason: 'unknown', kind: 'unknown', count: 1 },
+    ]);
+  });
+
+  test('adds up the waits after failures of each reason, and after nothing else', async () => {
+    const facts = await factsAfter(
+      retryIn(2_000, 'fs.locked'),
+      retryIn(500, 'http.429', 'rate_limited'),
+      deferredFor(7_000),
+      retryIn(0, 'unknown', 'unknown'),
+      retryIn(3_000, 'fs.locked'),
+    );
+
+    expect(facts.charged.toSorted((a, b) => b.count - a.count || a.reason.localeCompare(b.reason))).toEqual([
+      { reason: 'fs.locked', kind: 'transient', count: 2, delayMs: 5_000 },
+      { reason: 'http.429', kind: 'rate_limited', count: 1, delayMs: 500 },
       { reason: 'unknown', kind: 'unknown', count: 1 },
     ]);
   });

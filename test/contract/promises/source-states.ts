@@ -274,6 +274,19 @@ export function promisesOfSourceStates(factory: StoreFactory): void {
       expect(charges.map((entry) => entry.kind === 'execution' && entry.charge)).toEqual(['task', 'refunded', 'task']);
     });
 
+    test('the wait after a refunded charge is taken back too', async () => {
+      const worker = await scene.join();
+      const first = await charged(worker, retryIn(5_000, 'http.503'));
+      scene.advance(5_000);
+      const second = await scene.claimTask(worker, first.lease.task);
+      await scene.settle(second, retryIn(9_000, 'http.503'), { source: 'any' });
+      await refund(second);
+
+      expect((await scene.store.records.facts(first.lease.task))?.charged).toEqual([
+        { reason: 'http.503', kind: 'transient', count: 1, delayMs: 5_000 },
+      ]);
+    });
+
     test('nothing is refunded that was not charged, of an earlier round, of a task that has ended, or that never was', async () => {
       const worker = await scene.join();
       const deferred = await charged(worker, deferredFor(60_000));

@@ -6,25 +6,33 @@ CREATE TYPE settlement AS (
   er text, fa text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint, nt boolean, vd text, so integer, sr bigint, sc json
 );
 
--- Adds a charge under a reason and a kind, to a task that has charges.
-CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+-- Charges of one reason and kind, and the sum of the waits after them; the sum is left out if it is 0.
+CREATE FUNCTION charged_as(p_reason text, p_kind text, p_count integer, p_delay bigint) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT jsonb_strip_nulls(jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', p_count,
+    'delayMs', CASE WHEN p_delay > 0 THEN p_delay END))
+$$;
+
+-- Adds a charge under a reason and a kind, and the wait after it, to a task that has charges.
+CREATE FUNCTION charged_more(p_charged jsonb, p_reason text, p_kind text, p_delay bigint) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  before jsonb;
 BEGIN
   FOR place IN 0..jsonb_array_length(p_charged) - 1 LOOP
-    IF p_charged -> place ->> 'reason' = p_reason AND p_charged -> place ->> 'kind' = p_kind THEN
-      RETURN jsonb_set(p_charged, ARRAY[place::text, 'count'], to_jsonb((p_charged -> place ->> 'count')::integer + 1));
+    before := p_charged -> place;
+    IF before ->> 'reason' = p_reason AND before ->> 'kind' = p_kind THEN
+      RETURN jsonb_set(p_charged, ARRAY[place::text], charged_as(p_reason, p_kind, (before ->> 'count')::integer + 1,
+        coalesce((before ->> 'delayMs')::bigint, 0) + coalesce(p_delay, 0)));
     END IF;
   END LOOP;
-  RETURN p_charged || jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1);
+  RETURN p_charged || charged_as(p_reason, p_kind, 1, p_delay);
 END $$;
 
--- The charges of a task after one more. Most tasks have none before, or one of the same reason.
-CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_kind text) RETURNS jsonb LANGUAGE sql STABLE AS $$
+-- The charges of a task after one more, and the wait after it. Most tasks have none before, or one of the same reason.
+CREATE FUNCTION charged_after(p_charged jsonb, p_charge text, p_reason text, p_kind text, p_delay bigint) RETURNS jsonb
+  LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN p_charge <> 'task' THEN p_charged
-    WHEN p_charged IS NULL THEN jsonb_build_array(jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', 1))
-    WHEN jsonb_array_length(p_charged) = 1 AND p_charged #>> '{0,reason}' = p_reason AND p_charged #>> '{0,kind}' = p_kind
-      THEN jsonb_build_array(jsonb_build_object('reason', p_reason, 'kind', p_kind,
-        'count', (p_charged #>> '{0,count}')::integer + 1))
-    ELSE charged_more(p_charged, p_reason, p_kind) END
+    WHEN p_charged IS NULL THEN jsonb_build_array(charged_as(p_reason, p_kind, 1, p_delay))
+    ELSE charged_more(p_charged, p_reason, p_kind, p_delay) END
 $$;
 
 -- Settles successes of first executions, sorted by id. They need only a check of the lease, and leave no history. Returns the ids
@@ -112,7 +120,7 @@ BEGIN
       ran_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.ran_at ELSE l.since END,
       run_at = p_now + h.a, since = p_now, worker = NULL, token = NULL, why = NULL, lost_by = NULL, cancel = false,
       first_started_at = CASE WHEN h.u OR l.why = 'expiry' THEN l.first_started_at ELSE coalesce(l.first_started_at, l.since) END,
-      charged = charged_after(l.charged, h.c, h.cr, h.ck),
+      charged = charged_after(l.charged, h.c, h.cr, h.ck, h.a),
       deferrals = l.deferrals + CASE WHEN h.c = 'deferrals' THEN 1 ELSE 0 END,
       in_a_row = CASE h.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN l.in_a_row + 1 ELSE l.in_a_row END,
       deferred_since = CASE h.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce(l.deferred_since, p_now)
@@ -134,7 +142,7 @@ BEGIN
       b.unique_while, b.policy, b.payload, (g.l).executions, (g.l).round_base,
       CASE WHEN g.u OR (g.l).why = 'expiry' THEN (g.l).first_started_at ELSE coalesce((g.l).first_started_at,
         (g.l).since) END AS first_started_at,
-      charged_after((g.l).charged, g.c, g.cr, g.ck) AS charged,
+      charged_after((g.l).charged, g.c, g.cr, g.ck, 0) AS charged,
       (g.l).deferrals + CASE WHEN g.c = 'deferrals' THEN 1 ELSE 0 END AS deferrals,
       CASE g.c WHEN 'task' THEN 0 WHEN 'deferrals' THEN (g.l).in_a_row + 1 ELSE (g.l).in_a_row END AS in_a_row,
       CASE g.c WHEN 'task' THEN NULL WHEN 'deferrals' THEN coalesce((g.l).deferred_since, p_now)

@@ -78,14 +78,14 @@ BEGIN
   LOOP
     UPDATE executions SET charge = 'refunded'
       WHERE task = given.id AND execution = given.execution AND charge = 'task' AND NOT late AND failure IS NOT NULL
-      RETURNING failure::json ->> 'reason' AS reason, failure::json ->> 'kind' AS kind INTO failed;
+      RETURNING failure::json ->> 'reason' AS reason, failure::json ->> 'kind' AS kind, after_ms AS delay INTO failed;
     CONTINUE WHEN NOT FOUND;
     IF given.is_live THEN
-      UPDATE live SET charged = charged_less(charged, failed.reason, failed.kind), revision = revision + 1, verdict = NULL
+      UPDATE live SET charged = charged_less(charged, failed.reason, failed.kind, failed.delay), revision = revision + 1, verdict = NULL
         WHERE id = given.id;
       IF EXISTS (SELECT 1 FROM live WHERE id = given.id AND needs_token) THEN spared := spared || given.id; END IF;
     ELSE
-      UPDATE ended SET charged = charged_less(charged, failed.reason, failed.kind) WHERE id = given.id;
+      UPDATE ended SET charged = charged_less(charged, failed.reason, failed.kind, failed.delay) WHERE id = given.id;
     END IF;
   END LOOP;
   IF spared IS NOT NULL THEN PERFORM spare_tokens(spared); END IF;
@@ -108,11 +108,12 @@ BEGIN
   PERFORM wake_lanes(woken, keys, seqs);
 END $$;
 
--- Removes one charge under a reason and a kind.
-CREATE FUNCTION charged_less(p_charged jsonb, p_reason text, p_kind text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+-- Removes one charge under a reason and a kind, and the wait after it.
+CREATE FUNCTION charged_less(p_charged jsonb, p_reason text, p_kind text, p_delay bigint) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT jsonb_agg(CASE WHEN v ->> 'reason' = p_reason AND v ->> 'kind' = p_kind
-      THEN jsonb_set(v, '{count}', to_jsonb((v ->> 'count')::integer - 1)) ELSE v END ORDER BY n)
+      THEN charged_as(p_reason, p_kind, (v ->> 'count')::integer - 1, coalesce((v ->> 'delayMs')::bigint, 0) - coalesce(p_delay, 0))
+      ELSE v END ORDER BY n)
     FROM jsonb_array_elements(p_charged) WITH ORDINALITY c(v, n)
     WHERE NOT (v ->> 'reason' = p_reason AND v ->> 'kind' = p_kind AND (v ->> 'count')::integer <= 1));
 END $$;

@@ -1,5 +1,5 @@
-// Compiles src to dist, and copies the files of SQL. Only a file that changed is written, in one step, and only what no source stands
-// behind any more is removed: a process that runs from dist meanwhile, or another build, never reads half a file.
+// Compiles src to dist, bundles the command, and copies the files of SQL. Only a file that changed is written, in one step, and only a
+// file without a source is removed: a process that runs from dist meanwhile, or another build, never reads half a file.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleCommand } from './bundle-command.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [src, dist, cache] = ['src', 'dist', 'node_modules/.cache'].map((name) => join(root, name));
@@ -22,7 +23,10 @@ mkdirSync(cache, { recursive: true });
 const built = mkdtempSync(join(cache, 'dist-'));
 try {
   process.exitCode = compile();
-  if (process.exitCode === 0) install();
+  if (process.exitCode === 0) {
+    await bundleCommand(built);
+    install();
+  }
 } finally {
   rmSync(built, { recursive: true, force: true });
 }

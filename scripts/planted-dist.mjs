@@ -1,4 +1,5 @@
-// The built package for a campaign: as it is, or a copy with a bug planted in it, which the campaign must find.
+// The built package for a campaign: as it is, or a copy with a bug planted in it, which the campaign must find. The commands in `dist/cli`
+// are bundled, so a bug is planted only in what programs import.
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

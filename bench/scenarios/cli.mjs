@@ -8,11 +8,15 @@ const HOLDFAST = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url
 const SAMPLES = 15;
 
 export const programs = {
-  /** From the start of a command to its end: one that opens nothing, and the overview of the deep store. */
+  /** From the start of a command to its end: those that open nothing, and those that look at the deep store. */
   cli(options) {
     return atCopyOf('deep', options, (address) => [
       timed('cli --version', ['--version']),
-      { ...timed('cli status', ['status', '--store', address]), size: options.size },
+      timed('cli --help', ['--help']),
+      ...['status', 'list'].map((command) => ({
+        ...timed(`cli ${command}`, [command, '--store', address]),
+        size: options.size,
+      })),
     ]);
   },
 };

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
 import { writeSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { nodeProblem } from '../node-version.ts';
 import { versionOf } from './version.ts';
 
@@ -10,6 +13,7 @@ if (problem !== undefined) {
   writeSync(2, `error: ${problem}\n`);
   process.exitCode = 1;
 } else if (!asksVersion || !saidVersion()) {
+  keepCompiled();
   // Loaded only now, because it takes longer than to say the version.
   const { main } = await import('./start.ts');
   await main(args);
@@ -23,4 +27,11 @@ function saidVersion(): boolean {
   } catch {
     return false;
   }
+}
+
+/** Node 22 and later keep compiled code between commands. It is kept in the user's own folder, because others can write to /tmp. */
+function keepCompiled(): void {
+  const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown };
+  const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+  enableCompileCache?.(process.env.NODE_COMPILE_CACHE ?? join(caches, 'holdfast', 'compiled'));
 }

@@ -81,7 +81,7 @@ export type { LimitOptions } from './limits.ts';
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { Pace, PaceInput } from './pace.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
-export type { EnqueueOptions, GroupOptions, GroupReceipts, UniqueOptions } from './queue/enqueue.ts';
+export type { EnqueueOptions, GroupOptions, GroupReceipts, TaskToEnqueue, UniqueOptions } from './queue/enqueue.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { PolicyQuestion } from './queue/inspect.ts';

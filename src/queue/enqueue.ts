@@ -178,19 +178,34 @@ export function makerOfEach<Input>(
   return () => shared;
 }
 
-/** The follow-up of a group, and the options of its other tasks. */
-export interface GroupOptions<Given, Next> {
+/** A task as a list: its definition or type, its input and its options. */
+export type TaskToEnqueue<Given> = readonly [
+  task: DefinitionOf<Given> | string,
+  input: NoInfer<Given>,
+  options?: EnqueueOptions,
+];
+
+/** The tasks of a group, each of its own type. */
+export type GroupTasks<Inputs extends readonly unknown[]> = readonly [
+  ...{ readonly [Index in keyof Inputs]: TaskToEnqueue<Inputs[Index]> },
+];
+
+export interface FollowUp<Next> {
   /**
-   * The task that runs once when all tasks of the group have ended: its definition or type, its input and its options, without
-   * `delay` and `at`. Give it a `key` if the call may be repeated.
+   * The task that runs once when all tasks of the group have ended, without `delay` and `at`. Give it a `key` if the call may be
+   * repeated.
    */
-  readonly followUp: readonly [task: DefinitionOf<Next> | string, input: NoInfer<Next>, options?: EnqueueOptions];
+  readonly followUp: TaskToEnqueue<Next>;
+}
+
+/** The follow-up of a group, and the options of its other tasks. */
+export interface GroupOptions<Given, Next> extends FollowUp<Next> {
   /** As in `enqueueAll`. */
   readonly options?: OptionsOfEach<Given>;
 }
 
 export interface GroupReceipts {
-  /** For each input, in their order. A task that existed before (`created: false`) does not belong to the group. */
+  /** For each task, in their order. A task that existed before (`created: false`) does not belong to the group. */
   readonly tasks: readonly Receipt[];
   readonly followUp: Receipt;
 }

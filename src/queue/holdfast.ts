@@ -21,7 +21,7 @@ import { Suspects } from '../worker/suspects.ts';
 import { Worker, type WorkerOptions } from '../worker/worker.ts';
 import type { ClaimOptions, ManualClaim } from './claim.ts';
 import { Claims } from './claims.ts';
-import type { EnqueueOptions, GroupOptions, GroupReceipts, OptionsOfEach } from './enqueue.ts';
+import type { EnqueueOptions, FollowUp, GroupOptions, GroupReceipts, GroupTasks, OptionsOfEach } from './enqueue.ts';
 import type { TaskToImport } from './import.ts';
 import { Inspector } from './inspect.ts';
 import { warnOfMisspeltTypes } from './misspelt-types.ts';
@@ -153,16 +153,22 @@ export class Holdfast extends Operations implements AsyncDisposable {
   }
 
   /**
-   * Records tasks of a type as a group, with a follow-up: `enqueueGroup(resize, images, { followUp: [report, { album: 7 }] })`. The
+   * Records tasks as a group, with a follow-up: `enqueueGroup(resize, images, { followUp: [report, { album: 7 }] })`, or tasks of
+   * several types, each with its own options: `enqueueGroup([[resize, image], [scan, file, { priority: 5 }]], { followUp })`. The
    * follow-up runs once, when each task of the group has succeeded, died or been cancelled; its handler reads `task.group()`. All are
-   * recorded in one transaction. At most 10,000 inputs at a time; a group without tasks has ended at once.
+   * recorded in one transaction. At most 10,000 tasks at a time; a group without tasks has ended at once.
    * @throws what `enqueueAll` throws; then nothing is written.
    */
-  async enqueueGroup<Given, Next>(
+  enqueueGroup<Given, Next>(
     task: DefinitionOf<Given> | string,
     inputs: readonly NoInfer<Given>[],
     group: GroupOptions<NoInfer<Given>, Next>,
-  ): Promise<GroupReceipts> {
+  ): Promise<GroupReceipts>;
+  enqueueGroup<Inputs extends readonly unknown[], Next>(
+    tasks: GroupTasks<Inputs>,
+    group: FollowUp<Next>,
+  ): Promise<GroupReceipts>;
+  async enqueueGroup(task: unknown, inputs: unknown, group?: unknown): Promise<GroupReceipts> {
     this.refuseClosed();
     return this.#recorder.enqueueGroup(task, inputs, group);
   }

@@ -12,7 +12,9 @@ import {
   type EnqueueOptions,
   type GroupOptions,
   type GroupReceipts,
+  type TaskToEnqueue,
   groupReceipts,
+  madeOfEach,
   makerOfEach,
   newTasks,
   type OptionsOfEach,
@@ -95,37 +97,49 @@ export class Recorder {
     return this.#enqueueAll(newTasks(inputs, makerOfEach(options, makerWith)));
   }
 
-  async enqueueGroup(task: unknown, inputs: readonly unknown[], group: unknown): Promise<GroupReceipts> {
+  async enqueueGroup(task: unknown, inputs: unknown, group: unknown): Promise<GroupReceipts> {
     return groupReceipts(await this.#enqueueAll(this.#groupFrom(task, inputs, group)));
   }
 
-  /** The tasks of a group, and then its follow-up. */
+  /**
+   * The tasks of a group, and then its follow-up. All of one type: `task`, `inputs`, `group`. Of several types: a list of tasks
+   * and `group`, without a third argument.
+   */
   #groupFrom(
     task: unknown,
-    inputs: readonly unknown[],
-    group: unknown,
+    inputs: unknown,
+    group: unknown = inputs,
   ): readonly NewTask[] | Promise<readonly NewTask[]> {
-    refuseTooMany(inputs, 'inputs', 'enqueueGroup');
-    refuseUnknown(group, ['followUp', 'options'], 'enqueueGroup');
+    const isMixed = Array.isArray(task);
+    if (isMixed) refuseTooMany(task, 'tasks', 'enqueueGroup');
+    else refuseTooMany(inputs, 'inputs', 'enqueueGroup');
+    refuseUnknown(group, isMixed ? ['followUp'] : ['followUp', 'options'], 'enqueueGroup');
     const { followUp, options = {} } = group as GroupOptions<unknown, unknown>;
-    const [next, input, own = {}] = list(followUp, 'followUp', (item) => item) as GroupOptions<
-      unknown,
-      unknown
-    >['followUp'];
     for (const option of ['delay', 'at']) {
-      if (Object(own)[option] === undefined) continue;
+      if (Object(Object(followUp)[2])[option] === undefined) continue;
       throw new InvalidInputError(
         `The follow-up of a group is due when its tasks have ended, so it takes no \`${option}\`.`,
       );
     }
-    const made = newTasks(inputs, makerOfEach(options, this.#makerFor(task, 'enqueueGroup')));
-    const last = this.#makerFor(next, 'enqueueGroup')(own)(input);
+    const made = isMixed
+      ? madeOfEach(
+          task,
+          (one, index) => this.#taskFrom(one, `tasks[${index}]`),
+          (index) => `tasks[${index}] is refused, so nothing was enqueued.`,
+        )
+      : newTasks(inputs as readonly unknown[], makerOfEach(options, this.#makerFor(task, 'enqueueGroup')));
+    const last = this.#taskFrom(followUp, 'followUp');
     const whole = (tasks: readonly NewTask[], one: NewTask): readonly NewTask[] => [
       ...tasks,
       { ...one, delay: 0, dueAt: WHEN_GROUP_ENDS, groupOf: tasks.length },
     ];
     if (!(made instanceof Promise) && !(last instanceof Promise)) return whole(made, last);
     return Promise.all([made, last]).then(([tasks, one]) => whole(tasks, one));
+  }
+
+  #taskFrom(given: unknown, what: string): NewTask | Promise<NewTask> {
+    const [task, input, options = NO_OPTIONS] = list(given, what, (item) => item) as TaskToEnqueue<unknown>;
+    return this.#makerFor(task, 'enqueueGroup')(options)(input);
   }
 
   #enqueueAll(made: readonly NewTask[] | Promise<readonly NewTask[]>): Promise<readonly Receipt[]> {
@@ -177,7 +191,8 @@ export class Recorder {
     const enqueuer = this.#store.within(handle);
     const record = (task: unknown, made: readonly NewTask[] | Promise<readonly NewTask[]>) => {
       const tasks = made instanceof Promise ? made.then((all) => this.#handedOver(all)) : this.#handedOver(made);
-      return recordWithin(enqueuer, tasks, typeof task === 'string' ? task : (task as AnyTask).type);
+      const what = Array.isArray(task) ? 'a task' : `'${typeof task === 'string' ? task : (task as AnyTask).type}'`;
+      return recordWithin(enqueuer, tasks, what);
     };
     return {
       enqueue: (task, input, options = {}) => {
@@ -193,7 +208,7 @@ export class Recorder {
         refuseTooMany(inputs, 'inputs', 'enqueueAll');
         return record(task, newTasks(inputs, makerOfEach(options, this.#makerFor(task, 'enqueueAll'))));
       },
-      enqueueGroup: (task, inputs, group) => {
+      enqueueGroup: (task: unknown, inputs: unknown, group?: unknown) => {
         refuse();
         const receipts = record(task, this.#groupFrom(task, inputs, group));
         return receipts instanceof Promise ? receipts.then(groupReceipts) : groupReceipts(receipts);

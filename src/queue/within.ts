@@ -1,7 +1,7 @@
 import { InvalidInputError } from '../errors.ts';
 import type { Enqueuer, NewTask, Receipt } from '../store/store.ts';
 import type { DefinitionOf } from '../worker/define-task.ts';
-import type { EnqueueOptions, GroupOptions, OptionsOfEach } from './enqueue.ts';
+import type { EnqueueOptions, FollowUp, GroupOptions, GroupTasks, OptionsOfEach } from './enqueue.ts';
 
 /** A Database of better-sqlite3: the part of its type that is needed here. */
 export interface SqliteHandle {
@@ -45,20 +45,21 @@ export interface Within<Answer, Answers, GroupAnswer> {
     inputs: readonly NoInfer<Given>[],
     group: GroupOptions<NoInfer<Given>, Next>,
   ): GroupAnswer;
+  enqueueGroup<Inputs extends readonly unknown[], Next>(tasks: GroupTasks<Inputs>, group: FollowUp<Next>): GroupAnswer;
 }
 
 /** The receipts of tasks, at once where the store answers at once. */
 export function recordWithin(
   enqueuer: Enqueuer,
   made: readonly NewTask[] | Promise<readonly NewTask[]>,
-  type: string,
+  what: string,
 ): readonly Receipt[] | Promise<readonly Receipt[]> {
   if (enqueuer.waits) return recordLater(enqueuer, made);
   if (!(made instanceof Promise)) return enqueuer.enqueue(made);
   // Its result is not used, so a rejection must not end the process.
   made.catch(() => {});
   throw new InvalidInputError(
-    `The schema of '${type}' is asynchronous; inside a transaction it must be synchronous. Nothing was enqueued. ` +
+    `The schema of ${what} is asynchronous; inside a transaction it must be synchronous. Nothing was enqueued. ` +
       'Do the asynchronous checks before the transaction.',
   );
 }

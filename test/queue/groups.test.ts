@@ -52,6 +52,36 @@ test('the follow-up of a group runs when all have ended, and reads how they ende
   expect(await kit.holdfast.group(a as number)).toEqual({ open: 0, succeeded: 0, dead: 0, cancelled: 0, tasks: [] });
 });
 
+test('a group has tasks of several types, each with its own input and options', async () => {
+  const scan = defineTask('scan', { queue: 'scans', run: ({ file }: { file: string }) => file });
+  const kit = await kits({ tasks: [resize, scan, report] });
+  const { tasks, followUp } = await kit.holdfast.enqueueGroup(
+    [
+      [resize, -1],
+      [scan, { file: 'a' }, { priority: 5, key: 'scan-a' }],
+      ['scan', { file: 'b' }],
+    ],
+    { followUp: [report, { album: 8 }] },
+  );
+  const found = await Promise.all(tasks.map(({ id }) => kit.holdfast.get(id)));
+  expect(found.map(({ type, queue, priority, key }) => [type, queue, priority, key])).toEqual([
+    ['resize', 'default', 0, undefined],
+    ['scan', 'scans', 5, 'scan-a'],
+    ['scan', 'scans', 0, undefined],
+  ]);
+  await kit.drain();
+  expect(await kit.holdfast.group(followUp.id)).toMatchObject({
+    ...{ open: 0, succeeded: 2, dead: 1 },
+    tasks: [{ ended: 'dead' }, { result: 'a' }, { result: 'b' }],
+  });
+  expect((await kit.holdfast.get(followUp.id)).state).toBe('succeeded');
+
+  const of = [...[1, 2].map((width) => [resize, width] as const), [scan, { file: 'c' }] as const];
+  expect((await kit.holdfast.enqueueGroup(of, { followUp: [report, { album: 9 }] })).tasks).toHaveLength(3);
+  // @ts-expect-error The input of `scan` is an object.
+  await kit.holdfast.enqueueGroup([[scan, 3]], { followUp: [report, { album: 9 }] });
+});
+
 let holdfast: Awaited<ReturnType<typeof openHoldfast>>;
 beforeAll(async () => {
   holdfast = await openHoldfast({ store: aStore(), tasks: [resize, report] });
@@ -72,6 +102,12 @@ test('enqueueGroup refuses what it cannot use, and then records nothing', async 
   }
   expect((await attempt({ followUp }, [1n])).message).toMatch(/inputs\[0\] is refused, so nothing was enqueued/);
   expect((await attempt({ followUp: [report, 1n] })).code).toBe('payload_rejected');
+  const mixed = (tasks: unknown, group: unknown = { followUp }) =>
+    refused(() => holdfast.enqueueGroup(tasks as never, group as never));
+  expect((await mixed([[resize, 1], 'resize'])).message).toMatch(/^tasks\[1\] is refused, so nothing was enqueued/);
+  expect((await mixed([[resize, 1n]])).code).toBe('payload_rejected');
+  expect((await mixed([[resize, 1]], { followUp, options: {} })).message).toMatch(/has no option 'options'/);
+  expect((await mixed(Array.from({ length: 10_001 }, () => [resize, 1]))).message).toMatch(/at most 10000 tasks/);
   expect((await attempt({ followUp, options: { key: 'k' } })).message).toMatch(/`key` names one task/);
   expect((await holdfast.counts()).byState).toMatchObject({ ready: 0, scheduled: 0 });
 });

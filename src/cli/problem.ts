@@ -1,5 +1,6 @@
 import { ERRORS } from '../error-codes.ts';
 import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, StoreError } from '../errors.ts';
+import { InvalidFilterError } from '../filter.ts';
 import { visible, visibleLines } from '../views/visible.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -58,6 +59,7 @@ export function usage(what: string, options: ProblemOptions = {}): Problem {
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof InvalidConfigError) return problemOfConfig(error);
+  if (error instanceof InvalidFilterError) return problemOfFilter(error);
   if (error instanceof HoldfastError) {
     const retryable = error instanceof StoreError && error.retryable;
     return new Problem(error.code, error.message, { cause: error, retryable });
@@ -66,6 +68,16 @@ export function problemOf(error: unknown): Problem {
   return new Problem('unexpected', message || 'something failed without a message', {
     why: ['This is an unexpected error, probably a bug in Holdfast. Recorded tasks are safe.'],
     hints: ['run it again with -vv to see where it happened'],
+    cause: error,
+  });
+}
+
+/** The filter with carets under what is wrong with it. */
+function problemOfFilter(error: InvalidFilterError): Problem {
+  const { what, hint, text, at, length } = error;
+  const before = visible(text.slice(0, at));
+  return usage(`${visible(what)}, at column ${at + 1}`, {
+    why: [visible(text), `${' '.repeat(before.length)}${'^'.repeat(Math.max(1, length))} ${visible(hint)}`],
     cause: error,
   });
 }

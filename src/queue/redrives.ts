@@ -1,6 +1,7 @@
 import type { Milliseconds } from '../duration.ts';
 import { InvalidInputError, RedriveConflictError, RedriveNotFoundError } from '../errors.ts';
 import { isFamily, isReason } from '../failure/outcome.ts';
+import { type NameFilter, parseFilter } from '../filter.ts';
 import { list, moment, name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import { parsePace } from '../pace.ts';
@@ -12,7 +13,7 @@ import {
   redriveTime,
 } from '../redrive.ts';
 import { show } from '../show.ts';
-import type { NameFilter, RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
+import type { RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
 import type { Store } from '../store/store.ts';
 import { RedriveDriver } from '../worker/redrive-driver.ts';
 import { type ActionOptions, by, LONGEST_NOTE } from './operate.ts';
@@ -32,7 +33,8 @@ export interface RedriveFilterOptions extends NameFilter {
 }
 
 interface SelectionOptions {
-  readonly filter: RedriveFilterOptions;
+  /** Or the text of a filter: `'reason:http.* since:2h'`. */
+  readonly filter: RedriveFilterOptions | string;
   /** How fast tasks are put back: `'10/s'`, `'100/m'`, `'5000/h'`. Default 10/s. */
   readonly rate?: string;
 }
@@ -78,7 +80,7 @@ export class Redrives {
     const { filter, note, rate, actor = 'api', acceptDuplicate = false } = options;
     const { redrives } = this.#store;
     const id = await redrives.start({
-      filter: parseFilter(filter),
+      filter: this.#filterFrom(filter),
       note: noteOf(note),
       perSecond: perSecondOf(rate),
       actor: name(actor, 'actor'),
@@ -95,7 +97,7 @@ export class Redrives {
   /** Returns what a redrive with these options would do if it started now. Changes nothing. */
   async preview(options: SelectionOptions): Promise<RedrivePlan> {
     refuseUnknown(options, ['filter', 'rate'], 'redrives.preview');
-    const filter = parseFilter(options.filter);
+    const filter = this.#filterFrom(options.filter);
     const perSecond = perSecondOf(options.rate);
     let [matches, mayRunTwice, mustNotRunTwice] = [0, 0, 0];
     for (let after: number | undefined = 0; after !== undefined; ) {
@@ -158,6 +160,12 @@ export class Redrives {
     return this.#change(id, 'cancelled', by(options, 'redrives.cancel'));
   }
 
+  #filterFrom(filter: RedriveFilterOptions | string): RedriveFilter {
+    if (typeof filter !== 'string') return readFilter(filter);
+    const { states = ['dead'], ...rest } = parseFilter(filter, new Date(this.#store.upkeep.now()));
+    return { ...rest, states: redrivable(states) };
+  }
+
   async #change(id: number, to: keyof typeof DONE, whose: ReturnType<typeof by>): Promise<RedriveRecord> {
     const changed = await this.#store.redrives.change(idOf(id), to, whose);
     const redrive = await this.get(id);
@@ -209,13 +217,13 @@ const NAMES = ['types', 'queues', 'sources', 'fingerprints'] as const;
 const OTHERS = ['states', 'reasons', 'endedFrom', 'endedBefore'] as const;
 
 /** @throws InvalidInputError for an invalid value. */
-function parseFilter(options: RedriveFilterOptions): RedriveFilter {
+function readFilter(options: RedriveFilterOptions): RedriveFilter {
   refuseUnknown(options, [...NAMES, ...OTHERS], 'filter');
   const { states = ['dead'], reasons, endedFrom, endedBefore } = options;
   const names = NAMES.flatMap((key) => (options[key] === undefined ? [] : [[key, list(options[key], key, name)]]));
   const wanted = reasons && list(reasons, 'reasons', reasonOrFamily);
   return {
-    states: list(states, 'states', (state, what) => oneOf(state, REDRIVABLE_STATES, what)),
+    states: redrivable(states),
     ...Object.fromEntries(names),
     ...(wanted && {
       reasons: wanted.filter((reason) => !isFamily(reason)),
@@ -224,6 +232,10 @@ function parseFilter(options: RedriveFilterOptions): RedriveFilter {
     ...(endedFrom !== undefined && { endedFrom: moment(endedFrom, 'endedFrom').getTime() }),
     ...(endedBefore !== undefined && { endedBefore: moment(endedBefore, 'endedBefore').getTime() }),
   };
+}
+
+function redrivable(states: unknown): readonly RedrivableState[] {
+  return list(states, 'states', (state, what) => oneOf(state, REDRIVABLE_STATES, what));
 }
 
 function reasonOrFamily(value: unknown, what: string): string {

@@ -1,13 +1,20 @@
 import { InvalidInputError, TaskNotFoundError } from '../errors.ts';
+import { type NameFilter, parseFilter, type TaskFilter } from '../filter.ts';
 import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
-import type { HistoryEntry, ListFilter, Store } from '../store/store.ts';
-import { TASK_STATES } from '../task.ts';
+import type { HistoryEntry, Store } from '../store/store.ts';
+import { TASK_STATES, type TaskState } from '../task.ts';
 import { checkTask } from '../worker/check-task.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { idOf } from './operate.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
-export interface ListOptions extends Partial<Omit<ListFilter, 'limit'>> {
+/** Which tasks `list` returns. With `filter`, the other members narrow it further. */
+export interface ListOptions extends NameFilter {
+  /** `'state:dead reason:http.* since:2h error:"timed out"'`, as on the command line. */
+  readonly filter?: string;
+  readonly states?: readonly TaskState[];
+  /** Only tasks with a smaller id than this. */
+  readonly before?: number;
   /** Default 100, at most 1,000. */
   readonly limit?: number;
 }
@@ -51,13 +58,21 @@ export class TaskReader {
   }
 
   async list(options: ListOptions = {}): Promise<readonly Task[]> {
-    refuseUnknown(options, [...FILTERS, 'states', 'before', 'limit'], 'list');
-    const { states, before, limit = 100 } = options;
+    refuseUnknown(options, [...FILTERS, 'filter', 'states', 'before', 'limit'], 'list');
+    const { filter: text, states, before, limit = 100, ...names } = options;
     if (states !== undefined) list(states, 'states', (state, what) => oneOf(state, TASK_STATES, what));
     for (const filter of FILTERS) if (options[filter] !== undefined) list(options[filter], filter, name);
     if (before !== undefined) wholeNumber(before, 'before', 1);
-    const filter = { ...options, limit: wholeNumber(limit, 'limit', 1, 1_000) };
-    return (await this.#store.records.list(filter)).map(taskFrom);
+    const given = text === undefined ? {} : this.filterFrom(text);
+    const both = [...FILTERS, 'states' as const].find((key) => options[key] !== undefined && given[key] !== undefined);
+    if (both !== undefined) throw new InvalidInputError(`list has ${both} twice: in \`filter\` and in \`${both}\`.`);
+    const filter = { ...given, ...names, ...(states && { states }), ...(before !== undefined && { before }) };
+    return (await this.#store.records.list({ ...filter, limit: wholeNumber(limit, 'limit', 1, 1_000) })).map(taskFrom);
+  }
+
+  /** @throws InvalidFilterError. */
+  filterFrom(filter: string): TaskFilter {
+    return parseFilter(filter, new Date(this.#store.upkeep.now()));
   }
 
   async history(id: number): Promise<readonly HistoryEntry[]> {

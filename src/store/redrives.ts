@@ -1,25 +1,10 @@
 import type { Milliseconds } from '../duration.ts';
+import type { TaskFilter } from '../filter.ts';
 import type { RedrivableState, RedriveProgress, RedriveSkip, RedriveState } from '../redrive.ts';
 
-/** Tasks of these types, of these queues, and so on. What is left out excludes nothing. */
-export interface NameFilter {
-  readonly types?: readonly string[];
-  readonly queues?: readonly string[];
-  readonly sources?: readonly string[];
-  /** Reasons of their last decisions. */
-  readonly reasons?: readonly string[];
-}
-
-/** Which tasks a redrive puts back. A filter that is left out selects all. */
-export interface RedriveFilter extends NameFilter {
+/** Which tasks a redrive puts back. */
+export interface RedriveFilter extends TaskFilter {
   readonly states: readonly RedrivableState[];
-  /** One of the reasons, or of these families, such as `fs` for `fs.locked`. */
-  readonly families?: readonly string[];
-  /** The fingerprint of the last failure. */
-  readonly fingerprints?: readonly string[];
-  /** When the task ended, or began to wait for a person, in milliseconds since 1970. `from` is included, `before` is not. */
-  readonly endedFrom?: number;
-  readonly endedBefore?: number;
 }
 
 export interface NewRedrive {

@@ -2,13 +2,14 @@ import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Because, Charge, ChargedCount, Decision, Facts } from '../failure/decide.ts';
 import type { Failure, FailureKind, Loss } from '../failure/outcome.ts';
+import type { TaskFilter } from '../filter.ts';
 import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
 import type { EndedState, ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { By, NewTask, Receipt, Unique } from './new-task.ts';
-import type { NameFilter, RedriveStore } from './redrives.ts';
+import type { RedriveStore } from './redrives.ts';
 import type { ScheduleStore } from './schedules.ts';
 
 export type { By, NewTask, Receipt, Unique } from './new-task.ts';
@@ -386,9 +387,10 @@ export type Settled =
       readonly sourceState?: SourceState;
     };
 
-export type Move = By &
-  /** `redrive` is a retry by a redrive, of a task that has ended or needs a person. */
-  (
+export type Move = By & {
+  /** Only tasks that are in one of these states; another one is a conflict. */
+  readonly from?: readonly TaskState[];
+} /** `redrive` is a retry by a redrive, of a task that has ended or needs a person. */ & (
     | { readonly verb: 'cancel' | 'redrive' | 'hold' | 'release' }
     /** `newKey`: its next execution has a new idempotency key, also in the same round. */
     | { readonly verb: 'retry'; readonly newKey?: boolean }
@@ -498,6 +500,11 @@ export interface Records {
   find(task: number | TaskKey): Promise<TaskRecord | undefined>;
   /** Newest first, a page at a time. */
   list(filter: ListFilter): Promise<readonly TaskRecord[]>;
+  /**
+   * The ids of the tasks that match, newest first, of one slice of the tasks: those with smaller ids than `before`. `size`: at most so
+   * many are returned, default 10,000. `next`: where the next slice begins; absent after the last one.
+   */
+  select(filter: TaskFilter, slice?: Slice): Promise<{ readonly ids: readonly number[]; readonly next?: number }>;
   /**
    * The facts with which the outcome of a task's present or next execution would be decided, as a claim hands them out. Undefined
    * if there is no such task.
@@ -623,11 +630,15 @@ export type HeldBy =
   | 'queue_paused'
   | 'no_worker';
 
-export interface ListFilter extends NameFilter {
-  readonly states?: readonly TaskState[];
+export interface ListFilter extends TaskFilter {
   /** Only tasks with a smaller id than this. */
   readonly before?: number;
   readonly limit: number;
+}
+
+export interface Slice {
+  readonly before?: number;
+  readonly size?: number;
 }
 
 export interface TaskRecord {

@@ -1,4 +1,5 @@
 import { formatDuration } from '../duration.ts';
+import { printFilter } from '../filter.ts';
 import { formatRate } from '../pace.ts';
 import { REDRIVE_SKIPS, type RedriveSkip, type RedriveState, redriveTime } from '../redrive.ts';
 import type { RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
@@ -104,11 +105,17 @@ export function redriveJson(redrive: RedriveRecord): object {
   };
 }
 
-function filterJson({ states, reasons, families, endedFrom, endedBefore, ...names }: RedriveFilter): object {
+/** `text`: the whole filter, also what the other members do not say. */
+function filterJson(filter: RedriveFilter): object {
+  const { states, types, queues, sources, fingerprints, reasons, families, endedFrom, endedBefore } = filter;
   const all = [...(reasons ?? []), ...(families ?? []).map((family) => `${family}.*`)];
   return {
+    text: printFilter(filter),
     states,
-    ...names,
+    ...(types && { types }),
+    ...(queues && { queues }),
+    ...(sources && { sources }),
+    ...(fingerprints && { fingerprints }),
     ...((reasons ?? families) && { reasons: all }),
     ...(endedFrom !== undefined && { ended_from: rfc3339(endedFrom) }),
     ...(endedBefore !== undefined && { ended_before: rfc3339(endedBefore) }),

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { parseFilter, type TaskFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
@@ -11,7 +12,7 @@ import { ago, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
-import { type Filter, parseFilter } from '../flags/filter.ts';
+import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
@@ -32,8 +33,7 @@ export function declare(command: Command): void {
   declareListFlags(command).addHelpText(
     'after',
     `
-A filter is terms such as state:dead,needs_manual type:file_move queue:default source:cmd:rsync reason:fs.locked
-A space joins terms by AND, a comma joins values by OR; a value with spaces is quoted: 'source:"fs:/mnt/my nas"'`,
+${FILTER_HELP}`,
   );
   act<ListFlags>(command, list);
 }
@@ -56,10 +56,12 @@ interface Page {
 }
 
 export async function list(cli: Cli, terms: readonly string[], flags: ListFlags): Promise<void> {
-  const given = parseFilter(terms.join(' '));
-  if (flags.held && given.states)
+  const given = filterFrom(terms);
+  // The names of its members do not depend on the time.
+  const parsed = parseFilter(given, new Date(0));
+  if (flags.held && parsed.states)
     throw usage('--held and state: contradict each other: --held is of ready and held tasks');
-  const filter: Filter = flags.held ? { ...given, states: ['ready', 'held'] } : given;
+  const filter = flags.held ? `${given} state:ready,held` : given;
   if (flags.ids && cli.terminal.json) throw usage('--ids and --json are two forms of the answer: choose one');
   if (flags.all && flags.limit !== undefined) throw usage('--all and --limit contradict each other');
   const limit = flags.all ? Number.POSITIVE_INFINITY : limitFrom(flags.limit);
@@ -67,7 +69,7 @@ export async function list(cli: Cli, terms: readonly string[], flags: ListFlags)
     flags.before === undefined ? undefined : wholeNumberFlag(flags.before.replace(/^#/, ''), '--before', 1);
   return withStore(cli, {}, async (holdfast) => {
     const page = await pageOf(holdfast, filter, limit, before, flags.held === true);
-    const total = await totalOf(holdfast, filter, page, before, flags.held === true);
+    const total = await totalOf(holdfast, parsed, page, before, flags.held === true);
     if (cli.terminal.json) {
       const items = page.tasks.map(taskJson);
       cli.terminal.document(documentOf('list', { items, next: page.next === null ? null : String(page.next), total }));
@@ -87,7 +89,7 @@ function isHeld(task: Task): boolean {
 
 async function pageOf(
   holdfast: Operations,
-  filter: Filter,
+  filter: string,
   limit: number,
   before: number | undefined,
   held: boolean,
@@ -96,7 +98,7 @@ async function pageOf(
   for (let from = before; ; ) {
     // One more than is shown, to know whether there are more.
     const size = held ? MOST : Math.min(MOST, limit + 1 - tasks.length);
-    const some = await holdfast.list({ ...filter, limit: size, ...(from !== undefined && { before: from }) });
+    const some = await holdfast.list({ filter, limit: size, ...(from !== undefined && { before: from }) });
     tasks.push(...(held ? some.filter(isHeld) : some));
     if (some.length < size) return { tasks, next: null };
     if (tasks.length > limit) break;
@@ -109,7 +111,7 @@ async function pageOf(
 /** How many match in all, if that is known without reading each. */
 async function totalOf(
   holdfast: Operations,
-  { states, ...narrower }: Filter,
+  { states, ...narrower }: TaskFilter,
   page: Page,
   before: number | undefined,
   narrowed: boolean,

@@ -8,6 +8,7 @@ import { redriveJson } from '../../views/redrive-text.ts';
 import { act, type Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { FILTER_HELP } from '../flags/filter.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { type RedriveFlags, redriveFilter } from '../flags/redrive-flags.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -32,9 +33,8 @@ export function declareRedriveFlags(command: Command): Command {
 }
 
 const HELP = `
-A filter is terms such as source:http:api.acme.io 'reason:http.*' type:mail queue:default fingerprint:1:b6de60f77a0b2
-state:dead,needs_manual. Without a state it means what is dead. A space joins terms by AND, a comma joins values by OR.
-Times: 14:30 (its last time), yesterday 9:00, 2h (so long ago), 2026-01-31T09:00:00Z.
+${FILTER_HELP}
+Without a state it means what is dead.
 Workers put back 1 task, then 5, then 25, each when it is known how those before went; the rest follows at the rate. The redrive
 stops itself when half of the tasks of a stage fail again as before, and leaves the rest as it is.
 See it with: holdfast redrives`;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { printFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { RedriveRecord } from '../../store/redrives.ts';
 import { leftOf, redriveJson, redriveLines, redriveStateWords, redriveStyle } from '../../views/redrive-text.ts';
@@ -6,7 +7,6 @@ import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
-import { printRedriveFilter } from '../flags/redrive-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import type { Column } from '../terminal/table.ts';
@@ -73,7 +73,7 @@ function print({ terminal }: Cli, redrives: readonly RedriveRecord[]): void {
     redrive.succeeded,
     redrive.failedAgain,
     leftOf(redrive),
-    visible(printRedriveFilter(redrive.filter)),
+    visible(printFilter(redrive.filter)),
     `${visible(redrive.note)} (${visible(redrive.actor)})`,
   ]);
   const columns: Column[] = ['#', 'STATE', 'PUT BACK', 'OK', 'AGAIN', 'LEFT', ['FILTER', 12], ['NOTE', 12]];
@@ -88,7 +88,7 @@ async function showOne(cli: Cli, text: string): Promise<void> {
     const { terminal } = cli;
     terminal.answer('redrives.show', { redrive: redriveJson(redrive), skipped_by: skips }, () => {
       terminal.result(terminal.out.paint('strong', `redrive ${id}`));
-      const filter = printRedriveFilter(redrive.filter);
+      const filter = printFilter(redrive.filter);
       for (const line of redriveLines(redrive, skips, filter, holdfast.now())) terminal.result(line);
       if (redrive.state === 'running') terminal.note(`Pause it: ${cli.command(`redrives pause ${id}`)}`);
       if (redrive.state === 'paused') terminal.note(`Go on: ${cli.command(`redrives resume ${id}`)}`);

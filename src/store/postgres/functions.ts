@@ -45,6 +45,7 @@ const CALLED = [
   'hold_source',
   'import_tasks',
   'join_worker',
+  'last_fingerprint',
   'leave',
   'limit_source',
   'move_tasks',

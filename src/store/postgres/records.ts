@@ -1,7 +1,9 @@
 import { FULL, REFILL_EVERY } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
+import type { TaskFilter } from '../../filter.ts';
 import { type EndedState, isOver, TASK_STATES, type TaskState } from '../../task.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
+import { conditionsOf, type FilterColumn, type FilterCondition } from '../filter.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
@@ -14,6 +16,7 @@ import type {
   QueueRecord,
   ReadyCount,
   Records,
+  Slice,
   SourceRecord,
   Takes,
   TaskKey,
@@ -54,36 +57,25 @@ export class PostgresRecords implements Records {
   }
 
   list(filter: ListFilter): Promise<readonly TaskRecord[]> {
-    const { states = TASK_STATES, types, queues, sources, reasons, before, limit } = filter;
-    const values: unknown[] = [before ?? Number.MAX_SAFE_INTEGER, limit];
-    const among = (column: string, wanted: readonly string[] | undefined): string => {
-      if (!wanted) return '';
-      values.push(JSON.stringify(wanted));
-      return ` AND ${column} IN (SELECT json_array_elements_text($${values.length}::json))`;
-    };
-    const ofClasses =
-      types || queues
-        ? `SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${among('c.type', types)}${among('q.name', queues)}`
-        : undefined;
-    // If no task ever had such a type or queue, no table is read: this condition has no column, so it is tested once.
-    const classes = ofClasses === undefined ? '' : ` AND (SELECT EXISTS (${ofClasses})) AND t.class IN (${ofClasses})`;
-    const reason = among('t.reason', reasons);
-    const inSources = among('source', sources);
-    const ofBody = sources ? ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${inSources})` : '';
-    // The newest tasks of each table, one page of each: no others can be on this page.
-    const page = (table: string, state: string, more: string) =>
-      `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${reason}${more} ORDER BY t.id DESC LIMIT $2)`;
-    const pages = states.map((state) => {
-      if (state === 'succeeded') return page('succeeded', 'true', inSources);
-      const [table, more] = isOver(state) ? ['ended', inSources] : ['live', ofBody];
-      return page(table, `t.state = '${state}'`, more);
-    });
-    if (pages.length === 0) return Promise.resolve([]);
+    const page = pageOf(filter, filter.limit, filter.before);
+    if (page === undefined) return Promise.resolve([]);
     return this.#records(
-      this.#in(`SELECT ${TASK_COLUMNS} FROM $.holdfast_tasks v WHERE v.id = ANY(ARRAY(
-        SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT $2)) ORDER BY v.id DESC`),
-      values,
+      this.#in(
+        `SELECT ${TASK_COLUMNS} FROM $.holdfast_tasks v WHERE v.id = ANY(ARRAY(${page.ids})) ORDER BY v.id DESC`,
+      ),
+      page.values,
     );
+  }
+
+  async select(
+    filter: TaskFilter,
+    { before, size = SLICE }: Slice = {},
+  ): Promise<{ readonly ids: readonly number[]; readonly next?: number }> {
+    const page = pageOf(filter, size, before);
+    if (page === undefined) return { ids: [] };
+    const ids = (await this.#database.rows<{ id: number }>(this.#in(page.ids), page.values)).map(({ id }) => id);
+    const last = ids.at(-1);
+    return { ids, ...(last !== undefined && ids.length === size && { next: last }) };
   }
 
   async facts(id: number): Promise<Facts | undefined> {
@@ -249,7 +241,8 @@ export class PostgresRecords implements Records {
 
   /** `$.` stands for the schema. */
   #in(text: string): string {
-    return text.replaceAll('$.', () => `${this.#database.schema}.`);
+    const { schema, functions } = this.#database;
+    return text.replaceAll('$.', () => `${schema}.`).replaceAll('$functions.', () => `${functions}.`);
   }
 }
 
@@ -317,4 +310,76 @@ interface StateCounts {
 interface EventRow {
   readonly execution: ExecutionRow | null;
   readonly action: ActionRow | null;
+}
+
+/** How many ids a selection reads at once. */
+const SLICE = 10_000;
+
+/** The ids of the newest tasks before `before` that match, newest first. Undefined if no state is wanted. */
+function pageOf(
+  { states = TASK_STATES, ...filter }: TaskFilter,
+  limit: number,
+  before = Number.MAX_SAFE_INTEGER,
+): { readonly ids: string; readonly values: readonly unknown[] } | undefined {
+  const values: unknown[] = [before, limit];
+  const conditions = conditionsOf(filter);
+  const classTest = testOf(conditions, { type: 'c.type', queue: 'q.name' }, values);
+  const ofClasses =
+    classTest && `SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${classTest}`;
+  // If no task ever had such a type or queue, no table is read: this condition has no column, so it is tested once.
+  const classes = ofClasses && ` AND (SELECT EXISTS (${ofClasses})) AND t.class IN (${ofClasses})`;
+  const columns = { reason: 't.reason', error: 't.error', fingerprint: '$functions.last_fingerprint(t.id)' };
+  const traits = testOf(conditions, columns, values);
+  const sources = testOf(conditions, { source: 'source' }, values);
+  const ofBody = sources && ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${sources})`;
+  const times = timesOf(filter, values);
+  // The newest tasks of each table, one page of each: no others can be on this page.
+  const page = (table: string, state: string, more: string) =>
+    `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${more}${times}${traits} ORDER BY t.id DESC LIMIT $2)`;
+  const pages = states.flatMap((state) => {
+    if (state === 'succeeded') return [page('succeeded', 'true', sources)];
+    if (isOver(state)) return [page('ended', `t.state = '${state}'`, sources)];
+    return times !== '' && state !== 'held' ? [] : [page('live', `t.state = '${state}'`, ofBody)];
+  });
+  if (pages.length === 0) return undefined;
+  return { ids: `SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT $2`, values };
+}
+
+/** The conditions on these columns, in SQL. */
+function testOf(
+  conditions: readonly FilterCondition[],
+  columns: Partial<Record<FilterColumn, string>>,
+  values: unknown[],
+): string {
+  const listed = (list: readonly string[]) =>
+    `SELECT part FROM json_array_elements_text($${values.push(JSON.stringify(list))}::json) part`;
+  return conditions
+    .map(({ column, exactly, like, contains, not }) => {
+      const name = columns[column];
+      if (name === undefined) return '';
+      const value = not ? `coalesce(${name}, '')` : name;
+      const found = `strpos(lower(${value} COLLATE "C"), lower(part COLLATE "C")) > 0`;
+      const any = [
+        ...(exactly.length > 0 ? [`${value} IN (${listed(exactly)})`] : []),
+        ...(like.length > 0 ? [`${value} LIKE ANY(ARRAY(${listed(like.map(likeOf))}))`] : []),
+        ...(contains.length > 0 ? [`EXISTS (${listed(contains)} WHERE ${found})`] : []),
+      ];
+      return any.length === 0 ? ` AND ${not}` : ` AND ${not ? 'NOT ' : ''}(${any.join(' OR ')})`;
+    })
+    .join('');
+}
+
+/** Only `*` has a meaning of its own. */
+function likeOf(pattern: string): string {
+  return pattern.replaceAll(/[\\%_]/g, '\\$&').replaceAll('*', '%');
+}
+
+function timesOf({ endedFrom, endedBefore }: TaskFilter, values: unknown[]): string {
+  const compared = [
+    ['>=', endedFrom],
+    ['<', endedBefore],
+  ] as const;
+  return compared
+    .map(([operator, time]) => (time === undefined ? '' : ` AND t.since ${operator} $${values.push(time)}`))
+    .join('');
 }

@@ -27,6 +27,7 @@ export class Moving {
     const found = this.#places.find(id);
     if (!found) return { id, moved: false, why: 'missing' };
     const from = found.state;
+    if (move.from && !move.from.includes(from)) return { id, moved: false, from, why: 'conflict' };
     if (from === 'running') return this.#moveRunning(id, move, now);
     const to = actionLeads(move.verb, from, {
       isDue: dueAt(found) <= now,

@@ -1,5 +1,6 @@
 import { FULL, tokensAfter } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
+import type { TaskFilter } from '../../filter.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
@@ -14,6 +15,7 @@ import type {
   QueueRecord,
   ReadyCount,
   Records,
+  Slice,
   SourceRecord,
   Takes,
   TaskKey,
@@ -29,8 +31,10 @@ import { readCounters } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
+import { filterSql } from './filter.ts';
 import { groupOf } from './groups.ts';
 import type { OpenFiles } from './open-files.ts';
+import { lastFingerprint } from './shared-texts.ts';
 
 /** Runs a read, and turns SQLite's failures into errors of the store. */
 export type Read = <T>(read: (sql: Sql) => T) => Promise<T>;
@@ -73,28 +77,27 @@ export class SqliteRecords implements Records {
     });
   }
 
-  list(filter: ListFilter): Promise<readonly TaskRecord[]> {
+  async list({ limit, before, ...filter }: ListFilter): Promise<readonly TaskRecord[]> {
+    const found: TaskRecord[] = [];
+    for (let start = before; ; ) {
+      const { rows, next } = await this.#read((sql) => {
+        const slice = sliceOf<TaskRow>(sql, TASK_COLUMNS, filter, limit - found.length, start);
+        const [takers, now] = [this.#takersOf(sql), this.#now()];
+        return { ...slice, rows: slice.rows.map((row) => taskRecord(row, takers, now)) };
+      });
+      found.push(...rows);
+      if (found.length >= limit || next === undefined) return found;
+      start = next;
+    }
+  }
+
+  select(
+    filter: TaskFilter,
+    { before, size = SLICE }: Slice = {},
+  ): Promise<{ readonly ids: readonly number[]; readonly next?: number }> {
     return this.#read((sql) => {
-      const values: Record<string, string | number> = { limit: filter.limit, before: filter.before ?? 2 ** 53 - 1 };
-      const conditions = ['id < :before'];
-      const among = (column: string, wanted: readonly string[] | undefined) => {
-        if (!wanted) return;
-        conditions.push(`${column} IN (SELECT value FROM json_each(:${column}))`);
-        values[column] = JSON.stringify(wanted);
-      };
-      among('state', filter.states);
-      among('type', filter.types);
-      among('queue', filter.queues);
-      among('source', filter.sources);
-      among('reason', filter.reasons);
-      const onlyStates = conditions.length === 2;
-      if (filter.states) conditions.push(`id IN (${standing(filter.states, onlyStates)})`);
-      const where = conditions.join(' AND ');
-      const takers = this.#takersOf(sql);
-      const now = this.#now();
-      return sql
-        .all<TaskRow>(`SELECT ${TASK_COLUMNS} FROM holdfast_tasks WHERE ${where} ORDER BY id DESC LIMIT :limit`, values)
-        .map((row) => taskRecord(row, takers, now));
+      const { rows, next } = sliceOf<{ readonly id: number }>(sql, 'id', filter, size, before, size);
+      return { ids: rows.map(({ id }) => id), ...(next !== undefined && { next }) };
     });
   }
 
@@ -349,16 +352,47 @@ interface FactsSource {
   readonly cancel: number | null;
 }
 
-/**
- * The ids of the tasks in these states. The view computes a state from several tables, so only the tables of the wanted states
- * are read; without other filters, at most a page of each state.
- */
-function standing(states: readonly TaskState[], aPageOfEach: boolean): string {
-  const page = aPageOfEach ? 'WHERE id < :before ORDER BY id DESC LIMIT :limit' : '';
-  return (
-    states.map((state) => `SELECT id FROM (SELECT id FROM (${PLACES[state]}) ${page})`).join(' UNION ALL ') || 'NULL'
+/** How many tasks one read compares with a filter. */
+const SLICE = 10_000;
+
+/** At most `limit` tasks that match, of the newest before `before`. `next`: the id before which the next slice begins. */
+function sliceOf<Row>(
+  sql: Sql,
+  columns: string,
+  { states, ...filter }: TaskFilter,
+  limit: number,
+  before = 2 ** 53 - 1,
+  compared = SLICE,
+): { readonly rows: readonly Row[]; readonly next?: number } {
+  const { conditions, values } = filterSql(filter, COLUMNS);
+  const size = conditions.length === 0 ? limit : compared;
+  const page = { before, size };
+  const places = states?.map((state) => PLACES[state]) ?? ['SELECT id FROM hf_tasks'];
+  const newest = places.map(
+    (place) => `SELECT id FROM (SELECT id FROM (${place}) WHERE id < :before ORDER BY id DESC LIMIT :size)`,
   );
+  const candidates = `SELECT id FROM (${newest.join(' UNION ALL ') || 'SELECT 0 AS id WHERE false'}) ORDER BY id DESC LIMIT :size`;
+  const where = [`id IN (${candidates})`, ...conditions].join(' AND ');
+  const rows = sql.all<Row>(`SELECT ${columns} FROM holdfast_tasks v WHERE ${where} ORDER BY id DESC LIMIT :limit`, {
+    ...values,
+    ...page,
+    limit,
+  });
+  if (limit === 0) return { rows };
+  const [next] = sql.column<number>(`${candidates} OFFSET :size - 1`, page);
+  return { rows, ...(next !== undefined && { next }) };
 }
+
+/** What a filter compares, of the view. */
+const COLUMNS = {
+  type: 'v.type',
+  queue: 'v.queue',
+  source: 'v.source',
+  reason: 'v.reason',
+  fingerprint: lastFingerprint('v.id'),
+  error: '(SELECT error FROM hf_facts WHERE task = v.id)',
+  since: '(SELECT since FROM hf_resting WHERE id = v.id)',
+};
 
 /** The tables of each state. */
 const PLACES: Readonly<Record<TaskState, string>> = {

@@ -24,9 +24,10 @@ import type {
 } from '../redrives.ts';
 import type { News } from '../store.ts';
 import type { Sql } from './driver.ts';
+import { filterSql } from './filter.ts';
 import type { Moving } from './move.ts';
 import type { Read } from './records.ts';
-import { failureOf } from './shared-texts.ts';
+import { failureMember, lastFingerprint } from './shared-texts.ts';
 import type { Writer } from './writer.ts';
 
 interface Parts {
@@ -380,49 +381,28 @@ const LAST_EXECUTION = '(SELECT max(l.id) FROM hf_executions l WHERE l.task = e.
 /** Of the execution `x`. */
 const MAY_HAVE_HAPPENED = `(x.outcome = 'loss' OR coalesce(${failureMember('x', 'ambiguous')}, 0))`;
 
-/** A member of an execution's failure; null if there is none, or the row is damaged. */
-function failureMember(execution: string, name: string): string {
-  const failure = failureOf(execution);
-  return `iif(json_valid(${failure}), ${failure} ->> '${name}', NULL)`;
-}
-
-/** Of the last failure of the task `e`. */
-const FINGERPRINT = `(SELECT ${failureMember('x', 'fingerprint')} FROM hf_executions x
-  WHERE x.task = e.id AND x.late = 0 AND x.failure IS NOT NULL ORDER BY x.id DESC LIMIT 1)`;
-
 /** The conditions on a task, and their values; `after` and `last` are the bounds of a slice. */
 function conditionsOf(filter: RedriveFilter, until: number) {
-  const values: Record<string, string | number> = { until };
-  const conditions = [
+  const { conditions, values } = filterSql(filter, COLUMNS);
+  const where = [
     // The index does not contain succeeded tasks.
     `e.state <> 'succeeded' AND e.state IN (SELECT value FROM json_each(:states))`,
     'e.id > :after AND e.id <= :last AND e.since <= :until',
+    ...conditions,
   ];
-  const among = (what: string, name: string, wanted: readonly string[] | undefined): string => {
-    if (wanted === undefined) return 'false';
-    values[name] = JSON.stringify(wanted);
-    return `${what} IN (SELECT value FROM json_each(:${name}))`;
-  };
-  if (filter.types) conditions.push(among('c.type', 'types', filter.types));
-  if (filter.queues) conditions.push(among('q.name', 'queues', filter.queues));
-  if (filter.sources) conditions.push(among('t.source', 'sources', filter.sources));
-  if (filter.reasons || filter.families) {
-    const family = "substr(e.reason, 1, instr(e.reason || '.', '.') - 1)";
-    conditions.push(
-      `(${among('e.reason', 'reasons', filter.reasons)} OR ${among(family, 'families', filter.families)})`,
-    );
-  }
-  if (filter.fingerprints) conditions.push(among(FINGERPRINT, 'fingerprints', filter.fingerprints));
-  if (filter.endedFrom !== undefined) {
-    conditions.push('e.since >= :endedFrom');
-    values.endedFrom = filter.endedFrom;
-  }
-  if (filter.endedBefore !== undefined) {
-    conditions.push('e.since < :endedBefore');
-    values.endedBefore = filter.endedBefore;
-  }
-  return { where: conditions.join(' AND '), values: { ...values, states: JSON.stringify(filter.states) } };
+  return { where: where.join(' AND '), values: { ...values, until, states: JSON.stringify(filter.states) } };
 }
+
+/** What a filter compares. */
+const COLUMNS = {
+  type: 'c.type',
+  queue: 'q.name',
+  source: 't.source',
+  reason: 'e.reason',
+  fingerprint: lastFingerprint('e.id'),
+  error: '(SELECT error FROM hf_facts WHERE task = e.id)',
+  since: 'e.since',
+};
 
 // ── Putting back ──
 

@@ -55,3 +55,15 @@ export class SharedTexts {
 export function failureOf(execution: string): string {
   return `iif(${execution}.failure_text IS NULL, ${execution}.failure, (SELECT text FROM hf_texts WHERE id = ${execution}.failure_text))`;
 }
+
+/** A member of an execution's failure; null if there is none, or the row is damaged. */
+export function failureMember(execution: string, name: string): string {
+  const failure = failureOf(execution);
+  return `iif(json_valid(${failure}), ${failure} ->> '${name}', NULL)`;
+}
+
+/** The fingerprint of the last failure of a task. */
+export function lastFingerprint(task: string): string {
+  return `(SELECT ${failureMember('x', 'fingerprint')} FROM hf_executions x
+    WHERE x.task = ${task} AND x.late = 0 AND x.failure IS NOT NULL ORDER BY x.id DESC LIMIT 1)`;
+}

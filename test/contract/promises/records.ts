@@ -342,6 +342,91 @@ function promisesOfLists(scene: Scene): void {
     expect(await list({ reasons: ['never-seen'] })).toEqual([]);
   });
 
+  describe('filter', () => {
+    /** Three that ended at one time each, one that is held, one that waits. */
+    async function tasks() {
+      const worker = await scene.join('stager');
+      const ids: number[] = [];
+      const end = async (reason: string, error: string, fingerprint: string, task: Partial<NewTask>) => {
+        const claimed = await scene.start(worker, task);
+        const failed = { ...failure(reason), fingerprint, message: error };
+        await scene.settle(claimed, ended('dead', reason), {
+          report: { ranFor: 5, outcome: 'failure', failure: failed },
+        });
+        ids.push(claimed.lease.task);
+        scene.advance(1_000);
+      };
+      await end('http.503', 'The call TIMED OUT', 'f:1', { type: 'sync', source: 'imap:a' });
+      await end('http', 'refused 100%', 'f:2', { type: 'sync_all', source: 'imap:b', queue: 'night' });
+      await end('fs.locked', 'EBUSY: timed out', 'f:1', { type: 's*', source: 'imapx' });
+      const [held, waits] = (await scene.enqueue({ type: 'sync', source: 'x' }, { source: 'im[a]p_c' })) as [
+        number,
+        number,
+      ];
+      await scene.move(held, { verb: 'hold' });
+      return [...ids, held, waits];
+    }
+
+    const cases: readonly [string, Partial<ListFilter>, number[]][] = [
+      ['a family', { reasons: [], families: ['http'] }, [1, 0]],
+      ['a family or a reason', { reasons: ['fs.locked'], families: ['http'] }, [2, 1, 0]],
+      ['a pattern', { sources: [], like: { sources: ['imap:*'] } }, [1, 0]],
+      ['a pattern with characters that SQL knows', { sources: [], like: { sources: ['im[a]p_*'] } }, [4]],
+      ['a pattern or a name', { types: ['s*'], like: { types: ['*_all'] } }, [2, 1]],
+      ['patterns of several columns', { types: [], queues: [], like: { types: ['sync*'], queues: ['n*t'] } }, [1]],
+      ['a text in the error', { errors: ['timed out'] }, [2, 0]],
+      ['one of several texts', { errors: ['100%', 'ebusy'] }, [2, 1]],
+      ['a fingerprint', { fingerprints: ['f:1'] }, [2, 0]],
+      ['what it is not', { not: { types: ['sync'] } }, [4, 2, 1]],
+      ['reasons that it has not', { not: { reasons: ['fs.locked'], families: ['http'] } }, [4, 3]],
+      ['errors and fingerprints that it has not', { not: { errors: ['refused'], fingerprints: ['f:1'] } }, [4, 3]],
+      ['nothing that it must not be', { states: ['dead'], not: { types: [] } }, [2, 1, 0]],
+      ['when it ended', { endedFrom: 1_000 }, [3, 2, 1]],
+      ['before when it ended', { endedBefore: 1_000 }, [0]],
+      [
+        'all at once',
+        {
+          states: ['dead'],
+          types: [],
+          like: { types: ['s*'] },
+          not: { queues: ['night'] },
+          errors: ['out'],
+          endedFrom: 0,
+        },
+        [2, 0],
+      ],
+    ];
+
+    test('by what a filter can say', async () => {
+      const start = scene.now();
+      const ids = await tasks();
+      for (const [by, { endedFrom, endedBefore, ...traits }, wanted] of cases) {
+        const filter = {
+          ...traits,
+          ...(endedFrom !== undefined && { endedFrom: start + endedFrom }),
+          ...(endedBefore !== undefined && { endedBefore: start + endedBefore }),
+        };
+        const found = wanted.map((n) => ids[n] as number);
+        expect([by, await list(filter)]).toEqual([by, found]);
+        expect([by, await scene.store.records.select(filter)]).toEqual([by, { ids: found }]);
+      }
+    });
+
+    test('in slices that together have each task once', async () => {
+      await scene.enqueue(...Array.from({ length: 25 }, (_, n) => ({ type: n % 2 ? 'a' : 'b' })));
+      const ids: number[] = [];
+      for (let before: number | undefined; ; ) {
+        const filter = { types: [], like: { types: ['*a'] } };
+        const slice = await scene.store.records.select(filter, { size: 4, ...(before !== undefined && { before }) });
+        ids.push(...slice.ids);
+        if (slice.next === undefined) break;
+        before = slice.next;
+      }
+      expect(ids).toHaveLength(12);
+      expect(ids).toEqual([...new Set(ids)].sort((a, b) => b - a));
+    });
+  });
+
   test('apply all filters together', async () => {
     const worker = await scene.join();
     const whole = { type: 'a', queue: 'q', source: 's' };

@@ -83,6 +83,10 @@ export function promisesOfRedrives(factory: StoreFactory): void {
       ['reasons or families', { reasons: ['net.timeout'], families: ['http'] }, [2, 3]],
       ['fingerprints', { fingerprints: ['f1:a'] }, [1, 2]],
       ['several at once', { families: ['fs'], fingerprints: ['f1:a'] }, [1]],
+      ['patterns', { types: [], like: { types: ['p*t'] } }, [2, 3]],
+      ['what it is not', { not: { types: ['post'], fingerprints: ['f1:a'] } }, [0, 4]],
+      ['families that it has not', { not: { reasons: ['net.timeout'], families: ['fs'] } }, [2]],
+      ['a text in the error', { errors: ['nothing says this'] }, []],
       ['states', { states: ['needs_manual', 'dead'] as const }, [0, 1, 2, 3, 4, 5]],
       ['nothing that is there', { types: ['x'] }, []],
     ])('is narrowed by %s', async (_, filter, wanted) => {

@@ -50,6 +50,9 @@ BEGIN
   from_ := task.state;
   scope := task.unique_while;
   due := task.run_at;
+  IF from_ <> ALL(ARRAY(SELECT json_array_elements_text(p_move -> 'from'))) AND p_move -> 'from' IS NOT NULL THEN
+    RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict');
+  END IF;
   IF from_ = 'running' THEN
     IF verb <> 'cancel' THEN RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict'); END IF;
     IF NOT task.cancel THEN

@@ -19,6 +19,12 @@ BEGIN
   RETURN found_;
 END $$;
 
+-- The fingerprint of the last failure of a task.
+CREATE FUNCTION last_fingerprint(p_task bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN failure_member((last_execution(p_task, true)).failure, 'fingerprint');
+END $$;
+
 -- Whether the effect of an execution may have happened although no answer came.
 CREATE FUNCTION may_have_happened(p_execution executions) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT coalesce(p_execution.outcome = 'loss' OR failure_member(p_execution.failure, 'ambiguous') = 'true', false)
@@ -38,29 +44,57 @@ BEGIN
   RETURN lowest;
 END $$;
 
+-- What a name must be LIKE, of a filter or of what it excludes; null if the filter does not name it.
+CREATE FUNCTION wanted_names(p_traits json, p_name text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_traits -> p_name IS NOT NULL THEN ARRAY(
+    SELECT regexp_replace(value, '([\\%_])', '\\\1', 'g') FROM json_array_elements_text(p_traits -> p_name)
+    UNION ALL SELECT replace(regexp_replace(value, '([\\%_])', '\\\1', 'g'), '*', '%')
+      FROM json_array_elements_text(p_traits -> 'like' -> p_name)) END
+$$;
+
+-- The same of reasons and their families.
+CREATE FUNCTION wanted_reasons(p_traits json) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_traits -> 'reasons' IS NOT NULL OR p_traits -> 'families' IS NOT NULL THEN
+    wanted_names(p_traits, 'reasons') || wanted_names(p_traits, 'families')
+    || ARRAY(SELECT family || '.%' FROM unnest(wanted_names(p_traits, 'families')) family) END
+$$;
+
+-- Whether an error contains one of these texts. Only ASCII letters are the same in capitals.
+CREATE FUNCTION error_contains(p_error text, p_texts json) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT EXISTS (SELECT FROM json_array_elements_text(p_texts)
+    WHERE strpos(lower(p_error COLLATE "C"), lower(value COLLATE "C")) > 0)
+$$;
+
 -- The tasks of a slice that match a filter and had ended by this time.
 CREATE FUNCTION redrivable(p_filter json, p_until bigint, p_after bigint, p_last bigint)
   RETURNS TABLE (id bigint, idempotent boolean) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  types text[] := ARRAY(SELECT json_array_elements_text(p_filter -> 'types'));
-  queues_ text[] := ARRAY(SELECT json_array_elements_text(p_filter -> 'queues'));
-  sources_ text[] := ARRAY(SELECT json_array_elements_text(p_filter -> 'sources'));
-  reasons text[] := ARRAY(SELECT json_array_elements_text(p_filter -> 'reasons'));
-  families text[] := ARRAY(SELECT json_array_elements_text(p_filter -> 'families'));
-  fingerprints text[] := ARRAY(SELECT json_array_elements_text(p_filter -> 'fingerprints'));
+  except_ json := p_filter -> 'not';
+  types text[] := wanted_names(p_filter, 'types');
+  queues_ text[] := wanted_names(p_filter, 'queues');
+  sources_ text[] := wanted_names(p_filter, 'sources');
+  reasons text[] := wanted_reasons(p_filter);
+  prints text[] := wanted_names(p_filter, 'fingerprints');
+  not_types text[] := wanted_names(except_, 'types');
+  not_queues text[] := wanted_names(except_, 'queues');
+  not_sources text[] := wanted_names(except_, 'sources');
+  not_reasons text[] := wanted_reasons(except_);
+  not_prints text[] := wanted_names(except_, 'fingerprints');
 BEGIN
   RETURN QUERY SELECT e.id, coalesce(e.idempotent, true) FROM ended e JOIN classes c ON c.id = e.class JOIN queues q ON q.id = c.queue
     WHERE e.id > p_after AND e.id <= coalesce(p_last, 9223372036854775807) AND e.since <= p_until
       AND e.state = ANY(ARRAY(SELECT json_array_elements_text(p_filter -> 'states')))
-      AND (p_filter -> 'types' IS NULL OR c.type = ANY(types))
-      AND (p_filter -> 'queues' IS NULL OR q.name = ANY(queues_))
-      AND (p_filter -> 'sources' IS NULL OR e.source = ANY(sources_))
-      AND (p_filter -> 'reasons' IS NULL AND p_filter -> 'families' IS NULL OR e.reason = ANY(reasons)
-        OR split_part(e.reason, '.', 1) = ANY(families))
+      AND (types IS NULL OR c.type LIKE ANY(types)) AND (not_types IS NULL OR c.type NOT LIKE ALL(not_types))
+      AND (queues_ IS NULL OR q.name LIKE ANY(queues_)) AND (not_queues IS NULL OR q.name NOT LIKE ALL(not_queues))
+      AND (sources_ IS NULL OR e.source LIKE ANY(sources_)) AND (not_sources IS NULL OR e.source NOT LIKE ALL(not_sources))
+      AND (reasons IS NULL OR e.reason LIKE ANY(reasons))
+      AND (not_reasons IS NULL OR coalesce(e.reason, '') NOT LIKE ALL(not_reasons))
       AND e.since >= coalesce((p_filter ->> 'endedFrom')::bigint, e.since)
       AND e.since < coalesce((p_filter ->> 'endedBefore')::bigint, e.since + 1)
-      AND (p_filter -> 'fingerprints' IS NULL
-        OR failure_member((last_execution(e.id, true)).failure, 'fingerprint') = ANY(fingerprints));
+      AND (p_filter -> 'errors' IS NULL OR error_contains(e.error, p_filter -> 'errors'))
+      AND (except_ -> 'errors' IS NULL OR NOT error_contains(e.error, except_ -> 'errors'))
+      AND (prints IS NULL OR last_fingerprint(e.id) LIKE ANY(prints))
+      AND (not_prints IS NULL OR coalesce(last_fingerprint(e.id), '') NOT LIKE ALL(not_prints));
 END $$;
 
 CREATE FUNCTION redrive_start(p_call uuid, p_redrive json) RETURNS bigint LANGUAGE plpgsql AS $$

@@ -110,7 +110,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ],
   ],
   [OTHER]: [
-    ['db [prune]', 'where and what the store is; removes old tasks', () => import('./commands/db.ts')],
+    [
+      'db [prune|backup|restore|vacuum]',
+      'where the store is, its size; backups, old tasks, free space',
+      () => import('./commands/db.ts'),
+    ],
     ['version [--json]', 'the versions of holdfast and Node', () => import('./commands/version.ts')],
   ],
 };

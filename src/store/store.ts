@@ -789,6 +789,20 @@ interface Upkeep {
    * @throws StoreError if the store follows a server's clock.
    */
   resetClock(): Promise<void>;
+  /** How much space it takes. */
+  space(): Promise<Space>;
+  /**
+   * Writes a consistent copy to a new file, while others go on writing.
+   * @throws StoreError if the file exists, or if the store is backed up by the tools of its server.
+   */
+  backUp(file: string): Promise<void>;
+  /** Gives free space back to the disk. Others wait meanwhile. @throws StoreError if the server does this by itself. */
+  vacuum(): Promise<void>;
+  /**
+   * Ends all leases, after a backup was restored. Workers that ran before can change no task any more. Their tasks are recovered at
+   * once, and nobody is charged.
+   */
+  endLeases(): Promise<void>;
   /** Whether all processes that use the store are on this host. Then, if one cannot write to it, the others cannot either. */
   readonly isLocal: boolean;
   /**
@@ -808,8 +822,8 @@ interface Upkeep {
    */
   prune(retention: Retention, after?: number): Promise<Pruned>;
   /**
-   * Removes some of the names that no task uses any more, if there are very many of them. Returns how many; 0 when it is done. A
-   * removed name that is used again is made anew.
+   * Removes some of the names that no task uses any more, if there are very many of them, and gives some free space back to the disk,
+   * if there is much. Returns how much it did; 0 when it is done. A removed name that is used again is made anew.
    */
   tidy(): Promise<number>;
   /**
@@ -876,6 +890,16 @@ export interface ActionTaken extends By {
   readonly verb: string;
   readonly from: TaskState;
   readonly to: TaskState;
+}
+
+export interface Space {
+  readonly bytes: number;
+  /** Bytes within these that hold nothing. Absent: not known. */
+  readonly free?: number;
+  /** The size of the write-ahead log, if it is a file beside the store. */
+  readonly log?: number;
+  /** Rows that are deleted or replaced, and not cleared up yet. */
+  readonly deadRows?: number;
 }
 
 export interface StoreDescription {

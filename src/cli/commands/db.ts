@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../queue/operations.ts';
 import type { RemovableState, Retention } from '../../retention.ts';
 import type { PruneCount, PrunedTask } from '../../store/store.ts';
+import { inBytes } from '../../views/bytes.ts';
 import { signOf, stateWords } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
 import { rfc3339 } from '../../views/times.ts';
@@ -20,6 +20,7 @@ import { removeOutput } from '../output/output-removal.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { ProgressBar } from '../terminal/progress-bar.ts';
 import { mayGoOn } from '../terminal/prompt.ts';
+import { BACKUP_COMMANDS } from './db-backup.ts';
 
 interface Flags extends PruneFlags {
   readonly dryRun?: boolean;
@@ -42,6 +43,7 @@ export function declare(command: Command): void {
           .addHelpText('after', PRUNE_HELP),
       action: (cli, _, flags) => prune(cli, flags),
     },
+    ...BACKUP_COMMANDS,
     {
       usage: 'migrate',
       summary: 'make the tables or update them; on PostgreSQL as a role that may',
@@ -71,7 +73,7 @@ const PRUNE_HELP = `
 Workers do the same once an hour. \`retention:\` in the configuration sets how long ended tasks are kept; the default is 30 days.
 Tasks that have not ended are never removed. Tasks that need a person are removed only by --state needs_manual with --older-than,
 or if the configuration sets a time for them.
-The keys of removed tasks are free again. The file keeps its size, and new tasks use the free space in it.`;
+The keys of removed tasks are free again. New tasks use the free space in the file; if more than a quarter of it is free, it shrinks.`;
 
 const CLOCK_HELP = `
 The clock of a store in a file follows the wall clock, but never goes backwards. If the wall clock jumps ahead by more than five
@@ -85,12 +87,15 @@ async function describeStore(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
-    // The size of a database is left to its server, because it may have other tables.
-    const bytes = location.kind === 'file' ? statSync(location.path).size : null;
+    const { bytes, free, log, deadRows } = await holdfast.store.upkeep.space();
     const { terminal } = cli;
-    terminal.answer('db', { store: name, kind, schema_version: schema, durability, driver, bytes }, () => {
+    const json = { store: name, kind, schema_version: schema, durability, driver, bytes };
+    const more = { free_bytes: free ?? null, log_bytes: log ?? null, dead_rows: deadRows ?? null };
+    terminal.answer('db', { ...json, ...more }, () => {
       terminal.result(`Store       ${visible(name)}`);
-      if (bytes !== null) terminal.result(`Size        ${(bytes / 1_000_000).toFixed(1)} MB`);
+      terminal.result(`Size        ${inBytes(bytes)}${free ? `, ${inBytes(free)} of it free` : ''}`);
+      if (log) terminal.result(`Log         ${inBytes(log)}`);
+      if (deadRows) terminal.result(`Dead rows   ${deadRows}, until PostgreSQL removes them (autovacuum)`);
       terminal.result(`Schema      ${schema}`);
       terminal.result(`Durability  ${durability}`);
       terminal.result(`Driver      ${driver}`);

@@ -236,6 +236,24 @@ function build(
           'The clock of this store is that of its PostgreSQL server, so there is nothing to reset. Set the server’s clock.';
         throw new StoreError('store_unsupported', why);
       },
+      async space() {
+        const [found] = await database.rows<{ bytes: number; dead: number }>(
+          `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS bytes, coalesce(sum(s.n_dead_tup), 0) AS dead
+           FROM pg_class c LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
+           WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r'`,
+          [database.schema],
+        );
+        return { bytes: found?.bytes ?? 0, deadRows: found?.dead ?? 0 };
+      },
+      async backUp(file) {
+        const why = `PostgreSQL has its own backups: pg_dump --format=custom --file=${file} --dbname=…`;
+        throw new StoreError('store_unsupported', why);
+      },
+      async vacuum() {
+        const why = 'PostgreSQL does this by itself (autovacuum). To do it now: psql --command "VACUUM (ANALYZE)".';
+        throw new StoreError('store_unsupported', why);
+      },
+      endLeases: () => database.ask(`SELECT ${database.schema}.restored()::text AS answer`, []),
       isLocal: false,
       onNews: (listener) => wake.listen(listener),
       verify: () => brokenInvariants(database),

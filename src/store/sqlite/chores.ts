@@ -6,6 +6,7 @@ import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
 import type { Restricted } from './restricted.ts';
+import { shrink } from './space.ts';
 import type { Writer } from './writer.ts';
 
 /** How many unused lanes and turns are kept, because making them anew costs more. */
@@ -103,7 +104,7 @@ export class Chores {
     return this.#writer.write((now) => {
       const names = this.#forgetLanes() || this.#forgetTurns();
       const others = names || this.#forgetRedrives(now) || this.#restricted.forgetFullBudgets(AT_ONCE, now);
-      return others || this.#counting.tidy(now);
+      return others || this.#counting.tidy(now) || shrink(this.#sql);
     });
   }
 

@@ -4,6 +4,7 @@ import { oneOf, refuseUnknown } from '../../options.ts';
 import { show } from '../../show.ts';
 import { PendingLeaves } from '../pending-leaves.ts';
 import type { News, Store, StoreOpener, World } from '../store.ts';
+import { backUp } from './backup.ts';
 import { retryWhileBusy } from './busy-retry.ts';
 import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
@@ -30,6 +31,7 @@ import { migrate, SCHEMA } from './schema.ts';
 import { SharedTexts } from './shared-texts.ts';
 import { SourceStates } from './source-states.ts';
 import { SqliteSources } from './sources.ts';
+import { spaceOf } from './space.ts';
 import { SqliteTasks } from './tasks.ts';
 import { Uniques } from './uniques.ts';
 import { brokenInvariants } from './verify.ts';
@@ -232,6 +234,15 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
         writer.write(() => {
           if (clock.set(sql)) lanes.rearrange((ids) => places.placesOf(ids));
         }),
+      space: () => read((own) => spaceOf(own, path)),
+      backUp: (file) => backUp(sql, file),
+      async vacuum() {
+        await retryWhileBusy(() => sql.exec('VACUUM')).catch((error) => {
+          throw storeError(error, path);
+        });
+        await retryWhileBusy(() => sql.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
+      },
+      endLeases: () => writer.write(() => lostLeases.dismissAll()),
       isLocal: true,
       onNews: (listener) => wake.listen(listener),
       verify: () => read(brokenInvariants),
@@ -258,6 +269,8 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
 /** Configures the connection and makes the tables. Every important setting is read back. */
 function prepare(sql: Sql, path: string, durability: Durability): void {
   refuseOldSqlite(sqliteVersion(sql));
+  // For a new file. In an older one it has an effect at the next `vacuum`.
+  sql.exec('PRAGMA auto_vacuum = INCREMENTAL');
   const { journal_mode: journal } = sql.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL') as {
     journal_mode: string;
   };

@@ -115,6 +115,12 @@ export class LostLeases {
     this.#forgetIfUnused(worker);
   }
 
+  /** Ends the leases of all workers, because the store is older than they are. */
+  dismissAll(): void {
+    this.#sql.run(`UPDATE hf_running SET token = 'restored' || lower(hex(randomblob(12)))`);
+    this.#sql.run('UPDATE hf_workers SET gone = 1, stopping = 1');
+  }
+
   /** How much longer the worker's expired lease must be watched; undefined if it has not run out. */
   #watchLeft(worker: WorkerRow, liveness: Liveness, now: number): Milliseconds | undefined {
     if (worker.lease_until > now) return undefined;

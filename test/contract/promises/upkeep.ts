@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
-import { claimRequest, newTask, retryIn, type StoreFactory, settlement, succeeded, useScene } from '../scene.ts';
+import { claimRequest, idsOf, newTask, retryIn, type StoreFactory, settlement, succeeded, useScene } from '../scene.ts';
 
 export function promisesOfUpkeep(factory: StoreFactory): void {
   const scene = useScene(factory);
@@ -46,6 +46,18 @@ export function promisesOfUpkeep(factory: StoreFactory): void {
     for (const call of calls) {
       await expect(call(store), String(call)).rejects.toMatchObject({ code: 'closed' });
     }
+  });
+
+  test('ends all leases after a backup was restored, so that another worker takes the tasks over', async () => {
+    const hers = await scene.start(await scene.join('alice'));
+    await scene.store.upkeep.endLeases();
+    expect(await scene.settle(hers, succeeded())).toEqual({ answer: 'stale' });
+    expect(idsOf(await scene.recover(await scene.join('bob')))).toEqual([hers.lease.task]);
+  });
+
+  test('knows its size', async () => {
+    await scene.enqueueOne();
+    expect((await scene.store.upkeep.space()).bytes).toBeGreaterThan(10_000);
   });
 
   test('can be closed twice', async () => {

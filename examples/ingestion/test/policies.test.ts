@@ -92,6 +92,23 @@ describe('the policies of the document', () => {
     );
   });
 
+  test('tell a handler its attempt and its last failure when it is run again', async () => {
+    const told: unknown[] = [];
+    const feed = defineTask('rss_feed', {
+      run(input, { attempt, lastFailure }) {
+        told.push({ input, attempt, lastFailure });
+        throw Object.assign(new Error('busy'), { status_code: 503 });
+      },
+    });
+    const { kit } = await openFailing(new Registry(), { tasks: [feed] });
+    await kit.holdfast.enqueue('rss_feed', 'as it was');
+    await kit.advance('3m');
+    expect(told.slice(0, 2)).toEqual([
+      { input: 'as it was', attempt: 1, lastFailure: undefined },
+      { input: 'as it was', attempt: 2, lastFailure: { kind: 'transient', reason: 'http.5xx', message: 'busy' } },
+    ]);
+  });
+
   test('are logged: each retry with its delay, count and limit, and the task whose attempts are used up', async () => {
     const lines: object[] = [];
     const write = (fields: object) => void ('event' in fields && lines.push(fields));
@@ -145,6 +162,15 @@ describe('other policies', () => {
       entry.kind === 'execution' && entry.after !== undefined ? [entry.after] : [],
     );
     expect(delays).toEqual([10_000, 40_000, 90_000]);
+  });
+
+  test('may bound the sum of all waits of a task', async () => {
+    const { kit, config } = await openFailing();
+    config.load(`${YAML}types: { rss_feed: { retry: { maxTotalDelay: 4m, jitter: none } } }\n`);
+    const { id } = await kit.holdfast.enqueue('rss_feed', { message: 'unknown' });
+    await kit.advance('1h');
+    // 60 and 120 s; another 240 s would be too many.
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', executions: 3 });
   });
 
   test('replace those of a file while the program runs, and win over it', async () => {

@@ -130,7 +130,7 @@ export function parseFilter(text: string, now: Date): TaskFilter {
 
 /** Whether a text of a person can only be meant as a filter. */
 export function isFilter(text: string): boolean {
-  const key = /^-?([a-z]+):/.exec(text)?.[1];
+  const key = /^\s*-?([a-z]+):/.exec(text)?.[1];
   return key !== undefined && FILTER_KEYS.includes(key);
 }
 

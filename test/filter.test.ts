@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { filterFrom } from '../src/cli/flags/filter.ts';
-import { Problem, problemLines, problemOf } from '../src/cli/problem.ts';
+import { type Problem, problemLines, problemOf } from '../src/cli/problem.ts';
 import { isFilter, parseFilter, printFilter, type TaskFilter } from '../src/filter.ts';
 import { TASK_STATES } from '../src/task.ts';
 

@@ -12,6 +12,8 @@ export const EXIT = {
   unhealthy: 8,
   notPermitted: 9,
   notFinished: 75,
+  /** Ctrl-C, before all was done. */
+  interrupted: 130,
   /** `worker` was started with values that it cannot use; systemd's `RestartPreventExitStatus=78` is for this. */
   badConfig: 78,
   /** `run` could not do its own part: 126 and 127 are its command's. */

@@ -1,4 +1,5 @@
 import { Command, type CommanderError, Option } from 'commander';
+import { isFilter } from '../filter.ts';
 import { visible } from '../views/visible.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
@@ -77,7 +78,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ],
   ],
   Actions: [
-    ['retry ID…', 'make tasks due now; ended tasks start a new round', () => import('./commands/retry.ts')],
+    ['retry ID…|FILTER', 'make tasks due now; ended tasks start a new round', () => import('./commands/retry.ts')],
     [
       'redrive FILTER --note TEXT [--rate 10/s] [--dry-run]',
       'put many ended tasks back: a few first, then at a rate',
@@ -89,13 +90,13 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       () => import('./commands/redrives.ts'),
     ],
     [
-      'resolve ID --as succeeded|retry|dead',
+      'resolve ID|FILTER --as succeeded|retry|dead',
       'answer a task that needs a person',
       () => import('./commands/resolve.ts'),
     ],
-    ['cancel ID…', 'end tasks that wait or run', () => import('./commands/cancel.ts')],
-    ['hold ID…', 'hold waiting tasks until they are released', () => import('./commands/hold.ts')],
-    ['release ID…', 'release held tasks', () => import('./commands/release.ts')],
+    ['cancel ID…|FILTER', 'end tasks that wait or run', () => import('./commands/cancel.ts')],
+    ['hold ID…|FILTER', 'hold waiting tasks until they are released', () => import('./commands/hold.ts')],
+    ['release ID…|FILTER', 'release held tasks', () => import('./commands/release.ts')],
   ],
   Policies: [
     [
@@ -152,6 +153,15 @@ export async function programFor(args: readonly string[], write: (text: string) 
   const called = wanted[0] === 'help' ? wanted[1] : wanted[0];
   for (const entry of ENTRIES) await addCommand(program, entry, called);
   return program;
+}
+
+/**
+ * The arguments, in which a term such as `-type:report` is no flag `-t`: a space before it says so to the parser of flags, and means
+ * nothing in a filter.
+ */
+export function withTerms(args: readonly string[]): readonly string[] {
+  if (!/FILTER|^\[list/.test(entryOf(wordsOf(args)[0])?.arguments ?? '')) return args;
+  return args.map((arg) => (arg.startsWith('-') && isFilter(arg) ? ` ${arg}` : arg));
 }
 
 /** The problem for an error that nothing caught. `run` has an exit code of its own for it. */

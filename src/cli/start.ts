@@ -3,14 +3,15 @@ import { isOwned } from '../worker/strays.ts';
 import { Cli } from './cli.ts';
 import { readerIsGone } from './foreground/detacher.ts';
 import { outputFailed, problemOf } from './problem.ts';
-import { flagsAmong, problemOfCommander, problemOfCrash, programFor } from './program.ts';
+import { flagsAmong, problemOfCommander, problemOfCrash, programFor, withTerms } from './program.ts';
 import { report } from './report.ts';
 
 /** How long the process may live after the end of its command if a timer or a child's pipe is still open. */
 const LINGER_MS = 2_000;
 
 /** Runs the command in the arguments, and sets the exit code. Never rejects. */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(given: readonly string[]): Promise<void> {
+  const args = withTerms(given);
   survivePipes(args);
   const { terminal } = new Cli(flagsAmong(args));
   // Nothing caught the error, so the state of the process is unknown, and it ends.

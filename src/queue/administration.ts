@@ -1,9 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
+import type { TaskFilter } from '../filter.ts';
 import type { Retention } from '../retention.ts';
 import type {
   ClockRecord,
   CountsBy,
   ImportedTask,
+  Move,
+  Moved,
   PruneCount,
   PrunedTask,
   ReadyCount,
@@ -64,6 +67,22 @@ export class Administration {
   /** Records imported tasks that were checked before, in one transaction. */
   recordImported(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]> {
     return this.#store.tasks.import(tasks);
+  }
+
+  /** The ids of all tasks that match now, the newest first. */
+  async select(filter: TaskFilter): Promise<readonly number[]> {
+    const found: number[] = [];
+    for (let before: number | undefined; ; ) {
+      const { ids, next } = await this.#store.records.select(filter, before === undefined ? {} : { before });
+      found.push(...ids);
+      if (next === undefined) return found;
+      before = next;
+    }
+  }
+
+  /** An action on several tasks in one transaction. */
+  moveAll(ids: readonly number[], move: Move): Promise<readonly Moved[]> {
+    return this.#store.tasks.move(ids, move);
   }
 
   clock(): Promise<ClockRecord> {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
@@ -6,12 +7,14 @@ import { summaryOf } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
+import { FILTER_HELP } from '../flags/filter.ts';
 import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { endLine } from '../foreground/progress.ts';
 import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
 import { Prompt } from '../terminal/prompt.ts';
+import { actOnFilter, BULK_HELP, type BulkFlags } from './bulk-action.ts';
 
 const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
 type Answer = (typeof ANSWERS)[number];
@@ -30,12 +33,18 @@ interface Resolution {
 
 export function declare(command: Command): void {
   command
-    .argument('<id>')
+    .argument('<id|filter...>')
     .option('--as <answer>', 'it happened (succeeded), it did not and should be tried again (retry), or give up (dead)')
     .option('--result <json>', 'what came of it, with --as succeeded')
     .option('--note <text>', 'how you know, for the history')
-    .addHelpText('after', '\nWithout --as it asks, if a person is there.');
-  act<Flags>(command, (cli, ids, flags) => resolve(cli, ids[0] as string, flags));
+    .option('--dry-run', 'with a filter: only show how many match, and some of them')
+    .addHelpText('after', `\nWithout --as it asks, if a person is there.${BULK_HELP}\n${FILTER_HELP}`);
+  act<Flags & BulkFlags>(command, (cli, args, flags) => {
+    const [id, ...others] = args as [string, ...string[]];
+    if (isFilter(id)) return resolveAll(cli, args, flags);
+    if (others.length > 0) throw usage('resolve takes one task, or a filter');
+    return resolve(cli, id, flags);
+  });
 }
 
 async function resolve(cli: Cli, id: string, flags: Flags): Promise<void> {
@@ -52,6 +61,14 @@ async function resolve(cli: Cli, id: string, flags: Flags): Promise<void> {
     await holdfast.resolve(task.id, { ...resolution, actor: cli.actor });
     await report(cli, holdfast, task.id, resolution);
   });
+}
+
+async function resolveAll(cli: Cli, filter: readonly string[], flags: Flags & BulkFlags): Promise<number> {
+  const given = resolutionFrom(flags);
+  if (!given) throw usage('--as is missing: with a filter, one answer is for all that match');
+  const { as, result } = given;
+  const answer = { verb: 'resolve', as, ...(result !== undefined && { result: JSON.stringify(result) }) } as const;
+  return actOnFilter(cli, filter, flags, answer);
 }
 
 async function report(cli: Cli, holdfast: Operations, id: number, { as }: Resolution): Promise<void> {

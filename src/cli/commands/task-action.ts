@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isFilter } from '../../filter.ts';
 import type { ActionOptions } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
@@ -6,11 +7,13 @@ import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { FILTER_HELP } from '../flags/filter.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from '../problem.ts';
 import { mayGoOn } from '../terminal/prompt.ts';
+import { actOnFilter, BULK_HELP, type BulkFlags } from './bulk-action.ts';
 
 export interface ActionFlags {
   readonly note?: string;
@@ -39,10 +42,15 @@ interface Done {
 
 /** Gives a command its arguments, its flag and its action. */
 export function declareAction<Flags extends ActionFlags>(command: Command, action: TaskAction<Flags>): void {
-  command.argument('<ids...>').option('--note <text>', 'a note about why, for the history');
-  act<Flags>(command, (cli, ids, flags) =>
-    withStore(cli, {}, (holdfast) => actOnAll(cli, holdfast, [...new Set(ids)], flags, action)),
-  );
+  command
+    .argument('<ids|filter...>')
+    .option('--note <text>', 'a note about why, for the history')
+    .option('--dry-run', 'with a filter: only show how many match, and some of them')
+    .addHelpText('after', `${BULK_HELP}\n${FILTER_HELP}`);
+  act<Flags & BulkFlags>(command, (cli, ids, flags) => {
+    if (isFilter(ids[0] as string)) return actOnFilter(cli, ids, flags, { verb: action.name });
+    return withStore(cli, {}, (holdfast) => actOnAll(cli, holdfast, [...new Set(ids)], flags, action));
+  });
 }
 
 async function actOnAll<Flags extends ActionFlags>(

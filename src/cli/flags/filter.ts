@@ -1,16 +1,14 @@
-import { isFilter } from '../../filter.ts';
-
 /**
  * The filter in the arguments of a command. A shell removes quotes, so an argument such as `error:timed out` is one term, unless
- * another term follows in it.
+ * what looks like another term follows in it.
  */
 export function filterFrom(args: readonly string[]): string {
   return args.map(requoted).join(' ');
 }
 
 function requoted(arg: string): string {
-  const [, key, value = ''] = /^(-?[a-z]+:)([^"]*\s[^"]*)$/.exec(arg) ?? [];
-  if (key === undefined || value.split(/\s+/).some(isFilter)) return arg;
+  const [, key, value = ''] = /^(-?[a-z]+:)([^"]*\s[^"]*)$/.exec(arg.trim()) ?? [];
+  if (key === undefined || /\s-?[a-z]+:\S/.test(value)) return arg;
   return `${key}"${value.trim().replaceAll('\\', '\\\\')}"`;
 }
 

@@ -46,6 +46,26 @@ export function promisesOfMoving(factory: StoreFactory): void {
     expect(await scene.move(task, { verb: 'cancel' })).toEqual(answer);
   });
 
+  test('leaves a task as it is that is not in one of the given states', async () => {
+    const [ready, held, running] = [
+      await scene.taskIn('ready'),
+      await scene.taskIn('held'),
+      await scene.taskIn('running'),
+    ];
+    const moved = await scene.store.tasks.move([ready, held, running], {
+      actor: 'maria',
+      verb: 'cancel',
+      from: ['held'],
+    });
+
+    expect(moved).toEqual([
+      { id: ready, moved: false, from: 'ready', why: 'conflict' },
+      { id: held, moved: true, from: 'held', to: 'cancelled' },
+      { id: running, moved: false, from: 'running', why: 'conflict' },
+    ]);
+    expect(await scene.find(running)).toMatchObject({ running: { cancelRequested: false } });
+  });
+
   test('asking twice is asking once: facts that know of the request stay fresh', async () => {
     const claimed = await scene.start(await scene.join());
     await scene.move(claimed.lease.task, { verb: 'cancel' });

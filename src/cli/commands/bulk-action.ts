@@ -1,0 +1,236 @@
+import { parseFilter, type TaskFilter } from '../../filter.ts';
+import { by } from '../../queue/operate.ts';
+import type { Operations } from '../../queue/operations.ts';
+import type { Task } from '../../queue/task-view.ts';
+import type { Move, Moved } from '../../store/store.ts';
+import { ACTIONS, TASK_STATES, type TaskState } from '../../task.ts';
+import { documentOf, taskJson } from '../../views/json-shapes.ts';
+import { plural } from '../../views/plural.ts';
+import { isAmbiguous, summaryOf } from '../../views/task-text.ts';
+import { quoted, visible } from '../../views/visible.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { filterFrom } from '../flags/filter.ts';
+import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
+import { withStore } from '../opening/open-store.ts';
+import { usage } from '../problem.ts';
+import { onInterrupt } from '../terminal/interrupts.ts';
+import { ProgressBar } from '../terminal/progress-bar.ts';
+import { mayGoOn, Prompt } from '../terminal/prompt.ts';
+
+export interface BulkFlags {
+  readonly note?: string;
+  readonly dryRun?: boolean;
+  readonly acceptDuplicate?: boolean;
+}
+
+type Verb = 'retry' | 'cancel' | 'hold' | 'release' | 'resolve';
+
+/** An action on all tasks that match a filter. */
+type BulkAction =
+  | { readonly verb: Exclude<Verb, 'resolve'> }
+  | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'retry' | 'dead'; readonly result?: string };
+
+/** What became of the selected tasks. */
+interface Counts {
+  done: number;
+  /** Running tasks that were asked to stop. */
+  requested: number;
+  skipped: { -readonly [Why in keyof typeof SKIPPED]?: number };
+}
+
+const SKIPPED = {
+  changed: 'changed meanwhile',
+  missing: 'were removed meanwhile',
+  unique_key: 'would need a unique key that another task has',
+  may_have_happened: 'may have happened already: decide each with resolve, or add --accept-duplicate',
+} as const;
+
+const DONE: Readonly<Record<Verb, string>> = {
+  retry: 'made due',
+  cancel: 'cancelled',
+  hold: 'held',
+  release: 'released',
+  resolve: 'resolved',
+};
+
+const SAMPLE = 5;
+const BATCH = 100;
+/** For more tasks than this, a person types their number. */
+const MANY = 1_000;
+
+export const BULK_HELP = `
+With a filter instead of numbers it acts on all that match at this moment. It shows how many they are and asks; a script needs --yes.`;
+
+/**
+ * Acts on the tasks that match now: shows how many and a sample, asks, and goes on in batches. Tasks that come later or leave the states
+ * of the filter meanwhile stay as they are.
+ */
+export async function actOnFilter(
+  cli: Cli,
+  args: readonly string[],
+  flags: BulkFlags,
+  action: BulkAction,
+): Promise<number> {
+  return withStore(cli, {}, async (holdfast) => {
+    const filter = selection(filterFrom(args), action.verb, flags, new Date(holdfast.now()));
+    const ids = await holdfast.administration.select(filter);
+    const sample = await Promise.all(ids.slice(0, SAMPLE).map((id) => holdfast.get(id)));
+    if (flags.dryRun || ids.length === 0) return tellPlan(cli, action.verb, ids.length, sample, flags.dryRun === true);
+    if (!(await isConfirmed(cli, action.verb, ids.length, sample))) return EXIT.failed;
+    const { note, acceptDuplicate = false } = flags;
+    const whose = by({ actor: cli.actor, ...(note !== undefined && { note }) }, action.verb);
+    const move: Move = { ...action, ...whose, from: filter.states };
+    const mayAsk = action.verb === 'retry' && !acceptDuplicate && filter.states.includes('needs_manual');
+    const { counts, interrupted } = await moveAll(cli, holdfast, ids, move, mayAsk);
+    report(cli, action.verb, ids.length, counts, interrupted ? args : undefined);
+    const mayBeDue = action.verb === 'retry' || action.verb === 'release' || ('as' in action && action.as === 'retry');
+    if (mayBeDue && counts.done > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(sample));
+    return interrupted ? EXIT.interrupted : EXIT.done;
+  });
+}
+
+/** The filter with the states that the action can change. A retry of what succeeded, or was cancelled, must be said. */
+function selection(
+  text: string,
+  verb: Verb,
+  flags: BulkFlags,
+  now: Date,
+): TaskFilter & { readonly states: readonly TaskState[] } {
+  const filter = parseFilter(text, now);
+  const can: readonly TaskState[] = verb === 'cancel' ? [...ACTIONS.cancel.from, 'running'] : ACTIONS[verb].from;
+  const usual = can.filter((state) => verb !== 'retry' || (state !== 'succeeded' && state !== 'cancelled'));
+  // A state that is only not excluded was not asked for.
+  const states = /(^|\s)state:/.test(text) ? filter.states : filter.states?.filter((state) => usual.includes(state));
+  const wrong = states?.find((state) => !can.includes(state));
+  if (wrong !== undefined) {
+    const possible = TASK_STATES.filter((state) => can.includes(state));
+    throw usage(`${verb} cannot change what is ${wrong}`, { hints: [`states: ${possible.join(', ')}`] });
+  }
+  if (states?.includes('succeeded') && !flags.acceptDuplicate) {
+    throw usage('these tasks have succeeded, so a retry would do them a second time', {
+      hints: ['if that is meant, add --accept-duplicate'],
+    });
+  }
+  return { ...filter, states: states ?? usual };
+}
+
+function tellPlan(cli: Cli, verb: Verb, matches: number, sample: readonly Task[], dryRun: boolean): number {
+  const { terminal } = cli;
+  const content = {
+    exit: EXIT.done,
+    dry_run: dryRun,
+    matches,
+    sample: sample.map(taskJson),
+    done: 0,
+    requested: 0,
+    skipped: {},
+  };
+  terminal.answer(`${verb}.filter`, content, () => {
+    if (matches === 0) return terminal.note('No task matches. Nothing was changed.');
+    for (const line of planLines(cli, matches, sample)) terminal.result(line);
+    terminal.note('Nothing was changed.');
+  });
+  return EXIT.done;
+}
+
+function planLines({ terminal }: Cli, matches: number, sample: readonly Task[]): string[] {
+  return [
+    plural(matches, 'task matches', 'tasks match'),
+    ...sample.map((task) => {
+      const reason = task.reason === undefined ? '' : `  ${visible(task.reason)}`;
+      return `  ${terminal.out.glyph(task)} #${task.id} ${summaryOf(task)}  ${visible(task.source)}${reason}`;
+    }),
+    ...(matches > sample.length ? [`  and ${matches - sample.length} more`] : []),
+  ];
+}
+
+async function isConfirmed(cli: Cli, verb: Verb, matches: number, sample: readonly Task[]): Promise<boolean> {
+  if (cli.yes) return true;
+  const { terminal } = cli;
+  if (!terminal.mayAsk) {
+    throw usage(`${plural(matches, 'task matches', 'tasks match')}, and nobody can be asked, so nothing was changed`, {
+      hints: ['look first: add --dry-run', 'without a question: add --yes'],
+    });
+  }
+  for (const line of planLines(cli, matches, sample)) terminal.warn(line);
+  if (matches <= MANY) return mayGoOn(cli, `${verb} ${plural(matches, 'task', 'tasks')}?`);
+  using prompt = new Prompt();
+  const typed = await prompt.ask(`To ${verb} ${matches} tasks, type their number > `);
+  if (typed.replaceAll(/[\s,]/g, '') === String(matches)) return true;
+  terminal.note('Nothing was changed.');
+  return false;
+}
+
+async function moveAll(
+  cli: Cli,
+  holdfast: Operations,
+  ids: readonly number[],
+  move: Move,
+  asksEach: boolean,
+): Promise<{ readonly counts: Counts; readonly interrupted: boolean }> {
+  const counts: Counts = { done: 0, requested: 0, skipped: {} };
+  const bar = new ProgressBar(cli.terminal, cli.environment);
+  let interrupted = false;
+  const listening = onInterrupt(() => {
+    interrupted = true;
+  });
+  try {
+    for (let i = 0; i < ids.length && !interrupted; i += BATCH) {
+      const batch = ids.slice(i, i + BATCH);
+      const open = asksEach ? await withoutAmbiguous(holdfast, batch) : batch;
+      if (open.length < batch.length) skip(counts, 'may_have_happened', batch.length - open.length);
+      for (const moved of await holdfast.administration.moveAll(open, move)) count(counts, moved);
+      bar.update((i + batch.length) / ids.length, () => `${i + batch.length} of ${ids.length}`);
+    }
+  } catch (error) {
+    bar.clear();
+    cli.terminal.warn(
+      `${counts.done + counts.requested} of ${ids.length} tasks were ${DONE[move.verb as Verb]} before this error.`,
+    );
+    throw error;
+  } finally {
+    bar.clear();
+    listening();
+  }
+  return { counts, interrupted: interrupted && counts.done + counts.requested < ids.length };
+}
+
+async function withoutAmbiguous(holdfast: Operations, ids: readonly number[]): Promise<number[]> {
+  const open: number[] = [];
+  for (const id of ids) {
+    const task = await holdfast.find(id);
+    if (!task || !isAmbiguous(task, await holdfast.history(id))) open.push(id);
+  }
+  return open;
+}
+
+function count(counts: Counts, moved: Moved): void {
+  if (moved.moved) counts.done += 1;
+  else if (moved.why === 'requested') counts.requested += 1;
+  else if (moved.why === 'missing') skip(counts, 'missing', 1);
+  else skip(counts, moved.occupiedBy === undefined ? 'changed' : 'unique_key', 1);
+}
+
+function skip({ skipped }: Counts, why: keyof typeof SKIPPED, by: number): void {
+  skipped[why] = (skipped[why] ?? 0) + by;
+}
+
+function report(cli: Cli, verb: Verb, matches: number, counts: Counts, goOn: readonly string[] | undefined): void {
+  const { done, requested, skipped } = counts;
+  const { terminal } = cli;
+  const exit = goOn ? EXIT.interrupted : EXIT.done;
+  if (terminal.json) {
+    terminal.document(
+      documentOf(`${verb}.filter`, { exit, dry_run: false, matches, sample: [], done, requested, skipped }),
+    );
+    return;
+  }
+  terminal.result(`${plural(done, 'task', 'tasks')} ${DONE[verb]}`);
+  if (requested > 0) terminal.result(`${plural(requested, 'running task is', 'running tasks are')} asked to stop`);
+  for (const [why, n] of Object.entries(skipped))
+    terminal.note(`${n} skipped: ${SKIPPED[why as keyof typeof SKIPPED]}`);
+  if (!goOn) return;
+  terminal.warn(`stopped: ${done + requested} of ${matches} tasks were ${DONE[verb]}, the others are unchanged.`);
+  terminal.warn(`go on: ${cli.command(`${verb} ${goOn.map(quoted).join(' ')}`)}`);
+}

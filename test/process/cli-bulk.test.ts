@@ -1,0 +1,88 @@
+import { describe, expect } from 'vitest';
+import { type Project, test } from './cli-process.ts';
+
+/** Ten dead tasks of the type `sync` and five that wait, of two sources; one more needs a person. */
+async function tasks(project: Project): Promise<void> {
+  const dead = Array.from({ length: 10 }, (_, n) => ({
+    type: 'sync',
+    source: `imap:${n % 2 ? 'a' : 'b'}`,
+    state: 'dead',
+    reason: n < 4 ? 'net.timeout' : 'http.503',
+    error: n < 4 ? 'The call timed out' : '503 Service Unavailable',
+    executions: 1,
+  }));
+  const waiting = Array.from({ length: 5 }, () => ({ type: 'report', source: 'db' }));
+  const manual = { type: 'pay', state: 'needs_manual', reason: 'net.reset', error: 'reset', executions: 1 };
+  const lines = [...dead, ...waiting, manual].map((task, n) => JSON.stringify({ key: `k${n}`, payload: {}, ...task }));
+  project.write('tasks.jsonl', `${lines.join('\n')}\n`);
+  expect(await project.run('import', 'tasks.jsonl')).toMatchObject({ exit: 0 });
+}
+
+describe.concurrent('with a filter', () => {
+  test('list shows what matches, in the words of the filter', async ({ project }) => {
+    await tasks(project);
+    const ids = async (...filter: string[]) =>
+      (await project.run('list', '--ids', ...filter)).stdout.trim().split('\n');
+    expect(await ids('state:dead', 'source:imap:*', 'error:timed out')).toEqual(['4', '3', '2', '1']);
+    expect(await ids('reason:http.* -source:*:a')).toEqual(['9', '7', '5']);
+    expect(await ids('-state:dead', '-type:report')).toEqual(['16']);
+    expect(await project.run('list', 'state:dead resaon:x')).toEqual({
+      exit: 2,
+      stdout: '',
+      stderr:
+        'error: unknown filter key "resaon", at column 12\n       state:dead resaon:x\n                  ^^^^^^ did you mean "reason"?   (exit 2)\n',
+    });
+  });
+
+  test('an action shows what matches, needs a yes, and then acts on all of it', async ({ project }) => {
+    await tasks(project);
+    const dry = await project.run('cancel', 'type:report', '--dry-run');
+    expect(dry).toMatchObject({ exit: 0, stderr: 'Nothing was changed.\n' });
+    expect(dry.stdout).toMatch(/^5 tasks match\n( {2}\S #1[1-5] report.*\n){5}$/);
+    expect(await project.run('cancel', 'type:report')).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining('5 tasks match, and nobody can be asked, so nothing was changed'),
+    });
+
+    expect(await project.run('hold', 'type:report', '--yes', '--note', 'lunch')).toMatchObject({
+      exit: 0,
+      stdout: '5 tasks held\n',
+    });
+    expect((await project.run('show', '11')).stdout).toMatch(/hold by \S+: lunch/);
+    expect(await project.run('release', 'source:db', '--yes')).toMatchObject({ exit: 0, stdout: '5 tasks released\n' });
+    expect((await project.json('cancel', 'type:report', '--yes')).document).toEqual({
+      schema: 'holdfast.cancel.filter/v1',
+      exit: 0,
+      dry_run: false,
+      matches: 5,
+      sample: [],
+      done: 5,
+      requested: 0,
+      skipped: {},
+    });
+    expect(await project.run('retry', 'reason:http.*', '--yes')).toMatchObject({
+      exit: 0,
+      stdout: '6 tasks made due\n',
+    });
+    expect(await project.run('resolve', 'reason:net.reset', '--as', 'dead', '--yes')).toMatchObject({
+      exit: 0,
+      stdout: '1 task resolved\n',
+    });
+    expect((await project.run('list', 'state:dead', '--ids')).stdout).toBe('16\n4\n3\n2\n1\n');
+  });
+
+  test('an action refuses what it cannot do', async ({ project }) => {
+    await tasks(project);
+    for (const [args, problem] of [
+      ['hold state:dead --yes', 'hold cannot change what is dead'],
+      ['retry state:succeeded --yes', 'a retry would do them a second time'],
+      ['resolve type:pay --yes', '--as is missing'],
+      ['resolve 1 2 --as dead', 'resolve takes one task, or a filter'],
+    ] as const) {
+      expect(await project.run(...args.split(' '))).toMatchObject({
+        exit: 2,
+        stderr: expect.stringContaining(problem),
+      });
+    }
+  });
+});

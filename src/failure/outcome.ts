@@ -53,10 +53,30 @@ export interface Failure {
   readonly name: string;
   readonly message: string;
   readonly evidence: Evidence;
-  /** Made by `classify`. The same for failures whose messages differ only in ids, numbers, times and paths. */
+  /**
+   * Made by `classify`. The same for failures that were thrown at the same place and whose messages differ only in ids, numbers, times,
+   * paths and hosts.
+   */
   readonly fingerprint?: string;
   /** Set if the handler decided what must follow; see `signals.ts`. */
   readonly word?: 'permanent' | 'needs_manual';
+  /**
+   * The frames of its stack, one a line, the innermost first: without the message and the frames of Node and of Holdfast, at most 4,096
+   * characters. Absent if there are none.
+   */
+  readonly stack?: string;
+  /** What the thrown value wraps, the outermost first: its causes and the members of an AggregateError, at most ten. */
+  readonly causes?: readonly InnerError[];
+}
+
+/** An error inside a thrown value. Its message has at most 1,024 characters, and so have its frames. */
+export interface InnerError {
+  /** Where it was found, such as `cause`, `cause.cause` or `errors.0`. */
+  readonly path: string;
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack?: string;
 }
 
 /**

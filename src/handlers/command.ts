@@ -15,6 +15,7 @@ import type { Logger } from '../log.ts';
 import { isRecord, readMember, refuseUnknown, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import type { Json } from '../task.ts';
+import { crashOf } from './crash.ts';
 import { endLeftRunning, endLost, type LeftRunning, startedAs, TAG, tagOf } from './left-running.ts';
 import { groupLives, LINGER, POSIX, signalGroup, within } from './process-group.ts';
 import { isProgram } from './program.ts';
@@ -612,7 +613,8 @@ class Tail {
 function failure(end: End, input: CommandInput, stderr: string): Error {
   const text = plain(stderr);
   const lines = text.split('\n').map((line) => line.trim());
-  const lastLines = lines.filter((line) => line !== '').slice(-LINES);
+  const crash = crashOf(text);
+  const lastLines = [...lines.filter((line) => line !== '').slice(-LINES), ...(crash ? [crash.line] : [])];
   const template = recognised(lastLines);
   const byEnd = meaningOf(end);
   const found = byEnd.reason === EXIT.reason ? (template ?? byEnd) : byEnd;
@@ -627,7 +629,8 @@ function failure(end: End, input: CommandInput, stderr: string): Error {
   }
   // The user's option gives the kind. A reason with another kind would match the wrong rules, so it is dropped.
   const { reason } = kind === found.kind ? found : EXIT;
-  return failed(message, { kind, reason, code });
+  const error = failed(message, { kind, reason, code });
+  return crash ? Object.assign(error, { stack: [message, ...crash.frames].join('\n') }) : error;
 }
 
 /** With the fault of the reason: a full disk or a missing folder is not the task's fault. */

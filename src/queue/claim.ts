@@ -201,7 +201,7 @@ export class ManualClaim implements AsyncDisposable {
    */
   async fail(error: unknown): Promise<SettledClaim> {
     this.#refuseUnlessOpen('fail');
-    return this.#settle('fail', this.#outcomeOf(error));
+    return this.#settle('fail', this.#outcomeOf(error), undefined, error);
   }
 
   /**
@@ -268,11 +268,11 @@ export class ManualClaim implements AsyncDisposable {
     }
   }
 
-  async #settle(verb: Verb, outcome: Outcome, result?: unknown): Promise<SettledClaim> {
+  async #settle(verb: Verb, outcome: Outcome, result?: unknown, error?: unknown): Promise<SettledClaim> {
     this.#verb = verb;
     const ranFor = this.#holder.clock.monotonic() - this.#startedAt;
     const ending = endingOf(outcome, ranFor, result, this.#holder.sizeLimit);
-    const settling = this.#written(ending);
+    const settling = this.#written(error === undefined ? ending : { ...ending, error });
     this.#settling = settling;
     try {
       this.#finished = await settling;

@@ -15,14 +15,20 @@ export interface SplitText {
 /** How many shared texts a store keeps at most. When it has these, it stores further ones with their executions. */
 export const MOST_TEXTS = 10_000;
 
-/** The own part is the message. */
+/** The own part is the message; if it wraps other errors, a list of its message and theirs as JSON. */
 export function splitFailure(failure: Failure): SplitText {
-  return { shared: JSON.stringify({ ...failure, message: undefined }), own: failure.message };
+  const { message, causes } = failure;
+  if (!causes) return { shared: JSON.stringify({ ...failure, message: undefined }), own: message };
+  const shared = { ...failure, message: undefined, causes: causes.map((inner) => ({ ...inner, message: undefined })) };
+  return { shared: JSON.stringify(shared), own: JSON.stringify([message, ...causes.map((inner) => inner.message)]) };
 }
 
 export function joinFailure({ shared, own }: SplitText, unreadable: string[]): Failure | null {
   const failure = readStored<Failure | null>(shared, 'failure', unreadable, null);
-  return failure && { ...failure, message: own };
+  if (!failure?.causes) return failure && { ...failure, message: own };
+  const [message = '', ...messages] = readStored<readonly string[]>(own, 'failure', unreadable, []);
+  const causes = failure.causes.map((inner, i) => ({ ...inner, message: messages[i] ?? '' }));
+  return { ...failure, message, causes };
 }
 
 /** A shared explanation: the delay between the two parts of its sentence is written when it is read. */

@@ -87,9 +87,11 @@ export type WorkerEvent =
       readonly decision: Decision;
       readonly state: TaskState;
       readonly ranFor: Milliseconds;
+      /** What the handler threw, as it was thrown: for programs that track errors. */
+      readonly error?: unknown;
     }
-  /** The lease was lost: the report is kept as evidence and did not change the task. */
-  | { readonly kind: 'stale'; readonly task: Claimed; readonly outcome: Outcome };
+  /** The lease was lost: the report is kept as evidence and did not change the task. `error` is what the handler threw. */
+  | { readonly kind: 'stale'; readonly task: Claimed; readonly outcome: Outcome; readonly error?: unknown };
 
 /** The result of one execution. */
 export type Finished = Extract<WorkerEvent, { kind: 'settled' | 'stale' }>;

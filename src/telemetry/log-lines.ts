@@ -281,7 +281,7 @@ function reasonOf(decision: Decision): { readonly reason?: string } {
 
 function failureOf(outcome: Outcome): object {
   if (outcome.kind !== 'failure') return {};
-  const { kind, fault, ambiguous, code, message, fingerprint } = outcome.failure;
+  const { kind, fault, ambiguous, code, message, fingerprint, stack, causes } = outcome.failure;
   return {
     kind,
     fault,
@@ -289,6 +289,8 @@ function failureOf(outcome: Outcome): object {
     ...(code !== undefined && { code }),
     error: message,
     ...(fingerprint !== undefined && { fingerprint }),
+    ...(stack !== undefined && { stack }),
+    ...(causes && { causes }),
   };
 }
 

@@ -105,6 +105,7 @@ function importedJson({ executions, charged, deferrals, reason, error }: Importe
 
 export function failureJson(failure: Failure): object {
   const { kind, reason, fault, ambiguous, retryAfterMs, code, name, message, evidence, fingerprint, word } = failure;
+  const { stack, causes = [] } = failure;
   return {
     kind,
     reason,
@@ -117,6 +118,14 @@ export function failureJson(failure: Failure): object {
     evidence: { rule: evidence.rule, field: evidence.field ?? null },
     fingerprint: fingerprint ?? null,
     word: word ?? null,
+    stack: stack ?? null,
+    causes: causes.map(({ path, ...inner }) => ({
+      path,
+      name: inner.name,
+      message: inner.message,
+      code: inner.code ?? null,
+      stack: inner.stack ?? null,
+    })),
   };
 }
 

@@ -56,6 +56,8 @@ export interface Host {
 export interface Judged {
   readonly outcome: Outcome;
   readonly returned?: unknown;
+  /** What it threw. */
+  readonly error?: unknown;
   /** Its handler was not called, because its type's `health` says that the source does not work. */
   readonly unhealthy?: true;
 }
@@ -275,7 +277,7 @@ export class Execution implements Limited {
         judged = { outcome: { kind: 'success' }, returned };
       } else judged = this.#unhealthy(trouble);
     } catch (thrown) {
-      judged = this.#aborted ? this.#judgementOfAbort() : { outcome: this.#outcomeOf(thrown) };
+      judged = this.#aborted ? this.#judgementOfAbort() : { outcome: this.#outcomeOf(thrown), error: thrown };
     }
     this.#ended = true;
     if (this.#judged) this.#host.onOver(this);
@@ -394,6 +396,6 @@ function timedOut(limit: Milliseconds) {
     name,
     message,
     evidence: { rule: 'worker.timeout' },
-    fingerprint: fingerprint('timeout', name, message),
+    fingerprint: fingerprint('timeout', { name, message }),
   } as const;
 }

@@ -252,7 +252,7 @@ export class Pipeline implements WorkerHandlers {
       void progress.saving.then(() => this.#settle(execution, judged, onEnded));
       return;
     }
-    const { outcome, returned, unhealthy } = judged;
+    const { outcome, returned, error, unhealthy } = judged;
     const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
     const { claimed, elapsed, frozenFor } = execution;
     // A failure is decided by the policy of this moment, which may have changed during the execution.
@@ -268,6 +268,7 @@ export class Pipeline implements WorkerHandlers {
     if (frozenFor > 0) ending.frozenFor = frozenFor;
     if (unhealthy) ending.unhealthy = unhealthy;
     if (limit) ending.limit = limit;
+    if (error !== undefined) ending.error = error;
     settler
       .settle(claimed, policy, ending, () => this.#unwritten.add(execution))
       .then(

@@ -24,6 +24,8 @@ import { sourceEvent } from './source-event.ts';
 export interface Ending {
   readonly outcome: Outcome;
   readonly ranFor: Milliseconds;
+  /** What its handler threw. */
+  readonly error?: unknown;
   /** For how much of this time its process was frozen. */
   readonly frozenFor?: Milliseconds;
   /** As JSON. */
@@ -256,10 +258,11 @@ export class Settler {
       return 'changed';
     }
     const decision = pending.decision as Decision;
-    const finished: Finished =
+    const finished: Writable<Finished> =
       settled.answer === 'stale'
         ? { kind: 'stale', task: claimed, outcome }
         : { kind: 'settled', task: claimed, outcome, decision, state: stateAfter(settled, decision), ranFor };
+    if (ending.error !== undefined) finished.error = ending.error;
     this.#announcer.tell(finished);
     if (finished.kind === 'settled' && step?.changed) this.#tellOfSource(claimed.source, step.changed);
     resolve(finished);

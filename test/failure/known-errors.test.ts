@@ -47,13 +47,15 @@ test.each<[what: string, make: () => unknown]>([
 ])('an error with %s is classified by all of it, also after an equal message and at another time', (_, make) => {
   outcomeOf(new Error(MESSAGE), { now: NOW });
   for (const now of [NOW, NOW + 3_600_000, NOW + 86_400_000 * 400]) {
-    expect(outcomeOf(make(), { now })).toEqual(anew(make(), { now }));
-    expect(outcomeOf(make(), { now })).toEqual(anew(make(), { now }));
+    const error = make();
+    expect(outcomeOf(error, { now })).toEqual(anew(error, { now }));
+    expect(outcomeOf(error, { now })).toEqual(anew(error, { now }));
   }
 });
 
 test('each failure is an object of its own', () => {
-  const once = outcomeOf(new Error('mine'), { now: NOW });
+  const error = new Error('mine');
+  const once = outcomeOf(error, { now: NOW });
   Object.assign(once.kind === 'failure' ? once.failure : {}, { reason: 'changed' });
-  expect(outcomeOf(new Error('mine'), { now: NOW })).toEqual(anew(new Error('mine'), { now: NOW }));
+  expect(outcomeOf(error, { now: NOW })).toEqual(anew(error, { now: NOW }));
 });

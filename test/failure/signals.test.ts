@@ -17,7 +17,8 @@ describe('a signal that a handler throws', () => {
       name: 'PermanentFailure',
       message: 'The order is closed.',
       evidence: { rule: 'signal', field: 'permanent' },
-      fingerprint: expect.stringMatching(/^1:[0-9a-f]{13}$/),
+      fingerprint: expect.stringMatching(/^2:[0-9a-f]{13}$/),
+      stack: expect.stringContaining('signals.test.ts'),
       word: 'permanent',
     });
   });

@@ -128,7 +128,7 @@ test('anything that can be thrown becomes a failure that can be stored, the same
       expect(JSON.parse(JSON.stringify(failure))).toEqual(failure);
       expect(isReason(failure.reason)).toBe(true);
       expect(`${failure.name}${failure.message}${failure.code ?? ''}`.isWellFormed()).toBe(true);
-      expect(failure.fingerprint).toMatch(/^1:[0-9a-f]{13}$/);
+      expect(failure.fingerprint).toMatch(/^2:[0-9a-f]{13}$/);
       const wait = failure.retryAfterMs ?? 0;
       expect(Number.isInteger(wait) && wait >= 0 && wait <= LONGEST).toBe(true);
       expect(classify(error, { now: 1e12 })).toEqual(failure);

@@ -338,10 +338,11 @@ describe('an input that has a schema', () => {
 
 describe('onEvent', () => {
   test('gets the start and the settlement of each execution, in order, with the policy and the decision', async () => {
+    const error = new PermanentFailure('never', { reason: 'order.closed' });
     const work = defineTask('work', {
       retry: { ...atOnce, maxAttempts: 2 },
       run() {
-        throw new PermanentFailure('never', { reason: 'order.closed' });
+        throw error;
       },
     });
     const kit = await open({ tasks: [work] });
@@ -357,8 +358,10 @@ describe('onEvent', () => {
         outcome: { kind: 'failure', failure: { reason: 'order.closed' } },
         decision: { next: 'dead', because: { step: 'explicit' } },
         ranFor: 0,
+        error,
       },
     ]);
+    expect(kit.events[1]).toHaveProperty('error', error);
   });
 
   test.each([

@@ -29,6 +29,7 @@ import {
   summaryOf,
 } from '../../views/task-text.ts';
 import { ago, clockTime, until } from '../../views/times.ts';
+import { traceLines } from '../../views/trace-text.ts';
 import { visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -159,21 +160,27 @@ function budget(task: Task, answer: Answered['answer'], history: readonly Histor
 
 function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEntry[], now: number): string[] {
   const numbers = numbered(history);
+  const isWhole = terminal.verbose > 0;
   if (history.length === 0) {
     return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first try`];
   }
   const rows = history.map((entry) => rowOf(entry, numbers.get(entry), now));
   const lines = table(rows[0]?.map(() => '') ?? [], rows, terminal.out, Number.POSITIVE_INFINITY).slice(1);
-  return ['attempts', ...history.flatMap((entry, i) => [`  ${lines[i]}`, ...saidBelow(entry, history[i - 1])])];
+  return [
+    'attempts',
+    ...history.flatMap((entry, i) => [`  ${lines[i]}`, ...saidBelow(entry, history[i - 1], isWhole)]),
+  ];
 }
 
-/** The whole message is shown below the row, because it matters most. */
-function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined): string[] {
+/** The whole message is shown below the row, because it matters most, and where the error was thrown; with -v, its whole stack. */
+function saidBelow(entry: HistoryEntry, before: HistoryEntry | undefined, isWhole: boolean): string[] {
   if (entry.kind === 'action') return entry.imported ? importedBelow(entry.imported) : [];
-  if (entry.kind === 'stray') return entry.failure ? [`       ${visible(entry.failure.message)}`] : [];
+  const trace = (entry.failure ? traceLines(entry.failure, isWhole) : []).map((line) => `         ${line}`);
+  if (entry.kind === 'stray') return entry.failure ? [`       ${visible(entry.failure.message)}`, ...trace] : [];
   const said = (one: HistoryEntry | undefined) => (one?.kind === 'execution' ? endOf(one).said : '');
   if (said(entry) === '') return [];
-  return [`       ${said(entry) === said(before) ? 'same as before' : said(entry)}`];
+  if (said(entry) === said(before)) return ['       same as before'];
+  return [`       ${said(entry)}`, ...trace];
 }
 
 /** What another queue had counted of it, and its last error there. */

@@ -4,6 +4,7 @@ import { parseSignal, type Signal } from '../signals.ts';
 import { clean, describe } from './describe.ts';
 import { fingerprint } from './fingerprint.ts';
 import { readNumber } from './inspect.ts';
+import { innerErrors } from './inner-errors.ts';
 import { isAmbiguous, judge } from './judge.ts';
 import { keepFailure, keyOf, knownFailure } from './known-errors.ts';
 import type { ClassifyContext, MatchedRule, Rules } from './matched-rule.ts';
@@ -11,6 +12,7 @@ import { kindOf } from './meaning.ts';
 import { REASONS } from './reasons.ts';
 import { waitAskedFor } from './retry-after.ts';
 import { withoutSecrets } from './secrets.ts';
+import { framesOf } from './stack.ts';
 import { type Node, outermostFirst, treeOf } from './tree.ts';
 
 const LONGEST_CODE = 128;
@@ -48,7 +50,7 @@ export function outcomeBy(thrown: unknown, context: ClassifyContext, rules?: Rul
   return {
     kind: 'deferral',
     reason: signal.reason,
-    message: textOf(thrown).message,
+    message: textOf(thrown, tree).message,
     ...(signal.after !== undefined && { after: signal.after }),
   };
 }
@@ -60,7 +62,7 @@ function failureOf(
   context: ClassifyContext,
   rules?: Rules,
 ): Failure {
-  const text = textOf(thrown);
+  const text = textOf(thrown, tree);
   if (signal) return failureFrom(signal, text);
   const ruled = rules?.(tree, context);
   return ruled ? byRule(ruled, text, context.now) : byFamilies(tree, text, context.now);
@@ -77,14 +79,17 @@ function findSignal(tree: Node): Signal | undefined {
   return undefined;
 }
 
-interface Text {
-  readonly name: string;
-  readonly message: string;
-}
+/** What is kept of the thrown value for people. */
+type Text = Pick<Failure, 'name' | 'message' | 'stack' | 'causes'>;
 
-function textOf(thrown: unknown): Text {
+function textOf(thrown: unknown, tree: Node): Text {
   const { name, message } = describe(thrown);
-  return { name: withoutSecrets(name), message: withoutSecrets(message) };
+  const text: Writable<Text> = { name: withoutSecrets(name), message: withoutSecrets(message) };
+  const stack = framesOf(thrown);
+  const causes = innerErrors(tree);
+  if (stack !== undefined) text.stack = stack;
+  if (causes) text.causes = causes;
+  return text;
 }
 
 function byFamilies(tree: Node, text: Text, now: number): Failure {
@@ -126,7 +131,7 @@ const NO_EVIDENCE = { rule: 'none' };
 
 function failureWith(
   what: What,
-  { name, message }: Text,
+  text: Text,
   { rule, field }: { rule: string; field?: string },
   { fields }: Node,
   wait: number | undefined,
@@ -138,10 +143,9 @@ function failureWith(
     reason,
     fault,
     ambiguous,
-    name,
-    message,
+    ...text,
     evidence,
-    fingerprint: fingerprint(reason, name, message),
+    fingerprint: fingerprint(reason, text),
   };
   if (wait !== undefined) failure.retryAfterMs = wait;
   const { code } = fields;
@@ -168,7 +172,7 @@ function failureFrom(signal: Signal, text: Text): Failure {
 function spoken(signal: Signal, text: Text) {
   const code = 'code' in signal && signal.code !== undefined ? { code: kept(signal.code) } : {};
   const { reason } = signal;
-  const print = fingerprint(reason, text.name, text.message);
+  const print = fingerprint(reason, text);
   return {
     ...text,
     reason,

@@ -38,11 +38,27 @@ function messageOf(thrown: unknown): string {
 
 function messageOfObject(thrown: object): string {
   const message = read(thrown, 'message');
+  if (message === FETCH_FAILED) {
+    const inner = innerMessage(thrown);
+    return inner === undefined ? message : `${message}: ${inner}`;
+  }
   if (typeof message === 'string' && message !== '') return message;
   if (typeof message === 'number') return String(message);
+  const inner = innerMessage(thrown);
+  if (inner !== undefined) return inner;
   const code = readText(thrown, 'code');
   if (code !== undefined) return code;
   return `${typeof thrown === 'function' ? 'a function' : 'an object'} without a message was thrown`;
+}
+
+/** Node's `fetch` says what happened only in its cause. */
+const FETCH_FAILED = 'fetch failed';
+
+/** The message of its cause, or of the first error that it or its cause gathers. Undefined if there is none. */
+function innerMessage(thrown: object): string | undefined {
+  const cause = read(thrown, 'cause');
+  const gathered = read(read(cause, 'errors') ?? read(thrown, 'errors'), 0);
+  return readText(cause, 'message') || readText(gathered, 'message') || undefined;
 }
 
 /** Text that any database and terminal accepts. It is cut before it is cleaned, so that 100 MB cost no more than 8 KiB. */

@@ -1,22 +1,31 @@
+import type { Failure } from '../outcome.ts';
+import { ownFrame, placeOf } from './stack.ts';
+
 /** Raised when the algorithm changes, so that fingerprints of different versions are never compared. */
-const VERSION = 1;
+const VERSION = 2;
 
 /** How many characters of a message count. */
 const LONGEST = 160;
 
 /**
- * The same text for similar failures, in every process and version: `1:` and 13 hex digits. It is made from the reason, class and
- * message, without ids, numbers, times, paths, URLs and e-mail addresses.
+ * The same text for similar failures, in every process and version: `2:` and 13 hex digits. It is made from the reason, the class, the
+ * message without ids, numbers, times, paths, URLs, hosts and e-mail addresses, and the function and file of the first own frame.
  */
-export function fingerprint(reason: string, name: string, message: string): string {
-  return `${VERSION}:${hash(`${reason}\n${name}\n${masked(message)}`)}`;
+export function fingerprint(
+  reason: string,
+  { name, message, stack }: Pick<Failure, 'name' | 'message' | 'stack'>,
+): string {
+  const frame = ownFrame(stack);
+  const place = frame === undefined ? '' : masked(placeOf(frame));
+  return `${VERSION}:${hash(`${reason}\n${name}\n${masked(message)}\n${place}`)}`;
 }
 
 const SPACE = 32;
+const DOT = 46;
 
 /**
- * The message, with `#` for each word that contains a digit, a slash, a backslash or an @: a number, an id, a time, a path, a URL
- * or an address. Words end at white space, quotes, brackets, commas and semicolons.
+ * The message, with `#` for each word that contains a digit, a slash, a backslash, an @ or two dots: a number, an id, a time, a path, a
+ * URL, an address or a host. Words end at white space, quotes, brackets, commas and semicolons. The name after ENOTFOUND is a host too.
  */
 function masked(message: string): string {
   const length = Math.min(message.length, LONGEST);
@@ -24,18 +33,21 @@ function masked(message: string): string {
   let from = 0;
   let start = 0;
   let varies = false;
+  let dots = 0;
   for (let i = 0; i <= length; i++) {
     const code = i < length ? message.charCodeAt(i) : SPACE;
     if (!endsWord(code)) {
       if ((code >= 47 && code <= 57) || code === 92 || code === 64) varies = true;
+      else if (code === DOT && !endsWord(message.charCodeAt(i - 1)) && ++dots === 2) varies = i + 1 < length;
       continue;
     }
-    if (varies) {
+    if (varies || (start > 10 && /\b(?:ENOTFOUND|EAI_AGAIN) $/.test(message.slice(start - 11, start)))) {
       text += `${message.slice(from, start)}#`;
       from = i;
     }
     start = i + 1;
     varies = false;
+    dots = 0;
   }
   return text + message.slice(from, length);
 }

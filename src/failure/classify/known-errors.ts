@@ -10,19 +10,21 @@ const PLAIN = new Map<unknown, string>(
 
 const MOST_KNOWN = 1_000;
 const LONGEST_MESSAGE = 256;
+const LONGEST_STACK = 4_096;
 
 const known = new Map<string, Failure>();
 
-/** Errors with the same key are always classified alike. Undefined if an error may say more than its class and message. */
+/** Errors with the same key are always classified alike. Undefined if an error may say more than its class, message and stack. */
 export function keyOf(thrown: unknown): string | undefined {
   try {
     const name = PLAIN.get(Object.getPrototypeOf(thrown));
     if (name === undefined || hasEnumerable(thrown as Error)) return undefined;
     if (!Reflect.ownKeys(thrown as Error).every((key) => key === 'message' || key === 'stack')) return undefined;
-    const { message } = thrown as { message: unknown };
+    const { message, stack } = thrown as { message: unknown; stack: unknown };
     // A number may be part of a date. Then the wait depends on the time.
     if (typeof message !== 'string' || message.length > LONGEST_MESSAGE || /\d/.test(message)) return undefined;
-    return `${name}\n${message}`;
+    if (typeof stack !== 'string' || stack.length > LONGEST_STACK) return undefined;
+    return `${name}\n${message}\n${stack}`;
   } catch {
     // It is null or undefined, or a Proxy.
     return undefined;

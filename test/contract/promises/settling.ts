@@ -489,6 +489,28 @@ function promisesOfEvidence(scene: Scene): void {
     expect(await scene.store.records.history(claimed.lease.task)).toEqual([]);
   });
 
+  test('keeps the stack and the causes of each failure, also of many alike', async () => {
+    const worker = await scene.join();
+    const claimed = await scene.start(worker);
+    const told = [1, 2, 3].map((n) => ({
+      ...failure(),
+      message: `order ${n}`,
+      stack: 'save (/app/order.ts:1:2)\nmain (/app/main.ts:1:1)',
+      causes: [
+        { path: 'cause', name: 'Error', message: `row ${n}`, code: 'EPIPE', stack: 'write (/app/db.ts:3:4)' },
+        { path: 'errors.0', name: 'Error', message: `"\u001b[2J ${n}` },
+      ],
+    }));
+    let running = claimed;
+    for (const failed of told) {
+      const report = { ranFor: 5, outcome: 'failure' as const, failure: failed };
+      await scene.settle(running, retryIn(0), { report });
+      running = await scene.claimTask(worker, claimed.lease.task);
+    }
+    const history = await scene.store.records.history(claimed.lease.task);
+    expect(history.map((entry) => entry.kind === 'execution' && entry.failure)).toEqual(told);
+  });
+
   test('records a failed execution whole: times, worker, failure, decision, and its because', async () => {
     const worker = await scene.join('alice');
     const claimed = await scene.start(worker);

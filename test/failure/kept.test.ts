@@ -78,7 +78,8 @@ describe('the stack', () => {
     const frame = '    at x (https://ann:hunter2@a.test/\u001b[2J.js:1:1)\n';
     const { stack } = kept('x', { stack: `Error\n${frame.repeat(100_000)}` });
     expect(stack?.length).toBeLessThanOrEqual(4_096);
-    expect(stack).not.toMatch(/hunter2|\u001b/);
+    expect(stack).not.toContain('hunter2');
+    expect(stack).not.toContain('\u001b');
     expect(kept('x', { stack: 7 }).stack).toBeUndefined();
   });
 });

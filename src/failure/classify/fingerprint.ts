@@ -15,9 +15,21 @@ export function fingerprint(
   reason: string,
   { name, message, stack }: Pick<Failure, 'name' | 'message' | 'stack'>,
 ): string {
-  const frame = ownFrame(stack);
-  const place = frame === undefined ? '' : masked(placeOf(frame));
-  return `${VERSION}:${hash(`${reason}\n${name}\n${masked(message)}\n${place}`)}`;
+  return `${VERSION}:${hash(`${reason}\n${name}\n${masked(message)}\n${placeIn(stack)}`)}`;
+}
+
+let lastStack: string | undefined;
+let lastPlace = '';
+
+/** The place of the first own frame. Errors of the same place often come one after the other. */
+function placeIn(stack: string | undefined): string {
+  if (stack === undefined) return '';
+  if (stack !== lastStack) {
+    const frame = ownFrame(stack);
+    lastPlace = frame === undefined ? '' : masked(placeOf(frame));
+    lastStack = stack;
+  }
+  return lastPlace;
 }
 
 const SPACE = 32;

@@ -4,7 +4,12 @@ import { withoutSecrets } from './secrets.ts';
 
 /** How many characters of a stack are read, and how many are kept. */
 const LONGEST_READ = 16_384;
-export const LONGEST_STACK = 4_096;
+const LONGEST_STACK = 4_096;
+
+/** Frames that were read before, because most errors are thrown at few places. */
+const known = new Map<string, string | undefined>();
+const MOST_KNOWN = 1_000;
+const LONGEST_KNOWN = 4_096;
 
 /** The folder of Holdfast's own code. Its frames say nothing about an error of a handler. */
 const OWN_FOLDER = /^.*\/(?:src|dist)\//.exec(import.meta.url)?.[0] ?? import.meta.url;
@@ -18,8 +23,17 @@ export function framesOf(thrown: unknown, longest = LONGEST_STACK): string | und
   const stack = readText(thrown, 'stack');
   const start = stack?.indexOf('\n    at ') ?? -1;
   if (stack === undefined || start < 0) return undefined;
-  const frames = stack
-    .slice(start + 1, start + LONGEST_READ)
+  const text = stack.slice(start + 1, start + LONGEST_READ);
+  const key = `${longest}${text}`;
+  if (known.has(key)) return known.get(key);
+  const frames = readFrames(text, longest);
+  if (known.size >= MOST_KNOWN) known.clear();
+  if (key.length <= LONGEST_KNOWN) known.set(key, frames);
+  return frames;
+}
+
+function readFrames(text: string, longest: number): string | undefined {
+  const frames = text
     .split('\n')
     .flatMap((line) => (line.startsWith('    at ') && !isInternal(line) ? [line.slice(7).replace('file://', '')] : []));
   // What called the application's code is the same for all errors.

@@ -1,7 +1,7 @@
 import type { InnerError } from '../outcome.ts';
 import { clean, describe } from './describe.ts';
-import { framesOf } from './stack.ts';
 import { withoutSecrets } from './secrets.ts';
+import { framesOf } from './stack.ts';
 import { type Node, outermostFirst } from './tree.ts';
 
 const MOST = 10;

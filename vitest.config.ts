@@ -20,6 +20,9 @@ const WAITING = ['test/process/{outage,redrive}.test.ts'];
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
 const SLICE = ['test/docs/**/*.test.ts', 'test/mistakes/compiler.test.ts', 'test/process/{durability,worker}.test.ts'];
 
+/** Node's own SQLite, which Node 20 does not have: `npm run test:node-sqlite`, which runs them with newer versions of Node. */
+const NODE_SQLITE = ['test/node-sqlite/**/*.test.ts'];
+
 /** What `npm run check:fast` runs: rules and text, without a store, and nothing that takes a second by itself. */
 const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architecture.test.ts'];
 const NOT_QUICK = [
@@ -68,7 +71,7 @@ export default defineConfig({
           retry,
           include: ['test/**/*.test.ts'],
           // The package of test/errors/live brings tests of others along, once it is installed.
-          exclude: [...SLOW, ...WHO_PAYS, '**/node_modules/**'],
+          exclude: [...SLOW, ...WHO_PAYS, ...NODE_SQLITE, '**/node_modules/**'],
           testTimeout: FAST_TIMEOUT,
           hookTimeout: 20_000,
         },
@@ -110,6 +113,17 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'node-sqlite',
+          setupFiles,
+          retry,
+          include: NODE_SQLITE,
+          globalSetup: ['test/build-dist.ts'],
+          testTimeout: 20_000,
+          hookTimeout: 20_000,
         },
       },
       {

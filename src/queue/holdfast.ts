@@ -188,7 +188,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
   /**
    * Enqueues inside a transaction of yours, so that your rows and the task exist together or not at all: `db.transaction(() => {
    * …; holdfast.within(db).enqueue(task, input); }).immediate()`. The handle is a Database of the same copy of better-sqlite3
-   * that Holdfast uses, open on the store's file, with `synchronous = FULL` unless the store is less durable. On PostgreSQL it is
+   * that Holdfast uses (or a DatabaseSync, if it uses node:sqlite), open on the store's file, with `synchronous = FULL` unless the store is less durable. On PostgreSQL it is
    * a client of pg, or a transaction of Drizzle, Kysely, Knex, Prisma or postgres.js; await the returned promise before the
    * commit.
    * @throws InvalidInputError for any other handle, saying what to do; StoreError if the store has no transactions of callers.

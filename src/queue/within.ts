@@ -3,11 +3,10 @@ import type { Enqueuer, NewTask, Receipt } from '../store/store.ts';
 import type { DefinitionOf } from '../worker/define-task.ts';
 import type { EnqueueOptions, FollowUp, GroupOptions, GroupTasks, OptionsOfEach } from './enqueue.ts';
 
-/** A Database of better-sqlite3: the part of its type that is needed here. */
+/** A Database of better-sqlite3 or a DatabaseSync of node:sqlite: the part of their types that is needed here. */
 export interface SqliteHandle {
   prepare(text: string): unknown;
   exec(text: string): unknown;
-  readonly inTransaction: boolean;
 }
 
 /**

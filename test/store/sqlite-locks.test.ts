@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openHoldfast } from '../../src/index.ts';
-import { connect } from '../../src/store/sqlite/driver.ts';
 import { storeError } from '../../src/store/sqlite/failures.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import { connect, libraryOf } from '../../src/store/sqlite/library.ts';
 
 const BUSY = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
 
@@ -25,7 +25,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test('never blocks the event loop for a locked database', async () => {
   const holder = new Database(path);
   holder.exec('BEGIN IMMEDIATE');
-  const connection = await connect(path);
+  const connection = connect(path, await libraryOf());
   // The shortest of many: any of them may be interrupted on a busy machine.
   const waited = Array.from({ length: 50 }, () => {
     const started = performance.now();

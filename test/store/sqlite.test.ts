@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineTask, openHoldfast } from '../../src/index.ts';
-import { refuseOldSqlite } from '../../src/store/sqlite/driver.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import { refuseOldSqlite } from '../../src/store/sqlite/library.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
 
 let folder: string;
@@ -18,14 +18,14 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test.each(['3.51.2', '3.50.9', '3.7.0', '2.99.99'])(
   'refuses SQLite %s, in which a WAL could be corrupted',
   (version) => {
-    expect(() => refuseOldSqlite(version)).toThrow(
+    expect(() => refuseOldSqlite(version, 'better-sqlite3')).toThrow(
       expect.objectContaining({ code: 'store_unsupported', message: expect.stringContaining(version) }),
     );
   },
 );
 
 test.each(['3.51.3', '3.51.10', '3.52.0', '4.0.0'])('takes SQLite %s', (version) => {
-  expect(() => refuseOldSqlite(version)).not.toThrow();
+  expect(() => refuseOldSqlite(version, 'better-sqlite3')).not.toThrow();
 });
 
 test('shows people the tasks in a view that they may query', async () => {

@@ -267,7 +267,9 @@ describe('refuses', () => {
       expect((await refusal(given)).message).toMatch(/takes an open Database of better-sqlite3/);
     }
     const lookalike = { prepare: () => ({}), exec: () => ({}), inTransaction: false, open: true };
-    expect((await refusal(lookalike)).message).toMatch(/no Database of the better-sqlite3 that Holdfast itself uses/);
+    expect((await refusal(lookalike)).message).toMatch(
+      /no Database of better-sqlite3, which Holdfast itself uses here/,
+    );
   });
 
   test('an input whose schema answers later, in which nothing is left hanging', async () => {

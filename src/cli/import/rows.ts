@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { isRecord } from '../../options.ts';
+import { libraryOf } from '../../store/sqlite/library.ts';
 import { visible } from '../../views/visible.ts';
 import { usage } from '../problem.ts';
 import type { Input } from './input.ts';
@@ -91,17 +92,11 @@ function objects(list: readonly unknown[], { path }: Input): readonly Row[] {
 
 async function selected(file: string, query: string | undefined): Promise<readonly Row[]> {
   if (query === undefined) throw usage('an SQLite database needs a `query` in the mapping: SELECT * FROM jobs');
-  const { default: Database } = await import('better-sqlite3');
+  const { select } = await libraryOf();
   try {
-    const database = new Database(file, { readonly: true, fileMustExist: true });
-    try {
-      const rows = database.prepare(query).safeIntegers().all() as Row[];
-      return rows.map((row) =>
-        Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, withoutBigInt(cell)])),
-      );
-    } finally {
-      database.close();
-    }
+    return select(file, query).map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, withoutBigInt(cell)])),
+    );
   } catch (error) {
     throw usage(`${visible(file)}: ${visible(error instanceof Error ? error.message : String(error))}`, {
       cause: error,

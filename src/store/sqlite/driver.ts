@@ -1,7 +1,4 @@
-import { StoreError } from '../../errors.ts';
-import { storeError } from './failures.ts';
-
-/** The part of a SQLite library that the store uses: small, so that another library can take better-sqlite3's place. */
+/** The part of a SQLite library that the store uses: small, so that several libraries can take each other's place. */
 export interface Driver {
   exec(sql: string): unknown;
   prepare(sql: string): Statement;
@@ -9,7 +6,7 @@ export interface Driver {
   readonly inTransaction: boolean;
 }
 
-interface Statement {
+export interface Statement {
   run(...values: unknown[]): { readonly changes: number; readonly lastInsertRowid: number | bigint };
   get(...values: unknown[]): unknown;
   all(...values: unknown[]): unknown[];
@@ -19,39 +16,28 @@ interface Statement {
   pluck(): Statement;
 }
 
+export const SQLITE_DRIVERS = ['better-sqlite3', 'node:sqlite'] as const;
+export type SqliteDriver = (typeof SQLITE_DRIVERS)[number];
+
+/** A connection of the caller. */
+export interface Handle extends Driver {
+  readonly open: boolean;
+  readonly readonly: boolean;
+}
+
+/** A SQLite library. A process uses one only: two copies undo each other's locks on a file, which can corrupt it. */
+export interface Library {
+  readonly name: SqliteDriver;
+  /** Opens a file. Statements on a locked database fail at once: `busy-retry.ts` repeats them without blocking the event loop. */
+  open(path: string): Driver;
+  /** The rows of a query on a file that is opened for reading only. Integers may be bigints. */
+  select(path: string, query: string): readonly object[];
+  /** A connection of the caller; undefined if it is not of this library. Its statements return numbers, whatever it is set to. */
+  adopt(given: unknown): Handle | undefined;
+}
+
 /** How many rows one statement inserts: the largest that fits. */
 const AT_ONCE = [32, 8, 1] as const;
-
-/**
- * SQLite's own wait for a locked database would block the event loop, so steps on a busy database are repeated by
- * `busy-retry.ts`.
- */
-const NEVER_WAIT = 0;
-
-/** Older ones can corrupt a WAL database that two connections write and checkpoint at once (fixed in 3.51.3). */
-const OLDEST_SQLITE = [3, 51, 3] as const;
-
-/** Opens the library's connection. Nothing about the file is trusted or changed yet. */
-export async function connect(path: string): Promise<Driver> {
-  const Database = await load();
-  try {
-    return new Database(path, { timeout: NEVER_WAIT });
-  } catch (error) {
-    throw isMissingBinary(error) ? notBuilt(error) : storeError(error, path);
-  }
-}
-
-/** @throws StoreError if the SQLite inside the library is older than 3.51.3. */
-export function refuseOldSqlite(version: string): void {
-  const parts = version.split('.').map(Number);
-  const first = OLDEST_SQLITE.findIndex((part, i) => part !== parts[i]);
-  if (first < 0 || (parts[first] ?? 0) > (OLDEST_SQLITE[first] as number)) return;
-  throw new StoreError(
-    'store_unsupported',
-    `This SQLite is ${version}, and Holdfast needs ${OLDEST_SQLITE.join('.')}: before that, two connections that write and ` +
-      'checkpoint at once can corrupt the file. Update better-sqlite3 to 12.11 or later.',
-  );
-}
 
 /**
  * One connection with its prepared statements, each made at its first use. A statement is found by its text, so that the SQL can
@@ -70,11 +56,6 @@ export class Sql {
 
   get inTransaction(): boolean {
     return this.#driver.inTransaction;
-  }
-
-  /** Whether this is a connection of the same copy of the library as ours. */
-  isOfSameLibrary<Handle extends Driver>(handle: unknown): handle is Handle {
-    return handle instanceof this.#driver.constructor;
   }
 
   /** The number of rows that were changed through `run` and `insertAll`. */
@@ -157,29 +138,4 @@ export class Sql {
     }
     return statement;
   }
-}
-
-type Constructor = new (path: string, options: { timeout: number }) => Driver;
-
-async function load(): Promise<Constructor> {
-  try {
-    // Imported through a variable, so that users can compile without the package and its types.
-    const name: string = 'better-sqlite3';
-    return ((await import(name)) as { default: Constructor }).default;
-  } catch (error) {
-    throw notBuilt(error);
-  }
-}
-
-function isMissingBinary(error: unknown): boolean {
-  return error instanceof Error && /bindings file|NODE_MODULE_VERSION|\.node\b/.test(error.message);
-}
-
-function notBuilt(cause: unknown): StoreError {
-  return new StoreError(
-    'store_unsupported',
-    'The SQLite library better-sqlite3 is not built for this Node. Its install script has to run once: ' +
-      'npm install-scripts approve better-sqlite3 && npm rebuild better-sqlite3',
-    { cause },
-  );
 }

@@ -10,13 +10,14 @@ import { Catalogue } from './catalogue.ts';
 import { Chores } from './chores.ts';
 import { StoreClock } from './clock.ts';
 import { Counting } from './counters.ts';
-import { connect, refuseOldSqlite, Sql } from './driver.ts';
+import { type Library, SQLITE_DRIVERS, Sql, type SqliteDriver } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
 import { isDamage, readOnly, storeError } from './failures.ts';
 import { Groups } from './groups.ts';
 import { Lanes } from './lanes.ts';
 import { LeaseCache } from './lease-cache.ts';
+import { connect, libraryOf, refuseOldSqlite } from './library.ts';
 import { Moving } from './move.ts';
 import { identify, OpenFiles, refuseHardLink } from './open-files.ts';
 import { Places } from './places.ts';
@@ -48,6 +49,12 @@ export interface SqliteOptions {
    * undone. The file stays sound. The option applies to this connection; other processes use their own.
    */
   readonly durability?: Durability;
+  /**
+   * The SQLite library: `better-sqlite3`, or `node:sqlite`, which Node 24 has (and 22 from 22.23 on), so that nothing is compiled.
+   * Default: better-sqlite3, and Node's own if that is not installed or not built. All libraries use the same file. But one process must
+   * not open a file with two of them: they undo each other's locks.
+   */
+  readonly driver?: SqliteDriver;
 }
 
 /** SQLite's `synchronous` for each durability. With NORMAL, a WAL is synced to the disk only now and then, not at each commit. */
@@ -77,33 +84,37 @@ export function sqlite(path: string, options: SqliteOptions = {}): StoreOpener {
   if (path.includes('\0') || path.trim() !== path) {
     throw new InvalidInputError(`sqlite needs a path without NUL and without space at its ends, got ${show(path)}.`);
   }
-  refuseUnknown(options, ['durability'], 'sqlite');
-  const { durability = 'full' } = options;
+  refuseUnknown(options, ['durability', 'driver'], 'sqlite');
+  const { durability = 'full', driver } = options;
   oneOf(durability, Object.keys(SYNCHRONOUS), 'durability');
-  return { kind: 'sqlite', open: (world) => openSqlite(path, durability, world) };
+  if (driver !== undefined) oneOf(driver, SQLITE_DRIVERS, 'driver');
+  return { kind: 'sqlite', open: (world) => openSqlite(path, { durability, driver }, world) };
+}
+
+interface Settings {
+  readonly durability: Durability;
+  readonly driver: SqliteDriver | undefined;
 }
 
 /** The log is cut back to this after a long transaction or a long read has made it grow. */
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
-async function openSqlite(path: string, durability: Durability, world: World): Promise<Store> {
+async function openSqlite(path: string, { durability, driver }: Settings, world: World): Promise<Store> {
   const before = path === ':memory:' ? undefined : identify(path);
   if (before) {
     refuseReadOnly(path);
     if (before.isFile()) refuseHardLink(before, path);
   }
-  if (path !== ':memory:' && !before) {
-    // A library that was not built is noticed before there is a file.
-    (await connect(':memory:')).close();
-    makePrivate(path);
-  }
-  const sql = new Sql(await connect(path));
+  // A library that was not built is noticed before there is a file.
+  const library = await libraryOf(driver);
+  if (path !== ':memory:' && !before) makePrivate(path);
+  const sql = new Sql(connect(path, library));
   try {
-    await retryWhileBusy(() => prepare(sql, path, durability));
-    return build(sql, path, OpenFiles.of(sql, path, before), world);
+    await retryWhileBusy(() => prepare(sql, path, durability, library));
+    return build({ sql, library, path, files: OpenFiles.of(sql, path, before), world });
   } catch (error) {
     sql.close();
-    throw storeError(isDamage(error) ? await causeOfDamage(error, path) : error, path);
+    throw storeError(isDamage(error) ? causeOfDamage(error, path, library) : error, path);
   }
 }
 
@@ -129,8 +140,8 @@ function refuseReadOnly(path: string): void {
 }
 
 /** SQLite reports a failing disk as a damaged schema. Reading only the file's header gives the real error. */
-async function causeOfDamage(damage: unknown, path: string): Promise<unknown> {
-  const probe = await connect(path);
+function causeOfDamage(damage: unknown, path: string, library: Library): unknown {
+  const probe = connect(path, library);
   try {
     probe.exec('PRAGMA schema_version');
     return damage;
@@ -141,7 +152,15 @@ async function causeOfDamage(damage: unknown, path: string): Promise<unknown> {
   }
 }
 
-function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
+interface Opened {
+  readonly sql: Sql;
+  readonly library: Library;
+  readonly path: string;
+  readonly files: OpenFiles;
+  readonly world: World;
+}
+
+function build({ sql, library, path, files, world }: Opened): Store {
   const clock = new StoreClock(world.clock);
   clock.learn(sql);
   const catalogue = new Catalogue(sql, clock);
@@ -207,7 +226,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
   const tasks = new SqliteTasks(parts, notify);
   const pruning = new Pruning(sql, writer, read, clock);
   const chores = new Chores(parts);
-  const within = new Within({ sql, path, files, clock, random: world.random, isClosed: () => closed });
+  const within = new Within({ sql, library, path, files, clock, random: world.random, isClosed: () => closed });
 
   return {
     tasks,
@@ -222,7 +241,7 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
         where: path,
         schema: SCHEMA,
         durability: synchronous(sql) === SYNCHRONOUS.full.number ? 'full' : 'process',
-        driver: `better-sqlite3, SQLite ${sqliteVersion(sql)}`,
+        driver: `${library.name}, SQLite ${sqliteVersion(sql)}`,
       }),
       now: () => clock.read(),
       clock: () =>
@@ -267,8 +286,8 @@ function build(sql: Sql, path: string, files: OpenFiles, world: World): Store {
 }
 
 /** Configures the connection and makes the tables. Every important setting is read back. */
-function prepare(sql: Sql, path: string, durability: Durability): void {
-  refuseOldSqlite(sqliteVersion(sql));
+function prepare(sql: Sql, path: string, durability: Durability, { name }: Library): void {
+  refuseOldSqlite(sqliteVersion(sql), name);
   // For a new file. In an older one it has an effect at the next `vacuum`.
   sql.exec('PRAGMA auto_vacuum = INCREMENTAL');
   const { journal_mode: journal } = sql.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL') as {

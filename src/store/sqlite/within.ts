@@ -4,12 +4,13 @@ import { show } from '../../show.ts';
 import type { Enqueuer, NewTask, Receipt, World } from '../store.ts';
 import { Catalogue } from './catalogue.ts';
 import type { StoreClock } from './clock.ts';
-import { type Driver, refuseOldSqlite, Sql } from './driver.ts';
+import { type Handle, type Library, Sql } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
 import { isBusy, storeError } from './failures.ts';
 import { Groups } from './groups.ts';
 import { Lanes } from './lanes.ts';
+import { refuseOldSqlite } from './library.ts';
 import type { OpenFiles } from './open-files.ts';
 import { Places } from './places.ts';
 import { refuseTooNew } from './schema.ts';
@@ -18,17 +19,12 @@ import { Uniques } from './uniques.ts';
 interface Parts {
   /** The store's own connection. */
   readonly sql: Sql;
+  readonly library: Library;
   readonly path: string;
   readonly files: OpenFiles;
   readonly clock: StoreClock;
   readonly random: World['random'];
   readonly isClosed: () => boolean;
-}
-
-/** A handle of the caller, from its library. */
-interface Handle extends Driver {
-  readonly open: boolean;
-  readonly readonly: boolean;
 }
 
 /**
@@ -46,28 +42,29 @@ export class Within {
   /** @throws InvalidInputError for a handle on which a task would be lost, or would be in another store. */
   of(given: unknown): Enqueuer {
     if (this.#parts.isClosed()) throw new ClosedError('The store');
-    const handle = this.#handleFrom(given);
-    let borrowed = this.#borrowed.get(handle);
+    let borrowed = this.#borrowed.get(Object(given));
     if (!borrowed) {
+      const handle = this.#handleFrom(given);
       this.#refuseOtherFile(handle);
       borrowed = new Borrowed(handle, this.#parts);
-      this.#borrowed.set(handle, borrowed);
+      this.#borrowed.set(Object(given), borrowed);
     }
     borrowed.refuseUnsafe();
     return borrowed;
   }
 
   #handleFrom(given: unknown): Handle {
-    const { sql } = this.#parts;
-    if (sql.isOfSameLibrary<Handle>(given)) return given;
+    const { library } = this.#parts;
+    const adopted = library.adopt(given);
+    if (adopted) return adopted;
+    const wanted = library.name === 'node:sqlite' ? 'DatabaseSync of node:sqlite' : 'Database of better-sqlite3';
     if (typeof Object(given).prepare !== 'function') {
-      throw new InvalidInputError(
-        `within takes an open Database of better-sqlite3 on the store's file, got ${show(given)}.`,
-      );
+      throw new InvalidInputError(`within takes an open ${wanted} on the store's file, got ${show(given)}.`);
     }
+    const copies = library.name === 'node:sqlite' ? '' : ': `npm ls better-sqlite3` shows the copies';
     throw new InvalidInputError(
-      'This handle is no Database of the better-sqlite3 that Holdfast itself uses. Two copies of SQLite in one process undo each ' +
-        "other's locks on a file, which can corrupt it. Open it with that very package: `npm ls better-sqlite3` shows the copies.",
+      `This handle is no ${wanted}, which Holdfast itself uses here. Two copies of SQLite in one process undo each other's locks on ` +
+        `a file, which can corrupt it. Open it with that very library${copies}.`,
     );
   }
 
@@ -100,14 +97,15 @@ class Borrowed {
   constructor(handle: Handle, parts: Parts) {
     this.#handle = handle;
     this.#parts = parts;
-    const sql = new Sql(plain(handle));
+    const sql = new Sql(handle);
     const catalogue = new Catalogue(sql, parts.clock);
     const lanes = new Lanes(sql, catalogue, parts.random);
     const places = new Places(sql, lanes, new FactsTable(sql));
     this.#sql = sql;
     this.#lanes = lanes;
     this.#enqueuing = new Enqueuing(sql, catalogue, places, new Uniques(sql), new Groups(sql, catalogue));
-    refuseOldSqlite(sql.get<{ version: string }>('SELECT sqlite_version() AS version')?.version ?? 'unknown');
+    const version = sql.get<{ version: string }>('SELECT sqlite_version() AS version')?.version ?? 'unknown';
+    refuseOldSqlite(version, parts.library.name);
   }
 
   /** Checks what may change between calls: whether it is open, and how durable its commits are. */
@@ -157,22 +155,6 @@ class Borrowed {
     clock.note(this.#sql, true);
     return receipts;
   }
-}
-
-/** Statements that return numbers, whatever the default of the caller's handle is. */
-function plain(handle: Handle): Driver {
-  return {
-    exec: (text) => handle.exec(text),
-    prepare(text) {
-      const statement = handle.prepare(text);
-      if ('safeIntegers' in statement && typeof statement.safeIntegers === 'function') statement.safeIntegers(false);
-      return statement;
-    },
-    close: () => {},
-    get inTransaction() {
-      return handle.inTransaction;
-    },
-  };
 }
 
 function refuseClosed(handle: Handle): void {

@@ -2,8 +2,9 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from '
 import { dirname } from 'node:path';
 import { StoreError } from '../../errors.ts';
 import { retryWhileBusy } from './busy-retry.ts';
-import { connect, type Sql } from './driver.ts';
+import type { Sql } from './driver.ts';
 import { storeError } from './failures.ts';
+import { connect, libraryOf } from './library.ts';
 
 /**
  * Copies the database to a new file, as it is at one moment; others can go on writing. The file gets its name when it is whole, checked
@@ -27,7 +28,7 @@ export async function backUp(sql: Sql, file: string): Promise<void> {
 }
 
 async function refuseDamaged(file: string): Promise<void> {
-  const copy = await connect(file);
+  const copy = connect(file, await libraryOf());
   try {
     const found = copy.prepare('PRAGMA quick_check(1)').pluck().get();
     if (found !== 'ok') throw new StoreError('store_corrupt', `The copy of the store is damaged: ${found}. Try again.`);
@@ -38,7 +39,7 @@ async function refuseDamaged(file: string): Promise<void> {
 
 /** Whether a file is a store of Holdfast, of any version. */
 export async function isStore(file: string): Promise<boolean> {
-  const found = await connect(file);
+  const found = connect(file, await libraryOf());
   try {
     return found.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hf_schema'").get() !== undefined;
   } catch (error) {

@@ -109,7 +109,8 @@ class NodeStatement implements Statement {
   }
 
   get(...values: unknown[]): unknown {
-    return translating(() => this.#statement.get(...spread(values)));
+    const row = translating(() => this.#statement.get(...spread(values)));
+    return this.#plucks ? (row as unknown[] | undefined)?.[0] : row;
   }
 
   all(...values: unknown[]): unknown[] {

@@ -146,3 +146,30 @@ test('an idle worker has a longer lease until it is given a task, unless others 
   expect(await tasks.renew(bob, [], 0, true)).toMatchObject({ idle: { renewIn: LEASE / 3, leaseFor: LEASE } });
   await store.upkeep.close();
 });
+
+test('an idle worker of the same process claims a task in the transaction that enqueues it', async () => {
+  const store = await postgres(database.directUrl, { listen: false }).open(virtualWorld());
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  // The first task of a kind may have to wait for another transaction that makes it too.
+  await store.tasks.enqueue([newTask({ delay: MINUTE })]);
+  const claims: ReturnType<typeof store.tasks.claim>[] = [];
+  const stop = store.upkeep.onNews(() => claims.push(store.tasks.claim(claimRequest(worker, { limit: 1 }))));
+  const [, [later]] = await Promise.all([
+    store.tasks.enqueue([newTask({ payload: '1' })]),
+    store.tasks.enqueue([newTask({ payload: '2' })]),
+  ]);
+  stop();
+  const [first] = await Promise.all(claims);
+
+  expect(first?.tasks).toMatchObject([{ payload: '1' }]);
+  const rows = await ask(
+    database.directUrl,
+    `SELECT b.payload, l.state, b.xmin = l.xmin AS "isSameTransaction" FROM holdfast.bodies b JOIN holdfast.live l USING (id)
+     WHERE b.id >= ${first?.tasks[0]?.lease.task} ORDER BY b.id`,
+  );
+  expect(rows[0]).toEqual({ payload: '1', state: 'running', isSameTransaction: true });
+  // The worker is told of what its claim left.
+  expect(claims.length).toBeGreaterThan(1);
+  expect(later?.created).toBe(true);
+  await store.upkeep.close();
+});

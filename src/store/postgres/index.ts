@@ -204,6 +204,7 @@ function build(
     lostLeases,
     pendingLeaves,
     notify,
+    notifyOwn: (news) => wake.notifyOwn(news),
     notifyOthers: (news) => wake.notifyOthers(news),
     counting,
     listening: wake,

@@ -44,6 +44,7 @@ import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
 import type { Wake } from './wake.ts';
+import type { Batch } from './blocked-calls.ts';
 import { Gathering, list } from './writer.ts';
 
 /** The most tasks whose deadline has passed that one claim returns. */
@@ -61,6 +62,9 @@ const NEW_KIND_PATIENCE_MS: Milliseconds = 50;
 /** More than anybody has. Beyond that they are taken for new once more. */
 const MOST_KNOWN_KINDS = 10_000;
 
+/** More tasks are enqueued by a statement of their own, which tells workers afterwards. */
+const MOST_WITH_CLAIM = 100;
+
 const MEBIBYTE = 1_048_576;
 
 /** Of payloads. No text is longer than 512 MiB in Node, and JSON may need two characters for one. */
@@ -74,6 +78,8 @@ interface Parts {
   readonly pendingLeaves: PendingLeaves;
   /** Notifies workers of this process and of others. */
   readonly notify: (news: News, isUrgent?: boolean) => void;
+  /** Notifies workers of this process only. */
+  readonly notifyOwn: (news: News) => void;
   /** Notifies workers of other processes only. */
   readonly notifyOthers: (news: News) => void;
   readonly counting: Counting;
@@ -120,6 +126,12 @@ interface RenewAnswer {
   readonly needed: Needed;
   /** Changes when workers come. */
   readonly workers: string;
+}
+
+/** The functions that are called with a claim, and their answers. */
+interface Beside {
+  readonly settle: SettleAnswer;
+  readonly enqueue_tasks: EnqueueAnswer;
 }
 
 export type ReceiptRow = [id: number, created: boolean, replaced?: number | null, state?: TaskState | null];
@@ -174,7 +186,11 @@ export class PostgresTasks implements TaskStore {
 
   async enqueue(tasks: readonly NewTask[]): Promise<readonly Receipt[]> {
     this.#parts.database.refuseClosed();
-    return tasks.length === 0 ? [] : this.#enqueues.call(tasks);
+    if (tasks.length === 0) return [];
+    const receipts = this.#enqueues.call(tasks);
+    // A worker that is idle claims with the same statement.
+    if (tasks.length <= MOST_WITH_CLAIM && tasks.some(({ delay }) => delay === 0)) this.#parts.notifyOwn('work');
+    return receipts;
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
@@ -241,8 +257,8 @@ export class PostgresTasks implements TaskStore {
   async claim(request: ClaimRequest): Promise<Claim> {
     this.#parts.database.refuseClosed();
     const asked = this.#asked(request);
-    await new Promise((resolve) => setImmediate(resolve));
-    const claim = await this.#claimPastEmptyLanes(request, asked);
+    const claim =
+      (await this.#enqueueAndClaim(request.worker, asked)) ?? (await this.#claimPastEmptyLanes(request, asked));
     if (!claim.expired) return { ...claim, expired: [] };
     const expired = await this.#takeOver(request.worker, undefined, MOST_EXPIRED);
     return { ...(await this.#claimPastEmptyLanes(request, { ...asked, late: true })), expired };
@@ -250,6 +266,7 @@ export class PostgresTasks implements TaskStore {
 
   /** A claim that reads many empty lanes ends early, so that no transaction gets long. The next claim continues after them. */
   async #claimPastEmptyLanes(request: ClaimRequest, asked: object): Promise<AnsweredClaim> {
+    await new Promise((resolve) => setImmediate(resolve));
     let claim = await this.#claimOnce(request, asked);
     while (claim.unfinished) claim = await this.#claimOnce(request, asked);
     return claim;
@@ -275,39 +292,77 @@ export class PostgresTasks implements TaskStore {
 
   /** Undefined if it could not be done together: then the settlements were written separately. */
   async #settleAndClaim(
-    batches: ReturnType<Gathering<Settlement, Settled>['takeWaiting']>,
+    batches: readonly Batch<Settlement, Settled>[],
     round: Round,
     worker: number,
     asked: object,
   ): Promise<AnsweredClaim | undefined> {
+    const values = [...settleValues(round), this.#groupPatience];
+    const answered = await this.#withClaim('settle', values, this.#settles, batches, worker, asked);
+    if (!answered) return undefined;
+    await this.#settles.answer(batches, (some) => this.#answersOf(round, answered.first, some.length));
+    return this.#claimFrom(answered.token, answered.claim);
+  }
+
+  /**
+   * The same for the tasks that are enqueued in this turn, so that an idle worker of this process has them after one commit instead
+   * of two. Undefined if there are none.
+   */
+  #enqueueAndClaim(worker: number, asked: object): Promise<AnsweredClaim | undefined> | undefined {
+    return this.#enqueues.shared(async (batches) => {
+      const given = withPayloadsApart(batches.flatMap(({ items }) => items));
+      const values = enqueueValues(given, this.#groupPatience);
+      const answered = await this.#withClaim('enqueue_tasks', values, this.#enqueues, batches, worker, asked);
+      if (!answered) return undefined;
+      const claim = await this.#claimFrom(answered.token, answered.claim);
+      const { receipts, woke } = answered.first;
+      const mine = new Set(claim.tasks.map(({ lease }) => lease.task));
+      if (!receipts.every(([id]) => mine.has(id))) this.#parts.notify('work', woke);
+      await this.#enqueues.answer(batches, async () => receipts.map(receipt));
+      // A claim that ended early is repeated.
+      return claim.unfinished ? undefined : claim;
+    });
+  }
+
+  /** Makes a call and a claim with one statement. Undefined if that failed: then the calls were answered by statements of their own. */
+  async #withClaim<Name extends keyof Beside, Item, Answer>(
+    name: Name,
+    values: readonly unknown[],
+    gathering: Gathering<Item, Answer>,
+    batches: readonly Batch<Item, Answer>[],
+    worker: number,
+    asked: object,
+  ): Promise<{ readonly token: string; readonly first: Beside[Name]; readonly claim: ClaimAnswer } | undefined> {
     const { functions } = this.#parts.database;
-    const text = `SELECT json_build_array(${functions}.settle($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11),${functions}.claim($12,$13))::text AS answer`;
-    let answered: { readonly token: string; readonly value: readonly [SettleAnswer, ClaimAnswer] };
+    const places = values.map((_, i) => `$${i + 1}`);
+    const claim = `${functions}.claim($${values.length + 1},$${values.length + 2})`;
+    const text = `SELECT json_build_array(${functions}.${name}(${places}),${claim})::text AS answer`;
     try {
-      const settling = [...settleValues(round), this.#groupPatience];
-      answered = await this.#leasing(`claim ${worker}`, (token, again, onAgain) =>
-        this.#parts.database.ask(text, [...settling, JSON.stringify({ ...asked, again }), token], {
-          again: [...settling, JSON.stringify({ ...asked, again: true }), token],
-          onAgain,
-          failsBlocked: true,
-        }),
+      const { token, value } = await this.#leasing(`claim ${worker}`, (own, again, onAgain) =>
+        this.#parts.database.ask<[Beside[Name], ClaimAnswer]>(
+          text,
+          [...values, JSON.stringify({ ...asked, again }), own],
+          {
+            again: [...values, JSON.stringify({ ...asked, again: true }), own],
+            onAgain,
+            failsBlocked: true,
+          },
+        ),
       );
+      return { token, first: value[0], claim: value[1] };
     } catch (error) {
       if (isBlocked(error)) {
-        await this.#settles.answerBlocked(batches, error);
+        await gathering.answerBlocked(batches, error);
         return undefined;
       }
       // If one of the two was refused, each is made separately. If the database is away, both fail.
       if (!(error instanceof StoreError && error.retryable)) {
-        await this.#settles.answer(batches);
+        await gathering.answer(batches);
         return undefined;
       }
       for (const { reject } of batches) reject(error);
       throw error;
     }
-    const [settled, claimed] = answered.value;
-    await this.#settles.answer(batches, (settlements) => this.#answersOf(round, settled, settlements.length));
-    return this.#claimFrom(answered.token, claimed);
   }
 
   #asked({ ahead, ...request }: ClaimRequest): object {
@@ -481,16 +536,16 @@ export class PostgresTasks implements TaskStore {
 
   async #enqueue(tasks: readonly NewTask[], patience: Milliseconds): Promise<readonly Receipt[]> {
     refuseTooLarge(tasks);
-    const { groups, tasks: rows, keyed, kinds, followUps, payloads } = withPayloadsApart(tasks);
-    const areKnown = kinds.every((kind) => this.#knownKinds.has(kind));
+    const given = withPayloadsApart(tasks);
+    const areKnown = given.kinds.every((kind) => this.#knownKinds.has(kind));
     const least = areKnown ? patience : Math.min(patience, NEW_KIND_PATIENCE_MS);
     try {
       const { receipts, woke } = await this.#parts.database.call<EnqueueAnswer>(
         'enqueue_tasks',
-        [randomUUID(), groups, rows, keyed, true, least, followUps ? JSON.stringify(followUps) : null, payloads],
+        enqueueValues(given, least),
         { failsBlocked: true },
       );
-      if (!areKnown) this.#noteKnown(kinds);
+      if (!areKnown) this.#noteKnown(given.kinds);
       this.#parts.notify('work', woke);
       const replaced = receipts.flatMap(([, , id]) => id ?? []);
       if (replaced.length > 0) await this.#endGroups(replaced);
@@ -586,6 +641,12 @@ export class PostgresTasks implements TaskStore {
     const answer: AnsweredClaim = { known, tasks: claimed, expired, ...(unfinished && { unfinished: true }) };
     return typeof next === 'number' ? { ...answer, nextDueIn: Math.max(0, next - now) } : answer;
   }
+}
+
+/** The arguments of the function `enqueue_tasks`. */
+function enqueueValues(tasks: ReturnType<typeof withPayloadsApart>, patience: Milliseconds): readonly unknown[] {
+  const { groups, tasks: rows, keyed, followUps, payloads } = tasks;
+  return [randomUUID(), groups, rows, keyed, true, patience, followUps ? JSON.stringify(followUps) : null, payloads];
 }
 
 /** Leases as functions take them: their tasks, executions and tokens. */

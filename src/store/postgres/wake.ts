@@ -69,8 +69,12 @@ export class Wake {
 
   /** Notifies this process at once, and other processes soon. `isUrgent`: workers may be idle. */
   notify(news: News, isUrgent = false): void {
-    this.#callListeners(news);
+    this.notifyOwn(news);
     this.notifyOthers(news, isUrgent);
+  }
+
+  notifyOwn(news: News): void {
+    for (const listener of [...this.#listeners]) listener(news);
   }
 
   notifyOthers(news: News, isUrgent = false): void {
@@ -109,10 +113,6 @@ export class Wake {
     this.#stop();
   }
 
-  #callListeners(news: News): void {
-    for (const listener of [...this.#listeners]) listener(news);
-  }
-
   #send(): void {
     this.#nextNotify = undefined;
     this.#notifiedAt = performance.now();
@@ -129,7 +129,7 @@ export class Wake {
         this.#receivedAt = this.#clock.monotonic();
         const [sender, news = 'any'] = payload.split(' ');
         if (sender === this.#processId || news === TEST) return;
-        for (const each of news.split(',')) this.#callListeners(isNews(each) ? each : 'any');
+        for (const each of news.split(',')) this.notifyOwn(isNews(each) ? each : 'any');
       },
       lost: () => {
         if (this.#connection !== connection) return;
@@ -152,7 +152,7 @@ export class Wake {
     this.#pause = FIRST_PAUSE_MS;
     this.#receivedAt = this.#clock.monotonic();
     // News may have been missed before.
-    this.#callListeners('any');
+    this.notifyOwn('any');
   }
 
   #stop(): void {

@@ -44,6 +44,8 @@ export class Gathering<Item, Answer> {
   readonly #blocked: BlockedCalls<Item, Answer>;
   #waiting: SizedBatch<Item, Answer>[] = [];
   #flushing: Promise<void> | undefined;
+  /** The statement under way: those that follow wait for it. */
+  #underWay: Promise<unknown> | undefined;
 
   constructor(options: GatheringOptions<Item, Answer>) {
     this.#options = options;
@@ -84,9 +86,27 @@ export class Gathering<Item, Answer> {
     return this.#waiting.splice(0, count);
   }
 
+  /**
+   * Lets `make` answer the calls of this turn, if none of them can be blocked. Calls that come meanwhile wait, so that all are
+   * written in their order. Undefined if `make` was not called, because there are none, or a statement is under way.
+   */
+  shared<Result>(make: (batches: readonly Batch<Item, Answer>[]) => Promise<Result>): Promise<Result> | undefined {
+    const { mayBeBlocked } = this.#options;
+    if (this.#waiting.length === 0 || this.#underWay) return undefined;
+    if (this.#waiting.some(({ items, size }) => size > MOST_CHARACTERS || items.some(mayBeBlocked))) return undefined;
+    const made = make(this.takeWaiting());
+    this.#underWay = made.catch(() => {});
+    return made;
+  }
+
   async #flush(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) await this.answer(this.takeWaiting());
+    for (;;) {
+      await this.#underWay;
+      this.#underWay = undefined;
+      if (this.#waiting.length === 0) break;
+      this.#underWay = this.answer(this.takeWaiting());
+    }
     this.#flushing = undefined;
   }
 

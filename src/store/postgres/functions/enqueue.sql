@@ -108,6 +108,8 @@ BEGIN
   SELECT (SELECT json_agg(json_build_array(id, true) ORDER BY id) FROM given),
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
   INTO ids, woken, keys, seqs;
+  -- A claim may follow in this transaction: see `promote`.
+  IF woken IS NOT NULL THEN PERFORM set_config('holdfast.woke', 'yes', true); END IF;
   RETURN json_build_object('receipts', coalesce(ids, '[]'), 'woke', wake_lanes(woken, keys, seqs));
 END $$;
 

@@ -17,6 +17,9 @@ import type { WorkerSettings } from './worker-options.ts';
 /** Why a paused worker hands back what it claimed ahead. */
 export const PAUSED = 'Its worker claims no tasks at present.';
 
+/** So many tasks that were claimed ahead begin in one turn of the event loop, if the store works outside of this process. */
+const MOST_IN_ONE_TURN = 100;
+
 /** The result of a claim. */
 export interface ClaimResult {
   /** How many slots were free when it was made. */
@@ -50,6 +53,8 @@ export interface ClaimerOptions {
    * known again.
    */
   readonly onRefreshed: () => void;
+  /** Whether the store works in this process. Otherwise it works while handlers run, as soon as they let it be called. */
+  readonly isLocal: boolean;
   readonly inBackground: <T>(work: Promise<T>) => Promise<T>;
 }
 
@@ -61,6 +66,9 @@ export class Claimer {
   #claiming: Promise<unknown> = Promise.resolve();
   /** When each claim began that has no answer yet, or whose tasks have not begun yet. */
   readonly #underWaySince: Milliseconds[] = [];
+  /** How many tasks that were claimed ahead have begun in this turn of the event loop, or in a few turns. */
+  #begunInTurn = 0;
+  #awaitsTurn = false;
 
   constructor(options: ClaimerOptions) {
     const { clock, settings, pipeline } = options;
@@ -109,9 +117,19 @@ export class Claimer {
     return Math.max(0, Math.min(settings.concurrency - pipeline.slotsTaken, settings.maxTasks - pipeline.begun));
   }
 
+  /** The free slots for which no task waits here. */
+  get #unfilledSlots(): number {
+    return Math.max(0, this.freeSlots - this.#ahead.size);
+  }
+
   /** Whether there is anything to claim for. */
   get hasRoom(): boolean {
-    return this.freeSlots > 0 || this.#foreseen() !== undefined;
+    return this.#unfilledSlots > 0 || this.#foreseen() !== undefined;
+  }
+
+  /** Whether tasks that were claimed ahead begin in the next turn of the event loop. */
+  get awaitsTurn(): boolean {
+    return this.#awaitsTurn;
   }
 
   /** The tasks claimed ahead. Their leases are renewed with the worker's, like those of running tasks. */
@@ -126,9 +144,24 @@ export class Claimer {
       void inBackground(membership.refresh()).then(onRefreshed);
       return;
     }
-    while (this.#ahead.size > 0 && this.freeSlots > 0 && !this.#awaitsSource()) {
+    while (this.#ahead.size > 0 && this.freeSlots > 0 && !this.#awaitsTurn && !this.#awaitsSource()) {
+      if (!this.#options.isLocal && this.#begunInTurn >= MOST_IN_ONE_TURN) {
+        void inBackground(this.#beginInNextTurn());
+        return;
+      }
+      this.#begunInTurn += 1;
       pipeline.execute(this.#ahead.take() as Claimed);
     }
+  }
+
+  /** What has ended so far is settled meanwhile, and the next tasks are claimed, so that the database works while handlers run. */
+  async #beginInNextTurn(): Promise<void> {
+    this.#awaitsTurn = true;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#awaitsTurn = false;
+    this.#begunInTurn = 0;
+    this.beginAhead();
+    if (this.hasRoom) this.#options.onRefreshed();
   }
 
   /** While a change of its source is being written, the next task waits: the change may hold the source. */
@@ -170,7 +203,7 @@ export class Claimer {
     const { asking, membership, pipeline, suspects, policyFor, isStopping, onExpired } = this.#options;
     for (;;) {
       const most = limit();
-      const asked = isStopping() ? 0 : Math.min(most, this.freeSlots);
+      const asked = isStopping() ? 0 : Math.min(most, this.#unfilledSlots);
       const ahead = most === Number.POSITIVE_INFINITY ? this.#foreseen() : undefined;
       const { allowed } = suspects;
       if ((asked === 0 && !ahead) || !allowed) return { asked, given: [] };

@@ -260,6 +260,7 @@ export class Worker implements AsyncDisposable {
       knownSources,
       onExpired: (expired) => this.#recoveries.endExpired(expired),
       onRefreshed: () => this.#wakeup.call(),
+      isLocal: store.upkeep.isLocal,
       inBackground,
     });
     this.#recoveries = new Recoveries({
@@ -388,7 +389,8 @@ export class Worker implements AsyncDisposable {
 
   /** @internal For the testing kit: whether it waits only for its handlers, the clock and messages. */
   get resting(): boolean {
-    return !this.#asking.underWay && this.#chores.resting && (!this.#looping || this.#wakeup.asleep);
+    if (this.#asking.underWay || this.#claimer.awaitsTurn || !this.#chores.resting) return false;
+    return !this.#looping || this.#wakeup.asleep;
   }
 
   /** @internal How many handlers run whose executions are not settled. */

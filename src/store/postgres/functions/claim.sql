@@ -329,15 +329,15 @@ END $$;
 -- MiB.
 CREATE FUNCTION fitting(p_ids bigint[], p_worker bigint, p_token uuid) RETURNS integer LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  sizes bigint[] := ARRAY(SELECT sum(octet_length(b.payload)) OVER (ORDER BY t.n)
-    FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN bodies b ON b.id = t.id ORDER BY t.n);
   leased bigint;
 BEGIN
   -- Most tasks are small. Then nothing else is read.
-  IF sizes[cardinality(sizes)] <= 4194304 THEN RETURN cardinality(p_ids); END IF;
+  IF (SELECT sum(octet_length(payload)) FROM bodies WHERE id = ANY(p_ids)) <= 4194304 THEN RETURN cardinality(p_ids); END IF;
   SELECT coalesce(sum(octet_length(b.payload)), 0) INTO leased FROM live l JOIN bodies b ON b.id = l.id
     WHERE l.worker = p_worker AND l.state = 'running' AND l.token = p_token;
-  RETURN (SELECT greatest(CASE leased WHEN 0 THEN 1 ELSE 0 END, count(*)) FROM unnest(sizes) size WHERE size <= 67108864 - leased);
+  RETURN (SELECT greatest(CASE leased WHEN 0 THEN 1 ELSE 0 END, count(*)) FROM (
+    SELECT sum(octet_length(b.payload)) OVER (ORDER BY t.n) AS size
+    FROM unnest(p_ids) WITH ORDINALITY t(id, n) JOIN bodies b ON b.id = t.id) sizes WHERE size <= 67108864 - leased);
 END $$;
 
 -- Leases those of these tasks that are still ready and that no other transaction has locked, and returns them in the given order;
@@ -371,7 +371,8 @@ BEGIN
       why = NULL, lost_by = NULL, executions = l.executions + 1, counted = NULL, counted_queue = NULL, is_probe = false,
       idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
     WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
-  SELECT array_agg(id ORDER BY array_position(p_ids, id)), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
+  SELECT CASE WHEN count(*) = cardinality(p_ids) THEN p_ids ELSE array_agg(id ORDER BY array_position(p_ids, id)) END,
+    bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
   IF are_unique THEN
     PERFORM free_unique(ARRAY(SELECT l.id FROM live l WHERE l.id = ANY(leased) AND l.unique_while = 'waiting'), p_now);
   END IF;

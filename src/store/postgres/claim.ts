@@ -20,17 +20,38 @@ export type HandedRow = [
   key: string | null,
   policy: string | null,
   cancel: boolean,
-  past: Past | null,
+  past: PastRow | null,
 ];
 
 /** The facts of a task with earlier executions. */
-interface Past extends Remembered {
-  readonly error: string | null;
-  readonly failed_as: string | null;
+type PastRow = [
+  round_base: number,
+  first_started_at: number | null,
+  charged: Remembered['charged'],
+  in_a_row: number,
+  deferred_since: number | null,
+  recoveries: readonly number[] | null,
+  lost: number,
+  verdict: string | null,
+  error: string | null,
+  failed_as: string | null,
   /** Its deadline passed while it waited, so this is no execution. */
-  readonly expired: boolean | null;
-  readonly checkpoint: string | null;
-  readonly key_from: number | null;
+  expired: boolean | null,
+  checkpoint: string | null,
+  key_from: number | null,
+];
+
+function pastFrom(row: PastRow) {
+  const [round_base, first_started_at, charged, in_a_row, deferred_since, recoveries, lost, verdict] = row;
+  const remembered = { round_base, first_started_at, charged, in_a_row, deferred_since, recoveries, lost, verdict };
+  const [error, failedAs, expired, checkpoint, keyFrom] = row.slice(8) as [
+    string | null,
+    string | null,
+    boolean | null,
+    string | null,
+    number | null,
+  ];
+  return { remembered, error, failedAs, expired, checkpoint, keyFrom };
 }
 
 /** The tasks that were leased with a token, as the store returns them. */
@@ -43,13 +64,14 @@ export async function claimedFrom(
   if (rows.some(([, , id]) => !classes.knows(id))) await classes.learn();
   return rows.map((row) => {
     const [id, execution, class_, source, priority, submittedAt, payload, revision, since, deadline] = row;
-    const [idempotent, key, policy, cancelRequested, past] = row.slice(10) as [
+    const [idempotent, key, policy, cancelRequested, pastRow] = row.slice(10) as [
       boolean | null,
       string | null,
       string | null,
       boolean,
-      Past | null,
+      PastRow | null,
     ];
+    const past = pastRow && pastFrom(pastRow);
     const startedAt = past?.expired ? null : since;
     const of = { execution, startedAt, deadline, idempotent: idempotent !== false, cancelRequested };
     const { type, queue, category, unreadable } = classes.of(class_);
@@ -62,7 +84,7 @@ export async function claimedFrom(
       priority,
       payload,
       submittedAt,
-      facts: factsAt(now, past ?? NOTHING_REMEMBERED, of),
+      facts: factsAt(now, past?.remembered ?? NOTHING_REMEMBERED, of),
     };
     if (unreadable.length > 0) claimed.unreadable = unreadable;
     if (idempotent === null) claimed.idempotenceUnsaid = true;
@@ -70,9 +92,9 @@ export async function claimedFrom(
     if (key !== null) claimed.key = key;
     if (policy !== null) claimed.policy = policy;
     if (deadline !== null) claimed.deadline = deadline;
-    if (past !== null && past.error !== null) claimed.lastFailure = lastFailure(past.error, past.failed_as);
+    if (past !== null && past.error !== null) claimed.lastFailure = lastFailure(past.error, past.failedAs);
     if (past !== null && past.checkpoint !== null) claimed.checkpoint = past.checkpoint;
-    if (past?.key_from) claimed.keyFrom = past.key_from;
+    if (past?.keyFrom) claimed.keyFrom = past.keyFrom;
     return claimed;
   });
 }

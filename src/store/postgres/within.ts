@@ -90,9 +90,7 @@ export class Within {
    */
   async #makeKnown(groups: string): Promise<void> {
     if (this.#known.has(groups) || !this.#database.canSpareConnection) return;
-    await this.#database.ask(`SELECT 'null' AS answer FROM ${this.#database.functions}.places_of($1, false, NULL)`, [
-      groups,
-    ]);
+    await this.#database.call('make_places', [groups]);
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.add(groups);
   }

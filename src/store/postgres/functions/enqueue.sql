@@ -64,6 +64,12 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Makes the missing queues and classes of tasks that a caller's transaction is about to enqueue.
+CREATE FUNCTION make_places(p_groups json) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM places_of(p_groups, false, NULL);
+END $$;
+
 -- Records tasks without keys and unique keys, with one statement for all. Answers as `enqueue_tasks`. With `p_payloads`, the tasks
 -- differ only in their payloads, which are separated by U+001E, and `p_tasks` has one of them without its payload.
 CREATE FUNCTION enqueue_plain(p_groups json, p_tasks json, p_payloads text, p_lanes boolean, p_patience integer,

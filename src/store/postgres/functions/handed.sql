@@ -13,7 +13,6 @@ CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
   SELECT json_build_array(l.id, l.executions, l.class, b.source, b.priority, b.submitted_at, b.payload, l.revision, l.since,
     l.deadline, l.idempotent, b.key, b.policy, l.cancel,
     CASE WHEN l.executions > 1 OR l.why IS NOT NULL OR l.reason IS NOT NULL OR l.error IS NOT NULL OR l.charged IS NOT NULL OR l.deferrals > 0 OR l.suspect OR l.verdict IS NOT NULL
-      THEN json_build_object('round_base', l.round_base, 'first_started_at', l.first_started_at, 'charged', l.charged,
-        'in_a_row', l.in_a_row, 'deferred_since', l.deferred_since, 'recoveries', l.recoveries, 'lost', lost_of(l),
-        'error', l.error, 'failed_as', l.failed_as, 'expired', l.why = 'expiry', 'verdict', l.verdict, 'checkpoint', checkpoint_of(l.id), 'key_from', l.key_from) END)
+      THEN json_build_array(l.round_base, l.first_started_at, l.charged, l.in_a_row, l.deferred_since, l.recoveries, lost_of(l),
+        l.verdict, l.error, l.failed_as, l.why = 'expiry', checkpoint_of(l.id), l.key_from) END)
 $$;

@@ -99,6 +99,24 @@ function producer(store, random, watch) {
   };
 }
 
+/** Enqueues and claims in one turn, as an idle worker of the same process does: both are one transaction. */
+function host(store, random, watch) {
+  let id;
+  return async () => {
+    id ??= await store.tasks.join({ name: 'host', leaseFor: LEASE_MS, publishes: {} });
+    const fresh = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
+      const { key, unique, ...task } = draw(random);
+      return task;
+    });
+    const enqueueing = store.tasks.enqueue(fresh);
+    const { tasks } = await store.tasks.claim(requestOf(id, 3));
+    for (const task of tasks) watch.took(task);
+    watch.ids.push(...(await enqueueing).map((receipt) => receipt.id));
+    watch.enqueued += fresh.length;
+    await settle(store, tasks, () => decided(random), watch, random);
+  };
+}
+
 function requestOf(worker, limit) {
   return { worker, limit, capabilities: {}, suspects: 1, alone: true, except: [] };
 }
@@ -245,7 +263,7 @@ function engine(store, random) {
   };
 }
 
-const ACTORS = [worker, producer, operator, engine, keeper, quitter, worker, producer];
+const ACTORS = [worker, producer, operator, engine, keeper, quitter, worker, host];
 
 /** Nothing is held, paused or limited any more. */
 async function calm(store) {

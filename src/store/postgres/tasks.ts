@@ -34,6 +34,7 @@ import type {
   Trouble,
 } from '../store.ts';
 import { policyVersions } from '../worker-row.ts';
+import type { Batch } from './blocked-calls.ts';
 import { claimedFrom, type HandedRow, type StateRow, type StatesOfSources, sourceState, withSources } from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
@@ -44,7 +45,6 @@ import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
 import type { Wake } from './wake.ts';
-import type { Batch } from './blocked-calls.ts';
 import { Gathering, list } from './writer.ts';
 
 /** The most tasks whose deadline has passed that one claim returns. */

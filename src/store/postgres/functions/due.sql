@@ -88,9 +88,11 @@ BEGIN
       WHERE l.id = ANY(due) AND l.lane IS NOT NULL AND a.id = l.lane AND a.track <> track_now(l, a.source);
   END IF;
   IF current_setting('holdfast.woke', true) = 'yes' THEN
-    -- This transaction has locked lanes already and must not wait for other locks. The next claim takes the other tasks.
+    -- This transaction has locked lanes already and must not wait for other locks. The next claim takes the other tasks. A hold that
+    -- is being released is locked, and its release waits for the lanes of its source.
     SELECT array_agg(id) INTO mine FROM (
-      SELECT id FROM lanes WHERE id IN (SELECT lane FROM live WHERE id = ANY(due)) FOR NO KEY UPDATE SKIP LOCKED) own;
+      SELECT id FROM lanes l WHERE id IN (SELECT lane FROM live WHERE id = ANY(due))
+        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source) FOR NO KEY UPDATE SKIP LOCKED) own;
     due := ARRAY(SELECT id FROM live WHERE id = ANY(due) AND lane = ANY(mine));
   END IF;
   WITH risen AS (

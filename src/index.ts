@@ -151,6 +151,8 @@ export {
   type RunningTask,
   type TaskDefinition,
   type TaskOptions,
+  type Verified,
+  type VerifyCheck,
 } from './worker/define-task.ts';
 export type { Group, GroupTask } from './worker/group.ts';
 export type { KeepForInput, RetentionOptions } from './worker/retention-options.ts';

@@ -153,6 +153,22 @@ export const LEAST_DEFERRAL: Milliseconds = 1_000;
  * `explain`.
  */
 export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Decision {
+  const decision = judge(facts, outcome, policy, roll);
+  if (!('verified' in outcome) || facts.cancelRequested) return decision;
+  const found =
+    outcome.verified === 'unknown'
+      ? 'The verify step could not tell whether the effect happened.'
+      : 'The verify step found that the effect did not happen.';
+  return { ...decision, because: { ...decision.because, text: `${decision.because.text} ${found}` } };
+}
+
+/** Whether a person would be asked because the effect may have happened, so that a verify step should be asked first. */
+export function needsVerification(facts: Facts, outcome: Outcome, policy: Policy): boolean {
+  if (facts.cancelRequested || !mustNotRunTwice({ facts, policy })) return false;
+  return outcome.kind === 'loss' || (outcome.kind === 'failure' && outcome.failure.ambiguous && !outcome.failure.word);
+}
+
+function judge(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Decision {
   const reason = reasonOf(outcome);
   const kind = kindOf(facts, outcome);
   const open: Case = { facts, policy, roll, reason, answer: answerFor(policy, reason, kind) };
@@ -168,7 +184,7 @@ export function decide(facts: Facts, outcome: Outcome, policy: Policy, roll: Rol
     case 'interruption':
       return judgeInterruption(open, outcome);
     case 'failure':
-      return judgeFailure(open, outcome.failure);
+      return judgeFailure(open, outcome);
     case 'deferral':
       return judgeDeferral(open, outcome.after);
     case 'loss':
@@ -211,7 +227,7 @@ function judgeInterruption(open: Case, outcome: Extract<Outcome, { kind: 'interr
   return outOfBounds(open, 0, nobody) ?? { ...again(open, 0, nobody, 'interrupted', text), lostInARow };
 }
 
-function judgeFailure(open: Case, failure: Failure): Decision {
+function judgeFailure(open: Case, { failure, verified }: Extract<Outcome, { kind: 'failure' }>): Decision {
   const { answer, facts, policy } = open;
   // A rule for exactly this reason decides whether it is charged.
   const isWorkersFault = failure.fault === 'worker' && !(answer.namesReason && answer.charge);
@@ -226,7 +242,7 @@ function judgeFailure(open: Case, failure: Failure): Decision {
   if (failure.word === 'permanent') {
     return end(open, answer.onExhausted, charge, 'explicit', 'The handler said that retrying cannot help.');
   }
-  if (failure.ambiguous && mustNotRunTwice(open)) {
+  if (failure.ambiguous && mustNotRunTwice(open) && verified !== 'did_not_happen') {
     const text = 'The effect may have happened, and the task is not idempotent.';
     return end(open, 'needs_manual', charge, 'ambiguous', text);
   }
@@ -325,7 +341,7 @@ function judgeDeferral(open: Case, asked: Milliseconds | undefined): Decision {
 }
 
 /** A lost task is charged only if it was a suspect already and ran alone: then nothing else can have ended its process. */
-function judgeLoss(open: Case, { worker, how }: Extract<Outcome, { kind: 'loss' }>): Decision {
+function judgeLoss(open: Case, { worker, how, verified }: Extract<Outcome, { kind: 'loss' }>): Decision {
   const { facts } = open;
   const charged = facts.lostInARow > 0 && how === 'alone';
   const charge: Charge = charged ? { to: 'recoveries' } : nobody;
@@ -333,7 +349,7 @@ function judgeLoss(open: Case, { worker, how }: Extract<Outcome, { kind: 'loss' 
     how === 'while_stopping'
       ? `Its worker ${worker} was told to stop, and ended before the task`
       : `Its worker ${worker} was lost`;
-  if (mustNotRunTwice(open)) {
+  if (mustNotRunTwice(open) && verified !== 'did_not_happen') {
     const text = `${gone}, and the task is not idempotent: its effect may have happened.`;
     return end(open, 'needs_manual', charge, 'ambiguous', text);
   }
@@ -450,7 +466,7 @@ function countedTogether(facts: Facts, policy: Policy, answer: Answer): number {
     .reduce((sum, { count }) => sum + count, 0);
 }
 
-function mustNotRunTwice({ facts, policy }: Case): boolean {
+function mustNotRunTwice({ facts, policy }: Pick<Case, 'facts' | 'policy'>): boolean {
   return !facts.idempotent && !policy.retryAmbiguous;
 }
 

@@ -94,16 +94,21 @@ export function hadNoAnswer({ fault, reason }: Failure): boolean {
 export const LOSSES = ['alone', 'beside_others', 'while_stopping'] as const;
 export type Loss = (typeof LOSSES)[number];
 
+/** What the verify step of a type found out about an ambiguous failure or a loss. If the effect happened, the outcome is a success. */
+interface VerifiedWith {
+  readonly verified?: 'did_not_happen' | 'unknown';
+}
+
 /** What an execution ended with, as the worker or the recovery saw it. */
 export type Outcome =
   | { readonly kind: 'success'; readonly result?: Json }
-  | { readonly kind: 'failure'; readonly failure: Failure }
+  | ({ readonly kind: 'failure'; readonly failure: Failure } & VerifiedWith)
   /** The handler asked to run later. This is not a failure. Without `after`, the policy's backoff gives the delay. */
   | { readonly kind: 'deferral'; readonly after?: Milliseconds; readonly reason: string; readonly message: string }
   /** A shutdown or a release handed it back. `started` tells whether its handler had begun. */
   | { readonly kind: 'interruption'; readonly started: boolean; readonly message: string }
   /** The lease ended, and its worker reported no outcome. */
-  | { readonly kind: 'loss'; readonly worker: string; readonly how: Loss }
+  | ({ readonly kind: 'loss'; readonly worker: string; readonly how: Loss } & VerifiedWith)
   /** Its deadline passed while it waited. */
   | { readonly kind: 'expiry' }
   /** It waited to see whether its source is down, and that time is over. It ends with this reason unless its charge was refunded. */

@@ -18,7 +18,7 @@ import type { KnownSources } from '../worker/known-sources.ts';
 import { Membership } from '../worker/membership.ts';
 import { type OwnHandlers, STILL_RUNS } from '../worker/own-handlers.ts';
 import { definitionForRecovered, policyForRecovered, publications } from '../worker/policy-for.ts';
-import { recover, settleRecovered } from '../worker/recovery.ts';
+import { type RecoveryOptions, recover, settleRecovered } from '../worker/recovery.ts';
 import { claimedAsPublished, storeIdempotence } from '../worker/second-run.ts';
 import { Settler } from '../worker/settler.ts';
 import type { Unwritten } from '../worker/stopped.ts';
@@ -166,8 +166,7 @@ export class Claims {
       );
       if (!known) row.membership.forget(worker);
       const { definitions, configuration, suspects, ownHandlers } = this.#context;
-      const onEnded = this.#cleanUp;
-      await settleRecovered(expired, { settler: row.settler, definitions, configuration, suspects, onEnded });
+      await settleRecovered(expired, this.#recoveryBy(row));
       // More tasks are due than one claim makes ready.
       const again = !known || (tasks.length === 0 && nextDueIn === 0);
       const [task] = tasks;
@@ -214,17 +213,15 @@ export class Claims {
 
   async #recover(row: ClaimRow): Promise<number> {
     const worker = await row.membership.join();
-    const { definitions, configuration, suspects } = this.#context;
-    const { count } = await recover(worker, {
-      asking: this.#asking,
-      settler: row.settler,
-      definitions,
-      configuration,
-      suspects,
-      onEnded: this.#cleanUp,
-    });
+    const { count } = await recover(worker, this.#recoveryBy(row));
     this.#recoveredAt = this.#now();
     return count;
+  }
+
+  #recoveryBy({ settler }: ClaimRow): RecoveryOptions {
+    const { definitions, configuration, suspects, world } = this.#context;
+    const shared = { definitions, configuration, suspects, clock: world.clock, log: this.#log };
+    return { ...shared, asking: this.#asking, settler, onEnded: this.#cleanUp };
   }
 
   /** Only `close` waits for this. */

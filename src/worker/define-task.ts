@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { DurationInput } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
+import type { Failure } from '../failure/outcome.ts';
 import {
   type Policy,
   type PolicyOptions,
@@ -127,12 +128,41 @@ export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions,
    */
   health?(source: string, check: HealthCheck): unknown;
   /**
+   * Finds out whether the effect happened, where a person would be asked otherwise: the task is `idempotent: false`, and its failure
+   * is ambiguous or it was lost with its worker. `happened`: the task succeeds. `did_not_happen`: the policy answers the failure as
+   * any other. `unknown`, an error, or no answer within 30 s: a person is asked.
+   */
+  verify?(input: Input, check: VerifyCheck): Verified | Promise<Verified>;
+  /**
    * Cleans up what a lost execution left behind, such as its processes, if the task ends with this loss (it was cancelled, or is
    * dead), because then no later execution can. Called once, after the task has ended, by the worker or claim that recovers it
    * and has a definition of its type, or `'*'`. Errors that it throws are logged. Not called if the task was recovered first,
    * waited or needed a person, and ended later; nor if the process that recovers it is killed before this is done.
    */
   cleanUp?(input: Input, lost: LostExecution): void | Promise<void>;
+}
+
+/** What a verify step can answer: the effect happened, it did not, or that is not known. */
+export const VERIFIED = ['happened', 'did_not_happen', 'unknown'] as const;
+export type Verified = (typeof VERIFIED)[number];
+
+/** What a verify step knows of the execution whose effect may have happened. */
+export interface VerifyCheck {
+  readonly id: number;
+  readonly type: string;
+  readonly source: string;
+  /** The number of its start, over all rounds. */
+  readonly execution: number;
+  /** The one that the execution had. */
+  readonly idempotencyKey: string;
+  readonly submittedAt: Date;
+  /** What executions of the task saved last, if anything. */
+  readonly checkpoint: Json | undefined;
+  /** How the execution failed; undefined if it was lost with its worker. */
+  readonly failure: Failure | undefined;
+  /** Aborts after 30 s. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
 }
 
 /** A task of a batch: its input, and what a handler knows about its execution. */
@@ -225,6 +255,7 @@ const OPTIONS = [
   'memory',
   'health',
   'cleanUp',
+  'verify',
 ];
 
 /**
@@ -284,7 +315,7 @@ export function defineTask<Input, Result, Given>(
   if (!batching && typeof rest.run !== 'function') {
     throw new InvalidInputError(`defineTask('${type}') needs a function \`run\`, got ${typeof rest.run}.`);
   }
-  for (const option of ['health', 'cleanUp', 'migrate'] as const) {
+  for (const option of ['health', 'cleanUp', 'migrate', 'verify'] as const) {
     if (rest[option] === undefined || typeof rest[option] === 'function') continue;
     throw new InvalidInputError(`${option} must be a function, got ${show(rest[option])}.`);
   }

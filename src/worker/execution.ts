@@ -24,6 +24,7 @@ import type { Freeze } from './pulse.ts';
 import { runningTask } from './running-task.ts';
 import { type Owner, ownedBy } from './strays.ts';
 import type { Limited } from './time-limits.ts';
+import { mustVerify, verified } from './verify.ts';
 
 /** Why a handler's signal aborted. */
 export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lost';
@@ -58,6 +59,8 @@ export interface Judged {
   readonly returned?: unknown;
   /** What it threw. */
   readonly error?: unknown;
+  /** A note about a success for the history. */
+  readonly note?: string;
   /** Its handler was not called, because its type's `health` says that the source does not work. */
   readonly unhealthy?: true;
 }
@@ -143,7 +146,7 @@ export class Execution implements Limited {
   /** When its time limit ends, counted from its start or its last heartbeat. */
   get limitAt(): Milliseconds {
     const { timeout } = this.policy;
-    return timeout === 'none' || this.#aborted ? Number.POSITIVE_INFINITY : this.#lastBeat + timeout;
+    return timeout === 'none' || this.#aborted || this.#ended ? Number.POSITIVE_INFINITY : this.#lastBeat + timeout;
   }
 
   /** The wait for other tasks of its batch does not count. */
@@ -280,8 +283,19 @@ export class Execution implements Limited {
       judged = this.#aborted ? this.#judgementOfAbort() : { outcome: this.#outcomeOf(thrown), error: thrown };
     }
     this.#ended = true;
+    if (this.#definition.verify && !this.#judged) judged = await this.#verified(judged);
     if (this.#judged) this.#host.onOver(this);
     else this.#judge(judged);
+  }
+
+  /** What its verify step makes of an outcome of which a person would be asked. */
+  async #verified(judged: Judged): Promise<Judged> {
+    const { clock, log } = this.#host;
+    const context = { definition: this.#definition, policy: this.policy, clock, log };
+    if (!mustVerify(judged.outcome, this.claimed.facts, context)) return judged;
+    this.#stopGrace?.();
+    const found = await ownedBy(this.#owner(), () => verified(judged.outcome, this.claimed, context));
+    return found.outcome.kind === 'success' ? found : { ...judged, ...found };
   }
 
   #beginBatch(): void {

@@ -262,6 +262,7 @@ export class Pipeline implements WorkerHandlers {
     pause.ended(execution, outcome);
     const ending: Writable<Ending> = endingOf(outcome, elapsed, returned, sizeLimit);
     if (ending.note !== undefined) this.#options.onResultLost(claimed, ending.note);
+    if (judged.note !== undefined) ending.note = judged.note;
     const { limit } = execution;
     const unsaved = progress?.end();
     if (unsaved !== undefined) ending.progress = unsaved;

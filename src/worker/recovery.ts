@@ -1,5 +1,7 @@
+import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Outcome } from '../failure/outcome.ts';
+import type { Logger } from '../log.ts';
 import type { ProcessIdentity } from '../store/liveness.ts';
 import type { Recovered } from '../store/store.ts';
 import { hasEnded } from '../task.ts';
@@ -10,6 +12,7 @@ import { definitionForRecovered, policyForRecovered } from './policy-for.ts';
 import { claimedAsPublished } from './second-run.ts';
 import type { Settler } from './settler.ts';
 import type { Suspects } from './suspects.ts';
+import { mustVerify, verified } from './verify.ts';
 
 const MOST_AT_ONCE = 50;
 
@@ -19,6 +22,8 @@ export interface RecoveryOptions {
   readonly definitions: ReadonlyMap<string, AnyTask>;
   readonly configuration: Configuration;
   readonly suspects: Suspects;
+  readonly clock: Clock;
+  readonly log: Logger;
   /** Called for a lost task that ended with its loss and will not run again. */
   readonly onEnded: (definition: AnyTask, lost: Recovered) => void;
   /** Whether to stop and leave the rest to other workers. */
@@ -52,7 +57,7 @@ export async function recover(worker: number, options: RecoveryOptions): Promise
 /** Settles tasks that others lost, or whose deadline passed while they waited. */
 export async function settleRecovered(
   recovered: readonly Recovered[],
-  { settler, definitions, configuration, suspects, onEnded }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
+  { settler, definitions, configuration, suspects, clock, log, onEnded }: Omit<RecoveryOptions, 'asking' | 'isOver'>,
 ): Promise<void> {
   await Promise.all(
     recovered.map(async (taken) => {
@@ -61,9 +66,11 @@ export async function settleRecovered(
       const policy = policyForRecovered(task, definitions, configuration);
       const outcome = outcomeOf(task);
       if (outcome.kind === 'loss' && outcome.how !== 'while_stopping') suspects.noteLoss();
-      const settled = await settler.settle(task, policy, { outcome, ranFor: 0 });
-      const wasLast = settled.kind === 'settled' && hasEnded(settled.state) && task.why === 'loss';
       const ranIt = definitionForRecovered(task, definitions);
+      const context = { definition: ranIt, policy, clock, log };
+      const found = mustVerify(outcome, task.facts, context) ? await verified(outcome, task, context) : { outcome };
+      const settled = await settler.settle(task, policy, { ...found, ranFor: 0 });
+      const wasLast = settled.kind === 'settled' && hasEnded(settled.state) && task.why === 'loss';
       if (wasLast && ranIt?.cleanUp) onEnded(ranIt, task);
     }),
   );

@@ -1,5 +1,5 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
-import { type Backoff, ceiling } from '../failure/backoff.ts';
+import { type Backoff, ceiling, hasOneDelay } from '../failure/backoff.ts';
 import { type Jitter, jittered } from '../failure/jitter.ts';
 import { isKind } from '../failure/outcome.ts';
 import type { Policy, RuleOptions } from '../failure/policy.ts';
@@ -22,6 +22,13 @@ export function checkBlock({ node, options }: RetryBlock, policy: Policy, proble
     const numbers = { ...policy, ...(policy.rules[name] ?? {}) };
     checkNumbers({ node: ruleNode, said: rule, whole: numbers, jitter: numbers.jitter, limits: policy }, problems);
     checkKind(name, rule, policy, ruleNode, problems);
+  }
+  if (options.adaptive === true && hasOneDelay(policy.backoff)) {
+    problems.warn(
+      memberOf(node, 'adaptive')?.value ?? node,
+      'adaptive has no effect: it chooses among longer delays of the backoff, and all are the same.',
+      'Write an exponential or linear backoff, or a schedule.',
+    );
   }
   if (options.maxExecutions !== undefined && options.maxExecutions < policy.maxAttempts) {
     problems.warn(

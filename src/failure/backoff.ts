@@ -273,6 +273,11 @@ export function ceiling(backoff: Backoff, k: number): Milliseconds {
   }
 }
 
+/** Whether all retries wait the same time, as far as plain data tells. */
+export function hasOneDelay(backoff: Backoff | BackoffChange): boolean {
+  return backoff.kind !== 'change' && backoff.kind !== 'custom' && ceiling(backoff, 1) === ceiling(backoff, 1_000);
+}
+
 /** The formula as text, as decisions and `explain` show it. */
 export function describeBackoff(backoff: Backoff): string {
   switch (backoff.kind) {

@@ -1,5 +1,6 @@
 import { formatDuration, LONGEST, type Milliseconds } from '../duration.ts';
 import type { Writable } from '../writable.ts';
+import { adaptedRetry, type ObservedRetries } from './adaptive.ts';
 import { ceiling, describeBackoff } from './backoff.ts';
 import { type Drawn, type Jitter, jittered, jitteredAbove, type Roll } from './jitter.ts';
 import { type End, type Failure, type FailureKind, hadNoAnswer, type Loss, type Outcome } from './outcome.ts';
@@ -40,6 +41,8 @@ export interface Facts {
   readonly untilDeadlineMs?: Milliseconds;
   /** As in `Decision`: the reason with which the task ends unless its source is found to be down. */
   readonly verdict?: string;
+  /** Of a policy that adapts its delays: what retries for the reason of this failure did. Set by the worker; a store does not know it. */
+  readonly observed?: readonly ObservedRetries[];
   /** Set by the worker from the result of `observe`; a store does not know it. Absent: nothing is known about its source. */
   readonly source?: SourceFacts;
 }
@@ -450,13 +453,22 @@ function chargeAndRetry(open: Case, failure: Failure, charge: Charge): Decision 
   const asked = failure.retryAfterMs ?? 0;
   if (asked > policy.maxRetryAfter) return askedTooMuch(open, asked, charge, counted);
 
-  const wait = ceiling(answer.backoff, count);
+  const adapted = answer.adaptive ? adaptedTo(open, failure, count) : undefined;
+  const wait = ceiling(answer.backoff, adapted?.retry ?? count);
   const longer = asked > wait;
   const drawn = longer ? jitteredAbove(asked, answer.jitter, roll) : jittered(wait, answer.jitter, roll, asked);
-  const formula = longer ? `asked for ${formatDuration(asked)}` : `${describeBackoff(answer.backoff)}, retry ${count}`;
+  const byPolicy = `${describeBackoff(answer.backoff)}, retry ${count}${adapted ? `, ${adapted.words}` : ''}`;
+  const formula = longer ? `asked for ${formatDuration(asked)}` : byPolicy;
   const text = `${failed}; next try in ${formatDuration(drawn.delay)} (${formula}).`;
   const inputs = { count, limit: answer.maxAttempts, formula, jitter: draw(drawn, roll) };
   return outOfBounds(open, drawn.delay, charge, inputs) ?? again(open, drawn.delay, charge, 'retry', text, inputs);
+}
+
+function adaptedTo({ answer, facts, roll }: Case, { reason }: Failure, count: number) {
+  const { backoff, maxAttempts } = answer;
+  const waited = waitedFor(facts.charged, reason);
+  const next = { backoff, count, left: maxAttempts - count, waited, observed: facts.observed ?? [] };
+  return adaptedRetry(next, roll);
 }
 
 /** Charges that share a limit under today's policy, whichever policy was in force when they were made. */
@@ -503,8 +515,12 @@ function outOfBounds(
     const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
     return end(open, answer.onExhausted, charge, 'give_up_after', text, inputs);
   }
-  if (charge.to === 'task' && policy.maxTotalDelay !== 'none' && totalDelay(facts) + after > policy.maxTotalDelay) {
-    const [next, all] = [after, totalDelay(facts) + after].map(formatDuration);
+  if (
+    charge.to === 'task' &&
+    policy.maxTotalDelay !== 'none' &&
+    waitedFor(facts.charged) + after > policy.maxTotalDelay
+  ) {
+    const [next, all] = [after, waitedFor(facts.charged) + after].map(formatDuration);
     const text = `Its next wait (${next}) would make ${all} in all, more than maxTotalDelay (${formatDuration(policy.maxTotalDelay)}).`;
     return end(open, answer.onExhausted, charge, 'max_total_delay', text, inputs);
   }
@@ -515,9 +531,9 @@ function outOfBounds(
   return undefined;
 }
 
-/** The sum of the waits after all charged failures. */
-function totalDelay({ charged }: Facts): Milliseconds {
-  return charged.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
+/** The sum of the waits after charged failures: all, or those for one reason. */
+export function waitedFor(charged: readonly Charged[], reason?: string): Milliseconds {
+  return charged.reduce((sum, one) => sum + ((reason ?? one.reason) === one.reason ? (one.delayMs ?? 0) : 0), 0);
 }
 
 function again(

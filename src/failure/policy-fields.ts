@@ -45,6 +45,11 @@ export const RULE_FIELDS = {
     byDefault: exponential({ base: '1s', cap: '5m' }),
     examples: [{ exponential: { base: '5s', cap: '1h' } }],
   }),
+  /** `true`: retries begin with a longer delay of the backoff where retries for the same reason at the same source seldom succeed sooner. Default false. */
+  adaptive: flag(
+    false,
+    '`true`: retries begin with a longer delay of the backoff where retries for the same reason at the same source seldom succeed sooner.',
+  ),
   /** How delays are spread, so that tasks that failed together are not retried together. Default ±10 %. */
   jitter: field<JitterInput, Jitter>({
     shape: { kind: 'jitter' },
@@ -70,7 +75,7 @@ export type ReadRule = Read<Rule>;
 /** Options that may have only some options of a backoff. */
 type Read<Options> = Omit<Options, 'backoff'> & { readonly backoff?: Backoff | BackoffChange };
 
-const { maxAttempts, backoff, jitter, onExhausted } = RULE_FIELDS;
+const { maxAttempts, backoff, adaptive, jitter, onExhausted } = RULE_FIELDS;
 
 /** What the memory of its source may do with a task, and the description of each. */
 const SOURCE_SWITCHES = {
@@ -88,6 +93,8 @@ export const POLICY_FIELDS = {
   maxAttempts,
   /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
   backoff,
+  /** `true`: retries begin with a longer delay of the backoff where retries for the same reason at the same source seldom succeed sooner. Default false. */
+  adaptive,
   /** How delays are spread, so that tasks that failed together are not retried together. Default ±10 %. */
   jitter,
   /** `stop` ends a permanent failure at once; `retry` treats it like any other. Default `stop`. */

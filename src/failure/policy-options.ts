@@ -2,7 +2,7 @@ import { type DurationInput, formatDuration, needUnit, span } from '../duration.
 import { InvalidInputError } from '../errors.ts';
 import { isRecord, refuseUnknown } from '../options.ts';
 import { show } from '../show.ts';
-import { ceiling, parseBackoff } from './backoff.ts';
+import { ceiling, hasOneDelay, parseBackoff } from './backoff.ts';
 import { jittered, parseJitter, proportional } from './jitter.ts';
 import { OTHERWISE_CALLED } from './otherwise-called.ts';
 import { isFamily, isReason } from './outcome.ts';
@@ -42,6 +42,11 @@ function uselessIn(read: ReadOptions): string | undefined {
       `maxAttempts ${maxAttempts} uses only ${maxAttempts - 1} of the ${all - 1} delays of the schedule. ` +
       `Leave maxAttempts out, which makes it ${all}, or shorten the schedule.`
     );
+  }
+  for (const { backoff, adaptive } of [read, ...Object.values(read.rules ?? {})]) {
+    if (adaptive === true && backoff !== undefined && hasOneDelay(backoff)) {
+      return 'adaptive has no effect with this backoff: it chooses among longer delays, and all are the same. Leave it out, or write an exponential backoff.';
+    }
   }
   const { backoff, jitter = proportional(0.1) } = read;
   if (backoff === undefined || backoff.kind === 'change' || backoff.kind === 'custom' || read.maxAttempts === 1)

@@ -82,6 +82,7 @@ export interface Answer {
   readonly namesReason: boolean;
   readonly maxAttempts: number;
   readonly backoff: Backoff;
+  readonly adaptive: boolean;
   readonly jitter: Jitter;
   readonly onExhausted: End;
   readonly charge: boolean;
@@ -115,6 +116,7 @@ function findAnswer(policy: Policy, reason: string, kind: FailureKind | undefine
     namesReason: false,
     maxAttempts: policy.maxAttempts,
     backoff: policy.backoff,
+    adaptive: policy.adaptive,
     jitter: policy.jitter,
     onExhausted: policy.onExhausted,
     charge: true,

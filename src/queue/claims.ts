@@ -14,6 +14,7 @@ import { cleanUp } from '../worker/clean-up.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
 import { intactPayload } from '../worker/intact.ts';
+import { KnownRetries } from '../worker/known-retries.ts';
 import type { KnownSources } from '../worker/known-sources.ts';
 import { Membership } from '../worker/membership.ts';
 import { type OwnHandlers, STILL_RUNS } from '../worker/own-handlers.ts';
@@ -67,6 +68,7 @@ export class Claims {
   readonly #context: ClaimsContext;
   readonly #log: Logger;
   readonly #asking: Asking;
+  readonly #retries: KnownRetries;
   readonly #outcomeOf: ClaimHolder['outcomeOf'];
   readonly #open = new Set<ManualClaim>();
   readonly #rows = new Set<ClaimRow>();
@@ -81,6 +83,7 @@ export class Claims {
     this.#context = context;
     this.#log = harmless(context.log);
     this.#asking = new Asking(context.store.tasks);
+    this.#retries = new KnownRetries(context.store, context.world.clock);
     this.#outcomeOf = outcomeBy(context.configuration, context.mistakes);
   }
 
@@ -317,7 +320,14 @@ export class Claims {
   #newRow(key: string, name: string, leaseFor: Milliseconds, takes: Takes): ClaimRow {
     const { world, definitions, configuration, telemetry, knownSources: sources } = this.#context;
     const announcer = new Announcer(name, this.#log, (event) => telemetry && tellTelemetry(telemetry, event, name));
-    const settler = new Settler({ asking: this.#asking, world, log: this.#log, announcer, sources });
+    const settler = new Settler({
+      asking: this.#asking,
+      world,
+      log: this.#log,
+      announcer,
+      sources,
+      retries: this.#retries,
+    });
     // If a write fails, the caller gets the error. It is not repeated in the background.
     settler.giveUp();
     const membership = new Membership({

@@ -9,6 +9,7 @@ import { type ExplainedFailure, explainFailure } from '../views/explain-failure.
 import { type SourceSeen, seenSource, sourceFacts } from '../views/source-state.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
+import { adaptedReason, RetryCounts } from '../worker/known-retries.ts';
 import { explainedPolicyFor } from '../worker/policy-for.ts';
 import { TaskReader } from './task-reader.ts';
 import type { Task } from './task-view.ts';
@@ -75,7 +76,12 @@ export class Inspector {
     const question = task ?? (subject as PolicyQuestion);
     const facts = task ? { ...(await this.#factsOf(task)), source: sourceFacts(await this.#sourceOf(task)) } : UNTRIED;
     const outcome = outcomeBy(this.#configuration)(thrown, { now, type: question.type });
-    return explainFailure(facts, outcome, await this.policyFor(question));
+    const policy = await this.policyFor(question);
+    const reason = adaptedReason(outcome, policy.policy);
+    if (reason === undefined) return explainFailure(facts, outcome, policy);
+    const { type, source = type } = question;
+    const observed = (await RetryCounts.read(this.#store)).of({ type, source }, reason);
+    return explainFailure({ ...facts, observed }, outcome, policy);
   }
 
   /** The source of a task, if it is not in its normal state. */

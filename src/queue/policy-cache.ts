@@ -8,7 +8,7 @@ import type { Task } from './task-view.ts';
 export interface Answered {
   readonly policy: Policy;
   /** The rule for its last reason; the policy itself if there is no reason. */
-  readonly answer: Pick<Answer, 'rule' | 'maxAttempts' | 'backoff' | 'jitter'>;
+  readonly answer: Pick<Answer, 'rule' | 'maxAttempts' | 'backoff' | 'adaptive' | 'jitter'>;
   /**
    * Whether a definition, a configuration or a worker says something about such tasks. Otherwise the shown limit would be a
    * guess.
@@ -49,8 +49,6 @@ export class PolicyCache {
 }
 
 function answeredBy({ policy, values }: ExplainedPolicy, last: Task['attemptsByReason'][number] | undefined): Answered {
-  const answer = last
-    ? answerFor(policy, last.reason, last.kind)
-    : { rule: 'policy', maxAttempts: policy.maxAttempts, backoff: policy.backoff, jitter: policy.jitter };
+  const answer = last ? answerFor(policy, last.reason, last.kind) : { ...policy, rule: 'policy' };
   return { policy, answer, known: values.some(({ from }) => from.by !== 'standard') };
 }

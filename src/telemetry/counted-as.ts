@@ -21,6 +21,14 @@ export interface Counted {
   /** Failures that were charged before, plus one if it ran. At most 100, which means 100 or more. */
   readonly attempt: number;
   readonly maxAttempts: number;
+  /** Only of a retry whose policy adapts delays. */
+  readonly retried?: Retried;
+}
+
+/** A retry after failures for this reason, and the class of the waits before it. */
+export interface Retried {
+  readonly reason: string;
+  readonly waitClass: number;
 }
 
 const MOST_ATTEMPTS = 100;
@@ -32,7 +40,8 @@ const MOST_NAMES = 200;
 const MOST_KEPT = 1_000;
 
 export function readCountedAs(key: string): Counted {
-  const [type, source, outcome, next, charge, kind, reason, after, attempt, maxAttempts] = JSON.parse(key);
+  const [type, source, outcome, next, charge, kind, reason, after, attempt, maxAttempts, retried, waitClass] =
+    JSON.parse(key);
   return {
     type,
     source,
@@ -44,6 +53,7 @@ export function readCountedAs(key: string): Counted {
     ...(after !== '' && { after }),
     attempt,
     maxAttempts,
+    ...(retried !== undefined && { retried: { reason: retried, waitClass } }),
   };
 }
 
@@ -53,7 +63,14 @@ export class CountedAs {
   readonly #reasons = new FrequentNames(MOST_NAMES);
   readonly #firstSuccesses = new Map<string, string>();
 
-  keyOf(claimed: Claimed, { charged }: Facts, maxAttempts: number, outcome: Outcome, decision: Decision): string {
+  keyOf(
+    claimed: Claimed,
+    { charged }: Facts,
+    maxAttempts: number,
+    outcome: Outcome,
+    decision: Decision,
+    retried: Retried | undefined,
+  ): string {
     const { type, lastFailure } = claimed;
     const source = this.#sources.nameOf(claimed.source);
     const isFirstSuccess = outcome.kind === 'success' && charged.length === 0 && !lastFailure;
@@ -71,6 +88,7 @@ export class CountedAs {
       lastFailure?.kind ?? '',
       Math.min(before + (ran ? 1 : 0), MOST_ATTEMPTS),
       maxAttempts,
+      ...(retried ? [this.#reasons.nameOf(retried.reason), retried.waitClass] : []),
     ]);
   }
 

@@ -97,10 +97,10 @@ export function triesOf(task: Task, { answer, known }: Answered): string {
 
 /** `up to 8 tries, exponential 5s ×2 ≤ 1h, full jitter`. A rule is named: `up to 10 tries by the rule fs.locked, …`. */
 export function policyWords(answer: Answered['answer'] | Policy): string {
-  const { maxAttempts, backoff, jitter } = answer;
+  const { maxAttempts, backoff, adaptive, jitter } = answer;
   const rule = 'rule' in answer && answer.rule !== 'policy' ? ` by the rule ${visible(answer.rule)}` : '';
   if (maxAttempts === 1 || backoff.kind === 'none') return `one try${rule}`;
-  return `up to ${maxAttempts} tries${rule}, ${spreadWords(backoff, jitter)}`;
+  return `up to ${maxAttempts} tries${rule}, ${spreadWords(backoff, jitter)}${adaptive ? ', adaptive' : ''}`;
 }
 
 function spreadWords(backoff: Backoff, jitter: Jitter): string {

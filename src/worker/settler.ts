@@ -15,6 +15,7 @@ import type { Finished } from '../telemetry/events.ts';
 import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
+import { adaptedReason, type KnownRetries, retriedAs } from './known-retries.ts';
 import type { KnownSources } from './known-sources.ts';
 import { objectionToPolicy } from './policy-for.ts';
 import { SourceChains, type SourceChanged, type SourceStep } from './source-chains.ts';
@@ -54,6 +55,7 @@ const LONGEST_YIELD: Milliseconds = 200;
 export interface SettlerOptions {
   readonly asking: Asking;
   readonly sources: KnownSources;
+  readonly retries: KnownRetries;
   readonly world: World;
   readonly log: Logger;
   readonly announcer: Announcer;
@@ -94,19 +96,21 @@ export class Settler {
   readonly #log: Logger;
   readonly #announcer: Announcer;
   readonly #sources: KnownSources;
+  readonly #retries: KnownRetries;
   readonly #isForOneTask: () => boolean;
   readonly #countedAs = new CountedAs();
   readonly #pauses = new Set<() => void>();
   #round: Pending[] = [];
   #gaveUp = false;
 
-  constructor({ asking, world, log, announcer, sources, isForOneTask = () => false }: SettlerOptions) {
+  constructor({ asking, world, log, announcer, sources, retries, isForOneTask = () => false }: SettlerOptions) {
     this.#asking = asking;
     this.#clock = world.clock;
     this.#random = world.random;
     this.#log = log;
     this.#announcer = announcer;
     this.#sources = sources;
+    this.#retries = retries;
     this.#isForOneTask = isForOneTask;
   }
 
@@ -119,20 +123,10 @@ export class Settler {
     return new Promise((resolve, reject) => {
       const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
       const endedAt = this.#clock.monotonic();
-      this.#add({
-        claimed,
-        policy,
-        ending,
-        onTrouble,
-        resolve,
-        reject,
-        facts,
-        revision,
-        elapsed,
-        frozen,
-        endedAt,
-        overtaken: 0,
-      });
+      const about = { claimed, policy, ending, onTrouble, resolve, reject };
+      const pending: Pending = { ...about, facts, revision, elapsed, frozen, endedAt, overtaken: 0 };
+      if (adaptedReason(ending.outcome, policy) === undefined) this.#add(pending);
+      else void this.#retries.refresh().then(() => this.#add(pending));
     });
   }
 
@@ -205,7 +199,9 @@ export class Settler {
     const decision = decided.next === 'succeeded' ? decided : sayingWhosePolicy(decided, claimed);
     pending.decision = decision;
     const settlement: Writable<Settlement> = { lease: claimed.lease, revision, decision, report: reportOf(ending) };
-    settlement.countedAs = this.#countedAs.keyOf(claimed, pending.facts, policy.maxAttempts, outcome, decision);
+    const { facts } = pending;
+    const retried = retriedAs(claimed, facts, policy, outcome, decision);
+    settlement.countedAs = this.#countedAs.keyOf(claimed, facts, policy.maxAttempts, outcome, decision, retried);
     if (ending.result !== undefined) settlement.result = ending.result;
     if (ending.progress !== undefined) settlement.progress = ending.progress;
     if (step) {
@@ -235,10 +231,12 @@ export class Settler {
     return chains.add(claimed, startedAgo, observation, this.#random);
   }
 
-  #factsOf({ ending, facts, elapsed, frozen }: Pending, step: SourceStep | undefined): Facts {
+  #factsOf({ claimed, policy, ending, facts, elapsed, frozen }: Pending, step: SourceStep | undefined): Facts {
     // A success is decided without facts.
     if (ending.outcome.kind === 'success') return facts;
-    const now = aged(facts, elapsed, frozen);
+    const reason = adaptedReason(ending.outcome, policy);
+    const known = aged(facts, elapsed, frozen);
+    const now = reason === undefined ? known : { ...known, observed: this.#retries.of(claimed, reason) };
     if (!step?.facts) return now;
     return { ...now, source: this.#isForOneTask() ? { ...step.facts, alone: true } : step.facts };
   }

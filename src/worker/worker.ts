@@ -18,6 +18,7 @@ import { Claimer, PAUSED } from './claimer.ts';
 import { type Configuration, outcomeBy, UNCONFIGURED } from './configuration.ts';
 import { Countdown } from './countdown.ts';
 import type { AnyTask } from './define-task.ts';
+import { KnownRetries } from './known-retries.ts';
 import { KnownSources } from './known-sources.ts';
 import { Membership } from './membership.ts';
 import { OwnHandlers } from './own-handlers.ts';
@@ -156,6 +157,7 @@ export class Worker implements AsyncDisposable {
       log: this.#log,
       announcer: this.#announcer,
       sources: knownSources,
+      retries: new KnownRetries(store, world.clock),
       isForOneTask: () => this.#only?.size === 1,
     });
     this.#stopObeying = knownSources.onRestricted((source) => this.#claimer.handBackOf(source, HELD));

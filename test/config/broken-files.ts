@@ -296,6 +296,12 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
     'No retry fits into giveUpAfter 1m',
     'Raise giveUpAfter',
   ),
+  'adaptive delays that are all the same': one(
+    retry('adaptive: true', 'backoff: { fixed: 5m }'),
+    '4:17 warning',
+    'adaptive has no effect',
+    'Write an exponential',
+  ),
   'no retry within the sum of delays': one(
     retry('maxTotalDelay: 1m', 'backoff: { fixed: 5m }'),
     '4:22 error',

@@ -135,7 +135,7 @@ describe('a policy', () => {
     [
       'a rule with a policy’s option',
       { rules: { timeout: { permanent: 'retry' } } },
-      "The rule 'timeout' has no option 'permanent'. It has: maxAttempts, backoff, jitter, onExhausted, charge.",
+      "The rule 'timeout' has no option 'permanent'. It has: maxAttempts, backoff, adaptive, jitter, onExhausted, charge.",
     ],
     [
       'a rule’s maxAttempts',
@@ -225,6 +225,7 @@ describe('the answer of a policy', () => {
     expect(answerFor(policy, 'http.404', 'permanent')).toEqual({
       rule: 'policy',
       namesReason: false,
+      adaptive: false,
       maxAttempts: 5,
       backoff: fixed('1m'),
       jitter: { kind: 'none' },
@@ -238,6 +239,7 @@ describe('the answer of a policy', () => {
     expect(answerFor(policy, 'fs.locked', 'transient')).toEqual({
       rule: 'fs.locked',
       namesReason: true,
+      adaptive: false,
       maxAttempts: 7,
       backoff: fixed('2m'),
       jitter: proportional(0.5),

@@ -28,6 +28,12 @@ const asks = { next: 'needs_manual' } as const;
 /** What the worker obeys and no decision looks at; test/process and the worker's own tests watch it. */
 const OF_THE_WORKER = ['timeout'] as const;
 
+/** What retries did: those after a second failed. */
+const SELDOM_SOON = [
+  { waited: 1_000, retries: 20, succeeded: 0 },
+  { waited: 32_000, retries: 20, succeeded: 19 },
+];
+
 const OF_A_POLICY: Omit<Witnesses<PolicyOptions>, (typeof OF_THE_WORKER)[number]> = {
   maxAttempts: {
     change: { maxAttempts: 6 },
@@ -37,6 +43,13 @@ const OF_A_POLICY: Omit<Witnesses<PolicyOptions>, (typeof OF_THE_WORKER)[number]
     after: goes,
   },
   backoff: { change: { backoff: fixed('9s') }, outcome: failed(), before: { after: 1_000 }, after: { after: 9_000 } },
+  adaptive: {
+    change: { adaptive: true },
+    outcome: failed(),
+    known: { observed: SELDOM_SOON },
+    before: { after: 1_000 },
+    after: { after: 32_000 },
+  },
   jitter: { change: { jitter: { kind: 'full' } }, outcome: failed(), before: { after: 1_000 }, after: { after: 250 } },
   permanent: { change: { permanent: 'retry' }, outcome: failed({ kind: 'permanent' }), before: dies, after: goes },
   onExhausted: {
@@ -106,6 +119,13 @@ const OF_A_POLICY: Omit<Witnesses<PolicyOptions>, (typeof OF_THE_WORKER)[number]
 const OF_A_RULE: Witnesses<RuleOptions> = {
   maxAttempts: { change: { maxAttempts: 1 }, outcome: limited, before: goes, after: dies },
   backoff: { change: { backoff: none }, outcome: limited, before: goes, after: dies },
+  adaptive: {
+    change: { adaptive: true },
+    outcome: limited,
+    known: { observed: SELDOM_SOON },
+    before: { after: 1_000 },
+    after: { after: 32_000 },
+  },
   jitter: { change: { jitter: { kind: 'equal' } }, outcome: limited, before: { after: 1_000 }, after: { after: 625 } },
   onExhausted: {
     change: { onExhausted: 'needs_manual' },

@@ -6,6 +6,7 @@ import {
   custom,
   exponential,
   fixed,
+  hasOneDelay,
   immediate,
   linear,
   none,
@@ -75,6 +76,7 @@ const rules: fc.Arbitrary<RuleOptions> = fc
     {
       maxAttempts: fc.integer({ min: 1, max: 12 }),
       backoff: backoffs,
+      adaptive: fc.boolean(),
       jitter: jitters,
       onExhausted: fc.constantFrom('dead', 'needs_manual'),
       charge: fc.boolean(),
@@ -83,8 +85,9 @@ const rules: fc.Arbitrary<RuleOptions> = fc
   )
   .map(usingEachDelay);
 
-/** A schedule that is longer than its attempts is refused. */
+/** A schedule that is longer than its attempts is refused, and so is `adaptive` where all delays are the same. */
 export function usingEachDelay<Options extends RuleOptions>(options: Options): Options {
+  if (options.adaptive && hasOneDelay(Object(options.backoff))) return usingEachDelay({ ...options, adaptive: false });
   const { maxAttempts = Number.POSITIVE_INFINITY, ...others } = options;
   const delays = Object(options.backoff).delays?.length ?? 0;
   return maxAttempts <= delays ? (others as Options) : options;
@@ -95,6 +98,7 @@ export const options: fc.Arbitrary<PolicyOptions> = fc
     {
       maxAttempts: fc.integer({ min: 1, max: 12 }),
       backoff: backoffs,
+      adaptive: fc.boolean(),
       jitter: jitters,
       permanent: fc.constantFrom('stop', 'retry'),
       onExhausted: fc.constantFrom('dead', 'needs_manual'),

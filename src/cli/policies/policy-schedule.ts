@@ -73,6 +73,9 @@ function print({ terminal }: Cli, policy: Policy, retries: readonly ForeseenRetr
     terminal.table(['RETRY', 'AFTER', 'WITH JITTER', 'IN ALL', ''], rows);
     if (shown.length < retries.length) terminal.note(`The first ${MOST_SHOWN - 1} of ${retries.length}, and the last.`);
   }
+  if (policy.adaptive) {
+    terminal.note('These are the delays without observations. Adaptive retries may begin with a longer one of them.');
+  }
   const giveUp =
     policy.giveUpAfter === 'none'
       ? ''

@@ -128,7 +128,7 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['resolve 1 --result 1', '--result says what came of it'],
     ['wait --timeout never', '--timeout must be a duration'],
     ['resume --concurrency none', '--concurrency must be a whole number'],
-    ['cancel', "missing required argument 'ids'"],
+    ['cancel', "missing required argument 'ids|filter'"],
     ['status now', 'too many arguments'],
     ['sources hodl x', 'did you mean: holdfast sources hold?'],
     ['sources close x', 'did you mean: holdfast sources hold?'],

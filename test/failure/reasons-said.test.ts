@@ -56,6 +56,8 @@ test('every reason in the source is in a table of reasons', () => {
   const unknown = readSource()
     .filter(([file]) => !/^src\/(config|cli\/commands)\//.test(file))
     .flatMap(([file, text]) => reasonsIn(file, text).map((reason) => ({ file, reason })))
+    // Columns in SQL have an alias of one letter.
+    .filter(({ reason }) => !/^[a-z]\./.test(reason))
     .filter(({ reason }) => !KNOWN.includes(reason) && !OTHERS.includes(reason) && !isKind(reason));
   expect(unknown).toEqual([]);
   const inSql = readFunctions().flatMap(([file, text]) => quotedIn(text).map((reason) => ({ file, reason })));

@@ -30,7 +30,7 @@ export const EXIT_TABLE: readonly (readonly [code: string, meaning: string])[] =
   ['5', 'the state of a task does not allow it'],
   ['6', 'the configuration is refused'],
   ['7', 'the store is missing, locked, full, corrupt or unreachable'],
-  ['8', 'status --check found something'],
+  ['8', 'status --check or doctor found something'],
   ['9', 'not permitted, or read-only'],
   ['75', 'not finished yet: detached, or --timeout is over'],
   ['130, 143', 'interrupted before anything was recorded'],

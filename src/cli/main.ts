@@ -14,6 +14,11 @@ if (problem !== undefined) {
   process.exitCode = 1;
 } else if (!asksVersion || !saidVersion()) {
   keepCompiled();
+  if (args[0] === '__complete') {
+    const { complete } = await import('./complete.ts');
+    writeSync(1, (await complete(args[1] ?? '', args[2] ?? '')).map((word) => `${word}\n`).join(''));
+    process.exit();
+  }
   // Loaded only now, because it takes longer than to say the version.
   const { main } = await import('./start.ts');
   await main(args);

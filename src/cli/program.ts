@@ -45,6 +45,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'why a task does not run, what happens next, and what if it fails',
       () => import('./commands/explain.ts'),
     ],
+    ['top [--once]', 'the same screen, live', () => import('./commands/top.ts')],
     [
       'stats [--type TYPE] [--source NAME] [--since TIME]',
       'how executions went: successes, failures, retries, by type and reason',
@@ -116,13 +117,29 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'where the store is, its size; backups, old tasks, free space',
       () => import('./commands/db.ts'),
     ],
+    [
+      'doctor [--deep]',
+      'is the store, the disk and the clock sound, and what to do',
+      () => import('./commands/doctor.ts'),
+    ],
+    [
+      'service [print|install]',
+      'a service of systemd or launchd that runs a worker',
+      () => import('./commands/service.ts'),
+    ],
+    ['completion bash|zsh|fish', 'completion for your shell', () => import('./commands/completion.ts')],
+    [
+      'bug-report',
+      'versions, counts and findings, without names and contents',
+      () => import('./commands/bug-report.ts'),
+    ],
     ['version [--json]', 'the versions of holdfast and Node', () => import('./commands/version.ts')],
   ],
 };
 
 const ENTRIES = Object.entries(GROUPS).flatMap(([group, entries]) =>
   entries.map(([usage, summary, load]) => {
-    const [, name = '', alias, words = ''] = /^(\w+)(?:\|(\w+))? (.*)$/.exec(usage) ?? [];
+    const [, name = '', alias, words = ''] = /^([\w-]+)(?:\|(\w+))? ?(.*)$/.exec(usage) ?? [];
     return { name, alias, arguments: words, group, summary, load };
   }),
 );
@@ -194,9 +211,18 @@ export function problemOfCommander(error: CommanderError, args: readonly string[
   });
 }
 
+/** The names of all commands, with their aliases. */
+export function commandNames(): string[] {
+  return [...ENTRIES.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])), 'help'];
+}
+
+/** The arguments of a command as its help shows them: `ID…`. */
+export function argumentsOf(command: string): string {
+  return entryOf(command)?.arguments ?? '';
+}
+
 function unknownCommand(word: string): Problem {
-  const names = ENTRIES.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]));
-  const likely = commandsLike(word, [...names, 'help']);
+  const likely = commandsLike(word, commandNames());
   return usage(`there is no command "${visible(word)}"`, {
     hints: [
       ...(likely.length > 0 ? [`did you mean: holdfast ${likely.join(', or holdfast ')}?`] : []),

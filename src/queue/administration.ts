@@ -9,6 +9,7 @@ import type {
   Moved,
   PruneCount,
   PrunedTask,
+  QueueSince,
   ReadyCount,
   Receipt,
   SourceRecord,
@@ -46,6 +47,16 @@ export class Administration {
   /** As `withoutWorker` of the store. */
   withoutWorker(most: number): Promise<readonly ReadyCount[]> {
     return this.#store.records.withoutWorker(most);
+  }
+
+  /** As `oldestReady` of the store. */
+  oldestReady(): Promise<readonly QueueSince[]> {
+    return this.#store.records.oldestReady();
+  }
+
+  /** As `oldestRunning` of the store. */
+  oldestRunning(): Promise<readonly QueueSince[]> {
+    return this.#store.records.oldestRunning();
   }
 
   /** The names of all sources that have had a ready task. */

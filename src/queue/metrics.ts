@@ -11,10 +11,11 @@ type Labels = Readonly<Record<string, string>>;
 /** The state of a store in the text format of Prometheus. */
 export async function metricsText(store: Store): Promise<string> {
   const { records, upkeep } = store;
-  const [{ byState, retrying, byReason }, { types }, oldest, sources, workers] = await Promise.all([
+  const [{ byState, retrying, byReason }, { types }, oldestReady, oldestRunning, sources, workers] = await Promise.all([
     records.counts(),
     statsFrom(records, {}),
     records.oldestReady(),
+    records.oldestRunning(),
     records.sources(),
     records.workers(),
   ]);
@@ -31,7 +32,9 @@ export async function metricsText(store: Store): Promise<string> {
     'gauge',
     'How long the oldest ready task of a fifo queue has waited since it was submitted or ran last.',
   );
-  for (const { queue, since } of oldest) text.add({ queue }, Math.max(0, now - since) / 1_000, Math.max);
+  for (const { queue, since } of oldestReady) text.add({ queue }, Math.max(0, now - since) / 1_000, Math.max);
+  text.family('holdfast_running_oldest_age_seconds', 'gauge', 'How long the longest execution of a queue has run.');
+  for (const { queue, since } of oldestRunning) text.add({ queue }, Math.max(0, now - since) / 1_000, Math.max);
   text.family('holdfast_source_held', 'gauge', 'Sources whose tasks do not start at present, and why.');
   for (const { name, hold, state } of sources) {
     const cause = hold ? 'source_held' : state?.restriction?.cause;

@@ -542,7 +542,9 @@ export interface Records {
    * Of each queue with the order `fifo` and ready tasks: when the one that has waited longest was submitted, or ran last. Held tasks
    * are left out, and those of held sources are not.
    */
-  oldestReady(): Promise<readonly { readonly queue: string; readonly since: number }[]>;
+  oldestReady(): Promise<readonly QueueSince[]>;
+  /** Of each queue with running tasks: when the execution began that has run longest. */
+  oldestRunning(): Promise<readonly QueueSince[]>;
   /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
@@ -574,6 +576,11 @@ export interface TaskKey {
 export interface CountsBy {
   readonly source: SourceCounts;
   readonly queue: QueueCounts;
+}
+
+export interface QueueSince {
+  readonly queue: string;
+  readonly since: number;
 }
 
 /** How many tasks of a source or type are ready. */

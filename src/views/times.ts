@@ -12,6 +12,11 @@ export function ago(at: number, now: number): string {
   return `${formatDuration(largestUnit(ms))} ago`;
 }
 
+/** `4m`: how long something lasts that began then, in one unit. */
+export function lasting(since: number, now: number): string {
+  return formatDuration(largestUnit(Math.max(0, now - since)));
+}
+
 /** `14:28:39`, with the date unless it is today's, in local time. */
 export function clockTime(at: number, now: number): string {
   const [moment, today] = [new Date(at), new Date(now)];

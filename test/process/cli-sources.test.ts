@@ -229,10 +229,10 @@ describe.concurrent('holdfast queues', () => {
     const paused = await project.run('queues', 'pause', 'mail', '--note', 'moving house');
     expect(paused).toMatchObject({ exit: 0, stdout: '⏸ mail is paused, 1 ready task waits\n' });
     expect((await project.run('worker', '--drain')).exit).toBe(0);
-    expect(rows((await project.run('queues')).stdout)).toEqual([
-      'QUEUE ORDER READY RUNNING SCHEDULED AT MOST PAUSED',
+    expect(rows((await project.run('queues')).stdout).map((line) => line.replace(/ \d+m?s /, ' AGE '))).toEqual([
+      'QUEUE ORDER READY FOR RUNNING FOR SCHEDULED AT MOST PAUSED',
       'default fifo 0 0 0',
-      '⏸ mail fifo 1 0 1 WHEN by WHO: moving house',
+      '⏸ mail fifo 1 AGE 0 1 WHEN by WHO: moving house',
     ]);
     expect((await project.json('status')).document).toMatchObject({
       attention: [{ kind: 'no_worker' }, { kind: 'queue_paused', count: 1, command: 'holdfast queues resume mail' }],

@@ -8,6 +8,7 @@ import { type ShownState, signOf } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
 import { limitsJson } from '../../views/source-list.ts';
 import { limitWords } from '../../views/source-state.ts';
+import { lasting, rfc3339 } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -35,6 +36,9 @@ interface Queue extends QueueCounts, Limits {
   readonly order: QueueOrder;
   readonly fair: boolean;
   readonly paused?: DoneBy;
+  /** Since when its oldest ready task waits, if it is fifo, and its longest execution runs. */
+  readonly oldestReady?: number;
+  readonly oldestRunning?: number;
 }
 
 export function declare(command: Command): void {
@@ -97,35 +101,58 @@ async function list(cli: Cli): Promise<void> {
 }
 
 async function queuesOf(holdfast: Operations): Promise<Queue[]> {
+  const { administration } = holdfast;
   const settings = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
-  return (await holdfast.administration.countsBy('queue', MOST_SCHEDULED)).map((counts) => ({
+  const ready = new Map(
+    (await administration.oldestReady()).map(({ queue, since }) => [queue, { oldestReady: since }]),
+  );
+  const running = new Map(
+    (await administration.oldestRunning()).map(({ queue, since }) => [queue, { oldestRunning: since }]),
+  );
+  return (await administration.countsBy('queue', MOST_SCHEDULED)).map((counts) => ({
     order: 'fifo',
     fair: false,
     ...settings.get(counts.name),
+    ...ready.get(counts.name),
+    ...running.get(counts.name),
     ...counts,
   }));
 }
 
 function print(cli: Cli, queues: readonly Queue[], now: number): void {
   const { terminal } = cli;
-  const rows = queues.map(({ name, order, fair, ready, running, scheduled, exact, paused, ...limits }) => [
+  const age = (since: number | undefined) => (since === undefined ? '' : lasting(since, now));
+  const rows = queues.map(({ name, order, fair, ready, running, scheduled, exact, paused, ...queue }) => [
     paused ? signOf('held') : '',
     visible(name),
     wordsOf(order, fair),
     ready,
+    age(queue.oldestReady),
     running,
+    age(queue.oldestRunning),
     exact ? scheduled : `${scheduled}+`,
-    limitWords(limits),
+    limitWords(queue),
     paused ? doneByWords(paused, now) : '',
   ]);
-  const columns: Column[] = ['', ['QUEUE', 12], 'ORDER', 'READY', 'RUNNING', 'SCHEDULED', 'AT MOST', ['PAUSED', 12]];
+  const columns: Column[] = [
+    '',
+    ['QUEUE', 12],
+    'ORDER',
+    'READY',
+    'FOR',
+    'RUNNING',
+    'FOR',
+    'SCHEDULED',
+    'AT MOST',
+    ['PAUSED', 12],
+  ];
   terminal.table(columns, rows, 'No queue was ever used.');
   const first = queues.find(({ paused }) => paused);
   if (first) terminal.note(`Resume one: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
 }
 
 function queueJson(queue: Queue): object {
-  const { name, order, fair, paused, ready, running, scheduled, exact } = queue;
+  const { name, order, fair, paused, ready, running, scheduled, exact, oldestReady, oldestRunning } = queue;
   return {
     name,
     order,
@@ -134,6 +161,8 @@ function queueJson(queue: Queue): object {
     paused: doneByJson(paused),
     ready,
     running,
+    oldest_ready_at: rfc3339(oldestReady),
+    oldest_running_at: rfc3339(oldestRunning),
     scheduled: { value: scheduled, exact },
   };
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../queue/operations.ts';
-import type { ClockRecord, Counts, ReadyCount, SourceRecord, WorkerRecord } from '../../store/store.ts';
+import type { ClockRecord, Counts, QueueSince, ReadyCount, SourceRecord, WorkerRecord } from '../../store/store.ts';
 import { adviceFor } from '../../views/advice.ts';
 import { type DoneBy, doneByWords } from '../../views/done-by.ts';
 import { type ShownState, signOf, stateWords } from '../../views/glyphs.ts';
@@ -8,7 +8,7 @@ import { documentOf, workerJson } from '../../views/json-shapes.ts';
 import { capital, plural } from '../../views/plural.ts';
 import { seenSource, shownSourceState, sourceCause, sourceNext } from '../../views/source-state.ts';
 import { isOwnType } from '../../views/task-text.ts';
-import { ago, clockTime, rfc3339, until } from '../../views/times.ts';
+import { ago, clockTime, lasting, rfc3339, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import { clockTrouble } from '../../worker/clock-trouble.ts';
 import { differenceText, policyDifferences } from '../../worker/policy-differences.ts';
@@ -43,7 +43,7 @@ interface Flags {
 }
 
 /** Something that needs attention: what it is, why it matters, and the command that shows it. */
-interface Attention {
+export interface Attention {
   readonly kind: keyof typeof SIGNS;
   readonly count: number;
   readonly reason?: string;
@@ -66,27 +66,56 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   if (flags.summary) return summary(cli);
   const config = await readConfig(cli);
   return withStore(cli, {}, async (holdfast, { name }) => {
-    const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
-    const alive = workers.filter(({ keepsTasks }) => keepsTasks);
-    const missed = counts.due > 0 ? await holdfast.administration.withoutWorker(MOST_LOOKED_AT) : [];
-    const attention = [
-      ...refusedConfig(cli, config),
-      ...clocks(cli, await holdfast.administration.clock()),
-      ...attentionFrom(cli, counts),
-      ...unclaimed(cli, counts, missed, alive.some(worksAll)),
-      ...(await lapsed(cli, holdfast, counts, alive)),
-      ...(await heldBack(cli, holdfast, now)),
-      ...paused(cli, alive, now),
-      ...differing(cli, alive, now, flags.check === true),
-      ...(await stoppedRedrives(cli, holdfast, now)),
-    ];
+    const seen = await seenStatus(cli, holdfast, config, flags.check === true);
+    const { attention } = seen;
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
-    if (cli.terminal.json) {
-      cli.terminal.document(documentOf('status', { exit, ...statusJson(name, counts, workers, alive, attention) }));
-    } else if (flags.check) for (const { text } of attention) cli.terminal.result(text);
-    else screen(cli, name, counts, alive, attention, now);
+    if (cli.terminal.json) cli.terminal.document(documentOf('status', { exit, ...statusJson(name, seen) }));
+    else if (flags.check) for (const { text } of attention) cli.terminal.result(text);
+    else for (const line of screen(cli, name, seen)) cli.terminal.result(line);
     return exit;
   });
+}
+
+/** What `status` knows of a store at one moment. */
+export interface SeenStatus {
+  readonly counts: Counts;
+  readonly workers: readonly WorkerRecord[];
+  readonly alive: readonly WorkerRecord[];
+  readonly attention: readonly Attention[];
+  readonly oldest: OldestTasks;
+  readonly now: number;
+}
+
+/** By queue: since when the oldest ready task of a fifo queue has waited, and the oldest running one has run. */
+interface OldestTasks {
+  readonly ready: readonly QueueSince[];
+  readonly running: readonly QueueSince[];
+}
+
+/** `patient`: workers with different policies are no alarm while a deploy may take. */
+export async function seenStatus(
+  cli: Cli,
+  holdfast: Operations,
+  config: FoundConfig | undefined,
+  patient: boolean,
+): Promise<SeenStatus> {
+  const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
+  const { administration } = holdfast;
+  const alive = workers.filter(({ keepsTasks }) => keepsTasks);
+  const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
+  const attention = [
+    ...refusedConfig(cli, config),
+    ...clocks(cli, await administration.clock()),
+    ...attentionFrom(cli, counts),
+    ...unclaimed(cli, counts, missed, alive.some(worksAll)),
+    ...(await lapsed(cli, holdfast, counts, alive)),
+    ...(await heldBack(cli, holdfast, now)),
+    ...paused(cli, alive, now),
+    ...differing(cli, alive, now, patient),
+    ...(await stoppedRedrives(cli, holdfast, now)),
+  ];
+  const oldest = { ready: await administration.oldestReady(), running: await administration.oldestRunning() };
+  return { counts, workers, alive, attention, oldest, now };
 }
 
 async function summary(cli: Cli): Promise<number> {
@@ -300,31 +329,30 @@ const SIGNS = {
   config_refused: 'dead',
 } as const satisfies Record<string, ShownState>;
 
-function screen(
-  cli: Cli,
-  store: string,
-  counts: Counts,
-  alive: readonly WorkerRecord[],
-  attention: readonly Attention[],
-  now: number,
-): void {
-  const { terminal } = cli;
-  const { out } = terminal;
-  if (attention.length === 0) terminal.result('Nothing needs attention.');
-  else terminal.result('Attention');
-  for (const { kind, text, command } of attention) {
-    terminal.result(`  ${out.glyph(SIGNS[kind])} ${text}`);
-    terminal.result(`      ${out.paint('idle', command)}`);
-  }
+/** The lines of `status`, also for `top`. */
+export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStatus): string[] {
+  const { counts, alive, attention, oldest, now } = seen;
   const totals = Object.entries(totalsOf(counts)).flatMap(([state, count]) => {
     const { text, style } = signOf(state as ShownState);
     return count === 0 ? [] : [out.paint(style, `${text} ${count} ${stateWords(state as ShownState)}`)];
   });
-  terminal.result(`Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`);
-  terminal.result(`Due      ${dueLine(counts, now)}`);
-  const lines = workerLines(alive, now);
-  for (const [i, line] of lines.entries()) terminal.result(`${i === 0 ? 'Workers' : '       '}  ${line}`);
-  terminal.result(`Store    ${visible(store)}`);
+  const age = (words: string, since: readonly QueueSince[]) => {
+    const [first] = since.toSorted((a, b) => a.since - b.since);
+    return first ? [`${words} ${lasting(first.since, now)} (queue ${visible(first.queue)})`] : [];
+  };
+  const ages = [...age('ready for', oldest.ready), ...age('running for', oldest.running)];
+  return [
+    attention.length === 0 ? 'Nothing needs attention.' : 'Attention',
+    ...attention.flatMap(({ kind, text, command }) => [
+      `  ${out.glyph(SIGNS[kind])} ${text}`,
+      `      ${out.paint('idle', command)}`,
+    ]),
+    `Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`,
+    `Due      ${dueLine(counts, now)}`,
+    ...(ages.length > 0 ? [`Oldest   ${ages.join(', ')}`] : []),
+    ...workerLines(alive, now).map((line, i) => `${i === 0 ? 'Workers' : '       '}  ${line}`),
+    `Store    ${visible(store)}`,
+  ];
 }
 
 /** In the order in which they are shown. */
@@ -345,17 +373,13 @@ function workerLines(alive: readonly WorkerRecord[], now: number): string[] {
   return alive.map((worker) => {
     const only = worksAll(worker) ? '' : ', only its own tasks';
     const paused = worker.trouble ? `, claims nothing: ${visible(worker.trouble.reason)}` : '';
-    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${ago(worker.joinedAt, now).replace(' ago', '')} (${processWords(worker)}${only}${paused})`;
+    return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${lasting(worker.joinedAt, now)} (${processWords(worker)}${only}${paused})`;
   });
 }
 
-function statusJson(
-  store: string,
-  { byState, retrying, due, nextDueAt, byReason }: Counts,
-  workers: readonly WorkerRecord[],
-  alive: readonly WorkerRecord[],
-  attention: readonly Attention[],
-): object {
+function statusJson(store: string, { counts, workers, alive, attention, oldest }: SeenStatus): object {
+  const { byState, retrying, due, nextDueAt, byReason } = counts;
+  const times = (since: readonly QueueSince[]) => since.map(({ queue, since }) => ({ queue, since: rfc3339(since) }));
   return {
     store,
     attention: attention.map(({ reason, ...rest }) => ({ ...rest, reason: reason ?? null })),
@@ -364,6 +388,8 @@ function statusJson(
     due,
     next_due_at: rfc3339(nextDueAt),
     by_reason: byReason,
+    oldest_ready: times(oldest.ready),
+    oldest_running: times(oldest.running),
     workers: workers.map((worker) => workerJson(worker, alive.includes(worker))),
   };
 }

@@ -14,6 +14,7 @@ import type {
   HistoryEntry,
   ListFilter,
   QueueRecord,
+  QueueSince,
   ReadyCount,
   Records,
   Slice,
@@ -185,7 +186,15 @@ export class PostgresRecords implements Records {
     );
   }
 
-  oldestReady(): Promise<readonly { readonly queue: string; readonly since: number }[]> {
+  oldestRunning(): Promise<readonly QueueSince[]> {
+    return this.#database.rows(
+      this.#in(`SELECT q.name AS queue, min(r.since) AS since
+        FROM $.live r JOIN $.classes c ON c.id = r.class JOIN $.queues q ON q.id = c.queue
+        WHERE r.state = 'running' AND r.why IS NULL GROUP BY q.name ORDER BY q.name COLLATE "C"`),
+    );
+  }
+
+  oldestReady(): Promise<readonly QueueSince[]> {
     return this.#database.rows(
       this.#in(`SELECT q.name AS queue, min(r.order_key) AS since
         FROM $.lanes l JOIN $.classes c ON c.id = l.class JOIN $.queues q ON q.id = c.queue CROSS JOIN LATERAL (

@@ -13,6 +13,7 @@ import type {
   HistoryEntry,
   ListFilter,
   QueueRecord,
+  QueueSince,
   ReadyCount,
   Records,
   Slice,
@@ -252,9 +253,19 @@ export class SqliteRecords implements Records {
     });
   }
 
-  oldestReady(): Promise<readonly { readonly queue: string; readonly since: number }[]> {
+  oldestRunning(): Promise<readonly QueueSince[]> {
     return this.#read((sql) =>
-      sql.all<{ queue: string; since: number }>(
+      sql.all<QueueSince>(
+        `SELECT q.name AS queue, min(r.started_at) AS since
+         FROM hf_running r JOIN hf_tasks t ON t.id = r.id JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue
+         WHERE r.why IS NULL GROUP BY q.name ORDER BY q.name`,
+      ),
+    );
+  }
+
+  oldestReady(): Promise<readonly QueueSince[]> {
+    return this.#read((sql) =>
+      sql.all<QueueSince>(
         `SELECT q.name AS queue, min((SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)) AS since
          FROM hf_lanes l JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
          WHERE q.ordering = 'fifo' GROUP BY q.name HAVING since IS NOT NULL ORDER BY q.name`,

@@ -30,6 +30,12 @@ export function promisesOfRecords(factory: StoreFactory): void {
       { queue: 'default', since: at - 5_000 },
       { queue: 'other', since: at },
     ]);
+    scene.advance(1_000);
+    await scene.claim(await scene.join(), { queues: ['default', 'last'] });
+    expect(await scene.store.records.oldestRunning()).toEqual([
+      { queue: 'default', since: at },
+      { queue: 'last', since: at + 1_000 },
+    ]);
   });
 
   test('returns what was last published about a type, and nothing if nothing was', async () => {

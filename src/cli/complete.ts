@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import type { Operations } from '../queue/operations.ts';
+import { TASK_STATES } from '../task.ts';
+import { Cli } from './cli.ts';
+import { withStore } from './opening/open-store.ts';
+import { argumentsOf, commandNames, flagsAmong, programFor } from './program.ts';
+
+/** How many tasks are looked at for their numbers, types and reasons: the newest. */
+const MOST = 200;
+
+/** The words that may stand at the end of a command line, for a shell. Whatever goes wrong, there are none. */
+export async function complete(shell: string, line: string): Promise<string[]> {
+  try {
+    const words = line.trimStart().split(/\s+/).slice(1);
+    const last = words.at(-1) ?? '';
+    const found = (await candidates(words)).filter((word) => word.startsWith(last));
+    // Bash takes a colon for the end of a word.
+    const kept = shell === 'bash' ? last.lastIndexOf(':') + 1 : 0;
+    return [...new Set(found)].map((word) => word.slice(kept));
+  } catch {
+    return [];
+  }
+}
+
+async function candidates(words: readonly string[]): Promise<string[]> {
+  const [name = '', ...rest] = words;
+  const last = rest.at(-1);
+  if (last === undefined || name.startsWith('-')) return commandNames();
+  const program = await programFor([name], () => {});
+  const command = program.commands.find((one) => one.name() === name || one.aliases().includes(name));
+  if (!command) return [];
+  const subcommand = command.commands.find((one) => one.name() === rest[0]);
+  const called = subcommand && rest.length > 1 ? subcommand : command;
+  if (last.startsWith('-')) return called.options.map(({ long }) => long ?? '');
+  const before = rest.at(-2) ?? '';
+  const names = rest.length === 1 ? command.commands.map((one) => one.name()) : [];
+  return [...names, ...(await fromStore(words, called, name, before, last))];
+}
+
+/** Names and numbers that the store knows. */
+async function fromStore(
+  words: readonly string[],
+  command: Command,
+  name: string,
+  flag: string,
+  last: string,
+): Promise<string[]> {
+  const usage = `${argumentsOf(name)} ${command.usage()}`;
+  const key = /^(-?\w+):/.exec(last)?.[1];
+  const kind = key?.replace('-', '') ?? (flag.startsWith('--') ? flag.slice(2) : KINDS[name]);
+  if (key === undefined && kind === undefined) {
+    const keys = usage.includes('FILTER') ? KEYS.map((each) => `${each}:`) : [];
+    return [...keys, ...(/\bID\b/.test(usage) ? await values(words, 'id') : [])];
+  }
+  const found = kind === undefined ? [] : await values(words, kind);
+  return key === undefined ? found : found.map((value) => `${key}:${value}`);
+}
+
+const KEYS = ['state', 'type', 'queue', 'source', 'reason'];
+
+/** What the names after these commands are. */
+const KINDS: Readonly<Record<string, string | undefined>> = {
+  queues: 'queue',
+  sources: 'source',
+  schedules: 'schedule',
+  workers: 'worker',
+  redrives: 'redrive',
+};
+
+async function values(words: readonly string[], kind: string): Promise<string[]> {
+  const at = words.findIndex((word) => word === '-s' || word === '--store');
+  const store = at < 0 ? undefined : words[at + 1];
+  const cli = new Cli({ ...flagsAmong(words), ...(store !== undefined && { store }) });
+  return withStore(cli, {}, (holdfast) => valuesIn(holdfast, kind));
+}
+
+async function valuesIn(holdfast: Operations, kind: string): Promise<string[]> {
+  const newest = () => holdfast.list({ limit: MOST });
+  switch (kind) {
+    case 'state':
+      return [...TASK_STATES];
+    case 'id':
+      return (await newest()).map(({ id }) => String(id));
+    case 'type':
+      return (await newest()).map(({ type }) => type);
+    case 'reason':
+      return (await holdfast.counts()).byReason.map(({ reason }) => reason);
+    case 'queue':
+      return (await holdfast.queues()).map(({ name }) => name);
+    case 'source':
+      return (await holdfast.administration.sourceNames()).slice(0, MOST);
+    case 'worker':
+      return (await holdfast.workers()).map(({ name }) => name);
+    case 'redrive':
+      return (await holdfast.redrives.list()).map(({ id }) => String(id));
+    case 'schedule':
+      return (await holdfast.store.schedules.list()).map(({ name }) => name);
+    default:
+      return [];
+  }
+}

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { defineTask } from 'holdfast';
+import { defineTask, Failed } from 'holdfast';
 import { parseConfig, Registry } from 'holdfast/config';
 import { openTestHoldfast, type TestHoldfast, type TestOptions } from 'holdfast/testing';
 import { describe, expect, test } from 'vitest';
@@ -171,6 +171,30 @@ describe('other policies', () => {
     await kit.advance('1h');
     // 60 and 120 s; another 240 s would be too many.
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', executions: 3 });
+  });
+
+  test('may learn their delays: where a file is in use for longer, later tasks begin with a longer wait', async () => {
+    const began = new Map<number, number>();
+    const files = defineTask('local_files', {
+      source: () => 'a folder',
+      run(_, { id }) {
+        const now = kit.holdfast.now();
+        began.set(id, began.get(id) ?? now);
+        if (now < Number(began.get(id)) + 100_000) throw new Failed('in use', { reason: 'fs.locked' });
+      },
+    });
+    const { kit, config } = await openFailing(new Registry(), { tasks: [files] });
+    config.load(`${YAML}types: { local_files: { retry: { adaptive: true, jitter: none } } }\n`);
+    const work = async () => {
+      const receipts = await kit.holdfast.enqueueAll(files, Array(10).fill(null));
+      await kit.advance('10m');
+      const tasks = await Promise.all(receipts.map(({ id }) => kit.holdfast.get(id)));
+      expect(tasks.map(({ state }) => state)).toEqual(Array(10).fill('succeeded'));
+      return tasks.reduce((sum, { executions }) => sum + executions, 0);
+    };
+    // After 30, 60 and 120 s, as the policy says. A tenth of the later tasks still begins with 30 s.
+    expect(await work()).toBe(40);
+    expect(await work()).toBeLessThan(30);
   });
 
   test('replace those of a file while the program runs, and win over it', async () => {

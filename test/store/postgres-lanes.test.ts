@@ -131,3 +131,25 @@ test('beside an old snapshot, claims read only after the dead entries of lanes, 
   expect(await startTask(now - 1_000)).toEqual([`${now - 1_000}`]);
   await client.query('COMMIT');
 });
+
+test('an enqueue of many types of one source reads few rows for each, also by a plan that was made when there were few types', async () => {
+  const types = Array.from({ length: 200 }, (_, n) => `type${n}`);
+  const enqueueIn = async (some: readonly string[]) => {
+    const rows = some.map((_, g) => ({ g, p: 0, b: '{}', d: 60_000 }));
+    const groups = some.map((type) => ['default', type, '', '{}', 'default']);
+    await client.query(
+      `SELECT ${functions}.enqueue_tasks(gen_random_uuid(), $1, $2, false, true, NULL)`,
+      [groups, rows].map((list) => JSON.stringify(list)),
+    );
+    const { rows: counted } = await client.query(
+      `SELECT sum(pg_stat_get_xact_tuples_returned(i::regclass))::int AS read
+       FROM unnest('{holdfast.classes_queue_type_category_needs_key,holdfast.lanes_source_class_track_key}'::text[]) i`,
+    );
+    return counted[0].read as number;
+  };
+  await enqueueIn(types.slice(0, 1));
+  await store.tasks.enqueue(types.map((type) => newTask({ type, delay: 60_000 })));
+  await client.query('BEGIN');
+  expect(await enqueueIn(types)).toBeLessThan(20 * types.length);
+  await client.query('ROLLBACK');
+});

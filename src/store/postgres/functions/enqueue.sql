@@ -37,9 +37,11 @@ BEGIN
     INTO classes, lanes, orders, last_keys, types, sources
     FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
     LEFT JOIN queues q ON q.name = g.v ->> 0
-    LEFT JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
-    LEFT JOIN lanes l ON p_lanes AND l.source = g.v ->> 4 AND l.class = c.id
-      AND l.track = CASE WHEN EXISTS (SELECT 1 FROM source_states s WHERE s.name = g.v ->> 4 AND s.is_ramping) THEN 4 ELSE 0 END;
+    -- As joins, these would read all classes of the queue and all lanes of the source for each group.
+    LEFT JOIN LATERAL (SELECT id FROM classes c
+      WHERE c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3 OFFSET 0) c ON true
+    LEFT JOIN LATERAL (SELECT id FROM lanes l WHERE p_lanes AND l.source = g.v ->> 4 AND l.class = c.id AND l.track = CASE
+      WHEN EXISTS (SELECT 1 FROM source_states s WHERE s.name = g.v ->> 4 AND s.is_ramping) THEN 4 ELSE 0 END OFFSET 0) l ON true;
     EXIT WHEN array_position(classes, NULL) IS NULL AND (NOT p_lanes OR array_position(lanes, NULL) IS NULL);
     before := set_patience(p_patience);
     INSERT INTO queues (name) SELECT DISTINCT g ->> 0 FROM json_array_elements(p_groups) g
@@ -47,7 +49,7 @@ BEGIN
     INSERT INTO classes (queue, type, category, needs)
       SELECT DISTINCT q.id, g ->> 1, g ->> 2, g ->> 3 FROM json_array_elements(p_groups) g JOIN queues q ON q.name = g ->> 0
       WHERE NOT EXISTS (SELECT 1 FROM classes c
-        WHERE c.queue = q.id AND c.type = g ->> 1 AND c.category = g ->> 2 AND c.needs = g ->> 3)
+        WHERE c.queue = q.id AND c.type = g ->> 1 AND c.category = g ->> 2 AND c.needs = g ->> 3 OFFSET 0)
       ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
     PERFORM set_config('lock_timeout', before, true);
     IF p_lanes THEN
@@ -58,7 +60,8 @@ BEGIN
       PERFORM lane_of(want.class, want.source, new_track_of(want.source)) FROM (
         SELECT c.id AS class, g.v ->> 4 AS source FROM json_array_elements(p_groups) WITH ORDINALITY g(v, n)
         JOIN queues q ON q.name = g.v ->> 0
-        JOIN classes c ON c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3
+        CROSS JOIN LATERAL (SELECT id FROM classes c
+          WHERE c.queue = q.id AND c.type = g.v ->> 1 AND c.category = g.v ->> 2 AND c.needs = g.v ->> 3 OFFSET 0) c
         ORDER BY CASE WHEN q.fair THEN g.n END, 2, 1) want;
     END IF;
   END LOOP;

@@ -173,3 +173,33 @@ test('an idle worker of the same process claims a task in the transaction that e
   expect(later?.created).toBe(true);
   await store.upkeep.close();
 });
+
+test('a worker lets the database be called after each hundred handlers that do not wait', async () => {
+  let ran = 0;
+  const mail = defineTask('mail', {
+    run() {
+      ran += 1;
+    },
+  });
+  const holdfast = await openWith(
+    { store: postgres(database.directUrl, { listen: false }), tasks: [mail] },
+    virtualWorld(),
+  );
+  await holdfast.enqueueAll(
+    mail,
+    Array.from({ length: 700 }, () => ({})),
+  );
+  let [before, mostInOneTurn, isOver] = [0, 0, false];
+  const lookEachTurn = () => {
+    mostInOneTurn = Math.max(mostInOneTurn, ran - before);
+    before = ran;
+    if (!isOver) setImmediate(lookEachTurn);
+  };
+  lookEachTurn();
+  await holdfast.worker({ concurrency: 1 }).drain();
+  isOver = true;
+  expect(ran).toBe(700);
+  expect(mostInOneTurn).toBeGreaterThan(50);
+  expect(mostInOneTurn).toBeLessThanOrEqual(101);
+  await holdfast.close();
+});

@@ -57,7 +57,10 @@ export const OTHERWISE_CALLED = {
     jobId: "Did you mean 'key'?",
     id: "Did you mean 'key'?",
     dedupeKey: "Did you mean 'key' or 'unique'?",
-    ...all(['ttl', 'expires', 'expireIn', 'expiresAt', 'expireAfter'], "Did you mean 'deadline'?"),
+    ...all(
+      ['ttl', 'expires', 'expireIn', 'expiresAt', 'expireAfter', 'startBy', 'startBefore'],
+      "Did you mean 'deadline'?",
+    ),
     ...all(['cron', 'repeat', 'schedule'], BY_THE_CLOCK),
     ...all(['removeOnComplete', 'removeOnFail', 'retention'], RETENTION),
     ...all(['dependsOn', 'parent', 'after', 'children'], ANOTHER_TASK),

@@ -7,7 +7,7 @@ CREATE TYPE settlement AS (
 );
 
 -- Charges of one reason and kind, and the sum of the waits after them; the sum is left out if it is 0.
-CREATE FUNCTION charged_as(p_reason text, p_kind text, p_count integer, p_delay bigint) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION charged_as(p_reason text, p_kind text, p_count integer, p_delay bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_strip_nulls(jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', p_count,
     'delayMs', CASE WHEN p_delay > 0 THEN p_delay END))
 $$;

@@ -52,6 +52,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       () => import('./commands/stats.ts'),
     ],
     [
+      'inbox [FILTER]',
+      'what needs a person: what happened, since when, and how to answer',
+      () => import('./commands/inbox.ts'),
+    ],
+    [
       'quarantine [list|show|retry]',
       'what is dead or needs a person, by type and reason; puts it back',
       () => import('./commands/quarantine.ts'),

@@ -85,4 +85,40 @@ describe.concurrent('with a filter', () => {
       });
     }
   });
+
+  test('inbox shows what needs a person, the oldest first, and how to answer', async ({ project }) => {
+    await tasks(project);
+    expect(await project.run('inbox', 'type:other')).toEqual({
+      exit: 0,
+      stdout: '',
+      stderr: 'Nothing waits for a person.\n',
+    });
+    const [from, to] = [project.write('a', 'a'), project.write('b', 'b')];
+    const move = (reason: string) => ({
+      key: reason,
+      type: 'file_move',
+      state: 'needs_manual',
+      reason,
+      payload: { from, to },
+      executions: 1,
+    });
+    project.write(
+      'moves.jsonl',
+      `${JSON.stringify(move('fs.dest_exists'))}\n${JSON.stringify(move('fs.permission'))}\n`,
+    );
+    expect(await project.run('import', 'moves.jsonl')).toMatchObject({ exit: 0 });
+
+    const { stdout } = await project.run('inbox', 'type:file_move');
+    expect(stdout).toContain(`keep both  mv -n ${to} ${to}.before-17, then retry it`);
+    expect(stdout).toMatch(new RegExp(`${from}  owner \\d+, group \\d+, mode 0644`));
+    const { document } = await project.json<{ total: number; items: { task: { id: number }; since: string }[] }>(
+      'inbox',
+      '--limit',
+      '2',
+    );
+    expect(document.total).toBe(3);
+    expect(document.items.map(({ task }) => task.id)).toEqual([16, 17]);
+    expect(Number.isNaN(Date.parse(document.items[0]?.since ?? ''))).toBe(false);
+    expect(await project.run('inbox', 'state:dead')).toMatchObject({ exit: 2 });
+  });
 });

@@ -370,7 +370,7 @@ describe.concurrent('acting on tasks', () => {
       'seen',
     );
     expect(happened).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^✓ #1 succeeded \(decided by .+\)\n$/) });
-    expect(happened.stderr).toContain('2 more need a decision: holdfast list state:needs_manual');
+    expect(happened.stderr).toContain('2 more need a decision: holdfast inbox');
     expect((await project.run('resolve', '2', '--as', 'dead')).exit).toBe(0);
     expect((await project.run('resolve', '3', '--as', 'retry')).stdout).toContain('○ #3 due now, in a new round');
     expect(await states(project)).toEqual(['succeeded', 'dead', 'ready']);

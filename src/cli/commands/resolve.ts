@@ -81,7 +81,7 @@ async function report(cli: Cli, holdfast: Operations, id: number, { as }: Resolu
   if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`, [task.type]);
   const { needs_manual: more } = (await holdfast.counts()).byState;
   const need = more === 1 ? 'needs' : 'need';
-  if (more > 0) terminal.note(`${more} more ${need} a decision: ${cli.command('list state:needs_manual')}`);
+  if (more > 0) terminal.note(`${more} more ${need} a decision: ${cli.command('inbox')}`);
 }
 
 function notAsked(cli: Cli, { id, state }: Task): Problem {

@@ -3,7 +3,7 @@ import type { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { ActionEntry, ExecutionEntry, HistoryEntry } from '../../store/store.ts';
 import { isOver } from '../../task.ts';
-import { adviceFor, answersTo } from '../../views/advice.ts';
+import { answersTo } from '../../views/advice.ts';
 import { GLYPHS, shownState, stateWords } from '../../views/glyphs.ts';
 import { lastDecision } from '../../views/last-decision.ts';
 import {
@@ -21,6 +21,7 @@ import { clockTime, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { cut } from '../terminal/width.ts';
+import { taskAdvice } from './task-advice.ts';
 import type { Change } from './watch.ts';
 
 export interface ProgressOptions {
@@ -328,11 +329,10 @@ export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]
   }
   if (task.state !== 'needs_manual') return [];
   const ambiguous = isAmbiguous(task, history);
-  const advice = ambiguous ? undefined : adviceFor(task.reason);
   const answers = answersTo(task, ambiguous);
   const width = Math.max(...answers.map(({ words }) => words.length));
   return [
-    ...(advice === undefined ? [] : [advice]),
+    ...taskAdvice(task, ambiguous),
     ...answers.map(({ words, command }) => `${words.padEnd(width)}  ${cli.command(command)}`),
   ];
 }

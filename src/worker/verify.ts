@@ -11,7 +11,7 @@ import { currentPayload, isOtherVersion } from './input-version.ts';
 import { idempotencyKeyOf } from './running-task.ts';
 
 /** How long a verify step may take. */
-export const VERIFY_LIMIT: Milliseconds = 30_000;
+const VERIFY_LIMIT: Milliseconds = 30_000;
 
 /** The longest message of a failure in the note about a success, in UTF-16 units. */
 const LONGEST = 500;

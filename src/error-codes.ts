@@ -66,6 +66,12 @@ export const ERRORS = {
     cause: 'No schedule of this store has the name: it is in another store, or was removed.',
     next: '`schedules.list()` or `holdfast schedules` lists them.',
   },
+  failure_group_not_found: {
+    title: 'Group of failures not found',
+    cause:
+      'No group of failures of this store has the id, several ids begin with it, or a thousand others have failed since.',
+    next: '`failures.list()` or `holdfast failures` lists them.',
+  },
   state_conflict: {
     title: "The task's state does not allow it",
     cause: 'An action does not fit the state of the task, such as `hold` of one that runs.',

@@ -138,6 +138,19 @@ export class ScheduleNotFoundError extends HoldfastError {
   }
 }
 
+/** No group of failures of this store has this id. */
+export class FailureGroupNotFoundError extends HoldfastError {
+  readonly group: string;
+
+  constructor(group: string) {
+    super(
+      'failure_group_not_found',
+      `There is no group of failures '${group}' in this store. \`failures.list()\` lists those that exist.`,
+    );
+    this.group = group;
+  }
+}
+
 /** The state of the redrive does not allow the action. */
 export class RedriveConflictError extends HoldfastError {
   readonly redrive: number;

@@ -5,6 +5,7 @@ export {
   type ConfigProblem,
   ERROR_CODES,
   type ErrorCode,
+  FailureGroupNotFoundError,
   HoldfastError,
   InvalidConfigError,
   InvalidInputError,
@@ -82,6 +83,7 @@ export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { Pace, PaceInput } from './pace.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
 export type { EnqueueOptions, GroupOptions, GroupReceipts, TaskToEnqueue, UniqueOptions } from './queue/enqueue.ts';
+export type { FailureGroupView } from './queue/failures.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { PolicyQuestion } from './queue/inspect.ts';

@@ -101,6 +101,7 @@ const ENTRIES_FOR_CLI = [
   ...[
     'administration',
     'enqueue',
+    'failures',
     'holdfast',
     'import',
     'inspect',

@@ -160,6 +160,7 @@ const EXITS: Readonly<Record<ProblemCode, number>> = {
   worker_not_found: EXIT.notFound,
   redrive_not_found: EXIT.notFound,
   schedule_not_found: EXIT.notFound,
+  failure_group_not_found: EXIT.notFound,
   not_found: EXIT.notFound,
   state_conflict: EXIT.conflict,
   redrive_conflict: EXIT.conflict,

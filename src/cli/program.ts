@@ -61,6 +61,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'what is dead or needs a person, by type and reason; puts it back',
       () => import('./commands/quarantine.ts'),
     ],
+    [
+      'failures [show|acknowledge|mute|resolve|reopen ID]',
+      'groups of alike failures: how often, since when, and whether a retry helps',
+      () => import('./commands/failures.ts'),
+    ],
     ['logs ID [-f]', 'what the executions of a task printed', () => import('./commands/logs.ts')],
     [
       'sources [hold|release NAME]',

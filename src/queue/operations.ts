@@ -22,6 +22,7 @@ import type { ExplainedFailure } from '../views/explain-failure.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { type Group, groupFrom } from '../worker/group.ts';
 import { Administration } from './administration.ts';
+import { Failures } from './failures.ts';
 import type { Inspector, PolicyQuestion } from './inspect.ts';
 import { type ActionOptions, idOf, Operator, type ResolveOptions, type RetryOptions } from './operate.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
@@ -72,6 +73,8 @@ export class Operations {
   readonly sources: Sources;
   /** Operations on redrives: list, preview, pause, resume and cancel them. `redrive` starts one. */
   readonly redrives: Redrives;
+  /** Groups of alike failures: list them, and say what is known of them. */
+  readonly failures: Failures;
   readonly #reader: TaskReader;
   readonly #operator: Operator;
   readonly #inspector: OperationsParts['inspector'];
@@ -82,6 +85,7 @@ export class Operations {
   constructor({ store, sizeLimit, inspector }: OperationsParts) {
     this.store = store;
     this.sources = new Sources(store);
+    this.failures = new Failures(store);
     this.redrives = new Redrives(store, () => this.lookForChores());
     this.#reader = new TaskReader(store);
     this.#operator = new Operator(store, sizeLimit);

@@ -18,9 +18,9 @@ function isHigh(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
 
-/** The kind and reason of a failure, as the column `failed_as` has them. Neither contains a space. */
-export function failedAs({ kind, reason }: Failure): string {
-  return `${kind} ${reason}`;
+/** The kind, reason and fingerprint of a failure, as the column `failed_as` has them. None contains a space. */
+export function failedAs({ kind, reason, fingerprint }: Failure): string {
+  return fingerprint === undefined ? `${kind} ${reason}` : `${kind} ${reason} ${fingerprint}`;
 }
 
 /**
@@ -28,6 +28,10 @@ export function failedAs({ kind, reason }: Failure): string {
  * imported.
  */
 export function lastFailure(message: string, failedAs: string | null | undefined): LastFailure {
-  const [kind, reason] = (failedAs ?? 'unknown unknown').split(' ') as [LastFailure['kind'], string];
-  return { kind, reason, message };
+  const [kind, reason, fingerprint] = (failedAs ?? 'unknown unknown').split(' ') as [
+    LastFailure['kind'],
+    string,
+    string | undefined,
+  ];
+  return { kind, reason, message, ...(fingerprint !== undefined && { fingerprint }) };
 }

@@ -7,6 +7,7 @@ import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
 import type { EndedState, ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
+import type { FailureStore, Sighted } from './failure-groups.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { By, NewTask, Receipt, Unique } from './new-task.ts';
 import type { RedriveStore } from './redrives.ts';
@@ -23,6 +24,7 @@ export interface Store {
   readonly sources: SourceStore;
   readonly redrives: RedriveStore;
   readonly schedules: ScheduleStore;
+  readonly failures: FailureStore;
   readonly records: Records;
   readonly upkeep: Upkeep;
   /**
@@ -290,6 +292,8 @@ export interface LastFailure {
   readonly kind: FailureKind;
   readonly reason: string;
   readonly message: string;
+  /** Absent if an older version of Holdfast stored it, or the task was imported. */
+  readonly fingerprint?: string;
 }
 
 export interface Recovery {
@@ -357,6 +361,8 @@ export interface Settlement {
   readonly source?: SourceChange | 'any';
   /** Under which key the store counts it, if it is written: see `Records.counters`. Absent: it is not counted. */
   readonly countedAs?: string;
+  /** What it says of groups of failures. Absent: nothing. */
+  readonly sighting?: Sighted;
 }
 
 /** What is stored in the history about an execution. */

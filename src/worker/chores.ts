@@ -5,6 +5,7 @@ import { PRUNE_EVERY, type RemovableState, type Retention } from '../retention.t
 import type { PrunedTask, Store } from '../store/store.ts';
 import type { Announcer } from './announcer.ts';
 import { clockTrouble } from './clock-trouble.ts';
+import { gatherFailures } from './failure-groups.ts';
 import { forgetNormalSources } from './forget-sources.ts';
 import type { RedriveDriver } from './redrive-driver.ts';
 import type { ScheduleTicker } from './schedule-ticker.ts';
@@ -105,7 +106,10 @@ export class Chores {
   }
 
   async #gatherCounts(): Promise<void> {
-    while (!this.#resting && (await this.#options.store.upkeep.gatherCounts())) await this.#pause(SHORTEST_PAUSE);
+    const { upkeep, failures } = this.#options.store;
+    while (!this.#resting && (await upkeep.gatherCounts())) await this.#pause(SHORTEST_PAUSE);
+    if (!failures.takeNew()) return;
+    while (!this.#resting && (await gatherFailures(failures))) await this.#pause(SHORTEST_PAUSE);
   }
 
   /** If this log does not write lines of this level, another worker's log gets them. */

@@ -15,6 +15,7 @@ import type { Finished } from '../telemetry/events.ts';
 import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { Asking } from './asking.ts';
+import { sightingOf } from './failure-groups.ts';
 import { adaptedReason, type KnownRetries, retriedAs } from './known-retries.ts';
 import type { KnownSources } from './known-sources.ts';
 import { objectionToPolicy } from './policy-for.ts';
@@ -202,6 +203,8 @@ export class Settler {
     const { facts } = pending;
     const retried = retriedAs(claimed, facts, policy, outcome, decision);
     settlement.countedAs = this.#countedAs.keyOf(claimed, facts, policy.maxAttempts, outcome, decision, retried);
+    const sighting = sightingOf(claimed, outcome, decision);
+    if (sighting) settlement.sighting = sighting;
     if (ending.result !== undefined) settlement.result = ending.result;
     if (ending.progress !== undefined) settlement.progress = ending.progress;
     if (step) {

@@ -3,6 +3,7 @@ import { promisesOfCheckpoints } from './promises/checkpoints.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfCounting } from './promises/counting.ts';
 import { promisesOfEnqueueing } from './promises/enqueueing.ts';
+import { promisesOfFailureGroups } from './promises/failure-groups.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
 import { promisesOfGroups } from './promises/groups.ts';
 import { promisesOfImporting } from './promises/importing.ts';
@@ -43,6 +44,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('redrives', () => promisesOfRedrives(factory));
     describe('schedules', () => promisesOfSchedules(factory));
     describe('counting', () => promisesOfCounting(factory));
+    describe('groups of failures', () => promisesOfFailureGroups(factory));
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
     describe('states of sources', () => promisesOfSourceStates(factory));

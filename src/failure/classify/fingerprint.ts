@@ -18,6 +18,11 @@ export function fingerprint(
   return `${VERSION}:${hash(`${reason}\n${name}\n${masked(message)}\n${placeIn(stack)}`)}`;
 }
 
+/** The fingerprint of a failure, also of one that `classify` did not make. */
+export function fingerprintOf(failure: Failure): string {
+  return failure.fingerprint ?? fingerprint(failure.reason, failure);
+}
+
 let lastStack: string | undefined;
 let lastPlace = '';
 
@@ -74,7 +79,7 @@ function endsWord(code: number): boolean {
 const ENDS = new Set([...'"\'(),;<>[]`{}'].map((end) => end.charCodeAt(0)));
 
 /** A hash of 52 bits, made from two of 32. It costs a tenth of a cryptographic hash. */
-function hash(text: string): string {
+export function hash(text: string): string {
   let high = 0x9e3779b9;
   let low = 0x85ebca6b;
   for (let i = 0; i < text.length; i++) {

@@ -8,9 +8,17 @@ export class Counting {
   readonly #database: Database;
   /** Whether this process has settled anything that may not be gathered. */
   isPending = false;
+  /** Whether this process has appended entries about failures since `takeSeen`. */
+  hasSeen = false;
 
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  takeSeen(): boolean {
+    const had = this.hasSeen;
+    this.hasSeen = false;
+    return had;
   }
 
   async gather(): Promise<boolean> {

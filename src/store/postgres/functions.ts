@@ -20,6 +20,7 @@ const FILES = [
   'groups',
   'enqueue',
   'counters',
+  'failures',
   'settle',
   'states',
   'late',
@@ -40,6 +41,8 @@ const CALLED = [
   'end_groups',
   'enqueue_tasks',
   'enqueue_within',
+  'failure_entries_of',
+  'failure_groups_of',
   'forbid_second_run',
   'gather_counts',
   'hold_source',
@@ -88,6 +91,7 @@ const CALLED = [
   'take_over',
   'take_steps',
   'take_turn',
+  'write_failures',
   'tidy',
 ] as const;
 

@@ -10,6 +10,7 @@ import { loadPg, type PgClient, type PgLibrary, type PgPool } from './client.ts'
 import { timeFor } from './clock.ts';
 import { Counting } from './counters.ts';
 import { Database, type Way } from './database.ts';
+import { PostgresFailures } from './failure-groups.ts';
 import { functionsOver } from './functions.ts';
 import { migrate, SCHEMA } from './migrate.ts';
 import { PostgresRecords } from './records.ts';
@@ -216,6 +217,7 @@ function build(
     sources: new PostgresSources(database, notify),
     redrives: new PostgresRedrives(database, notify),
     schedules: new PostgresSchedules(database, notify),
+    failures: new PostgresFailures(database, counting),
     records: new PostgresRecords(database, counting),
     within: (handle) => callersOwn.of(handle),
     upkeep: {

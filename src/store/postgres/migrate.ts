@@ -41,6 +41,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/023-long-spans'), leastWriter: 1 },
   { sql: () => sqlFile('tables/024-failed-tasks'), leastWriter: 1 },
   { sql: () => sqlFile('tables/025-key-from'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/026-failure-groups'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

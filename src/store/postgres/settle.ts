@@ -1,4 +1,5 @@
 import { countsOf } from '../counters.ts';
+import { sightingsOf } from '../failure-groups.ts';
 import { isPlain, leavesSource } from '../settlement.ts';
 import type { Settlement } from '../store.ts';
 import { item, ranFor, saidJson, tokenOf } from './encoding.ts';
@@ -42,6 +43,7 @@ export function settleValues(round: Round): readonly unknown[] {
   const plain = bare.map(({ settlement }) => settlement);
   const others = sorted.filter(({ settlement }) => !isBare(settlement));
   const ordered = [...bare, ...others].map(({ settlement }) => settlement);
+  const seen = sightingsOf(ordered);
   const counts = [...countsOf(ordered)];
   const places = new Map(counts.map(([countedAs], i) => [countedAs, i + 1]));
   return [
@@ -55,6 +57,7 @@ export function settleValues(round: Round): readonly unknown[] {
     others.some(({ settlement }) => settlement.source !== 'any' && !leavesSource(settlement)),
     counts.length > 0 ? saidJson(counts) : null,
     list(ordered.map(({ countedAs }) => (countedAs === undefined ? 0 : (places.get(countedAs) as number)))),
+    seen ? saidJson(seen) : null,
   ];
 }
 

@@ -594,7 +594,10 @@ export class PostgresTasks implements TaskStore {
     this.#parts.time.learn(now);
     this.#parts.counting.isPending = true;
     const answers = new Array<Settled>(count);
-    for (const { i } of round.values()) answers[i] = SUCCEEDED;
+    for (const { i, settlement } of round.values()) {
+      answers[i] = SUCCEEDED;
+      if (settlement.sighting) this.#parts.counting.hasSeen = true;
+    }
     const isWaitingAgain = given?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
     if (opens || isWaitingAgain) this.#parts.notify('work');
     if (shuts) this.#parts.notify('recall');

@@ -1,5 +1,6 @@
 import { OTHER } from '../../frequent-names.ts';
 import { countsOf, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
+import { sightingsOf } from '../failure-groups.ts';
 import type { Counters, Settled, Settlement } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Writer } from './writer.ts';
@@ -16,6 +17,7 @@ export class Counting {
   readonly #writer: Writer;
   /** Whether this process has settled anything that may not be gathered. */
   #isPending = false;
+  #hasSeen = false;
 
   constructor(sql: Sql, writer: Writer) {
     this.#sql = sql;
@@ -24,11 +26,24 @@ export class Counting {
 
   /** Counts those that were written. */
   add(settlements: readonly Settlement[], answers: readonly Settled[], now: number): void {
-    const counts = countsOf(settlements.filter((_, i) => answers[i]?.answer === 'settled'));
+    const written = settlements.filter((_, i) => answers[i]?.answer === 'settled');
+    const seen = sightingsOf(written);
+    if (seen) {
+      this.#sql.run('INSERT INTO hf_failure_entries (at, seen) VALUES (?, ?)', now, JSON.stringify(seen));
+      this.#hasSeen = true;
+    }
+    const counts = countsOf(written);
     if (counts.size === 0) return;
     const text = JSON.stringify(Object.fromEntries(counts));
     this.#sql.run('INSERT INTO hf_counter_entries (at, counts) VALUES (?, ?)', now, text);
     this.#isPending = true;
+  }
+
+  /** Whether it has appended entries about failures since this was last asked. */
+  takeSeen(): boolean {
+    const had = this.#hasSeen;
+    this.#hasSeen = false;
+    return had;
   }
 
   async gather(): Promise<boolean> {

@@ -13,6 +13,7 @@ import { Counting } from './counters.ts';
 import { type Library, SQLITE_DRIVERS, Sql, type SqliteDriver } from './driver.ts';
 import { Enqueuing } from './enqueue.ts';
 import { FactsTable } from './facts.ts';
+import { SqliteFailures } from './failure-groups.ts';
 import { isDamage, readOnly, storeError } from './failures.ts';
 import { Groups } from './groups.ts';
 import { Lanes } from './lanes.ts';
@@ -233,6 +234,7 @@ function build({ sql, library, path, files, world }: Opened): Store {
     sources: new SqliteSources({ ...parts, notify }),
     redrives: new SqliteRedrives({ sql, writer, read, moving, now, notify }),
     schedules: new SqliteSchedules({ ...parts, notify }),
+    failures: new SqliteFailures(parts),
     records: new SqliteRecords(read, () => clock.read()),
     within: (handle) => within.of(handle),
     upkeep: {

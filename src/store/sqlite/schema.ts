@@ -520,6 +520,22 @@ END;
 /** How many executions a task had when it got a new idempotency key in its present round. */
 const KEY_FROM = 'ALTER TABLE hf_facts ADD COLUMN key_from INTEGER NOT NULL DEFAULT 0;';
 
+/** Groups of failures. Each settle call with failures adds a row to hf_failure_entries; these are added to the groups later. */
+const FAILURE_GROUPS = `
+CREATE TABLE hf_failure_entries (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  seen TEXT NOT NULL
+) STRICT;
+CREATE TABLE hf_failure_groups (
+  id TEXT PRIMARY KEY,
+  last_at INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE hf_failure_revision (revision INTEGER NOT NULL) STRICT;
+INSERT INTO hf_failure_revision VALUES (0);
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -585,6 +601,7 @@ const STEPS: readonly string[] = [
   GROUPS,
   '', // The view alone changed.
   KEY_FROM,
+  FAILURE_GROUPS,
 ];
 
 export const SCHEMA = STEPS.length;

@@ -194,9 +194,9 @@ END $$;
 -- of a task that will wait again locked for longer than `p_patience` milliseconds. `p_changes`: some items change their source or
 -- name a state of it. `p_places`: the places of plain successes in the call; -1 for those that do not concern their source.
 -- `p_counts`: a list of keys and how many of these settlements are counted under each. `p_counted`: of each settlement, in the order
--- of ids and items, the place of its key, from 1 on.
+-- of ids and items, the place of its key, from 1 on. `p_seen`: what they say of groups of failures.
 CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_results json, p_plain json, p_item_ids bigint[],
-  p_items json, p_changes boolean, p_counts json, p_counted integer[], p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
+  p_items json, p_changes boolean, p_counts json, p_counted integer[], p_seen json, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   items settlement[] := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_items) i);
@@ -255,6 +255,10 @@ BEGIN
     INSERT INTO counter_entries (at, counts, unwritten) VALUES (now_, p_counts, CASE WHEN answers IS NOT NULL THEN
       (SELECT array_agg(c.place) FROM unnest(answers) a JOIN unnest(p_ids || p_item_ids, p_counted) c(id, place)
         ON c.id = (a ->> 0)::bigint WHERE a ->> 1 <> 'settled') END);
+  END IF;
+  IF p_seen IS NOT NULL THEN
+    INSERT INTO failure_entries (at, seen, unwritten)
+    VALUES (now_, p_seen, (SELECT array_agg((a ->> 0)::bigint) FROM unnest(answers) a WHERE a ->> 1 <> 'settled'));
   END IF;
   -- Set by `end_group_tasks`.
   ends_groups := nullif(current_setting('holdfast.group_task', true), '') IS NOT NULL;

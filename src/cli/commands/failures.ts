@@ -1,0 +1,122 @@
+import type { Command } from 'commander';
+import { FAILURE_VERBS, type FailureVerb } from '../../failure/groups.ts';
+import type { FailureGroupView } from '../../queue/failures.ts';
+import { failureGroupJson, failureGroupLines, retryHelpsWords, trendOf } from '../../views/failure-text.ts';
+import { ago } from '../../views/times.ts';
+import { visible } from '../../views/visible.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { withStore } from '../opening/open-store.ts';
+import { declareSubcommands } from '../subcommands.ts';
+
+interface Flags {
+  readonly note?: string;
+}
+
+const SUMMARIES: Readonly<Record<FailureVerb, string>> = {
+  acknowledge: 'say that somebody knows of it',
+  mute: 'leave it out of the list',
+  resolve: 'say that it is mended; it is `regressed` if it fails again',
+  reopen: 'take back what was said of it',
+};
+
+const ALSO_CALLED: Readonly<Record<FailureVerb, readonly string[]>> = {
+  acknowledge: ['ack', 'assign'],
+  mute: ['ignore', 'silence', 'snooze'],
+  resolve: ['done', 'fix', 'fixed', 'close'],
+  reopen: ['open', 'unmute', 'unresolve'],
+};
+
+export function declare(command: Command): void {
+  declareSubcommands<Flags>(command, list, [
+    {
+      usage: 'show ID',
+      summary: 'everything about one group',
+      alsoCalled: ['info', 'get'],
+      declare: (show) => show.argument('<id>'),
+      action: (cli, [id]) => show(cli, id as string),
+    },
+    ...FAILURE_VERBS.map((verb) => ({
+      usage: `${verb} ID [--note TEXT]`,
+      summary: SUMMARIES[verb],
+      alsoCalled: ALSO_CALLED[verb],
+      declare: (one: Command) => one.argument('<id>').option('--note <text>', 'a note about why'),
+      action: (cli: Cli, [id]: readonly string[], { note }: Flags) => change(cli, verb, id as string, note),
+    })),
+  ]);
+  command.addHelpText(
+    'after',
+    `
+Lists groups of alike failures: those of one type that were thrown at the same place with alike messages. They stay when their tasks
+are removed; the thousand that failed last are kept. Muted and resolved groups are counted below the list; --json has all.
+
+  TREND  the failures of each of the last 24 hours
+  RETRY  how many of the retries after such a failure succeeded, with the range in which the true share lies in 19 of 20 cases`,
+  );
+}
+
+async function list(cli: Cli): Promise<void> {
+  return withStore(cli, {}, async (holdfast) => {
+    const groups = await holdfast.failures.list();
+    cli.terminal.answer('failures', { items: groups.map(failureGroupJson) }, () => print(cli, groups, holdfast.now()));
+  });
+}
+
+function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: number): void {
+  const isHidden = ({ state }: FailureGroupView) => state === 'muted' || state === 'resolved';
+  const rows = groups
+    .filter((group) => !isHidden(group))
+    .map((group) => [
+      group.id,
+      group.state,
+      group.count,
+      ago(group.lastAt, now),
+      trendOf(group, now),
+      group.retryHelps ? retryHelpsWords(group).replace('retry helps ', '') : '',
+      visible(group.type),
+      visible(group.reason),
+      shortened(visible(group.message)),
+    ]);
+  const columns = [
+    'ID',
+    'STATE',
+    'COUNT',
+    'LAST',
+    'TREND',
+    'RETRY',
+    ['TYPE', 8],
+    ['REASON', 8],
+    ['ERROR', 20],
+  ] as const;
+  terminal.table([...columns], rows, 'There are no open groups of failures.');
+  for (const state of ['muted', 'resolved'] as const) {
+    const hidden = groups.filter((group) => group.state === state).length;
+    if (hidden > 0) terminal.note(`${hidden} ${state}`);
+  }
+}
+
+/** An error in a list has at most 200 characters; `show` has all of it. */
+const LONGEST = 200;
+
+function shortened(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1).toWellFormed()}…` : text;
+}
+
+async function show(cli: Cli, id: string): Promise<void> {
+  return withStore(cli, {}, async (holdfast) => {
+    const group = await holdfast.failures.get(id);
+    cli.terminal.answer('failures.show', { group: failureGroupJson(group) }, () => {
+      cli.terminal.result(`${cli.terminal.out.paint('strong', group.id)} ${group.state}`);
+      for (const line of failureGroupLines(group, holdfast.now())) cli.terminal.result(line);
+    });
+  });
+}
+
+async function change(cli: Cli, verb: FailureVerb, id: string, note: string | undefined): Promise<void> {
+  return withStore(cli, {}, async (holdfast) => {
+    const group = await holdfast.failures[verb](id, { actor: cli.actor, ...(note !== undefined && { note }) });
+    cli.terminal.answer(`failures.${verb}`, { exit: EXIT.done, group: failureGroupJson(group) }, () =>
+      cli.terminal.result(`${group.id} is ${group.state}`),
+    );
+  });
+}

@@ -1,0 +1,91 @@
+import { FailureGroupNotFoundError } from '../errors.ts';
+import {
+  type FailureGroup,
+  type FailureGroupState,
+  type FailureVerb,
+  type RetryHelps,
+  retryHelps,
+  stateOfGroup,
+  withAction,
+} from '../failure/groups.ts';
+import { text } from '../options.ts';
+import type { Store } from '../store/store.ts';
+import { gatherFailures } from '../worker/failure-groups.ts';
+import { type ActionOptions, by } from './operate.ts';
+
+/** A group of alike failures, as of now. */
+export interface FailureGroupView extends FailureGroup {
+  readonly state: FailureGroupState;
+  /** How many of the retries after such a failure succeeded; null if nothing was retried. */
+  readonly retryHelps: RetryHelps | null;
+}
+
+/** An id has ten characters; its beginning is enough if no other begins with it. */
+const LONGEST_ID = 64;
+
+/**
+ * The operations of `holdfast.failures`. Failures are in one group if they are of the same type and have the same fingerprint. Each
+ * failure is counted in the transaction that writes it. Groups outlive their tasks; a store keeps the thousand that failed last.
+ */
+export class Failures {
+  readonly #store: Store;
+
+  /** Made by `openHoldfast`. */
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** All groups, those that failed last first. */
+  async list(): Promise<readonly FailureGroupView[]> {
+    const { failures } = this.#store;
+    while (await gatherFailures(failures));
+    return (await failures.groups()).map(viewOf);
+  }
+
+  /** @throws FailureGroupNotFoundError. */
+  async get(id: string): Promise<FailureGroupView> {
+    const wanted = text(id, 'The id of a group of failures', LONGEST_ID);
+    const found = (await this.list()).filter((group) => group.id.startsWith(wanted));
+    const [one] = found;
+    if (wanted === '' || !one || found.length > 1) throw new FailureGroupNotFoundError(wanted);
+    return one;
+  }
+
+  /** Somebody knows of it. @throws FailureGroupNotFoundError. */
+  acknowledge(id: string, options: ActionOptions = {}): Promise<FailureGroupView> {
+    return this.#act('acknowledge', id, options);
+  }
+
+  /** It does not matter: `holdfast failures` leaves it out. @throws FailureGroupNotFoundError. */
+  mute(id: string, options: ActionOptions = {}): Promise<FailureGroupView> {
+    return this.#act('mute', id, options);
+  }
+
+  /** It is mended. If it fails again, its state is `regressed`. @throws FailureGroupNotFoundError. */
+  resolve(id: string, options: ActionOptions = {}): Promise<FailureGroupView> {
+    return this.#act('resolve', id, options);
+  }
+
+  /** Takes back what was said of it. @throws FailureGroupNotFoundError. */
+  reopen(id: string, options: ActionOptions = {}): Promise<FailureGroupView> {
+    return this.#act('reopen', id, options);
+  }
+
+  async #act(verb: FailureVerb, id: string, options: ActionOptions): Promise<FailureGroupView> {
+    const whose = by(options, `failures.${verb}`);
+    const { failures, upkeep } = this.#store;
+    const { id: known } = await this.get(id);
+    for (;;) {
+      // The revision first: a change after it makes the write fail.
+      const { revision } = await failures.entries(0);
+      const [group] = await failures.groups([known]);
+      if (!group) throw new FailureGroupNotFoundError(known);
+      const changed = withAction(group, { verb, at: upkeep.now(), ...whose });
+      if (await failures.write(revision, [], [changed])) return viewOf(changed);
+    }
+  }
+}
+
+function viewOf(group: FailureGroup): FailureGroupView {
+  return { ...group, state: stateOfGroup(group), retryHelps: retryHelps(group.retries) };
+}

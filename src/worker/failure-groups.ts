@@ -1,0 +1,58 @@
+import { fingerprintOf, hash } from '../failure/classify/fingerprint.ts';
+import { ownFrame } from '../failure/classify/stack.ts';
+import type { Decision } from '../failure/decide.ts';
+import { addSightings, groupsIn, type Sample } from '../failure/groups.ts';
+import type { Failure, Outcome } from '../failure/outcome.ts';
+import type { FailureStore, Sighted } from '../store/failure-groups.ts';
+import { lastError } from '../store/last-error.ts';
+import type { Claimed } from '../store/store.ts';
+
+/** How many settle calls are added to groups at once. */
+const AT_ONCE = 200;
+
+/** Adds some entries to their groups. Returns whether there may be more. */
+export async function gatherFailures(failures: FailureStore): Promise<boolean> {
+  const { revision, entries } = await failures.entries(AT_ONCE);
+  if (entries.length === 0) return false;
+  const ids = new Set(entries.flatMap(({ sightings }) => groupsIn(sightings)));
+  const groups = new Map((await failures.groups([...ids])).map((group) => [group.id, group]));
+  for (const { at, sightings } of entries) addSightings(groups, sightings, at);
+  await failures.write(
+    revision,
+    entries.map(({ id }) => id),
+    [...groups.values()],
+  );
+  return true;
+}
+
+/** What the outcome of an execution says of groups of failures. Undefined for a task that has not failed. */
+export function sightingOf(claimed: Claimed, outcome: Outcome, decision: Decision): Sighted | undefined {
+  const before = claimed.lastFailure?.fingerprint;
+  const failure = outcome.kind === 'failure' ? outcome.failure : undefined;
+  if (failure === undefined && before === undefined) return undefined;
+  const { type, source, lease } = claimed;
+  const { next, because } = decision;
+  const sample = failure && sampleOf(type, failure);
+  return {
+    ...(sample && { sample }),
+    sighting: {
+      task: lease.task,
+      ...(sample && { group: groupId(sample) }),
+      ...(before !== undefined && { before: groupId({ type, fingerprint: before }) }),
+      next,
+      source,
+      policyVersion: because.policyVersion,
+    },
+  };
+}
+
+function sampleOf(type: string, failure: Failure): Sample {
+  const { kind, reason, name, message, stack } = failure;
+  const frame = ownFrame(stack);
+  const fingerprint = fingerprintOf(failure);
+  return { type, fingerprint, kind, reason, name, message: lastError(message), ...(frame !== undefined && { frame }) };
+}
+
+function groupId({ type, fingerprint }: Pick<Sample, 'type' | 'fingerprint'>): string {
+  return hash(`${type}\n${fingerprint}`).slice(0, 10);
+}

@@ -48,6 +48,7 @@ export {
   STEPS,
   type Step,
 } from './failure/decide.ts';
+export type { FailureGroup, FailureGroupAction, FailureGroupState, FailureVerb, RetryHelps } from './failure/groups.ts';
 export { type Jitter, type JitterInput, proportional, type Roll } from './failure/jitter.ts';
 export { describeOrigin, type ExplainedPolicy, type Level, type Origin, type PolicyValue } from './failure/layers.ts';
 export {

@@ -4,7 +4,7 @@ import type { FailureGroup, Sample, Sighting, Sightings } from '../failure/group
 export const MOST_FAILURE_GROUPS = 1_000;
 
 /** What a settle call appended about failures. */
-export interface FailureEntry {
+interface FailureEntry {
   readonly id: number;
   readonly at: number;
   readonly sightings: Sightings;

@@ -124,6 +124,8 @@ const ENTRIES_FOR_CLI = [
     'worker',
   ].map((name) => `src/worker/${name}.ts`),
   'src/store/sqlite/index.ts',
+  // A backup is a file before it is a store.
+  'src/store/sqlite/backup.ts',
   // An old queue may be a file of SQLite, which is no store.
   'src/store/sqlite/library.ts',
   'src/store/postgres/index.ts',

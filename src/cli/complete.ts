@@ -94,7 +94,7 @@ async function valuesIn(holdfast: Operations, kind: string): Promise<string[]> {
     case 'redrive':
       return (await holdfast.redrives.list()).map(({ id }) => String(id));
     case 'schedule':
-      return (await holdfast.store.schedules.list()).map(({ name }) => name);
+      return [...(await holdfast.administration.scheduleNames())];
     default:
       return [];
   }

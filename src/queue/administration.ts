@@ -13,6 +13,7 @@ import type {
   ReadyCount,
   Receipt,
   SourceRecord,
+  Space,
   Store,
 } from '../store/store.ts';
 import { removeOld } from './pruning.ts';
@@ -64,6 +65,11 @@ export class Administration {
     return this.#store.records.sourceNames();
   }
 
+  /** The names of all schedules. */
+  async scheduleNames(): Promise<readonly string[]> {
+    return (await this.#store.schedules.list()).map(({ name }) => name);
+  }
+
   /** Whether a worker ever published something about this type. */
   async isPublished(type: string): Promise<boolean> {
     return (await this.#store.records.published(type)) !== undefined;
@@ -103,6 +109,31 @@ export class Administration {
   /** Sets the store's clock to the wall clock. @throws StoreError if the store follows a server's clock. */
   resetClock(): Promise<void> {
     return this.#store.upkeep.resetClock();
+  }
+
+  /** As `space` of the store. */
+  space(): Promise<Space> {
+    return this.#store.upkeep.space();
+  }
+
+  /** As `backUp` of the store. */
+  backUp(file: string): Promise<void> {
+    return this.#store.upkeep.backUp(file);
+  }
+
+  /** As `vacuum` of the store. */
+  vacuum(): Promise<void> {
+    return this.#store.upkeep.vacuum();
+  }
+
+  /** As `endLeases` of the store. */
+  endLeases(): Promise<void> {
+    return this.#store.upkeep.endLeases();
+  }
+
+  /** As `verify` of the store. */
+  verify(): Promise<readonly string[]> {
+    return this.#store.upkeep.verify();
   }
 
   /** How many tasks `prune` would remove now, by state and reason. */

@@ -51,7 +51,7 @@ async function aboutStore(cli: Cli): Promise<object> {
         schema_version: schema,
         durability,
         driver,
-        space: await holdfast.store.upkeep.space(),
+        space: await holdfast.administration.space(),
         clock: await holdfast.administration.clock(),
         by_state: byState,
         by_reason: byReason,

@@ -56,8 +56,8 @@ back by themselves when old tasks are removed; an older file does this after its
 
 async function backUp(cli: Cli, file: string): Promise<void> {
   const to = resolve(cli.cwd, file);
-  return withStore(cli, {}, async ({ store }, { name }) => {
-    await store.upkeep.backUp(to);
+  return withStore(cli, {}, async ({ administration }, { name }) => {
+    await administration.backUp(to);
     const { size } = statSync(to);
     cli.terminal.answer('db.backup', { exit: EXIT.done, store: name, file: to, bytes: size }, () =>
       cli.terminal.result(`${visible(to)} has a copy of the store (${inBytes(size)}).`),
@@ -66,10 +66,10 @@ async function backUp(cli: Cli, file: string): Promise<void> {
 }
 
 async function vacuum(cli: Cli): Promise<void> {
-  return withStore(cli, {}, async ({ store: { upkeep } }, { name }) => {
-    const before = await upkeep.space();
-    await upkeep.vacuum();
-    const { bytes } = await upkeep.space();
+  return withStore(cli, {}, async ({ administration }, { name }) => {
+    const before = await administration.space();
+    await administration.vacuum();
+    const { bytes } = await administration.space();
     cli.terminal.answer('db.vacuum', { exit: EXIT.done, store: name, bytes_before: before.bytes, bytes }, () =>
       cli.terminal.result(`${visible(name)} takes ${inBytes(bytes)} now, and ${inBytes(before.bytes)} before.`),
     );
@@ -106,8 +106,8 @@ async function endLeases(cli: Cli, file: string | undefined): Promise<void> {
       hints: [`pg_restore --dbname=… ${visible(file)}`, `then: ${cli.command('db restore')}`],
     });
   }
-  await withStore(cli, {}, async ({ store }, { name }) => {
-    await store.upkeep.endLeases();
+  await withStore(cli, {}, async ({ administration }, { name }) => {
+    await administration.endLeases();
     cli.terminal.answer('db.restore', { exit: EXIT.done, store: name, tasks: null, kept: null }, () =>
       cli.terminal.result(`All leases in ${visible(name)} are ended: its running tasks are recovered and run again.`),
     );
@@ -151,10 +151,10 @@ async function stage(from: string, to: string): Promise<number> {
     if (!(await isStore(to))) throw usage(`${visible(from)} is not a store of Holdfast`);
     const staged = await openOperations(sqlite(to), () => Promise.reject(new Error('No policy is asked for.')));
     try {
-      const broken = await staged.store.upkeep.verify();
+      const broken = await staged.administration.verify();
       if (broken.length > 0)
         throw new Problem('store_corrupt', `${visible(from)} is damaged`, { why: broken.slice(0, 5) });
-      await staged.store.upkeep.endLeases();
+      await staged.administration.endLeases();
       const { byState } = await staged.counts();
       return Object.values(byState).reduce((sum, count) => sum + count, 0);
     } finally {

@@ -87,7 +87,7 @@ async function describeStore(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast, location) => {
     const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
-    const { bytes, free, log, deadRows } = await holdfast.store.upkeep.space();
+    const { bytes, free, log, deadRows } = await holdfast.administration.space();
     const { terminal } = cli;
     const json = { store: name, kind, schema_version: schema, durability, driver, bytes };
     const more = { free_bytes: free ?? null, log_bytes: log ?? null, dead_rows: deadRows ?? null };

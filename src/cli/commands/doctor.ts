@@ -89,7 +89,7 @@ async function doctor(cli: Cli, _: readonly string[], { deep = false }: { deep?:
 
 async function ofStore(cli: Cli, holdfast: Operations): Promise<Check[]> {
   const { durability, schema, driver, kind } = holdfast.describe();
-  const { bytes, free = 0, log = 0, deadRows = 0 } = await holdfast.store.upkeep.space();
+  const { bytes, free = 0, log = 0, deadRows = 0 } = await holdfast.administration.space();
   const lossy = 'acknowledged tasks may be lost when the power goes (fsync or synchronous_commit is off)';
   return [
     durability === 'full'
@@ -168,7 +168,7 @@ function openFilesLimit(): number | undefined {
 }
 
 async function ofTasks(holdfast: Operations): Promise<Check[]> {
-  const broken = await holdfast.store.upkeep.verify();
+  const broken = await holdfast.administration.verify();
   if (broken.length === 0) return [{ check: 'invariants', found: 'all hold' }];
   return broken.map((found) => ({
     check: 'invariants',

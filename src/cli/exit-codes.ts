@@ -1,4 +1,4 @@
-/** The exit codes of commands. Only `run` is different: it ends with the exit code of its command, see `run --help`. */
+/** The exit codes of commands. Only `run` is different: it ends with the exit code of its command if that failed, see `run --help`. */
 export const EXIT = {
   done: 0,
   /** A task is dead or was cancelled, or Holdfast itself failed. */

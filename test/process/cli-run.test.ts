@@ -43,7 +43,7 @@ describe.concurrent('holdfast run', () => {
     ['127 when there is no such program', ['no-such-program'], 127],
     ['126 when it may not be executed', ['./not-executable'], 126],
     ['124 when it was silent for too long', ['--attempts', '1', '--attempt-timeout', '100ms', 'sleep', '100'], 124],
-    ['its own where that was called a success', ['--success-on', '0,24', 'sh', '-c', 'exit 24'], 24],
+    ['0 where its own was called a success', ['--success-on', '0,24', 'sh', '-c', 'exit 24'], 0],
     ['1 where 0 was no success', ['--attempts', '1', '--success-on', '3', 'true'], 1],
     ['by the state, if asked: dead', ['--exit-state', '--attempts', '1', 'sh', '-c', 'exit 7'], 1],
     ['by the state, if asked: succeeded', ['--exit-state', '--success-on', '24', 'sh', '-c', 'exit 24'], 0],
@@ -115,12 +115,10 @@ describe.concurrent('holdfast run', () => {
     expect(document).toMatchObject({ schema: 'holdfast.run/v1', created: false, exit: 0, task: { id: 1 } });
   });
 
-  test('with the key of a task that is dead says so, and ends with 0 unless asked for its state', async ({
-    project,
-  }) => {
+  test('with the key of a task that is dead says so, and ends as that task did', async ({ project }) => {
     const args = ['--key', 'k', '--attempts', '1', '--', 'sh', '-c', 'exit 7'];
     expect((await project.run('run', ...args)).exit).toBe(7);
-    expect(await project.run('run', ...args)).toMatchObject({ exit: 0, stdout: expect.stringContaining('✕ #1 dead') });
+    expect(await project.run('run', ...args)).toMatchObject({ exit: 7, stdout: expect.stringContaining('✕ #1 dead') });
     expect((await project.run('run', '--exit-state', ...args)).exit).toBe(1);
   });
 

@@ -70,12 +70,13 @@ kept for \`holdfast logs\`.
 Ctrl-C detaches: the attempt that runs is stopped and not counted, and the task stays on disk.
 
 Exit codes
-  the command's last exit code; 128 + n for signal n; 124 if its last attempt was stopped for its silence
+  0    the task succeeded, also by --success-on, or it is recorded with --detach
+  else the command's last exit code; 128 + n for signal n; 124 if its last attempt was stopped for its silence
   125  holdfast could not do its part, or the task ended without an exit code of the command
   126  the command may not be executed        127  it was not found
   75   not finished yet: detached, or --timeout is over
   2    usage
-  0    a --key that is there already, and has ended`;
+A --key that is there already gives the exit code of its task.`;
 
 async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<number> {
   const input = commandFrom(cli, argv, flags);
@@ -93,8 +94,6 @@ async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<num
     }),
     exitOf: async (holdfast, [task], interrupted) =>
       flags.exitState ? exitOfTasks([task as Task]) : exitOfCommand(holdfast, task as Task, interrupted),
-    exitUnworked: ([task]) =>
-      flags.exitState && hasEnded((task as Task).state) ? exitOfTasks([task as Task]) : EXIT.done,
   };
   try {
     return await recordAndWork(cli, work);

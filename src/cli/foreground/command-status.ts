@@ -14,23 +14,17 @@ const BY_REASON: Readonly<Record<string, number>> = {
 };
 
 /**
- * The last exit code of a task's command, as a shell would show it. 125 if there is none. Never 0 for a task that did not succeed,
- * although 0 may be a failure with `--success-on`.
+ * 0 for a task that succeeded, whichever exit codes `--success-on` names; else the last exit code of its command, as a shell would show
+ * it, and never 0. 125 if there is none.
  */
-export function commandStatus(task: Pick<Task, 'state' | 'result'>, history: readonly HistoryEntry[]): number {
-  if (task.state === 'succeeded') return statusOfResult(task.result);
+export function commandStatus(task: Pick<Task, 'state'>, history: readonly HistoryEntry[]): number {
+  if (task.state === 'succeeded') return EXIT.done;
   const last = history
     .flatMap((entry) => (entry.kind === 'execution' && !entry.late && entry.failure ? [entry.failure] : []))
     .at(-1);
   if (!last) return EXIT.runFailed;
   const status = statusOfCode(last.code) ?? BY_REASON[last.reason] ?? EXIT.runFailed;
   return status === 0 ? EXIT.failed : status;
-}
-
-/** A person who resolved it may have left another result, or none. */
-function statusOfResult(result: unknown): number {
-  const { exit } = Object(result) as { exit?: unknown };
-  return typeof exit === 'number' && Number.isInteger(exit) && exit >= 0 && exit <= 255 ? exit : EXIT.done;
 }
 
 function statusOfCode(code: string | undefined): number | undefined {

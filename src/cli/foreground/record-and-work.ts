@@ -31,10 +31,8 @@ export interface WorkToRecord {
   readonly endsOnStdout?: boolean;
   /** Refuses what can only be checked with an open store. */
   readonly check?: (holdfast: Holdfast) => Promise<void>;
-  /** The exit code for tasks that ran here. Default: by their states. */
+  /** The exit code for tasks that ran here, or had ended before. Default: by their states. */
   readonly exitOf?: (holdfast: Holdfast, tasks: readonly Task[], interrupted: boolean) => Promise<number>;
-  /** The exit code for tasks that did not run here. Default: 0. */
-  readonly exitUnworked?: (tasks: readonly Task[]) => number;
   /** The content of the document that `--json` prints. Default: the task and its history. */
   readonly content?: (tasks: readonly Task[]) => object;
   /** Shows the results of the tasks, without `--json`. */
@@ -100,7 +98,7 @@ async function endUnworked(
   created: boolean,
 ): Promise<number> {
   const open = tasks.filter((task) => !hasEnded(task.state));
-  const exit = work.exitUnworked?.(tasks) ?? EXIT.done;
+  const exit = open.length > 0 ? EXIT.done : await (work.exitOf?.(holdfast, tasks, false) ?? exitOfTasks(tasks));
   if (cli.terminal.json) await print(cli, holdfast, work, tasks, { created, detached: open.length > 0, exit });
   else for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
   if (open.length > 0)

@@ -7,8 +7,7 @@ export const OTHER = '_other';
  */
 export class FrequentNames {
   readonly #most: number;
-  /** How often each came since it was remembered, less what others took away. */
-  readonly #counts = new Map<string, number>();
+  readonly #known = new Map<string, Known>();
   #wasFull = false;
   #missed = 0;
 
@@ -17,14 +16,15 @@ export class FrequentNames {
   }
 
   nameOf(name: string): string {
-    const count = this.#counts.get(name);
-    if (count !== undefined) {
-      this.#counts.set(name, count + 1);
-      return storable(name);
+    const known = this.#known.get(name);
+    if (known) {
+      known.count += 1;
+      return known.stored;
     }
-    if (this.#counts.size < this.#most) {
-      this.#counts.set(name, 1);
-      return this.#wasFull ? OTHER : storable(name);
+    if (this.#known.size < this.#most) {
+      const stored = storable(name);
+      this.#known.set(name, { stored, count: 1 });
+      return this.#wasFull ? OTHER : stored;
     }
     this.#wasFull = true;
     this.#missed += 1;
@@ -35,11 +35,17 @@ export class FrequentNames {
   /** Each name that found no room takes one from each that has it. */
   #forgetRare(): void {
     this.#missed = 0;
-    for (const [name, count] of this.#counts) {
-      if (count === 1) this.#counts.delete(name);
-      else this.#counts.set(name, count - 1);
+    for (const [name, known] of this.#known) {
+      known.count -= 1;
+      if (known.count === 0) this.#known.delete(name);
     }
   }
+}
+
+interface Known {
+  readonly stored: string;
+  /** How often the name came since it was remembered, less what others took away. */
+  count: number;
 }
 
 /** PostgreSQL reads no NUL and no half of a surrogate pair in JSON. */

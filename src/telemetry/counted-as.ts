@@ -36,9 +36,6 @@ const MOST_ATTEMPTS = 100;
 /** How many sources and reasons a process counts by name. */
 const MOST_NAMES = 200;
 
-/** How many keys of first successes are kept, so that most settlements make no new text. */
-const MOST_KEPT = 1_000;
-
 export function readCountedAs(key: string): Counted {
   const [type, source, outcome, next, charge, kind, reason, after, attempt, maxAttempts, retried, waitClass] =
     JSON.parse(key);
@@ -61,7 +58,8 @@ export function readCountedAs(key: string): Counted {
 export class CountedAs {
   readonly #sources = new FrequentNames(MOST_NAMES);
   readonly #reasons = new FrequentNames(MOST_NAMES);
-  readonly #firstSuccesses = new Map<string, string>();
+  /** Most settlements are first successes of the same type and source as the one before. */
+  #firstSuccess = { type: '', source: '', maxAttempts: 0, key: '' };
 
   keyOf(
     claimed: Claimed,
@@ -74,7 +72,7 @@ export class CountedAs {
     const { type, lastFailure } = claimed;
     const source = this.#sources.nameOf(claimed.source);
     const isFirstSuccess = outcome.kind === 'success' && charged.length === 0 && !lastFailure;
-    if (isFirstSuccess) return this.#firstSuccess(type, source, maxAttempts);
+    if (isFirstSuccess) return this.#keyOfFirstSuccess(type, source, maxAttempts);
     const ran = outcome.kind === 'interruption' ? outcome.started : RAN[outcome.kind];
     const before = charged.reduce((sum, { count }) => sum + count, 0);
     return JSON.stringify([
@@ -92,14 +90,11 @@ export class CountedAs {
     ]);
   }
 
-  #firstSuccess(type: string, source: string, maxAttempts: number): string {
-    const name = `${maxAttempts} ${type}\0${source}`;
-    let key = this.#firstSuccesses.get(name);
-    if (key === undefined) {
-      key = JSON.stringify([type, source, 'success', 'succeeded', 'nobody', '', '', '', 1, maxAttempts]);
-      if (this.#firstSuccesses.size >= MOST_KEPT) this.#firstSuccesses.clear();
-      this.#firstSuccesses.set(name, key);
-    }
+  #keyOfFirstSuccess(type: string, source: string, maxAttempts: number): string {
+    const last = this.#firstSuccess;
+    if (last.type === type && last.source === source && last.maxAttempts === maxAttempts) return last.key;
+    const key = JSON.stringify([type, source, 'success', 'succeeded', 'nobody', '', '', '', 1, maxAttempts]);
+    this.#firstSuccess = { type, source, maxAttempts, key };
     return key;
   }
 }

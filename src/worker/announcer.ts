@@ -22,10 +22,11 @@ export class Announcer {
 
   tell(event: WorkerEvent): void {
     this.log(event);
+    if (!this.#onEvent) return;
     const report = (error: unknown) => this.#log.error({ err: error, worker: this.#worker }, 'onEvent threw');
     try {
       // An async function fits its type too. Without this, its rejection would end the process.
-      const answer = this.#onEvent?.(event);
+      const answer = this.#onEvent(event);
       if (answer instanceof Promise) answer.catch(report);
     } catch (error) {
       report(error);

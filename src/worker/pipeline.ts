@@ -3,7 +3,6 @@ import type { Milliseconds } from '../duration.ts';
 import { type Outcome, saysSomething } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { Claimed } from '../store/store.ts';
-import type { Finished } from '../telemetry/events.ts';
 import type { Writable } from '../writable.ts';
 import type { Announcer } from './announcer.ts';
 import type { ClaimPause } from './claim-pause.ts';
@@ -14,15 +13,10 @@ import type { Held } from './membership.ts';
 import { type OwnHandlers, STILL_RUNS, type WorkerHandlers } from './own-handlers.ts';
 import type { Pulse } from './pulse.ts';
 import { endingOf } from './result.ts';
-import type { Ending, Settler } from './settler.ts';
+import type { Ended, Ending, Settler } from './settler.ts';
 import { listenForStrays, stopListeningForStrays } from './strays.ts';
 import type { Suspects } from './suspects.ts';
 import { TimeLimits } from './time-limits.ts';
-
-/**
- * The result of a claim. An error if the worker gave up before the outcome was written: then another worker takes the task over.
- */
-export type Ended = { readonly finished: Finished } | { readonly error: unknown };
 
 export interface PipelineOptions {
   readonly clock: Clock;
@@ -118,9 +112,7 @@ export class Pipeline implements WorkerHandlers {
         this.#leave(execution, ended);
         onEnded(ended);
       });
-      // A failure may hold its source. The settler decides this at the end of this turn, and no task begins before that.
       if (judged.outcome.kind === 'success') this.#options.onRoom();
-      else queueMicrotask(() => this.#options.onRoom());
     });
   }
 
@@ -214,15 +206,14 @@ export class Pipeline implements WorkerHandlers {
   #settleUnbegun(claimed: Claimed, outcome: Outcome): Promise<Ended> {
     const { settler, policyFor, inBackground } = this.#options;
     this.#unbegun.add(claimed);
-    const settled = settler
-      .settle(claimed, policyFor(claimed), { outcome, ranFor: 0 })
-      .finally(() => this.#unbegun.delete(claimed));
-    return inBackground(
-      settled.then(
-        (finished) => ({ finished }),
-        (error: unknown) => ({ error }),
-      ),
-    );
+    const settled = new Promise<Ended>((resolve) => {
+      const onEnded = (ended: Ended) => {
+        this.#unbegun.delete(claimed);
+        resolve(ended);
+      };
+      settler.begin(claimed, policyFor(claimed), { outcome, ranFor: 0 }, { onEnded });
+    });
+    return inBackground(settled);
   }
 
   #start(claimed: Claimed): Execution {
@@ -253,7 +244,7 @@ export class Pipeline implements WorkerHandlers {
       return;
     }
     const { outcome, returned, error, unhealthy } = judged;
-    const { settler, pause, policyFor, sizeLimit, onRan } = this.#options;
+    const { settler, pause, policyFor, sizeLimit, onRan, onRoom } = this.#options;
     const { claimed, elapsed, frozenFor } = execution;
     // A failure is decided by the policy of this moment, which may have changed during the execution.
     const policy = outcome.kind === 'success' ? execution.policy : policyFor(claimed);
@@ -270,12 +261,10 @@ export class Pipeline implements WorkerHandlers {
     if (unhealthy) ending.unhealthy = unhealthy;
     if (limit) ending.limit = limit;
     if (error !== undefined) ending.error = error;
-    settler
-      .settle(claimed, policy, ending, () => this.#unwritten.add(execution))
-      .then(
-        (finished) => onEnded({ finished }),
-        (error: unknown) => onEnded({ error }),
-      );
+    const onTrouble = () => void this.#unwritten.add(execution);
+    // A failure may hold its source, so no task begins before the settler has decided about it.
+    const onDecided = outcome.kind === 'success' ? undefined : onRoom;
+    settler.begin(claimed, policy, ending, { onEnded, onTrouble, onDecided });
   }
 
   #leave(execution: Execution, ended: Ended): void {

@@ -45,6 +45,11 @@ export interface Ending {
   readonly limit?: RateLimit;
 }
 
+/**
+ * The end of a settlement. An error if the worker gave up before the outcome was written: then another worker takes the task over.
+ */
+export type Ended = { readonly finished: Finished } | { readonly error: unknown };
+
 /** A failed write is repeated after 100 ms, doubling up to this. */
 export const LONGEST_PAUSE: Milliseconds = 5_000;
 export const FIRST_PAUSE: Milliseconds = 100;
@@ -64,14 +69,20 @@ export interface SettlerOptions {
   readonly isForOneTask?: () => boolean;
 }
 
+interface Callbacks {
+  readonly onEnded: (ended: Ended) => void;
+  /** Called when a write has failed. */
+  readonly onTrouble?: () => void;
+  /** Called when it was decided, in the same turn of the event loop. Once for all outcomes of a turn, which have the same. */
+  readonly onDecided?: (() => void) | undefined;
+}
+
 /** An outcome that is not written yet. Its facts are replaced when somebody else has changed the task. */
 interface Pending {
   readonly claimed: Claimed;
   readonly policy: Policy;
   readonly ending: Ending;
-  readonly onTrouble: () => void;
-  readonly resolve: (finished: Finished) => void;
-  readonly reject: (error: unknown) => void;
+  readonly callbacks: Callbacks;
   facts: Facts;
   revision: number;
   /** How old the facts are. */
@@ -84,6 +95,8 @@ interface Pending {
   overtaken: number;
   decision?: Decision;
   step?: SourceStep;
+  /** Set when it is written. */
+  finished?: Finished;
 }
 
 /**
@@ -102,6 +115,8 @@ export class Settler {
   readonly #countedAs = new CountedAs();
   readonly #pauses = new Set<() => void>();
   #round: Pending[] = [];
+  /** To be called when the round is decided. */
+  #onDecided: (() => void) | undefined;
   #gaveUp = false;
 
   constructor({ asking, world, log, announcer, sources, retries, isForOneTask = () => false }: SettlerOptions) {
@@ -116,19 +131,25 @@ export class Settler {
   }
 
   /**
-   * Settles one claim, and decides again if its facts have changed meanwhile. `onTrouble` is called when a write has failed.
-   * Rejects only if the worker gives up, or its store is closed: then another worker takes the task over.
+   * Settles one claim, and decides again if its facts have changed meanwhile. Rejects only if the worker gives up, or its store is
+   * closed: then another worker takes the task over.
    */
-  settle(claimed: Claimed, policy: Policy, ending: Ending, onTrouble = () => {}): Promise<Finished> {
-    const { facts, revision } = claimed;
+  settle(claimed: Claimed, policy: Policy, ending: Ending): Promise<Finished> {
     return new Promise((resolve, reject) => {
-      const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
-      const endedAt = this.#clock.monotonic();
-      const about = { claimed, policy, ending, onTrouble, resolve, reject };
-      const pending: Pending = { ...about, facts, revision, elapsed, frozen, endedAt, overtaken: 0 };
-      if (adaptedReason(ending.outcome, policy) === undefined) this.#add(pending);
-      else void this.#retries.refresh().then(() => this.#add(pending));
+      const onEnded = (ended: Ended) => ('finished' in ended ? resolve(ended.finished) : reject(ended.error));
+      this.begin(claimed, policy, ending, { onEnded });
     });
+  }
+
+  /** The same with callbacks, because a promise for each execution is slow. */
+  begin(claimed: Claimed, policy: Policy, ending: Ending, callbacks: Callbacks): void {
+    const { facts, revision } = claimed;
+    const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
+    const endedAt = this.#clock.monotonic();
+    const about = { claimed, policy, ending, callbacks };
+    const pending: Pending = { ...about, facts, revision, elapsed, frozen, endedAt, overtaken: 0 };
+    if (adaptedReason(ending.outcome, policy) === undefined) this.#add(pending);
+    else void this.#retries.refresh().then(() => this.#add(pending));
   }
 
   /** From now on, a failed write is not repeated. */
@@ -138,12 +159,16 @@ export class Settler {
   }
 
   #add(pending: Pending): void {
+    this.#onDecided ??= pending.callbacks.onDecided;
     this.#round.push(pending);
     if (this.#round.length > 1) return;
     queueMicrotask(() => {
       const round = this.#sources.areChanging ? this.#round.filter((one) => !this.#mustWait(one)) : this.#round;
       this.#round = [];
+      const onDecided = this.#onDecided;
+      this.#onDecided = undefined;
       if (round.length > 0) void this.#write(round);
+      onDecided?.();
     });
   }
 
@@ -160,20 +185,20 @@ export class Settler {
     const settlements = round.map((pending) => this.#decide(pending, chains));
     const changing = chains.changed;
     this.#sources.beginChange(changing);
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    let changed: readonly Pending[] | undefined;
+    for (let pause = FIRST_PAUSE; !changed; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
         const answers = await this.#asking.ask((tasks) => tasks.settle(settlements));
         if (changing.length > 0) chains.taken(sourcesNotTaken(round, answers));
-        const changed = round.filter((pending, i) => this.#take(pending, answers[i] as Settled) === 'changed');
+        changed = round.filter((pending, i) => this.#take(pending, answers[i] as Settled) === 'changed');
         this.#sources.endChange(changing);
-        return this.#writeAgain(changed);
       } catch (error) {
         // Outcomes that wait for this write must not wait while it fails.
         for (const source of changing) this.#sources.forget(source);
         this.#sources.endChange(changing);
         // An error that is not the store's would occur again each time.
         if (this.#gaveUp || !(error instanceof StoreError)) return this.#writeAlone(round, error);
-        for (const { onTrouble } of round) onTrouble();
+        for (const { callbacks } of round) callbacks.onTrouble?.();
         // A statement was refused or blocked, perhaps because of one outcome. The others must not wait for it.
         if (/^store_(?:unavailable|busy)$/.test(error.code) && round.length > 1) return this.#writeAlone(round, error);
         const [first, ...others] = round.map(({ claimed }) => claimed.lease.task);
@@ -182,11 +207,13 @@ export class Settler {
         await this.#pause(pause);
       }
     }
+    for (const { finished, callbacks } of round) if (finished) callbacks.onEnded({ finished });
+    return this.#writeAgain(changed);
   }
 
   async #writeAlone(round: readonly Pending[], error: unknown): Promise<void> {
     const [only, ...others] = round;
-    if (others.length === 0 || this.#gaveUp) for (const { reject } of round) reject(error);
+    if (others.length === 0 || this.#gaveUp) for (const { callbacks } of round) callbacks.onEnded({ error });
     else await Promise.all([only as Pending, ...others].map((pending) => this.#write([pending])));
   }
 
@@ -245,7 +272,7 @@ export class Settler {
   }
 
   #take(pending: Pending, settled: Settled): 'taken' | 'changed' {
-    const { claimed, ending, resolve, step } = pending;
+    const { claimed, ending, step } = pending;
     const { outcome, ranFor } = ending;
     if (settled.answer === 'changed') {
       pending.overtaken = settled.revision === pending.revision ? pending.overtaken + 1 : 0;
@@ -266,7 +293,7 @@ export class Settler {
     if (ending.error !== undefined) finished.error = ending.error;
     this.#announcer.tell(finished);
     if (finished.kind === 'settled' && step?.changed) this.#tellOfSource(claimed.source, step.changed);
-    resolve(finished);
+    pending.finished = finished;
     return 'taken';
   }
 

@@ -32,10 +32,10 @@ export const AWAITS_EMPTY = {
  */
 export class Suspects {
   readonly #clock: Clock;
-  /**
-   * Every task that began here and has not ended, and whether its lease is still held: a forgotten claim by hand loses its lease.
-   */
-  readonly #begun = new Map<Claimed, () => boolean>();
+  /** How many tasks began in workers of this process and have not ended. A Map of all would keep garbage alive. */
+  #inWorkers = 0;
+  /** The open claims by hand, and whether their lease is still held: a forgotten claim loses its lease. */
+  readonly #byHand = new Map<Claimed, () => boolean>();
   readonly #running = new Map<Claimed, Suspect>();
   #atOnce = 1;
   /** When the process last was empty and asked for a task that must run alone, or began one. */
@@ -55,7 +55,8 @@ export class Suspects {
     const now = this.#clock.monotonic();
     const onProbation = [...this.#running]
       .filter(
-        ([claimed, { lostInARow, begunAt }]) => this.#begun.get(claimed)?.() && now - begunAt < probationOf(lostInARow),
+        ([claimed, { lostInARow, begunAt }]) =>
+          (this.#byHand.get(claimed)?.() ?? true) && now - begunAt < probationOf(lostInARow),
       )
       .map(([, suspect]) => suspect);
     if (onProbation.some(({ lostInARow }) => mustRunAlone(lostInARow))) return undefined;
@@ -88,25 +89,27 @@ export class Suspects {
   }
 
   get #isEmpty(): boolean {
-    for (const isHeld of this.#begun.values()) if (isHeld()) return false;
+    if (this.#inWorkers > 0) return false;
+    for (const isHeld of this.#byHand.values()) if (isHeld()) return false;
     return true;
   }
 
-  /** A task of this process was claimed and begins. */
-  begin(claimed: Claimed, isHeld = () => true): void {
-    const now = this.#clock.monotonic();
-    this.#begun.set(claimed, isHeld);
+  /** A task of this process was claimed and begins. `isHeld` is given for a claim by hand. */
+  begin(claimed: Claimed, isHeld?: () => boolean): void {
+    if (isHeld) this.#byHand.set(claimed, isHeld);
+    else this.#inWorkers += 1;
     const { lostInARow } = claimed.facts;
     if (lostInARow === 0) return;
+    const now = this.#clock.monotonic();
     this.#running.set(claimed, { lostInARow, begunAt: now });
     if (!mustRunAlone(lostInARow)) return;
     this.#busySince = now;
     this.#drainsSince = undefined;
   }
 
-  /** The task has ended, or its lease is lost. `reported`: its execution had an outcome of its own. */
+  /** The task has ended, or its lease is lost: called once for each that began. `reported`: its execution had an outcome of its own. */
   end(claimed: Claimed, reported: boolean): void {
-    this.#begun.delete(claimed);
+    if (!this.#byHand.delete(claimed)) this.#inWorkers -= 1;
     if (this.#running.delete(claimed) && reported) this.#atOnce += 1;
   }
 

@@ -22,7 +22,7 @@ import { KnownRetries } from './known-retries.ts';
 import { KnownSources } from './known-sources.ts';
 import { Membership } from './membership.ts';
 import { OwnHandlers } from './own-handlers.ts';
-import { type Ended, Pipeline, SHUT_DOWN } from './pipeline.ts';
+import { Pipeline, SHUT_DOWN } from './pipeline.ts';
 import { warnOfOtherPolicies } from './policy-differences.ts';
 import { longestTimeout, policyFor, publications } from './policy-for.ts';
 import { Pulse } from './pulse.ts';
@@ -31,7 +31,7 @@ import { Recoveries } from './recoveries.ts';
 import { RedriveDriver } from './redrive-driver.ts';
 import { parseRetention } from './retention-options.ts';
 import { ScheduleTicker } from './schedule-ticker.ts';
-import { FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
+import { type Ended, FIRST_PAUSE, LONGEST_PAUSE, Settler } from './settler.ts';
 import { type Stopped, type Unwritten, unwrittenOf } from './stopped.ts';
 import { StrayRecorder } from './stray-recorder.ts';
 import { Suspects } from './suspects.ts';
@@ -539,7 +539,7 @@ export class Worker implements AsyncDisposable {
   /** A slot may be free: fills it with a task claimed ahead, or makes a claim. */
   #fillSlots(): void {
     this.#claimer.beginAhead();
-    if (this.#claimer.hasRoom) this.#wakeup.call();
+    if (!this.#wakeup.pending && this.#claimer.hasRoom) this.#wakeup.call();
   }
 
   /** An execution is settled, or this process will not settle it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 /** Packages whose types a user need not have: better-sqlite3 ships none, the others are optional. */
-const UNNAMED = /(["'])(better-sqlite3|pg|@opentelemetry\/api)(\/[^"']*)?\1/;
+const UNNAMED = /\b(?:from|import|require)\s*\(?\s*(["'])(better-sqlite3|pg|@opentelemetry\/api)(\/[^"']*)?\1/;
 
 test('our declarations name no type of a package that a user may lack', () => {
   const declarations = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((file) =>

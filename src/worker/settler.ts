@@ -146,8 +146,19 @@ export class Settler {
     const { facts, revision } = claimed;
     const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
     const endedAt = this.#clock.monotonic();
-    const about = { claimed, policy, ending, callbacks };
-    const pending: Pending = { ...about, facts, revision, elapsed, frozen, endedAt, overtaken: 0 };
+    // One literal: a spread of another object would cost as much as the decision.
+    const pending: Pending = {
+      claimed,
+      policy,
+      ending,
+      callbacks,
+      facts,
+      revision,
+      elapsed,
+      frozen,
+      endedAt,
+      overtaken: 0,
+    };
     if (adaptedReason(ending.outcome, policy) === undefined) this.#add(pending);
     else void this.#retries.refresh().then(() => this.#add(pending));
   }

@@ -6,7 +6,7 @@ import { useFolder, usePrograms } from './children.ts';
 const { run, runIn, command } = usePrograms();
 const folder = useFolder();
 
-const BATCHES = 20;
+const BATCHES = 40;
 const tasks = BATCHES * 50;
 const input = { how: 'quick' };
 

@@ -258,7 +258,7 @@ function build({ sql, library, path, files, world }: Opened): Store {
       space: () => read((own) => spaceOf(own, path)),
       backUp: (file) => backUp(sql, file),
       async vacuum() {
-        await retryWhileBusy(() => sql.exec('VACUUM')).catch((error) => {
+        await retryWhileBusy(() => sql.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')).catch((error) => {
           throw storeError(error, path);
         });
         await retryWhileBusy(() => sql.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
@@ -290,8 +290,8 @@ function build({ sql, library, path, files, world }: Opened): Store {
 /** Configures the connection and makes the tables. Every important setting is read back. */
 function prepare(sql: Sql, path: string, durability: Durability, { name }: Library): void {
   refuseOldSqlite(sqliteVersion(sql), name);
-  // For a new file. In an older one it has an effect at the next `vacuum`.
-  sql.exec('PRAGMA auto_vacuum = INCREMENTAL');
+  // In a file that has pages this would be a write, also in one that is refused below.
+  if (pageCount(sql) === 0) sql.exec('PRAGMA auto_vacuum = INCREMENTAL');
   const { journal_mode: journal } = sql.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL') as {
     journal_mode: string;
   };
@@ -324,6 +324,10 @@ function prepare(sql: Sql, path: string, durability: Durability, { name }: Libra
 
 function synchronous(sql: Sql): number | undefined {
   return sql.get<{ synchronous: number }>('PRAGMA synchronous')?.synchronous;
+}
+
+function pageCount(sql: Sql): number | undefined {
+  return sql.get<{ page_count: number }>('PRAGMA page_count')?.page_count;
 }
 
 function sqliteVersion(sql: Sql): string {

@@ -49,7 +49,7 @@ export interface RunningTask {
   readonly deadline?: Date;
   /** The message of the failure before this execution. */
   readonly lastError?: string;
-  /** The failure before this execution: its kind, its reason, such as `http.503`, and its message. */
+  /** The failure before this execution: its kind, its reason, such as `http.503`, its message, and the fingerprint of its group. */
   readonly lastFailure?: LastFailure;
   /** What this execution or an earlier one saved last. Undefined if nothing was saved. */
   readonly checkpoint: Json | undefined;

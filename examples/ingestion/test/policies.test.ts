@@ -103,7 +103,7 @@ describe('the policies of the document', () => {
     const { kit } = await openFailing(new Registry(), { tasks: [feed] });
     await kit.holdfast.enqueue('rss_feed', 'as it was');
     await kit.advance('3m');
-    expect(told.slice(0, 2)).toEqual([
+    expect(told.slice(0, 2)).toMatchObject([
       { input: 'as it was', attempt: 1, lastFailure: undefined },
       { input: 'as it was', attempt: 2, lastFailure: { kind: 'transient', reason: 'http.5xx', message: 'busy' } },
     ]);

@@ -24,6 +24,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['mv [flags] SRC… DEST', 'move files and folders, and overwrite nothing', () => import('./commands/mv.ts')],
     ['http [flags] METHOD URL', 'send a request until it is delivered, by policy', () => import('./commands/http.ts')],
     [
+      'enqueue TYPE [JSON]',
+      'record a task of a type that a program of yours works',
+      () => import('./commands/enqueue.ts'),
+    ],
+    [
       'import FILE.jsonl',
       'record many tasks from a file, also those of another queue',
       () => import('./commands/import.ts'),

@@ -92,7 +92,7 @@ export const UNTRIED: Facts = {
 const MIDDLE = 0.5;
 
 /** The facts at the next execution, a delay after this one. */
-function later(facts: Facts, charge: Charge, delay: Milliseconds): Facts {
+export function later(facts: Facts, charge: Charge, delay: Milliseconds): Facts {
   const deferred = charge.to === 'deferrals';
   return {
     ...facts,

@@ -9,8 +9,8 @@ export type Level = (typeof LEVELS)[number];
 /** Where a value comes from. */
 export interface Origin {
   readonly level: Level;
-  /** `set`: by the running program. `published`: by a worker of the type in another process. */
-  readonly by: 'standard' | 'preset' | 'code' | 'published' | 'file' | 'set' | 'task';
+  /** `set`: by the running program. `published`: by a worker of the type in another process. `assumed`: by `explainIf`. */
+  readonly by: 'standard' | 'preset' | 'code' | 'published' | 'file' | 'set' | 'task' | 'assumed';
   /** Of the preset. */
   readonly name?: string;
   readonly file?: string;
@@ -72,9 +72,9 @@ function codeLayer(code: Code, by: 'code' | 'published'): Layer {
   return namedBy(code as Policy) ? presetLayer(code as Policy, 'type') : wholeLayer(code as Policy, origin);
 }
 
-/** The options of a task as a layer. */
-export function ownLayer(retry: PolicyOptions | ReadOptions): Layer {
-  return { options: parseOptions(retry), bare: 'version' in retry, origin: { level: 'task', by: 'task' } };
+/** The options of a task as a layer, or those that somebody assumes for it. */
+export function ownLayer(retry: PolicyOptions | ReadOptions, by: 'task' | 'assumed' = 'task'): Layer {
+  return { options: parseOptions(retry), bare: 'version' in retry, origin: { level: 'task', by } };
 }
 
 /** A whole policy as a layer. No value of a less specific layer applies. */
@@ -192,5 +192,7 @@ export function describeOrigin({ by, name, file, line }: Origin): string {
       return 'set at run time';
     case 'task':
       return 'the task itself';
+    case 'assumed':
+      return 'assumed';
   }
 }

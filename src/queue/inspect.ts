@@ -2,10 +2,12 @@ import type { Facts } from '../failure/decide.ts';
 import { UNTRIED } from '../failure/foresee.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { PolicyOptions, ReadOptions } from '../failure/policy.ts';
-import { name } from '../options.ts';
+import { moment, name } from '../options.ts';
 import type { Store } from '../store/store.ts';
 import { type Explanation, explain } from '../views/explain.ts';
+import { explainAt, type PastExplanation } from '../views/explain-at.ts';
 import { type ExplainedFailure, explainFailure } from '../views/explain-failure.ts';
+import { type AssumedPolicy, explainIf } from '../views/explain-if.ts';
 import { type SourceSeen, seenSource, sourceFacts } from '../views/source-state.ts';
 import { type Configuration, outcomeBy } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
@@ -37,7 +39,7 @@ export class Inspector {
     this.#configuration = configuration;
   }
 
-  async policyFor(task: PolicyQuestion): Promise<ExplainedPolicy> {
+  async policyFor(task: PolicyQuestion, assumed?: ReadOptions | PolicyOptions): Promise<ExplainedPolicy> {
     const { type, retry } = task;
     name(type, 'type');
     const known = this.#tasks.get(type);
@@ -46,7 +48,7 @@ export class Inspector {
     const itsSource = typeof definition?.source === 'string' ? definition.source : type;
     const { queue = definition?.queue ?? 'default', source = itsSource } = task;
     const asked = { type, queue, source, ...(retry && { retry }) };
-    return explainedPolicyFor(asked, definition, this.#configuration, published);
+    return explainedPolicyFor(asked, definition, this.#configuration, published, assumed);
   }
 
   async explain(idOrKey: number | string): Promise<Explanation> {
@@ -68,6 +70,20 @@ export class Inspector {
       ...(itsQueue && { queue: itsQueue }),
       ...(redrive && { redrive }),
     });
+  }
+
+  async explainAt(idOrKey: number | string, at: Date): Promise<PastExplanation> {
+    const task = await this.#reader.get(idOrKey);
+    const history = await this.#reader.history(task.id);
+    return explainAt({ now: this.#store.upkeep.now(), task, history }, moment(at, 'at').getTime());
+  }
+
+  async explainIf(idOrKey: number | string, assumed: PolicyOptions | ReadOptions): Promise<AssumedPolicy> {
+    const task = await this.#reader.get(idOrKey);
+    const history = await this.#reader.history(task.id);
+    const facts = await this.#factsOf(task);
+    const policy = await this.policyFor(task, assumed);
+    return explainIf({ now: this.#store.upkeep.now(), task, history, facts, policy });
   }
 
   async explainError(thrown: unknown, subject: number | string | PolicyQuestion): Promise<ExplainedFailure> {

@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { ClosedError } from '../errors.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
+import type { PolicyOptions, ReadOptions } from '../failure/policy.ts';
 import { DEFAULT_SIZE_LIMIT } from '../json.ts';
 import type { AsJson } from '../json-types.ts';
 import { type LimitOptions, limitsGiven } from '../limits.ts';
@@ -18,7 +19,9 @@ import type {
 } from '../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../task.ts';
 import type { Explanation } from '../views/explain.ts';
+import type { PastExplanation } from '../views/explain-at.ts';
 import type { ExplainedFailure } from '../views/explain-failure.ts';
+import type { AssumedPolicy } from '../views/explain-if.ts';
 import type { AnyTask, DefinitionOf } from '../worker/define-task.ts';
 import { type Group, groupFrom } from '../worker/group.ts';
 import { Administration } from './administration.ts';
@@ -178,6 +181,24 @@ export class Operations {
    */
   async explainError(thrown: unknown, subject: number | string | PolicyQuestion): Promise<ExplainedFailure> {
     return (await this.#inspector()).explainError(thrown, subject);
+  }
+
+  /**
+   * What would have been decided for the last failure of a task if these options were set over its policy, and what would follow from
+   * its next failure. Nothing is changed.
+   * @throws TaskNotFoundError; InvalidInputError for an invalid option.
+   */
+  async explainIf(idOrKey: number | string, assumed: PolicyOptions | ReadOptions): Promise<AssumedPolicy> {
+    return (await this.#inspector()).explainIf(idOrKey, assumed);
+  }
+
+  /**
+   * The state of a task at a time in the past, why it was in it, and what happened then. It is told from the history, which does not
+   * keep what held a ready task.
+   * @throws TaskNotFoundError.
+   */
+  async explainAt(idOrKey: number | string, at: Date): Promise<PastExplanation> {
+    return (await this.#inspector()).explainAt(idOrKey, at);
   }
 
   /** The workers that share this store. */

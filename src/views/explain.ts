@@ -6,7 +6,7 @@ import type { ActionEntry, HistoryEntry } from '../store/store.ts';
 import { isOver, isWaiting } from '../task.ts';
 import { agoInFull, doneBy } from './done-by.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
-import { lastDecision } from './last-decision.ts';
+import { lastDecision, lastFailureIn } from './last-decision.ts';
 import { lostWorkerOf } from './lost-worker.ts';
 import { beganRound, newRoundOf } from './new-round.ts';
 import { capital } from './plural.ts';
@@ -306,8 +306,7 @@ function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
 
 /** Like the last failure; if there was none, an unknown one. */
 function nextFailureOf({ history, facts, policy, source }: Known): ExplainedFailure {
-  const last = history.findLast((entry) => entry.kind === 'execution' && !entry.late && entry.failure !== undefined);
-  const failure = last?.kind === 'execution' && last.failure ? last.failure : failureOf('unknown');
+  const failure = lastFailureIn(history)?.failure ?? failureOf('unknown');
   return explainFailure({ ...facts, source: sourceFacts(source) }, { kind: 'failure', failure }, policy);
 }
 
@@ -342,7 +341,8 @@ function textOf(known: Known, made: Omit<Explanation, 'text'>): string {
   return [headline, ...rows.map(([label, words]) => `  ${label.padEnd(7)} ${words}`)].join('\n');
 }
 
-function failsWords({ failure, decision, delay, rule, ends }: ExplainedFailure, task: Task): string {
+/** What the next failure would lead to, in a sentence. */
+export function failsWords({ failure, decision, delay, rule, ends }: ExplainedFailure, task: Task): string {
   const again =
     failure && failure.evidence.rule !== 'none' ? `with ${failure.reason} again` : task.attempts > 0 ? 'again' : '';
   const which = ['if it fails', again].filter((part) => part !== '').join(' ');

@@ -29,6 +29,13 @@ export function visibleOutput(text: string, colour: boolean): string {
   return colour && coloured ? shown.replace(/\n?$/, (end) => `\u001b[0m${end}`) : shown;
 }
 
+/** An error in a list has at most 200 characters; `show` has all of it. */
+const LONGEST_IN_LIST = 200;
+
+export function shortened(text: string): string {
+  return text.length > LONGEST_IN_LIST ? `${text.slice(0, LONGEST_IN_LIST - 1).toWellFormed()}…` : text;
+}
+
 /** The lines of a text, each made visible. A final line end makes no empty line. */
 export function visibleLines(text: string): string[] {
   return text

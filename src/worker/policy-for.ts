@@ -31,16 +31,18 @@ export function policyFor(
   return read(claimed.policy, ofType) ?? ofType;
 }
 
-/** Like `policyFor`, for a task that need not exist, and with the origin of each value. */
+/** Like `policyFor`, for a task that need not exist, and with the origin of each value. `assumed` wins over all layers. */
 export function explainedPolicyFor(
   task: TaskNames & { readonly retry?: ReadOptions | PolicyOptions },
   definition: AnyTask | undefined,
   configuration: Configuration = UNCONFIGURED,
   published?: string,
+  assumed?: ReadOptions | PolicyOptions,
 ): ExplainedPolicy {
   const code = definition ? definition.retry : read(published, presetFor(task.type));
   const layers = layersOf(task.type, configuration.said(task), code, definition ? 'code' : 'published');
-  return explainPolicy(task.retry === undefined ? layers : [...layers, ownLayer(task.retry)]);
+  const own = task.retry === undefined ? [] : [ownLayer(task.retry)];
+  return explainPolicy([...layers, ...own, ...(assumed === undefined ? [] : [ownLayer(assumed, 'assumed')])]);
 }
 
 /**

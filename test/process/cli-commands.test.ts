@@ -188,6 +188,43 @@ describe.concurrent('looking at tasks', () => {
     expect(dead.total).toEqual({ value: 2, exact: true });
   });
 
+  test('list has the last error of each task in JSON', async () => {
+    const { document } = await project.json<{ items: readonly { error: unknown }[] }>('list');
+    expect(document.items.map(({ error }) => error)).toEqual([
+      { reason: 'fs.dest_exists', message: expect.stringContaining('EEXIST') },
+      { reason: 'process.exit', message: 'exit 1' },
+      null,
+      null,
+      { reason: 'process.exit', message: 'exit 3: went wrong' },
+      null,
+    ]);
+  });
+
+  test('explain says what other options would have decided, and what a task did at a time', async () => {
+    const assumed = await project.run('explain', 'broken', '--if', 'maxAttempts: 3, backoff: { fixed: 30s }');
+    expect(assumed).toMatchObject({ exit: 0, stderr: '' });
+    expect(assumed.stdout).toMatch(
+      /^#2 shell_command: with these options, its last failure .*\n.*\n {2}rule {5}the policy itself \(assumed\)\n {2}count {4}1 of 3\n {2}then {5}again after 30s /,
+    );
+    expect((await project.json('explain', '2', '--if', '{"extends": "http_delivery"}')).document).toMatchObject({
+      schema: 'holdfast.explain.if/v1',
+      last_failure: { next: 'scheduled' },
+    });
+    const past = await project.json('explain', '2', '--at', '1ms');
+    expect(past.document).toMatchObject({ schema: 'holdfast.explain.at/v1', state: 'dead', before: { execution: 1 } });
+    expect((await project.run('explain', '2', '--at', '2h')).stdout).toContain('it was not recorded yet');
+    for (const [args, words] of [
+      [['2', '--if', 'maxAtempts: 3'], "Did you mean 'maxAttempts'?"],
+      [['2', '--at', '2999-01-01'], '--at is in the future'],
+      [['2', '--at', '1h', '--if', 'maxAttempts: 3'], 'are three questions: ask one'],
+      [['--if', 'maxAttempts: 3'], '--if is about a task'],
+    ] as const) {
+      const refused = await project.run('explain', ...args);
+      expect([args, refused.exit]).toEqual([args, 2]);
+      expect(refused.stderr).toContain(words);
+    }
+  });
+
   test('show tells what happened, why, and what to do next', async () => {
     const { stdout } = await project.run('show', 'broken');
     const text = stdout

@@ -62,3 +62,43 @@ describe.concurrent('of a task of a type that the command line cannot run', () =
     }
   });
 });
+
+describe.concurrent('holdfast enqueue', () => {
+  test('records a task for a program, and prints its number', async ({ project }) => {
+    const first = await project.run(
+      'enqueue',
+      'sync_mailbox',
+      '{"mailbox":"INBOX"}',
+      '--source',
+      'imap:INBOX',
+      '--key',
+      'm',
+    );
+    expect(first).toMatchObject({ exit: 0, stdout: '○ #1 queued (imap:INBOX)\n' });
+    expect(first.stderr).toContain('This store has never had a task of the type sync_mailbox\n');
+    const again = await project.run('enqueue', 'sync_mailbox', '{"mailbox":"INBOX"}', '--key', 'm');
+    expect(again).toMatchObject({ exit: 0, stdout: '○ #1 queued (imap:INBOX)\n' });
+    expect(again.stderr).toContain('#1 has the key m already, so nothing new was recorded.');
+    const typo = await project.run('enqueue', 'sync_mailbx', '-q', '--delay', '10m');
+    expect(typo).toMatchObject({ exit: 0, stdout: '2\n' });
+    expect(typo.stderr).toBe(
+      'This store has never had a task of the type sync_mailbx; did you mean sync_mailbox? Then: holdfast cancel 2\n',
+    );
+    const { document } = await project.json('enqueue', 'sync_mailbox', '[1]', '--priority', '7', '--no-idempotent');
+    expect(document).toMatchObject({
+      schema: 'holdfast.enqueue/v1',
+      created: true,
+      known_type: true,
+      task: { id: 3, input: [1], priority: 7, idempotent: false },
+    });
+  });
+
+  test('reads JSON from stdin, and refuses what is none before it makes a store', async ({ project }) => {
+    const refused = await project.run('enqueue', 'order.push', '{id: 5}');
+    expect([refused.exit, refused.stderr]).toEqual([2, expect.stringContaining('the input is not valid JSON')]);
+    expect((await project.run('list')).exit).toBe(7);
+    const under = ['sh', '-c', `echo '{"id": 5}' | "$0" "$@"`];
+    const { exit, stdout } = await project.start(['enqueue', 'order.push', '-', '--json'], { under }).ended;
+    expect([exit, JSON.parse(stdout)]).toMatchObject([0, { task: { input: { id: 5 } } }]);
+  });
+});

@@ -4,12 +4,14 @@ import type { Task } from '../../queue/task-view.ts';
 import { adviceFor } from '../../views/advice.ts';
 import type { Explanation, PossibleAction } from '../../views/explain.ts';
 import type { ExplainedFailure } from '../../views/explain-failure.ts';
-import { becauseJson, failureJson, taskJson } from '../../views/json-shapes.ts';
+import { becauseJson, failureJson, historyJson, taskJson } from '../../views/json-shapes.ts';
 import { isOwnType } from '../../views/task-text.ts';
+import { rfc3339 } from '../../views/times.ts';
 import { quoted, visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { errorGiven } from '../flags/error-given.ts';
+import { parsePastMoment } from '../flags/moment.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
 import { withPolicies } from '../policies/policies-here.ts';
@@ -18,6 +20,8 @@ import { usage } from '../problem.ts';
 interface Flags {
   readonly error?: string;
   readonly type?: string;
+  readonly if?: string;
+  readonly at?: string;
 }
 
 export function declare(command: Command): void {
@@ -25,21 +29,35 @@ export function declare(command: Command): void {
     .argument('[id]')
     .option('--error <json>', 'what if it failed like this? A message, or an error as JSON, as `classify` takes it')
     .option('--type <type>', 'with --error: of a task of this type, at its first try')
+    .option('--if <options>', 'what if its policy had these options? As under `retry:` of holdfast.yaml, or JSON')
+    .option('--at <time>', 'what it did and waited for at this time, such as 14:30, 2h (so long ago) or a date')
     .addHelpText(
       'after',
       `
 Says why a task is where it is, what must hold before it starts, what would follow from its next failure, and what happens next.
 With --error: what kind of failure that is, which rule answers it, how it counts, the delay and its jitter, and what ends it.
-It asks the very code that workers ask, by the policies that hold here and now.
+With --if: what would have been decided for its last failure, and what would come next. Nothing is changed.
+With --at: its state at that time, from its history.
+It uses the same code as workers, with the policies that apply here and now.
 
   holdfast explain 12
+  holdfast explain 12 --if 'maxAttempts: 9'
+  holdfast explain 12 --at '2026-11-27 14:00'
   holdfast explain 12 --error 'connect ECONNREFUSED 10.0.0.5:5432'
   holdfast explain --type imap_mailbox --error '{"status": 429, "headers": {"retry-after": "120"}}'`,
     );
   act<Flags>(command, (cli, [id], flags) => explain(cli, id, flags));
 }
 
-async function explain(cli: Cli, id: string | undefined, { error, type }: Flags): Promise<void> {
+async function explain(cli: Cli, id: string | undefined, flags: Flags): Promise<void> {
+  const { error, type, if: options, at } = flags;
+  if ([error, options, at].filter((flag) => flag !== undefined).length > 1)
+    throw usage('--error, --if and --at are three questions: ask one');
+  if (options !== undefined || at !== undefined) {
+    const flag = at === undefined ? '--if' : '--at';
+    if (id === undefined || type !== undefined) throw usage(`${flag} is about a task: holdfast explain ID ${flag} …`);
+    return at === undefined ? explainTaskIf(cli, id, options as string) : explainTaskAt(cli, id, at);
+  }
   if (id === undefined && error === undefined) {
     throw usage('there is nothing to explain', {
       hints: [`a task: ${cli.command('explain ID')}`, `an error: ${cli.command("explain --type TYPE --error '…'")}`],
@@ -73,6 +91,50 @@ async function explainTask(cli: Cli, id: string): Promise<void> {
     const explanation = await holdfast.explain(number);
     cli.terminal.answer('explain', explanationJson(cli, explanation), () => print(cli, explanation));
   });
+}
+
+async function explainTaskIf(cli: Cli, id: string, options: string): Promise<void> {
+  const { optionsIn } = await import('../policies/assumed-options.ts');
+  const assumed = optionsIn(options, '--if');
+  return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
+    const { task, lastFailure, nextFailure, text } = await holdfast.explainIf(
+      (await findTask(cli, holdfast, id)).id,
+      assumed,
+    );
+    const content = {
+      task: taskJson(task),
+      last_failure: lastFailure ? explainedFailureJson(lastFailure) : null,
+      next_failure: nextFailure ? explainedFailureJson(nextFailure) : null,
+      text,
+    };
+    cli.terminal.answer('explain.if', content, () => printLines(cli, text));
+  });
+}
+
+async function explainTaskAt(cli: Cli, id: string, time: string): Promise<void> {
+  return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
+    const at = parsePastMoment(time, new Date(holdfast.now()), '--at');
+    if (at.getTime() > holdfast.now()) {
+      throw usage('--at is in the future', { hints: [`what happens next: ${cli.command(`explain ${id}`)}`] });
+    }
+    const past = await holdfast.explainAt((await findTask(cli, holdfast, id)).id, at);
+    const { task, state, headline, before, after, because, text } = past;
+    const content = {
+      task: taskJson(task),
+      at: rfc3339(at),
+      state,
+      headline,
+      because: because ? becauseJson(because) : null,
+      before: before ? historyJson(before) : null,
+      after: after ? historyJson(after) : null,
+      text,
+    };
+    cli.terminal.answer('explain.at', content, () => printLines(cli, text));
+  });
+}
+
+function printLines({ terminal }: Cli, text: string): void {
+  for (const line of visibleLines(text)) terminal.result(line);
 }
 
 function print(cli: Cli, { task, text, actions }: Explanation): void {
@@ -123,9 +185,7 @@ function commandOf(cli: Cli, task: Task, { verb, as, name = '' }: PossibleAction
 
 function printError(cli: Cli, explained: ExplainedFailure, task: Task | undefined): void {
   const content = { task: task ? taskJson(task) : null, ...explainedFailureJson(explained) };
-  cli.terminal.answer('explain.error', content, () => {
-    for (const line of visibleLines(explained.text)) cli.terminal.result(line);
-  });
+  cli.terminal.answer('explain.error', content, () => printLines(cli, explained.text));
 }
 
 function explanationJson(cli: Cli, explanation: Explanation): object {

@@ -3,7 +3,7 @@ import { FAILURE_VERBS, type FailureVerb } from '../../failure/groups.ts';
 import type { FailureGroupView } from '../../queue/failures.ts';
 import { failureGroupJson, failureGroupLines, retryHelpsWords, trendOf } from '../../views/failure-text.ts';
 import { ago } from '../../views/times.ts';
-import { visible } from '../../views/visible.ts';
+import { shortened, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../opening/open-store.ts';
@@ -93,13 +93,6 @@ function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: numb
     const hidden = groups.filter((group) => group.state === state).length;
     if (hidden > 0) terminal.note(`${hidden} ${state}`);
   }
-}
-
-/** An error in a list has at most 200 characters; `show` has all of it. */
-const LONGEST = 200;
-
-function shortened(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1).toWellFormed()}…` : text;
 }
 
 async function show(cli: Cli, id: string): Promise<void> {

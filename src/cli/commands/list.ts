@@ -5,11 +5,11 @@ import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { shownState, signOf } from '../../views/glyphs.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { lastDecision } from '../../views/last-decision.ts';
+import { lastDecision, lastFailureIn } from '../../views/last-decision.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
 import { endOf, heldWords, progressWords, summaryOf, triesOf } from '../../views/task-text.ts';
 import { ago, until } from '../../views/times.ts';
-import { visible } from '../../views/visible.ts';
+import { shortened, visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
@@ -71,7 +71,8 @@ export async function list(cli: Cli, terms: readonly string[], flags: ListFlags)
     const page = await pageOf(holdfast, filter, limit, before, flags.held === true);
     const total = await totalOf(holdfast, parsed, page, before, flags.held === true);
     if (cli.terminal.json) {
-      const items = page.tasks.map(taskJson);
+      const items: object[] = [];
+      for (const task of page.tasks) items.push({ ...taskJson(task), error: await errorJson(holdfast, task) });
       cli.terminal.document(documentOf('list', { items, next: page.next === null ? null : String(page.next), total }));
     } else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
     else await print(cli, holdfast, page, total.value);
@@ -137,7 +138,7 @@ async function print(cli: Cli, holdfast: Operations, { tasks, next }: Page, tota
 
 async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
   const state = shownState(task);
-  const troubled = task.reason !== undefined && state !== 'succeeded';
+  const troubled = isTroubled(task);
   const last = troubled ? lastDecision(await holdfast.history(task.id)) : undefined;
   const { how, said } = endOf(last?.failure ? last : {});
   return [
@@ -150,6 +151,16 @@ async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, no
     whenOf(task, now),
     [how, said].filter((part) => part !== '').join(': '),
   ];
+}
+
+function isTroubled({ reason, state }: Task): boolean {
+  return reason !== undefined && state !== 'succeeded';
+}
+
+/** The last failure of a task that has not succeeded; null if it has none. `show` has the whole message. */
+async function errorJson(holdfast: Operations, task: Task): Promise<object | null> {
+  const last = isTroubled(task) ? lastFailureIn(await holdfast.history(task.id)) : undefined;
+  return last ? { reason: last.failure.reason, message: shortened(last.failure.message) } : null;
 }
 
 /** When it continues, or since when it does not. */

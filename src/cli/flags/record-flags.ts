@@ -70,7 +70,8 @@ export function enqueueOptions(
   };
 }
 
-function nameFlag(text: string, flag: string): string {
+/** The name that a flag gives. @throws Problem naming the flag. */
+export function nameFlag(text: string, flag: string): string {
   if (text !== '' && text.length <= 255 && visible(text) === text) return text;
   throw usage(`${flag} must be a text of 1 to 255 characters without control characters, got "${visible(text)}"`);
 }

@@ -47,7 +47,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['show ID', 'everything about one task', () => import('./commands/show.ts')],
     [
       'explain ID|--error JSON',
-      'why a task does not run, what happens next, and what if it fails',
+      'why a task waits, what happens next; at another time; what if it fails',
       () => import('./commands/explain.ts'),
     ],
     ['top [--once]', 'the same screen, live', () => import('./commands/top.ts')],

@@ -94,7 +94,10 @@ function stateAt(known: Known, at: number, before: Change | undefined, after: Ch
   // Only the present due time is kept.
   if (after === undefined && isWaiting(task.state)) return dueAt(task.dueAt?.getTime() ?? at, at, now);
   if (after === undefined && isOver(task.state))
-    return { state: 'unfinished', words: 'was recorded and had not ended' };
+    return {
+      state: 'unfinished',
+      words: 'waited or ran: a task that succeeds at its first execution keeps no history',
+    };
   if (before) return settled(before.kind === 'action' ? before.to : 'ready', timeOf(before), at, now);
   return { state: 'waiting', words: `had not started yet: ${timed('recorded', task.createdAt, at, now)}` };
 }

@@ -129,7 +129,7 @@ describe('explainAt', () => {
     const scene = await failing(null, '90m', { delay: '1h' });
     expect(await at(scene, 30)).toEqual([
       'unfinished',
-      `#${scene.id} push at TIME: it was recorded and had not ended.\n  then    it ended as succeeded at TIME`,
+      `#${scene.id} push at TIME: it waited or ran: a task that succeeds at its first execution keeps no history.\n  then    it ended as succeeded at TIME`,
     ]);
     expect((await at(scene, 70))[1]).toContain(
       'it had ended as succeeded, since TIME, for 10m.\n  then    nothing has changed since',

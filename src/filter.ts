@@ -13,6 +13,12 @@ export interface NameFilter {
   readonly reasons?: readonly string[];
 }
 
+/** Whole numbers from one to another, both included. What is left out is no limit. */
+export interface NumberRange {
+  readonly from?: number;
+  readonly to?: number;
+}
+
 /** What tasks are chosen by: one value of each member must fit. */
 export interface Traits extends NameFilter {
   /** Reasons of these families fit too, such as `fs` for `fs.locked`. */
@@ -23,6 +29,10 @@ export interface Traits extends NameFilter {
   readonly fingerprints?: readonly string[];
   /** Texts that the last error contains, whether their ASCII letters are capital or small. */
   readonly errors?: readonly string[];
+  /** How many failures of this round were charged to it. */
+  readonly attempts?: readonly NumberRange[];
+  readonly executions?: readonly NumberRange[];
+  readonly priority?: readonly NumberRange[];
 }
 
 /** Which tasks are meant. What is left out excludes nothing. */
@@ -44,11 +54,13 @@ const TRAITS = {
   fingerprint: 'fingerprints',
   error: 'errors',
 } as const satisfies Record<string, keyof Traits>;
+/** The keys whose values are numbers are named like their members. */
+export const NUMBERS = ['attempts', 'executions', 'priority'] as const satisfies readonly (keyof Traits)[];
 const TIMES = { since: 'endedFrom', until: 'endedBefore' } as const satisfies Record<string, keyof TaskFilter>;
 const PATTERNS = ['types', 'queues', 'sources', 'reasons'] as const;
 
 /** The keys of terms. */
-const FILTER_KEYS: readonly string[] = ['state', ...Object.keys(TRAITS), ...Object.keys(TIMES)];
+export const FILTER_KEYS: readonly string[] = ['state', ...Object.keys(TRAITS), ...NUMBERS, ...Object.keys(TIMES)];
 
 /** Other words for keys, whose letters are too different to be suggested otherwise. */
 const ALSO_CALLED: Readonly<Record<string, string>> = {
@@ -58,6 +70,8 @@ const ALSO_CALLED: Readonly<Record<string, string>> = {
   before: 'until',
   after: 'since',
   message: 'error',
+  tries: 'attempts',
+  runs: 'executions',
 };
 
 /** A filter that cannot be read, and where. */
@@ -99,7 +113,8 @@ type Draft = { -readonly [Key in keyof TaskFilter]: TaskFilter[Key] };
 
 /**
  * Reads `state:dead,needs_manual reason:http.* -type:report since:2h error:"timed out"`. A space joins terms by AND, a comma joins
- * values by OR, a minus before the key excludes. In a name without quotes, `*` stands for any text.
+ * values by OR, a minus before the key excludes. In a name without quotes, `*` stands for any text. Numbers: `attempts:3`, `attempts:>=3`,
+ * `attempts:3..5`.
  * @throws InvalidFilterError that names the column.
  */
 export function parseFilter(text: string, now: Date): TaskFilter {
@@ -122,8 +137,8 @@ export function parseFilter(text: string, now: Date): TaskFilter {
         ? most.filter((state) => !named.includes(state))
         : named.filter((state) => most.includes(state));
     } else if (key in TIMES) filter[TIMES[key as keyof typeof TIMES]] = timeIn(text, term, now);
-    else if (not) filter.not = { ...filter.not, ...traitOf(term, filter.not) };
-    else Object.assign(filter, traitOf(term, filter));
+    else if (not) filter.not = { ...filter.not, ...traitOf(text, term, filter.not) };
+    else Object.assign(filter, traitOf(text, term, filter));
   }
   return filter;
 }
@@ -146,13 +161,22 @@ export function printFilter({ states, not, endedFrom, endedBefore, ...traits }: 
 }
 
 function printTraits(traits: Traits, sign: string): string[] {
-  return Object.entries(TRAITS).flatMap(([key, member]) => {
+  const numbers = NUMBERS.flatMap((key) => {
+    const ranges = traits[key] ?? [];
+    return ranges.length === 0 ? [] : [`${sign}${key}:${ranges.map(rangeText).join(',')}`];
+  });
+  const texts = Object.entries(TRAITS).flatMap(([key, member]) => {
     const exact = traits[member] ?? [];
     const families = (member === 'reasons' && traits.families) || [];
     const like = (member !== 'fingerprints' && member !== 'errors' && traits.like?.[member]) || [];
     const values = [...exact.map(quotedIfNeeded), ...families.map((family) => `${family}.*`), ...like];
     return values.length === 0 ? [] : [`${sign}${key}:${values.join(',')}`];
   });
+  return [...texts, ...numbers];
+}
+
+function rangeText({ from, to }: NumberRange): string {
+  return from !== undefined && from === to ? String(from) : `${from ?? ''}..${to ?? ''}`;
 }
 
 function quotedIfNeeded(value: string): string {
@@ -161,7 +185,9 @@ function quotedIfNeeded(value: string): string {
 }
 
 /** The members of a filter that a term becomes, beside those that are there. */
-function traitOf({ key, values }: Term, { like }: Traits = {}): Traits {
+function traitOf(filter: string, { key, values }: Term, { like }: Traits = {}): Traits {
+  if ((NUMBERS as readonly string[]).includes(key))
+    return { [key]: values.map((value) => rangeIn(filter, key, value)) };
   const member = TRAITS[key as keyof typeof TRAITS];
   const all = values.map(({ text }) => text);
   if (!(PATTERNS as readonly string[]).includes(member)) return { [member]: all };
@@ -193,7 +219,7 @@ function terms(text: string): Term[] {
     if (!FILTER_KEYS.includes(key)) throw unknownKey(text, key, at);
     const values: Value[] = [];
     do {
-      const value = readValue(text, i + 1);
+      const value = readValue(text, i + 1, key);
       values.push(value);
       i = value.at + value.length;
     } while (text[i] === ',');
@@ -206,11 +232,13 @@ function terms(text: string): Term[] {
   return found;
 }
 
-function readValue(text: string, at: number): Value {
+function readValue(text: string, at: number, key: string): Value {
   if (text[at] !== '"') {
     const value = /^[^\s,]*/.exec(text.slice(at))?.[0] ?? '';
     if (value !== '') return { text: value, at, length: value.length, quoted: false };
-    throw new InvalidFilterError(text, Math.max(0, at - 1), 1, 'a value is missing here', 'state:dead,held');
+    // A shell takes `>` and `<` outside of quotes for itself.
+    const example = (NUMBERS as readonly string[]).includes(key) ? `${key}:3.. or '${key}:>=3'` : 'state:dead,held';
+    throw new InvalidFilterError(text, Math.max(0, at - 1), 1, 'a value is missing here', example);
   }
   let value = '';
   for (let i = at + 1; i < text.length; i += 1) {
@@ -230,6 +258,21 @@ function stateIn(text: string, { text: state, at, length }: Value): TaskState {
   const [like] = nearest(state, TASK_STATES);
   const hint = like === undefined ? `states: ${TASK_STATES.join(', ')}` : `did you mean "${like}"?`;
   throw new InvalidFilterError(text, at, length, `unknown state "${state}"`, hint);
+}
+
+function rangeIn(filter: string, key: string, { text, at, length }: Value): NumberRange {
+  const [, sign, one] = /^(>=?|<=?|=)?(\d{1,15})$/.exec(text) ?? [];
+  if (one !== undefined) {
+    const number = Number(one);
+    if (sign === '>' || sign === '>=') return { from: sign === '>' ? number + 1 : number };
+    if (sign === '<' || sign === '<=') return { to: sign === '<' ? number - 1 : number };
+    return { from: number, to: number };
+  }
+  const [, from = '', to = ''] = /^(\d{0,15})\.\.(\d{0,15})$/.exec(text) ?? [];
+  if (from !== '' || to !== '')
+    return { ...(from !== '' && { from: Number(from) }), ...(to !== '' && { to: Number(to) }) };
+  const hint = `${key}:3, ${key}:3..5, ${key}:3.. or '${key}:>=3'`;
+  throw new InvalidFilterError(filter, at, length, `"${text}" is not a number`, hint);
 }
 
 function timeIn(text: string, { key, not, values, at }: Term, now: Date): number {

@@ -27,6 +27,19 @@ describe('a filter', () => {
     ['reason:http.*,fs.locked', { reasons: ['fs.locked'], families: ['http'] }],
     ['source:imap:*,x type:"a*"', { sources: ['x'], like: { sources: ['imap:*'] }, types: ['a*'] }],
     ['source:a* queue:b*', { sources: [], queues: [], like: { sources: ['a*'], queues: ['b*'] } }],
+    [
+      'attempts:>=3 executions:4..9,12 priority:<100 -attempts:>7',
+      {
+        attempts: [{ from: 3 }],
+        executions: [
+          { from: 4, to: 9 },
+          { from: 12, to: 12 },
+        ],
+        priority: [{ to: 99 }],
+        not: { attempts: [{ from: 8 }] },
+      },
+    ],
+    ['attempts:3..,..1,=7', { attempts: [{ from: 3 }, { to: 1 }, { from: 7, to: 7 }] }],
     ['-type:a -reason:fs.* -error:x', { not: { types: ['a'], reasons: [], families: ['fs'], errors: ['x'] } }],
     ['type:a* -type:ab', { types: [], like: { types: ['a*'] }, not: { types: ['ab'] } }],
     ['state:dead,held -state:held', { states: ['dead'] }],
@@ -44,7 +57,14 @@ describe('a filter', () => {
 
   test('is read as it was printed', () => {
     const values = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 1 }), { minLength: 1, maxLength: 3 });
-    const traits = { types: values, queues: values, sources: values, reasons: values, errors: values };
+    const range = fc.oneof(
+      fc.record({ from: fc.nat() }),
+      fc.record({ to: fc.nat() }),
+      fc.record({ from: fc.nat(), to: fc.nat() }),
+    );
+    const ranges = fc.array(range, { minLength: 1, maxLength: 3 });
+    const numbers = { attempts: ranges, executions: ranges, priority: ranges };
+    const traits = { ...numbers, types: values, queues: values, sources: values, reasons: values, errors: values };
     const filters = fc.record(
       {
         states: fc.uniqueArray(fc.constantFrom(...TASK_STATES), { minLength: 1 }),
@@ -82,7 +102,7 @@ describe('a filter', () => {
   });
 });
 
-const KEYS = 'state, type, queue, source, reason, fingerprint, error, since, until';
+const KEYS = 'state, type, queue, source, reason, fingerprint, error, attempts, executions, priority, since, until';
 const TIMES = '14:30 (its last time), yesterday 9:00, 2h (so long ago), or 2026-01-31T09:00:00Z';
 
 describe('a filter that is wrong is pointed at', () => {
@@ -94,6 +114,8 @@ describe('a filter that is wrong is pointed at', () => {
     ['queue:a invalid', 9, 7, 'a term is written key:value', `for example state:dead; keys: ${KEYS}`],
     ['queue:a queue:"b c"', 9, 5, '"queue" is given twice', 'one list instead: queue:a,"b c"'],
     ['source:"fs:/a b', 8, 1, 'this quote is not closed', 'source:"fs:/mnt/my nas"'],
+    ['attempts:', 9, 1, 'a value is missing here', "attempts:3.. or 'attempts:>=3'"],
+    ['priority:1,high', 12, 4, '"high" is not a number', "priority:3, priority:3..5, priority:3.. or 'priority:>=3'"],
     ['state:', 6, 1, 'a value is missing here', 'state:dead,held'],
     ['type:"a"b', 9, 1, 'a space is missing after the closing quote', 'state:dead source:"a b"'],
     ['since:soon', 7, 4, '"soon" is not a time', `times: ${TIMES}`],

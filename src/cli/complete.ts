@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { FILTER_KEYS } from '../filter.ts';
 import type { Operations } from '../queue/operations.ts';
 import { TASK_STATES } from '../task.ts';
 import { Cli } from './cli.ts';
@@ -49,14 +50,12 @@ async function fromStore(
   const key = /^(-?\w+):/.exec(last)?.[1];
   const kind = key?.replace('-', '') ?? (flag.startsWith('--') ? flag.slice(2) : KINDS[name]);
   if (key === undefined && kind === undefined) {
-    const keys = usage.includes('FILTER') ? KEYS.map((each) => `${each}:`) : [];
+    const keys = usage.includes('FILTER') ? FILTER_KEYS.map((each) => `${each}:`) : [];
     return [...keys, ...(/\bID\b/.test(usage) ? await values(words, 'id') : [])];
   }
   const found = kind === undefined ? [] : await values(words, kind);
   return key === undefined ? found : found.map((value) => `${key}:${value}`);
 }
-
-const KEYS = ['state', 'type', 'queue', 'source', 'reason'];
 
 /** What the names after these commands are. */
 const KINDS: Readonly<Record<string, string | undefined>> = {

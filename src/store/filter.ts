@@ -1,9 +1,12 @@
-import type { NameFilter, TaskFilter, Traits } from '../filter.ts';
+import { type NameFilter, NUMBERS, type NumberRange, type TaskFilter, type Traits } from '../filter.ts';
 
 /** What a filter compares. */
-export type FilterColumn = 'type' | 'queue' | 'source' | 'reason' | 'fingerprint' | 'error';
+export type FilterColumn = 'type' | 'queue' | 'source' | 'reason' | 'fingerprint' | 'error' | (typeof NUMBERS)[number];
 
-/** A column has one of these values, is like one of these patterns, or contains one of these texts; with `not`, none of them. */
+/**
+ * A column has one of these values, is like one of these patterns, contains one of these texts or is in one of these ranges; with `not`,
+ * none of them.
+ */
 export interface FilterCondition {
   readonly column: FilterColumn;
   readonly exactly: readonly string[];
@@ -11,6 +14,8 @@ export interface FilterCondition {
   readonly like: readonly string[];
   /** Of the column `error` only. Capital and small ASCII letters are the same. */
   readonly contains: readonly string[];
+  /** Of the columns with numbers only. */
+  readonly ranges: readonly NumberRange[];
   readonly not: boolean;
 }
 
@@ -27,7 +32,7 @@ export function conditionsOf({ not = {}, ...traits }: TaskFilter): FilterConditi
 }
 
 function ofTraits(traits: Traits, not: boolean): FilterCondition[] {
-  const none = { exactly: [], like: [], contains: [], not };
+  const none = { exactly: [], like: [], contains: [], ranges: [], not };
   const names = NAMES.flatMap(([column, member]) => {
     const families = (column === 'reason' && traits.families) || undefined;
     const [exactly, like] = [traits[member], traits.like?.[member]];
@@ -42,9 +47,14 @@ function ofTraits(traits: Traits, not: boolean): FilterCondition[] {
     ];
   });
   const { fingerprints, errors } = traits;
+  const numbers = NUMBERS.flatMap((column) => {
+    const ranges = traits[column];
+    return ranges ? [{ ...none, column, ranges }] : [];
+  });
   return [
     ...names,
     ...(fingerprints ? [{ ...none, column: 'fingerprint' as const, exactly: fingerprints }] : []),
     ...(errors ? [{ ...none, column: 'error' as const, contains: errors }] : []),
+    ...numbers,
   ];
 }

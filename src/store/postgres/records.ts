@@ -337,17 +337,24 @@ function pageOf(
     classTest && `SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${classTest}`;
   // If no task ever had such a type or queue, no table is read: this condition has no column, so it is tested once.
   const classes = ofClasses && ` AND (SELECT EXISTS (${ofClasses})) AND t.class IN (${ofClasses})`;
-  const columns = { reason: 't.reason', error: 't.error', fingerprint: '$functions.last_fingerprint(t.id)' };
+  const columns = {
+    reason: 't.reason',
+    error: 't.error',
+    fingerprint: '$functions.last_fingerprint(t.id)',
+    attempts: '$functions.charged_count(t.charged)',
+    executions: 't.executions',
+  };
   const traits = testOf(conditions, columns, values);
-  const sources = testOf(conditions, { source: 'source' }, values);
-  const ofBody = sources && ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${sources})`;
+  // Of a live task they are in its body.
+  const others = testOf(conditions, { source: 'source', priority: 'priority' }, values);
+  const ofBody = others && ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${others})`;
   const times = timesOf(filter, values);
   // The newest tasks of each table, one page of each: no others can be on this page.
   const page = (table: string, state: string, more: string) =>
     `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${more}${times}${traits} ORDER BY t.id DESC LIMIT $2)`;
   const pages = states.flatMap((state) => {
-    if (state === 'succeeded') return [page('succeeded', 'true', sources)];
-    if (isOver(state)) return [page('ended', `t.state = '${state}'`, sources)];
+    if (state === 'succeeded') return [page('succeeded', 'true', others)];
+    if (isOver(state)) return [page('ended', `t.state = '${state}'`, others)];
     return times !== '' && state !== 'held' ? [] : [page('live', `t.state = '${state}'`, ofBody)];
   });
   if (pages.length === 0) return undefined;
@@ -363,7 +370,7 @@ function testOf(
   const listed = (list: readonly string[]) =>
     `SELECT part FROM json_array_elements_text($${values.push(JSON.stringify(list))}::json) part`;
   return conditions
-    .map(({ column, exactly, like, contains, not }) => {
+    .map(({ column, exactly, like, contains, ranges, not }) => {
       const name = columns[column];
       if (name === undefined) return '';
       const value = not ? `coalesce(${name}, '')` : name;
@@ -372,6 +379,10 @@ function testOf(
         ...(exactly.length > 0 ? [`${value} IN (${listed(exactly)})`] : []),
         ...(like.length > 0 ? [`${value} LIKE ANY(ARRAY(${listed(like.map(likeOf))}))`] : []),
         ...(contains.length > 0 ? [`EXISTS (${listed(contains)} WHERE ${found})`] : []),
+        ...ranges.map(
+          ({ from = 0, to = Number.MAX_SAFE_INTEGER }) =>
+            `${name} BETWEEN $${values.push(from)}::bigint AND $${values.push(to)}::bigint`,
+        ),
       ];
       return any.length === 0 ? ` AND ${not}` : ` AND ${not ? 'NOT ' : ''}(${any.join(' OR ')})`;
     })

@@ -13,12 +13,15 @@ export function filterSql(
     return `:${name}`;
   };
   const listed = (list: readonly string[]) => `SELECT value FROM json_each(${given(JSON.stringify(list))})`;
-  const conditions = conditionsOf(filter).map(({ column, exactly, like, contains, not }) => {
+  const conditions = conditionsOf(filter).map(({ column, exactly, like, contains, ranges, not }) => {
     const value = not ? `coalesce(${columns[column]}, '')` : columns[column];
     const any = [
       ...(exactly.length > 0 ? [`${value} IN (${listed(exactly)})`] : []),
       ...(like.length > 0 ? [`EXISTS (${listed(like.map(globOf))} WHERE ${value} GLOB value)`] : []),
       ...(contains.length > 0 ? [`EXISTS (${listed(contains)} WHERE instr(lower(${value}), lower(value)) > 0)`] : []),
+      ...ranges.map(
+        ({ from = 0, to = Number.MAX_SAFE_INTEGER }) => `${columns[column]} BETWEEN ${given(from)} AND ${given(to)}`,
+      ),
     ].join(' OR ');
     return any === '' ? String(not) : `${not ? 'NOT ' : ''}(${any})`;
   });

@@ -402,6 +402,9 @@ const COLUMNS = {
   reason: 'v.reason',
   fingerprint: lastFingerprint('v.id'),
   error: '(SELECT error FROM hf_facts WHERE task = v.id)',
+  attempts: 'v.attempts',
+  executions: 'v.executions',
+  priority: 'v.priority',
   since: '(SELECT since FROM hf_resting WHERE id = v.id)',
 };
 

@@ -401,6 +401,9 @@ const COLUMNS = {
   reason: 'e.reason',
   fingerprint: lastFingerprint('e.id'),
   error: '(SELECT error FROM hf_facts WHERE task = e.id)',
+  attempts: `(SELECT coalesce(sum(value ->> 'count'), 0) FROM hf_facts f, json_each(iif(json_valid(f.charged), f.charged, '[]')) WHERE f.task = e.id)`,
+  executions: 'max(coalesce(e.executions, 0), coalesce((SELECT executions FROM hf_facts WHERE task = e.id), 0))',
+  priority: 't.priority',
   since: 'e.since',
 };
 

@@ -364,11 +364,11 @@ function promisesOfLists(scene: Scene): void {
       };
       await end('http.503', 'The call TIMED OUT', 'f:1', { type: 'sync', source: 'imap:a' });
       await end('http', 'refused 100%', 'f:2', { type: 'sync_all', source: 'imap:b', queue: 'night' });
-      await end('fs.locked', 'EBUSY: timed out', 'f:1', { type: 's*', source: 'imapx' });
-      const [held, waits] = (await scene.enqueue({ type: 'sync', source: 'x' }, { source: 'im[a]p_c' })) as [
-        number,
-        number,
-      ];
+      await end('fs.locked', 'EBUSY: timed out', 'f:1', { type: 's*', source: 'imapx', priority: 7 });
+      const [held, waits] = (await scene.enqueue(
+        { type: 'sync', source: 'x', priority: 5 },
+        { source: 'im[a]p_c' },
+      )) as [number, number];
       await scene.move(held, { verb: 'hold' });
       return [...ids, held, waits];
     }
@@ -387,6 +387,12 @@ function promisesOfLists(scene: Scene): void {
       ['reasons that it has not', { not: { reasons: ['fs.locked'], families: ['http'] } }, [4, 3]],
       ['errors and fingerprints that it has not', { not: { errors: ['refused'], fingerprints: ['f:1'] } }, [4, 3]],
       ['nothing that it must not be', { states: ['dead'], not: { types: [] } }, [2, 1, 0]],
+      ['how many attempts it had', { attempts: [{ from: 1 }] }, [2, 1, 0]],
+      ['no attempts', { attempts: [{ to: 0 }] }, [4, 3]],
+      ['its executions', { executions: [{ from: 1, to: 1 }] }, [2, 1, 0]],
+      ['one of several ranges of its priority', { priority: [{ from: 5, to: 5 }, { from: 7 }] }, [3, 2]],
+      ['a priority that it has not', { not: { priority: [{ from: 5 }] } }, [4, 1, 0]],
+      ['no range at all', { priority: [] }, []],
       ['when it ended', { endedFrom: 1_000 }, [3, 2, 1]],
       ['before when it ended', { endedBefore: 1_000 }, [0]],
       [

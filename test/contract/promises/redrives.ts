@@ -88,6 +88,11 @@ export function promisesOfRedrives(factory: StoreFactory): void {
       ['families that it has not', { not: { reasons: ['net.timeout'], families: ['fs'] } }, [2]],
       ['a text in the error', { errors: ['nothing says this'] }, []],
       ['states', { states: ['needs_manual', 'dead'] as const }, [0, 1, 2, 3, 4, 5]],
+      ['attempts', { attempts: [{ from: 1 }] }, [0, 1, 2, 3, 4]],
+      ['attempts that it has not', { not: { attempts: [{ to: 1 }] } }, []],
+      ['executions', { executions: [{ from: 1, to: 1 }] }, [0, 1, 2, 3, 4]],
+      ['priorities', { priority: [{ from: 9 }] }, [4]],
+      ['priorities that it has not', { not: { priority: [{ from: 1 }] } }, [0, 1, 2, 3]],
       ['nothing that is there', { types: ['x'] }, []],
     ])('is narrowed by %s', async (_, filter, wanted) => {
       const ids = [
@@ -95,7 +100,7 @@ export function promisesOfRedrives(factory: StoreFactory): void {
         await endedTask('fs.locked', { queue: 'night' }, 'f1:a'),
         await endedTask('http.500', { type: 'post' }, 'f1:a'),
         await endedTask('net.timeout', { type: 'post' }),
-        await endedTask('fs.locked', { source: 'imap:other' }),
+        await endedTask('fs.locked', { source: 'imap:other', priority: 9 }),
         await endedTask('fs.locked', { type: 'post' }, undefined, ended('needs_manual')),
       ];
       await scene.taskIn('cancelled');

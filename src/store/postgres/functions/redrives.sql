@@ -65,6 +65,17 @@ CREATE FUNCTION error_contains(p_error text, p_texts json) RETURNS boolean LANGU
     WHERE strpos(lower(p_error COLLATE "C"), lower(value COLLATE "C")) > 0)
 $$;
 
+-- How many failures were charged to a task in this round.
+CREATE FUNCTION charged_count(p_charged jsonb) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(sum((x ->> 'count')::bigint), 0)::bigint FROM jsonb_array_elements(p_charged) x
+$$;
+
+-- Whether a number is in one of these ranges, of a filter or of what it excludes; null if the filter does not name it.
+CREATE FUNCTION in_ranges(p_number bigint, p_traits json, p_name text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_traits -> p_name IS NOT NULL THEN EXISTS (SELECT FROM json_array_elements(p_traits -> p_name) r
+    WHERE p_number BETWEEN coalesce((r ->> 'from')::bigint, 0) AND coalesce((r ->> 'to')::bigint, p_number)) END
+$$;
+
 -- The tasks of a slice that match a filter and had ended by this time.
 CREATE FUNCTION redrivable(p_filter json, p_until bigint, p_after bigint, p_last bigint)
   RETURNS TABLE (id bigint, idempotent boolean) LANGUAGE plpgsql STABLE AS $$
@@ -93,6 +104,12 @@ BEGIN
       AND e.since < coalesce((p_filter ->> 'endedBefore')::bigint, e.since + 1)
       AND (p_filter -> 'errors' IS NULL OR error_contains(e.error, p_filter -> 'errors'))
       AND (except_ -> 'errors' IS NULL OR NOT error_contains(e.error, except_ -> 'errors'))
+      AND coalesce(in_ranges(charged_count(e.charged), p_filter, 'attempts'), true)
+      AND coalesce(NOT in_ranges(charged_count(e.charged), except_, 'attempts'), true)
+      AND coalesce(in_ranges(e.executions, p_filter, 'executions'), true)
+      AND coalesce(NOT in_ranges(e.executions, except_, 'executions'), true)
+      AND coalesce(in_ranges(e.priority, p_filter, 'priority'), true)
+      AND coalesce(NOT in_ranges(e.priority, except_, 'priority'), true)
       AND (prints IS NULL OR last_fingerprint(e.id) LIKE ANY(prints))
       AND (not_prints IS NULL OR coalesce(last_fingerprint(e.id), '') NOT LIKE ALL(not_prints));
 END $$;

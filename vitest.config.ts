@@ -23,6 +23,9 @@ const SLICE = ['test/docs/**/*.test.ts', 'test/mistakes/compiler.test.ts', 'test
 /** Node's own SQLite, which Node 20 does not have: `npm run test:node-sqlite`, which runs them with newer versions of Node. */
 const NODE_SQLITE = ['test/node-sqlite/**/*.test.ts'];
 
+/** The dashboard in a real Chromium, on real stores: `npm run test:browser`. */
+const BROWSER = ['test/browser/**/*.test.ts'];
+
 /** What `npm run check:fast` runs: rules and text, without a store, and nothing that takes a second by itself. */
 const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architecture.test.ts'];
 const NOT_QUICK = [
@@ -71,7 +74,7 @@ export default defineConfig({
           retry,
           include: ['test/**/*.test.ts'],
           // The package of test/errors/live brings tests of others along, once it is installed.
-          exclude: [...SLOW, ...WHO_PAYS, ...NODE_SQLITE, '**/node_modules/**'],
+          exclude: [...SLOW, ...WHO_PAYS, ...NODE_SQLITE, ...BROWSER, '**/node_modules/**'],
           testTimeout: FAST_TIMEOUT,
           hookTimeout: 20_000,
         },
@@ -112,6 +115,18 @@ export default defineConfig({
           globalSetup: ['test/build-dist.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          setupFiles,
+          retry,
+          include: BROWSER,
+          globalSetup: ['test/build-dist.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           sequence: { groupOrder: 1 },
         },
       },

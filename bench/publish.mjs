@@ -1,4 +1,4 @@
-// What is published of a kept run: the tables of docs/performance.md and the plot of the README.
+// What is published of a kept run: the tables of docs/internals/performance.md and the plot of the README.
 //   node publish.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,8 +7,8 @@ import { tablesOf } from './table.mjs';
 
 export const KEPT = here('kept.json');
 
-const PAGE = here('../docs/performance.md');
-const PLOT = here('../docs/speed.svg');
+const PAGE = here('../docs/internals/performance.md');
+const PLOT = here('../docs/internals/speed.svg');
 const [BEGIN, END] = ['<!-- LAST RUN -->', '<!-- END OF LAST RUN -->'];
 
 /** Writes both from the figures of a kept run. */

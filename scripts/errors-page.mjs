@@ -1,4 +1,4 @@
-// What docs/errors.md says, from the table of error codes.
+// What docs/reference/errors.md says, from the table of error codes.
 //   npm run classify:docs
 
 /** The page as Markdown. */

@@ -1,7 +1,7 @@
 // @ts-check
 // Builds, checks and runs all examples, and holds what they prove against the promises of each document.
-//   node scripts/examples.mjs           ends with a table and the line `N passed, N failed`; writes docs/systems.md if all is proven
-//   node scripts/examples.mjs --check   runs nothing; fails if docs/systems.md is not what would be written, or a mutation fits nowhere
+//   node scripts/examples.mjs           ends with a table and the line `N passed, N failed`; writes docs/internals/systems.md if all is proven
+//   node scripts/examples.mjs --check   runs nothing; fails if docs/internals/systems.md is not what would be written, or a mutation fits nowhere
 //   node scripts/examples.mjs --mutate [EXAMPLE]…   makes each mutation of an example on a copy, and fails if its tests stay green
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { report } from './examples/table.mjs';
 import { runTests } from './examples/tests.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const page = join(root, 'docs/systems.md');
+const page = join(root, 'docs/internals/systems.md');
 const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
 
 /** What went wrong, a line each. @type {string[]} */
@@ -75,7 +75,10 @@ function examples() {
 function checkPage() {
   const current = existsSync(page) ? readFileSync(page, 'utf8') : '';
   if (current === systemsPage(systems)) passed += 1;
-  else failures.push('docs/systems.md is not what the promises of the examples say. Run: node scripts/examples.mjs');
+  else
+    failures.push(
+      'docs/internals/systems.md is not what the promises of the examples say. Run: node scripts/examples.mjs',
+    );
 }
 
 function runAll() {

@@ -1,4 +1,4 @@
-// The table of policy options in docs/policies.md, from the table in src/failure/policy-fields.ts.
+// The table of policy options in docs/guides/policies.md, from the table in src/failure/policy-fields.ts.
 //   npm run schema
 import { stringify } from 'yaml';
 

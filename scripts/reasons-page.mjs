@@ -1,4 +1,4 @@
-// What docs/reasons.md says, from the table of reasons and the policy that answers where nobody says otherwise.
+// What docs/reference/reasons.md says, from the table of reasons and the policy that answers where nobody says otherwise.
 //   npm run classify:docs
 
 /** The page as Markdown. `answer` gives the default policy's answer to a reason of a kind, and `backoff` puts one in words. */

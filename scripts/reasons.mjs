@@ -1,4 +1,4 @@
-// Writes docs/reasons.md and docs/errors.md from what was built.
+// Writes docs/reference/reasons.md and docs/reference/errors.md from what was built.
 import { writeFileSync } from 'node:fs';
 import { ERRORS } from '../dist/error-codes.js';
 import { describeBackoff } from '../dist/failure/backoff.js';
@@ -13,5 +13,5 @@ const page = reasonsPage({
   answer: (reason, kind) => answerFor(standard, reason, kind),
   backoff: describeBackoff,
 });
-writeFileSync(new URL('../docs/reasons.md', import.meta.url), page);
-writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsPage(ERRORS));
+writeFileSync(new URL('../docs/reference/reasons.md', import.meta.url), page);
+writeFileSync(new URL('../docs/reference/errors.md', import.meta.url), errorsPage(ERRORS));

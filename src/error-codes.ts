@@ -1,4 +1,4 @@
-/** What is said of an error's code in docs/errors.md, and as the title of a problem of the command line. */
+/** What is said of an error's code in docs/reference/errors.md, and as the title of a problem of the command line. */
 export interface ErrorInfo {
   readonly title: string;
   /** When it is thrown. */
@@ -9,7 +9,7 @@ export interface ErrorInfo {
 
 /**
  * Every code that an error of Holdfast can carry. Programs branch on the code; the message is for people and may change.
- * docs/errors.md is generated from this table: `npm run classify:docs`.
+ * docs/reference/errors.md is generated from this table: `npm run classify:docs`.
  */
 export const ERRORS = {
   invalid_input: {
@@ -22,7 +22,7 @@ export const ERRORS = {
     title: 'Invalid policy',
     cause:
       'A retry policy would not work: an unknown option or reason, a delay without a unit, a cap below the first delay.',
-    next: 'Write what the message proposes. docs/policies.md has a table of all options.',
+    next: 'Write what the message proposes. docs/guides/policies.md has a table of all options.',
   },
   invalid_config: {
     title: 'Invalid configuration',

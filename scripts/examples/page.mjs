@@ -11,7 +11,7 @@ runs all tests and makes this page from the \`promises.yaml\` of each example.
 `;
 
 /**
- * docs/systems.md: for each document, what is proven where, and what is left and why.
+ * docs/internals/systems.md: for each document, what is proven where, and what is left and why.
  * @param {readonly Covered[]} systems
  */
 export function systemsPage(systems) {
@@ -20,12 +20,12 @@ export function systemsPage(systems) {
 
 /** @param {Covered} system */
 function section({ title, page, example, later, promises }) {
-  const words = `[Its words and ours](coming-from/${page}).`;
+  const words = `[Its words and ours](../guides/coming-from/${page}).`;
   if (later !== undefined) return `## ${title}\n\n${later} ${words}\n`;
   const proven = promises.filter(({ test }) => test !== undefined);
   const left = promises.filter((promised) => promised.left !== undefined);
   const parts = [
-    `## ${title}\n\n[The example](../examples/${example}/README.md). ${words} Of ${promises.length} promises ${proven.length} are proven, and ${left.length} are left out.`,
+    `## ${title}\n\n[The example](../../examples/${example}/README.md). ${words} Of ${promises.length} promises ${proven.length} are proven, and ${left.length} are left out.`,
     ...grouped(proven).map(([heading, entries]) => `### ${title}: ${heading}\n\n${entries.map(provenLine).join('\n')}`),
   ];
   if (left.length > 0) parts.push(`### ${title}: what is left out, and why\n\n${left.map(leftLine).join('\n')}`);
@@ -46,7 +46,7 @@ function grouped(promises) {
 /** @param {import('./promises.mjs').Promised} promised */
 function provenLine({ promise, test = '' }) {
   const { file, name } = splitTest(test);
-  return `- ${promise} [${escaped(name.replaceAll(' > ', ' › '))}](../${file})`;
+  return `- ${promise} [${escaped(name.replaceAll(' > ', ' › '))}](../../${file})`;
 }
 
 /** @param {import('./promises.mjs').Promised} promised */

@@ -4,7 +4,7 @@
  * The systems whose documents Holdfast answers. Each has an example with its promises, or says why it has none yet.
  * @typedef {object} System
  * @property {string} title
- * @property {string} page its page in docs/coming-from
+ * @property {string} page its page in docs/guides/coming-from
  * @property {string} [example] its folder in examples
  * @property {string} [later] where it has no example
  */

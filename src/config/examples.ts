@@ -13,7 +13,7 @@ import { type Node, readSource } from './source.ts';
 
 /*
  * Examples of a policy: an error, the counts before it, and the expected answer. They test a policy whenever it is changed.
- * docs/policies.md has the format.
+ * docs/guides/policies.md has the format.
  */
 
 interface Section {

@@ -11,7 +11,7 @@ import { decimal, entriesOf, type Fields, field, fields, flag, name, oneOf, type
 import type { MapNode, Node } from './source.ts';
 
 /*
- * The `retry_policies:` document of connectors, as other programs write it. docs/policies.md lists how its meaning differs here.
+ * The `retry_policies:` document of connectors, as other programs write it. docs/guides/policies.md lists how its meaning differs here.
  */
 
 const STRATEGIES = ['exponential_backoff', 'linear_backoff', 'fixed_delay', 'immediate', 'no_retry'] as const;

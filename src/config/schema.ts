@@ -7,7 +7,7 @@ export function jsonSchema(): JsonSchema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'holdfast.yaml',
-    description: 'How Holdfast answers failures. See docs/policies.md.',
+    description: 'How Holdfast answers failures. See docs/guides/policies.md.',
     ...formatOf().schema,
     definitions: definitions(),
   };

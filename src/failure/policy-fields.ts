@@ -5,7 +5,7 @@ import { ENDS, type End } from './outcome.ts';
 
 /*
  * Every option of a policy, described once. This table gives the types, the readers of options in code and in files, the printer,
- * the JSON Schema, the policy `standard` and the table in docs/policies.md. Editors show an option's comment in code. It begins
+ * the JSON Schema, the policy `standard` and the table in docs/guides/policies.md. Editors show an option's comment in code. It begins
  * with the sentence that they show in a file.
  */
 

@@ -7,7 +7,7 @@ import type { EngineEvent, SourceChange, WorkerEvent } from './events.ts';
 
 /**
  * The values of the field `event`. Each thing that happens to a task is one of these, and is logged once. Each round of a task
- * has exactly one line whose event begins with `ended.`; docs/logs.md says which process writes it.
+ * has exactly one line whose event begins with `ended.`; docs/reference/logs.md says which process writes it.
  */
 export const LOG_EVENTS = [
   'started.initial',

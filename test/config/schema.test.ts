@@ -21,7 +21,7 @@ function unaligned(page: string): string {
 
 /** The files that the documentation shows. */
 // Examples for `policies test` are files of another kind.
-const shown = [...read('docs/policies.md').matchAll(/^```yaml\n(.*?)^```/gms)]
+const shown = [...read('docs/guides/policies.md').matchAll(/^```yaml\n(.*?)^```/gms)]
   .map(([, text]) => text as string)
   .filter((text) => !/^tests:/m.test(text));
 
@@ -30,8 +30,8 @@ describe('the JSON Schema that is shipped', () => {
     expect(schema).toEqual(JSON.parse(JSON.stringify(jsonSchema())));
   });
 
-  test('says of options what docs/policies.md says: npm run schema', () => {
-    const page = read('docs/policies.md');
+  test('says of options what docs/guides/policies.md says: npm run schema', () => {
+    const page = read('docs/guides/policies.md');
     const made = withOptionsTable(page, { policy: POLICY_FIELDS, rule: RULE_FIELDS, data: optionData });
     expect(made).toContain('| `maxAttempts` |');
     expect(unaligned(page)).toEqual(unaligned(made));

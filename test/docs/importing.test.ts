@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { test } from '../process/cli-process.ts';
 
 test('the worked example of importing an old queue does what the page says', async ({ project }) => {
-  const page = await readFile('docs/importing-an-old-queue.md', 'utf8');
+  const page = await readFile('docs/guides/importing-an-old-queue.md', 'utf8');
   const example = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1] as string;
   project.write('pending_moves.json', example('json'));
   project.write('pending-moves.yaml', example('yaml'));

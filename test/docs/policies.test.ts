@@ -9,9 +9,9 @@ async function blocks(page: string, language: string): Promise<readonly string[]
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code]) => code as string);
 }
 
-describe('docs/policies.md', () => {
+describe('docs/guides/policies.md', () => {
   test('has configurations that are good, and examples that hold by the first of them', async ({ project }) => {
-    const yaml = await blocks('docs/policies.md', 'yaml');
+    const yaml = await blocks('docs/guides/policies.md', 'yaml');
     const examples = yaml.filter((text) => text.includes('\ntests:\n'));
     const configurations = yaml.filter((text) => !examples.includes(text));
     expect([examples.length, configurations.length > 4]).toEqual([1, true]);
@@ -28,10 +28,10 @@ describe('docs/policies.md', () => {
   });
 
   test('shows commands that there are', async ({ project }) => {
-    const configurations = await blocks('docs/policies.md', 'yaml');
+    const configurations = await blocks('docs/guides/policies.md', 'yaml');
     project.write('holdfast.yaml', configurations[0] as string);
     project.write('new.yaml', configurations[0] as string);
-    const [shell = ''] = await blocks('docs/policies.md', 'sh');
+    const [shell = ''] = await blocks('docs/guides/policies.md', 'sh');
     const lines = shell.split('\n').filter((line) => line.startsWith('holdfast policies') && !line.includes(' test '));
     expect(lines.length).toBeGreaterThan(4);
     for (const line of lines) {
@@ -44,9 +44,9 @@ describe('docs/policies.md', () => {
   });
 });
 
-describe('docs/sources.md', () => {
+describe('docs/guides/sources.md', () => {
   test('has configurations that are good', async ({ project }) => {
-    const configurations = await blocks('docs/sources.md', 'yaml');
+    const configurations = await blocks('docs/guides/sources.md', 'yaml');
     expect(configurations.length).toBeGreaterThan(1);
     for (const [i, text] of configurations.entries()) {
       const file = project.write(`sources-${i}.yaml`, text);
@@ -55,7 +55,7 @@ describe('docs/sources.md', () => {
   });
 
   test('names everything that holds a task', async () => {
-    const text = await readFile('docs/sources.md', 'utf8');
+    const text = await readFile('docs/guides/sources.md', 'utf8');
     const causes: Readonly<Record<HeldBy, true>> = {
       breaker: true,
       rate_limit: true,
@@ -71,12 +71,12 @@ describe('docs/sources.md', () => {
   });
 });
 
-describe('docs/coming-from', () => {
+describe('docs/guides/coming-from', () => {
   test('has a page for each of the five systems, and names presets that there are', async () => {
-    const pages = (await readdir('docs/coming-from')).filter((name) => name !== 'README.md');
+    const pages = (await readdir('docs/guides/coming-from')).filter((name) => name !== 'README.md');
     expect(pages.length).toBe(5);
     for (const page of pages) {
-      const text = await readFile(`docs/coming-from/${page}`, 'utf8');
+      const text = await readFile(`docs/guides/coming-from/${page}`, 'utf8');
       const [, named = ''] = /The presets? (?:is|are) (.*?)[.:;]/s.exec(text) ?? [];
       const names = [...named.matchAll(/`([a-z_]+)`/g)].map(([, name]) => name);
       expect(names.length).toBeGreaterThan(0);

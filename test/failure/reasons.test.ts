@@ -8,14 +8,14 @@ import { ENGINE_REASONS, REASONS } from '../../src/failure/classify/reasons.ts';
 import { FAILURE_KINDS, FAULTS, isReason } from '../../src/failure/outcome.ts';
 import { answerFor, standard } from '../../src/failure/policy.ts';
 
-test('docs/reasons.md is up to date; if not: npm run classify:docs', () => {
+test('docs/reference/reasons.md is up to date; if not: npm run classify:docs', () => {
   const page = reasonsPage({
     reasons: REASONS,
     engineReasons: ENGINE_REASONS,
     answer: (reason, kind) => answerFor(standard, reason, kind),
     backoff: describeBackoff,
   });
-  expect(readFileSync(new URL('../../docs/reasons.md', import.meta.url), 'utf8')).toBe(page);
+  expect(readFileSync(new URL('../../docs/reference/reasons.md', import.meta.url), 'utf8')).toBe(page);
 });
 
 test.each(Object.entries(REASONS))(

@@ -286,7 +286,7 @@ describe('migration', () => {
   });
 });
 
-/** What docs/postgres.md says. */
+/** What docs/operations/postgres.md says. */
 const grants = (role: string) => `
   GRANT USAGE ON SCHEMA holdfast TO ${role};
   GRANT SELECT ON ALL TABLES IN SCHEMA holdfast TO ${role};
@@ -357,13 +357,13 @@ describe('a role that owns nothing', () => {
   test('without rights is told which it needs', async () => {
     expect(await failure(open(changed({ username: worker })))).toMatchObject({
       code: 'store_unavailable',
-      message: expect.stringContaining('docs/postgres.md'),
+      message: expect.stringContaining('docs/operations/postgres.md'),
     });
     await sql(`GRANT USAGE ON SCHEMA holdfast TO ${worker}; GRANT SELECT ON holdfast.meta TO ${worker}`);
     const store = await open(changed({ username: worker }));
     expect(await failure(store.tasks.enqueue([newTask()]))).toMatchObject({
       code: 'store_unavailable',
-      message: expect.stringContaining('docs/postgres.md'),
+      message: expect.stringContaining('docs/operations/postgres.md'),
     });
     await store.upkeep.close();
   });

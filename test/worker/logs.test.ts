@@ -15,8 +15,8 @@ import { openTestHoldfast } from '../../src/testing/index.ts';
 import { aStore } from '../a-store.ts';
 import { atOnce, gate, useFolder, useKits } from './scene.ts';
 
-test('docs/logs.md has a row for each event', () => {
-  const page = readFileSync(new URL('../../docs/logs.md', import.meta.url), 'utf8');
+test('docs/reference/logs.md has a row for each event', () => {
+  const page = readFileSync(new URL('../../docs/reference/logs.md', import.meta.url), 'utf8');
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
   expect(LOG_EVENTS.filter((event) => !rows.some((row) => row.split('|')[1]?.includes(`\`${event}\``)))).toEqual([]);
 });

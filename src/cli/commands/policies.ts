@@ -66,7 +66,7 @@ export function declare(command: Command): void {
     'after',
     `
 Lists what the configuration that holds here speaks of, and the presets. A policy is called by its name under \`policies:\`, by a
-type, or by a preset. docs/policies.md has the format of configurations and of examples.
+type, or by a preset. docs/guides/policies.md has the format of configurations and of examples.
 
 Exit codes
   0  it holds

@@ -118,7 +118,7 @@ async function work(cli: Cli, flags: Flags): Promise<number> {
     if (between !== undefined) {
       report.trouble(
         'warn',
-        `PID 1 is ${between}, which passes no signals on: a stop of the container kills this worker without its grace. Start it with exec, or as the command of the container (docs/containers.md)`,
+        `PID 1 is ${between}, which passes no signals on: a stop of the container kills this worker without its grace. Start it with exec, or as the command of the container (docs/operations/containers.md)`,
         undefined,
       );
     }

@@ -1,6 +1,6 @@
 import type { FailureKind, Fault } from '../outcome.ts';
 
-/** What is known about one reason, for all libraries. `docs/reasons.md` is made from this. */
+/** What is known about one reason, for all libraries. `docs/reference/reasons.md` is made from this. */
 export interface ReasonInfo {
   /** The kind, unless the rule or table that recognised it gives another. */
   readonly kind: FailureKind;

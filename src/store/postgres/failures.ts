@@ -136,7 +136,7 @@ export function storeError(error: unknown, where: string): unknown {
     case '42501':
       return new StoreError(
         'store_unavailable',
-        `The role that connects to ${where} is not allowed to do this (${said}). docs/postgres.md lists the GRANTs that it needs.`,
+        `The role that connects to ${where} is not allowed to do this (${said}). docs/operations/postgres.md lists the GRANTs that it needs.`,
         cause,
       );
     case '28P01':

@@ -32,7 +32,7 @@ export interface PostgresOptions {
   readonly schema?: string;
   /**
    * `auto` (default): migrates the tables when the store is opened. `never`: refuses to open if the tables are not up to date.
-   * Then a role needs only the rights that docs/postgres.md lists.
+   * Then a role needs only the rights that docs/operations/postgres.md lists.
    */
   readonly migrate?: 'auto' | 'never';
   /**

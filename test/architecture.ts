@@ -9,6 +9,7 @@ import { parseAst } from 'vitest/node';
  *                                                        ◄ telemetry ◄ worker ◄ queue
  *                                                        ◄ views (types of queue too) ◄ queue
  *   handlers: base and failure only
+ *   documents: queue and views          dashboard: documents
  *   config, simulator, testing: on top of all of it          front (index.ts)
  *   cli: on top of those
  */
@@ -75,6 +76,18 @@ const LAYERS = {
     knows: ['base', 'failure', 'handlers'],
     because: 'handlers know only the base and failure: they are what a user could have written',
   },
+  documents: {
+    knows: ['base', 'failure', 'source', 'worker', 'views', 'queue', 'documents'],
+    types: ['store'],
+    because:
+      'documents know the base, failure, source, worker, views and queue, and of the store seam only types (`import type`): they ask a store through queue',
+  },
+  dashboard: {
+    knows: ['base', 'failure', 'views', 'queue', 'documents', 'config', 'dashboard'],
+    types: ['store', 'worker'],
+    because:
+      'dashboard knows the base, failure, views, queue, documents and config, and of the store seam and worker only types (`import type`): it answers with documents',
+  },
   config: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
   simulator: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
   testing: { knowsNot: ['cli'], because: 'only cli knows cli: it stands on top' },
@@ -96,7 +109,7 @@ const FRONT = 'src/index.ts';
 const ENTRY_OF_CHILDREN = 'src/worker/child/main.ts';
 const ENTRIES = ['src/cli/main.ts', ENTRY_OF_CHILDREN];
 
-/** What the command line may import of the engine. Everything else stands behind these files. */
+/** What the command line, the documents and the dashboard may import of the engine. Everything else stands behind these files. */
 const ENTRIES_FOR_CLI = [
   ...[
     'administration',
@@ -131,7 +144,7 @@ const ENTRIES_FOR_CLI = [
   'src/store/postgres/index.ts',
 ];
 
-/** Files of the store seam, of which the command line knows types. */
+/** Files of the store seam, of which they know types. */
 const SEAM = ['src/store/store.ts', 'src/store/redrives.ts'];
 
 /** Values of time, chance and the world outside, which the pure layers are given as arguments. */
@@ -246,16 +259,17 @@ export function terminalUses(module: Module): string[] {
   );
 }
 
-/** Imports of the command line past the listed files, and uses of the store behind a `holdfast`. */
+/** Imports of the command line, the documents and the dashboard past the listed files, and uses of the store behind a `holdfast`. */
 export function reachesPastFacade({ file, body, imports }: Module): string[] {
-  if (!file.startsWith('src/cli/')) return [];
+  const layer = layerOf(file);
+  if (layer !== 'cli' && layer !== 'documents' && layer !== 'dashboard') return [];
   const imported = imports
     .filter(({ target }) => /^src\/(queue|worker|store)\//.test(target) && !ENTRIES_FOR_CLI.includes(target))
     .filter(({ target, typeOnly }) => !(typeOnly && SEAM.includes(target)))
     .map(({ target }) => `imports ${target}`);
   const used = nodesIn(body).some((node) => dotted(node) === 'holdfast.store' || memberNames(node).includes('upkeep'));
   return [...imported, ...(used ? ['uses the store of a Holdfast'] : [])].map(
-    (what) => `${file} ${what}, but cli asks a Holdfast or its administration: see ENTRIES_FOR_CLI.`,
+    (what) => `${file} ${what}, but ${layer} asks a Holdfast or its administration: see ENTRIES_FOR_CLI.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { homedir, release } from 'node:os';
 import type { Command } from 'commander';
+import { seenStatus } from '../../documents/status.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -7,7 +8,6 @@ import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
 import { problemOf } from '../problem.ts';
 import { versionOf } from '../version.ts';
-import { seenStatus } from './status.ts';
 
 export function declare(command: Command): void {
   command.addHelpText(
@@ -43,7 +43,7 @@ async function aboutStore(cli: Cli): Promise<object> {
     const config = await readConfig(cli);
     return await withStore(cli, {}, async (holdfast, { origin }) => {
       const { kind, schema, durability, driver } = holdfast.describe();
-      const { counts, workers, alive, attention } = await seenStatus(cli, holdfast, config, false);
+      const { counts, workers, alive, attention } = await seenStatus(cli, holdfast, config?.refused, false);
       const { byState, byReason, due, retrying } = counts;
       return {
         kind,

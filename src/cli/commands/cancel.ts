@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { nextOfLost } from '../foreground/lost-task.ts';
+import { nextOfLost } from '../../documents/lost-task.ts';
 import { declareAction } from './task-action.ts';
 
 export function declare(command: Command): void {

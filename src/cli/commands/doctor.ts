@@ -1,6 +1,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
+import { type Attention, seenStatus } from '../../documents/status.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { inBytes } from '../../views/bytes.ts';
 import { visible } from '../../views/visible.ts';
@@ -10,7 +11,6 @@ import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
 import type { StoreLocation } from '../opening/store-location.ts';
-import { type Attention, seenStatus } from './status.ts';
 
 /** File systems by the number that Linux gives them. SQLite's locks do not hold on the first ones. */
 const NETWORK: Readonly<Record<number, string>> = {
@@ -56,7 +56,7 @@ export function declare(command: Command): void {
 async function doctor(cli: Cli, _: readonly string[], { deep = false }: { deep?: boolean }): Promise<number> {
   const config = await readConfig(cli);
   return withStore(cli, {}, async (holdfast, location) => {
-    const { attention } = await seenStatus(cli, holdfast, config, true);
+    const { attention } = await seenStatus(cli, holdfast, config?.refused, true);
     const checks = [
       ...(await ofStore(cli, holdfast)),
       ...ofDisk(location),

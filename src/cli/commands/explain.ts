@@ -1,13 +1,17 @@
 import type { Command } from 'commander';
-import { describeOrigin } from '../../failure/layers.ts';
+import {
+  assumedContent,
+  commandOf,
+  explainedErrorContent,
+  explanationContent,
+  pastContent,
+  wordsOf,
+} from '../../documents/explain.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { adviceFor } from '../../views/advice.ts';
-import type { Explanation, PossibleAction } from '../../views/explain.ts';
+import type { Explanation } from '../../views/explain.ts';
 import type { ExplainedFailure } from '../../views/explain-failure.ts';
-import { becauseJson, failureJson, historyJson, taskJson } from '../../views/json-shapes.ts';
-import { isOwnType } from '../../views/task-text.ts';
-import { rfc3339 } from '../../views/times.ts';
-import { quoted, visible, visibleLines } from '../../views/visible.ts';
+import { visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { errorGiven } from '../flags/error-given.ts';
@@ -89,7 +93,7 @@ async function explainTask(cli: Cli, id: string): Promise<void> {
   return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
     const { id: number } = await findTask(cli, holdfast, id);
     const explanation = await holdfast.explain(number);
-    cli.terminal.answer('explain', explanationJson(cli, explanation), () => print(cli, explanation));
+    cli.terminal.answer('explain', explanationContent(cli, explanation), () => print(cli, explanation));
   });
 }
 
@@ -97,17 +101,8 @@ async function explainTaskIf(cli: Cli, id: string, options: string): Promise<voi
   const { optionsIn } = await import('../policies/assumed-options.ts');
   const assumed = optionsIn(options, '--if');
   return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
-    const { task, lastFailure, nextFailure, text } = await holdfast.explainIf(
-      (await findTask(cli, holdfast, id)).id,
-      assumed,
-    );
-    const content = {
-      task: taskJson(task),
-      last_failure: lastFailure ? explainedFailureJson(lastFailure) : null,
-      next_failure: nextFailure ? explainedFailureJson(nextFailure) : null,
-      text,
-    };
-    cli.terminal.answer('explain.if', content, () => printLines(cli, text));
+    const answer = await holdfast.explainIf((await findTask(cli, holdfast, id)).id, assumed);
+    cli.terminal.answer('explain.if', assumedContent(answer), () => printLines(cli, answer.text));
   });
 }
 
@@ -118,18 +113,7 @@ async function explainTaskAt(cli: Cli, id: string, time: string): Promise<void> 
       throw usage('--at is in the future', { hints: [`what happens next: ${cli.command(`explain ${id}`)}`] });
     }
     const past = await holdfast.explainAt((await findTask(cli, holdfast, id)).id, at);
-    const { task, state, headline, before, after, because, text } = past;
-    const content = {
-      task: taskJson(task),
-      at: rfc3339(at),
-      state,
-      headline,
-      because: because ? becauseJson(because) : null,
-      before: before ? historyJson(before) : null,
-      after: after ? historyJson(after) : null,
-      text,
-    };
-    cli.terminal.answer('explain.at', content, () => printLines(cli, text));
+    cli.terminal.answer('explain.at', pastContent(past, at), () => printLines(cli, past.text));
   });
 }
 
@@ -153,70 +137,6 @@ function print(cli: Cli, { task, text, actions }: Explanation): void {
   }
 }
 
-function wordsOf(task: Task, { verb, words }: PossibleAction): string {
-  return needsItsProgram(task, verb) ? `start the program that defines the type ${task.type}` : words;
-}
-
-/** `holdfast worker` runs no tasks of other types, but it records the loss of any. */
-function needsItsProgram({ type, state }: Task, verb: PossibleAction['verb']): boolean {
-  return verb === 'work' && state !== 'running' && !isOwnType(type);
-}
-
-function commandOf(cli: Cli, task: Task, { verb, as, name = '' }: PossibleAction): string | undefined {
-  const { id } = task;
-  if (needsItsProgram(task, verb)) return undefined;
-  switch (verb) {
-    case 'resolve':
-      return cli.command(`resolve ${id} --as ${as}`);
-    case 'releaseSource':
-      return cli.command(`sources release ${quoted(name)}`);
-    case 'probeSource':
-      return cli.command(`sources probe ${quoted(name)}`);
-    case 'resumeQueue':
-      return cli.command(`queues resume ${quoted(name)}`);
-    case 'work':
-      return cli.command('worker');
-    case 'retry':
-    case 'release':
-    case 'cancel':
-      return cli.command(`${verb} ${id}`);
-  }
-}
-
 function printError(cli: Cli, explained: ExplainedFailure, task: Task | undefined): void {
-  const content = { task: task ? taskJson(task) : null, ...explainedFailureJson(explained) };
-  cli.terminal.answer('explain.error', content, () => printLines(cli, explained.text));
-}
-
-function explanationJson(cli: Cli, explanation: Explanation): object {
-  const { task, headline, heldBy, checks, because, nextFailure, next, actions, text } = explanation;
-  return {
-    task: taskJson(task),
-    headline,
-    held_by: heldBy,
-    checks,
-    because: because ? becauseJson(because) : null,
-    next_failure: nextFailure ? explainedFailureJson(nextFailure) : null,
-    next,
-    actions: actions.map((action) => ({ words: wordsOf(task, action), command: commandOf(cli, task, action) ?? null })),
-    text,
-  };
-}
-
-function explainedFailureJson({ failure, outcome, rule, from, decision, delay, ends, text }: ExplainedFailure): object {
-  return {
-    outcome,
-    failure: failure ? failureJson(failure) : null,
-    rule,
-    from: describeOrigin(from),
-    next: decision.next,
-    reason: decision.next === 'succeeded' ? null : decision.reason,
-    charge: 'charge' in decision ? decision.charge.to : 'nobody',
-    delay_ms: delay?.nominal ?? null,
-    min_ms: delay?.low ?? null,
-    max_ms: delay?.high ?? null,
-    because: becauseJson(decision.because),
-    ends,
-    text,
-  };
+  cli.terminal.answer('explain.error', explainedErrorContent(explained, task), () => printLines(cli, explained.text));
 }

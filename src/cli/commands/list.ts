@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
-import { parseFilter, type TaskFilter } from '../../filter.ts';
+import { isTroubled, listContent, MOST_LISTED, type Page, pageOf } from '../../documents/list.ts';
+import { parseFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { shownState, signOf } from '../../views/glyphs.ts';
-import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { lastDecision, lastFailureIn } from '../../views/last-decision.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { lastDecision } from '../../views/last-decision.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
 import { endOf, heldWords, progressWords, summaryOf, triesOf } from '../../views/task-text.ts';
 import { ago, until } from '../../views/times.ts';
-import { shortened, visible } from '../../views/visible.ts';
+import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
@@ -27,7 +28,6 @@ export interface ListFlags {
 }
 
 const LIMIT = 50;
-const MOST = 1_000;
 
 export function declare(command: Command): void {
   declareListFlags(command).addHelpText(
@@ -42,89 +42,36 @@ ${FILTER_HELP}`,
 export function declareListFlags(command: Command): Command {
   return command
     .argument('[filter...]')
-    .option('--limit <number>', `how many, the newest first (default: ${LIMIT}, at most ${MOST})`)
+    .option('--limit <number>', `how many, the newest first (default: ${LIMIT}, at most ${MOST_LISTED})`)
     .option('--all', 'all that match')
     .option('--before <id>', 'only those with a smaller number')
     .option('--held', 'only those that are held: ready tasks that something keeps from starting, and tasks put aside')
     .option('--ids', 'numbers only, one on a line, for xargs');
 }
 
-/** The tasks of one page, and the number with which the next page starts, if there are more. */
-interface Page {
-  readonly tasks: readonly Task[];
-  readonly next: number | null;
-}
-
 export async function list(cli: Cli, terms: readonly string[], flags: ListFlags): Promise<void> {
   const given = filterFrom(terms);
   // The names of its members do not depend on the time.
-  const parsed = parseFilter(given, new Date(0));
-  if (flags.held && parsed.states)
-    throw usage('--held and state: contradict each other: --held is of ready and held tasks');
-  const filter = flags.held ? `${given} state:ready,held` : given;
+  const { states } = parseFilter(given, new Date(0));
+  if (flags.held && states) throw usage('--held and state: contradict each other: --held is of ready and held tasks');
   if (flags.ids && cli.terminal.json) throw usage('--ids and --json are two forms of the answer: choose one');
   if (flags.all && flags.limit !== undefined) throw usage('--all and --limit contradict each other');
   const limit = flags.all ? Number.POSITIVE_INFINITY : limitFrom(flags.limit);
   const before =
     flags.before === undefined ? undefined : wholeNumberFlag(flags.before.replace(/^#/, ''), '--before', 1);
   return withStore(cli, {}, async (holdfast) => {
-    const page = await pageOf(holdfast, filter, limit, before, flags.held === true);
-    const total = await totalOf(holdfast, parsed, page, before, flags.held === true);
-    if (cli.terminal.json) {
-      const items: object[] = [];
-      for (const task of page.tasks) items.push({ ...taskJson(task), error: await errorJson(holdfast, task) });
-      cli.terminal.document(documentOf('list', { items, next: page.next === null ? null : String(page.next), total }));
-    } else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
-    else await print(cli, holdfast, page, total.value);
+    const page = await pageOf(holdfast, { filter: given, limit, before, held: flags.held === true });
+    if (cli.terminal.json) cli.terminal.document(documentOf('list', await listContent(holdfast, page)));
+    else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
+    else await print(cli, holdfast, page);
   });
 }
 
 function limitFrom(text: string | undefined): number {
-  return text === undefined ? LIMIT : wholeNumberFlag(text, '--limit', 1, MOST);
+  return text === undefined ? LIMIT : wholeNumberFlag(text, '--limit', 1, MOST_LISTED);
 }
 
-/** Whether something holds it, or would if it were due. A missing worker does not count. */
-function isHeld(task: Task): boolean {
-  return task.state === 'held' || heldWords(task) !== '';
-}
-
-async function pageOf(
-  holdfast: Operations,
-  filter: string,
-  limit: number,
-  before: number | undefined,
-  held: boolean,
-): Promise<Page> {
-  const tasks: Task[] = [];
-  for (let from = before; ; ) {
-    // One more than is shown, to know whether there are more.
-    const size = held ? MOST : Math.min(MOST, limit + 1 - tasks.length);
-    const some = await holdfast.list({ filter, limit: size, ...(from !== undefined && { before: from }) });
-    tasks.push(...(held ? some.filter(isHeld) : some));
-    if (some.length < size) return { tasks, next: null };
-    if (tasks.length > limit) break;
-    from = some.at(-1)?.id;
-  }
-  const shown = tasks.slice(0, limit);
-  return { tasks: shown, next: shown.at(-1)?.id ?? null };
-}
-
-/** How many match in all, if that is known without reading each. */
-async function totalOf(
-  holdfast: Operations,
-  { states, ...narrower }: TaskFilter,
-  page: Page,
-  before: number | undefined,
-  narrowed: boolean,
-): Promise<{ readonly value: number | null; readonly exact: boolean }> {
-  if (page.next === null && before === undefined) return { value: page.tasks.length, exact: true };
-  if (narrowed || Object.keys(narrower).length > 0) return { value: null, exact: false };
-  const { byState } = await holdfast.counts();
-  const counted = states ? [...new Set(states)].map((state) => byState[state]) : Object.values(byState);
-  return { value: counted.reduce((sum, count) => sum + count, 0), exact: true };
-}
-
-async function print(cli: Cli, holdfast: Operations, { tasks, next }: Page, total: number | null): Promise<void> {
+async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Page): Promise<void> {
   const { terminal } = cli;
   const now = holdfast.now();
   const rows: Cell[][] = [];
@@ -133,7 +80,7 @@ async function print(cli: Cli, holdfast: Operations, { tasks, next }: Page, tota
   const columns: Column[] = [' ', '#', ['TASK', 12], ['SOURCE', 8], ['REASON', 8], 'TRIES', 'WHEN', ['ERROR', 10]];
   terminal.table(columns, rows, 'No task matches.');
   if (next !== null)
-    terminal.note(`${tasks.length} of ${total ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
+    terminal.note(`${tasks.length} of ${total.value ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
 }
 
 async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
@@ -151,16 +98,6 @@ async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, no
     whenOf(task, now),
     [how, said].filter((part) => part !== '').join(': '),
   ];
-}
-
-function isTroubled({ reason, state }: Task): boolean {
-  return reason !== undefined && state !== 'succeeded';
-}
-
-/** The last failure of a task that has not succeeded; null if it has none. `show` has the whole message. */
-async function errorJson(holdfast: Operations, task: Task): Promise<object | null> {
-  const last = isTroubled(task) ? lastFailureIn(await holdfast.history(task.id)) : undefined;
-  return last ? { reason: last.failure.reason, message: shortened(last.failure.message) } : null;
 }
 
 /** When it continues, or since when it does not. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { endLine } from '../../documents/next-steps.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { ExecutionEntry, HistoryEntry } from '../../store/store.ts';
@@ -14,7 +15,6 @@ import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
-import { endLine } from '../foreground/progress.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
 import { Watch } from '../foreground/watch.ts';
 import { withStore } from '../opening/open-store.ts';

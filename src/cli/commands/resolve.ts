@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { endLine } from '../../documents/next-steps.ts';
 import { isFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
@@ -10,7 +11,6 @@ import type { Cli } from '../cli.ts';
 import { FILTER_HELP } from '../flags/filter.ts';
 import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
-import { endLine } from '../foreground/progress.ts';
 import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
 import { Prompt } from '../terminal/prompt.ts';

@@ -1,19 +1,22 @@
 import type { Command } from 'commander';
+import { nextOfLost } from '../../documents/lost-task.ts';
+import { nextSteps } from '../../documents/next-steps.ts';
+import { type ShownTask, showContent, shownTask } from '../../documents/show.ts';
+import { missingWorkers } from '../../documents/workers-alive.ts';
 import { formatDuration } from '../../duration.ts';
 import type { Operations } from '../../queue/operations.ts';
-import { type Answered, PolicyCache } from '../../queue/policy-cache.ts';
+import type { Answered } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { RedriveOfTask } from '../../store/redrives.ts';
 import type { ActionEntry, ExecutionEntry, HistoryEntry, Imported, StrayEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
-import { budgetJson, budgetOf } from '../../views/budget.ts';
+import { budgetOf } from '../../views/budget.ts';
 import { GLYPHS, type ShownState, shownState, signOf, stateWords } from '../../views/glyphs.ts';
-import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
+import { documentOf } from '../../views/json-shapes.ts';
 import { lastDecision } from '../../views/last-decision.ts';
 import { beganRound, newRoundOf } from '../../views/new-round.ts';
 import { plural } from '../../views/plural.ts';
 import { redriveWords } from '../../views/redrive-of-task.ts';
-import { redriveOfTaskJson } from '../../views/redrive-text.ts';
 import { REFUNDED } from '../../views/refunded.ts';
 import { suspectWords } from '../../views/suspect-rule.ts';
 import {
@@ -34,9 +37,6 @@ import { visible, visibleLines } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { findTask } from '../flags/task-ids.ts';
-import { nextOfLost } from '../foreground/lost-task.ts';
-import { nextSteps } from '../foreground/progress.ts';
-import { missingWorkers } from '../foreground/workers-alive.ts';
 import { withStore } from '../opening/open-store.ts';
 import { type Cell, table } from '../terminal/table.ts';
 
@@ -48,29 +48,17 @@ export function declare(command: Command): void {
 export async function show(cli: Cli, id: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const task = await findTask(cli, holdfast, id);
-    const history = await holdfast.history(task.id);
-    const redrive = await holdfast.redrives.ofTask(task.id);
-    const { answer } = await new PolicyCache(holdfast).answerTo(task);
+    const shown = await shownTask(holdfast, task);
     const { terminal } = cli;
-    if (terminal.json) {
-      const items = {
-        task: taskJson(task),
-        budget: budgetJson(budgetOf(task, answer, history)),
-        history: history.map(historyJson),
-        redrive: redriveOfTaskJson(redrive),
-      };
-      terminal.document(documentOf('show', items));
-    } else for (const line of await page(cli, holdfast, task, answer, history, redrive)) terminal.result(line);
+    if (terminal.json) terminal.document(documentOf('show', showContent(shown)));
+    else for (const line of await page(cli, holdfast, shown)) terminal.result(line);
   });
 }
 
 async function page(
   cli: Cli,
   holdfast: Operations,
-  task: Task,
-  answer: Answered['answer'],
-  history: readonly HistoryEntry[],
-  redrive: RedriveOfTask | undefined,
+  { task, answer, history, redrive }: ShownTask,
 ): Promise<readonly string[]> {
   const now = holdfast.now();
   return [

@@ -1,54 +1,23 @@
 import { type Command, Option } from 'commander';
-import type { Operations } from '../../queue/operations.ts';
-import type { ClockRecord, Counts, QueueSince, ReadyCount, SourceRecord, WorkerRecord } from '../../store/store.ts';
-import { adviceFor } from '../../views/advice.ts';
-import { type DoneBy, doneByWords } from '../../views/done-by.ts';
+import { heldBack, type SeenStatus, SIGN_OF_ATTENTION, seenStatus, statusContent } from '../../documents/status.ts';
+import { worksAll } from '../../documents/workers-alive.ts';
+import type { Counts, QueueSince, WorkerRecord } from '../../store/store.ts';
 import { type ShownState, signOf, stateWords } from '../../views/glyphs.ts';
-import { documentOf, workerJson } from '../../views/json-shapes.ts';
-import { capital, plural } from '../../views/plural.ts';
-import { seenSource, shownSourceState, sourceCause, sourceNext } from '../../views/source-state.ts';
-import { isOwnType } from '../../views/task-text.ts';
-import { ago, clockTime, lasting, rfc3339, until } from '../../views/times.ts';
-import { quoted, visible } from '../../views/visible.ts';
-import { clockTrouble } from '../../worker/clock-trouble.ts';
-import { differenceText, policyDifferences } from '../../worker/policy-differences.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { lasting, until } from '../../views/times.ts';
+import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { worksAll } from '../foreground/workers-alive.ts';
 import { withStore } from '../opening/open-store.ts';
-import { type FoundConfig, readConfig } from '../opening/read-config.ts';
+import { readConfig } from '../opening/read-config.ts';
 import { padded, widthOf } from '../terminal/width.ts';
 import { printSummary } from './status-summary.ts';
 import { processWords } from './workers.ts';
 
-/** How many tasks are named in one line. */
-const MOST_NAMED = 5;
-
-/** How many tasks of a kind are counted, or looked at, where a few would tell the same. */
-const MOST_LOOKED_AT = 1_000;
-
-/** How many sources are named. */
-const MOST_SOURCES = 20;
-
-/** For how long a redrive that stopped itself needs attention. */
-const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
-
-/** For so long, workers of two versions are no alarm. */
-const DEPLOY_MAY_TAKE_MS = 15 * 60_000;
-
 interface Flags {
   readonly check?: boolean;
   readonly summary?: boolean;
-}
-
-/** Something that needs attention: what it is, why it matters, and the command that shows it. */
-export interface Attention {
-  readonly kind: keyof typeof SIGNS;
-  readonly count: number;
-  readonly reason?: string;
-  readonly text: string;
-  readonly command: string;
 }
 
 export function declare(command: Command): void {
@@ -66,56 +35,14 @@ async function status(cli: Cli, _: readonly string[], flags: Flags): Promise<num
   if (flags.summary) return summary(cli);
   const config = await readConfig(cli);
   return withStore(cli, {}, async (holdfast, { name }) => {
-    const seen = await seenStatus(cli, holdfast, config, flags.check === true);
+    const seen = await seenStatus(cli, holdfast, config?.refused, flags.check === true);
     const { attention } = seen;
     const exit = flags.check && attention.length > 0 ? EXIT.unhealthy : EXIT.done;
-    if (cli.terminal.json) cli.terminal.document(documentOf('status', { exit, ...statusJson(name, seen) }));
+    if (cli.terminal.json) cli.terminal.document(documentOf('status', { exit, ...statusContent(name, seen) }));
     else if (flags.check) for (const { text } of attention) cli.terminal.result(text);
     else for (const line of screen(cli, name, seen)) cli.terminal.result(line);
     return exit;
   });
-}
-
-/** What `status` knows of a store at one moment. */
-export interface SeenStatus {
-  readonly counts: Counts;
-  readonly workers: readonly WorkerRecord[];
-  readonly alive: readonly WorkerRecord[];
-  readonly attention: readonly Attention[];
-  readonly oldest: OldestTasks;
-  readonly now: number;
-}
-
-/** By queue: since when the oldest ready task of a fifo queue has waited, and the oldest running one has run. */
-interface OldestTasks {
-  readonly ready: readonly QueueSince[];
-  readonly running: readonly QueueSince[];
-}
-
-/** `patient`: workers with different policies are no alarm while a deploy may take. */
-export async function seenStatus(
-  cli: Cli,
-  holdfast: Operations,
-  config: FoundConfig | undefined,
-  patient: boolean,
-): Promise<SeenStatus> {
-  const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
-  const { administration } = holdfast;
-  const alive = workers.filter(({ keepsTasks }) => keepsTasks);
-  const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
-  const attention = [
-    ...refusedConfig(cli, config),
-    ...clocks(cli, await administration.clock()),
-    ...attentionFrom(cli, counts),
-    ...unclaimed(cli, counts, missed, alive.some(worksAll)),
-    ...(await lapsed(cli, holdfast, counts, alive)),
-    ...(await heldBack(cli, holdfast, now)),
-    ...paused(cli, alive, now),
-    ...differing(cli, alive, now, patient),
-    ...(await stoppedRedrives(cli, holdfast, now)),
-  ];
-  const oldest = { ready: await administration.oldestReady(), running: await administration.oldestRunning() };
-  return { counts, workers, alive, attention, oldest, now };
 }
 
 async function summary(cli: Cli): Promise<number> {
@@ -133,202 +60,6 @@ async function summary(cli: Cli): Promise<number> {
   });
 }
 
-/**
- * The configuration is checked here, because a worker that refused it reports that only in its own log, not in the store. A worker
- * with another file is not noticed.
- */
-function refusedConfig(cli: Cli, config: FoundConfig | undefined): Attention[] {
-  if (!config?.refused) return [];
-  const { file, problems } = config.refused;
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const what = `${visible(file)} is refused (${plural(errors, 'error', 'errors')}): running workers keep the one before, and no new worker starts`;
-  return [{ kind: 'config_refused', count: errors, text: what, command: cli.command('policies validate') }];
-}
-
-/** A wall clock that jumped, or a store that is ahead of it. */
-function clocks(cli: Cli, clock: ClockRecord): Attention[] {
-  const text = clockTrouble(clock);
-  return text === undefined ? [] : [{ kind: 'clock', count: 1, text, command: cli.command('db clock') }];
-}
-
-function attentionFrom(cli: Cli, counts: Counts): Attention[] {
-  return counts.byReason.map(({ state, reason, count }): Attention => {
-    const kind = state === 'dead' ? 'dead' : 'needs_manual';
-    const need = count === 1 ? '1 task needs a person' : `${count} tasks need a person`;
-    const what = kind === 'dead' ? `${count} dead` : need;
-    const advice = adviceFor(reason);
-    return {
-      kind,
-      count,
-      reason,
-      text: `${what}: ${visible(reason)}${advice === undefined ? '' : `. ${advice}`}`,
-      command: cli.command(`list state:${kind} reason:${visible(reason)}`),
-    };
-  });
-}
-
-/** Workers that lack something themselves, such as room on their disk. */
-function paused(cli: Cli, alive: readonly WorkerRecord[], now: number): Attention[] {
-  return alive.flatMap(({ name, trouble }) => {
-    if (!trouble) return [];
-    const { reason, message, since } = trouble;
-    const advice = adviceFor(reason) ?? message;
-    const what = `worker ${visible(name)} cannot work properly and claims only single tasks to test, since ${clockTime(since, now)}`;
-    return [
-      {
-        kind: 'worker_paused',
-        count: 1,
-        reason,
-        text: `${what}: ${visible(reason)}. ${visible(advice)}`,
-        command: cli.command('workers'),
-      },
-    ];
-  });
-}
-
-/** Types that workers run under different policies. `--check` gives a deploy time to end. */
-function differing(cli: Cli, alive: readonly WorkerRecord[], now: number, patient: boolean): Attention[] {
-  return policyDifferences(alive).flatMap((difference): Attention[] => {
-    const newest = difference.policies.at(-1)?.since ?? now;
-    if (patient && now - newest < DEPLOY_MAY_TAKE_MS) return [];
-    const text = differenceText(difference, (time) => clockTime(time, now), visible);
-    return [{ kind: 'policies_differ', count: difference.policies.length, text, command: cli.command('workers') }];
-  });
-}
-
-/** Redrives that stopped themselves in the last day, and those that somebody paused. */
-async function stoppedRedrives(cli: Cli, holdfast: Operations, now: number): Promise<Attention[]> {
-  return (await holdfast.redrives.list()).flatMap(({ id, state, since, because, by }): Attention[] => {
-    const command = cli.command(`redrives show ${id}`);
-    if (state === 'paused') {
-      const who = by ? doneByWords({ ...by, at: since }, now) : ago(since, now);
-      return [{ kind: 'redrive_paused', count: 1, text: `redrive ${id} was paused ${who}`, command }];
-    }
-    if (state !== 'stopped' || now - since > STOPPED_SHOWN_FOR_MS) return [];
-    const text = `redrive ${id} stopped itself ${ago(since, now)}: ${because ?? ''}`;
-    return [{ kind: 'redrive_stopped', count: 1, text, command }];
-  });
-}
-
-/** Due tasks that no running worker takes, because of a misspelt name or a missing worker. */
-function unclaimed(cli: Cli, { due }: Counts, missed: readonly ReadyCount[], someoneWorks: boolean): Attention[] {
-  if (someoneWorks) return ofTypes(cli, missed);
-  const foreign = missed.filter(({ name }) => !isOwnType(name));
-  const rest = due - foreign.reduce((sum, { ready }) => sum + ready, 0);
-  if (rest <= 0 || (foreign.length > 0 && foreign.length === missed.length)) return ofTypes(cli, foreign);
-  const text = `${rest === 1 ? '1 task is due' : `${rest} tasks are due`}, and no worker is running`;
-  return [{ kind: 'no_worker', count: rest, text, command: cli.command('worker') }, ...ofTypes(cli, foreign)];
-}
-
-function ofTypes(cli: Cli, types: readonly ReadyCount[]): Attention[] {
-  return types.map(({ name: type, ready: count }) => {
-    const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`;
-    return {
-      kind: 'no_worker',
-      count,
-      text: isOwnType(type) ? what : `${what}: start the program that defines it`,
-      command: cli.command(isOwnType(type) ? 'worker' : `list state:ready type:${visible(type)}`),
-    };
-  });
-}
-
-/** Running tasks whose worker was lost: its process has ended, or it is silent and its lease has ended. */
-async function lapsed(
-  cli: Cli,
-  holdfast: Operations,
-  counts: Counts,
-  alive: readonly WorkerRecord[],
-): Promise<Attention[]> {
-  const kept = alive.reduce((sum, { running }) => sum + running, 0);
-  if (counts.byState.running <= kept) return [];
-  const names = new Set(alive.map(({ name }) => name));
-  const running = await holdfast.list({ states: ['running'], limit: MOST_LOOKED_AT });
-  const lost = running.filter((task) => task.running && !names.has(task.running.worker));
-  if (lost.length === 0) return [];
-  const shown = lost.slice(0, MOST_NAMED).map(({ id, running: by }) => `#${id} (${visible(by?.worker ?? 'unknown')})`);
-  const more = lost.length > shown.length ? `, and ${lost.length - shown.length} more` : '';
-  const are = lost.length === 1 ? '1 task runs' : `${lost.length} tasks run`;
-  const someoneWorks = alive.some(worksAll);
-  const next = someoneWorks
-    ? 'A running worker takes over when it is sure'
-    : 'Start a worker: it records the loss, and runs the task again or asks a person';
-  return [
-    {
-      kind: 'lease_lapsed',
-      count: lost.length,
-      text: `${are} under a worker that was lost: ${shown.join(', ')}${more}. ${next}.`,
-      command: cli.command(someoneWorks ? 'workers' : 'worker'),
-    },
-  ];
-}
-
-/** Sources and queues for which ready tasks wait: a person may have forgotten that they held it, or is needed. */
-async function heldBack(cli: Cli, holdfast: Operations, now: number): Promise<Attention[]> {
-  const { administration } = holdfast;
-  const found = await administration.sourcesInTrouble(MOST_SOURCES + 1);
-  const records = found.slice(0, MOST_SOURCES);
-  const paused = (await holdfast.queues()).filter((queue) => queue.paused);
-  const behind = (counts: readonly ReadyCount[], name: string) => counts.find((one) => one.name === name)?.ready ?? 0;
-  const bySource = records.length > 0 ? await administration.readyOf(records.map(({ name }) => name)) : [];
-  const byQueue = paused.length > 0 ? await administration.countsBy('queue', 0) : [];
-  const sources = records.flatMap((record) => sourceAttention(cli, record, behind(bySource, record.name), now));
-  const queues = paused.map(({ name, paused: by }): Attention => {
-    const count = behind(byQueue, name);
-    const text = `${plural(count, 'ready task waits', 'ready tasks wait')} in the queue ${visible(name)}, paused ${doneByWords(by as DoneBy, now)}`;
-    return { kind: 'queue_paused', count, text, command: cli.command(`queues resume ${quoted(name)}`) };
-  });
-  const more: Attention = {
-    kind: 'source_held',
-    count: 1,
-    text: `more than ${MOST_SOURCES} sources are down or held, and only these are shown here`,
-    command: cli.command('sources'),
-  };
-  return [...sources, ...(found.length > MOST_SOURCES ? [more] : []), ...queues.filter(({ count }) => count > 0)];
-}
-
-/** One item for each source with waiting tasks. A source that opens soon by itself, or is only slow, needs nobody. */
-function sourceAttention(cli: Cli, record: SourceRecord, count: number, now: number): Attention[] {
-  const { name, hold } = record;
-  const shown = visible(name);
-  const waits = plural(count, 'ready task waits', 'ready tasks wait');
-  const state = shownSourceState(record);
-  const cause = visible(sourceCause(seenSource(record), now));
-  if (state === 'held' && hold) {
-    const until = hold.until === undefined ? '' : `, ${sourceNext(record, count, now)}`;
-    const text = `${waits} for the source ${shown}, held ${doneByWords(hold, now)}${until}`;
-    return count === 0
-      ? []
-      : [{ kind: 'source_held', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
-  }
-  if (state === 'needs_person') {
-    const text = `the source ${shown} needs a person ${cause}. ${capital(waits)}, and no attempt is charged. Mend it, then release it.`;
-    return [{ kind: 'source_needs_person', count, text, command: cli.command(`sources release ${quoted(name)}`) }];
-  }
-  if (state === 'down' || state === 'probing') {
-    const text = `the source ${shown} is ${cause}. ${capital(waits)}, and no attempt is charged; ${sourceNext(record, count, now)}.`;
-    return [{ kind: 'source_down', count, text, command: cli.command('sources') }];
-  }
-  return [];
-}
-
-/** The state whose glyph each kind has. */
-const SIGNS = {
-  needs_manual: 'needs_manual',
-  dead: 'dead',
-  no_worker: 'held',
-  lease_lapsed: 'dead',
-  source_held: 'held',
-  source_needs_person: 'needs_manual',
-  source_down: 'held',
-  queue_paused: 'held',
-  worker_paused: 'held',
-  policies_differ: 'held',
-  redrive_stopped: 'dead',
-  redrive_paused: 'held',
-  clock: 'held',
-  config_refused: 'dead',
-} as const satisfies Record<string, ShownState>;
-
 /** The lines of `status`, also for `top`. */
 export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStatus): string[] {
   const { counts, alive, attention, oldest, now } = seen;
@@ -344,7 +75,7 @@ export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStat
   return [
     attention.length === 0 ? 'Nothing needs attention.' : 'Attention',
     ...attention.flatMap(({ kind, text, command }) => [
-      `  ${out.glyph(SIGNS[kind])} ${text}`,
+      `  ${out.glyph(SIGN_OF_ATTENTION[kind])} ${text}`,
       `      ${out.paint('idle', command)}`,
     ]),
     `Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`,
@@ -375,21 +106,4 @@ function workerLines(alive: readonly WorkerRecord[], now: number): string[] {
     const paused = worker.trouble ? `, claims nothing: ${visible(worker.trouble.reason)}` : '';
     return `${padded(visible(worker.name), width)}  ${worker.running} running, up for ${lasting(worker.joinedAt, now)} (${processWords(worker)}${only}${paused})`;
   });
-}
-
-function statusJson(store: string, { counts, workers, alive, attention, oldest }: SeenStatus): object {
-  const { byState, retrying, due, nextDueAt, byReason } = counts;
-  const times = (since: readonly QueueSince[]) => since.map(({ queue, since }) => ({ queue, since: rfc3339(since) }));
-  return {
-    store,
-    attention: attention.map(({ reason, ...rest }) => ({ ...rest, reason: reason ?? null })),
-    by_state: byState,
-    retrying,
-    due,
-    next_due_at: rfc3339(nextDueAt),
-    by_reason: byReason,
-    oldest_ready: times(oldest.ready),
-    oldest_running: times(oldest.running),
-    workers: workers.map((worker) => workerJson(worker, alive.includes(worker))),
-  };
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
+import { seenStatus } from '../../documents/status.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { summaryOf } from '../../views/task-text.ts';
 import { lasting } from '../../views/times.ts';
@@ -12,7 +13,7 @@ import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
 import { usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
-import { screen, seenStatus } from './status.ts';
+import { screen } from './status.ts';
 
 const EVERY_MS = 1_000;
 
@@ -37,7 +38,7 @@ async function top(cli: Cli, _: readonly string[], { once = false }: { once?: bo
   const config = await readConfig(cli);
   return withStore(cli, {}, async (holdfast, { name }) => {
     const frame = async () => {
-      const seen = await seenStatus(cli, holdfast, config, true);
+      const seen = await seenStatus(cli, holdfast, config?.refused, true);
       const room = once ? undefined : (process.stdout.rows ?? 24) - 1;
       const lines = [...screen(cli, name, seen), ...(await running(holdfast, seen.now))];
       return lines.slice(0, room);

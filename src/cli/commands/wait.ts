@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
+import { endLine } from '../../documents/next-steps.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { isOver } from '../../task.ts';
@@ -10,7 +11,6 @@ import { span } from '../flags/moment.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTasks } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
-import { endLine } from '../foreground/progress.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
 import { unfinished } from '../foreground/unfinished.ts';
 import { LOOK_EVERY_MS, Watch } from '../foreground/watch.ts';

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
+import { someoneWorks, worksAll } from '../../documents/workers-alive.ts';
 import { WorkerNotFoundError } from '../../errors.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Takes, WorkerRecord } from '../../store/store.ts';
@@ -10,7 +11,6 @@ import { ago, clockTime, until } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { someoneWorks, worksAll } from '../foreground/workers-alive.ts';
 import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';

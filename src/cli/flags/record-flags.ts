@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
+import { endLine } from '../../documents/next-steps.ts';
+import { missingWorkers } from '../../documents/workers-alive.ts';
 import type { Policy } from '../../failure/policy.ts';
 import { presetFor } from '../../failure/presets.ts';
 import type { EnqueueOptions } from '../../queue/enqueue.ts';
@@ -10,8 +12,6 @@ import { isOwnType, summaryOf } from '../../views/task-text.ts';
 import { until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
-import { endLine } from '../foreground/progress.ts';
-import { missingWorkers } from '../foreground/workers-alive.ts';
 import { usage } from '../problem.ts';
 import { parseMoment, span } from './moment.ts';
 import { type PolicyFlags, policyLayer, wholeNumberFlag } from './policy-flags.ts';

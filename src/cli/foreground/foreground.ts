@@ -1,3 +1,4 @@
+import { foregroundName, lostWorkers } from '../../documents/workers-alive.ts';
 import { StateConflictError } from '../../errors.ts';
 import type { CommandInput } from '../../handlers/command.ts';
 import type { Logger } from '../../log.ts';
@@ -18,7 +19,6 @@ import { HandlerStopper } from './handler-stopper.ts';
 import { isLeftToPeople, Progress } from './progress.ts';
 import { Sleeper } from './sleeper.ts';
 import { LOOK_EVERY_MS, Watch } from './watch.ts';
-import { foregroundName, lostWorkers } from './workers-alive.ts';
 
 /** The grace of the worker while `HandlerStopper` stops the handlers: that decides how long it takes. */
 const UNTIL_ALL_STOPPED = '30d';

@@ -1,16 +1,14 @@
+import { endLine, nextSteps } from '../../documents/next-steps.ts';
 import { formatDuration } from '../../duration.ts';
 import type { PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { ActionEntry, ExecutionEntry, HistoryEntry } from '../../store/store.ts';
 import { isOver } from '../../task.ts';
-import { answersTo } from '../../views/advice.ts';
-import { GLYPHS, shownState, stateWords } from '../../views/glyphs.ts';
-import { lastDecision } from '../../views/last-decision.ts';
+import { GLYPHS } from '../../views/glyphs.ts';
 import {
   endOf,
   FILE_MOVE,
   heldSentence,
-  isAmbiguous,
   numbered,
   policyWords,
   reasoning,
@@ -18,10 +16,9 @@ import {
   triesUsed,
 } from '../../views/task-text.ts';
 import { clockTime, until } from '../../views/times.ts';
-import { quoted, visible } from '../../views/visible.ts';
+import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { cut } from '../terminal/width.ts';
-import { taskAdvice } from './task-advice.ts';
 import type { Change } from './watch.ts';
 
 export interface ProgressOptions {
@@ -288,51 +285,4 @@ export class Progress {
 /** Whether no worker will run a task: it is over, an operator holds it, or its source needs a person. */
 export function isLeftToPeople({ state, heldBy }: Task): boolean {
   return isOver(state) || state === 'held' || heldBy === 'needs_person';
-}
-
-/** How a task ended, or what it waits for, in a sentence. */
-export function endLine(task: Task, history: readonly HistoryEntry[]): string {
-  const because = lastDecision(history)?.because;
-  const act = history.findLast((entry) => entry.kind === 'action');
-  const asked =
-    act?.kind === 'action' &&
-    act.from !== 'elsewhere' &&
-    (act.to === task.state || (act.verb === 'cancel' && task.state === 'cancelled'));
-  const byHand = asked ? ` (by ${visible(act.actor)})` : '';
-  switch (task.state) {
-    case 'succeeded': {
-      if (byHand !== '') return `succeeded${byHand}`;
-      const tries = task.attempts + 1;
-      return tries === 1 ? 'succeeded' : `succeeded after ${tries} attempts`;
-    }
-    case 'needs_manual':
-      return `needs a person: ${visible(because?.text ?? task.reason ?? 'no reason is recorded')}`;
-    case 'dead':
-      return byHand === ''
-        ? `dead: ${visible(because?.text ?? task.reason ?? 'no reason is recorded')}`
-        : `dead${byHand}`;
-    case 'cancelled':
-      return `cancelled${byHand}`;
-    default:
-      return heldSentence(task) ?? stateWords(shownState(task));
-  }
-}
-
-/** What a person can do about a task that is dead or waits for one. */
-export function nextSteps(cli: Cli, task: Task, history: readonly HistoryEntry[]): string[] {
-  if (task.state === 'dead') {
-    return [`look  ${cli.command(`show ${task.id}`)}        retry it  ${cli.command(`retry ${task.id}`)}`];
-  }
-  if (task.state === 'held') return [`release it: ${cli.command(`release ${task.id}`)}`];
-  if (task.heldBy === 'needs_person') {
-    return [`remove the cause, then release the source: ${cli.command(`sources release ${quoted(task.source)}`)}`];
-  }
-  if (task.state !== 'needs_manual') return [];
-  const ambiguous = isAmbiguous(task, history);
-  const answers = answersTo(task, ambiguous);
-  const width = Math.max(...answers.map(({ words }) => words.length));
-  return [
-    ...taskAdvice(task, ambiguous),
-    ...answers.map(({ words, command }) => `${words.padEnd(width)}  ${cli.command(command)}`),
-  ];
 }

@@ -1,3 +1,4 @@
+import { someoneWorks } from '../../documents/workers-alive.ts';
 import type { Policy } from '../../failure/policy.ts';
 import type { EnqueueOptions } from '../../queue/enqueue.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
@@ -11,7 +12,6 @@ import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine, typesOf } fr
 import type { WholeAnswer } from '../output/whole-answer.ts';
 import { exitOfTasks } from './exit-of-tasks.ts';
 import { withForeground, workHere } from './foreground.ts';
-import { someoneWorks } from './workers-alive.ts';
 
 /** Tasks that this process will run itself are recorded as due this much later, so that no other worker claims them first. */
 const HEAD_START = '10s';

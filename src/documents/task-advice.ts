@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Task } from '../../queue/task-view.ts';
-import { adviceFor } from '../../views/advice.ts';
-import { FILE_MOVE } from '../../views/task-text.ts';
-import { quoted, visible } from '../../views/visible.ts';
+import type { Task } from '../queue/task-view.ts';
+import { adviceFor } from '../views/advice.ts';
+import { FILE_MOVE } from '../views/task-text.ts';
+import { quoted, visible } from '../views/visible.ts';
 
 /** What a person should look at before answering: lines with the paths or the address of this task. */
 export function taskAdvice({ id, type, reason, source, input }: Task, ambiguous: boolean): string[] {

@@ -1,5 +1,5 @@
-import type { Operations } from '../../queue/operations.ts';
-import type { WorkerRecord } from '../../store/store.ts';
+import type { Operations } from '../queue/operations.ts';
+import type { WorkerRecord } from '../store/store.ts';
 
 const FOREGROUND = 'foreground-';
 

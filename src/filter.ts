@@ -143,6 +143,14 @@ export function parseFilter(text: string, now: Date): TaskFilter {
   return filter;
 }
 
+/** @throws InvalidFilterError if the filter has other keys than these. */
+export function refuseOtherKeys(text: string, keys: readonly string[]): void {
+  const other = terms(text).find(({ key }) => !keys.includes(key));
+  if (!other) return;
+  const hint = `keys: ${keys.join(', ')}`;
+  throw new InvalidFilterError(text, other.at, other.key.length, `"${other.key}" cannot be used here`, hint);
+}
+
 /** Whether a text of a person can only be meant as a filter. */
 export function isFilter(text: string): boolean {
   const key = /^\s*-?([a-z]+):/.exec(text)?.[1];

@@ -34,8 +34,8 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       () => import('./commands/import.ts'),
     ],
     ['worker [flags]', 'work recorded tasks until it is stopped', () => import('./commands/worker.ts')],
-    ['resume [ID…]', 'work tasks here and now (default: all unfinished)', () => import('./commands/resume.ts')],
-    ['wait [ID…]', 'wait until tasks ended or need a person', () => import('./commands/wait.ts')],
+    ['resume [ID…|FILTER]', 'work tasks here and now (default: all unfinished)', () => import('./commands/resume.ts')],
+    ['wait [ID…|FILTER]', 'wait until tasks ended or need a person', () => import('./commands/wait.ts')],
   ],
   Inspect: [
     [
@@ -52,7 +52,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ],
     ['top [--once]', 'the same screen, live', () => import('./commands/top.ts')],
     [
-      'stats [--type TYPE] [--source NAME] [--since TIME]',
+      'stats [FILTER]',
       'how executions went: successes, failures, retries, by type and reason',
       () => import('./commands/stats.ts'),
     ],
@@ -67,7 +67,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       () => import('./commands/quarantine.ts'),
     ],
     [
-      'failures [show|acknowledge|mute|resolve|reopen ID]',
+      'failures [FILTER|show|acknowledge|mute|resolve|reopen ID]',
       'groups of alike failures: how often, since when, and whether a retry helps',
       () => import('./commands/failures.ts'),
     ],

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isFilter } from '../filter.ts';
 import { visible } from '../views/visible.ts';
 import { type Action, act, type Exit } from './action.ts';
 import type { Cli } from './cli.ts';
@@ -16,17 +17,20 @@ export interface Subcommand<Flags extends object> {
   readonly alsoCalled?: readonly string[];
 }
 
-/** Gives a command its subcommands. Without one of them it lists. */
+/** Gives a command its subcommands. Without one of them it lists: all, or what fits a filter if it takes one. */
 export function declareSubcommands<Flags extends object>(
   command: Command,
-  list: (cli: Cli) => Promise<Exit>,
+  list: (cli: Cli, terms: readonly string[], flags: Flags) => Promise<Exit>,
   subcommands: readonly Subcommand<Flags>[],
+  { takesFilter = false } = {},
 ): void {
   // Takes any word, so that our own error names an unknown one.
   command.argument('[word...]').enablePositionalOptions().helpCommand(false);
-  act(command, async (cli, [word]) => {
-    if (word !== undefined) throw unknownSubcommand(command.name(), word, subcommands);
-    return list(cli);
+  act<Flags>(command, async (cli, words, flags) => {
+    const [word] = words;
+    if (word !== undefined && !(takesFilter && isFilter(word)))
+      throw unknownSubcommand(command.name(), word, subcommands);
+    return list(cli, words, flags);
   });
   for (const { usage, summary, declare, action } of subcommands) {
     const [name, ...words] = usage.split(' ') as [string, ...string[]];

@@ -8,7 +8,9 @@ import {
   stateOfGroup,
   withAction,
 } from '../failure/groups.ts';
-import { text } from '../options.ts';
+import { parseFilter, refuseOtherKeys } from '../filter.ts';
+import { refuseUnknown, text } from '../options.ts';
+import { fits } from '../store/filter.ts';
 import type { Store } from '../store/store.ts';
 import { gatherFailures } from '../worker/failure-groups.ts';
 import { type ActionOptions, by } from './operate.ts';
@@ -19,6 +21,14 @@ export interface FailureGroupView extends FailureGroup {
   /** How many of the retries after such a failure succeeded; null if nothing was retried. */
   readonly retryHelps: RetryHelps | null;
 }
+
+export interface FailureListOptions {
+  /** Only groups that fit, as in `list`: `type:sync reason:http.* 'source:imap:*' error:"timed out" since:2h`. Times: its last failure. */
+  readonly filter?: string;
+}
+
+const FILTER_KEYS = ['type', 'source', 'reason', 'fingerprint', 'error', 'since', 'until'] as const;
+const LONGEST_FILTER = 10_000;
 
 /** An id has ten characters; its beginning is enough if no other begins with it. */
 const LONGEST_ID = 64;
@@ -35,11 +45,22 @@ export class Failures {
     this.#store = store;
   }
 
-  /** All groups, those that failed last first. */
-  async list(): Promise<readonly FailureGroupView[]> {
-    const { failures } = this.#store;
+  /** All groups, or those that fit a filter; those that failed last first. @throws InvalidInputError for an invalid filter. */
+  async list(options: FailureListOptions = {}): Promise<readonly FailureGroupView[]> {
+    refuseUnknown(options, ['filter'], 'failures.list');
+    const { failures, upkeep } = this.#store;
+    const given = options.filter === undefined ? '' : text(options.filter, 'filter', LONGEST_FILTER);
+    refuseOtherKeys(given, FILTER_KEYS);
+    const { endedFrom, endedBefore, ...filter } = parseFilter(given, new Date(upkeep.now()));
     while (await gatherFailures(failures));
-    return (await failures.groups()).map(viewOf);
+    return (await failures.groups())
+      .filter(
+        ({ sources, message, lastAt, ...group }) =>
+          lastAt >= (endedFrom ?? lastAt) &&
+          lastAt < (endedBefore ?? lastAt + 1) &&
+          fits(filter, { ...group, source: Object.keys(sources), error: message }),
+      )
+      .map(viewOf);
   }
 
   /** @throws FailureGroupNotFoundError. */

@@ -13,7 +13,7 @@ export async function metricsText(store: Store): Promise<string> {
   const { records, upkeep } = store;
   const [{ byState, retrying, byReason }, { types }, oldestReady, oldestRunning, sources, workers] = await Promise.all([
     records.counts(),
-    statsFrom(records, {}),
+    statsFrom(records, {}, upkeep.now()),
     records.oldestReady(),
     records.oldestRunning(),
     records.sources(),

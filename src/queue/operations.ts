@@ -143,7 +143,7 @@ export class Operations {
   async stats(options: StatsOptions = {}): Promise<StatsReport> {
     this.refuseClosed();
     const { statsFrom } = await import('./stats.ts');
-    return statsFrom(this.store.records, options);
+    return statsFrom(this.store.records, options, this.store.upkeep.now());
   }
 
   /**

@@ -1,7 +1,9 @@
 import { InvalidInputError } from '../errors.ts';
 import { FAILURE_KINDS, type FailureKind } from '../failure/outcome.ts';
-import { name, refuseUnknown } from '../options.ts';
+import { parseFilter, refuseOtherKeys } from '../filter.ts';
+import { name, refuseUnknown, text } from '../options.ts';
 import { show } from '../show.ts';
+import { fits } from '../store/filter.ts';
 import type { Records } from '../store/store.ts';
 import { type Counted, readCountedAs } from '../telemetry/counted-as.ts';
 
@@ -12,7 +14,12 @@ export interface StatsOptions {
   readonly source?: string;
   /** Only what was settled since then: to the minute for the last two hours, to the hour for 14 days, else to the day. */
   readonly since?: Date;
+  /** Only what fits a filter of `type`, `source`, `reason` and `since`, as in `list`: `type:sync -source:imap:* since:24h`. */
+  readonly filter?: string;
 }
+
+const FILTER_KEYS = ['type', 'source', 'reason', 'since'] as const;
+const LONGEST_FILTER = 10_000;
 
 /** What was counted of executions. Counts outlive their tasks, restarts and retention. */
 export interface StatsReport {
@@ -66,17 +73,24 @@ interface Count extends Counted {
   readonly count: number;
 }
 
-export async function statsFrom(records: Records, options: StatsOptions): Promise<StatsReport> {
-  refuseUnknown(options, ['type', 'source', 'since'], 'stats');
-  const { type, source, since = new Date(0) } = options;
-  for (const filter of ['type', 'source'] as const) if (options[filter] !== undefined) name(options[filter], filter);
+export async function statsFrom(records: Records, options: StatsOptions, now: number): Promise<StatsReport> {
+  refuseUnknown(options, ['type', 'source', 'since', 'filter'], 'stats');
+  const given = options.filter === undefined ? '' : text(options.filter, 'filter', LONGEST_FILTER);
+  refuseOtherKeys(given, FILTER_KEYS);
+  const filter = parseFilter(given, new Date(now));
+  if (options.since && filter.endedFrom !== undefined) {
+    throw new InvalidInputError('stats has `since` twice: in `filter` and in `since`.');
+  }
+  const { type, source, since = new Date(filter.endedFrom ?? 0) } = options;
+  for (const each of ['type', 'source'] as const) if (options[each] !== undefined) name(options[each], each);
   if (!(since instanceof Date) || Number.isNaN(since.getTime())) {
     throw new InvalidInputError(`\`since\` must be a Date, got ${show(since)}.`);
   }
   const { firstAt, counts } = await records.counters(since.getTime());
   const chosen = counts
     .map(({ countedAs, count }): Count => ({ ...readCountedAs(countedAs), count }))
-    .filter((each) => (type ?? each.type) === each.type && (source ?? each.source) === each.source);
+    .filter((each) => (type ?? each.type) === each.type && (source ?? each.source) === each.source)
+    .filter((each) => fits(filter, each));
   const sources = by('source', chosen).sort((a, b) => b.executions - a.executions);
   return {
     since: firstAt === undefined ? undefined : new Date(firstAt),

@@ -31,6 +31,34 @@ export function conditionsOf({ not = {}, ...traits }: TaskFilter): FilterConditi
   return [...ofTraits(traits, false), ...ofTraits(not, true)];
 }
 
+/** What a filter is compared with: a column without a value has none, and one with several values fits if one of them does. */
+export type Compared = Readonly<Partial<Record<FilterColumn, string | number | readonly string[] | undefined>>>;
+
+/** Whether something fits a filter, besides states and times. As a store compares its tasks. */
+export function fits(filter: TaskFilter, compared: Compared): boolean {
+  return conditionsOf(filter).every(({ column, exactly, like, contains, ranges, not }) => {
+    const values = [compared[column] ?? (not ? '' : [])].flat();
+    const found = values.some(
+      (value) =>
+        exactly.includes(String(value)) ||
+        like.some((pattern) => isLike(String(value), pattern)) ||
+        contains.some((part) => inSmallLetters(String(value)).includes(inSmallLetters(part))) ||
+        ranges.some(({ from = 0, to = Number.MAX_SAFE_INTEGER }) => Number(value) >= from && Number(value) <= to),
+    );
+    return found !== not;
+  });
+}
+
+function isLike(value: string, pattern: string): boolean {
+  const parts = pattern.split('*').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[^]*')}$`).test(value);
+}
+
+/** Only ASCII letters. */
+function inSmallLetters(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
 function ofTraits(traits: Traits, not: boolean): FilterCondition[] {
   const none = { exactly: [], like: [], contains: [], ranges: [], not };
   const names = NAMES.flatMap(([column, member]) => {

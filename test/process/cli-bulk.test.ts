@@ -34,6 +34,31 @@ describe.concurrent('with a filter', () => {
     });
   });
 
+  test('wait, resume, stats and failures are of what matches', async ({ project }) => {
+    await tasks(project);
+    await project.run('run', '--attempts', '1', '--key', 'a', '--', 'false');
+    await project.run('run', '-b', '--queue', 'later', '--', 'true');
+    await project.run('run', '-b', '--', 'true');
+    expect((await project.run('wait', 'state:dead', 'reason:http.*')).stdout.split('\n')).toHaveLength(7);
+    expect(await project.run('resume', 'queue:later')).toMatchObject({ exit: 0 });
+    expect((await project.run('list', '--ids', 'state:ready', 'type:shell_command')).stdout).toBe('19\n');
+    expect(await project.run('resume', 'type:report')).toMatchObject({
+      exit: 0,
+      stderr: expect.stringContaining('5 that match are of other types'),
+    });
+    expect(await project.run('wait', 'queue:later', 'stat:x')).toMatchObject({ exit: 2 });
+
+    const { document } = await project.json<{ total: object }>('stats', 'reason:process.*');
+    expect(document.total).toMatchObject({ executions: 1, failures: 1 });
+    const groups = (...terms: string[]) => project.run('failures', ...terms);
+    expect((await groups('reason:process.*', 'source:cmd:*')).stdout).toContain('process.exit');
+    expect((await groups('-type:shell_command')).stderr).toContain('no open groups');
+    expect(await groups('stat:x')).toMatchObject({ exit: 2 });
+    expect((await groups('queue:x')).stderr).toContain(
+      '"queue" cannot be used here, at column 1\n       queue:x\n       ^^^^^ keys: type, source, reason',
+    );
+  });
+
   test('an action shows what matches, needs a yes, and then acts on all of it', async ({ project }) => {
     await tasks(project);
     const dry = await project.run('cancel', 'type:report', '--dry-run');

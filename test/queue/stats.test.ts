@@ -64,6 +64,12 @@ test('counts what the events say, by type, also after the tasks were removed', a
   expect(after.sources.map(({ source }) => source).sort()).toEqual(['s0', 's1']);
   const one = await kit.holdfast.stats({ type: 'files', source: 's1' });
   expect(one.total).toMatchObject(counted(settled.filter(({ task }) => task.type === 'files' && task.source === 's1')));
+  const by = async (filter: string) => (await kit.holdfast.stats({ filter })).total;
+  expect(await by('type:f* -source:s0')).toEqual(one.total);
+  expect((await by('type:mail since:1h')).executions).toBe(0);
+  const locked = settled.filter(({ outcome }) => outcome.kind === 'failure' && outcome.failure.reason === 'fs.locked');
+  expect(await by('reason:fs.*')).toMatchObject({ executions: locked.length, failures: locked.length });
+  await expect(by('type:mail queue:x')).rejects.toThrow('"queue" cannot be used here, at column 11');
   expect((await kit.holdfast.stats({ since: new Date(kit.clock.now()) })).total.executions).toBe(0);
   await expect(kit.holdfast.stats({ since: 'yesterday' as unknown as Date })).rejects.toThrow('must be a Date');
 });

@@ -6,11 +6,13 @@ import { ago } from '../../views/times.ts';
 import { shortened, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { filterFrom } from '../flags/filter.ts';
 import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
 
 interface Flags {
   readonly note?: string;
+  readonly all?: boolean;
 }
 
 const SUMMARIES: Readonly<Record<FailureVerb, string>> = {
@@ -28,42 +30,50 @@ const ALSO_CALLED: Readonly<Record<FailureVerb, readonly string[]>> = {
 };
 
 export function declare(command: Command): void {
-  declareSubcommands<Flags>(command, list, [
-    {
-      usage: 'show ID',
-      summary: 'everything about one group',
-      alsoCalled: ['info', 'get'],
-      declare: (show) => show.argument('<id>'),
-      action: (cli, [id]) => show(cli, id as string),
-    },
-    ...FAILURE_VERBS.map((verb) => ({
-      usage: `${verb} ID [--note TEXT]`,
-      summary: SUMMARIES[verb],
-      alsoCalled: ALSO_CALLED[verb],
-      declare: (one: Command) => one.argument('<id>').option('--note <text>', 'a note about why'),
-      action: (cli: Cli, [id]: readonly string[], { note }: Flags) => change(cli, verb, id as string, note),
-    })),
-  ]);
-  command.addHelpText(
+  declareSubcommands<Flags>(
+    command,
+    list,
+    [
+      {
+        usage: 'show ID',
+        summary: 'everything about one group',
+        alsoCalled: ['info', 'get'],
+        declare: (show) => show.argument('<id>'),
+        action: (cli, [id]) => show(cli, id as string),
+      },
+      ...FAILURE_VERBS.map((verb) => ({
+        usage: `${verb} ID [--note TEXT]`,
+        summary: SUMMARIES[verb],
+        alsoCalled: ALSO_CALLED[verb],
+        declare: (one: Command) => one.argument('<id>').option('--note <text>', 'a note about why'),
+        action: (cli: Cli, [id]: readonly string[], { note }: Flags) => change(cli, verb, id as string, note),
+      })),
+    ],
+    { takesFilter: true },
+  );
+  command.option('--all', 'also muted and resolved groups').addHelpText(
     'after',
     `
 Lists groups of alike failures: those of one type that were thrown at the same place with alike messages. They stay when their tasks
-are removed; the thousand that failed last are kept. Muted and resolved groups are counted below the list; --json has all.
+are removed; the thousand that failed last are kept. Muted and resolved groups are counted below the list; --all and --json show them.
+A filter: type:sync reason:http.* 'source:imap:*' 'error:timed out' fingerprint:ID since:2h (it failed since then)
 
   TREND  the failures of each of the last 24 hours
   RETRY  how many of the retries after such a failure succeeded, with the range in which the true share lies in 19 of 20 cases`,
   );
 }
 
-async function list(cli: Cli): Promise<void> {
+async function list(cli: Cli, terms: readonly string[], { all = false }: Flags): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
-    const groups = await holdfast.failures.list();
-    cli.terminal.answer('failures', { items: groups.map(failureGroupJson) }, () => print(cli, groups, holdfast.now()));
+    const groups = await holdfast.failures.list({ filter: filterFrom(terms) });
+    cli.terminal.answer('failures', { items: groups.map(failureGroupJson) }, () =>
+      print(cli, groups, holdfast.now(), all),
+    );
   });
 }
 
-function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: number): void {
-  const isHidden = ({ state }: FailureGroupView) => state === 'muted' || state === 'resolved';
+function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: number, all: boolean): void {
+  const isHidden = ({ state }: FailureGroupView) => !all && (state === 'muted' || state === 'resolved');
   const rows = groups
     .filter((group) => !isHidden(group))
     .map((group) => [
@@ -90,8 +100,8 @@ function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: numb
   ] as const;
   terminal.table([...columns], rows, 'There are no open groups of failures.');
   for (const state of ['muted', 'resolved'] as const) {
-    const hidden = groups.filter((group) => group.state === state).length;
-    if (hidden > 0) terminal.note(`${hidden} ${state}`);
+    const hidden = groups.filter((group) => group.state === state && isHidden(group)).length;
+    if (hidden > 0) terminal.note(`${hidden} ${state}: --all shows them`);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { StateConflictError } from '../../errors.ts';
+import { isFilter } from '../../filter.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
@@ -8,6 +9,7 @@ import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { findTask, findTasks } from '../flags/task-ids.ts';
@@ -27,10 +29,11 @@ const MOST = 1_000;
 
 export function declare(command: Command): void {
   command
-    .argument('[ids...]')
+    .argument('[ids|filter...]')
     .option('--now', 'make waiting tasks due at once')
     .option('--concurrency <number>', 'how many at a time (default: 1)')
-    .option('--timeout <duration>', 'wait so long, then detach; the tasks stay');
+    .option('--timeout <duration>', 'wait so long, then detach; the tasks stay')
+    .addHelpText('after', `\n${FILTER_HELP}`);
   act<Flags>(command, resume);
 }
 
@@ -40,9 +43,13 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
     flags.concurrency === undefined ? 1 : wholeNumberFlag(flags.concurrency, '--concurrency', 1, 1_000);
   return withForeground(cli, { create: false }, async (foreground) => {
     const { holdfast } = foreground;
-    const chosen = ids.length > 0 ? await findTasks(cli, holdfast, ids) : await allUnfinished(cli, holdfast);
+    const byFilter = ids[0] === undefined || isFilter(ids[0]);
+    const chosen = await (byFilter ? allUnfinished(cli, holdfast, filterFrom(ids)) : findTasks(cli, holdfast, ids));
     for (const task of chosen) refuseForeign(task);
-    if (chosen.length === 0) cli.terminal.note('There are no unfinished tasks.');
+    if (chosen.length === 0)
+      cli.terminal.note(
+        ids.length > 0 ? 'No unfinished task of this command matches.' : 'There are no unfinished tasks.',
+      );
     const tasks = flags.now ? await dueNow(cli, holdfast, chosen) : chosen;
     const worked = await work(cli, foreground, tasks, { concurrency, timeoutMs });
     const exit = exitOfTasks(worked.tasks);
@@ -65,8 +72,13 @@ async function work(
     : workHere(cli, foreground, tasks, options);
 }
 
-async function allUnfinished(cli: Cli, holdfast: Holdfast): Promise<readonly Task[]> {
-  const tasks = await unfinished(holdfast, OWN_TYPES);
+async function allUnfinished(cli: Cli, holdfast: Holdfast, filter: string): Promise<readonly Task[]> {
+  const found = await unfinished(holdfast, filter === '' ? { types: OWN_TYPES } : { filter });
+  const tasks = found.filter(({ type }) => isOwnType(type));
+  if (tasks.length < found.length)
+    cli.terminal.note(
+      `${found.length - tasks.length} that match are of other types: the programs that define them work them`,
+    );
   if (tasks.length <= MOST) return tasks;
   cli.terminal.note(
     `${tasks.length} tasks are unfinished: here are the ${MOST} oldest, the rest is for ${cli.command('worker')}`,

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { FAILURE_KINDS } from '../../failure/outcome.ts';
+import { isFilter } from '../../filter.ts';
 import type { Stats, StatsReport } from '../../queue/stats.ts';
 import { snakeCase } from '../../views/snake-case.ts';
 import { clockTime, rfc3339 } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
+import { filterFrom } from '../flags/filter.ts';
 import { parsePastMoment } from '../flags/moment.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
@@ -25,6 +27,7 @@ const RETRY_METRICS = 'retry_metrics';
 
 export function declare(command: Command): void {
   command
+    .argument('[filter...]')
     .option('--type <type>', 'only tasks of this type')
     .option('--source <name>', 'only tasks of this source; _other: of those that are not among the busiest')
     .option('--since <time>', 'only what was settled since then: 24h (so long ago), 14:30, 2026-01-31')
@@ -34,22 +37,27 @@ export function declare(command: Command): void {
       `
 Each outcome is counted in the transaction that writes it, so the numbers are exact. They stay when tasks are removed: by the minute
 for two hours, by the hour for 14 days, then by the day.
+A filter: type:sync -source:imap:* reason:http.* since:24h. With a reason, only the failures with it are counted.
 
   RETRIES   executions after a failure of the task; RETRIES OK: those that succeeded
   ATTEMPTS  how many attempts a success took on average
   WASTED    executions of tasks that in the end were dead or needed a person
   BUDGET    how many of the attempts that their policies allow ended tasks used`,
     );
-  act<Flags>(command, (cli, _, flags) => stats(cli, flags));
+  act<Flags>(command, stats);
 }
 
-async function stats(cli: Cli, { type, source, since, json }: Flags): Promise<void> {
-  if (typeof json === 'string' && json !== RETRY_METRICS) {
+async function stats(cli: Cli, args: readonly string[], { type, source, since, json }: Flags): Promise<void> {
+  // In `--json type:sync`, the term is no value of the flag.
+  const swallowed = typeof json === 'string' && isFilter(json);
+  const terms = swallowed ? [json, ...args] : args;
+  if (!swallowed && typeof json === 'string' && json !== RETRY_METRICS) {
     throw usage(`--json takes ${RETRY_METRICS} or nothing, got "${visible(json)}"`);
   }
   return withStore(cli, {}, async (holdfast) => {
     const now = holdfast.now();
     const report = await holdfast.stats({
+      filter: filterFrom(terms),
       ...(type !== undefined && { type }),
       ...(source !== undefined && { source }),
       ...(since !== undefined && { since: parsePastMoment(since, new Date(now), '--since') }),

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { endLine } from '../../documents/next-steps.ts';
+import { isFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { isOver } from '../../task.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
+import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { span } from '../flags/moment.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { findTasks } from '../flags/task-ids.ts';
@@ -25,11 +27,13 @@ interface Flags {
 
 export function declare(command: Command): void {
   command
-    .argument('[ids...]')
+    .argument('[ids|filter...]')
     .option('--timeout <duration>', 'wait no longer than this; the tasks go on')
     .addHelpText(
       'after',
-      '\nWithout IDs: for all that are unfinished now. It works nothing itself; that is for `holdfast worker`.',
+      `
+Without IDs: for all that are unfinished now, or those that match a filter now. It works nothing itself; that is for \`holdfast worker\`.
+${FILTER_HELP}`,
     );
   act<Flags>(command, wait);
 }
@@ -37,7 +41,8 @@ export function declare(command: Command): void {
 async function wait(cli: Cli, ids: readonly string[], flags: Flags): Promise<number> {
   const timeoutMs = flags.timeout === undefined ? undefined : span(flags.timeout, '--timeout');
   return withStore(cli, {}, async (holdfast) => {
-    const tasks = ids.length > 0 ? await findTasks(cli, holdfast, ids) : await unfinished(holdfast);
+    const byFilter = ids[0] === undefined || isFilter(ids[0]);
+    const tasks = await (byFilter ? unfinished(holdfast, { filter: filterFrom(ids) }) : findTasks(cli, holdfast, ids));
     const left = await untilOver(cli, holdfast, tasks, timeoutMs);
     const exit = exitOfTasks(left);
     if (cli.terminal.json) cli.terminal.document(documentOf('wait', { exit, items: left.map(taskJson) }));

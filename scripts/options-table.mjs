@@ -23,7 +23,7 @@ export function withOptionsTable(page, { policy, rule, data }) {
   return page.replace(TABLE, (_, before, after) => `${before}${lines.join('')}${after}`);
 }
 
-function takes(shape, rule) {
+export function takes(shape, rule) {
   switch (shape.kind) {
     case 'whole':
       return `a whole number, at least ${shape.least}`;

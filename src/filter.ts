@@ -6,8 +6,11 @@ import { TASK_STATES, type TaskState } from './task.ts';
 
 /** Tasks of these types, of these queues, and so on. What is left out excludes nothing. */
 export interface NameFilter {
+  /** Only tasks of these types. */
   readonly types?: readonly string[];
+  /** Only tasks of these queues. */
   readonly queues?: readonly string[];
+  /** Only tasks of these sources. */
   readonly sources?: readonly string[];
   /** Reasons of their last decisions. */
   readonly reasons?: readonly string[];

@@ -1,3 +1,4 @@
+import { InvalidInputError } from './errors.ts';
 /** The logger of Holdfast: pino and similar loggers fit without changes. Without a logger, nothing is logged. */
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -55,4 +56,13 @@ export function harmless(log: Logger): Logger {
       }
     },
   };
+}
+
+/** @throws InvalidInputError if a method is missing. */
+export function checkLog(log: unknown): void {
+  const missing = LOG_LEVELS.find((method) => typeof Object(log)[method] !== 'function');
+  if (missing === undefined) return;
+  throw new InvalidInputError(
+    `log needs the methods of pino; it has no function \`${missing}\`. Write log: pino(), or leave it out.`,
+  );
 }

@@ -34,6 +34,11 @@ export function refuseUnknown(
   }
 }
 
+/** Refuses what is no object with named members. Any names are accepted, because they are the caller's. */
+export function refuseNoRecord(given: unknown, what: string): void {
+  refuseUnknown(given, isRecord(given) ? Object.keys(given) : [], what);
+}
+
 /** Reads a member of an input, and names it in what is thrown. The innermost name counts. */
 export function readMember<T>(member: string, read: () => T): T {
   try {

@@ -11,7 +11,7 @@ import {
 } from '../failure/layers.ts';
 import { type Policy, type PolicyOptions, type ReadOptions, readPolicy, type WholePolicy } from '../failure/policy.ts';
 import { namedBy } from '../failure/presets.ts';
-import { name, refuseUnknown } from '../options.ts';
+import { name, refuseNoRecord, refuseUnknown } from '../options.ts';
 import type { Limits } from '../pace.ts';
 import type { FileSchedules } from '../schedule/definition.ts';
 import type { QueueSettings } from '../store/store.ts';
@@ -52,7 +52,7 @@ export class Registry implements Configuration {
   constructor(options: RegistryOptions = {}) {
     refuseUnknown(options, ['backoffs'], 'A registry');
     const { backoffs = {} } = options;
-    refuseUnknown(backoffs, Object.keys(Object(backoffs)), 'backoffs');
+    refuseNoRecord(backoffs, 'backoffs');
     for (const [called, delay] of Object.entries(backoffs)) {
       if (typeof delay !== 'function')
         throw new InvalidInputError(`The backoff '${called}' must be a function from retry to milliseconds.`);

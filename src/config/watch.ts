@@ -3,9 +3,10 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type DurationInput, duration } from '../duration.ts';
-import { InvalidConfigError } from '../errors.ts';
-import { harmless, type Logger, silent } from '../log.ts';
+import { InvalidConfigError, InvalidInputError } from '../errors.ts';
+import { checkLog, harmless, type Logger, silent } from '../log.ts';
 import { refuseUnknown } from '../options.ts';
+import { show } from '../show.ts';
 import type { Config } from './config.ts';
 import { loadInto } from './load.ts';
 import type { Registry } from './registry.ts';
@@ -15,6 +16,7 @@ export interface WatchOptions {
   readonly onReload?: (config: Config) => void;
   /** Called with each invalid configuration; the last valid one stays in use. */
   readonly onRefused?: (error: InvalidConfigError) => void;
+  /** Where it is logged that the file was read, refused or cannot be read. Default: only a refused file is reported, as a warning of the process. */
   readonly log?: Logger;
   /** How long a file must be left alone before it is read, since editors write in pieces. Default 100 ms. */
   readonly quietFor?: DurationInput;
@@ -41,6 +43,11 @@ export function watchConfig(path: string, registry: Registry, options: WatchOpti
   // Without a log and a listener, a file that is refused would be ignored in silence.
   const warn = (error: InvalidConfigError) => process.emitWarning(error.message, 'HoldfastWarning');
   const { onRefused = options.log === undefined ? warn : undefined } = options;
+  for (const [called, value] of Object.entries({ onReload, onRefused })) {
+    if (value === undefined || typeof value === 'function') continue;
+    throw new InvalidInputError(`${called} must be a function, got ${show(value)}.`);
+  }
+  checkLog(log);
   const watched = new Watched(resolve(path), registry, harmless(log), onReload, onRefused);
   return watched.start(duration(quietFor, 'quietFor'), duration(lookEvery, 'lookEvery'));
 }

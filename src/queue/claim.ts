@@ -23,9 +23,11 @@ import { type Unwritten, unwrittenOf } from '../worker/stopped.ts';
 export interface ClaimOptions {
   /** Only this task. */
   readonly id?: number;
-  /** Only tasks of these types, queues or categories. Default: all, whether or not this process has a definition of the type. */
+  /** Only tasks of these types. Default: all, whether or not this process has a definition of the type. */
   readonly types?: readonly string[];
+  /** Only tasks of these queues. Default: all. */
   readonly queues?: readonly string[];
+  /** Only tasks of these categories. Default: all, and those without one. */
   readonly categories?: readonly string[];
   /** The capabilities of this process, for tasks with `needs`. */
   readonly capabilities?: Needs;

@@ -40,11 +40,17 @@ export interface EnqueueOptions<Given = any> {
   readonly submittedAt?: Date;
   /** A fixed time. If the task has not succeeded by then, it ends, unless an operator holds it. */
   readonly deadline?: Date;
+  /** 0 to 4,095; higher goes first in a queue ordered by priority. Default: that of the definition, else 0. */
   readonly priority?: number;
+  /** The queue of the task. Default: that of the definition, else `default`. */
   readonly queue?: string;
+  /** A name by which workers choose tasks. Default: that of the definition, else none. */
   readonly category?: string;
+  /** What a worker must offer, such as `{ gpu: true }`. Default: that of the definition, else nothing. */
   readonly needs?: Needs;
+  /** The failure domain that the task touches, such as `imap:INBOX`. Default: that of the definition, else the type. */
   readonly source?: string;
+  /** Whether the task may run twice. Default: that of the definition; a process without one leaves it to the worker's. */
   readonly idempotent?: boolean;
   /**
    * Enqueueing the same type with the same key again returns the receipt of the first task, as long as the store keeps that task.

@@ -2,9 +2,9 @@ import { systemClock } from '../clock.ts';
 import { InvalidInputError, StoreError } from '../errors.ts';
 import { DEFAULT_SIZE_LIMIT } from '../json.ts';
 import { LIMIT_OPTIONS, type LimitOptions, limitsGiven, parseLimits } from '../limits.ts';
-import { type Logger, silent } from '../log.ts';
+import { checkLog, type Logger, silent } from '../log.ts';
 import { nodeProblem } from '../node-version.ts';
-import { list, name, oneOf, refuseUnknown, wholeNumber } from '../options.ts';
+import { list, name, oneOf, refuseNoRecord, refuseUnknown, wholeNumber } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
 import { show } from '../show.ts';
@@ -46,7 +46,9 @@ export interface HoldfastOptions {
 
 /** The settings of a queue. */
 export interface QueueOptions extends LimitOptions {
+  /** Which ready task goes first: `fifo` (the oldest `submittedAt`), `lifo`, `priority` (then the oldest), or `weighted_random`. Default `fifo`. */
   readonly order?: QueueOrder;
+  /** Whether the sources of the queue take turns, so that one with many tasks does not keep the others waiting. Default false. */
   readonly fair?: boolean;
 }
 
@@ -103,7 +105,7 @@ export async function openWith(options: HoldfastOptions, world: World): Promise<
 }
 
 function queueSettings(given: Readonly<Record<string, QueueOptions>>) {
-  refuseUnknown(given, Object.keys(Object(given)), 'queues');
+  refuseNoRecord(given, 'queues');
   return Object.entries(given).map(([queue, settings]) => {
     const what = `The queue '${queue}'`;
     refuseUnknown(settings, ['order', 'fair', ...LIMIT_OPTIONS], what);
@@ -122,7 +124,7 @@ function queueSettings(given: Readonly<Record<string, QueueOptions>>) {
 }
 
 function sourceLimits(given: Readonly<Record<string, LimitOptions>>): readonly (readonly [string, Limits])[] {
-  refuseUnknown(given, Object.keys(Object(given)), 'sources');
+  refuseNoRecord(given, 'sources');
   return Object.entries(given).map(([source, options]) => {
     return [name(source, 'source'), limitsGiven(options, `The source '${source}'`)] as const;
   });
@@ -132,14 +134,6 @@ function checkConfig(config: Configuration): void {
   if (typeof Object(config).said === 'function' && typeof Object(config).onChange === 'function') return;
   const how = "what loadConfig('holdfast.yaml') of holdfast/config resolves to";
   throw new InvalidInputError(`config takes ${how}, got ${show(config)}.`);
-}
-
-function checkLog(log: unknown): void {
-  const missing = ['debug', 'info', 'warn', 'error'].find((method) => typeof Object(log)[method] !== 'function');
-  if (missing !== undefined)
-    throw new InvalidInputError(
-      `log needs the methods of pino; it has no function \`${missing}\`. Write log: pino(), or leave it out.`,
-    );
 }
 
 function checkTelemetry(telemetry: unknown): void {

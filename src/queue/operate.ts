@@ -8,8 +8,9 @@ export const LONGEST_NOTE = 4_096;
 
 /** Who takes an action, and why; both are kept in the history of the task. */
 export interface ActionOptions {
-  /** Default `api`. */
+  /** Who acts. Default `api`. */
   readonly actor?: string;
+  /** Why, in at most 4,096 characters. Default: none. */
   readonly note?: string;
 }
 

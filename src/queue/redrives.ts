@@ -42,7 +42,7 @@ interface SelectionOptions {
 export interface RedriveOptions extends SelectionOptions {
   /** Why: it is kept with the redrive and in the history of each task. */
   readonly note: string;
-  /** Default `api`. */
+  /** Who acts. Default `api`. */
   readonly actor?: string;
   /** Also puts back tasks that must not run twice and whose last execution may have had its effect. Default: they are skipped. */
   readonly acceptDuplicate?: boolean;

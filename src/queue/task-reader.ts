@@ -12,6 +12,7 @@ import { type Task, taskFrom } from './task-view.ts';
 export interface ListOptions extends NameFilter {
   /** `'state:dead reason:http.* since:2h error:"timed out"'`, as on the command line. */
   readonly filter?: string;
+  /** Only tasks in these states. */
   readonly states?: readonly TaskState[];
   /** Only tasks with a smaller id than this. */
   readonly before?: number;

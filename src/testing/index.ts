@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type DurationInput, duration, LONGEST, type Milliseconds, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
-import { moment, refuseUnknown } from '../options.ts';
+import { moment, refuseNoRecord, refuseUnknown } from '../options.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import { type HoldfastOptions, openWith } from '../queue/open.ts';
 import { show } from '../show.ts';
@@ -72,7 +72,7 @@ export async function openTestHoldfast(options: TestOptions = {}): Promise<TestH
   const clock = new VirtualClock(moment(start, 'start'));
   if (!Number.isFinite(seed)) throw new InvalidInputError(`seed must be a number, got ${show(seed)}.`);
   const patience = span(patienceMs, 'patienceMs');
-  if (workerOptions !== undefined) refuseUnknown(workerOptions, Object.keys(Object(workerOptions)), 'worker');
+  if (workerOptions !== undefined) refuseNoRecord(workerOptions, 'worker');
   const tasks = rest.tasks?.length === 0 ? undefined : rest.tasks;
   const holdfast = await openWith({ ...rest, tasks: tasks ?? [NOTHING], store }, { clock, random: dice(seed) });
   const events: WorkerEvent[] = [];

@@ -94,7 +94,9 @@ export interface TaskOptions<Input, Result, Given = Input> extends LimitOptions,
   readonly queue?: string;
   /** 0 (default) to 4,095; higher goes first in a queue ordered by priority. */
   readonly priority?: number;
+  /** A name by which workers choose tasks: `categories` of a worker. Default: none. */
   readonly category?: string;
+  /** What a worker must offer: numbers mean at least, texts and booleans must be equal: `{ cpu: 4, gpu: 'RTX5090' }`. Default: nothing. */
   readonly needs?: Needs;
   /** The failure domain that it touches, such as `imap:INBOX`. Default: the task's type. */
   readonly source?: string | ((input: Input) => string);
@@ -173,6 +175,7 @@ export interface BatchedTask<Input> extends RunningTask {
 /** The options of a type whose tasks run in batches: `runBatch` in place of `run`. */
 export interface BatchTaskOptions<Input, Result, Given = Input>
   extends Omit<TaskOptions<Input, Result, Given>, 'run' | keyof RunInOptions> {
+  /** How many tasks one call gets, and how long it waits for them. */
   readonly batch: BatchOptions;
   /**
    * Does the work of several tasks. It returns nothing if all have succeeded; otherwise a list with an entry for each task, or a Map by

@@ -2,7 +2,7 @@ import { type DurationInput, duration } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { slipIn } from '../failure/known-reasons.ts';
 import { isFamily, isReason } from '../failure/outcome.ts';
-import { refuseUnknown } from '../options.ts';
+import { refuseNoRecord, refuseUnknown } from '../options.ts';
 import { type KeepFor, REMOVABLE_STATES, type RemovableState, type Retention } from '../retention.ts';
 import { show } from '../show.ts';
 
@@ -66,7 +66,7 @@ function times(state: RemovableState, said: NonNullable<RetentionOptions['dead']
       `retention.succeeded must be a time, for what succeeded has no reason, got ${show(said)}.`,
     );
   }
-  refuseUnknown(said, Object.keys(Object(said)), `retention.${state}`);
+  refuseNoRecord(said, `retention.${state}`);
   return Object.fromEntries(
     Object.entries(said).map(([reason, time]) => {
       // `default` has the form of a reason.

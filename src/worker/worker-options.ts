@@ -14,9 +14,11 @@ export interface WorkerOptions {
   readonly name?: string;
   /** How many executions may run at the same time. Default 10. */
   readonly concurrency?: number;
-  /** Only tasks of these queues, types or categories. Default: all queues and categories, and the types that have a definition. */
+  /** Only tasks of these queues. Default: all. */
   readonly queues?: readonly string[];
+  /** Only tasks of these types. Default: the types that have a definition. */
   readonly types?: readonly string[];
+  /** Only tasks of these categories. Default: all, and those without one. */
   readonly categories?: readonly string[];
   /** The capabilities of the worker, for tasks with `needs`. */
   readonly capabilities?: Needs;

@@ -57,6 +57,15 @@ function attemptsOf(registry: Registry): number {
   return registry.policyFor({ type: 'a' }).policy.maxAttempts;
 }
 
+test.each([
+  [{ onReload: 'log' }, /onReload must be a function, got 'log'/],
+  [{ onRefused: true }, /onRefused must be a function, got true/],
+  [{ log: console.log }, /no function `debug`/],
+])('watchConfig refuses %o', async (options, answer) => {
+  const registry = await loadConfig(path);
+  expect(() => watchConfig(path, registry, options as unknown as WatchOptions)).toThrow(answer);
+});
+
 describe('a file under watch', () => {
   test('that is refused is told of by a warning of the process, where nobody else listens', async () => {
     const registry = await loadConfig(path);

@@ -159,6 +159,9 @@ const IMPURE = [
   'setInterval',
 ];
 
+/** Reads only which script this process runs. */
+const OWN_PROGRAM = 'src/program.ts';
+
 /** What only the command line touches. */
 const TERMINAL = [
   'console',
@@ -253,7 +256,7 @@ export function impurities(module: Module): string[] {
 }
 
 export function terminalUses(module: Module): string[] {
-  if (module.file.startsWith('src/cli/') || module.file === ENTRY_OF_CHILDREN) return [];
+  if (module.file.startsWith('src/cli/') || module.file === ENTRY_OF_CHILDREN || module.file === OWN_PROGRAM) return [];
   return usesOf(module, TERMINAL).map(
     (use) => `${module.file} uses ${use}, but only src/cli prints, reads the environment or exits.`,
   );

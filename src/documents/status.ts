@@ -13,7 +13,7 @@ import { quoted, visible } from '../views/visible.ts';
 import { clockTrouble } from '../worker/clock-trouble.ts';
 import { differenceText, policyDifferences } from '../worker/policy-differences.ts';
 import type { CommandLine } from './command-line.ts';
-import { worksAll } from './workers-alive.ts';
+import { programsToStart, worksAll } from './workers-alive.ts';
 
 /** How many tasks are named in one line. */
 const MOST_NAMED = 5;
@@ -84,11 +84,15 @@ export async function seenStatus(
   const { administration } = holdfast;
   const alive = workers.filter(({ keepsTasks }) => keepsTasks);
   const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
+  const toStart = await programsToStart(
+    holdfast,
+    missed.map(({ name }) => name),
+  );
   const attention = [
     ...refusedConfig(commands, refused),
     ...clocks(commands, await administration.clock()),
     ...attentionFrom(commands, counts),
-    ...unclaimed(commands, counts, missed, alive.some(worksAll)),
+    ...unclaimed(commands, counts, missed, alive.some(worksAll), toStart),
     ...(await lapsed(commands, holdfast, counts, alive)),
     ...(await heldBack(commands, holdfast, now)),
     ...paused(commands, alive, now),
@@ -182,22 +186,26 @@ function unclaimed(
   { due }: Counts,
   missed: readonly ReadyCount[],
   someoneWorks: boolean,
+  toStart: (type: string) => string,
 ): Attention[] {
-  if (someoneWorks) return ofTypes(commands, missed);
+  if (someoneWorks) return ofTypes(commands, missed, toStart);
   const foreign = missed.filter(({ name }) => !isOwnType(name));
   const rest = due - foreign.reduce((sum, { ready }) => sum + ready, 0);
-  if (rest <= 0 || (foreign.length > 0 && foreign.length === missed.length)) return ofTypes(commands, foreign);
+  if (rest <= 0 || (foreign.length > 0 && foreign.length === missed.length)) return ofTypes(commands, foreign, toStart);
   const text = `${rest === 1 ? '1 task is due' : `${rest} tasks are due`}, and no worker is running`;
-  return [{ kind: 'no_worker', count: rest, text, command: commands.command('worker') }, ...ofTypes(commands, foreign)];
+  return [
+    { kind: 'no_worker', count: rest, text, command: commands.command('worker') },
+    ...ofTypes(commands, foreign, toStart),
+  ];
 }
 
-function ofTypes(commands: CommandLine, types: readonly ReadyCount[]): Attention[] {
+function ofTypes(commands: CommandLine, types: readonly ReadyCount[], toStart: (type: string) => string): Attention[] {
   return types.map(({ name: type, ready: count }) => {
     const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`;
     return {
       kind: 'no_worker',
       count,
-      text: isOwnType(type) ? what : `${what}: start the program that defines it`,
+      text: isOwnType(type) ? what : `${what}: ${toStart(type)}`,
       command: commands.command(isOwnType(type) ? 'worker' : `list state:ready type:${visible(type)}`),
     };
   });

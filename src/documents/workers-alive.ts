@@ -1,5 +1,6 @@
 import type { Operations } from '../queue/operations.ts';
-import type { WorkerRecord } from '../store/store.ts';
+import type { LastTaker, WorkerRecord } from '../store/store.ts';
+import { programToStart } from '../views/last-taker.ts';
 
 const FOREGROUND = 'foreground-';
 
@@ -22,12 +23,29 @@ export interface MissingWorkers {
   readonly noneRuns: boolean;
   /** Those of these types that no running worker takes. */
   readonly types: readonly string[];
+  /** What to start for one of them that no command of ours can run. */
+  readonly toStart: (type: string) => string;
 }
 
 export async function missingWorkers(holdfast: Operations, types: Iterable<string>): Promise<MissingWorkers> {
   const alive = (await holdfast.workers()).filter((worker) => worksAll(worker) && worker.keepsTasks);
   const isTaken = (type: string) => alive.some(({ takes }) => !takes.types || takes.types.includes(type));
-  return { noneRuns: alive.length === 0, types: [...new Set(types)].filter((type) => !isTaken(type)) };
+  const missing = [...new Set(types)].filter((type) => !isTaken(type));
+  return { noneRuns: alive.length === 0, types: missing, toStart: await programsToStart(holdfast, missing) };
+}
+
+/** What to start for a task of one of these types, and when that was last seen. */
+export async function programsToStart(
+  holdfast: Operations,
+  types: readonly string[],
+): Promise<(type: string) => string> {
+  const takers: readonly LastTaker[] = types.length === 0 ? [] : await holdfast.administration.lastTakers(types);
+  const now = holdfast.now();
+  return (type) =>
+    programToStart(
+      takers.find((taker) => taker.type === type),
+      now,
+    );
 }
 
 /** The names of lost workers, which no longer hold their tasks. */

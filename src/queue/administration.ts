@@ -5,6 +5,7 @@ import type {
   ClockRecord,
   CountsBy,
   ImportedTask,
+  LastTaker,
   Move,
   Moved,
   PruneCount,
@@ -68,6 +69,11 @@ export class Administration {
   /** The names of all schedules. */
   async scheduleNames(): Promise<readonly string[]> {
     return (await this.#store.schedules.list()).map(({ name }) => name);
+  }
+
+  /** As `lastTakers` of the store. */
+  lastTakers(types: readonly string[]): Promise<readonly LastTaker[]> {
+    return this.#store.records.lastTakers(types);
   }
 
   /** Whether a worker ever published something about this type. */

@@ -58,6 +58,7 @@ export class Inspector {
     const source = await this.#sourceOf(task);
     const itsQueue = (await this.#store.records.queues()).find(({ name }) => name === queue);
     const redrive = await this.#store.redrives.ofTask(task.id);
+    const [lastTaker] = await this.#store.records.lastTakers([task.type]);
     const now = this.#store.upkeep.now();
     return explain({
       now,
@@ -66,6 +67,7 @@ export class Inspector {
       facts: await this.#factsOf(task),
       policy: await this.policyFor(task),
       workers: await this.#store.records.workers(),
+      ...(lastTaker && { lastTaker }),
       ...(source && { source }),
       ...(itsQueue && { queue: itsQueue }),
       ...(redrive && { redrive }),

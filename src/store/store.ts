@@ -173,6 +173,8 @@ export interface NewWorker {
   readonly mayRunFor?: Milliseconds | 'none';
   /** What it claims, to find out which tasks no worker takes. Absent: any task without needs. */
   readonly takes?: Takes;
+  /** The program that it is in: the path of its script. */
+  readonly program?: string;
   /** What recovery needs to know about the types that this worker runs, as JSON by type. */
   readonly publishes: Readonly<Record<string, string>>;
 }
@@ -553,10 +555,22 @@ export interface Records {
   oldestRunning(): Promise<readonly QueueSince[]>;
   /** The names of all sources that have had a ready task. */
   sourceNames(): Promise<readonly string[]>;
+  /** Of these types: the worker that took each last by its name, whether it is still there or not. None if no worker did. */
+  lastTakers(types: readonly string[]): Promise<readonly LastTaker[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
   published(type: string): Promise<string | undefined>;
   /** The tasks of the group whose follow-up has this id, in the order of their ids; none if it is no follow-up. */
   groupOf(followUp: number): Promise<readonly TaskOfGroup[]>;
+}
+
+/** The worker that last took a type. */
+export interface LastTaker {
+  readonly type: string;
+  readonly worker: string;
+  readonly host: string;
+  readonly program?: string;
+  /** Until when its lease lasts or lasted, but not later than now. */
+  readonly at: number;
 }
 
 /** A task of a group. */
@@ -763,6 +777,8 @@ export interface WorkerRecord {
   readonly name: string;
   readonly host: string;
   readonly pid: number;
+  /** The path of the script that it is in. */
+  readonly program?: string;
   readonly joinedAt: number;
   readonly leaseUntil: number;
   /**

@@ -1,6 +1,6 @@
 import { readStored } from '../stored-json.ts';
 import { meets, type Needs } from '../task.ts';
-import type { Takes } from './store.ts';
+import type { LastTaker, Takes } from './store.ts';
 
 /** Whether a worker that takes these may run a task of this kind. */
 export function takes(
@@ -36,6 +36,30 @@ export function kindsWithout(workers: readonly Takes[], kinds: readonly KindRow[
 export function takesFrom(text: string): Takes {
   const { capabilities = {}, ...others } = readStored<Partial<Takes>>(text, 'takes', [], {});
   return { ...others, capabilities };
+}
+
+/** A worker, or what is remembered of one for a type. */
+interface TakerRow {
+  readonly worker: string;
+  readonly host: string;
+  readonly program: string | null;
+  readonly at: number;
+}
+
+/** The last taker of each of these types: of the workers that are there, and of those that were. */
+export function lastTakersFrom(
+  types: readonly string[],
+  workers: readonly (TakerRow & { readonly takes: string })[],
+  gone: readonly (TakerRow & { readonly type: string })[],
+): readonly LastTaker[] {
+  const there = workers.map(({ takes, ...row }) => ({ ...row, names: takesFrom(takes).types ?? [] }));
+  return types.flatMap((type) => {
+    const takers = [...there.filter(({ names }) => names.includes(type)), ...gone.filter((row) => row.type === type)];
+    const [last] = takers.sort((a, b) => b.at - a.at);
+    if (!last) return [];
+    const { worker, host, program, at } = last;
+    return [{ type, worker, host, at, ...(program !== null && { program }) }];
+  });
 }
 
 /** Needs as text: the same text for the same needs in any order. */

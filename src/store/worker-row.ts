@@ -6,17 +6,29 @@ import { takesFrom } from './takes.ts';
 
 /** A worker as the stores keep it: what they do not ask for in SQL is JSON. */
 export interface WorkerRow
-  extends Omit<WorkerRecord, 'takes' | 'trouble' | 'policies' | 'keepsTasks'>,
+  extends Omit<WorkerRecord, 'takes' | 'trouble' | 'policies' | 'keepsTasks' | 'program'>,
     ProcessIdentity {
   readonly takes: string;
   readonly trouble: string | null;
   readonly policies: string | null;
+  readonly program: string | null;
   readonly leaseFor: number;
   readonly mayRunFor: number | null;
 }
 
 export function workerFrom(
-  { takes, trouble: text, policies: versions, leaseFor, mayRunFor, pid_started, boot, pid_space, ...row }: WorkerRow,
+  {
+    takes,
+    trouble: text,
+    policies: versions,
+    program,
+    leaseFor,
+    mayRunFor,
+    pid_started,
+    boot,
+    pid_space,
+    ...row
+  }: WorkerRow,
   now: number,
   liveness: (identity: ProcessIdentity) => Liveness = livenessOf,
 ): WorkerRecord {
@@ -24,7 +36,14 @@ export function workerFrom(
   const policies = readStored<WorkerRecord['policies'] | null>(versions ?? 'null', 'policies', [], null);
   const life = liveness({ host: row.host, pid: row.pid, pid_started, boot, pid_space });
   const keepsTasks = life !== 'dead' && (row.leaseUntil > now || isRespected({ leaseFor, mayRunFor }, life));
-  return { ...row, keepsTasks, takes: takesFrom(takes), ...(trouble && { trouble }), ...(policies && { policies }) };
+  return {
+    ...row,
+    ...(program !== null && { program }),
+    keepsTasks,
+    takes: takesFrom(takes),
+    ...(trouble && { trouble }),
+    ...(policies && { policies }),
+  };
 }
 
 /** The versions of the policies that a worker publishes, by type. Undefined if it publishes none. */

@@ -4,9 +4,10 @@ import type { ExplainedPolicy } from '../failure/layers.ts';
 import { formatPace, type Limits } from '../pace.ts';
 import type { Task } from '../queue/task-view.ts';
 import type { RedriveOfTask } from '../store/redrives.ts';
-import type { HeldBy, HistoryEntry, QueueRecord, Takes, WorkerRecord } from '../store/store.ts';
+import type { HeldBy, HistoryEntry, LastTaker, QueueRecord, Takes, WorkerRecord } from '../store/store.ts';
 import { meets } from '../task.ts';
 import { doneBy } from './done-by.ts';
+import { lastTakerWords } from './last-taker.ts';
 import { holdsTasks, inTime, limitWords, type SourceSeen, shownSourceState, sourceSentence } from './source-state.ts';
 import { suspectWords } from './suspect-rule.ts';
 
@@ -34,6 +35,8 @@ export interface Known {
   readonly source?: SourceSeen;
   readonly queue?: QueueRecord;
   readonly workers: readonly WorkerRecord[];
+  /** The worker that last took its type. */
+  readonly lastTaker?: LastTaker;
   /** The newest redrive that has it, if any. */
   readonly redrive?: RedriveOfTask;
 }
@@ -120,7 +123,7 @@ function reached(
   return `${whose} starts at most ${pace ? formatPace(pace) : ''}${next}`;
 }
 
-function workerCheck({ now, task, workers }: Known): Check {
+function workerCheck({ now, task, workers, lastTaker }: Known): Check {
   const alive = workers.filter(({ leaseUntil }) => leaseUntil > now);
   const able = alive.filter(({ takes }) => takesIt(takes, task));
   const rule = suspectWords(task);
@@ -139,14 +142,17 @@ function workerCheck({ now, task, workers }: Known): Check {
   }
   // Those who are there for certain tasks take nothing of their own accord, and are nobody's fault.
   const general = alive.filter(({ takes }) => takes.types?.length !== 0);
-  if (general.length === 0) return { name: 'worker', ok: false, holder: 'no_worker', text: 'no worker is running' };
+  const last = lastTaker ? `; its type was last taken by ${lastTakerWords(lastTaker, now)}` : '';
+  if (general.length === 0)
+    return { name: 'worker', ok: false, holder: 'no_worker', text: `no worker is running${last}` };
   const many = general.length === 1 ? '1 worker runs, and' : `${general.length} workers run, and none of them`;
   const lacks = lackOf(general, task);
+  const ofType = lacks.startsWith('the type ') ? last : '';
   return {
     name: 'worker',
     ok: false,
     holder: 'no_worker',
-    text: `${many} ${general.length === 1 ? `does not take ${lacks}` : `takes ${lacks}`}`,
+    text: `${many} ${general.length === 1 ? `does not take ${lacks}` : `takes ${lacks}`}${ofType}`,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import type { Logger } from '../log.ts';
+import { PROGRAM } from '../program.ts';
 import { RENEWALS_PER_LEASE } from '../store/leases.ts';
 import type { Claimed, Lease, Needed, NewWorker, Takes, Trouble } from '../store/store.ts';
 import type { Asking } from './asking.ts';
@@ -173,7 +174,8 @@ export class Membership {
 
   async #announce(): Promise<number> {
     const { asking, clock, name, leaseFor, mayRunFor, takes, publishes } = this.#options;
-    const worker = { name, leaseFor, mayRunFor: mayRunFor(), takes, publishes: publishes() };
+    const program = PROGRAM === undefined ? {} : { program: PROGRAM };
+    const worker = { name, leaseFor, mayRunFor: mayRunFor(), takes, publishes: publishes(), ...program };
     const askedAt = clock.monotonic();
     this.#id = await asking.ask((tasks) => tasks.join(worker));
     if (this.#ended) {

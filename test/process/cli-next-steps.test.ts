@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect } from 'vitest';
 import { type Project, test } from './cli-process.ts';
 
@@ -48,7 +50,9 @@ describe.concurrent('of a task of a type that the command line cannot run', () =
     const imported = await project.run('import', 'tasks.jsonl');
     expect(imported.stderr).toContain(`No running worker takes the type sync_mailbox: ${program} it`);
     const shown = (await project.run('show', '1')).stdout;
-    expect(shown).toContain(`next   no running worker takes the type sync_mailbox: ${program} it\n`);
+    expect(shown).toContain(
+      `next   no running worker takes the type sync_mailbox: ${program} it (no worker has taken it yet)\n`,
+    );
     const explained = (await project.run('explain', '1')).stdout;
     expect(explained).toContain(`change  ${program} the type sync_mailbox\n`);
     expect(explained).toContain('  cancel it  holdfast cancel 1\n');
@@ -60,6 +64,33 @@ describe.concurrent('of a task of a type that the command line cannot run', () =
     for (const text of [imported.stderr, shown, explained, status, released.stderr]) {
       expect(text).not.toMatch(/holdfast (worker|resume)/);
     }
+  });
+
+  test('they say which program took its type, and when it was last seen', async ({ project }) => {
+    await project.run('enqueue', 'mail', '1');
+    expect((await project.run('show', '1')).stdout).toContain(`${program} it (no worker has taken it yet)\n`);
+    const dist = new URL('../../dist/', import.meta.url);
+    project.write(
+      'mailer.mjs',
+      `import { defineTask, openHoldfast } from '${new URL('index.js', dist)}';
+       import { sqlite } from '${new URL('store/sqlite/index.js', dist)}';
+       const mail = defineTask('mail', { run: () => {} });
+       const holdfast = await openHoldfast({ store: sqlite('.holdfast/holdfast.db'), tasks: [mail] });
+       await holdfast.worker({ name: 'mailer' }).runOne();
+       await holdfast.close();`,
+    );
+    const { stderr: failed } = await promisify(execFile)(process.execPath, ['mailer.mjs'], { cwd: project.folder });
+    expect(failed).toBe('');
+    const enqueued = await project.run('enqueue', 'mail', '2');
+    const seen = /: \S+\/mailer\.mjs on \S+ \(worker mailer\), last seen (just now|\d+s ago)/;
+    expect(enqueued.stderr).toMatch(seen);
+    for (const command of [['show', '2'], ['status'], ['doctor']]) {
+      expect((await project.run(...command)).stdout, command.join(' ')).toMatch(seen);
+    }
+    expect((await project.run('explain', '2')).stdout).toMatch(
+      /no worker is running; its type was last taken by \S+mailer\.mjs on \S+ \(worker mailer\), last seen/,
+    );
+    expect((await project.run('resume', '2')).stderr).toMatch(seen);
   });
 });
 

@@ -44,7 +44,7 @@ describe.concurrent('holdfast worker', () => {
     const { exit, stdout } = await project.run('status', '--check');
     expect([exit, stdout]).toEqual([
       8,
-      '1 task is ready, but no running worker takes the type typo_type: start the program that defines it\n',
+      '1 task is ready, but no running worker takes the type typo_type: start the program that defines it (no worker has taken it yet)\n',
     ]);
     running.kill('SIGTERM');
     expect((await running.ended).exit).toBe(0);

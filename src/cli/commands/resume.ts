@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { programsToStart } from '../../documents/workers-alive.ts';
 import { StateConflictError } from '../../errors.ts';
 import { isFilter } from '../../filter.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
@@ -45,7 +46,7 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
     const { holdfast } = foreground;
     const byFilter = ids[0] === undefined || isFilter(ids[0]);
     const chosen = await (byFilter ? allUnfinished(cli, holdfast, filterFrom(ids)) : findTasks(cli, holdfast, ids));
-    for (const task of chosen) refuseForeign(task);
+    for (const task of chosen) await refuseForeign(holdfast, task);
     if (chosen.length === 0)
       cli.terminal.note(
         ids.length > 0 ? 'No unfinished task of this command matches.' : 'There are no unfinished tasks.',
@@ -86,11 +87,12 @@ async function allUnfinished(cli: Cli, holdfast: Holdfast, filter: string): Prom
   return tasks.slice(0, MOST);
 }
 
-function refuseForeign(task: Task): void {
+async function refuseForeign(holdfast: Holdfast, task: Task): Promise<void> {
   if (isOwnType(task.type)) return;
+  const toStart = await programsToStart(holdfast, [task.type]);
   throw new Problem('unknown_type', `#${task.id} is a ${visible(task.type)}, which this command cannot run`, {
     why: [`It runs ${OWN_TYPES_TEXT}.`],
-    hints: ['start the program that defines this type'],
+    hints: [toStart(task.type)],
     exit: EXIT.conflict,
   });
 }

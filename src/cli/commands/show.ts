@@ -296,11 +296,11 @@ async function whatHolds(holdfast: Operations, { id }: Task): Promise<string[]> 
 }
 
 async function whoTakesIt(cli: Cli, holdfast: Operations, { id, type }: Task): Promise<string[]> {
-  const { noneRuns, types } = await missingWorkers(holdfast, [type]);
+  const { noneRuns, types, toStart } = await missingWorkers(holdfast, [type]);
   const here = isOwnType(type) ? `        here and now  ${cli.command(`resume ${id} --now`)}` : '';
   if (types.length === 0) return [`next   a worker takes it when it is due${here}`];
   if (!isOwnType(type)) {
-    return [`next   no running worker takes the type ${visible(type)}: start the program that defines it`];
+    return [`next   no running worker takes the type ${visible(type)}: ${toStart(type)}`];
   }
   const what = noneRuns ? 'no worker is running to take it' : `no running worker takes the type ${type}`;
   return [`next   ${what}: ${cli.command('worker')}${here}`];

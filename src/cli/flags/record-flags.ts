@@ -106,14 +106,14 @@ export async function hintAtWorkers(
   resume: string,
   types: Iterable<string>,
 ): Promise<void> {
-  const { noneRuns, types: missing } = await missingWorkers(holdfast, types);
+  const { noneRuns, types: missing, toStart } = await missingWorkers(holdfast, types);
   const own = missing.filter(isOwnType);
   if (own.length > 0) {
     const what = noneRuns ? 'No worker is running' : `No running worker takes ${own.join(', ')}`;
     cli.terminal.note(`${what}: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
   }
   for (const type of missing.filter((each) => !isOwnType(each))) {
-    cli.terminal.note(`No running worker takes the type ${visible(type)}: start the program that defines it`);
+    cli.terminal.note(`No running worker takes the type ${visible(type)}: ${toStart(type)}`);
   }
 }
 

@@ -12,6 +12,7 @@ import type {
   Counts,
   CountsBy,
   HistoryEntry,
+  LastTaker,
   ListFilter,
   QueueRecord,
   QueueSince,
@@ -25,7 +26,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
+import { type KindRow, kindsWithout, lastTakersFrom, takesFrom } from '../takes.ts';
 import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import type { Counting } from './counters.ts';
@@ -136,7 +137,7 @@ export class PostgresRecords implements Records {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const rows = await this.#database.rows<WorkerRow & { readonly now: number }>(
-      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes, w.trouble, w.policies,
+      this.#in(`SELECT w.id, w.name, w.host, w.pid, w.joined_at AS "joinedAt", w.lease_until AS "leaseUntil", w.takes, w.trouble, w.policies, w.program,
         w.lease_for AS "leaseFor", w.may_run_for AS "mayRunFor", w.pid_started, w.boot, w.pid_space, $.now_ms() AS now,
         (SELECT count(*) FROM $.live r WHERE r.worker = w.id AND r.state = 'running') AS running
         FROM $.workers w WHERE NOT w.gone ORDER BY w.id`),
@@ -210,6 +211,21 @@ export class PostgresRecords implements Records {
       ),
     );
     return rows.map(({ source }) => source);
+  }
+
+  async lastTakers(types: readonly string[]): Promise<readonly LastTaker[]> {
+    const [row] = await this.#database.rows<{
+      readonly there: Parameters<typeof lastTakersFrom>[1];
+      readonly gone: Parameters<typeof lastTakersFrom>[2];
+    }>(
+      this.#in(`SELECT
+        coalesce((SELECT json_agg(json_build_object('worker', name, 'host', host, 'program', program, 'at', least(lease_until, $.now_ms()),
+          'takes', takes)) FROM $.workers), '[]') AS there,
+        coalesce((SELECT json_agg(json_build_object('type', type, 'worker', worker, 'host', host, 'program', program, 'at', at))
+          FROM $.types WHERE at IS NOT NULL AND type = ANY($1::text[])), '[]') AS gone`),
+      [types],
+    );
+    return row ? lastTakersFrom(types, row.there, row.gone) : [];
   }
 
   async published(type: string): Promise<string | undefined> {

@@ -217,7 +217,7 @@ export class PostgresTasks implements TaskStore {
     return answer.map(receipt);
   }
 
-  async join({ name, leaseFor, mayRunFor = 0, takes, publishes }: NewWorker): Promise<number> {
+  async join({ name, leaseFor, mayRunFor = 0, takes, program, publishes }: NewWorker): Promise<number> {
     const { database } = this.#parts;
     const { host, pid, pid_started: pidStarted, boot, pid_space: pidSpace } = ownIdentity();
     await this.publish(publishes, []);
@@ -232,6 +232,7 @@ export class PostgresTasks implements TaskStore {
       boot,
       pidSpace,
       policies: policyVersions(publishes),
+      program,
     };
     for (;;) {
       const token = randomUUID();

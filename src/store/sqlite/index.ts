@@ -197,7 +197,7 @@ function build({ sql, library, path, files, world }: Opened): Store {
   const pendingLeaves = new PendingLeaves(async (worker) =>
     writer.tryNow(() => {
       lostLeases.noteStopping(worker);
-      lostLeases.dismiss(worker);
+      lostLeases.dismiss(worker, now());
     }),
   );
   const parts = {

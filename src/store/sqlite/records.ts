@@ -11,6 +11,7 @@ import type {
   Counts,
   CountsBy,
   HistoryEntry,
+  LastTaker,
   ListFilter,
   QueueRecord,
   QueueSince,
@@ -24,7 +25,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { type KindRow, kindsWithout, takesFrom } from '../takes.ts';
+import { type KindRow, kindsWithout, lastTakersFrom, takesFrom } from '../takes.ts';
 import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
@@ -183,7 +184,7 @@ export class SqliteRecords implements Records {
     return this.#read((sql) =>
       sql
         .all<WorkerRow>(
-          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes, w.trouble, w.policies,
+          `SELECT w.id, w.name, w.host, w.pid, w.joined_at AS joinedAt, w.lease_until AS leaseUntil, w.takes, w.trouble, w.policies, w.program,
              w.lease_for AS leaseFor, w.may_run_for AS mayRunFor, w.pid_started, w.boot, w.pid_space,
              (SELECT count(*) FROM hf_running r WHERE r.worker = w.id) AS running
            FROM hf_workers w WHERE w.gone = 0 ORDER BY w.id`,
@@ -276,6 +277,19 @@ export class SqliteRecords implements Records {
   sourceNames(): Promise<readonly string[]> {
     return this.#read((sql) =>
       sql.all<{ source: string }>('SELECT DISTINCT source FROM hf_lanes ORDER BY source').map(({ source }) => source),
+    );
+  }
+
+  lastTakers(types: readonly string[]): Promise<readonly LastTaker[]> {
+    return this.#read((sql) =>
+      lastTakersFrom(
+        types,
+        sql.all('SELECT name AS worker, host, program, min(lease_until, ?) AS at, takes FROM hf_workers', this.#now()),
+        sql.all(
+          'SELECT type, worker, host, program, at FROM hf_types WHERE at IS NOT NULL AND type IN (SELECT value FROM json_each(?))',
+          JSON.stringify(types),
+        ),
+      ),
     );
   }
 

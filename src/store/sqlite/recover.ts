@@ -110,9 +110,9 @@ export class LostLeases {
   }
 
   /** Removes a worker that leaves. Tasks that it still has can be taken over at once. */
-  dismiss(worker: number): void {
+  dismiss(worker: number, now: number): void {
     this.#sql.run('UPDATE hf_workers SET gone = 1 WHERE id = ?', worker);
-    this.#forgetIfUnused(worker);
+    this.#forgetIfUnused(worker, now);
   }
 
   /** Ends the leases of all workers, because the store is older than they are. */
@@ -194,11 +194,16 @@ export class LostLeases {
 
   #forgetIfEmpty(worker: WorkerRow, liveness: Liveness, now: number): void {
     const silent = now - worker.lease_until > FORGOTTEN_AFTER_MS;
-    if (worker.gone || silent || liveness === 'dead') this.#forgetIfUnused(worker.id);
+    if (worker.gone || silent || liveness === 'dead') this.#forgetIfUnused(worker.id, now);
   }
 
-  #forgetIfUnused(worker: number): void {
+  #forgetIfUnused(worker: number, now: number): void {
     if (this.#holdsAny(worker)) return;
+    this.#sql.run(
+      `UPDATE hf_types SET (worker, host, program, at) = (SELECT name, host, program, min(lease_until, :now) FROM hf_workers WHERE id = :worker)
+       WHERE type IN (SELECT j.value FROM hf_workers w, json_each(iif(json_valid(w.takes), w.takes, '{}'), '$.types') j WHERE w.id = :worker)`,
+      { worker, now },
+    );
     this.#sql.run('DELETE FROM hf_workers WHERE id = ?', worker);
     this.#sql.run('DELETE FROM hf_watches WHERE worker = ?', worker);
   }

@@ -467,6 +467,15 @@ ALTER TABLE hf_executions ADD COLUMN because_text INTEGER;
 /** The versions of the policies that a worker published, as JSON. */
 const WORKER_POLICIES = 'ALTER TABLE hf_workers ADD COLUMN policies TEXT;';
 
+/** The script that a worker is in. And of each type, the last worker that took it and is gone: until when its lease lasted. */
+const LAST_TAKERS = `
+ALTER TABLE hf_workers ADD COLUMN program TEXT;
+ALTER TABLE hf_types ADD COLUMN worker TEXT;
+ALTER TABLE hf_types ADD COLUMN host TEXT;
+ALTER TABLE hf_types ADD COLUMN program TEXT;
+ALTER TABLE hf_types ADD COLUMN at INTEGER;
+`;
+
 /** Keys that a task has for a time. `released`: its state does not need the key any more, which is free at `until`. */
 const UNIQUE_UNTIL = `
 ALTER TABLE hf_unique ADD COLUMN until INTEGER;
@@ -602,6 +611,7 @@ const STEPS: readonly string[] = [
   '', // The view alone changed.
   KEY_FROM,
   FAILURE_GROUPS,
+  LAST_TAKERS,
 ];
 
 export const SCHEMA = STEPS.length;

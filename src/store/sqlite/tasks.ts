@@ -103,14 +103,14 @@ export class SqliteTasks implements TaskStore {
     );
   }
 
-  join({ name, leaseFor, mayRunFor = 0, takes, publishes }: NewWorker): Promise<number> {
+  join({ name, leaseFor, mayRunFor = 0, takes, program, publishes }: NewWorker): Promise<number> {
     return this.#writer.write((now) => {
       this.#publish(publishes);
       const { host, pid, pid_started, boot, pid_space } = ownIdentity();
       return this.#sql.run(
         `INSERT INTO hf_workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot,
-           pid_space, policies)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+           pid_space, policies, program)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         name,
         now,
         leaseFor,
@@ -123,6 +123,7 @@ export class SqliteTasks implements TaskStore {
         boot,
         pid_space,
         policiesText(publishes, now),
+        program ?? null,
       ).id;
     });
   }
@@ -228,7 +229,7 @@ export class SqliteTasks implements TaskStore {
   }
 
   async leave(worker: number): Promise<void> {
-    await this.#writer.write(() => this.#lostLeases.dismiss(worker));
+    await this.#writer.write((now) => this.#lostLeases.dismiss(worker, now));
     this.#pendingLeaves.delete(worker);
     this.#notify('work');
   }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../../src/duration.ts';
 import type { Decision } from '../../../src/failure/decide.ts';
@@ -60,6 +61,39 @@ export function promisesOfRecords(factory: StoreFactory): void {
     scene.advance(60_000);
     await tasks.publish({ mail: '{"version":"b"}' }, [alice]);
     expect(await policies()).toEqual([{ since: since + 60_000, of: { mail: 'b' } }, undefined]);
+  });
+
+  test('returns which worker took a type last, also after it has gone', async () => {
+    const { records, tasks } = scene.store;
+    const worker = (types: readonly string[], program: string) => ({
+      takes: { types, capabilities: {} },
+      publishes: Object.fromEntries(types.map((type) => [type, '{}'])),
+      program,
+    });
+    const alice = await scene.join('alice', worker(['mail', 'sms'], '/srv/a.js'));
+    await scene.join('none', worker([], '/srv/none.js'));
+    const ofAlice = { worker: 'alice', host: hostname(), program: '/srv/a.js' };
+    expect((await records.workers()).map(({ program }) => program)).toEqual(['/srv/a.js', '/srv/none.js']);
+    expect(await records.lastTakers(['sms', 'fax', 'mail'])).toEqual([
+      { type: 'sms', ...ofAlice, at: scene.now() },
+      { type: 'mail', ...ofAlice, at: scene.now() },
+    ]);
+
+    const left = scene.now();
+    await tasks.leave(alice);
+    scene.advance(LEASE * 10);
+    expect(await records.lastTakers(['mail'])).toEqual([{ type: 'mail', ...ofAlice, at: left }]);
+    const bob = await scene.join('bob', { takes: { types: ['mail'], capabilities: {} } });
+    const joined = scene.now();
+    scene.advance(LEASE * 10);
+    expect(await records.lastTakers(['mail', 'sms'])).toMatchObject([
+      { type: 'mail', worker: 'bob', at: joined + LEASE },
+      { type: 'sms', worker: 'alice', at: left },
+    ]);
+    await tasks.leave(bob);
+    expect(await records.lastTakers(['mail'])).toEqual([
+      { type: 'mail', worker: 'bob', host: hostname(), at: joined + LEASE },
+    ]);
   });
 
   describe('lists', () => promisesOfLists(scene));

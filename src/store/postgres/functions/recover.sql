@@ -16,11 +16,11 @@ BEGIN
   IF FOUND THEN RETURN done #>> '{}'; END IF;
   PERFORM make_days(now_, 0);
   INSERT INTO workers (name, joined_at, lease_for, lease_until, may_run_for, takes, host, pid, pid_started, boot, pid_space,
-    token, policies)
+    token, policies, program)
   VALUES (p_worker ->> 'name', now_, (p_worker ->> 'leaseFor')::bigint, now_ + (p_worker ->> 'leaseFor')::bigint,
     (p_worker ->> 'mayRunFor')::bigint, p_worker ->> 'takes',
     p_worker ->> 'host', (p_worker ->> 'pid')::integer, p_worker ->> 'pidStarted', p_worker ->> 'boot', p_worker ->> 'pidSpace', p_call,
-    policies_of(p_worker -> 'policies', now_))
+    policies_of(p_worker -> 'policies', now_), p_worker ->> 'program')
   RETURNING id INTO joined;
   INSERT INTO calls (id, at, answer) VALUES (p_call, now_, to_json(joined));
   RETURN joined;
@@ -146,6 +146,22 @@ BEGIN
   RETURN CASE WHEN held = 1 THEN 'alone' ELSE 'beside_others' END;
 END $$;
 
+-- Removes a worker without leases, and remembers until when it took its types.
+CREATE FUNCTION forget_worker(p_worker bigint, p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  gone workers;
+  types_ text[];
+BEGIN
+  DELETE FROM workers w WHERE w.id = p_worker AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running')
+    RETURNING * INTO gone;
+  IF NOT FOUND THEN RETURN; END IF;
+  DELETE FROM watches WHERE worker = p_worker;
+  types_ := ARRAY(SELECT json_array_elements_text(gone.takes::json -> 'types'));
+  PERFORM 1 FROM types WHERE type = ANY(types_) ORDER BY type FOR UPDATE;
+  UPDATE types SET worker = gone.name, host = gone.host, program = gone.program, at = least(gone.lease_until, p_now)
+    WHERE type = ANY(types_);
+END $$;
+
 -- Takes over the tasks of lost workers. Each is named with the end of its lease as it was seen, so a worker that has renewed
 -- keeps its tasks. Workers without leases that will not come back are removed. It also takes over tasks whose worker has no row,
 -- and waiting tasks whose deadline has passed. Watches that begin now are stored. Without `p_gone` and `p_watches` it takes over
@@ -177,9 +193,7 @@ BEGIN
     PERFORM lose(more, p_taker, p_token, other.name, now_, loss_of(other.id));
     ids := ids || more;
     IF other.gone OR other.is_dead OR now_ - other.lease_until > 86400000 THEN
-      DELETE FROM workers w WHERE w.id = other.id AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id
-        AND l.state = 'running');
-      IF FOUND THEN DELETE FROM watches WHERE worker = other.id; END IF;
+      PERFORM forget_worker(other.id, now_);
     END IF;
   END LOOP;
   IF p_gone IS NOT NULL THEN
@@ -238,6 +252,5 @@ CREATE FUNCTION leave(p_worker bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE workers SET gone = true WHERE id = p_worker;
   PERFORM 1 FROM workers WHERE id = p_worker FOR UPDATE;
-  DELETE FROM workers w WHERE w.id = p_worker AND NOT EXISTS (SELECT 1 FROM live l WHERE l.worker = w.id AND l.state = 'running');
-  IF FOUND THEN DELETE FROM watches WHERE worker = p_worker; END IF;
+  PERFORM forget_worker(p_worker, now_ms());
 END $$;

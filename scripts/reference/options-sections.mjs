@@ -32,7 +32,7 @@ export const task = defineTask('mail', { run });
 /** @param holdfast an open store, on which the functions are called. */
 export function sectionsFor(holdfast) {
   const acts =
-    'Who acts and why, for `cancel`, `hold`, `release`, `retry`, `resolve`, `pauseQueue` and `sources.hold`.';
+    'Who acts and why, for `cancel`, `hold`, `release`, `retry`, `resolve`, `pauseQueue`, `resumeQueue`, `sources.hold`, `sources.release` and `sources.probe`.';
   return [
     {
       title: 'openHoldfast',

@@ -73,8 +73,8 @@ export class Operator {
     await this.#store.sources.pause(name(queue, 'queue'), by(options, 'pauseQueue'));
   }
 
-  async resumeQueue(queue: string): Promise<void> {
-    await this.#store.sources.resume(name(queue, 'queue'));
+  async resumeQueue(queue: string, options: ActionOptions): Promise<void> {
+    await this.#store.sources.resume(name(queue, 'queue'), by(options, 'resumeQueue'));
   }
 
   async setUpQueue(queue: string, settings: Partial<QueueSettings>): Promise<void> {

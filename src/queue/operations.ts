@@ -226,8 +226,8 @@ export class Operations {
   }
 
   /** Resumes a paused queue. */
-  resumeQueue(queue: string): Promise<void> {
-    return this.#operator.resumeQueue(queue);
+  resumeQueue(queue: string, options: ActionOptions = {}): Promise<void> {
+    return this.#operator.resumeQueue(queue, options);
   }
 
   /**

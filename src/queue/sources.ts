@@ -4,10 +4,12 @@ import { LIMIT_OPTIONS, type LimitOptions, limitsGiven } from '../limits.ts';
 import { moment, name, refuseUnknown } from '../options.ts';
 import { OTHERWISE_CALLED } from '../otherwise-called.ts';
 import type { Limits } from '../pace.ts';
-import { aged, isNormal } from '../source/memory.ts';
+import { newCondition } from '../source/condition.ts';
+import { aged, isNormal, NORMAL } from '../source/memory.ts';
 import { operate, type SourceAction } from '../source/operate.ts';
 import { readMemory } from '../source/stored.ts';
-import type { SourceRecord, Store } from '../store/store.ts';
+import { factsOfCondition } from '../store/changes.ts';
+import type { By, SourceRecord, Store } from '../store/store.ts';
 import { ACTION_OPTIONS, type ActionOptions, by } from './operate.ts';
 
 /** How often an action is tried again, because workers may change the state of the source between reading and writing it. */
@@ -53,17 +55,18 @@ export class Sources {
    * of their queues. A source that needed a person is first tested, with one task at a time; after an outage or a Retry-After,
    * its tasks are released slowly.
    */
-  async release(source: string): Promise<void> {
-    await this.#store.sources.release(name(source, 'source'));
-    await this.#operate(source, 'release');
+  async release(source: string, options: ActionOptions = {}): Promise<void> {
+    const whom = by(options, 'sources.release');
+    await this.#store.sources.release(name(source, 'source'), whom);
+    await this.#operate(source, 'release', whom);
   }
 
   /**
    * Lets one task test at once whether a source works that is held by an outage, by a Retry-After, or because it needs a person.
    * Returns false if it is not held in this way. It does not end an operator's hold.
    */
-  async probe(source: string): Promise<boolean> {
-    return this.#operate(name(source, 'source'), 'probe');
+  async probe(source: string, options: ActionOptions = {}): Promise<boolean> {
+    return this.#operate(name(source, 'source'), 'probe', by(options, 'sources.probe'));
   }
 
   /**
@@ -81,14 +84,19 @@ export class Sources {
   }
 
   /** Changes the memory of a source. Returns whether there was anything to change. */
-  async #operate(source: string, action: SourceAction): Promise<boolean> {
+  async #operate(source: string, action: SourceAction, whom: By): Promise<boolean> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const state = await this.#store.sources.state(source);
       if (!state) return false;
       const memory = aged(readMemory(state.memory), state.age);
       // A memory that cannot be read counts as none, and its restriction must end.
-      const change = isNormal(memory) ? NOTHING_REMEMBERED : operate(memory, action)?.change;
-      if (!change) return false;
+      const done = isNormal(memory) ? { memory: NORMAL, change: NOTHING_REMEMBERED } : operate(memory, action);
+      if (!done) return false;
+      const condition = newCondition(memory, done.memory, done.change);
+      const facts = condition
+        ? factsOfCondition(condition, { change: action, by: whom })
+        : JSON.stringify({ change: action, by: whom });
+      const change = { ...done.change, facts };
       if (await this.#store.sources.change(source, { revision: state.revision, change })) return true;
     }
     throw new StoreError('store_busy', `The state of ${source} changes all the time. Try again.`, { retryable: true });

@@ -35,4 +35,6 @@ export interface Change {
   /** The tokens that are added to its budget, at most until it is full. */
   readonly tokens: number;
   readonly refunds: readonly Refund[];
+  /** What the record of the source's changes says of it: `ChangeFacts` as JSON. Absent: it does not change its condition. */
+  readonly facts?: string;
 }

@@ -7,6 +7,7 @@ import type { Pace } from '../pace.ts';
 import type { RemovableState, Retention } from '../retention.ts';
 import type { Change, Restriction, RestrictionCause } from '../source/change.ts';
 import type { EndedState, ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
+import type { ChangeFilter, ChangeRecord } from './changes.ts';
 import type { FailureStore, Sighted } from './failure-groups.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { By, NewTask, Receipt, Unique } from './new-task.ts';
@@ -428,10 +429,10 @@ export interface SourceStore {
    * source is already held, only the end of the hold changes.
    */
   hold(source: string, by: By, forMs?: Milliseconds): Promise<void>;
-  release(source: string): Promise<void>;
+  release(source: string, by?: By): Promise<void>;
   /** Pauses a queue: none of its tasks is claimed. */
   pause(queue: string, by: By): Promise<void>;
-  resume(queue: string): Promise<void>;
+  resume(queue: string, by?: By): Promise<void>;
   /** Changes settings of a queue; a setting that is left out stays. Resolves when its waiting tasks are in the new order. */
   setUp(queue: string, settings: Partial<QueueSettings>): Promise<void>;
   /** The state of a source that is not in its normal state. */
@@ -527,6 +528,11 @@ export interface Records {
    * 400 days; the period in which `since` lies counts as a whole.
    */
   counters(since: number): Promise<Counters>;
+  /**
+   * What happened to sources and queues, the newest first: changes of the state of a source, and actions of people. Each is written
+   * with its change, and kept for 30 days.
+   */
+  changes(filter: ChangeFilter): Promise<readonly ChangeRecord[]>;
   workers(): Promise<readonly WorkerRecord[]>;
   /**
    * Every source that has a state, a hold or a limit, or whose budget is not full. With `mostInTrouble`: at most so many of those that

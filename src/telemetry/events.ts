@@ -3,6 +3,7 @@ import type { Decision } from '../failure/decide.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import type { RemovableState } from '../retention.ts';
+import type { RecordedCondition } from '../source/condition.ts';
 import type { RedriveRecord } from '../store/redrives.ts';
 import type { ActionTaken, Claimed } from '../store/store.ts';
 import type { Json, TaskState } from '../task.ts';
@@ -15,12 +16,6 @@ export interface ExecutionOf {
   readonly queue: string;
   readonly source: string;
 }
-
-/**
- * The new condition of a source: it is down, it asked for a wait, its tasks are released slowly, it is in its normal state again,
- * or it needs a person.
- */
-export type SourceChange = 'down' | 'waits' | 'ramping' | 'normal' | 'needs_person';
 
 /** What a schedule did at one or more of its times. */
 export interface ScheduleTurned {
@@ -60,7 +55,7 @@ export type EngineEvent =
   | {
       readonly kind: 'source';
       readonly source: string;
-      readonly change: SourceChange;
+      readonly change: RecordedCondition;
       /** Of the failure. */
       readonly reason?: string;
       /** How long none of its tasks starts. */

@@ -1,9 +1,10 @@
 import type { Decision, Facts } from '../failure/decide.ts';
 import type { Outcome } from '../failure/outcome.ts';
 import { isEnabled, type Logger, type LogLevel } from '../log.ts';
+import type { RecordedCondition } from '../source/condition.ts';
 import type { ActionTaken, Claimed } from '../store/store.ts';
 import { hasEnded, type TaskState } from '../task.ts';
-import type { EngineEvent, SourceChange, WorkerEvent } from './events.ts';
+import type { EngineEvent, WorkerEvent } from './events.ts';
 
 /**
  * The values of the field `event`. Each thing that happens to a task is one of these, and is logged once. Each round of a task
@@ -200,7 +201,7 @@ function lineOf(event: EngineEvent, worker: string): LogLine {
   }
 }
 
-const OF_SOURCES: Readonly<Record<SourceChange, { readonly level: LogLevel; readonly message: string }>> = {
+const OF_SOURCES: Readonly<Record<RecordedCondition, { readonly level: LogLevel; readonly message: string }>> = {
   down: {
     level: 'warn',
     message: 'Different tasks failed at the fault of the source: its tasks are held, and one at a time tests it',

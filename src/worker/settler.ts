@@ -19,7 +19,7 @@ import { sightingOf } from './failure-groups.ts';
 import { adaptedReason, type KnownRetries, retriedAs } from './known-retries.ts';
 import type { KnownSources } from './known-sources.ts';
 import { objectionToPolicy } from './policy-for.ts';
-import { SourceChains, type SourceChanged, type SourceStep } from './source-chains.ts';
+import { SourceChains, type SourceStep } from './source-chains.ts';
 import { sourceEvent } from './source-event.ts';
 
 /** How an execution ended, or the outcome of a task that did not run. */
@@ -248,7 +248,7 @@ export class Settler {
     if (step) {
       pending.step = step;
       if (step.source !== undefined) settlement.source = step.source;
-      if (step.changed?.change.restriction) this.#sources.restricted(claimed.source);
+      if (step.isRestricted) this.#sources.restricted(claimed.source);
     }
     return settlement;
   }
@@ -303,14 +303,11 @@ export class Settler {
         : { kind: 'settled', task: claimed, outcome, decision, state: stateAfter(settled, decision), ranFor };
     if (ending.error !== undefined) finished.error = ending.error;
     this.#announcer.tell(finished);
-    if (finished.kind === 'settled' && step?.changed) this.#tellOfSource(claimed.source, step.changed);
+    if (finished.kind === 'settled' && step?.condition) {
+      this.#announcer.log(sourceEvent(claimed.source, step.condition));
+    }
     pending.finished = finished;
     return 'taken';
-  }
-
-  #tellOfSource(source: string, { before, after, change }: SourceChanged): void {
-    const event = sourceEvent(source, before, after, change);
-    if (event) this.#announcer.log(event);
   }
 
   /**

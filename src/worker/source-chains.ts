@@ -1,13 +1,13 @@
 import type { Milliseconds } from '../duration.ts';
 import type { SourceFacts } from '../failure/decide.ts';
 import type { Roll } from '../failure/jitter.ts';
+import { type NewCondition, newCondition } from '../source/condition.ts';
 import type { Memory } from '../source/memory.ts';
 import { changesNothing, type Observation } from '../source/observation.ts';
 import { observe } from '../source/observe.ts';
-import type { Claimed, Settlement, SourceChange } from '../store/store.ts';
+import { factsOfCondition } from '../store/changes.ts';
+import type { Claimed, Settlement } from '../store/store.ts';
 import type { KnownSources } from './known-sources.ts';
-
-type Change = NonNullable<SourceChange['change']>;
 
 /** The effect of one outcome on its source. */
 export interface SourceStep {
@@ -15,14 +15,10 @@ export interface SourceStep {
   readonly source?: NonNullable<Settlement['source']>;
   /** For the decision. */
   readonly facts?: SourceFacts;
-  readonly changed?: SourceChanged;
-}
-
-/** The memory of a source before and after an outcome. */
-export interface SourceChanged {
-  readonly before: Memory | undefined;
-  readonly after: Memory;
-  readonly change: Change;
+  /** Its change restricts the source. */
+  readonly isRestricted?: boolean;
+  /** The new condition of the source, if it has changed. */
+  readonly condition?: NewCondition;
 }
 
 /** The state of one source after the outcomes of this round so far. */
@@ -70,7 +66,11 @@ export class SourceChains {
     chain.isStored = change.memory !== undefined;
     chain.memory = chain.isStored ? after : undefined;
     chain.wasStored &&= chain.isStored;
-    return { source: { revision, change }, facts, changed: { before, after, change } };
+    const condition = newCondition(before, after, change);
+    const isRestricted = change.restriction !== undefined;
+    if (!condition) return { source: { revision, change }, facts, isRestricted };
+    const recorded = { ...change, facts: factsOfCondition(condition) };
+    return { source: { revision, change: recorded }, facts, isRestricted, condition };
   }
 
   /** The sources that this round changes. */

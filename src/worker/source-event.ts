@@ -1,42 +1,17 @@
-import type { Change } from '../source/change.ts';
-import type { Memory, Phase } from '../source/memory.ts';
-import type { EngineEvent, SourceChange } from '../telemetry/events.ts';
+import type { NewCondition } from '../source/condition.ts';
+import type { EngineEvent } from '../telemetry/events.ts';
 
-/** The event of a source after an outcome; undefined if its condition is the same as before. */
+/** The event of a source whose condition has changed. */
 export function sourceEvent(
   source: string,
-  before: Memory | undefined,
-  after: Memory,
-  { refunds }: Change,
-): Extract<EngineEvent, { kind: 'source' }> | undefined {
-  const change = changeBetween(before?.phase ?? CLOSED, after.phase);
-  if (!change) return undefined;
-  const { phase } = after;
+  { to, last, heldForMs, refunded }: NewCondition,
+): Extract<EngineEvent, { kind: 'source' }> {
   return {
     kind: 'source',
     source,
-    change,
-    refunded: refunds.length,
-    ...('last' in phase && { reason: phase.last.reason }),
-    ...('shutFor' in phase && phase.shutFor > 0 && { heldForMs: phase.shutFor }),
+    change: to,
+    refunded,
+    ...(last && { reason: last.reason }),
+    ...(heldForMs !== undefined && { heldForMs }),
   };
-}
-
-const CLOSED: Phase = { name: 'closed' };
-
-function changeBetween(before: Phase, after: Phase): SourceChange | undefined {
-  const waits = after.name === 'ramping' && after.shutFor > 0;
-  const waited = before.name === 'ramping' && before.shutFor > 0;
-  if (waits) return waited ? undefined : 'waits';
-  if (after.name === before.name) return undefined;
-  switch (after.name) {
-    case 'closed':
-      return 'normal';
-    case 'probing':
-      return 'down';
-    case 'ramping':
-      return 'ramping';
-    case 'needs_person':
-      return 'needs_person';
-  }
 }

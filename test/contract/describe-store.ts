@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { promisesOfChanges } from './promises/changes.ts';
 import { promisesOfCheckpoints } from './promises/checkpoints.ts';
 import { promisesOfClaiming } from './promises/claiming.ts';
 import { promisesOfCounting } from './promises/counting.ts';
@@ -48,6 +49,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('records', () => promisesOfRecords(factory));
     describe('sources and queues', () => promisesOfSources(factory));
     describe('states of sources', () => promisesOfSourceStates(factory));
+    describe('changes of sources and queues', () => promisesOfChanges(factory));
     describe('limits', () => promisesOfLimits(factory));
     describe('time', () => promisesOfTime(factory));
     describe('pruning', () => promisesOfPruning(factory));

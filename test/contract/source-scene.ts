@@ -10,9 +10,12 @@ export function sourcesOf(scene: Scene): SourceStore {
 /** A change of a source that was made from this revision. */
 export function from(
   revision: number,
-  { memory = 'm', restriction, tokens = 0, refunds = [] }: Partial<NonNullable<SourceChange['change']>> = {},
+  { memory = 'm', restriction, tokens = 0, refunds = [], facts }: Partial<NonNullable<SourceChange['change']>> = {},
 ): SourceChange & { readonly change: NonNullable<SourceChange['change']> } {
-  return { revision, change: { memory, tokens, refunds, ...(restriction && { restriction }) } };
+  return {
+    revision,
+    change: { memory, tokens, refunds, ...(restriction && { restriction }), ...(facts !== undefined && { facts }) },
+  };
 }
 
 /** The source is as good as new. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { newCondition } from '../../src/source/condition.ts';
 import { aged, type Memory } from '../../src/source/memory.ts';
 import type { Observation } from '../../src/source/observation.ts';
 import { observe } from '../../src/source/observe.ts';
@@ -24,9 +25,9 @@ function eventsOf(...observations: readonly Observation[]): unknown[] {
   return observations.flatMap((observation) => {
     memory &&= aged(memory, 1_000);
     const { memory: after, change } = observe(memory, observation, 0.5);
-    const event = change && sourceEvent('api', memory, after, change);
+    const condition = change && newCondition(memory, after, change);
     memory = change?.memory === undefined ? undefined : after;
-    return event ? [event] : [];
+    return condition ? [sourceEvent('api', condition)] : [];
   });
 }
 

@@ -215,10 +215,22 @@ describe('a source that needs a person', () => {
     expect(source?.state?.restriction).toMatchObject({ cause: 'needs_person', shutFor: 'released' });
     for (const task of await all(kit.holdfast)) expect(task.attempts).toBe(0);
     api.failure = undefined;
-    await kit.holdfast.sources.release('api');
+    await kit.holdfast.sources.release('api', { actor: 'eva', note: 'the key was replaced' });
     await kit.advance('10m');
     for (const task of await all(kit.holdfast)) expect(task).toMatchObject({ state: 'succeeded', attempts: 0 });
     expect(await kit.holdfast.sources.list()).toEqual([]);
+
+    const changes = await kit.holdfast.store.records.changes({ limit: 10 });
+    expect(changes.map(({ id: _, at: __, ...change }) => change).toReversed()).toEqual([
+      expect.objectContaining({ kind: 'source', name: 'api', change: 'condition', to: 'needs_person' }),
+      expect.objectContaining({
+        change: 'release',
+        to: 'down',
+        by: { actor: 'eva', note: 'the key was replaced' },
+      }),
+      expect.objectContaining({ change: 'condition', to: 'ramping' }),
+      { kind: 'source', name: 'api', change: 'condition', to: 'normal' },
+    ]);
   });
 });
 

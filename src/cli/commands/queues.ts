@@ -191,7 +191,7 @@ async function resume(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
     if (!before) throw unknownName(cli, { kind: 'queue', name, known: await namesOf(holdfast) });
-    await holdfast.resumeQueue(name);
+    await holdfast.resumeQueue(name, { actor: cli.actor });
     const queue = await queueNamed(holdfast, name);
     const ready = queue?.ready ?? 0;
     tell(cli, 'resume', queue, {

@@ -169,7 +169,7 @@ async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): 
 async function release(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
-    await holdfast.sources.release(name);
+    await holdfast.sources.release(name, { actor: cli.actor });
     const source = await sourceOf(holdfast, name);
     const words = before.holdsTasks ? `is released${afterRelease(source)}` : 'was not held';
     tell(cli, holdfast, 'release', source, { changed: before.holdsTasks, words });
@@ -188,7 +188,7 @@ function afterRelease({ state, ready }: ListedSource): string {
 async function probe(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
-    const changed = await holdfast.sources.probe(name);
+    const changed = await holdfast.sources.probe(name, { actor: cli.actor });
     const source = await sourceOf(holdfast, name);
     const words = changed
       ? source.ready > 0

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Milliseconds } from '../../duration.ts';
 import { keepFor, type RemovableState, type Retention } from '../../retention.ts';
+import { CHANGES_KEPT_FOR_MS, MOST_CHANGES } from '../changes.ts';
 import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken, PruneCount, Pruned, PrunedTask } from '../store.ts';
 import type { Counting } from './counters.ts';
@@ -37,7 +38,7 @@ export class Chores {
     // Goes on with a new order of a queue, if the process that set it ended in between. In its own transaction, because it locks tasks.
     if (await this.#database.call<boolean>('reorder', [])) return 1;
     if (await this.#counting.tidy()) return 1;
-    return this.#database.call('tidy', [LISTED_FOR_MS]);
+    return this.#database.call('tidy', [LISTED_FOR_MS, CHANGES_KEPT_FOR_MS, MOST_CHANGES]);
   }
 
   takeTurn(chore: string, every: Milliseconds): Promise<boolean> {

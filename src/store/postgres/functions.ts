@@ -7,6 +7,7 @@ import { quoted } from './writer.ts';
 
 /** The files of functions. Each comes after the files whose functions it needs. */
 const FILES = [
+  'changes',
   'floors',
   'unique-keys',
   'allowances',
@@ -37,6 +38,7 @@ const FILES = [
 const CALLED = [
   'amend_task',
   'change_source',
+  'changes_of',
   'claim',
   'end_groups',
   'enqueue_tasks',

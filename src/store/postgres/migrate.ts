@@ -43,6 +43,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/025-key-from'), leastWriter: 1 },
   { sql: () => sqlFile('tables/026-failure-groups'), leastWriter: 1 },
   { sql: () => sqlFile('tables/027-last-takers'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/028-changes'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

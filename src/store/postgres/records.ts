@@ -2,6 +2,7 @@ import { FULL, REFILL_EVERY } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
 import type { TaskFilter } from '../../filter.ts';
 import { type EndedState, isOver, TASK_STATES, type TaskState } from '../../task.ts';
+import { type ChangeFilter, type ChangeRecord, type ChangeRow, changeRecord } from '../changes.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import { conditionsOf, type FilterColumn, type FilterCondition } from '../filter.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
@@ -133,6 +134,18 @@ export class PostgresRecords implements Records {
         WHERE state IN ('needs_manual', 'dead') GROUP BY state, coalesce(reason, 'unknown') ORDER BY state COLLATE "C" DESC, 3 DESC, coalesce(reason, 'unknown') COLLATE "C"`),
     );
     return { byState, retrying, due: byState.ready + overdue, byReason, ...(next !== null && { nextDueAt: next }) };
+  }
+
+  async changes({ kind, name, since, before, actions, limit }: ChangeFilter): Promise<readonly ChangeRecord[]> {
+    const rows = await this.#database.call<readonly ChangeRow[] | null>('changes_of', [
+      kind ?? null,
+      name ?? null,
+      since ?? 0,
+      before ?? null,
+      actions ?? false,
+      limit,
+    ]);
+    return (rows ?? []).map(changeRecord);
   }
 
   async workers(): Promise<readonly WorkerRecord[]> {

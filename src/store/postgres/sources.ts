@@ -29,8 +29,8 @@ export class PostgresSources implements SourceStore {
     this.#notify('recall');
   }
 
-  async release(source: string): Promise<void> {
-    await this.#database.call('release_source', [randomUUID(), source]);
+  async release(source: string, by?: By): Promise<void> {
+    await this.#database.call('release_source', [randomUUID(), source, by === undefined ? null : JSON.stringify(by)]);
     this.#notify('work');
   }
 
@@ -67,8 +67,8 @@ export class PostgresSources implements SourceStore {
     this.#notify('recall');
   }
 
-  async resume(queue: string): Promise<void> {
-    await this.#database.call('resume_queue', [randomUUID(), queue]);
+  async resume(queue: string, by?: By): Promise<void> {
+    await this.#database.call('resume_queue', [randomUUID(), queue, by === undefined ? null : JSON.stringify(by)]);
     this.#notify('work');
   }
 

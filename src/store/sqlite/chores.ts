@@ -2,6 +2,7 @@ import type { Milliseconds } from '../../duration.ts';
 import { LISTED_FOR_MS } from '../redrive-row.ts';
 import type { ActionTaken } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
+import { forgetChanges } from './changes.ts';
 import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import type { Read } from './records.ts';
@@ -104,7 +105,7 @@ export class Chores {
     return this.#writer.write((now) => {
       const names = this.#forgetLanes() || this.#forgetTurns();
       const others = names || this.#forgetRedrives(now) || this.#restricted.forgetFullBudgets(AT_ONCE, now);
-      return others || this.#counting.tidy(now) || shrink(this.#sql);
+      return others || forgetChanges(this.#sql, now, AT_ONCE) || this.#counting.tidy(now) || shrink(this.#sql);
     });
   }
 

@@ -261,8 +261,9 @@ export class Lanes {
     return this.#lanesOf(source).some(([lane]) => this.#firstTaskOf(lane) !== undefined);
   }
 
-  pause(queue: string, { actor, note }: By, now: number): void {
-    this.#sql.run(
+  /** Returns whether it was not paused. */
+  pause(queue: string, { actor, note }: By, now: number): boolean {
+    const paused = this.#sql.run(
       'UPDATE hf_queues SET paused_at = ?, actor = ?, note = ? WHERE id = ? AND paused_at IS NULL',
       now,
       actor,
@@ -270,11 +271,17 @@ export class Lanes {
       this.#catalogue.queueIdOf(queue),
     );
     this.#catalogue.changed();
+    return paused.changes > 0;
   }
 
-  resume(queue: string): void {
-    this.#sql.run('UPDATE hf_queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = ?', queue);
+  /** Returns whether it was paused. */
+  resume(queue: string): boolean {
+    const resumed = this.#sql.run(
+      'UPDATE hf_queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = ? AND paused_at IS NOT NULL',
+      queue,
+    );
     this.#catalogue.changed();
+    return resumed.changes > 0;
   }
 
   /** Changes settings of a queue, and puts its ready tasks and its lanes into the new order. */

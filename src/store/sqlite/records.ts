@@ -2,6 +2,7 @@ import { FULL, tokensAfter } from '../../budget.ts';
 import type { Facts } from '../../failure/decide.ts';
 import type { TaskFilter } from '../../filter.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
+import type { ChangeFilter, ChangeRecord } from '../changes.ts';
 import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
@@ -29,6 +30,7 @@ import { type KindRow, kindsWithout, lastTakersFrom, takesFrom } from '../takes.
 import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
+import { readChanges } from './changes.ts';
 import { readCounters } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { FactsTable, factsOf } from './facts.ts';
@@ -178,6 +180,10 @@ export class SqliteRecords implements Records {
         ...(next && { nextDueAt: next.run_at }),
       };
     });
+  }
+
+  changes(filter: ChangeFilter): Promise<readonly ChangeRecord[]> {
+    return this.#read((sql) => readChanges(sql, filter));
   }
 
   workers(): Promise<readonly WorkerRecord[]> {

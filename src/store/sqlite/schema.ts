@@ -545,6 +545,18 @@ CREATE TABLE hf_failure_revision (revision INTEGER NOT NULL) STRICT;
 INSERT INTO hf_failure_revision VALUES (0);
 `;
 
+/** What happened to sources and queues: changes of the state of a source, and actions of people. */
+const CHANGES = `
+CREATE TABLE hf_changes (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  facts TEXT NOT NULL
+) STRICT;
+CREATE INDEX hf_changes_of ON hf_changes (kind, name);
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -612,6 +624,7 @@ const STEPS: readonly string[] = [
   KEY_FROM,
   FAILURE_GROUPS,
   LAST_TAKERS,
+  CHANGES,
 ];
 
 export const SCHEMA = STEPS.length;

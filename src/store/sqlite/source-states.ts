@@ -2,6 +2,7 @@ import type { Failure } from '../../failure/outcome.ts';
 import { readStored } from '../../stored-json.ts';
 import type { ExecutionOfTask, Restriction, SourceChange, SourceState } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
+import { recordChange } from './changes.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, withoutCharge } from './facts.ts';
 import type { Places } from './places.ts';
@@ -66,12 +67,13 @@ export class SourceStates {
   /** Writes a change that was made from the present revision, and returns the tasks that it refunds. */
   write(
     source: string,
-    { memory, restriction, tokens, refunds }: NonNullable<SourceChange['change']>,
+    { memory, restriction, tokens, refunds, facts }: NonNullable<SourceChange['change']>,
     now: number,
   ): readonly Refunded[] {
     const revision = this.revisionOf(source);
     if (memory !== undefined) this.#store(source, revision, memory, restriction, now);
     else if (revision > 0) this.#remove(source, revision);
+    if (facts !== undefined) recordChange(this.#sql, 'source', source, facts, now);
     if (tokens !== 0) this.#restricted.addTokens(source, tokens, now);
     const refunded = refunds.flatMap((one) => this.#refund(one) ?? []);
     this.#restricted.refresh(source, now);

@@ -9,6 +9,7 @@ import type {
   SourceState,
   SourceStore,
 } from '../store.ts';
+import { recordAction } from './changes.ts';
 import type { Sql } from './driver.ts';
 import type { Lanes } from './lanes.ts';
 import type { Places } from './places.ts';
@@ -37,9 +38,17 @@ export class SqliteSources implements SourceStore {
     this.#parts = parts;
   }
 
-  async hold(source: string, { actor, note }: By, forMs?: Milliseconds): Promise<void> {
+  async hold(source: string, by: By, forMs?: Milliseconds): Promise<void> {
+    const { actor, note } = by;
     const { sql, restricted } = this.#parts;
     await this.#write(source, 'recall', (now) => {
+      recordAction(
+        sql,
+        'source',
+        source,
+        { change: 'hold', by, ...(forMs !== undefined && { heldForMs: forMs }) },
+        now,
+      );
       const until = forMs === undefined ? null : Math.min(Math.ceil(now + forMs), Number.MAX_SAFE_INTEGER);
       // One whose time is over is another one.
       restricted.refresh(source, now);
@@ -55,8 +64,12 @@ export class SqliteSources implements SourceStore {
     });
   }
 
-  async release(source: string): Promise<void> {
-    await this.#write(source, 'work', () => this.#parts.sql.run('DELETE FROM hf_sources WHERE name = ?', source));
+  async release(source: string, by?: By): Promise<void> {
+    const { sql } = this.#parts;
+    await this.#write(source, 'work', (now) => {
+      if (sql.run('DELETE FROM hf_sources WHERE name = ?', source).changes === 0) return;
+      recordAction(sql, 'source', source, { change: 'release', ...(by && { by }) }, now);
+    });
   }
 
   state(source: string): Promise<SourceState | undefined> {
@@ -74,13 +87,11 @@ export class SqliteSources implements SourceStore {
     return isCurrent;
   }
 
-  async limit(
-    source: string,
-    { pace, concurrency }: SourceLimits,
-    by: By & { readonly origin: LimitOrigin },
-  ): Promise<void> {
+  async limit(source: string, limits: SourceLimits, by: By & { readonly origin: LimitOrigin }): Promise<void> {
     const { sql } = this.#parts;
+    const { pace, concurrency } = limits;
     await this.#write(source, 'work', (now) => {
+      if (by.origin === 'person') recordAction(sql, 'source', source, { change: 'limit', by, limits }, now);
       this.#setLimit(source, 'pace', pace && [pace.perSecond, pace.burst, null], by, now);
       this.#setLimit(source, 'concurrency', concurrency == null ? concurrency : [null, null, concurrency], by, now);
       // Tasks that run already are counted too.
@@ -133,14 +144,18 @@ export class SqliteSources implements SourceStore {
   }
 
   async pause(queue: string, by: By): Promise<void> {
-    const { writer, lanes, notify } = this.#parts;
-    await writer.write((now) => lanes.pause(queue, by, now));
+    const { sql, writer, lanes, notify } = this.#parts;
+    await writer.write((now) => {
+      if (lanes.pause(queue, by, now)) recordAction(sql, 'queue', queue, { change: 'pause', by }, now);
+    });
     notify('recall');
   }
 
-  async resume(queue: string): Promise<void> {
-    const { writer, lanes, notify } = this.#parts;
-    await writer.write(() => lanes.resume(queue));
+  async resume(queue: string, by?: By): Promise<void> {
+    const { sql, writer, lanes, notify } = this.#parts;
+    await writer.write((now) => {
+      if (lanes.resume(queue)) recordAction(sql, 'queue', queue, { change: 'resume', ...(by && { by }) }, now);
+    });
     notify('work');
   }
 

@@ -83,7 +83,7 @@ END $$;
 
 -- Removes old answers of calls, makes the partitions of the next days, drops days of old history, and removes redrives that ended
 -- long ago. Returns whether there may be more to do: 0 means no.
-CREATE FUNCTION tidy(p_listed_for bigint) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION tidy(p_listed_for bigint, p_changes_for bigint, p_most_changes bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   forgotten integer;
@@ -101,7 +101,7 @@ BEGIN
     AND NOT EXISTS (SELECT 1 FROM ended e WHERE e.id = g.task AND e.state = 'needs_manual')));
   PERFORM end_other_groups();
   IF drop_old_history(now_) THEN forgotten := forgotten + 1; END IF;
-  forgotten := forgotten + forget_redrive(now_ - p_listed_for);
+  forgotten := forgotten + forget_redrive(now_ - p_listed_for) + forget_changes(now_ - p_changes_for, p_most_changes);
   RETURN forgotten;
 END $$;
 

@@ -12,6 +12,8 @@ END $$;
 CREATE FUNCTION hold_source(p_call uuid, p_source text, p_actor text, p_note text, p_for bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
+  PERFORM record_action('source', p_source, 'hold', json_strip_nulls(json_build_object('actor', p_actor, 'note', p_note)),
+    jsonb_strip_nulls(jsonb_build_object('heldForMs', p_for)));
   INSERT INTO sources (name, shut_at, actor, note, until) VALUES (p_source, now_ms(), p_actor, p_note, now_ms() + p_for)
     ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
@@ -26,11 +28,13 @@ END $$;
 
 -- Opens a source: all of its lanes are active, for a task may be about to come into any of them. Those that are empty are put to
 -- rest by the next claim, which gives the others their ranks.
-CREATE FUNCTION release_source(p_call uuid, p_source text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION release_source(p_call uuid, p_source text, p_by json DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
   DELETE FROM sources WHERE name = p_source;
-  IF FOUND THEN PERFORM wake_all(ARRAY(SELECT id FROM lanes WHERE source = p_source)); END IF;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM record_action('source', p_source, 'release', p_by);
+  PERFORM wake_all(ARRAY(SELECT id FROM lanes WHERE source = p_source));
 END $$;
 
 -- Activates lanes, even if they are empty, with ranks that are certainly not too high.
@@ -58,12 +62,15 @@ BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
   PERFORM make_queue(p_queue);
   UPDATE queues SET paused_at = now_ms(), actor = p_actor, note = p_note WHERE name = p_queue AND paused_at IS NULL;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM record_action('queue', p_queue, 'pause', json_strip_nulls(json_build_object('actor', p_actor, 'note', p_note)));
 END $$;
 
-CREATE FUNCTION resume_queue(p_call uuid, p_queue text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION resume_queue(p_call uuid, p_queue text, p_by json DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
-  UPDATE queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = p_queue;
+  UPDATE queues SET paused_at = NULL, actor = NULL, note = NULL WHERE name = p_queue AND paused_at IS NOT NULL;
+  IF FOUND THEN PERFORM record_action('queue', p_queue, 'resume', p_by); END IF;
 END $$;
 
 -- Sets the limits of a queue: `pace` and `concurrency`, where they are named; null is none.

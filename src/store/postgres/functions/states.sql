@@ -194,6 +194,7 @@ BEGIN
       differing := differing || word.id;
     ELSIF word.change IS NOT NULL THEN
       states[n] := with_change(states[n], word.change, p_now);
+      IF word.change -> 'facts' IS NOT NULL THEN PERFORM record_change('source', word.source, (word.change ->> 'facts')::json, p_now); END IF;
       expected[n] := expected[n] + 1;
       is_changed[n] := true;
       -- Charges of later settlements of this call do not exist yet, unless their lease is over: then they charge nothing.
@@ -252,6 +253,7 @@ BEGIN
   s := own_source(p_source);
   IF s.revision <> p_revision THEN RETURN json_build_object('changed', false); END IF;
   s := closed_if_needed(with_change(s, p_change, now_), now_);
+  IF p_change -> 'facts' IS NOT NULL THEN PERFORM record_change('source', p_source, (p_change ->> 'facts')::json, now_); END IF;
   PERFORM save_source(s);
   PERFORM refund(p_change -> 'refunds', now_);
   done := json_build_object('changed', true, 'opens', s.closed_by IS NULL OR coalesce(s.opens_at <= now_, false),
@@ -270,6 +272,7 @@ DECLARE
   s source_states;
 BEGIN
   IF NOT is_first(p_call) THEN RETURN; END IF;
+  IF is_person THEN PERFORM record_action('source', p_source, 'limit', p_by::json, jsonb_build_object('limits', p_limits)); END IF;
   -- Tasks are locked before sources.
   PERFORM 1 FROM live WHERE id = ANY(running_of_source(p_source)) ORDER BY id FOR UPDATE;
   s := own_source(p_source);

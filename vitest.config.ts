@@ -26,6 +26,9 @@ const NODE_SQLITE = ['test/node-sqlite/**/*.test.ts'];
 /** The dashboard in a real Chromium, on real stores: `npm run test:browser`. */
 const BROWSER = ['test/browser/**/*.test.ts'];
 
+/** The site of the documentation, which `npm run docs` builds before: `npm run test:site`. */
+const SITE = ['test/site/**/*.test.ts'];
+
 /** What `npm run check:fast` runs: rules and text, without a store, and nothing that takes a second by itself. */
 const QUICK = ['test/{failure,config,cli,property}/**/*.test.ts', 'test/architecture.test.ts'];
 const NOT_QUICK = [
@@ -74,7 +77,7 @@ export default defineConfig({
           retry,
           include: ['test/**/*.test.ts'],
           // The package of test/errors/live brings tests of others along, once it is installed.
-          exclude: [...SLOW, ...WHO_PAYS, ...NODE_SQLITE, ...BROWSER, '**/node_modules/**'],
+          exclude: [...SLOW, ...WHO_PAYS, ...NODE_SQLITE, ...BROWSER, ...SITE, '**/node_modules/**'],
           testTimeout: FAST_TIMEOUT,
           hookTimeout: 20_000,
         },
@@ -125,6 +128,17 @@ export default defineConfig({
           retry,
           include: BROWSER,
           globalSetup: ['test/build-dist.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'site',
+          setupFiles,
+          retry,
+          include: SITE,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 1 },

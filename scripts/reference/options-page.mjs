@@ -18,7 +18,7 @@ before anything is stored. An option with another name than these is refused too
 /**
  * @param {readonly object[]} sections of options-sections.mjs.
  * @param {object} policies the tables of src/failure/policy-fields.ts, and how a shape and a default are written.
- * @param {object} also the address of docs/policies.md from this page, and the texts that types allow.
+ * @param {object} also the address of docs/guides/policies.md from this page, and the texts that types allow.
  */
 export async function optionsPage(sections, policies, { policiesPage, words }) {
   const parts = [BEGIN.replace('POLICIES', policiesPage)];

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { expect, test } from 'vitest';
+import { anchorOf } from '../../site/anchor.mjs';
 import { root } from './packed.ts';
 
 /** Every page of the repository. */
@@ -16,19 +17,14 @@ const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 const withoutCode = (text: string): string => text.replace(/^(`{3,}).*?^\1/gms, '').replace(/`[^`\n]*`/g, '`…`');
 
 /** The anchors of a page's headings, as GitHub and the site make them. */
-function anchorsOf(page: string): readonly string[] {
+function anchorsIn(page: string): readonly string[] {
   const seen = new Map<string, number>();
   return [
     ...read(page)
       .replace(/^(`{3,}).*?^\1/gms, '')
       .matchAll(/^#{1,6} (.*)$/gm),
   ].map(([, heading = '']) => {
-    const anchor = heading
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .trim()
-      .replace(/\s/g, '-');
+    const anchor = anchorOf(heading);
     const before = seen.get(anchor) ?? 0;
     seen.set(anchor, before + 1);
     return before === 0 ? anchor : `${anchor}-${before}`;
@@ -45,7 +41,7 @@ function deadLinksOf(page: string): readonly string[] {
       const target = path === '' ? page : posix.join(posix.dirname(page), path);
       if (!existsSync(join(root, target))) return true;
       if (anchor === undefined || statSync(join(root, target)).isDirectory()) return false;
-      return !anchorsOf(target).includes(anchor);
+      return !anchorsIn(target).includes(anchor);
     });
 }
 

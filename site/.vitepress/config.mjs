@@ -1,0 +1,20 @@
+// The site of the documentation: the pages of docs/ with a menu, a search and a dark mode. It loads nothing from elsewhere.
+import { defineConfig } from 'vitepress';
+import { anchorOf } from '../anchor.mjs';
+import { menu } from '../pages.mjs';
+
+export default defineConfig({
+  title: 'Holdfast',
+  description: 'A durable task queue and worker engine for TypeScript, and what happens after a task fails',
+  head: [['link', { rel: 'icon', href: '/icon.svg' }]],
+  srcDir: 'pages',
+  markdown: {
+    anchor: { slugify: anchorOf },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    sidebar: menu(),
+    outline: [2, 3],
+  },
+});

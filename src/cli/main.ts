@@ -3,8 +3,8 @@ import { writeSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { versionOf } from '../documents/version.ts';
 import { nodeProblem } from '../node-version.ts';
-import { versionOf } from './version.ts';
 
 const args = process.argv.slice(2);
 const asksVersion = args.length === 1 && (args[0] === '--version' || args[0] === '-V');

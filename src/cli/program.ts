@@ -1,11 +1,11 @@
 import { Command, type CommanderError, Option } from 'commander';
+import { versionOf } from '../documents/version.ts';
 import { isFilter } from '../filter.ts';
 import { visible } from '../views/visible.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
 import { commandsLike, flagLike } from './suggest.ts';
-import { versionOf } from './version.ts';
 
 /** A file of `commands/`: it declares the arguments, flags and action of a command. Only the command that was called is loaded. */
 interface CommandModule {
@@ -91,6 +91,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'workers [end WORKER…]',
       'running workers and their tasks; ends a stuck worker',
       () => import('./commands/workers.ts'),
+    ],
+    [
+      'ui [--port N] [--open] [--read-only]',
+      'the dashboard in a browser, and its JSON API',
+      () => import('./commands/ui.ts'),
     ],
   ],
   Actions: [

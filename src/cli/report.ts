@@ -1,6 +1,6 @@
+import { versionOf } from '../documents/version.ts';
 import { type Problem, problemJson, problemLines } from './problem.ts';
 import type { Terminal } from './terminal/terminal.ts';
-import { versionOf } from './version.ts';
 
 /** Reports a problem, as text on stderr or as the document of --json, and sets the exit code. */
 export function report(problem: Problem, terminal: Terminal): void {

@@ -80,9 +80,13 @@ export function explainedErrorContent(explained: ExplainedFailure, task: Task | 
 
 /** The content of `holdfast explain ID --json`. */
 export function explanationContent(commands: CommandLine, explanation: Explanation): object {
+  return { task: taskJson(explanation.task), ...explanationParts(commands, explanation) };
+}
+
+/** An explanation without its task. */
+export function explanationParts(commands: CommandLine, explanation: Explanation): object {
   const { task, headline, heldBy, checks, because, nextFailure, next, actions, text } = explanation;
   return {
-    task: taskJson(task),
     headline,
     held_by: heldBy,
     checks,

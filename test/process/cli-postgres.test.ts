@@ -302,8 +302,8 @@ describe.concurrent('what cannot be opened ends with 7, and says what to do', ()
     const folder = shop.project.path('installed/holdfast');
     cpSync('dist', `${folder}/dist`, { recursive: true });
     cpSync('package.json', `${folder}/package.json`);
-    mkdirSync(`${folder}/node_modules`);
-    for (const name of ['better-sqlite3', 'commander', 'croner', 're2js', 'yaml']) {
+    mkdirSync(`${folder}/node_modules/@hono`, { recursive: true });
+    for (const name of ['better-sqlite3', '@hono/node-server', 'commander', 'croner', 'hono', 're2js', 'yaml']) {
       symlinkSync(`${process.cwd()}/node_modules/${name}`, `${folder}/node_modules/${name}`);
     }
     const { exit, stderr } = await shop.start(['status'], { command: `${folder}/dist/cli/main.js` }).ended;

@@ -1,13 +1,13 @@
 import { homedir, release } from 'node:os';
 import type { Command } from 'commander';
 import { seenStatus } from '../../documents/status.ts';
+import { versionOf } from '../../documents/version.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
 import { problemOf } from '../problem.ts';
-import { versionOf } from '../version.ts';
 
 export function declare(command: Command): void {
   command.addHelpText(

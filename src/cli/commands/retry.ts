@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { duplicateRisk } from '../../documents/duplicate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
-import { isAmbiguous } from '../../views/task-text.ts';
 import type { Cli } from '../cli.ts';
 import { Problem } from '../problem.ts';
 import { type ActionFlags, declareAction } from './task-action.ts';
@@ -30,21 +30,6 @@ export function declare(command: Command): void {
 
 async function refuseDuplicate(cli: Cli, holdfast: Operations, task: Task, flags: Flags): Promise<void> {
   if (flags.acceptDuplicate) return;
-  if (task.state === 'succeeded') {
-    throw new Problem('state_conflict', `#${task.id} has succeeded, so a retry would do it a second time`, {
-      hints: [`if that is meant: ${cli.command(`retry ${task.id} --accept-duplicate`)}`],
-    });
-  }
-  if (!isAmbiguous(task, await holdfast.history(task.id))) return;
-  throw new Problem(
-    'state_conflict',
-    `#${task.id} may have happened already, so it is not retried without a decision`,
-    {
-      why: ['Running it again could do it twice.'],
-      hints: [
-        `decide: ${cli.command(`resolve ${task.id}`)}`,
-        `or accept the risk: ${cli.command(`retry ${task.id} --accept-duplicate`)}`,
-      ],
-    },
-  );
+  const risk = await duplicateRisk(cli, holdfast, task);
+  if (risk) throw new Problem('state_conflict', risk.what, risk);
 }

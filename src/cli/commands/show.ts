@@ -50,7 +50,7 @@ export async function show(cli: Cli, id: string): Promise<void> {
     const task = await findTask(cli, holdfast, id);
     const shown = await shownTask(holdfast, task);
     const { terminal } = cli;
-    if (terminal.json) terminal.document(documentOf('show', showContent(shown)));
+    if (terminal.json) terminal.document(documentOf('show', await showContent(cli, holdfast, shown)));
     else for (const line of await page(cli, holdfast, shown)) terminal.result(line);
   });
 }

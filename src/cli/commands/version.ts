@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { versionOf } from '../../documents/version.ts';
 import { act } from '../action.ts';
-import { versionOf } from '../version.ts';
 
 export function declare(command: Command): void {
   act(command, async ({ terminal }) => {

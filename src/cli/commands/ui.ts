@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Command } from 'commander';
+import { createDashboard, type InnerOptions } from '../../dashboard/dashboard.ts';
+import { toNodeHandler } from '../../dashboard/node.ts';
+import { tokenLogin } from '../../dashboard/session.ts';
+import { visible } from '../../views/visible.ts';
+import { act } from '../action.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
+import { wholeNumberFlag } from '../flags/policy-flags.ts';
+import { openBrowser } from '../foreground/open-browser.ts';
+import { withHoldfast } from '../opening/open-holdfast.ts';
+import { usage } from '../problem.ts';
+import { onInterrupt } from '../terminal/interrupts.ts';
+
+interface Flags {
+  readonly port?: string;
+  readonly host?: string;
+  readonly open?: boolean;
+  readonly readOnly?: boolean;
+  readonly allowAnyone?: boolean;
+  readonly environment?: string;
+}
+
+const PORT = 4815;
+const LOOPBACK = '127.0.0.1';
+const LOOPBACK_NAMES = [LOOPBACK, '::1', 'localhost'];
+
+/** A token that programs show, too. */
+const TOKEN = 'HOLDFAST_UI_TOKEN';
+const SHORTEST_TOKEN = 16;
+
+export function declare(command: Command): void {
+  command
+    .option('--port <number>', `where it listens (default: ${PORT}; 0 takes any free port)`)
+    .option('--host <address>', `on which address (default: ${LOOPBACK}, which only this machine reaches)`)
+    .option('--open', 'open it in the browser')
+    .option('--read-only', 'nothing can be changed')
+    .option('--environment <name>', 'shown beside the name, such as production')
+    .option('--allow-anyone', 'ask nobody who they are: whoever reaches the address can do everything')
+    .addHelpText(
+      'after',
+      `
+Serves the dashboard and its JSON API until Ctrl-C. The printed link works once and lets one browser in, so that other users of this
+machine stay out. For programs, and for links that work any number of times, set ${TOKEN} to a text of your own; programs send
+it as \`authorization: Bearer …\`.
+Other machines: mount holdfast/dashboard in a server of yours with your own authorisation (docs/guides/dashboard.md).`,
+    );
+  act<Flags>(command, (cli, _, flags) => ui(cli, flags));
+}
+
+async function ui(cli: Cli, flags: Flags): Promise<number> {
+  const port = flags.port === undefined ? PORT : wholeNumberFlag(flags.port, '--port', 0, 65_535);
+  const { host = LOOPBACK, readOnly = false, environment, allowAnyone = false } = flags;
+  const token = tokenFrom(cli);
+  const isLocal = LOOPBACK_NAMES.includes(host);
+  if (!isLocal && token === undefined && !allowAnyone) throw tooOpen(cli, host);
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
+    let address = '';
+    const login = tokenLogin({
+      name: cli.actor,
+      token,
+      onUsed: (query) => cli.terminal.note(`for another browser: ${address}${query}`),
+    });
+    const options: InnerOptions = {
+      authorize: allowAnyone ? () => cli.actor : login.authorize,
+      readOnly,
+      command: (words) => cli.command(words),
+      ...(environment !== undefined && { environment }),
+      ...(isLocal && { hosts: LOOPBACK_NAMES }),
+    };
+    const dashboard = createDashboard(holdfast, options);
+    const handler = toNodeHandler(dashboard);
+    const server = createServer((request, response) => void handler(request, response));
+    address = await listen(server, host, port);
+    const url = allowAnyone ? address : `${address}${login.query()}`;
+    cli.terminal.answer('ui', { url }, () => cli.terminal.result(`The dashboard is at ${url}`));
+    if (allowAnyone && !isLocal) cli.terminal.warn('Everybody who reaches this address can see and change everything.');
+    cli.terminal.note('Ctrl-C ends it.');
+    if (flags.open) openBrowser(url);
+    await interrupted();
+    await dashboard.close();
+    server.close();
+    server.closeAllConnections();
+    return EXIT.done;
+  });
+}
+
+function tokenFrom({ environment }: Cli): string | undefined {
+  const token = environment[TOKEN];
+  if (token === undefined || token === '') return undefined;
+  if (token.length >= SHORTEST_TOKEN) return token;
+  throw usage(`${TOKEN} is too short to be safe: it needs at least ${SHORTEST_TOKEN} characters`);
+}
+
+function tooOpen(cli: Cli, host: string) {
+  return usage(`--host ${visible(host)} lets other machines in, and nobody would be asked who they are`, {
+    why: ['The link that is printed goes over the network unencrypted, where others can read it.'],
+    hints: [
+      'mount holdfast/dashboard in a server of yours, with your own authorisation and TLS',
+      `or set ${TOKEN}, and put a proxy with TLS before it`,
+      `or, where everybody may do everything: ${cli.command(`ui --host ${visible(host)} --allow-anyone`)}`,
+    ],
+  });
+}
+
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  server.listen(port, host);
+  await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+    const isTaken = cause.code === 'EADDRINUSE';
+    throw usage(`cannot listen on ${host}:${port}: ${cause.message}`, {
+      hints: isTaken ? ['another port: --port 0 takes any free one'] : [],
+      cause,
+    });
+  });
+  const { address, port: bound, family } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}/`;
+}
+
+function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = onInterrupt(() => {
+      stop();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,197 @@
+import { type Context, Hono } from 'hono';
+import { InvalidInputError } from '../errors.ts';
+import { harmless, type Logger, silent } from '../log.ts';
+import { oneOf, refuseUnknown } from '../options.ts';
+import type { Holdfast } from '../queue/holdfast.ts';
+import { documentOf } from '../views/json-shapes.ts';
+import { bodyOf, readFields, readPath, readQuery } from './fields.ts';
+import { limitedBody, refuseForms, refuseOtherHosts, refuseOtherSites, SECURITY_HEADERS } from './guards.ts';
+import { builtPages, etagOf, isKnown, Pages } from './page.ts';
+import { ALL_PERMISSIONS, type Permission } from './permissions.ts';
+import { ApiProblem, isUnexpected, problemResponse } from './problems.ts';
+import type { Actor, Route, Site } from './route.ts';
+import { ROUTES } from './routes/index.ts';
+
+/** Somebody who may use the dashboard: the name that stands in the history of what they do, and what they may do. */
+export interface DashboardUser {
+  readonly name: string;
+  /** Default: everything. */
+  readonly can?: readonly Permission[];
+}
+
+/**
+ * Says who makes a request: a name, or a name with permissions. Undefined refuses the request; a Response is sent as it is, such as one
+ * that leads to a login.
+ */
+export type Authorize = (
+  request: Request,
+) => string | DashboardUser | Response | undefined | Promise<string | DashboardUser | Response | undefined>;
+
+export interface DashboardOptions {
+  /**
+   * Who may use it: your function is asked at every request. `'anyone'` asks nobody: whoever can reach it can do everything, so use it
+   * only behind something that checks, or with `readOnly`.
+   */
+  readonly authorize: Authorize | 'anyone';
+  /** The path under which it is mounted, such as `/ops/holdfast`. Default: the root. */
+  readonly basePath?: string;
+  /** Nothing can be changed, whoever asks. Default false. */
+  readonly readOnly?: boolean;
+  /** Shown beside the name, such as `production`. */
+  readonly environment?: string;
+  /** The host names under which it answers, without ports. Default: any. */
+  readonly hosts?: readonly string[];
+  /** Where unexpected errors are logged. Default: nowhere. */
+  readonly log?: Logger;
+}
+
+/** What the command line sets besides. */
+export interface InnerOptions extends DashboardOptions {
+  /** Writes commands with the flags that name the store. */
+  readonly command?: (words: string) => string;
+  /** The folder of the built pages. */
+  readonly pages?: string;
+}
+
+/** A dashboard that any server can mount: it answers requests of the web standard. */
+export interface Dashboard {
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Ends the live views. The store stays open. */
+  readonly close: () => Promise<void>;
+}
+
+const OPTIONS = ['authorize', 'basePath', 'readOnly', 'environment', 'hosts', 'log', 'command', 'pages'];
+
+const API = 'api/v1/';
+
+/** An input may have a mebibyte. */
+const LARGEST_BODY = 2 * 1024 * 1024;
+
+/**
+ * Makes the dashboard of a store: pages for people, and the JSON API under `api/v1/` that they use. It opens nothing; pass its `fetch`
+ * to your server.
+ * @throws InvalidInputError for an invalid option.
+ */
+export function createDashboard(holdfast: Holdfast, options: DashboardOptions): Dashboard {
+  refuseUnknown(options, OPTIONS, 'createDashboard');
+  const { readOnly = false, environment, hosts, log = silent, command, pages } = options as InnerOptions;
+  const basePath = basePathFrom(options.basePath);
+  const authorize = authorizeFrom(options.authorize);
+  oneOf(readOnly, [true, false], 'readOnly');
+  const commands = { command: command ?? ((words: string) => `holdfast ${words}`) };
+  const site: Site = { holdfast, commands, readOnly, environment, basePath };
+  const files = new Pages(pages ?? builtPages());
+  const quiet = harmless(log);
+
+  const app = new Hono({ getPath: (request) => `/${pathBelow(basePath, new URL(request.url).pathname)}` });
+  for (const route of ROUTES) {
+    app.on(route.method, `/${API}${route.path.replaceAll(/\{(\w+)\}/g, ':$1')}`, (context) =>
+      answerTo(route, site, context, authorize),
+    );
+  }
+  app.all(`/${API}*`, ({ req }) => {
+    const known = ROUTES.some(({ path }) =>
+      new RegExp(`/${API}${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(req.path),
+    );
+    throw known
+      ? new ApiProblem('method_not_allowed', `This address does not take ${req.method}.`)
+      : new ApiProblem('not_found', 'The API has no such address.', ['its description: api/v1/openapi.json']);
+  });
+  app.on(['GET', 'HEAD'], '/*', async ({ req }) => {
+    const actor = await actorOf(req.raw, authorize);
+    if (actor instanceof Response) return actor;
+    return files.answer(req.raw, pathBelow(basePath, new URL(req.url).pathname), basePath);
+  });
+  app.onError((error) => {
+    if (isUnexpected(error)) quiet.error({ err: error }, 'The dashboard could not answer a request.');
+    return problemResponse(error);
+  });
+
+  return {
+    fetch: async (request) => {
+      const answer = await answered(app, request, hosts);
+      for (const [name, value] of Object.entries(SECURITY_HEADERS)) answer.headers.set(name, value);
+      return answer;
+    },
+    close: async () => {},
+  };
+}
+
+async function answered(app: Hono, request: Request, hosts: readonly string[] | undefined): Promise<Response> {
+  try {
+    refuseOtherHosts(request, hosts);
+    const answer = await app.fetch(request);
+    // The headers of an answer that `authorize` made may not be changed.
+    return new Response(answer.body, answer);
+  } catch (error) {
+    return problemResponse(error);
+  }
+}
+
+async function answerTo(route: Route, site: Site, { req }: Context, authorize: Authorize): Promise<Response> {
+  const request = req.raw;
+  refuseOtherSites(request);
+  if (route.method === 'POST') refuseForms(request);
+  const actor = await actorOf(request, authorize);
+  if (actor instanceof Response) return actor;
+  if (site.readOnly && route.method === 'POST' && route.needs !== 'view') {
+    throw new ApiProblem('read_only', 'This dashboard is read-only, so nothing was changed.');
+  }
+  if (!actor.can.has(route.needs)) {
+    throw new ApiProblem('forbidden', `${actor.name} may not do this. It needs the permission '${route.needs}'.`);
+  }
+  const path = readPath(route.params ?? {}, req.param());
+  const query = readQuery(route.query ?? {}, new URL(request.url).searchParams);
+  const given = route.method === 'POST' ? bodyOf(await limitedBody(request, LARGEST_BODY)) : {};
+  const body = readFields(route.body ?? {}, given, 'The body');
+  const note = body.note as string | undefined;
+  const by = { actor: actor.name, ...(note !== undefined && { note }) };
+  const content = await route.run({ ...site, actor, path, query, body, by });
+  return jsonResponse(request, documentOf(route.answer, content));
+}
+
+function jsonResponse(request: Request, document: object): Response {
+  const text = JSON.stringify(document);
+  const headers: Record<string, string> = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  if (request.method === 'GET') {
+    headers.etag = etagOf(text);
+    headers['cache-control'] = 'private, no-cache';
+    if (isKnown(request, headers.etag)) return new Response(null, { status: 304, headers });
+  }
+  return new Response(text, { headers });
+}
+
+/** Who asks. @throws ApiProblem if nobody is let in. */
+async function actorOf(request: Request, authorize: Authorize): Promise<Actor | Response> {
+  const who = await authorize(request);
+  if (who === undefined || who instanceof Response) {
+    if (who) return who;
+    throw new ApiProblem('unauthorized', 'The dashboard does not know who you are, or does not let you in.');
+  }
+  const { name, can = ALL_PERMISSIONS } = typeof who === 'string' ? { name: who } : who;
+  return { name, can: new Set(can) };
+}
+
+const anyone: Authorize = () => 'anyone';
+
+function authorizeFrom(given: unknown): Authorize {
+  if (given === 'anyone') return anyone;
+  if (typeof given === 'function') return given as Authorize;
+  throw new InvalidInputError(
+    "createDashboard needs `authorize`: a function of the request that returns who asks, or undefined to refuse. 'anyone' lets everybody do everything.",
+  );
+}
+
+/** `/ops/holdfast` as `/ops/holdfast/`. */
+function basePathFrom(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'string' && /^\/[\w\-.~/%@:]*$/.test(given) && !given.includes('//'))
+    return given.replace(/\/?$/, '/');
+  throw new InvalidInputError('basePath must be a path such as /ops/holdfast.');
+}
+
+/** A server that mounts it may have taken the base path away already. */
+function pathBelow(basePath: string | undefined, pathname: string): string {
+  if (basePath !== undefined && `${pathname}/`.startsWith(basePath)) return pathname.slice(basePath.length);
+  return pathname.slice(1);
+}

@@ -1,0 +1,9 @@
+export {
+  type Authorize,
+  createDashboard,
+  type Dashboard,
+  type DashboardOptions,
+  type DashboardUser,
+} from './dashboard.ts';
+export { toNodeHandler } from './node.ts';
+export type { Permission } from './permissions.ts';

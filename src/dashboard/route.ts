@@ -1,0 +1,57 @@
+import type { CommandLine } from '../documents/command-line.ts';
+import type { Holdfast } from '../queue/holdfast.ts';
+import type { Fields, Values } from './fields.ts';
+import type { Permission } from './permissions.ts';
+
+/** Who asks, and what they may do. */
+export interface Actor {
+  readonly name: string;
+  readonly can: ReadonlySet<Permission>;
+}
+
+/** What the dashboard knows besides the store. */
+export interface Site {
+  readonly holdfast: Holdfast;
+  readonly commands: CommandLine;
+  readonly readOnly: boolean;
+  readonly environment: string | undefined;
+  /** Such as `/ops/holdfast/`; undefined if nobody said it. */
+  readonly basePath: string | undefined;
+}
+
+/** A request, read and permitted. */
+interface Ask<Path extends Fields, Query extends Fields, Body extends Fields> extends Site {
+  readonly actor: Actor;
+  readonly path: Values<Path>;
+  readonly query: Values<Query>;
+  readonly body: Values<Body>;
+  /** Who acts, and the note of the body, for the history. */
+  readonly by: { readonly actor: string; readonly note?: string };
+}
+
+interface RouteOf<Path extends Fields, Query extends Fields, Body extends Fields> {
+  readonly method: 'GET' | 'POST';
+  /** Below `api/v1/`, such as `tasks/{id}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly needs: Permission;
+  readonly params?: Path;
+  readonly query?: Query;
+  readonly body?: Body;
+  /** The document that it answers: `show` is `holdfast.show/v1`. */
+  readonly answer: string;
+  /** The content of the document. */
+  readonly run: (ask: Ask<Path, Query, Body>) => Promise<object>;
+}
+
+/** One call of the API. The router and its description in OpenAPI are made from it. */
+export type Route = RouteOf<Fields, Fields, Fields>;
+
+export function route<
+  Path extends Fields = Record<never, never>,
+  Query extends Fields = Record<never, never>,
+  Body extends Fields = Record<never, never>,
+>(given: RouteOf<Path, Query, Body>): Route {
+  // A route is called only with what its own fields have read.
+  return given as unknown as Route;
+}

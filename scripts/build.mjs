@@ -1,4 +1,4 @@
-// Compiles src to dist, bundles the command, and copies the files of SQL. Only a file that changed is written, in one step, and only a
+// Compiles src to dist, bundles the command, builds the page of the dashboard, and copies the files of SQL. Only a file that changed is written, in one step, and only a
 // file without a source is removed: a process that runs from dist meanwhile, or another build, never reads half a file.
 import { spawnSync } from 'node:child_process';
 import {
@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildPage } from './build-page.mjs';
 import { bundleCommand } from './bundle-command.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,6 +26,7 @@ try {
   process.exitCode = compile();
   if (process.exitCode === 0) {
     await bundleCommand(built);
+    await buildPage(join(built, 'dashboard/page'), cache);
     install();
   }
 } finally {

@@ -10,6 +10,7 @@ import {
   readSource,
   terminalUses,
   wrongImports,
+  wrongImportsOfPage,
 } from './architecture.ts';
 
 describe('the source', () => {
@@ -50,6 +51,21 @@ describe('the source', () => {
 
 /** A module, and a part of each sentence that the check must say about it. */
 type Example = readonly [file: string, text: string, breaches: readonly string[]];
+
+describe('the page of the dashboard', () => {
+  const modules = readSource('dashboard')
+    .filter(([file]) => file !== 'dashboard/vite.config.ts')
+    .map(([file, text]) => readModule(file, text));
+
+  test('needs nothing that a browser does not have', () => {
+    expect(modules.map(({ file }) => file)).toContain('dashboard/main.tsx');
+    expect(modules.flatMap(wrongImportsOfPage)).toEqual([]);
+  });
+
+  test('has no circle of imports', () => {
+    expect(circlesOf(modules)).toEqual([]);
+  });
+});
 
 describe('the checks', () => {
   const imports: readonly Example[] = [
@@ -226,6 +242,20 @@ describe('the checks', () => {
 
   test('see imports that go the wrong way, and no others', () => {
     expectBreaches(wrongImports, imports);
+  });
+
+  test('see what a browser does not have', () => {
+    expectBreaches(wrongImportsOfPage, [
+      ['dashboard/pages/a.tsx', `import { render } from 'preact'; import { ago } from '../../src/views/times.ts';`, []],
+      ['dashboard/pages/a.tsx', `import type { Task } from '../../src/queue/task-view.ts'; import '../a.css';`, []],
+      ['dashboard/a.ts', `import { join } from 'node:path';`, ['imports node:path, but the page knows only preact']],
+      [
+        'dashboard/a.ts',
+        `import { Task } from '../src/queue/task-view.ts';`,
+        ['imports src/queue/task-view.ts, but the'],
+      ],
+      ['dashboard/a.ts', `import { x } from '../test/x.ts';`, ['imports test/x.ts, but the page knows']],
+    ]);
   });
 
   test('see a circle of imports, of types too', () => {

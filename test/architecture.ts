@@ -12,6 +12,7 @@ import { parseAst } from 'vitest/node';
  *   documents: queue and views          dashboard: documents
  *   config, simulator, testing: on top of all of it          front (index.ts)
  *   cli: on top of those
+ *   page (top-level `dashboard`): base, failure, source and views, for it runs in a browser
  */
 const LAYERS = {
   base: {
@@ -145,7 +146,7 @@ const ENTRIES_FOR_CLI = [
 ];
 
 /** Files of the store seam, of which they know types. */
-const SEAM = ['src/store/store.ts', 'src/store/changes.ts', 'src/store/redrives.ts'];
+const SEAM = ['src/store/store.ts', 'src/store/redrives.ts'];
 
 /** Values of time, chance and the world outside, which the pure layers are given as arguments. */
 const IMPURE = [
@@ -225,6 +226,25 @@ function objectionToPackage(layer: Layer, { target, typeOnly, names }: Import): 
   const others = names.filter((name) => name !== 'createHash');
   return others.length === 0 ? undefined : `${others.join(', ')} of node:crypto, but ${because}`;
 }
+
+/** Of the page of the dashboard, which a browser runs: nothing there may need Node, a store or a worker. */
+export function wrongImportsOfPage({ file, imports }: Module): string[] {
+  return imports.flatMap(({ target, outside, typeOnly }) => {
+    if (outside)
+      return PAGE_PACKAGES.test(target) ? [] : [`${file} imports ${target}, but the page knows only preact and d3.`];
+    if (target.startsWith('dashboard/')) return [];
+    const layer = target.startsWith('src/') ? layerOf(target) : undefined;
+    const layers: readonly (Layer | undefined)[] = typeOnly ? PAGE_KNOWS_TYPES : PAGE_KNOWS;
+    if (layer && layers.includes(layer)) return [];
+    return [
+      `${file} imports ${target}, but the page knows ${PAGE_KNOWS.join(', ')}, and types of ${PAGE_KNOWS_TYPES.join(', ')}.`,
+    ];
+  });
+}
+
+const PAGE_KNOWS: readonly Layer[] = ['base', 'failure', 'source', 'schedule', 'views'];
+const PAGE_KNOWS_TYPES: readonly Layer[] = [...PAGE_KNOWS, 'store', 'queue'];
+const PAGE_PACKAGES = /^(preact|@preact\/signals|d3-scale|d3-shape)(\/|$)/;
 
 /** Every circle of imports, types included, as a sentence: a reader could start at none of its files. */
 export function circlesOf(modules: readonly Pick<Module, 'file' | 'imports'>[]): string[] {
@@ -389,10 +409,10 @@ function layerOf(file: string): Layer | undefined {
   return Object.keys(LAYERS).find((layer): layer is Layer => layer === folder);
 }
 
-export function readSource(): [file: string, text: string][] {
-  return readdirSync('src', { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => posix.join('src', name.replaceAll('\\', '/')))
+export function readSource(folder = 'src'): [file: string, text: string][] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => posix.join(folder, name.replaceAll('\\', '/')))
     .sort()
     .map((file) => [file, readFileSync(file, 'utf8')]);
 }
@@ -405,7 +425,7 @@ export interface Node {
 }
 
 export function readModule(file: string, text: string): Module {
-  const body = parseAst(text, { lang: 'ts' }, file).body as unknown as readonly Node[];
+  const body = parseAst(text, { lang: file.endsWith('x') ? 'tsx' : 'ts' }, file).body as unknown as readonly Node[];
   return { file, text, body, imports: nodesIn(body).flatMap((node) => importOf(file, node)) };
 }
 

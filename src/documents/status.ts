@@ -2,8 +2,8 @@ import type { InvalidConfigError } from '../errors.ts';
 import type { Operations } from '../queue/operations.ts';
 import type { ClockRecord, Counts, QueueSince, ReadyCount, SourceRecord, WorkerRecord } from '../store/store.ts';
 import { adviceFor } from '../views/advice.ts';
+import type { AttentionKind } from '../views/attention-signs.ts';
 import { type DoneBy, doneByWords } from '../views/done-by.ts';
-import type { ShownState } from '../views/glyphs.ts';
 import { workerJson } from '../views/json-shapes.ts';
 import { capital, plural } from '../views/plural.ts';
 import { seenSource, shownSourceState, sourceCause, sourceNext } from '../views/source-state.ts';
@@ -30,27 +30,9 @@ const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
 /** For so long, workers of two versions are no alarm. */
 const DEPLOY_MAY_TAKE_MS = 15 * 60_000;
 
-/** The state whose glyph each kind has. */
-export const SIGN_OF_ATTENTION = {
-  needs_manual: 'needs_manual',
-  dead: 'dead',
-  no_worker: 'held',
-  lease_lapsed: 'dead',
-  source_held: 'held',
-  source_needs_person: 'needs_manual',
-  source_down: 'held',
-  queue_paused: 'held',
-  worker_paused: 'held',
-  policies_differ: 'held',
-  redrive_stopped: 'dead',
-  redrive_paused: 'held',
-  clock: 'held',
-  config_refused: 'dead',
-} as const satisfies Record<string, ShownState>;
-
 /** Something that needs attention: what it is, why it matters, and the command that shows it. */
 export interface Attention {
-  readonly kind: keyof typeof SIGN_OF_ATTENTION;
+  readonly kind: AttentionKind;
   readonly count: number;
   readonly reason?: string;
   readonly text: string;

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
-import { heldBack, type SeenStatus, SIGN_OF_ATTENTION, seenStatus, statusContent } from '../../documents/status.ts';
+import { heldBack, type SeenStatus, seenStatus, statusContent } from '../../documents/status.ts';
 import { worksAll } from '../../documents/workers-alive.ts';
 import type { Counts, QueueSince, WorkerRecord } from '../../store/store.ts';
+import { SIGN_OF_ATTENTION } from '../../views/attention-signs.ts';
 import { type ShownState, signOf, stateWords } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { lasting, until } from '../../views/times.ts';

@@ -1,0 +1,37 @@
+import { computed, effect, signal } from '@preact/signals';
+import { get } from './api.ts';
+import type { MeDocument, StatusDocument } from './documents.ts';
+import { changes } from './live.ts';
+
+/** The state of the store, for the badges of every page and for the overview. */
+export const status = signal<StatusDocument | undefined>(undefined);
+export const me = signal<MeDocument | undefined>(undefined);
+/** Whether the last question for the state had no answer. */
+export const isAway = signal(false);
+
+export const attentionCount = computed(() => status.value?.attention.length ?? 0);
+
+export function followStatus(): void {
+  effect(() => {
+    void changes.value;
+    void load();
+  });
+}
+
+async function load(): Promise<void> {
+  try {
+    me.value ??= await get<MeDocument>('me');
+    status.value = await get<StatusDocument>('status');
+    isAway.value = false;
+  } catch {
+    isAway.value = true;
+  }
+}
+
+/** Why a person may not do this, or undefined if they may. The server asks again. */
+export function whyNot(permission: string): string | undefined {
+  const who = me.value;
+  if (who === undefined) return 'It is not known yet what you may do here.';
+  if (who.read_only) return 'This dashboard is read-only.';
+  return who.can[permission] === false ? `You have no permission for this: ${permission}.` : undefined;
+}

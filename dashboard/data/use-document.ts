@@ -1,0 +1,81 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { get, Problem } from './api.ts';
+import { changes } from './live.ts';
+
+export interface Shown<Document> {
+  /** The last answer, also while the next one is awaited. */
+  readonly document?: Document;
+  /** Why the last question has no answer. */
+  readonly problem?: Problem;
+  /** Whether the answer is of another question than the present one. */
+  readonly isOld: boolean;
+  /** Whether a newer answer waits until the reader leaves the list. */
+  readonly hasNewer: boolean;
+  showNewer(): void;
+  /** Asks again. */
+  again(): Promise<void>;
+}
+
+interface Known<Document> {
+  readonly path?: string;
+  readonly document?: Document;
+  readonly problem?: Problem;
+}
+
+/**
+ * A document of the API that is kept up to date. While `isFrozen` says that somebody uses what is shown (a pointer or the keyboard is
+ * in a list), a newer answer waits: no row moves under a finger.
+ */
+export function useDocument<Document>(path: string | undefined, isFrozen: () => boolean = never): Shown<Document> {
+  const [known, setKnown] = useState<Known<Document>>({});
+  const [newer, setNewer] = useState<Document>();
+  const asked = useRef<AbortController>(undefined);
+  const before = useRef<string>(undefined);
+  const version = changes.value;
+
+  const load = async (force: boolean): Promise<void> => {
+    if (path === undefined) return;
+    asked.current?.abort();
+    const controller = new AbortController();
+    asked.current = controller;
+    try {
+      const document = await get<Document>(path, controller.signal);
+      if (controller.signal.aborted) return;
+      if (!force && isFrozen()) setNewer(() => document);
+      else {
+        setNewer(undefined);
+        setKnown({ path, document });
+      }
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      const problem = error instanceof Problem ? error : new Problem(0, 'page', String(error));
+      // What was shown stays readable while the server is away.
+      setKnown((last) => ({ path, ...(last.path === path && last.document && { document: last.document }), problem }));
+    }
+  };
+
+  useEffect(() => {
+    const isNew = before.current !== path;
+    before.current = path;
+    if (isNew) setNewer(undefined);
+    void load(isNew);
+  }, [path, version]);
+  useEffect(() => () => asked.current?.abort(), []);
+
+  return {
+    ...(known.document !== undefined && { document: known.document }),
+    ...(known.problem && { problem: known.problem }),
+    isOld: known.path !== path,
+    hasNewer: newer !== undefined,
+    showNewer() {
+      if (newer === undefined || path === undefined) return;
+      setKnown({ path, document: newer });
+      setNewer(undefined);
+    },
+    again: () => load(true),
+  };
+}
+
+function never(): boolean {
+  return false;
+}

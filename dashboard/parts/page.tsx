@@ -1,0 +1,83 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { attentionCount } from '../data/status.ts';
+
+/** A page: its one heading, what can be done there, and its content. */
+export function Page({
+  title,
+  heading = title,
+  above,
+  actions,
+  children,
+}: {
+  /** As it stands in the tab of the browser. */
+  readonly title: string;
+  /** Where it says more than the title. */
+  readonly heading?: ComponentChildren;
+  readonly above?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const count = attentionCount.value;
+  const first = useRef(true);
+  const ref = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${count > 0 ? `(${count}) ` : ''}${title} · Holdfast`;
+  }, [title, count]);
+  // A reader of the screen hears that another page was opened.
+  useEffect(() => {
+    if (first.current && document.activeElement === document.body) ref.current?.focus({ preventScroll: true });
+    first.current = false;
+  }, []);
+  return (
+    <>
+      {above && <div class="above">{above}</div>}
+      <div class="page-head">
+        <h1 ref={ref} tabIndex={-1}>
+          {heading}
+        </h1>
+        {actions && <div class="actions">{actions}</div>}
+      </div>
+      {children}
+    </>
+  );
+}
+
+/** A part of a page with a heading of its own. */
+export function Section({
+  title,
+  aside,
+  children,
+  id,
+}: {
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+  readonly id?: string;
+}) {
+  return (
+    <section class="card" {...(id && { id })} aria-label={title}>
+      <div class="card-head">
+        <h2>{title}</h2>
+        {aside}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** Facts with their names. What is null or undefined is left out. */
+export function Facts({ of }: { readonly of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {of
+        .filter(([, value]) => value !== null && value !== undefined && value !== false)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,187 @@
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { address, ask } from '../data/address.ts';
+import type { Shown } from '../data/use-document.ts';
+import { useKeys } from '../shell/keys.ts';
+
+export interface Column<Row> {
+  /** In the query of the page, where it is sorted or left out. */
+  readonly id: string;
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Numbers stand at the right. */
+  readonly isNumber?: boolean;
+  /** By what the list is sorted if a reader asks for it. Only for lists that are here as a whole. */
+  readonly sortedBy?: (row: Row) => number | string;
+  /** Takes the room that is left. */
+  readonly isWide?: boolean;
+}
+
+export interface TableProps<Row> {
+  /** What the rows are, for a reader of the screen. */
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => number | string;
+  /** Which rows are marked, if they can be. */
+  readonly marked?: ReadonlySet<number | string>;
+  readonly onMark?: (ids: readonly (number | string)[], on: boolean) => void;
+}
+
+/**
+ * Rows as a table; on a narrow screen each is a card. The first link of a row is its own: `j` and `k` go from one to the next, Enter
+ * opens it, `x` marks its row.
+ */
+export function Table<Row>({ name, columns, rows, idOf, marked, onMark }: TableProps<Row>) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const sorted = inOrder(rows, columns);
+  useRowKeys(body, onMark && ((index, on) => onMark([idOf(sorted[index] as Row)], on)));
+  const areAllMarked = rows.length > 0 && rows.every((row) => marked?.has(idOf(row)));
+  return (
+    <div class="table-frame">
+      <table>
+        <caption class="unseen">{name}</caption>
+        <thead>
+          <tr>
+            {marked && onMark && (
+              <th scope="col" class="mark">
+                <input
+                  type="checkbox"
+                  aria-label="Mark all rows of this page"
+                  checked={areAllMarked}
+                  onChange={() => onMark(rows.map(idOf), !areAllMarked)}
+                />
+              </th>
+            )}
+            {columns.map((column) => (
+              <Heading key={column.id} column={column} />
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {sorted.map((row) => {
+            const id = idOf(row);
+            const isMarked = marked?.has(id) ?? false;
+            return (
+              <tr key={id} class={isMarked ? 'marked' : ''}>
+                {marked && onMark && (
+                  <td class="mark">
+                    <input
+                      type="checkbox"
+                      aria-label={`Mark ${id}`}
+                      checked={isMarked}
+                      onChange={() => onMark([id], !isMarked)}
+                    />
+                  </td>
+                )}
+                {columns.map(({ id: column, title, cell, isNumber, isWide }) => (
+                  <td key={column} data-title={title} class={isNumber ? 'number' : isWide ? 'wide' : ''}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Sorts by `sort=count` or, downwards, `sort=-count` of the query. */
+function Heading<Row>({ column }: { readonly column: Column<Row> }) {
+  const { id, title, isNumber, isWide, sortedBy } = column;
+  const style = isNumber ? 'number' : isWide ? 'wide' : '';
+  if (!sortedBy)
+    return (
+      <th scope="col" class={style}>
+        {title}
+      </th>
+    );
+  const sort = address.value.query.get('sort');
+  const direction = sort === id ? 'ascending' : sort === `-${id}` ? 'descending' : undefined;
+  const next = direction === 'descending' ? id : `-${id}`;
+  return (
+    <th scope="col" class={style} {...(direction && { 'aria-sort': direction })}>
+      <button type="button" class="sorter" onClick={() => ask({ sort: next }, { replace: true })}>
+        {title}
+        <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : direction === 'descending' ? ' ↓' : ''}</span>
+      </button>
+    </th>
+  );
+}
+
+function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): readonly Row[] {
+  const sort = address.value.query.get('sort') ?? '';
+  const by = columns.find(({ id }) => id === sort.replace(/^-/, ''))?.sortedBy;
+  if (!by) return rows;
+  const sign = sort.startsWith('-') ? -1 : 1;
+  return rows.toSorted((a, b) => {
+    const [one, other] = [by(a), by(b)];
+    return sign * (one < other ? -1 : one > other ? 1 : 0);
+  });
+}
+
+function useRowKeys(
+  body: { readonly current: HTMLTableSectionElement | null },
+  mark: ((index: number, on: boolean) => void) | undefined,
+): void {
+  const rows = () => [...(body.current?.rows ?? [])];
+  const present = () => rows().findIndex((row) => row.contains(document.activeElement));
+  const move = (by: number) => {
+    const all = rows();
+    const at = present();
+    const index = at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1);
+    const link = all[index]?.querySelector<HTMLElement>('a, td:not(.mark) button');
+    link?.focus();
+    all[index]?.scrollIntoView({ block: 'nearest' });
+  };
+  useKeys([
+    { keys: 'j', does: 'next row', run: () => move(1) },
+    { keys: 'k', does: 'row before', run: () => move(-1) },
+    ...(mark
+      ? [
+          {
+            keys: 'x',
+            does: 'mark or unmark the row',
+            run: () => {
+              const at = present();
+              if (at >= 0) mark(at, rows()[at]?.querySelector<HTMLInputElement>('.mark input')?.checked === false);
+            },
+          },
+        ]
+      : []),
+  ]);
+}
+
+/**
+ * Around a list that is kept up to date: nothing in it moves while a pointer or the keyboard is there. What is newer is shown when the
+ * reader leaves it or asks for it. `isInUse` is for `useDocument`.
+ */
+export function useListInUse() {
+  const ref = useRef<HTMLDivElement>(null);
+  return { ref, isInUse: () => ref.current?.matches(':hover, :focus-within') ?? false };
+}
+
+export function LiveList<Document>({
+  use: { ref },
+  shown,
+  children,
+}: {
+  readonly use: ReturnType<typeof useListInUse>;
+  readonly shown: Shown<Document>;
+  readonly children: ComponentChildren;
+}) {
+  const left = () => setTimeout(() => !ref.current?.matches(':hover, :focus-within') && shown.showNewer(), 0);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only notices that the reader leaves.
+    <div ref={ref} onMouseLeave={left} onFocusOut={left} class="live-list">
+      {shown.hasNewer && (
+        <button type="button" class="newer" onClick={shown.showNewer}>
+          Something changed: show it
+        </button>
+      )}
+      {children}
+    </div>
+  );
+}

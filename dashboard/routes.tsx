@@ -1,0 +1,39 @@
+import type { VNode } from 'preact';
+import { FailureGroupPage } from './pages/failure-group.tsx';
+import { FailuresPage } from './pages/failures.tsx';
+import { InboxPage } from './pages/inbox.tsx';
+import { OverviewPage } from './pages/overview.tsx';
+import { TaskPage } from './pages/task.tsx';
+import { TasksPage } from './pages/tasks.tsx';
+
+/** The page at a path below the root of the dashboard. `{name}` of a pattern is given to the page. */
+const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly string[]) => VNode])[] = [
+  ['', () => <OverviewPage />],
+  ['tasks', () => <TasksPage />],
+  ['tasks/{}', (id = '') => <TaskPage key={id} id={id} />],
+  ['failures', () => <FailuresPage />],
+  ['failures/{}', (id = '') => <FailureGroupPage key={id} id={id} />],
+  ['inbox', () => <InboxPage />],
+];
+
+const COMPILED = ROUTES.map(([pattern, page]) => ({
+  pattern: new RegExp(`^${pattern.replaceAll('{}', '([^/]+)')}$`),
+  page,
+}));
+
+export function pageAt(path: string): VNode | undefined {
+  for (const { pattern, page } of COMPILED) {
+    const found = pattern.exec(path);
+    if (found) return page(...found.slice(1).map(decoded));
+  }
+  return undefined;
+}
+
+/** A name in an address may be anything, also no valid encoding. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

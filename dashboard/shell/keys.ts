@@ -1,0 +1,77 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+/** A key, or two keys one after the other such as `g t`, and what it does. */
+export interface Key {
+  readonly keys: string;
+  readonly does: string;
+  readonly run: () => void;
+}
+
+/** What keys do on every page, and on the page that is open, for the help. */
+export const activeKeys = { everywhere: signal<readonly Key[]>([]), here: signal<readonly (readonly Key[])[]>([]) };
+/** Single letters can be switched off, for who speaks to the browser or has a keyboard that types by itself. */
+export const lettersOn = signal(readLetters());
+
+const STORED_AS = 'holdfast.letters';
+const SECOND_WITHIN = 1_500;
+
+/** Keys that have an effect as long as the component is shown. */
+export function useKeys(keys: readonly Key[]): void {
+  const { here } = activeKeys;
+  // Made anew at each drawing, for what they do must be the newest.
+  useEffect(() => {
+    here.value = [...here.peek(), keys];
+    return () => {
+      here.value = here.peek().filter((each) => each !== keys);
+    };
+  });
+}
+
+export function setLetters(on: boolean): void {
+  lettersOn.value = on;
+  try {
+    localStorage.setItem(STORED_AS, on ? 'on' : 'off');
+  } catch {
+    // Without storage the choice lasts as long as the page.
+  }
+}
+
+function readLetters(): boolean {
+  try {
+    return localStorage.getItem(STORED_AS) !== 'off';
+  } catch {
+    return true;
+  }
+}
+
+let first = '';
+let firstAt = 0;
+
+/** Listens to the keyboard. Called once. */
+export function followKeys(): void {
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (isTyping(event.target as Element) || document.querySelector('dialog[open]')) return;
+    const isLetter = event.key.length === 1;
+    if (isLetter && !lettersOn.value) return;
+    // What the open page says of a key counts before what all pages say.
+    const known = [...activeKeys.everywhere.value, ...activeKeys.here.value.flat()];
+    const two = first !== '' && performance.now() - firstAt < SECOND_WITHIN ? `${first} ${event.key}` : event.key;
+    first = '';
+    const found = known.findLast(({ keys }) => keys === two) ?? known.findLast(({ keys }) => keys === event.key);
+    if (found) {
+      // Enter on a link or a button is theirs.
+      if (event.key === 'Enter' && (event.target as Element).closest('a, button, summary')) return;
+      event.preventDefault();
+      found.run();
+    } else if (known.some(({ keys }) => keys.startsWith(`${event.key} `))) {
+      first = event.key;
+      firstAt = performance.now();
+    }
+  });
+}
+
+function isTyping(target: Element): boolean {
+  return target.matches('input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]');
+}
